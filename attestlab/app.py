@@ -1,0 +1,85 @@
+"""The server: every capability's routes on one port, from the first request to the last answer."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+from collections.abc import Callable
+
+from tornado.netutil import bind_sockets
+
+from attestlab import __version__
+from attestlab.attestations import routes as attestation_routes
+from attestlab.desk import Desk
+from attestlab.issuers import routes as issuer_routes
+from attestlab.lab import Lab
+from attestlab.log import routes as log_routes
+from attestlab.orgs.rules import Caller
+from attestlab.web.call import Call
+from attestlab.web.connection import Patience
+from attestlab.web.health import health_routes
+from attestlab.web.metrics import Metrics, metrics_routes
+from attestlab.web.openapi import openapi_routes
+from attestlab.web.routing import Route, Routes
+from attestlab.web.server import Server
+from attestlab.web.site import Site
+
+STOP_WITHIN_S = 5.0
+TITLE = "AttestLab"
+CAPABILITIES: tuple[Routes, ...] = (attestation_routes.routes, issuer_routes.routes, log_routes.routes)
+
+
+def all_routes() -> list[Route]:
+    """Every route of every capability; the operations routes come with a running server."""
+    return [route for routes in CAPABILITIES for route in routes]
+
+
+def site_of(lab: Lab, desk: Desk) -> Site:
+    """The installation as the web toolkit sees it."""
+    metrics = Metrics()
+    operations = [*health_routes(lab.readiness()), *metrics_routes(metrics)]
+    routes = [*all_routes(), *operations]
+
+    def authenticate(call: Call) -> Caller:
+        with lab.storage.read() as connection:
+            return lab.orgs.authenticate(connection, call.api_key)
+
+    return Site(
+        lab,
+        [*routes, *openapi_routes(routes, title=TITLE, version=__version__)],
+        authenticate=authenticate,
+        perform=desk.perform,
+        write=desk.write,
+        clock=lab.clock,
+        metrics=metrics,
+        reads_inline=lab.storage.is_sqlite,
+    )
+
+
+async def serve(lab: Lab, sockets: list[socket.socket], *, ready: Callable[[], None]) -> None:
+    """Answer on `sockets` until SIGTERM or SIGINT, then finish what was accepted."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    desk = Desk(lab)
+    server = Server(site_of(lab, desk), patience=Patience(idle_s=lab.settings.idle_timeout_s, body_s=lab.settings.body_timeout_s))
+    server.add_sockets(sockets)
+    sweeping = asyncio.create_task(desk.sweep_forever())
+    ready()
+    await stop.wait()
+    sweeping.cancel()
+    await server.stop_gracefully(within_s=STOP_WITHIN_S)
+    await asyncio.to_thread(desk.close)
+
+
+def listen(host: str, port: int) -> list[socket.socket]:
+    """Sockets that are bound and listening; port 0 takes a free one, the same for every address of `host`."""
+    return bind_sockets(port, host)
+
+
+def address_of(sockets: list[socket.socket], host: str) -> str:
+    """The URL that a newcomer can open."""
+    shown = f"[{host}]" if ":" in host else host
+    return f"http://{shown}:{sockets[0].getsockname()[1]}"

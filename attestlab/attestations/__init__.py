@@ -1,0 +1,1 @@
+"""The main job: mint an attestation, find it again, verify it online and offline."""

@@ -1,0 +1,325 @@
+"""A proof bundle, checked offline against a pinned trust policy.
+
+What is believed comes from the policy alone: the tree's size and root are read from
+the checkpoint note after its signatures were verified, never from the bundle's
+friendlier copies. The key in the bundle counts because the log entry names its hash.
+
+Standards: RFC 6962 proofs, C2SP tlog-checkpoint and tlog-policy, RFC 7515 signatures,
+RFC 8785 canonical JSON.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hmac
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from attestlab.attestations.rules import Reason, Statement, Status, Verdict, file_matches, payload_bytes, sha256
+from attestlab.attestations.verification import (
+    Evidence,
+    Finding,
+    IssuerFacts,
+    KeyFacts,
+    Report,
+    check_key,
+    check_signature,
+    check_status,
+    check_transparency,
+)
+from attestlab.core import signing
+from attestlab.core.canonical import canonical, sha256_b64url
+from attestlab.core.errors import IntegrityFailed, ProofInvalid, ValidationFailed
+from attestlab.core.signing import Algorithm
+from attestlab.core.wire import b64url_decode, parse_time, parse_uuid
+from attestlab.issuers.rules import IssuerStatus, KeyStatus
+from attestlab.log import entries
+from attestlab.log import rules as log_rules
+from attestlab.log.entries import NONCE_BYTES, EntryType, commit_of, sha256_name
+from attestlab.log.trust import TrustPolicy
+
+NOT_CHECKED_OFFLINE = (
+    "whether the issuer or its key changed after this bundle was made",
+    "whether the attestation was revoked or superseded after this bundle was made",
+    "the policies of the service",
+)
+
+
+@dataclass(frozen=True)
+class LogEvidence:
+    """The entry, where it stands, and the checkpoint that is to prove it; `hashes` run from leaf to root."""
+
+    entry: bytes
+    nonce: bytes
+    index: int
+    hashes: tuple[bytes, ...]
+    checkpoint: str
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """A bundle taken apart; nothing in it is believed yet."""
+
+    statement: Statement
+    claims: bytes
+    signature: str
+    status: Status
+    public_key: bytes
+    log: LogEvidence
+
+    @classmethod
+    def parse(cls, document: object) -> Bundle:
+        """Read a bundle's JSON value.
+
+        Raises:
+            ValidationFailed: a member is missing or of the wrong form.
+        """
+        try:
+            return _bundle(_Reader(document, ""))
+        except (KeyError, TypeError, ValueError, AttributeError) as fault:
+            raise ValidationFailed(f"This is not a proof bundle: {fault}.") from fault
+
+
+@dataclass(frozen=True)
+class OfflineReport:
+    """The verdict, each check with its result, and what no bundle can show."""
+
+    report: Report
+    tree_size: int | None
+    origin: str | None
+    not_checked: tuple[str, ...] = NOT_CHECKED_OFFLINE
+
+    @property
+    def verdict(self) -> Verdict:
+        """The one answer."""
+        return self.report.verdict
+
+
+def verify_bundle(
+    bundle: Bundle, *, trust: TrustPolicy, now: datetime, file_sha256: bytes | None = None
+) -> OfflineReport:
+    """Check a bundle without asking anyone.
+
+    Args:
+        bundle: the parsed bundle.
+        trust: the pinned logs and witnesses.
+        now: the moment that decides about expiry.
+        file_sha256: SHA-256 (32 bytes) of a document in hand, if there is one.
+    """
+    proven: dict[str, Any] = {}
+
+    def prove_logged() -> None:
+        proven.update(_prove_logged(bundle, trust))
+
+    try:
+        evidence = _evidence(bundle, prove_logged)
+    except ProofInvalid as fault:
+        return _refused("transparency", Reason.TRANSPARENCY_PROOF_FAILED, fault.message)
+    except ValidationFailed as fault:
+        return _refused("signature", Reason.SIGNATURE_INVALID, fault.message)
+    report = _run(evidence, file_sha256, now)
+    return OfflineReport(report, proven.get("size"), proven.get("origin"))
+
+
+def _refused(step: str, reason: Reason, detail: str) -> OfflineReport:
+    """The bundle falls before any step could run."""
+    return OfflineReport(Report(Verdict.INVALID, (Finding(step, (reason,), Verdict.INVALID, detail),)), None, None)
+
+
+def _run(evidence: Evidence, file_sha256: bytes | None, now: datetime) -> Report:
+    """The log and the signature come first: until they hold, nothing else in a bundle means anything."""
+    findings: list[Finding] = []
+    for step in (
+        lambda: check_transparency(evidence),
+        lambda: check_key(evidence),
+        lambda: check_signature(evidence),
+        lambda: _check_file(evidence, file_sha256),
+        lambda: check_status(evidence, now),
+    ):
+        findings.append(step())
+        if (verdict := findings[-1].verdict) is not None:
+            return Report(verdict, tuple(findings))
+    return Report(Verdict.VALID, tuple(findings))
+
+
+def _check_file(evidence: Evidence, file_sha256: bytes | None) -> Finding:
+    if file_sha256 is None:
+        return Finding("content")
+    statement = evidence.statement
+    if file_matches(statement.document_hash, statement.payload_hash, file_sha256):
+        return Finding("content", (Reason.DOCUMENT_HASH_OK,))
+    return Finding("content", (Reason.DOCUMENT_HASH_MISMATCH,), Verdict.ALTERED)
+
+
+def _evidence(bundle: Bundle, prove_logged: Any) -> Evidence:
+    logged_at = _logged_at(bundle.log.entry)
+    public = signing.load_public(bundle.statement.alg, bundle.public_key)
+    return Evidence(
+        statement=bundle.statement,
+        claims=bundle.claims,
+        signature=bundle.signature,
+        status=bundle.status,
+        log_index=bundle.log.index,
+        logged_at=logged_at,
+        issuer=IssuerFacts(IssuerStatus.ACTIVE),
+        key=KeyFacts(public, KeyStatus.ACTIVE),
+        prove_logged=prove_logged,
+    )
+
+
+def _prove_logged(bundle: Bundle, trust: TrustPolicy) -> dict[str, Any]:
+    """The entry is in a tree that a trusted log signed, and speaks of this attestation and key.
+
+    Raises:
+        SignatureInvalid: no trusted log signed the checkpoint, or its witnesses are too few.
+        ProofInvalid: the path does not lead to the root, or the entry is about something else.
+    """
+    head = trust.verify_checkpoint(bundle.log.checkpoint)
+    log_rules.verify_inclusion(
+        bundle.log.index, head.size, log_rules.leaf_hash(bundle.log.entry), bundle.log.hashes, head.root
+    )
+    require_entry_speaks_of(
+        bundle.log.entry,
+        bundle.log.nonce,
+        statement=bundle.statement,
+        claims=bundle.claims,
+        signature=bundle.signature,
+        public_key=bundle.public_key,
+    )
+    return {"size": head.size, "origin": head.origin}
+
+
+def require_entry_speaks_of(
+    raw: bytes, nonce: bytes, *, statement: Statement, claims: bytes, signature: str, public_key: bytes
+) -> None:
+    """The log entry names this attestation and key, and its commitment opens to payload and signature.
+
+    Raises:
+        ProofInvalid: it is about something else.
+    """
+    entry = _entry(raw)
+    said = (entry.get("type"), entry.get("id"), entry.get("issuer_id"), entry.get("kid"), entry.get("alg"))
+    meant = (EntryType.MINTED.value, str(statement.id), str(statement.issuer_id), statement.kid, statement.alg.value)
+    if said != meant:
+        raise ProofInvalid("The log entry is about another attestation.")
+    if entry.get("key") != sha256_name(sha256(public_key)):
+        raise ProofInvalid("The log entry names another public key.")
+    opened = sha256_name(commit_of(nonce, payload_bytes(statement.schema, claims), signature))
+    if not hmac.compare_digest(str(entry.get("commit")).encode(), opened.encode()):
+        raise ProofInvalid("The log entry's commitment does not open to this payload and signature.")
+
+
+def _entry(raw: bytes) -> dict[str, Any]:
+    try:
+        return entries.read(raw).members
+    except IntegrityFailed as fault:
+        raise ProofInvalid(fault.message) from fault
+
+
+def _logged_at(raw: bytes) -> datetime:
+    try:
+        return parse_time(str(_entry(raw).get("at")))
+    except ValidationFailed as fault:
+        raise ProofInvalid("The log entry does not say when it was made.") from fault
+
+
+class _Reader:
+    """One object of the bundle; every complaint names the place."""
+
+    def __init__(self, value: object, where: str) -> None:
+        if not isinstance(value, Mapping):
+            raise ValueError(f"{where or '/'} must be an object")
+        self.value, self.where = value, where
+
+    def inner(self, name: str) -> _Reader:
+        return _Reader(self.value.get(name), f"{self.where}/{name}")
+
+    def text(self, name: str) -> str:
+        found = self.value.get(name)
+        if not isinstance(found, str):
+            raise ValueError(f"{self.where}/{name} must be a string")
+        return found
+
+    def text_or_none(self, name: str) -> str | None:
+        return None if self.value.get(name) is None else self.text(name)
+
+    def count(self, name: str) -> int:
+        found = self.value.get(name)
+        if not isinstance(found, int) or isinstance(found, bool) or found < 0:
+            raise ValueError(f"{self.where}/{name} must be a count")
+        return found
+
+    def texts(self, name: str) -> list[str]:
+        found = self.value.get(name)
+        if not isinstance(found, list) or not all(isinstance(item, str) for item in found):
+            raise ValueError(f"{self.where}/{name} must be a list of strings")
+        return found
+
+
+def _bundle(top: _Reader) -> Bundle:
+    attestation, proof, entry = top.inner("attestation"), top.inner("inclusion_proof"), top.inner("log_entry")
+    payload = attestation.inner("payload")
+    claims = canonical(payload.inner("claims").value)
+    key = top.inner("key")
+    if proof.count("log_index") != attestation.count("log_index"):
+        raise ValueError("/inclusion_proof/log_index differs from /attestation/log_index")
+    if key.text("kid") != attestation.text("kid"):
+        raise ValueError("/key/kid differs from /attestation/kid")
+    return Bundle(
+        statement=_statement(attestation, payload.text("schema"), claims, Algorithm(key.text("algorithm"))),
+        claims=claims,
+        signature=attestation.text("signature"),
+        status=Status(attestation.text("status")),
+        public_key=b64url_decode(key.text("public_key")),
+        log=LogEvidence(
+            entry=_standard_base64(entry.text("entry_b64"), "/log_entry/entry_b64"),
+            nonce=_hex(entry.text("nonce"), "/log_entry/nonce"),
+            index=proof.count("log_index"),
+            hashes=tuple(_prefixed(item) for item in proof.texts("hashes")),
+            checkpoint=top.inner("signed_tree_head").text("checkpoint"),
+        ),
+    )
+
+
+def _statement(attestation: _Reader, schema: str, claims: bytes, alg: Algorithm) -> Statement:
+    expiry_at = attestation.text_or_none("expiry_at")
+    return Statement(
+        id=parse_uuid(attestation.text("id")),
+        issuer_id=parse_uuid(attestation.text("issuer_id")),
+        kid=attestation.text("kid"),
+        alg=alg,
+        schema=schema,
+        content_type=attestation.text("content_type"),
+        payload_hash=attestation.text("payload_hash"),
+        document_hash=attestation.text_or_none("document_hash"),
+        claims_hash=sha256_b64url(claims),
+        expiry_at=None if expiry_at is None else parse_time(expiry_at),
+        created_at=parse_time(attestation.text("created_at")),
+    )
+
+
+def _standard_base64(text: str, where: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except binascii.Error:
+        raise ValueError(f"{where} is not base64") from None
+
+
+def _hex(text: str, where: str) -> bytes:
+    try:
+        raw = bytes.fromhex(text)
+    except ValueError:
+        raise ValueError(f"{where} is not hexadecimal") from None
+    if len(raw) != NONCE_BYTES:
+        raise ValueError(f"{where} must be {NONCE_BYTES} bytes")
+    return raw
+
+
+def _prefixed(text: str) -> bytes:
+    name, _, digits = text.partition(":")
+    if name != "sha256" or len(digits) != 64:
+        raise ValueError("/inclusion_proof/hashes must be of the form sha256:<hex>")
+    return bytes.fromhex(digits)

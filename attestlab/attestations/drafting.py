@@ -1,0 +1,231 @@
+"""From a request to a signed draft: everything that can be done before the log is asked for a place.
+
+A draft is checked and signed without holding the writer's lock; what it relied on
+(the issuer's and the key's standing) is looked at again inside the transaction.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from attestlab.attestations import claims as claim_rules
+from attestlab.attestations import rules
+from attestlab.attestations.catalogue import ContentType
+from attestlab.attestations.rules import Statement, Status
+from attestlab.core import jws
+from attestlab.core.canonical import canonical, sha256_b64url
+from attestlab.core.clock import whole_milliseconds
+from attestlab.core.errors import SignatureInvalid, ValidationFailed
+from attestlab.core.ids import new_id
+from attestlab.core.signing import Algorithm
+from attestlab.core.wire import format_time
+from attestlab.issuers.rules import Custody
+from attestlab.issuers.service import Issuers
+from attestlab.issuers.store import SigningKey
+from attestlab.log import entries
+from attestlab.orgs.rules import Caller
+
+EXTERNAL_MAX_AGE = timedelta(hours=24)
+EXTERNAL_MAX_SKEW = timedelta(minutes=5)
+NOT_SENT = "recipient_email is kept with the attestation; this version sends no notification."
+
+
+@dataclass(frozen=True, kw_only=True)
+class MintRequest:
+    """What an issuer wants attested.
+
+    `file_sha256` (32 bytes) and `file_size` (bytes) describe the file, which itself never
+    arrives here. `id`, `created_at` and `signature` belong to external keys.
+    """
+
+    issuer_id: UUID
+    kid: str
+    schema: str
+    claims: Mapping[str, Any]
+    alg: Algorithm | None = None
+    content_type: str = ContentType.JSON.value
+    document_hash: str | None = None
+    file_sha256: bytes | None = None
+    file_size: int | None = None
+    expiry_at: datetime | None = None
+    expiry_from_claims: bool = False
+    subject_reference: str | None = None
+    metadata: Mapping[str, Any] | None = None
+    recipient_email: str | None = None
+    id: UUID | None = None
+    created_at: datetime | None = None
+    signature: str | None = None
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A signed attestation without a place in the log; `row` lacks only `log_index`."""
+
+    caller: Caller
+    key: SigningKey
+    row: dict[str, Any]
+    entry: bytes
+    warnings: tuple[str, ...]
+
+
+def draft(request: MintRequest, key: SigningKey, *, caller: Caller, issuers: Issuers, now: datetime) -> Draft:
+    """Check a request against its schema and key, and sign it.
+
+    Raises:
+        ValidationFailed: claims, hashes, times or the external signature are not acceptable.
+    """
+    if request.alg is not None and request.alg is not key.alg:
+        raise ValidationFailed.of("/alg", "alg_mismatch", f"The key {key.kid} signs with {key.alg.value}.")
+    warnings = claim_rules.check_claims(request.schema, request.claims)
+    document_hash, more = rules.resolve_document_hash(request.claims, request.document_hash, request.file_sha256)
+    warnings = [*warnings, *more, *([NOT_SENT] if request.recipient_email else [])]
+    claims = canonical(request.claims)
+    statement = _statement(request, key, claims, document_hash, now)
+    signature = _signature(request, statement, key, issuers)
+    nonce = secrets.token_bytes(entries.NONCE_BYTES)
+    return Draft(
+        caller=caller,
+        key=key,
+        row=_row(request, statement, key, claims, signature, nonce),
+        entry=_entry(statement, key, claims, signature, nonce, now),
+        warnings=tuple(warnings),
+    )
+
+
+def _statement(
+    request: MintRequest, key: SigningKey, claims: bytes, document_hash: str | None, now: datetime
+) -> Statement:
+    created_at = _created_at(request, key, now)
+    return Statement(
+        id=request.id or new_id(created_at),
+        issuer_id=request.issuer_id,
+        kid=key.kid,
+        alg=key.alg,
+        schema=request.schema,
+        content_type=request.content_type,
+        payload_hash=rules.payload_hash_of(request.schema, claims, request.file_sha256),
+        document_hash=document_hash,
+        claims_hash=sha256_b64url(claims),
+        expiry_at=_expiry_at(request, now),
+        created_at=created_at,
+    )
+
+
+def _expiry_at(request: MintRequest, now: datetime) -> datetime | None:
+    expiry_at = request.expiry_at
+    if expiry_at is None and request.expiry_from_claims:
+        expiry_at = claim_rules.expiry_from_claims(request.schema, request.claims)
+        if expiry_at is None:
+            raise ValidationFailed.of(
+                "/expiry_from_claims", "no_expiry_claim", "The claims have no expiry_date and no valid_to."
+            )
+    if expiry_at is None:
+        return None
+    rules.require_future(expiry_at, now=now)
+    return whole_milliseconds(expiry_at)
+
+
+def _created_at(request: MintRequest, key: SigningKey, now: datetime) -> datetime:
+    """The caller names the time only where the caller signed it; then it must be about now."""
+    if key.custody is Custody.MANAGED:
+        for name in ("id", "created_at", "signature"):
+            if getattr(request, name) is not None:
+                raise ValidationFailed.of(f"/{name}", "external_only", f"{name} is only for external keys.")
+    if request.created_at is None:
+        return now
+    if not now - EXTERNAL_MAX_AGE <= request.created_at <= now + EXTERNAL_MAX_SKEW:
+        raise ValidationFailed.of(
+            "/created_at", "not_about_now", "created_at must lie within the last 24 hours (5 minutes ahead at most)."
+        )
+    return whole_milliseconds(request.created_at)
+
+
+def _signature(request: MintRequest, statement: Statement, key: SigningKey, issuers: Issuers) -> str:
+    payload = statement.canonical()
+    if key.custody is Custody.MANAGED:
+        return jws.sign_compact(key.alg, issuers.private_key(key), key.kid, payload)
+    if request.signature is None or request.id is None or request.created_at is None:
+        raise _must_be_signed(statement, payload)
+    try:
+        jws.verify_compact(key.alg, issuers.public_key(key.alg, key.spki), request.signature, kid=key.kid, payload=payload)
+    except SignatureInvalid as fault:
+        raise ValidationFailed.of("/signature", "signature_invalid", fault.message) from fault
+    return request.signature
+
+
+def _must_be_signed(statement: Statement, payload: bytes) -> ValidationFailed:
+    """Tell the holder of an external key exactly which bytes to sign."""
+    fault = ValidationFailed.of(
+        "/signature",
+        "signature_required",
+        "This key is external: sign details.signing_input_b64url and send id, created_at and the compact JWS as signature.",
+    )
+    signed = jws.signing_input(jws.protected_header(statement.alg, statement.kid), payload)
+    fault.details |= {
+        "signing_input_b64url": signed.decode("ascii"),
+        "id": str(statement.id),
+        "created_at": format_time(statement.created_at),
+    }
+    return fault
+
+
+def _row(
+    request: MintRequest, statement: Statement, key: SigningKey, claims: bytes, signature: str, nonce: bytes
+) -> dict[str, Any]:
+    return {
+        "id": statement.id,
+        "tenant_id": key.tenant_id,
+        "issuer_id": statement.issuer_id,
+        "kid": statement.kid,
+        "alg": statement.alg.value,
+        "schema_id": statement.schema,
+        "content_type": statement.content_type,
+        "claims": claims,
+        "claims_hash": statement.claims_hash,
+        "payload_hash": statement.payload_hash,
+        "payload_size": request.file_size,
+        "document_hash": statement.document_hash,
+        "expiry_at": statement.expiry_at,
+        "created_at": statement.created_at,
+        "status": Status.VALID.value,
+        "signature": signature,
+        "custody": key.custody.value,
+        "nonce": nonce,
+        "snapshot_status": key.issuer_status.value,
+        "snapshot_trust_tier": key.trust_tier,
+        "snapshot_risk_rating": key.risk_rating,
+        "snapshot_jurisdiction": key.jurisdiction,
+        "subject_reference": request.subject_reference,
+        "recipient_email": request.recipient_email,
+        "extra": None if request.metadata is None else _metadata(request.metadata),
+        "pack_id": None,
+        "superseded_by": None,
+        "revocation_reason": None,
+        "revoked_at": None,
+    }
+
+
+def _metadata(metadata: Mapping[str, Any]) -> bytes:
+    stored = canonical(metadata)
+    if len(stored) > rules.METADATA_LIMIT_BYTES:
+        raise ValidationFailed.of("/metadata", "too_large", "metadata may be 16 KB of JSON at most.")
+    return stored
+
+
+def _entry(
+    statement: Statement, key: SigningKey, claims: bytes, signature: str, nonce: bytes, now: datetime
+) -> bytes:
+    return entries.minted(
+        attestation_id=statement.id,
+        issuer_id=statement.issuer_id,
+        kid=statement.kid,
+        alg=statement.alg.value,
+        public_spki=key.spki,
+        at=now,
+        commit=entries.commit_of(nonce, rules.payload_bytes(statement.schema, claims), signature),
+    )

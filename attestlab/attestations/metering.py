@@ -1,0 +1,114 @@
+"""Every verification is counted and told of, in the group commit that carries it.
+
+One unit goes to the issuer's tenant. The first hundred of an issuer in a minute
+that end alike are told one by one; the rest are tallied, and one event with `count`
+follows when the minute is over. The tally is as durable as the events are, so a
+crash loses neither.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import delete, select
+from sqlalchemy.dialects.postgresql import insert as postgresql_insert
+from sqlalchemy.dialects.sqlite import insert as sqlite_insert
+
+from attestlab.attestations.events import VerificationCompleted, VerificationFailed
+from attestlab.attestations.rules import Verdict
+from attestlab.attestations.tables import VerificationTally
+from attestlab.core import outbox
+from attestlab.core.storage import Transaction
+from attestlab.orgs import usage
+
+BUFFER = "verifications"
+TOLD_SINGLY_PER_MINUTE = 100
+SWEEP_LIMIT = 500
+
+_tallies: Any = VerificationTally.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """One verification that ended with a verdict; `tenant_id` is the issuer's."""
+
+    tenant_id: UUID
+    issuer_id: UUID
+    attestation_id: UUID
+    verdict: Verdict
+    at: datetime
+
+    @property
+    def event_type(self) -> str:
+        """The event that tells of it."""
+        return VerificationCompleted.type if self.verdict is Verdict.VALID else VerificationFailed.type
+
+
+def count(tx: Transaction, verified: Verified) -> None:
+    """Meter one verification, if and only if the transaction commits."""
+    usage.count(tx, verified.tenant_id, usage.VERIFICATIONS, at=verified.at)
+    tx.buffer(BUFFER).append(verified)
+
+
+def seal(tx: Transaction) -> None:
+    """Tell of the transaction's verifications, or tally them, just before its commit."""
+    groups: defaultdict[tuple[UUID, datetime, str], list[Verified]] = defaultdict(list)
+    for verified in tx.buffer(BUFFER):
+        minute = verified.at.replace(second=0, microsecond=0)
+        groups[verified.issuer_id, minute, verified.event_type].append(verified)
+    for (issuer_id, minute, event_type), ended in groups.items():
+        _tally(tx, issuer_id, minute, event_type, ended)
+    tx.buffer(BUFFER).clear()
+
+
+def _tally(tx: Transaction, issuer_id: UUID, minute: datetime, event_type: str, ended: list[Verified]) -> None:
+    place = (_tallies.c.issuer_id == issuer_id, _tallies.c.minute == minute, _tallies.c.type == event_type)
+    counted = tx.peek(select(_tallies.c.counted).where(*place)).scalar() or 0
+    singly = max(0, TOLD_SINGLY_PER_MINUTE - counted)
+    for verified in ended[:singly]:
+        outbox.tell(tx, verified.tenant_id, _event(verified), at=verified.at)
+    insert = postgresql_insert if tx.connection.dialect.name == "postgresql" else sqlite_insert
+    statement = insert(_tallies).values(
+        issuer_id=issuer_id,
+        minute=minute,
+        type=event_type,
+        tenant_id=ended[0].tenant_id,
+        counted=len(ended),
+        untold=len(ended[singly:]),
+    )
+    raised = {name: _tallies.c[name] + statement.excluded[name] for name in ("counted", "untold")}
+    tx.connection.execute(
+        statement.on_conflict_do_update(index_elements=["issuer_id", "minute", "type"], set_=raised)
+    )
+
+
+def _event(verified: Verified) -> VerificationCompleted | VerificationFailed:
+    kind = VerificationCompleted if verified.verdict is Verdict.VALID else VerificationFailed
+    return kind(
+        issuer_id=verified.issuer_id, verdict=verified.verdict.value, attestation_id=verified.attestation_id
+    )
+
+
+def sweep(tx: Transaction, *, now: datetime) -> int:
+    """Tell of the tallies whose minute is over, and forget them; returns how many were closed."""
+    over = now - timedelta(minutes=1)
+    columns = (_tallies.c.issuer_id, _tallies.c.minute, _tallies.c.type, _tallies.c.tenant_id, _tallies.c.untold)
+    closed = tx.exec(select(*columns).where(_tallies.c.minute <= over).limit(SWEEP_LIMIT)).all()
+    for issuer_id, minute, event_type, tenant_id, untold in closed:
+        if untold:
+            outbox.tell(tx, tenant_id, _summary(issuer_id, minute, event_type, untold), at=now)
+        place = (_tallies.c.issuer_id == issuer_id, _tallies.c.minute == minute, _tallies.c.type == event_type)
+        tx.exec(delete(_tallies).where(*place))
+    return len(closed)
+
+
+def _summary(
+    issuer_id: UUID, minute: datetime, event_type: str, untold: int
+) -> VerificationCompleted | VerificationFailed:
+    if event_type == VerificationCompleted.type:
+        return VerificationCompleted(issuer_id, Verdict.VALID.value, count=untold, minute=minute)
+    return VerificationFailed(issuer_id, count=untold, minute=minute)

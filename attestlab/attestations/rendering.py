@@ -1,0 +1,177 @@
+"""From rows and reports to what goes over the wire; nothing is decided here."""
+
+from __future__ import annotations
+
+import base64
+import json
+from datetime import datetime
+from typing import Any
+
+from attestlab.attestations.service import Minted, Verified, status_of
+from attestlab.attestations.shapes import (
+    AttestationOut,
+    BundleIssuerOut,
+    BundleKeyOut,
+    BundleOut,
+    GovernanceOut,
+    LogEntryOut,
+    LogOut,
+    MintOut,
+    ProofOut,
+    TreeHeadOut,
+    VerifyDetailsOut,
+    VerifyOut,
+)
+from attestlab.core.wire import b64url_encode
+from attestlab.log.entries import sha256_name
+from attestlab.log.proof import LogProof
+from attestlab.log.service import Head, Inclusion
+
+
+def minted(done: Minted, *, portal_url: str) -> MintOut:
+    """The answer to a mint, proof included; the transaction must be sealed."""
+    row, logged = done.row, done.logged
+    return MintOut.model_construct(
+        id=row["id"],
+        attestation_id=row["id"],
+        issuer_id=row["issuer_id"],
+        kid=row["kid"],
+        alg=row["alg"],
+        schema_id=row["schema_id"],
+        status=row["status"],
+        log_index=logged.index,
+        payload_hash=row["payload_hash"],
+        document_hash=row["document_hash"],
+        expiry_at=row["expiry_at"],
+        created_at=row["created_at"],
+        verify_url=f"{portal_url}/a/{row['id']}",
+        inclusion_proof=_proof(
+            Inclusion(logged.index, logged.tree_size, logged.leaf_hash, logged.root, logged.proof)
+        ),
+        checkpoint=logged.checkpoint,
+        warnings=list(done.warnings),
+    )
+
+
+def _proof(proof: Inclusion) -> ProofOut:
+    return ProofOut.model_construct(
+        log_index=proof.index,
+        tree_size=proof.tree_size,
+        leaf_hash=sha256_name(proof.leaf_hash),
+        root_hash=sha256_name(proof.root),
+        hashes=[sha256_name(item) for item in proof.hashes],
+    )
+
+
+def attestation(row: Any, *, now: datetime) -> AttestationOut:
+    """An attestation as of `now`."""
+    return AttestationOut(
+        id=row.id,
+        attestation_id=row.id,
+        issuer_id=row.issuer_id,
+        kid=row.kid,
+        alg=row.alg,
+        status=status_of(row, now=now),
+        schema_id=row.schema_id,
+        content_type=row.content_type,
+        payload={"schema": row.schema_id, "claims": json.loads(row.claims)},
+        payload_hash=row.payload_hash,
+        document_hash=row.document_hash,
+        signature=row.signature,
+        custody=row.custody,
+        log_index=row.log_index,
+        expiry_at=row.expiry_at,
+        superseded_by_attestation_id=row.superseded_by,
+        revocation_reason=row.revocation_reason,
+        revoked_at=row.revoked_at,
+        subject_reference=row.subject_reference,
+        metadata=None if row.extra is None else json.loads(row.extra),
+        created_at=row.created_at,
+    )
+
+
+def bundle(row: Any, proof: Inclusion, head: Head, *, now: datetime) -> BundleOut:
+    """Everything a verifier needs offline."""
+    return BundleOut(
+        attestation=attestation(row, now=now),
+        issuer=BundleIssuerOut(
+            id=row.issuer_id, name=row.issuer_name, domain=row.issuer_domain, trust_level=row.issuer_trust_tier
+        ),
+        key=BundleKeyOut(kid=row.kid, algorithm=row.alg, public_key=b64url_encode(row.spki)),
+        inclusion_proof=_proof(proof),
+        signed_tree_head=_tree_head(head),
+        log_entry=LogEntryOut(entry_b64=base64.b64encode(row.entry).decode("ascii"), nonce=row.nonce.hex()),
+        tlog_proof=LogProof(index=proof.index, hashes=tuple(proof.hashes), checkpoint=head.note).text(),
+    )
+
+
+def _tree_head(head: Head) -> TreeHeadOut:
+    """The friendlier copies beside the note; the log's own signature is the first line after the text."""
+    signatures = [line for line in head.note.split("\n\n", 1)[1].splitlines() if line]
+    return TreeHeadOut(
+        tree_size=head.size,
+        root_hash=sha256_name(head.root),
+        signature=signatures[0].rsplit(" ", 1)[1],
+        checkpoint=head.note,
+        timestamp=head.at,
+        cosignatures=signatures[1:],
+    )
+
+
+def verification(verified: Verified, *, log_id: str) -> VerifyOut:
+    """One answer that carries both documented shapes."""
+    row, report = verified.row, verified.report
+    if row is None:
+        return _not_found(verified)
+    return VerifyOut.model_construct(
+        verdict=report.verdict,
+        valid=report.verdict == "VALID",
+        reasons=[reason.value for reason in report.reasons],
+        attestation_id=row.id,
+        issuer_id=str(row.issuer_id),
+        kid=row.kid,
+        alg=row.alg,
+        payload_hash=row.payload_hash,
+        document_hash=row.document_hash or "",
+        log=LogOut.model_construct(log_id=log_id, leaf_index=row.log_index, proof_checked=report.proof_checked),
+        governance=None if row.found_issuer is None else _governance(row),
+        superseded_by_attestation_id=row.superseded_by,
+        latest_attestation_id=None,
+        details=VerifyDetailsOut.model_construct(
+            issuer_id=str(row.issuer_id), issuer_name=row.issuer_name or "", log_index=row.log_index
+        ),
+    )
+
+
+def _not_found(verified: Verified) -> VerifyOut:
+    return VerifyOut(
+        verdict=verified.verdict,
+        valid=False,
+        reasons=[reason.value for reason in verified.report.reasons],
+        attestation_id=verified.attestation_id,
+        issuer_id="",
+        kid="",
+        alg="",
+        payload_hash="",
+        document_hash="",
+        log=None,
+        governance=None,
+        details=VerifyDetailsOut(issuer_id="", issuer_name="", log_index=None),
+    )
+
+
+def _governance(row: Any) -> GovernanceOut:
+    return GovernanceOut.model_construct(
+        issuer_status=row.issuer_status,
+        issuer_trust_tier=row.issuer_trust_tier,
+        issuer_risk_rating=row.issuer_risk_rating,
+        issuer_jurisdiction=row.issuer_jurisdiction,
+        issuer_display_name=row.issuer_display_name or row.issuer_name,
+        primary_color=row.primary_color,
+        accent_color=row.accent_color,
+        logo_url=row.logo_url,
+        snapshot_status=row.snapshot_status,
+        snapshot_trust_tier=row.snapshot_trust_tier,
+        snapshot_risk_rating=row.snapshot_risk_rating,
+        snapshot_jurisdiction=row.snapshot_jurisdiction,
+    )

@@ -1,0 +1,216 @@
+"""The HTTP door of attestations."""
+
+import json
+from typing import Any
+from uuid import UUID
+
+from pydantic import Field
+
+from attestlab.attestations import rendering, store
+from attestlab.attestations.catalogue import CATALOGUE, json_schema
+from attestlab.attestations.drafting import Draft, MintRequest
+from attestlab.attestations.rules import Status, sha256
+from attestlab.attestations.shapes import (
+    AttestationOut,
+    BatchIn,
+    BatchItemOut,
+    BatchOut,
+    BundleOut,
+    MintIn,
+    MintOut,
+    SchemaOut,
+    SchemasOut,
+    Sha256Hex,
+    VerifyIn,
+    VerifyOut,
+)
+from attestlab.attestations.verification import Presented
+from attestlab.attestations.service import Minted
+from attestlab.core.canonical import canonical
+from attestlab.core.errors import AttestLabError, NotFound
+from attestlab.core.shapes import Moment, Uuid
+from attestlab.core.signing import Algorithm
+from attestlab.core.wire import b64url_decode
+from attestlab.orgs.rules import Scope
+from attestlab.web import problems
+from attestlab.web.answers import Raw
+from attestlab.web.call import Call
+from attestlab.web.paging import OffsetPageQuery, Page, page_of, position_in
+from attestlab.web.routing import PUBLIC, Routes
+from attestlab.web.validation import body_as
+
+routes = Routes("attestations")
+_SIGNED_INLINE = {Algorithm.ED25519, Algorithm.ES256}  # tens of microseconds; the others go to a thread
+_LIST = "attestations"
+
+
+class AttestationsQuery(OffsetPageQuery):
+    """Which attestations to list; `from` is inclusive, `to` exclusive."""
+
+    issuer_id: Uuid | None = None
+    status: Status | None = None
+    schema_id: str | None = Field(default=None, alias="schema")
+    kid: str | None = None
+    document_hash: Sha256Hex | None = None
+    pack_id: Uuid | None = None
+    since: Moment | None = Field(default=None, alias="from")
+    until: Moment | None = Field(default=None, alias="to")
+
+    def filter(self) -> store.Filter:
+        """The same, as the store asks for it."""
+        return store.Filter(
+            issuer_id=self.issuer_id,
+            status=self.status,
+            schema=self.schema_id,
+            kid=self.kid,
+            document_hash=self.document_hash and self.document_hash.lower(),
+            pack_id=self.pack_id,
+            since=self.since,
+            until=self.until,
+        )
+
+
+def _request_of(body: MintIn, file_sha256: bytes | None, file_size: int | None) -> MintRequest:
+    if body.pack_id is not None:
+        raise NotFound("attestation pack", body.pack_id)
+    return MintRequest(
+        issuer_id=body.issuer_id,
+        kid=body.kid,
+        alg=body.alg,
+        schema=body.schema_id,
+        claims=body.claims,
+        content_type=body.content_type.value,
+        document_hash=body.document_hash,
+        file_sha256=file_sha256,
+        file_size=file_size,
+        expiry_at=body.expiry_at,
+        expiry_from_claims=body.expiry_from_claims,
+        subject_reference=body.subject_reference,
+        metadata=body.metadata,
+        recipient_email=body.recipient_email,
+        id=body.id,
+        created_at=body.created_at,
+        signature=body.signature,
+    )
+
+
+async def _draft(call: Call, body: MintIn) -> Draft:
+    """Check and sign before the write; slow algorithms sign in a thread."""
+    payload = call.payload
+    request = _request_of(body, payload and payload.sha256, payload and payload.size)
+    draft: Draft
+    if body.alg in _SIGNED_INLINE:
+        draft = await call.site.read(lambda: call.lab.attestations.draft(request, caller=call.caller))
+    else:
+        draft = await call.site.aside(lambda: call.lab.attestations.draft(request, caller=call.caller))
+    return draft
+
+
+async def _drafts(call: Call, body: BatchIn) -> list[Draft | AttestLabError]:
+    """Check and sign every item, in a thread; an item that fails fails alone."""
+    drafts: list[Draft | AttestLabError] = await call.site.aside(lambda: [_drafted(call, item) for item in body.items])
+    return drafts
+
+
+def _drafted(call: Call, item: dict[str, Any]) -> Draft | AttestLabError:
+    try:
+        body = body_as(MintIn, canonical(item))
+        raw = None if body.payload_b64url is None else b64url_decode(body.payload_b64url, field="/payload_b64url")
+        request = _request_of(body, raw and sha256(raw), raw and len(raw))
+        draft: Draft = call.lab.attestations.draft(request, caller=call.caller)
+    except AttestLabError as fault:
+        return fault
+    return draft
+
+
+def _recorded(call: Call, draft: Draft | AttestLabError) -> Minted | AttestLabError:
+    """Record one item of a batch; what `record` refuses it refuses before it changes anything."""
+    if isinstance(draft, AttestLabError):
+        return draft
+    try:
+        minted: Minted = call.lab.attestations.record(draft)
+    except AttestLabError as fault:
+        return fault
+    return minted
+
+
+def _item(call: Call, index: int, item: Minted | AttestLabError) -> BatchItemOut:
+    if isinstance(item, AttestLabError):
+        answer = problems.refusal(item, call.request_id)
+        return BatchItemOut(index=index, http_status=answer.status, error=json.loads(answer.body))
+    return BatchItemOut(
+        index=index, http_status=201, attestation=rendering.minted(item, portal_url=call.lab.portal_url)
+    )
+
+
+@routes.post(
+    "/v1/attestations/mint",
+    scope=Scope.ATTESTATIONS_MINT,
+    status=201,
+    payload=True,
+    idempotency="required",
+    prepare=_draft,
+)
+def mint(call: Call, body: MintIn, prepared: Draft) -> MintOut:
+    """Mint an attestation: sign it, give it a place in the log, and answer with the proof."""
+    done = call.lab.attestations.record(prepared)
+    call.respond_headers["Location"] = f"/v1/attestations/{done.id}"
+    return call.later(lambda: rendering.minted(done, portal_url=call.lab.portal_url))
+
+
+@routes.post("/v1/attestations/batch", scope=Scope.ATTESTATIONS_MINT, prepare=_drafts)
+def mint_batch(call: Call, body: BatchIn, prepared: list[Draft | AttestLabError]) -> BatchOut:
+    """Mint up to a hundred attestations in one append to the log; each is judged on its own."""
+    done = [_recorded(call, draft) for draft in prepared]
+    return call.later(lambda: BatchOut(items=[_item(call, index, item) for index, item in enumerate(done)]))
+
+
+@routes.get("/v1/attestations", scope=Scope.ATTESTATIONS_READ)
+def list_attestations(call: Call, query: AttestationsQuery) -> Page[AttestationOut]:
+    """The tenant's attestations, newest first."""
+    found = call.lab.attestations.page(
+        query.filter(),
+        caller=call.caller,
+        before=None if query.cursor is None else UUID(str(position_in(_LIST, query.cursor)[0])),
+        offset=query.offset,
+        limit=query.limit + 1,
+    )
+    shown, cursor = page_of(found, limit=query.limit, kind=_LIST, position=lambda row: [str(row.id)])
+    return Page[AttestationOut](
+        items=[rendering.attestation(row, now=call.now) for row in shown], next_cursor=cursor
+    )
+
+
+@routes.get("/v1/attestations/{id}", scope=Scope.ATTESTATIONS_READ)
+def get(call: Call, id: UUID) -> AttestationOut:  # noqa: A002 the path's own word
+    """One attestation."""
+    return rendering.attestation(call.lab.attestations.get(id, caller=call.caller), now=call.now)
+
+
+@routes.get("/v1/attestations/{id}/proof-bundle", scope=Scope.ATTESTATIONS_READ)
+def proof_bundle(call: Call, id: UUID) -> BundleOut:  # noqa: A002 the path's own word
+    """Everything needed to verify the attestation offline."""
+    row, proof, head = call.lab.attestations.evidence_of(id, caller=call.caller)
+    return rendering.bundle(row, proof, head, now=call.now)
+
+
+@routes.post("/v1/verify", scope=PUBLIC, payload=True, idempotency="none")
+async def verify(call: Call, body: VerifyIn) -> VerifyOut:
+    """Verify an attestation: exactly one verdict, always with HTTP 200. Metered to the issuer's tenant."""
+    presented = Presented(call.payload and call.payload.sha256, body.document_hash_hex)
+    verified = await call.site.read(lambda: call.lab.attestations.verify(body.attestation_id, presented))
+    if verified.row is not None:
+        await call.site.write(lambda tx: call.lab.attestations.meter(tx, verified))
+    return rendering.verification(verified, log_id=call.lab.log_id)
+
+
+@routes.get("/v1/schemas", scope=PUBLIC)
+def schemas(call: Call) -> SchemasOut:
+    """The catalogue of credential schemas, each as JSON Schema 2020-12 of its claims."""
+    return SchemasOut(items=[SchemaOut(id=name, json_schema=json_schema(name)) for name in CATALOGUE])
+
+
+@routes.get("/v1/schemas/{id}", scope=PUBLIC)
+def schema(call: Call, id: str) -> Raw:  # noqa: A002 the path's own word
+    """One schema's JSON Schema itself."""
+    return Raw(json.dumps(json_schema(id)).encode(), "application/schema+json")

@@ -1,0 +1,281 @@
+"""The verbs of attestations: mint, get, list, bundle, verify."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Connection, Row
+
+from attestlab.attestations import drafting, metering, rules, store
+from attestlab.attestations.bundle import require_entry_speaks_of
+from attestlab.attestations.drafting import Draft, MintRequest
+from attestlab.attestations.events import AttestationCreated
+from attestlab.attestations.rules import Reason, Statement, Status, Verdict
+from attestlab.attestations.verification import (
+    Evidence,
+    Finding,
+    IssuerFacts,
+    KeyFacts,
+    NoPolicies,
+    PolicyGate,
+    Presented,
+    Report,
+    verify,
+)
+from attestlab.core import audit, outbox, rows
+from attestlab.core.audit import AuditEntry
+from attestlab.core.clock import Clock
+from attestlab.core.errors import Conflict, ProofInvalid
+from attestlab.core.signing import Algorithm
+from attestlab.core.storage import Storage, Transaction
+from attestlab.issuers.rules import IssuerStatus, KeyStatus, require_may_mint
+from attestlab.issuers.service import Issuers
+from attestlab.issuers.store import SigningKey
+from attestlab.log import rules as log_rules
+from attestlab.log.entries import EntryType
+from attestlab.log.service import Appended, Log
+from attestlab.orgs.rules import Caller
+
+NOT_FOUND = Report(Verdict.NOT_FOUND, (Finding("resolve", (Reason.ATTESTATION_NOT_FOUND,), Verdict.NOT_FOUND),))
+
+
+@dataclass(frozen=True)
+class Minted:
+    """A minted attestation; `logged` holds proof and checkpoint once the transaction is sealed."""
+
+    row: dict[str, Any]
+    logged: Appended
+    warnings: tuple[str, ...]
+
+    @property
+    def id(self) -> UUID:
+        """The attestation's id."""
+        found: UUID = self.row["id"]
+        return found
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What a verification found, and the row it found it on (None: no such attestation)."""
+
+    attestation_id: UUID
+    row: Row[Any] | None
+    report: Report
+    at: datetime
+
+    @property
+    def verdict(self) -> Verdict:
+        """The one answer."""
+        return self.report.verdict
+
+
+class Attestations:
+    """The main job. Rows are the truth; the log makes it a truth that cannot be taken back."""
+
+    def __init__(
+        self, *, storage: Storage, clock: Clock, issuers: Issuers, log: Log, gate: PolicyGate | None = None
+    ) -> None:
+        self.storage = storage
+        self.clock = clock
+        self.issuers = issuers
+        self.log = log
+        self.gate = gate or NoPolicies()
+
+    def mint(self, request: MintRequest, *, caller: Caller) -> Minted:
+        """Check, sign, log: draft and record in one go."""
+        return self.record(self.draft(request, caller=caller))
+
+    def draft(self, request: MintRequest, *, caller: Caller) -> Draft:
+        """A signed draft, made before a place in the log is asked for.
+
+        Raises:
+            NotFound: no such issuer or key in the caller's tenant.
+            PermissionDenied: the issuer is not ACTIVE.
+            Conflict: the key is not active.
+            ValidationFailed: what is to be attested is not acceptable.
+        """
+        with self.storage.read() as connection:
+            key = self.signing_key(connection, request, caller=caller)
+        return drafting.draft(request, key, caller=caller, issuers=self.issuers, now=self.clock.now())
+
+    def signing_key(self, connection: Connection, request: MintRequest, *, caller: Caller) -> SigningKey:
+        """The key a request names, if issuer and key may mint now."""
+        key = self.issuers.signing_key(
+            connection, tenant_id=caller.tenant_id, issuer_id=request.issuer_id, kid=request.kid
+        )
+        require_may_mint(key.issuer_status, key.status)
+        return key
+
+    def record(self, draft: Draft) -> Minted:
+        """Give a draft its place in the log, together with its row, event and audit line.
+
+        One transaction holds them all: either everything or nothing. What the draft
+        relied on is looked at again, under the writer's lock.
+
+        Raises:
+            Conflict: issuer or key changed since the draft, or the id is taken.
+        """
+        with self.storage.write() as tx:
+            self._require_unchanged(tx, draft)
+            logged = self.log.append(tx, draft.entry, kind=EntryType.MINTED)
+            row = {**draft.row, "log_index": logged.index}
+            tx.add(store.attestations, row)
+            self._tell(tx, draft.caller, row)
+        return Minted(row, logged, draft.warnings)
+
+    def _require_unchanged(self, tx: Transaction, draft: Draft) -> None:
+        key = draft.key
+        place = ("attestations.key", key.tenant_id, key.issuer_id, key.kid)
+        if place not in tx.memo:
+            tx.memo[place] = self.issuers.signing_key(
+                tx.connection, tenant_id=key.tenant_id, issuer_id=key.issuer_id, kid=key.kid
+            )
+        if tx.memo[place] != key:
+            require_may_mint(tx.memo[place].issuer_status, tx.memo[place].status)
+            raise Conflict("Issuer or key changed while the attestation was being minted; send it again.")
+        if draft.row["custody"] == "external":
+            self._require_free_id(tx, draft.row["id"])
+
+    def _require_free_id(self, tx: Transaction, attestation_id: UUID) -> None:
+        """Only an external key's holder chooses an id; our own are never the same twice."""
+        named: set[UUID] = tx.memo.setdefault("attestations.named", set())
+        if attestation_id in named or store.is_taken(tx.connection, attestation_id):
+            raise Conflict(f"An attestation {attestation_id} exists already.", details={"id": str(attestation_id)})
+        named.add(attestation_id)
+
+    def _tell(self, tx: Transaction, caller: Caller, row: dict[str, Any]) -> None:
+        created = AttestationCreated(
+            attestation_id=row["id"],
+            issuer_id=row["issuer_id"],
+            kid=row["kid"],
+            schema=row["schema_id"],
+            log_index=row["log_index"],
+            created_at=row["created_at"],
+        )
+        at = row["created_at"]
+        outbox.tell(tx, row["tenant_id"], created, at=at)
+        entry = AuditEntry(
+            tenant_id=row["tenant_id"],
+            actor=caller,
+            action="attestation.mint",
+            resource_type="attestation",
+            resource_id=str(row["id"]),
+            at=at,
+            metadata={"log_index": row["log_index"], "row_sha256": rows.row_sha256(store.attestations, row)},
+        )
+        audit.record(tx, entry)
+
+    def get(self, attestation_id: UUID, *, caller: Caller) -> Row[Any]:
+        """The caller's attestation.
+
+        Raises:
+            NotFound: there is none of that id in the caller's tenant.
+        """
+        with self.storage.read() as connection:
+            return store.owned(connection, attestation_id, tenant_id=caller.tenant_id)
+
+    def page(
+        self, wanted: store.Filter, *, caller: Caller, before: UUID | None = None, offset: int = 0, limit: int = 50
+    ) -> Sequence[Row[Any]]:
+        """The caller's attestations, newest first."""
+        with self.storage.read() as connection:
+            return store.page(
+                connection,
+                tenant_id=caller.tenant_id,
+                wanted=wanted,
+                now=self.clock.now(),
+                before=before,
+                offset=offset,
+                limit=limit,
+            )
+
+    def verify(self, attestation_id: UUID, presented: Presented = Presented()) -> Verified:  # noqa: B008 frozen
+        """Run the eight steps on what the records and the log hold. Metering is the caller's (`meter`)."""
+        now = self.clock.now()
+        with self.storage.read() as connection:
+            row = store.with_evidence(connection, attestation_id)
+            if row is None:
+                return Verified(attestation_id, None, NOT_FOUND, now)
+            report = verify(self._evidence(connection, row), presented, now=now, gate=self.gate)
+        return Verified(attestation_id, row, report, now)
+
+    def meter(self, tx: Transaction, verified: Verified) -> None:
+        """Count a verification for the issuer's tenant and tell of it; an unknown id costs nobody."""
+        row = verified.row
+        if row is not None:
+            metering.count(
+                tx, metering.Verified(row.tenant_id, row.issuer_id, row.id, verified.verdict, verified.at)
+            )
+
+    def _evidence(self, connection: Connection, row: Row[Any]) -> Evidence:
+        return Evidence(
+            statement=statement_of(row),
+            claims=row.claims,
+            signature=row.signature,
+            status=Status(row.status),
+            log_index=row.log_index,
+            logged_at=row.created_at,
+            issuer=None if row.found_issuer is None else IssuerFacts(IssuerStatus(row.issuer_status), row.revoked_index),
+            key=self._key_facts(row),
+            prove_logged=lambda: self._prove_logged(connection, row),
+        )
+
+    def _key_facts(self, row: Row[Any]) -> KeyFacts | None:
+        if row.spki is None:
+            return None
+        public = self.issuers.public_key(Algorithm(row.alg), row.spki)
+        return KeyFacts(public, KeyStatus(row.key_status), row.changed_index, row.compromised_at)
+
+    def _prove_logged(self, connection: Connection, row: Row[Any]) -> None:
+        """The entry opens to this attestation and stands under the head we signed."""
+        if row.entry is None:
+            raise ProofInvalid("The log has no entry at the attestation's index.")
+        require_entry_speaks_of(
+            row.entry,
+            row.nonce,
+            statement=statement_of(row),
+            claims=row.claims,
+            signature=row.signature,
+            public_key=row.spki,
+        )
+        proof = self.log.inclusion(connection, row.log_index)
+        log_rules.verify_inclusion(row.log_index, proof.tree_size, log_rules.leaf_hash(row.entry), proof.hashes, proof.root)
+
+    def evidence_of(self, attestation_id: UUID, *, caller: Caller) -> tuple[Row[Any], Any, Any]:
+        """The caller's attestation with issuer, key and entry, its proof, and the head that proves it; for a bundle.
+
+        Raises:
+            NotFound: there is none of that id in the caller's tenant.
+        """
+        with self.storage.read() as connection:
+            store.owned(connection, attestation_id, tenant_id=caller.tenant_id)
+            row = store.with_evidence(connection, attestation_id)
+            assert row is not None  # one consistent read found it a line above
+            head = self.log.head(connection)
+            return row, self.log.inclusion(connection, row.log_index, head.size), head
+
+
+def statement_of(row: Any) -> Statement:
+    """The statement that a row says was signed."""
+    return Statement(
+        id=row.id,
+        issuer_id=row.issuer_id,
+        kid=row.kid,
+        alg=Algorithm(row.alg),
+        schema=row.schema_id,
+        content_type=row.content_type,
+        payload_hash=row.payload_hash,
+        document_hash=row.document_hash,
+        claims_hash=row.claims_hash,
+        expiry_at=row.expiry_at,
+        created_at=row.created_at,
+    )
+
+
+def status_of(row: Any, *, now: datetime) -> Status:
+    """A row's state as of `now`."""
+    return rules.current_status(Status(row.status), row.expiry_at, now=now)

@@ -1,0 +1,237 @@
+"""What goes over the wire about attestations (SPEC, Resources; CONTRACT sections 5 and 6)."""
+
+from typing import Annotated, Any
+
+from pydantic import EmailStr, Field, JsonValue, StrictBool, StringConstraints
+
+from attestlab.attestations.catalogue import CATALOGUE, ContentType
+from attestlab.attestations.rules import Status, Verdict
+from attestlab.core.shapes import In, Moment, Out, Uuid
+from attestlab.core.signing import Algorithm
+
+Kid = Annotated[str, StringConstraints(min_length=1, max_length=64)]
+SchemaId = Annotated[str, Field(json_schema_extra={"enum": list(CATALOGUE)})]
+Sha256Hex = Annotated[str, StringConstraints(pattern=r"^[0-9a-fA-F]{64}$")]
+
+
+class MintIn(In):
+    """One attestation to be minted."""
+
+    issuer_id: Uuid
+    kid: Kid
+    alg: Algorithm
+    schema_id: SchemaId = Field(alias="schema")
+    claims: dict[str, JsonValue]
+    recipient_email: EmailStr | None = None
+    document_hash: str | None = None
+    payload_b64url: str | None = None
+    pack_id: Uuid | None = None
+    content_type: ContentType = ContentType.JSON
+    expiry_at: Moment | None = None
+    expiry_from_claims: StrictBool = False
+    subject_reference: Annotated[str, StringConstraints(max_length=256)] | None = None
+    metadata: dict[str, JsonValue] | None = None
+    id: Uuid | None = Field(default=None, description="External keys: the id that was signed.")
+    created_at: Moment | None = Field(default=None, description="External keys: the time that was signed.")
+    signature: str | None = Field(default=None, description="External keys: the compact JWS.")
+
+
+class ProofOut(Out):
+    """An inclusion proof; `hashes` run from leaf to root, each `sha256:<hex>`."""
+
+    log_index: int
+    tree_size: int
+    leaf_hash: str
+    root_hash: str
+    hashes: list[str]
+
+
+class MintOut(Out):
+    """A minted attestation with its proof of inclusion in the log."""
+
+    id: Uuid
+    attestation_id: Uuid
+    issuer_id: Uuid
+    kid: str
+    alg: str
+    schema_id: str = Field(serialization_alias="schema")
+    status: Status
+    log_index: int
+    payload_hash: str
+    document_hash: str | None
+    expiry_at: Moment | None
+    created_at: Moment
+    verify_url: str
+    inclusion_proof: ProofOut
+    checkpoint: str
+    warnings: list[str]
+
+
+class AttestationOut(Out):
+    """An attestation as it stands now."""
+
+    id: Uuid
+    attestation_id: Uuid
+    issuer_id: Uuid
+    kid: str
+    alg: str
+    status: Status
+    schema_id: str = Field(serialization_alias="schema")
+    content_type: str
+    payload: dict[str, JsonValue]
+    payload_hash: str
+    document_hash: str | None
+    signature: str
+    custody: str
+    log_index: int
+    expiry_at: Moment | None
+    superseded_by_attestation_id: Uuid | None
+    revocation_reason: str | None
+    revoked_at: Moment | None
+    subject_reference: str | None
+    metadata: dict[str, JsonValue] | None
+    created_at: Moment
+
+
+class BundleIssuerOut(Out):
+    """The issuer as a bundle names it; for people, not part of the proof."""
+
+    id: Uuid
+    name: str
+    domain: str
+    trust_level: str
+
+
+class BundleKeyOut(Out):
+    """The signing key; `public_key` is SubjectPublicKeyInfo, base64url."""
+
+    kid: str
+    algorithm: str
+    public_key: str
+
+
+class TreeHeadOut(Out):
+    """A signed tree head; a verifier believes only the `checkpoint` note."""
+
+    tree_size: int
+    root_hash: str
+    signature: str
+    checkpoint: str
+    timestamp: Moment
+    cosignatures: list[str]
+
+
+class LogEntryOut(Out):
+    """The log entry (standard base64) and the nonce (hex) that opens its commitment."""
+
+    entry_b64: str
+    nonce: str
+
+
+class BundleOut(Out):
+    """Everything needed to verify an attestation offline."""
+
+    attestation: AttestationOut
+    issuer: BundleIssuerOut
+    key: BundleKeyOut
+    inclusion_proof: ProofOut
+    signed_tree_head: TreeHeadOut
+    log_entry: LogEntryOut
+    status_proof: dict[str, JsonValue] | None = Field(
+        default=None, description="Proof of a change of status; null while there was none."
+    )
+    tlog_proof: str
+
+
+class BatchIn(In):
+    """Up to a hundred attestations in one append; each is judged on its own."""
+
+    items: Annotated[list[dict[str, Any]], Field(min_length=1, max_length=100)]
+
+
+class BatchItemOut(Out):
+    """What became of one item of a batch."""
+
+    index: int
+    http_status: int
+    attestation: MintOut | None = None
+    error: dict[str, Any] | None = None
+
+
+class BatchOut(Out):
+    """The items in the order they were sent."""
+
+    items: list[BatchItemOut]
+
+
+class VerifyIn(In):
+    """What to verify, and what the verifier holds in hand."""
+
+    attestation_id: Uuid
+    payload_b64url: str | None = None
+    document_hash_hex: Sha256Hex | None = None
+
+
+class LogOut(Out):
+    """Where an attestation stands in the log, and whether its proof was checked and held."""
+
+    log_id: str
+    leaf_index: int
+    proof_checked: bool
+
+
+class GovernanceOut(Out):
+    """The issuer's standing now and at the mint (SPEC, Governance object)."""
+
+    issuer_status: str
+    issuer_trust_tier: str
+    issuer_risk_rating: str
+    issuer_jurisdiction: str | None
+    issuer_display_name: str | None
+    primary_color: str | None
+    accent_color: str | None
+    logo_url: str | None
+    snapshot_status: str
+    snapshot_trust_tier: str
+    snapshot_risk_rating: str
+    snapshot_jurisdiction: str | None
+
+
+class VerifyDetailsOut(Out):
+    """The second documented shape of a verification's answer."""
+
+    issuer_id: str
+    issuer_name: str
+    log_index: int | None
+
+
+class VerifyOut(Out):
+    """Exactly one verdict, and a code for every check that ran."""
+
+    verdict: Verdict
+    valid: bool
+    reasons: list[str]
+    attestation_id: Uuid
+    issuer_id: str
+    kid: str
+    alg: str
+    payload_hash: str
+    document_hash: str
+    log: LogOut | None
+    governance: GovernanceOut | None
+    superseded_by_attestation_id: Uuid | None = None
+    latest_attestation_id: Uuid | None = None
+    details: VerifyDetailsOut
+
+
+class SchemaOut(Out):
+    """One schema of the catalogue."""
+
+    id: str
+    json_schema: dict[str, JsonValue] = Field(serialization_alias="schema")
+
+
+class SchemasOut(Out):
+    """The catalogue."""
+
+    items: list[SchemaOut]

@@ -1,0 +1,161 @@
+"""Every query about attestations; columns are named, values are parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Connection, Row, Select, and_, bindparam, func, or_, select
+
+from attestlab.attestations.rules import Status
+from attestlab.attestations.tables import Attestation
+from attestlab.core.errors import NotFound
+from attestlab.issuers.tables import Issuer, IssuerKey
+from attestlab.log.tables import LogLeaf
+
+attestations: Any = Attestation.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
+_issuers: Any = Issuer.__table__  # type: ignore[attr-defined]
+_keys: Any = IssuerKey.__table__  # type: ignore[attr-defined]
+_leaves: Any = LogLeaf.__table__  # type: ignore[attr-defined]
+
+_COLUMNS = tuple(attestations.c)
+_ISSUER_COLUMNS = (
+    _issuers.c.id.label("found_issuer"),
+    _issuers.c.name.label("issuer_name"),
+    _issuers.c.domain.label("issuer_domain"),
+    _issuers.c.status.label("issuer_status"),
+    _issuers.c.trust_tier.label("issuer_trust_tier"),
+    _issuers.c.risk_rating.label("issuer_risk_rating"),
+    _issuers.c.jurisdiction.label("issuer_jurisdiction"),
+    _issuers.c.display_name.label("issuer_display_name"),
+    _issuers.c.primary_color,
+    _issuers.c.accent_color,
+    _issuers.c.logo_url,
+    _issuers.c.revoked_index,
+)
+_KEY_COLUMNS = (
+    _keys.c.spki,
+    _keys.c.status.label("key_status"),
+    _keys.c.changed_index,
+    _keys.c.compromised_at,
+)
+_WITH_EVIDENCE = (
+    select(*_COLUMNS, *_ISSUER_COLUMNS, *_KEY_COLUMNS, _leaves.c.entry)
+    .select_from(
+        attestations.outerjoin(_issuers, _issuers.c.id == attestations.c.issuer_id)
+        .outerjoin(
+            _keys,
+            and_(
+                _keys.c.tenant_id == attestations.c.tenant_id,
+                _keys.c.kid == attestations.c.kid,
+                _keys.c.issuer_id == attestations.c.issuer_id,
+            ),
+        )
+        .outerjoin(_leaves, _leaves.c.index == attestations.c.log_index)
+    )
+    .where(attestations.c.id == bindparam("id"))
+)
+_OWNED = select(*_COLUMNS).where(attestations.c.id == bindparam("id"), attestations.c.tenant_id == bindparam("tenant_id"))
+_TAKEN = select(attestations.c.id).where(attestations.c.id == bindparam("id"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Filter:
+    """Which attestations a list holds; None means any. `since` is inclusive, `until` exclusive."""
+
+    issuer_id: UUID | None = None
+    status: Status | None = None
+    schema: str | None = None
+    kid: str | None = None
+    document_hash: str | None = None
+    pack_id: UUID | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+def owned(connection: Connection, attestation_id: UUID, *, tenant_id: UUID) -> Row[Any]:
+    """The tenant's attestation; another tenant's is as unknown as none.
+
+    Raises:
+        NotFound: there is none.
+    """
+    row = connection.execute(_OWNED, {"id": attestation_id, "tenant_id": tenant_id}).first()
+    if row is None:
+        raise NotFound("attestation", attestation_id)
+    return row
+
+
+def with_evidence(connection: Connection, attestation_id: UUID) -> Row[Any] | None:
+    """An attestation with its issuer, its key and its log entry, whoever owns it."""
+    return connection.execute(_WITH_EVIDENCE, {"id": attestation_id}).first()
+
+
+def is_taken(connection: Connection, attestation_id: UUID) -> bool:
+    """Whether an attestation of this id exists, whoever owns it."""
+    return connection.execute(_TAKEN, {"id": attestation_id}).first() is not None
+
+
+def page(
+    connection: Connection,
+    *,
+    tenant_id: UUID,
+    wanted: Filter,
+    now: datetime,
+    before: UUID | None,
+    offset: int,
+    limit: int,
+) -> Sequence[Row[Any]]:
+    """The tenant's attestations, newest first, from the one behind `before`."""
+    query = select(*_COLUMNS).where(attestations.c.tenant_id == tenant_id)
+    if before is not None:
+        query = query.where(attestations.c.id < before)
+    query = _filtered(query, wanted, now).order_by(attestations.c.id.desc()).limit(limit).offset(offset)
+    return connection.execute(query).all()
+
+
+def _filtered(query: Select[Any], wanted: Filter, now: datetime) -> Select[Any]:
+    columns = attestations.c
+    equal = {
+        columns.issuer_id: wanted.issuer_id,
+        columns.schema_id: wanted.schema,
+        columns.kid: wanted.kid,
+        columns.document_hash: wanted.document_hash,
+        columns.pack_id: wanted.pack_id,
+    }
+    query = query.where(*(column == value for column, value in equal.items() if value is not None))
+    if wanted.status is not None:
+        query = query.where(_has_status(wanted.status, now))
+    if wanted.since is not None:
+        query = query.where(columns.created_at >= wanted.since)
+    if wanted.until is not None:
+        query = query.where(columns.created_at < wanted.until)
+    return query
+
+
+def _has_status(status: Status, now: datetime) -> Any:
+    """The state as of `now`: a VALID row whose expiry has passed counts as EXPIRED."""
+    columns = attestations.c
+    if status is Status.VALID:
+        return and_(columns.status == status.value, or_(columns.expiry_at.is_(None), columns.expiry_at > now))
+    if status is Status.EXPIRED:
+        overdue = and_(columns.status == Status.VALID.value, columns.expiry_at <= now)
+        return or_(columns.status == status.value, overdue)
+    return columns.status == status.value
+
+
+def log_indexes(connection: Connection, *, attestation_id: UUID | None, document_hash: str | None) -> list[int]:
+    """Where in the log attestations of this id or document stand, oldest first."""
+    query = select(attestations.c.log_index).order_by(attestations.c.log_index).limit(100)
+    if attestation_id is not None:
+        query = query.where(attestations.c.id == attestation_id)
+    if document_hash is not None:
+        query = query.where(attestations.c.document_hash == document_hash)
+    return list(connection.scalars(query))
+
+
+def count(connection: Connection) -> int:
+    """How many attestations there are, of all tenants."""
+    return connection.scalar(select(func.count()).select_from(attestations)) or 0

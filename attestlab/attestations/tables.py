@@ -1,0 +1,66 @@
+"""The rows of this capability."""
+
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import BigInteger, Index, LargeBinary
+from sqlmodel import Field, SQLModel
+
+
+class Attestation(SQLModel, table=True):
+    """One minted attestation.
+
+    The columns of the signed statement never change; `nonce` opens the log entry's
+    commitment. The `snapshot_*` columns are the issuer's standing at the mint. The file
+    itself is never stored, only its hash and size.
+    """
+
+    __tablename__ = "attestations"
+    __table_args__ = (
+        Index("ix_attestations_tenant_id_id", "tenant_id", "id"),
+        Index("ix_attestations_issuer_id_id", "issuer_id", "id"),
+    )
+
+    id: UUID = Field(primary_key=True)
+    tenant_id: UUID
+    issuer_id: UUID
+    kid: str = Field(max_length=64)
+    alg: str = Field(max_length=8)
+    schema_id: str = Field(max_length=40)
+    content_type: str = Field(max_length=40)
+    claims: bytes = Field(sa_type=LargeBinary)
+    claims_hash: str = Field(max_length=43)
+    payload_hash: str = Field(max_length=43)
+    payload_size: int | None = Field(default=None, sa_type=BigInteger)
+    document_hash: str | None = Field(default=None, max_length=64, index=True)
+    expiry_at: datetime | None = None
+    created_at: datetime
+    status: str = Field(max_length=10)
+    signature: str
+    custody: str = Field(max_length=8)
+    log_index: int = Field(sa_type=BigInteger, unique=True)
+    nonce: bytes = Field(sa_type=LargeBinary)
+    snapshot_status: str = Field(max_length=10)
+    snapshot_trust_tier: str = Field(max_length=12)
+    snapshot_risk_rating: str = Field(max_length=8)
+    snapshot_jurisdiction: str | None = Field(default=None, max_length=2)
+    subject_reference: str | None = Field(default=None, max_length=256)
+    recipient_email: str | None = Field(default=None, max_length=254)
+    extra: bytes | None = Field(default=None, sa_type=LargeBinary)
+    pack_id: UUID | None = None
+    superseded_by: UUID | None = None
+    revocation_reason: str | None = Field(default=None, max_length=1024)
+    revoked_at: datetime | None = None
+
+
+class VerificationTally(SQLModel, table=True):
+    """How many verifications of one issuer ended one way in one minute; `untold` ones have no event yet."""
+
+    __tablename__ = "verification_tallies"
+
+    issuer_id: UUID = Field(primary_key=True)
+    minute: datetime = Field(primary_key=True)
+    type: str = Field(primary_key=True, max_length=40)
+    tenant_id: UUID
+    counted: int = Field(sa_type=BigInteger)
+    untold: int = Field(sa_type=BigInteger)

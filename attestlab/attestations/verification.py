@@ -1,0 +1,234 @@
+"""The eight steps of a verification (SPEC, `POST /v1/verify`), over values.
+
+Online, the evidence comes from the records; offline, from a bundle. The steps are
+the same. Each step gives the codes of the checks that ran, and a verdict where it
+ends the matter; later steps are then skipped. Step 1, finding the attestation, is
+the caller's: here the evidence is in hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Protocol
+
+from attestlab.attestations.rules import Reason, Statement, Status, Verdict
+from attestlab.core import jws
+from attestlab.core.canonical import sha256_b64url
+from attestlab.core.errors import ProofInvalid, SignatureInvalid
+from attestlab.core.wire import b64url_encode
+from attestlab.issuers.rules import IssuerStatus, KeyStatus
+
+
+@dataclass(frozen=True, slots=True)
+class IssuerFacts:
+    """The issuer as it stands now; `revoked_index` is the log entry that revoked it."""
+
+    status: IssuerStatus
+    revoked_index: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KeyFacts:
+    """The signing key as it stands now; `changed_index` is the log entry of its last change."""
+
+    public: Any
+    status: KeyStatus
+    changed_index: int | None = None
+    compromised_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """All that is known of one attestation.
+
+    `claims` are canonical JSON. `prove_logged` raises `ProofInvalid` unless the
+    attestation stands in the log under a head that is trusted.
+    """
+
+    statement: Statement
+    claims: bytes
+    signature: str
+    status: Status
+    log_index: int
+    logged_at: datetime
+    issuer: IssuerFacts | None
+    key: KeyFacts | None
+    prove_logged: Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Presented:
+    """What the verifier holds in hand: a payload's SHA-256 (32 bytes), a document's (hex)."""
+
+    payload_sha256: bytes | None = None
+    document_hash: str | None = None
+
+
+class PolicyGate(Protocol):
+    """Where the policies of the platform and of the issuer have their say."""
+
+    def allows_verification(self, evidence: Evidence) -> bool:
+        """Whether every policy that applies lets this verification pass."""
+        ...
+
+
+class NoPolicies:
+    """The gate while there is no policy: nothing to object to."""
+
+    def allows_verification(self, evidence: Evidence) -> bool:
+        """Always; there is no policy that could deny."""
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What one step found; a verdict ends the verification."""
+
+    step: str
+    reasons: tuple[Reason, ...] = ()
+    verdict: Verdict | None = None
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The verdict and how it came about."""
+
+    verdict: Verdict
+    findings: tuple[Finding, ...]
+
+    @property
+    def reasons(self) -> list[Reason]:
+        """The codes of all checks that ran, in the order of the steps."""
+        return [reason for finding in self.findings for reason in finding.reasons]
+
+    @property
+    def proof_checked(self) -> bool:
+        """Whether the log's proof was checked and held."""
+        return Reason.TRANSPARENCY_PROOF_OK in self.reasons
+
+
+def verify(evidence: Evidence, presented: Presented, *, now: datetime, gate: PolicyGate) -> Report:
+    """Run steps 2 to 8 until one of them ends the matter."""
+    findings: list[Finding] = []
+    for step in (
+        lambda: check_content(evidence, presented),
+        lambda: check_status(evidence, now),
+        lambda: check_governance(evidence),
+        lambda: check_key(evidence),
+        lambda: check_signature(evidence),
+        lambda: check_transparency(evidence),
+        lambda: check_policy(evidence, gate),
+    ):
+        finding = step()
+        findings.append(finding)
+        if finding.verdict is not None:
+            return Report(finding.verdict, tuple(findings))
+    return Report(Verdict.VALID, tuple(findings))
+
+
+def check_content(evidence: Evidence, presented: Presented) -> Finding:
+    """Step 2: the payload and the document in hand against the hashes that were attested."""
+    reasons = []
+    if presented.payload_sha256 is not None:
+        same = b64url_encode(presented.payload_sha256) == evidence.statement.payload_hash
+        reasons.append(Reason.PAYLOAD_HASH_OK if same else Reason.PAYLOAD_HASH_MISMATCH)
+    if presented.document_hash is not None:
+        reasons.append(_document_reason(evidence.statement.document_hash, presented.document_hash))
+    altered = Reason.PAYLOAD_HASH_MISMATCH in reasons or Reason.DOCUMENT_HASH_MISMATCH in reasons
+    return Finding("content", tuple(reasons), Verdict.ALTERED if altered else None)
+
+
+def _document_reason(stored: str | None, shown: str) -> Reason:
+    if stored is None:
+        return Reason.DOCUMENT_HASH_NOT_STORED
+    return Reason.DOCUMENT_HASH_OK if stored == shown.lower() else Reason.DOCUMENT_HASH_MISMATCH
+
+
+_FINAL = {
+    Status.REVOKED: (Reason.ATTESTATION_REVOKED, Verdict.REVOKED),
+    Status.SUPERSEDED: (Reason.ATTESTATION_SUPERSEDED, Verdict.SUPERSEDED),
+    Status.EXPIRED: (Reason.ATTESTATION_EXPIRED, Verdict.EXPIRED),
+}
+
+
+def check_status(evidence: Evidence, now: datetime) -> Finding:
+    """Step 3: revoked, superseded and expired attestations end here."""
+    expiry_at = evidence.statement.expiry_at
+    expired = evidence.status is Status.VALID and expiry_at is not None and expiry_at <= now
+    status = Status.EXPIRED if expired else evidence.status
+    if status is Status.VALID:
+        return Finding("status", (Reason.STATUS_CURRENT,))
+    reason, verdict = _FINAL[status]
+    return Finding("status", (reason,), verdict)
+
+
+def check_governance(evidence: Evidence) -> Finding:
+    """Step 4: the issuer's standing now, against the moment of the mint.
+
+    A revoked issuer's earlier attestations stay valid, flagged; order is the log's.
+    """
+    issuer = evidence.issuer
+    if issuer is None:
+        return Finding("governance", (Reason.ISSUER_UNKNOWN,), Verdict.UNKNOWN_ISSUER)
+    if issuer.status is IssuerStatus.ACTIVE:
+        return Finding("governance", (Reason.GOVERNANCE_OK,))
+    if issuer.status is IssuerStatus.SUSPENDED:
+        return Finding("governance", (Reason.ISSUER_SUSPENDED,))
+    before = issuer.revoked_index is not None and evidence.log_index < issuer.revoked_index
+    return Finding("governance", (Reason.ISSUER_REVOKED,), None if before else Verdict.INVALID)
+
+
+def check_key(evidence: Evidence) -> Finding:
+    """Step 5: the key by its id; what became of it later counts by the log's order."""
+    key = evidence.key
+    if key is None:
+        return Finding("key", (Reason.KEY_NOT_FOUND,), Verdict.INVALID)
+    if key.status is KeyStatus.ACTIVE:
+        return Finding("key")
+    if key.status is KeyStatus.ROTATED:
+        return Finding("key", (Reason.KEY_ROTATED,))
+    reason = Reason.KEY_COMPROMISED if key.status is KeyStatus.COMPROMISED else Reason.KEY_REVOKED
+    if key.status in (KeyStatus.COMPROMISED, KeyStatus.REVOKED) and _logged_before(evidence, key):
+        return Finding("key", (reason,))
+    return Finding("key", (reason,), Verdict.INVALID)
+
+
+def _logged_before(evidence: Evidence, key: KeyFacts) -> bool:
+    if key.compromised_at is not None:
+        return evidence.logged_at < key.compromised_at
+    return key.changed_index is not None and evidence.log_index < key.changed_index
+
+
+def check_signature(evidence: Evidence) -> Finding:
+    """Step 6: the issuer's signature over the statement, and the claims it speaks of."""
+    statement, key = evidence.statement, evidence.key
+    if key is None:
+        return Finding("signature", (Reason.KEY_NOT_FOUND,), Verdict.INVALID)
+    try:
+        if sha256_b64url(evidence.claims) != statement.claims_hash:
+            raise SignatureInvalid("The claims are not those that were signed.")
+        jws.verify_compact(
+            statement.alg, key.public, evidence.signature, kid=statement.kid, payload=statement.canonical()
+        )
+    except SignatureInvalid as fault:
+        return Finding("signature", (Reason.SIGNATURE_INVALID,), Verdict.INVALID, fault.message)
+    return Finding("signature", (Reason.SIGNATURE_OK,))
+
+
+def check_transparency(evidence: Evidence) -> Finding:
+    """Step 7: the entry commits to this attestation and stands in the log."""
+    try:
+        evidence.prove_logged()
+    except (ProofInvalid, SignatureInvalid) as fault:
+        return Finding("transparency", (Reason.TRANSPARENCY_PROOF_FAILED,), Verdict.INVALID, fault.message)
+    return Finding("transparency", (Reason.TRANSPARENCY_PROOF_OK,))
+
+
+def check_policy(evidence: Evidence, gate: PolicyGate) -> Finding:
+    """Step 8: the policies that apply."""
+    if gate.allows_verification(evidence):
+        return Finding("policy", (Reason.POLICY_OK,))
+    return Finding("policy", (Reason.POLICY_DENIED,), Verdict.INVALID)

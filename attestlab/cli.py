@@ -1,0 +1,284 @@
+"""The command line: data on stdout, talk on stderr, `--json` everywhere it makes sense.
+
+Heavy parts are imported inside of the commands, so that `--help` is instant and
+`verify` needs neither database nor server.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+
+from attestlab.core.errors import AttestLabError, HeadGuardMismatch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from attestlab.lab import Lab
+    from attestlab.settings import Settings
+
+OK, PROBLEMS, UNUSABLE, COULD_NOT_CHECK = 0, 1, 2, 3
+
+app = typer.Typer(
+    name="attestlab",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    help="Attestation and verification infrastructure.\n\n"
+    "Examples:\n\n"
+    "  attestlab demo --port 8080\n\n"
+    "  attestlab init --data lab --json\n\n"
+    "  attestlab serve --data lab --port 8080\n\n"
+    "  attestlab verify bundle.json --file diploma.pdf --trust log.policy",
+)
+tenants = typer.Typer(no_args_is_help=True, help="Tenants of an installation.")
+log = typer.Typer(no_args_is_help=True, help="The transparency log.")
+app.add_typer(tenants, name="tenant")
+app.add_typer(log, name="log")
+
+Data = Annotated[
+    Path, typer.Option("--data", envvar="ATTESTLAB_DATA", help="Folder of records, keyring and head guard.", show_default=False)
+]
+DatabaseUrl = Annotated[
+    str | None,
+    typer.Option("--database-url", envvar="ATTESTLAB_DATABASE_URL", help="SQLite or PostgreSQL; default: SQLite in --data."),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+Port = Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")]
+Host = Annotated[str, typer.Option(help="Address to listen on.")]
+
+
+@app.command()
+def init(data: Data, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
+    """Make a new installation: database, keyring, log, the operator's tenant, an owner and a key.
+
+    Example: attestlab init --data lab --json
+    """
+    from attestlab.lab import Lab
+
+    with _reporting():
+        lab, made = Lab.init(_settings(data, database_url))
+        lab.close()
+    _print(made.public(), as_json)
+
+
+@tenants.command("create")
+def tenant_create(
+    name: str,
+    data: Data,
+    plan: Annotated[str, typer.Option(help="FREE, STARTER, PROFESSIONAL or ENTERPRISE.")] = "FREE",
+    database_url: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Create a tenant with an owner and a key.
+
+    Example: attestlab tenant create "Registry of Deeds" --plan STARTER --data lab --json
+    """
+    from attestlab.orgs.rules import Plan
+
+    if plan not in list(Plan):
+        _fail(f"{plan!r} is no plan; choose one of {', '.join(Plan)}.", UNUSABLE)
+    with _reporting(), _opened(data, database_url) as lab:
+        created = lab.orgs.create_tenant(name, plan=Plan(plan))
+        with lab.storage.read() as connection:
+            vkey = lab.log.vkey(connection)
+    _print({**created.public(), "log_vkey": vkey}, as_json)
+
+
+@app.command()
+def serve(
+    data: Data,
+    port: Port = 8080,
+    host: Host = "127.0.0.1",
+    database_url: DatabaseUrl = None,
+    workers: Annotated[int, typer.Option(min=1, max=64, help="Processes that share the port.")] = 1,
+    env: Annotated[str, typer.Option(envvar="ATTESTLAB_ENV", help="sandbox or production.")] = "sandbox",
+) -> None:
+    """Serve the HTTP API; a fresh database is initialised on the way.
+
+    The first line on stdout is `ready http://HOST:PORT`. SIGTERM finishes accepted requests.
+
+    Example: attestlab serve --data lab --port 8080
+    """
+    from attestlab import serving
+
+    with _reporting():
+        settings = _settings(data, database_url, env=env)
+        made = serving.ensure_initialised(settings)
+        if made is not None:
+            _talk("Initialised. Keep these, they are shown once:\n" + json.dumps(made.public(), indent=2))
+        code = serving.run(settings, host=host, port=port, workers=workers, announce=_announce)
+    raise typer.Exit(code)
+
+
+@app.command()
+def demo(
+    port: Port = 8080,
+    host: Host = "127.0.0.1",
+    data: Annotated[Path | None, typer.Option("--data", help="Keep the demo here; default: a temporary folder.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Serve a small seeded world: issuers of every tier, real documents, minted and verified.
+
+    Example: attestlab demo --port 8080
+    """
+    from attestlab import demo as world
+
+    with _reporting():
+        code = world.serve_demo(data, host=host, port=port, show=lambda shown: _print_demo(shown, as_json))
+    raise typer.Exit(code)
+
+
+@app.command()
+def verify(
+    bundle: Annotated[Path, typer.Argument(metavar="BUNDLE.json", help="A proof bundle.")],
+    file: Annotated[Path | None, typer.Option("--file", help="The document that was attested.")] = None,
+    trust: Annotated[
+        Path | None, typer.Option("--trust", envvar="ATTESTLAB_TRUST", help="Pinned logs and witnesses (C2SP tlog-policy).")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Verify a proof bundle offline, against a pinned trust policy.
+
+    Exit status: 0 VALID, 1 another verdict, 2 unusable input, 3 could not check.
+
+    Example: attestlab verify bundle.json --file diploma.pdf --trust log.policy
+    """
+    from attestlab import offline
+
+    raise typer.Exit(offline.verify(bundle, file=file, trust=trust, as_json=as_json))
+
+
+@log.command("vkey")
+def log_vkey(data: Data, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
+    """Print the log's verifier key, to be pinned.
+
+    Example: attestlab log vkey --data lab
+    """
+    with _reporting(), _opened(data, database_url) as lab, lab.storage.read() as connection:
+        vkey = lab.log.vkey(connection)
+    print(json.dumps({"vkey": vkey}) if as_json else vkey)
+
+
+@log.command("fsck")
+def log_fsck(data: Data, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
+    """Recompute every leaf, tile, root, signature and hash chain from the records.
+
+    Exit status: 0 clean, 1 problems, 3 the head guard says that newer records existed.
+
+    Example: attestlab log fsck --data lab
+    """
+    from attestlab.fsck import fsck
+    from attestlab.log.fsck import GUARD
+
+    with _reporting(), _opened(data, database_url) as lab:
+        problems = list(fsck(lab))
+    shown = [{"kind": item.kind, "where": item.where, "message": item.message} for item in problems]
+    if as_json:
+        print(json.dumps({"clean": not shown, "problems": shown}))
+    else:
+        for item in problems:
+            print(f"{item.kind} {item.where}: {item.message}")
+        _talk("clean" if not problems else f"{len(problems)} problems")
+    guarded = any(item.kind == GUARD for item in problems)
+    raise typer.Exit(COULD_NOT_CHECK if guarded else PROBLEMS if problems else OK)
+
+
+@log.command("export")
+def log_export(
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder for the static tile tree.")],
+    data: Data,
+    database_url: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Write the log as a static C2SP tile tree that any web server can host.
+
+    Example: attestlab log export public/log --data lab
+    """
+    from attestlab.log.export import export
+
+    with _reporting(), _opened(data, database_url) as lab, lab.storage.read() as connection:
+        done = export(lab.log, connection, out)
+    _print({"folder": str(out), "tree_size": done.size, "files_written": done.files}, as_json)
+
+
+def main() -> None:
+    """The entry point; an unforeseen error is a line, not a traceback, unless ATTESTLAB_DEBUG is set."""
+    app()
+
+
+def _settings(data: Path, database_url: str | None, *, env: str = "sandbox") -> Settings:
+    from attestlab.settings import Environment, Settings
+
+    if env not in list(Environment):
+        _fail(f"{env!r} is no environment; choose sandbox or production.", UNUSABLE)
+    return Settings(data=data, database_url=database_url, env=Environment(env))
+
+
+@contextmanager
+def _opened(data: Path, database_url: str | None) -> Iterator[Lab]:
+    from attestlab.lab import Lab
+
+    lab = Lab.open(_settings(data, database_url))
+    try:
+        yield lab
+    finally:
+        lab.close()
+
+
+@contextmanager
+def _reporting() -> Iterator[None]:
+    """Turn our own errors into one line and an exit code."""
+    try:
+        yield
+    except HeadGuardMismatch as fault:
+        _fail(fault.message, COULD_NOT_CHECK)
+    except AttestLabError as fault:
+        _fail(fault.message, UNUSABLE)
+
+
+def _fail(message: str, code: int) -> NoReturn:
+    _talk(f"attestlab: {message}")
+    raise typer.Exit(code)
+
+
+def _talk(message: str) -> None:
+    print(message, file=sys.stderr)
+
+
+def _announce(url: str) -> None:
+    print(f"ready {url}", flush=True)
+
+
+def _print(values: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(values), flush=True)
+        return
+    width = max(map(len, values))
+    for name, value in values.items():
+        print(f"{name:<{width}}  {value}", flush=True)
+
+
+def _print_demo(shown: dict[str, str], as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(shown), flush=True)
+        return
+    print(
+        f"AttestLab demo at {shown['url']}\n"
+        f"  sign-in   {shown['owner_email']}  {shown['owner_password']}\n"
+        f"  API key   {shown['api_key']}\n"
+        f"  log vkey  {shown['log_vkey']}\n\n"
+        "Try:\n"
+        f"  curl -s {shown['url']}/v1/verify -H 'Content-Type: application/json' \\\n"
+        f"       -d '{{\"attestation_id\": \"{shown['attestation_id']}\"}}'\n\n"
+        "Stop with Ctrl-C.",
+        flush=True,
+    )
+
+

@@ -1,0 +1,141 @@
+"""The audit trail: who did what to which resource, hash-chained per tenant.
+
+An entry is written in the transaction it records; when it cannot be written, the
+operation does not happen. `metadata.row_sha256` ties the trail to the row it left
+behind, so that a row changed behind the service's back is found.
+"""
+
+import json
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal, Protocol
+from uuid import UUID
+
+from sqlalchemy import BigInteger, LargeBinary
+from sqlmodel import Field, SQLModel
+
+from attestlab.core.canonical import canonical
+from attestlab.core.chains import Chain
+from attestlab.core.events import json_value
+from attestlab.core.ids import new_id
+from attestlab.core.storage import Transaction
+from attestlab.core.wire import format_time
+
+BUFFER = "audit"
+Outcome = Literal["SUCCESS", "FAILURE"]
+
+
+class Actor(Protocol):
+    """Whoever acts: a caller, or the service itself."""
+
+    @property
+    def actor_type(self) -> str:
+        """USER, API_KEY or SERVICE."""
+        ...
+
+    @property
+    def actor_id(self) -> str:
+        """The user's, key's or part's id."""
+        ...
+
+
+@dataclass(frozen=True)
+class AuditEntry:
+    """One line of a tenant's trail; `metadata` holds JSON values, never secrets or claims."""
+
+    tenant_id: UUID
+    actor: Actor
+    action: str
+    resource_type: str
+    resource_id: str
+    at: datetime
+    outcome: Outcome = "SUCCESS"
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+
+class AuditEvent(SQLModel, table=True):
+    """A stored line; `record` is the canonical JSON that `integrity_hash` covers together with `prev_hash`."""
+
+    __tablename__ = "audit_events"
+
+    tenant_id: UUID = Field(primary_key=True)
+    seq: int = Field(primary_key=True, sa_type=BigInteger, sa_column_kwargs={"autoincrement": False})
+    id: UUID = Field(unique=True)
+    timestamp: datetime
+    action: str = Field(max_length=64)
+    resource_type: str = Field(max_length=40)
+    resource_id: str = Field(max_length=128, index=True)
+    record: bytes = Field(sa_type=LargeBinary)
+    integrity_hash: bytes = Field(sa_type=LargeBinary)
+    prev_hash: bytes = Field(sa_type=LargeBinary)
+
+
+_table: Any = AuditEvent.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
+
+
+def record(tx: Transaction, entry: AuditEntry) -> None:
+    """Write `entry` into its tenant's trail, if and only if the transaction commits."""
+    tx.buffer(BUFFER).append(entry)
+
+
+def seal(tx: Transaction) -> None:
+    """Number and chain the entries of a transaction just before its commit."""
+    entries: list[AuditEntry] = tx.buffer(BUFFER)
+    chains: dict[UUID, Chain] = {}
+    for entry in entries:
+        chain = chains.get(entry.tenant_id)
+        if chain is None:
+            chain = chains[entry.tenant_id] = Chain(tx, chain_name(entry.tenant_id))
+        tx.add(_table, _row(chain, entry))
+    entries.clear()
+    for chain in chains.values():
+        chain.save(tx)
+
+
+def chain_name(tenant_id: UUID) -> str:
+    """The name of a tenant's chain among all chains."""
+    return f"audit:{tenant_id}"
+
+
+def _row(chain: Chain, entry: AuditEntry) -> dict[str, Any]:
+    entry_id = new_id(entry.at)
+    line = canonical(_line(entry_id, entry))
+    seq, integrity_hash, prev_hash = chain.extend(line)
+    return {
+        "tenant_id": entry.tenant_id,
+        "seq": seq,
+        "id": entry_id,
+        "timestamp": entry.at,
+        "action": entry.action,
+        "resource_type": entry.resource_type,
+        "resource_id": entry.resource_id,
+        "record": line,
+        "integrity_hash": integrity_hash,
+        "prev_hash": prev_hash,
+    }
+
+
+def _line(entry_id: UUID, entry: AuditEntry) -> dict[str, object]:
+    return {
+        "id": str(entry_id),
+        "tenant_id": str(entry.tenant_id),
+        "timestamp": format_time(entry.at),
+        "actor_type": entry.actor.actor_type,
+        "actor_id": entry.actor.actor_id,
+        "action": entry.action,
+        "resource_type": entry.resource_type,
+        "resource_id": entry.resource_id,
+        "outcome": entry.outcome,
+        "metadata": entry.metadata,
+    }
+
+
+def disagreements(row: Any) -> list[str]:
+    """The columns of a stored line that do not repeat what its record says.
+
+    Raises:
+        ValueError: the record is not one.
+    """
+    said = json.loads(row.record)
+    names = ("id", "tenant_id", "timestamp", "action", "resource_type", "resource_id")
+    return [name for name in names if said.get(name) != json_value(getattr(row, name))]

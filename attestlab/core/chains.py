@@ -1,0 +1,61 @@
+"""Gapless, hash-chained sequences: the audit trail of each tenant, and the outbox.
+
+A chain's head (length and last hash) stands in a table of its own, so that a row
+taken from the end is missed just like one taken from the middle.
+"""
+
+import hashlib
+from typing import Any
+
+from sqlalchemy import BigInteger, LargeBinary, bindparam, select
+from sqlalchemy.dialects.postgresql import insert as postgresql_insert
+from sqlalchemy.dialects.sqlite import insert as sqlite_insert
+from sqlmodel import Field, SQLModel
+
+from attestlab.core.storage import Transaction
+
+GENESIS = bytes(32)
+
+
+class ChainHead(SQLModel, table=True):
+    """How long a chain is and the hash of its last link."""
+
+    __tablename__ = "chain_heads"
+
+    name: str = Field(primary_key=True, max_length=80)
+    length: int = Field(sa_type=BigInteger)
+    hash: bytes = Field(sa_type=LargeBinary)
+
+
+_heads: Any = ChainHead.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
+_FIND = select(_heads.c.length, _heads.c.hash).where(_heads.c.name == bindparam("name"))
+
+
+class Chain:
+    """One chain within one transaction: extend it, then `save` the new head."""
+
+    def __init__(self, tx: Transaction, name: str) -> None:
+        found = tx.peek(_FIND, {"name": name}).first()
+        self.name = name
+        self.length, self.hash = (found[0], found[1]) if found else (0, GENESIS)
+
+    def extend(self, content: bytes) -> tuple[int, bytes, bytes]:
+        """Link `content` (canonical bytes); returns its place from 0, its hash, and the hash before it."""
+        place, previous = self.length, self.hash
+        self.length, self.hash = place + 1, link_hash(previous, content)
+        return place, self.hash, previous
+
+    def save(self, tx: Transaction) -> None:
+        """Write the head."""
+        insert = postgresql_insert if tx.connection.dialect.name == "postgresql" else sqlite_insert
+        statement = insert(_heads)
+        changed = {"length": statement.excluded.length, "hash": statement.excluded.hash}
+        tx.connection.execute(
+            statement.on_conflict_do_update(index_elements=["name"], set_=changed),
+            {"name": self.name, "length": self.length, "hash": self.hash},
+        )
+
+
+def link_hash(previous: bytes, content: bytes) -> bytes:
+    """SHA-256 over the 32 bytes before and the canonical content."""
+    return hashlib.sha256(previous + content).digest()

@@ -1,0 +1,50 @@
+"""Facts that others may want to hear of, in the past tense.
+
+A capability declares each as a frozen dataclass; the class is its catalogue entry:
+
+>>> @dataclass(frozen=True)
+... class KettleBoiled(Event, type="kettle.boiled"):
+...     "The water is hot."
+...     litres: float
+>>> KettleBoiled.type, KettleBoiled(litres=1.5).data()
+('kettle.boiled', {'litres': 1.5})
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from datetime import datetime
+from enum import Enum
+from typing import Any, ClassVar
+from uuid import UUID
+
+from attestlab.core.wire import format_time
+
+
+@dataclass(frozen=True)
+class Event:
+    """Base of all events; `data` holds ids and key facts, never claims or secrets."""
+
+    type: ClassVar[str]
+    catalogue: ClassVar[dict[str, type[Event]]] = {}
+
+    def __init_subclass__(cls, *, type: str, **rest: Any) -> None:  # noqa: A002 the wire's own word
+        super().__init_subclass__(**rest)
+        cls.type = type
+        Event.catalogue[type] = cls
+
+    def data(self) -> dict[str, object]:
+        """The event's facts as JSON values; facts that are not known are left out."""
+        values = ((field.name, getattr(self, field.name)) for field in fields(self))
+        return {name: json_value(value) for name, value in values if value is not None}
+
+
+def json_value(value: Any) -> Any:
+    """A fact as it goes out: ids as text, times in UTC with Z."""
+    if isinstance(value, UUID):
+        return str(value)
+    if isinstance(value, datetime):
+        return format_time(value)
+    if isinstance(value, Enum):
+        return value.value
+    return value

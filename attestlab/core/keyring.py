@@ -1,0 +1,175 @@
+"""The keyring: private keys sealed at rest with AES-256-GCM (NIST SP 800-38D).
+
+The records hold the sealed blobs, the key-encryption key (KEK) lives outside of them:
+in the environment or in a file of mode 0600. Whoever has only one of the two has nothing.
+
+A blob is `version (1) || KEK id (8) || nonce (12) || ciphertext and tag`. What it belongs
+to is authenticated with it, so that a blob moved to another tenant, issuer, kid or
+algorithm does not open. The id says which KEK is needed and nothing about it.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Never
+from uuid import UUID
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from attestlab.core.canonical import canonical
+from attestlab.core.errors import Conflict, IntegrityFailed, ValidationFailed
+from attestlab.core.wire import b64url_decode, b64url_encode
+
+ENVIRONMENT_NAME = "ATTESTLAB_KEK"
+FILE_NAME = "keyring.key"
+
+_VERSION = b"\x01"
+_KEK_BYTES = 32
+_ID_BYTES = 8
+_NONCE_BYTES = 12
+_TAG_BYTES = 16
+_HEAD_BYTES = len(_VERSION) + _ID_BYTES
+_FEWEST_BYTES = _HEAD_BYTES + _NONCE_BYTES + _TAG_BYTES
+
+
+class Keyring:
+    """Seals and unseals under one key-encryption key; never says what that key is."""
+
+    def __init__(self, kek: bytes) -> None:
+        if len(kek) != _KEK_BYTES:
+            raise ValueError(f"A key-encryption key has {_KEK_BYTES} bytes.")
+        self.id = sha256(b"attestlab keyring v1\x00" + kek).digest()[:_ID_BYTES]
+        self._cipher = AESGCM(kek)
+
+    def __repr__(self) -> str:
+        return f"<Keyring {self.id.hex()}>"
+
+    @classmethod
+    def open(cls, folder: Path, environ: Mapping[str, str]) -> Keyring:
+        """The keyring whose KEK is in ATTESTLAB_KEK or, where that is unset or empty, in `folder`/keyring.key.
+
+        Raises:
+            ValidationFailed: there is none, it is not 32 bytes of base64url, or others may read its file.
+        """
+        if in_environment := environ.get(ENVIRONMENT_NAME):
+            return cls(_parse_kek(in_environment, source=ENVIRONMENT_NAME))
+        return cls(_parse_kek(_read_private_file(folder / FILE_NAME), source=FILE_NAME))
+
+    @classmethod
+    def create(cls, folder: Path) -> Keyring:
+        """A fresh KEK in `folder`/keyring.key (mode 0600), on disk before this returns.
+
+        Raises:
+            Conflict: there is one already; what it sealed could never be opened again.
+        """
+        kek = secrets.token_bytes(_KEK_BYTES)
+        _write_private_file(folder / FILE_NAME, b64url_encode(kek) + "\n")
+        return cls(kek)
+
+    def seal(self, private_der: bytes, *, tenant_id: UUID | None, issuer_id: UUID | None, kid: str, alg: str) -> bytes:
+        """The blob to store; `tenant_id` and `issuer_id` are None for a key of the service itself."""
+        head = _VERSION + self.id
+        nonce = secrets.token_bytes(_NONCE_BYTES)
+        return head + nonce + self._cipher.encrypt(nonce, private_der, head + _owner(tenant_id, issuer_id, kid, alg))
+
+    def unseal(self, blob: bytes, *, tenant_id: UUID | None, issuer_id: UUID | None, kid: str, alg: str) -> bytes:
+        """The private key in the blob, if it was sealed here for exactly this owner.
+
+        Raises:
+            IntegrityFailed: another KEK, another owner, or a changed blob.
+        """
+        head, nonce, sealed = _split(blob)
+        self._require_mine(head)
+        try:
+            return self._cipher.decrypt(nonce, sealed, head + _owner(tenant_id, issuer_id, kid, alg))
+        except InvalidTag:
+            raise IntegrityFailed(
+                f"The sealed key {kid!r} does not open: it was changed, or belongs to another tenant, issuer, kid or alg."
+            ) from None
+
+    def rewrap(
+        self, blob: bytes, new: Keyring, *, tenant_id: UUID | None, issuer_id: UUID | None, kid: str, alg: str
+    ) -> bytes:
+        """The same private key sealed under `new`; the old blob still opens with this keyring."""
+        private_der = self.unseal(blob, tenant_id=tenant_id, issuer_id=issuer_id, kid=kid, alg=alg)
+        return new.seal(private_der, tenant_id=tenant_id, issuer_id=issuer_id, kid=kid, alg=alg)
+
+    def _require_mine(self, head: bytes) -> None:
+        if head[:1] != _VERSION:
+            raise IntegrityFailed("The sealed key has a version that this release does not know.")
+        if head[1:] != self.id:
+            raise IntegrityFailed(
+                f"The key was sealed under the key-encryption key {head[1:].hex()}, this one is {self.id.hex()}; "
+                f"give the right one in {ENVIRONMENT_NAME} or {FILE_NAME}."
+            )
+
+
+def _split(blob: bytes) -> tuple[bytes, bytes, bytes]:
+    """Head, nonce, ciphertext with tag."""
+    if len(blob) < _FEWEST_BYTES:
+        raise IntegrityFailed(f"A sealed key has at least {_FEWEST_BYTES} bytes, this one {len(blob)}.")
+    body = blob[_HEAD_BYTES:]
+    return blob[:_HEAD_BYTES], body[:_NONCE_BYTES], body[_NONCE_BYTES:]
+
+
+def _owner(tenant_id: UUID | None, issuer_id: UUID | None, kid: str, alg: str) -> bytes:
+    """What the blob is bound to. Canonical JSON, so that no two owners are written alike."""
+    tenant, issuer = (None if one is None else str(one) for one in (tenant_id, issuer_id))
+    return canonical({"tenant_id": tenant, "issuer_id": issuer, "kid": kid, "alg": str(alg)})
+
+
+def _parse_kek(text: str, *, source: str) -> bytes:
+    try:
+        kek = b64url_decode(text.strip(), field=source)
+    except ValidationFailed:
+        kek = b""  # the decoder's message quotes what it read, and this is a secret
+    if len(kek) != _KEK_BYTES:
+        _refuse(source, f"{source} is not {_KEK_BYTES} bytes in base64url (43 characters).")
+    return kek
+
+
+def _read_private_file(path: Path) -> str:
+    try:
+        with path.open(encoding="ascii", errors="replace") as file:
+            # Of the file that is open, not of the name: that one could be exchanged in between.
+            mode = os.fstat(file.fileno()).st_mode
+            if mode & (stat.S_IRWXG | stat.S_IRWXO):
+                _refuse(FILE_NAME, f"{path} may be used by others (mode {mode & 0o777:04o}); run chmod 600 {path}.")
+            return file.read(1024)
+    except FileNotFoundError:
+        _refuse(FILE_NAME, f"There is no key-encryption key: set {ENVIRONMENT_NAME} or bring back {path}.")
+
+
+def _write_private_file(path: Path, text: str) -> None:
+    """The whole file or none, never in place of another, and on disk with its name."""
+    draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(descriptor, "w", encoding="ascii") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.link(draft, path)  # unlike a rename, it refuses a name that is taken
+    except FileExistsError:
+        raise Conflict(f"{path} exists already; what it sealed needs it.") from None
+    finally:
+        draft.unlink()
+    _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _refuse(field: str, message: str) -> Never:
+    raise ValidationFailed.of(field, "keyring", message)

@@ -1,0 +1,52 @@
+"""The base shapes of what comes in and what goes out over the wire.
+
+What comes in is refused when it has a field nobody knows or a value of the wrong
+type; ids and times are parsed by the strict parsers of `core.wire`.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any
+from uuid import UUID
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer, WithJsonSchema
+
+from attestlab.core.errors import ValidationFailed
+from attestlab.core.wire import format_time, parse_time, parse_uuid
+
+
+def _uuid(value: Any) -> Any:
+    return _parsed(parse_uuid, value) if isinstance(value, str) else value
+
+
+def _moment(value: Any) -> Any:
+    return _parsed(parse_time, value) if isinstance(value, str) else value
+
+
+def _parsed(parse: Any, value: str) -> Any:
+    try:
+        return parse(value)
+    except ValidationFailed as fault:
+        raise ValueError(fault.message) from None
+
+
+Uuid = Annotated[UUID, BeforeValidator(_uuid), WithJsonSchema({"type": "string", "format": "uuid"})]
+Moment = Annotated[
+    datetime,
+    BeforeValidator(_moment),
+    PlainSerializer(format_time, return_type=str),
+    WithJsonSchema({"type": "string", "format": "date-time"}),
+]
+
+
+class In(BaseModel):
+    """What a caller sends."""
+
+    model_config = ConfigDict(extra="forbid", strict=False, populate_by_name=False, frozen=True)
+
+
+class Out(BaseModel):
+    """What goes out; further fields may be added later, none is removed."""
+
+    model_config = ConfigDict(frozen=True, serialize_by_alias=True)

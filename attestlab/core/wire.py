@@ -1,0 +1,211 @@
+"""What comes in is read strictly, once, here: JSON, base64url, UUIDs and times.
+
+JSON is RFC 8259 in UTF-8 within the limits of I-JSON (RFC 7493): no duplicate members,
+no lone surrogates, integers within 2^53 - 1, and a bounded depth. base64url is RFC 4648
+section 5 with one spelling for each value. UUIDs are RFC 9562, times RFC 3339.
+
+Two parsers that read one body differently are a way around a check, so whatever could
+be read in two ways is refused, with a message that says how to send it instead.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from datetime import UTC, datetime
+from itertools import accumulate
+from typing import Never
+from uuid import UUID
+
+from attestlab.core.clock import whole_milliseconds
+from attestlab.core.errors import ValidationFailed
+
+MAX_DEPTH = 64
+MAX_SAFE_INTEGER = 2**53 - 1  # the last one that a double, and so every JSON reader, tells from its neighbours
+_LONGEST_INTEGER = len(str(-MAX_SAFE_INTEGER))
+_SHOWN_CHARACTERS = 40
+
+# From here up RFC 8785 writes an exponent; below it a whole number is written in digits, as if it were exact.
+_FIRST_WITH_EXPONENT = 1e21
+
+_UTF16_OR_32 = re.compile(rb"\xfe\xff|\xff\xfe|\x00|.\x00", re.DOTALL)
+# The closing quote is optional so that an unterminated string is passed in one go, not once for each quote in it.
+_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
+_NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+_STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")  # read as signed bytes: +1 and -1
+
+_NOT_BASE64URL = re.compile(r"[^A-Za-z0-9_-]")
+_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_TIME = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt](?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]+)?"
+    r"(?:[Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])"
+)
+
+
+def parse_json(raw: bytes, *, max_depth: int = MAX_DEPTH) -> object:
+    """The JSON value in `raw`: dict, list, str, int, float, bool or None.
+
+    Whatever comes out can be written by `canonical` and read back as the same value.
+
+    Raises:
+        ValidationFailed: it is not strict JSON; the field is "" (the whole body) and
+            the message says where the fault is, where that is known.
+    """
+    try:
+        text = raw.decode("utf-8")
+        # Brackets inside of strings count too, so this bound is generous; the exact measure is for what exceeds it.
+        if raw.count(b"{") + raw.count(b"[") > max_depth and _depth(raw) > max_depth:
+            _refuse("too_deep", f"Arrays and objects are nested more than {max_depth} deep; send a flatter value.")
+        value = _DECODER.decode(text)
+        if b"\\ud" in raw or b"\\uD" in raw:
+            _require_whole_characters(value)
+    except UnicodeDecodeError as fault:
+        _refuse_encoding(raw, fault)
+    except json.JSONDecodeError as fault:
+        _refuse_syntax(raw, fault)
+    except RecursionError:
+        _refuse("too_deep", "Arrays and objects are nested too deep; send a flatter value.")
+    return value
+
+
+def b64url_encode(raw: bytes) -> str:
+    """base64url without padding."""
+    return urlsafe_b64encode(raw).rstrip(b"=").decode("ascii")
+
+
+def b64url_decode(text: str, *, field: str = "") -> bytes:
+    """The bytes that `text` spells, unpadded or correctly padded.
+
+    Raises:
+        ValidationFailed: another alphabet, white space, a wrong length or padding, or
+            trailing bits that are not zero.
+    """
+    digits = text.rstrip("=")
+    try:
+        raw = urlsafe_b64decode(digits + "=" * (-len(digits) % 4))
+    except ValueError:
+        _refuse_base64url(digits, field)
+    # The decoder passes over what it does not know; only the one true spelling comes back as it went in.
+    if b64url_encode(raw) != digits:
+        _refuse_base64url(digits, field)
+    if len(text) != len(digits) and len(text) != len(digits) + (-len(digits) % 4):
+        _refuse("base64url", "The base64url padding is wrong; leave it out.", field)
+    return raw
+
+
+def parse_uuid(text: str, *, field: str = "") -> UUID:
+    """The UUID in its 36-character form, in either case; no braces, no `urn:uuid:`."""
+    if not _UUID.fullmatch(text):
+        _refuse("uuid", f"{_shown(text)} is not a UUID of the form 0193b5a0-7f3c-7abc-8def-0123456789ab.", field)
+    return UUID(text)
+
+
+def parse_time(text: str, *, field: str = "") -> datetime:
+    """The moment of an RFC 3339 timestamp with an offset: aware, UTC, cut to whole milliseconds."""
+    if not _TIME.fullmatch(text):
+        _refuse_time(text, field)
+    try:
+        return whole_milliseconds(datetime.fromisoformat(text.upper()))
+    except (ValueError, OverflowError):
+        _refuse_time(text, field)
+
+
+def format_time(at: datetime) -> str:
+    """`2026-01-02T03:04:05.678Z`: UTC, always three decimals, later digits cut off.
+
+    Raises:
+        ValueError: `at` has no offset, so that nobody can say which moment it is.
+    """
+    if at.utcoffset() is None:
+        raise ValueError(f"{at!r} has no offset; times are aware, in UTC.")
+    return at.astimezone(UTC).isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
+
+
+def _members(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        _refuse_duplicate([name for name, _ in pairs])
+    return members
+
+
+def _integer(digits: str) -> int:
+    # Length first: Python refuses to read very long numbers with an error of its own, and reads long ones slowly.
+    if len(digits) <= _LONGEST_INTEGER and -MAX_SAFE_INTEGER <= (value := int(digits)) <= MAX_SAFE_INTEGER:
+        return value
+    _refuse("number", f"The integer {_shown(digits)} is beyond 2^53 - 1 and would lose digits; send it as a string.")
+
+
+def _number(digits: str) -> float:
+    value = float(digits)
+    if MAX_SAFE_INTEGER < abs(value) < _FIRST_WITH_EXPONENT:
+        _refuse("number", f"The number {_shown(digits)} is beyond 2^53 - 1 and would lose digits; send it as a string.")
+    if abs(value) == float("inf"):
+        _refuse("number", f"The number {_shown(digits)} is too large for a double; send it as a string.")
+    return value
+
+
+def _constant(name: str) -> Never:
+    _refuse("number", f"{name} is not JSON; send null or a string.")
+
+
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_members, parse_int=_integer, parse_float=_number, parse_constant=_constant
+)
+
+
+def _depth(raw: bytes) -> int:
+    """How deep the brackets outside of strings go, up to the first fault of the syntax at least."""
+    steps = _STRING.sub(b"", raw).translate(_STEPS, _NOT_BRACKETS)
+    return max(accumulate(memoryview(steps).cast("b")), default=0)
+
+
+def _require_whole_characters(value: object) -> None:
+    try:
+        json.dumps(value, ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError as fault:
+        half = f"\\u{ord(fault.object[fault.start]):04x}"
+        _refuse("lone_surrogate", f"{half} is half of a surrogate pair; send both halves or the character itself.")
+
+
+def _refuse_encoding(raw: bytes, fault: UnicodeDecodeError) -> Never:
+    if _UTF16_OR_32.match(raw):
+        _refuse("not_utf8", "The body looks like UTF-16 or UTF-32; send UTF-8 without a byte order mark.")
+    _refuse("not_utf8", f"The body is not UTF-8 ({fault.reason} at byte {fault.start}); send UTF-8.")
+
+
+def _refuse_syntax(raw: bytes, fault: json.JSONDecodeError) -> Never:
+    if raw.startswith(b"\xef\xbb\xbf"):
+        _refuse("malformed_json", "The body begins with a byte order mark; send UTF-8 without one.")
+    if _UTF16_OR_32.match(raw):
+        _refuse("not_utf8", "The body looks like UTF-16 or UTF-32; send UTF-8 without a byte order mark.")
+    if not raw.strip():
+        _refuse("malformed_json", "The body is empty; send a JSON value.")
+    _refuse("malformed_json", f"The body is not JSON: {fault.msg} at line {fault.lineno} column {fault.colno}.")
+
+
+def _refuse_duplicate(names: list[str]) -> Never:
+    twice = next(name for place, name in enumerate(names) if name in names[:place])
+    _refuse("duplicate_member", f"The member {_shown(twice)} stands twice in one object; send it once.")
+
+
+def _refuse_base64url(digits: str, field: str) -> Never:
+    if stranger := _NOT_BASE64URL.search(digits):
+        at = f"{stranger.group()!r} at character {stranger.start()}"
+        _refuse("base64url", f"{at} is not base64url; the alphabet is A-Z a-z 0-9 - _, unpadded.", field)
+    if len(digits) % 4 == 1:
+        _refuse("base64url", f"{len(digits)} characters are no whole number of bytes in base64url.", field)
+    _refuse("base64url", "The last base64url character has bits beyond the last byte; they must be zero.", field)
+
+
+def _refuse_time(text: str, field: str) -> Never:
+    _refuse("time", f"{_shown(text)} is not an RFC 3339 time with an offset, such as 2026-01-02T03:04:05Z.", field)
+
+
+def _refuse(code: str, message: str, field: str = "") -> Never:
+    raise ValidationFailed.of(field, code, message)
+
+
+def _shown(text: str) -> str:
+    """The text as a message may quote it: short, and escaped so that it can be sent and logged."""
+    return ascii(text if len(text) <= _SHOWN_CHARACTERS else text[:_SHOWN_CHARACTERS] + "...")

@@ -1,0 +1,136 @@
+"""Group commit: jobs that arrive while a commit is in flight share the next one.
+
+There is no timer. One thread takes whatever waits, runs it in one transaction,
+and answers everybody at once. A job that fails is taken back alone; when the
+transaction as a whole fails before its commit, every job is run again on its own,
+so that only the guilty one hears of it.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any
+
+from attestlab.core.errors import Unavailable
+from attestlab.core.storage import CommitUnknown, Storage, Transaction
+
+Job = Callable[[Transaction], Any]
+GROUP_CAP = 512
+QUEUE_CAP = 4096
+
+
+@dataclass(slots=True)
+class Ticket:
+    """One waiting job and, later, what came of it."""
+
+    job: Job
+    deliver: Callable[[Any, BaseException | None], None]
+    result: Any = None
+    fault: BaseException | None = None
+
+
+class Writer:
+    """The one thread of a process that writes on behalf of requests.
+
+    `deliver_group` hands over all tickets of a group at once; a server uses it to
+    wake its event loop once a group instead of once a job.
+    """
+
+    def __init__(
+        self, storage: Storage, *, deliver_group: Callable[[list[Ticket]], None] | None = None, queue_cap: int = QUEUE_CAP
+    ) -> None:
+        self._storage = storage
+        self._queue: queue.SimpleQueue[Ticket | None] = queue.SimpleQueue()
+        self._queue_cap = queue_cap
+        self._deliver_group = deliver_group or _deliver_each
+        self._thread = threading.Thread(target=self._run, name="attestlab-writer", daemon=True)
+        self._thread.start()
+
+    def submit(self, job: Job, deliver: Callable[[Any, BaseException | None], None]) -> None:
+        """Queue a job; `deliver(result, fault)` follows once its group is durable or has failed.
+
+        Raises:
+            Unavailable: more jobs wait than one queue may hold.
+        """
+        if self._queue.qsize() >= self._queue_cap:
+            raise Unavailable("Too many writes are waiting; try again shortly.", retry_after_s=1)
+        self._queue.put(Ticket(job, deliver))
+
+    def run(self, job: Job, *, timeout_s: float | None = None) -> Any:
+        """Queue a job and wait for it, from any thread but the writer's own."""
+        future: Future[Any] = Future()
+
+        def deliver(result: Any, fault: BaseException | None) -> None:
+            future.set_result(result) if fault is None else future.set_exception(fault)
+
+        self.submit(job, deliver)
+        return future.result(timeout_s)
+
+    def close(self) -> None:
+        """Finish what was accepted, then end the thread."""
+        self._queue.put(None)
+        self._thread.join()
+
+    @property
+    def waiting(self) -> int:
+        """Jobs that wait for the next group."""
+        return self._queue.qsize()
+
+    def _run(self) -> None:
+        open_for_jobs = True
+        while open_for_jobs:
+            group, open_for_jobs = self._next_group()
+            if group:
+                self._commit(group)
+                self._deliver_group(group)
+
+    def _next_group(self) -> tuple[list[Ticket], bool]:
+        """Wait for one job, then take all that came with it, up to the cap."""
+        group: list[Ticket] = []
+        ticket = self._queue.get()
+        while ticket is not None:
+            group.append(ticket)
+            if len(group) == GROUP_CAP:
+                return group, True
+            try:
+                ticket = self._queue.get_nowait()
+            except queue.Empty:
+                return group, True
+        return group, False
+
+    def _commit(self, group: list[Ticket]) -> None:
+        fault = self._attempt(group)
+        if fault is None:
+            return
+        if isinstance(fault, CommitUnknown) or len(group) == 1:
+            for ticket in group:
+                ticket.fault = ticket.fault or fault
+            return
+        for ticket in group:
+            ticket.fault = self._attempt([ticket]) or ticket.fault
+
+    def _attempt(self, group: list[Ticket]) -> BaseException | None:
+        """All jobs in one transaction; what is returned is the transaction's own failure."""
+        try:
+            with self._storage.write() as tx:
+                for ticket in group:
+                    ticket.result, ticket.fault = _attempt_one(tx, ticket.job)
+        except BaseException as fault:  # the thread must outlive any failure; it is delivered to the callers
+            return fault
+        return None
+
+
+def _attempt_one(tx: Transaction, job: Job) -> tuple[Any, BaseException | None]:
+    try:
+        return tx.attempt(job), None
+    except BaseException as fault:  # delivered to the caller whose job it was
+        return None, fault
+
+
+def _deliver_each(group: list[Ticket]) -> None:
+    for ticket in group:
+        ticket.deliver(ticket.result, ticket.fault)

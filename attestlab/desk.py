@@ -1,0 +1,122 @@
+"""The desk: takes writes from the event loop to the writer's thread and brings the answers back.
+
+A keyed write is prepared on the loop, done in the next group commit, and answered once
+that is durable. Answer and change are one transaction.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import Any
+
+from pydantic import BaseModel
+
+from attestlab.core.errors import AttestLabError, RequestInFlight
+from attestlab.core.storage import Transaction
+from attestlab.core.writer import Job, Ticket, Writer
+from attestlab.lab import Lab
+from attestlab.web import idempotency
+from attestlab.web.answers import Answer, render
+from attestlab.web.call import Call
+from attestlab.web.idempotency import Intent
+
+SWEEP_EVERY_S = 5.0
+
+
+class Desk:
+    """Where the requests of one event loop hand in their writes.
+
+    `in_flight` are the keyed writes that this process is at
+    work on; what other processes do is seen under the writer's lock.
+    """
+
+    def __init__(self, lab: Lab) -> None:
+        self.lab = lab
+        self.in_flight: set[bytes] = set()
+        self._loop = asyncio.get_running_loop()
+        self._writer = Writer(lab.storage, deliver_group=self._deliver_group)
+
+    def _deliver_group(self, group: list[Ticket]) -> None:
+        """Wake the loop once for a whole group."""
+        self._loop.call_soon_threadsafe(_resolve, group)
+
+    async def write(self, job: Job) -> Any:
+        """Run a job in the next group commit; returns when it is durable."""
+        future: asyncio.Future[Any] = self._loop.create_future()
+
+        def deliver(result: Any, fault: BaseException | None) -> None:
+            if future.cancelled():
+                return
+            future.set_result(result) if fault is None else future.set_exception(fault)
+
+        self._writer.submit(job, deliver)
+        return await future
+
+    async def perform(self, call: Call, body: BaseModel | None) -> Answer:
+        """Do a write route once: prepare it, run it in the group commit, remember its answer with its key."""
+        intent = idempotency.intent_of(call)
+        if intent is None:
+            return await self._run(call, body, None)
+        if intent.place in self.in_flight:
+            raise RequestInFlight
+        self.in_flight.add(intent.place)
+        try:
+            return await self._run(call, body, intent)
+        finally:
+            self.in_flight.discard(intent.place)
+
+    async def _run(self, call: Call, body: BaseModel | None, intent: Intent | None) -> Answer:
+        try:
+            prepared = None if call.route.prepare is None else await call.route.prepare(call, body)
+        except AttestLabError:
+            if intent is not None and (answer := self._recall(intent)) is not None:
+                return answer  # what was done once stays done, whatever changed since
+            raise
+        pending: Pending = await self.write(lambda tx: _job(tx, call, body, prepared, intent))
+        return pending.answer
+
+    def _recall(self, intent: Intent) -> Answer | None:
+        with self.lab.storage.read() as connection:
+            return idempotency.recall(connection, intent)
+
+    async def sweep_forever(self) -> None:
+        """Close what time has closed, every few seconds, for as long as the server runs."""
+        while True:
+            await asyncio.sleep(SWEEP_EVERY_S)
+            await self.write(self.lab.sweep)
+
+    def close(self) -> None:
+        """Finish every accepted write."""
+        self._writer.close()
+
+
+class Pending:
+    """An answer that is complete once the transaction is sealed."""
+
+    __slots__ = ("answer",)
+
+    def __init__(self, answer: Answer | None = None) -> None:
+        self.answer: Answer = answer or Answer(500, {}, b"")
+
+
+def _job(
+    tx: Transaction, call: Call, body: BaseModel | None, prepared: object, intent: Intent | None
+) -> Pending:
+    if intent is not None and (known := idempotency.claim(tx, intent)) is not None:
+        return Pending(known)
+    result = call.route.run(call, body, prepared)
+    pending = Pending()
+
+    def finish() -> None:
+        pending.answer = render(call.route, call, result)
+        if intent is not None:
+            idempotency.remember(tx, intent, pending.answer)
+
+    tx.after_seal(finish)
+    return pending
+
+
+def _resolve(group: Iterable[Ticket]) -> None:
+    for ticket in group:
+        ticket.deliver(ticket.result, ticket.fault)

@@ -1,0 +1,195 @@
+"""Everything recomputed from the records: the log, every signature, every hash chain, every audited row.
+
+Nothing is believed because it is stored. What cannot be checked is said by the
+documentation: counters of usage and remembered answers that are gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from sqlalchemy import Connection, Row, Table, select
+
+from attestlab.attestations import store as attestation_store
+from attestlab.attestations.bundle import require_entry_speaks_of
+from attestlab.attestations.rules import Status
+from attestlab.attestations.service import statement_of
+from attestlab.core import audit, jws, outbox, rows, signing
+from attestlab.core.audit import AuditEvent
+from attestlab.core.canonical import sha256_b64url
+from attestlab.core.chains import GENESIS, ChainHead, link_hash
+from attestlab.core.errors import AttestLabError, ProofInvalid, SignatureInvalid
+from attestlab.core.outbox import OutboxEvent
+from attestlab.core.signing import Algorithm
+from attestlab.issuers import store as issuer_store
+from attestlab.issuers.service import key_name
+from attestlab.lab import Lab
+from attestlab.log.entries import EntryType
+from attestlab.log.fsck import Problem, check_log
+from attestlab.log.tables import LogLeaf
+from attestlab.orgs import store as org_store
+
+_audit: Any = AuditEvent.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
+_outbox: Any = OutboxEvent.__table__  # type: ignore[attr-defined]
+_heads: Any = ChainHead.__table__  # type: ignore[attr-defined]
+_leaves: Any = LogLeaf.__table__  # type: ignore[attr-defined]
+PAGE = 500
+
+
+def fsck(lab: Lab) -> Iterator[Problem]:
+    """Every problem of an installation, in one consistent look at its records."""
+    with lab.storage.read() as connection:
+        yield from check_log(connection, keyring=lab.keyring, guard=lab.guard)
+        for part, problems in (
+            ("database", _database(connection, lab)),
+            ("attestations", _attestations(connection)),
+            ("keys", _managed_keys(connection, lab)),
+            ("audit", _trails(connection)),
+            ("outbox", _outbox_chain(connection)),
+            ("rows", _audited_rows(connection)),
+        ):
+            yield from _readable(part, problems)
+
+
+def _readable(part: str, problems: Iterator[Problem]) -> Iterator[Problem]:
+    """Damaged rows fail in as many ways as there are decoders; each is a finding, and the other parts go on."""
+    try:
+        yield from problems
+    except Exception as fault:
+        yield Problem("unreadable", part, f"cannot be read any further: {type(fault).__name__}: {fault}")
+
+
+def _database(connection: Connection, lab: Lab) -> Iterator[Problem]:
+    """What the engine itself can find."""
+    if not lab.storage.is_sqlite:
+        return
+    for (message,) in connection.exec_driver_sql("PRAGMA integrity_check"):
+        if message != "ok":
+            yield Problem("database", "integrity_check", message)
+    for row in connection.exec_driver_sql("PRAGMA foreign_key_check"):
+        yield Problem("database", f"{row[0]} row {row[1]}", f"points to a missing row of {row[2]}")
+
+
+def _attestations(connection: Connection) -> Iterator[Problem]:
+    """Each attestation: its signature holds, and the log's entry speaks of it; each minted entry has one."""
+    counted = 0
+    for row in _all(connection, attestation_store.attestations, attestation_store.attestations.c.id):
+        counted += 1
+        found = attestation_store.with_evidence(connection, row.id)
+        if found is None or found.spki is None or found.entry is None:
+            yield Problem("attestation", str(row.id), "its key or its log entry is missing")
+            continue
+        try:
+            _check_attestation(found)
+        except AttestLabError as fault:
+            yield Problem("attestation", str(row.id), fault.message)
+        except (ValueError, KeyError) as fault:
+            yield Problem("attestation", str(row.id), f"a column cannot be read: {fault}")
+    minted = select(_leaves.c.index).where(_leaves.c.kind == EntryType.MINTED.value)
+    logged = len(connection.execute(minted).all())
+    if logged != counted:
+        yield Problem("attestation", "count", f"the log has {logged} minted entries, the records {counted} attestations")
+
+
+def _check_attestation(row: Row[Any]) -> None:
+    statement = statement_of(row)
+    if sha256_b64url(row.claims) != row.claims_hash:
+        raise SignatureInvalid("its claims are not those that were signed")
+    public = signing.load_public(Algorithm(row.alg), row.spki)
+    jws.verify_compact(statement.alg, public, row.signature, kid=row.kid, payload=statement.canonical())
+    require_entry_speaks_of(
+        row.entry, row.nonce, statement=statement, claims=row.claims, signature=row.signature, public_key=row.spki
+    )
+    if Status(row.status) is Status.REVOKED and row.revoked_at is None:
+        raise ProofInvalid("it is REVOKED without a time")
+
+
+def _managed_keys(connection: Connection, lab: Lab) -> Iterator[Problem]:
+    """Each private half that we hold opens, and belongs to the public half."""
+    for row in _all(connection, issuer_store.keys, issuer_store.keys.c.kid):
+        try:
+            _check_key(row, lab)
+        except (AttestLabError, ValueError) as fault:
+            yield Problem("key", row.kid, str(fault))
+
+
+def _check_key(row: Row[Any], lab: Lab) -> None:
+    alg = Algorithm(row.alg)
+    signing.load_public(alg, row.spki)
+    if row.sealed is None:
+        return
+    der = lab.keyring.unseal(
+        row.sealed, tenant_id=row.tenant_id, issuer_id=row.issuer_id, kid=row.kid, alg=alg.value
+    )
+    if signing.spki(signing.load_private(alg, der).public_key()) != row.spki:
+        raise SignatureInvalid("the private half does not belong to the public half")
+
+
+def _trails(connection: Connection) -> Iterator[Problem]:
+    """Each tenant's audit trail: gapless, chained, and as long as its head says."""
+    heads = _chain_heads(connection)
+    trail, place, last = None, 0, GENESIS
+    for row in connection.execution_options(yield_per=PAGE).execute(
+        select(*_audit.c).order_by(_audit.c.tenant_id, _audit.c.seq)
+    ):
+        if row.tenant_id != trail:
+            if trail is not None:
+                yield from _end_of_chain(heads, audit.chain_name(trail), place, last)
+            trail, place, last = row.tenant_id, 0, GENESIS
+        where = f"{row.tenant_id} {row.seq}"
+        if row.seq != place or row.prev_hash != last or row.integrity_hash != link_hash(last, row.record):
+            yield Problem("audit", where, "the chain is broken here")
+        if wrong := audit.disagreements(row):
+            yield Problem("audit", where, f"the record says otherwise about {', '.join(wrong)}")
+        place, last = row.seq + 1, row.integrity_hash
+    if trail is not None:
+        yield from _end_of_chain(heads, audit.chain_name(trail), place, last)
+    for name in heads:
+        yield Problem("chain", name, "its head stands alone")
+
+
+def _outbox_chain(connection: Connection) -> Iterator[Problem]:
+    """The outbox: gapless, chained, and as long as its head says."""
+    place, last = 0, GENESIS
+    for row in connection.execution_options(yield_per=PAGE).execute(select(*_outbox.c).order_by(_outbox.c.seq)):
+        linked = link_hash(last, outbox.linked_bytes(row.tenant_id, row.body))
+        if row.seq != place or row.hash != linked:
+            yield Problem("outbox", str(row.seq), "the chain is broken here")
+        if wrong := outbox.disagreements(row):
+            yield Problem("outbox", str(row.seq), f"the envelope says otherwise about {', '.join(wrong)}")
+        place, last = row.seq + 1, row.hash
+    head = connection.execute(select(_heads.c.length, _heads.c.hash).where(_heads.c.name == outbox.CHAIN)).first()
+    if (place, last) != ((head.length, head.hash) if head else (0, GENESIS)):
+        yield Problem("outbox", "end", "events are missing at the end")
+
+
+def _chain_heads(connection: Connection) -> dict[str, tuple[int, bytes]]:
+    found = connection.execute(select(_heads.c.name, _heads.c.length, _heads.c.hash))
+    return {row.name: (row.length, row.hash) for row in found if row.name != outbox.CHAIN}
+
+
+def _end_of_chain(
+    heads: dict[str, tuple[int, bytes]], name: str, length: int, last: bytes
+) -> Iterator[Problem]:
+    if heads.pop(name, None) != (length, last):
+        yield Problem("chain", name, "its end is not where its head says")
+
+
+def _audited_rows(connection: Connection) -> Iterator[Problem]:
+    """Rows that are not what the audit trail left behind."""
+    for table, kind, name in (
+        (org_store.tenants, "tenant", lambda row: str(row.id)),
+        (org_store.orgs, "org", lambda row: str(row.id)),
+        (org_store.users, "user", lambda row: str(row.id)),
+        (org_store.api_keys, "api_key", lambda row: str(row.id)),
+        (issuer_store.issuers, "issuer", lambda row: str(row.id)),
+        (issuer_store.keys, "key", lambda row: key_name(row._mapping)),
+        (attestation_store.attestations, "attestation", lambda row: str(row.id)),
+    ):
+        for resource_id, message in rows.unaccounted(connection, table, resource_type=kind, name=name):
+            yield Problem(kind, resource_id, message)
+
+
+def _all(connection: Connection, table: Table, by: Any) -> Iterator[Row[Any]]:
+    yield from connection.execution_options(yield_per=PAGE).execute(select(table).order_by(by))

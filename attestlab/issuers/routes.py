@@ -1,0 +1,75 @@
+"""The HTTP door of issuers."""
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from attestlab.core.wire import b64url_decode, b64url_encode
+from attestlab.issuers.service import IssuerWithKeys
+from attestlab.issuers.shapes import IssuerIn, IssuerOut, IssuerPatch, JwksOut, KeyIn, KeyOut, KeysOut
+from attestlab.orgs.rules import Scope
+from attestlab.web.call import Call
+from attestlab.web.paging import OffsetPageQuery, Page, page_of, position_in
+from attestlab.web.routing import PUBLIC, Routes
+
+routes = Routes("issuers")
+_LIST = "issuers"
+
+
+@routes.post("/v1/issuers", scope=Scope.ISSUERS_WRITE, status=201)
+def create(call: Call, body: IssuerIn) -> IssuerOut:
+    """Register an issuer; it begins ACTIVE, SELF_SIGNED and LOW."""
+    made = call.lab.issuers.create(body.profile(), caller=call.caller, alg=body.alg, kid=body.kid)
+    call.respond_headers["Location"] = f"/v1/issuers/{made.issuer['id']}"
+    return _issuer(made)
+
+
+@routes.get("/v1/issuers", scope=Scope.ISSUERS_READ)
+def list_issuers(call: Call, query: OffsetPageQuery) -> Page[IssuerOut]:
+    """The tenant's issuers, newest first."""
+    before = None if query.cursor is None else UUID(str(position_in(_LIST, query.cursor)[0]))
+    found = call.lab.issuers.page(caller=call.caller, before=before, offset=query.offset, limit=query.limit + 1)
+    shown, cursor = page_of(found, limit=query.limit, kind=_LIST, position=lambda item: [str(item.issuer["id"])])
+    return Page[IssuerOut](items=[_issuer(item) for item in shown], next_cursor=cursor)
+
+
+@routes.get("/v1/issuers/{id}", scope=Scope.ISSUERS_READ)
+def get(call: Call, id: UUID) -> IssuerOut:  # noqa: A002 the path's own word
+    """One issuer with its keys."""
+    return _issuer(call.lab.issuers.get(id, caller=call.caller))
+
+
+@routes.patch("/v1/issuers/{id}", scope=Scope.ISSUERS_WRITE)
+def update(call: Call, id: UUID, body: IssuerPatch) -> IssuerOut:  # noqa: A002 the path's own word
+    """Change an issuer's profile."""
+    return _issuer(call.lab.issuers.update(id, body.changes(), caller=call.caller))
+
+
+@routes.post("/v1/issuers/{id}/keys", scope=Scope.ISSUERS_WRITE, status=201)
+def add_key(call: Call, id: UUID, body: KeyIn) -> KeyOut:  # noqa: A002 the path's own word
+    """Add a key: managed, or external when its public half is given."""
+    sent = body.public_key_b64url
+    public_key = None if sent is None else b64url_decode(sent, field="/public_key_b64url")
+    return _key(call.lab.issuers.add_key(id, kid=body.kid, alg=body.alg, public_key=public_key, caller=call.caller))
+
+
+@routes.get("/v1/issuers/{id}/keys", scope=Scope.ISSUERS_READ)
+def list_keys(call: Call, id: UUID) -> KeysOut:  # noqa: A002 the path's own word
+    """An issuer's keys, oldest first."""
+    return KeysOut(items=[_key(row) for row in call.lab.issuers.keys(id, caller=call.caller)])
+
+
+@routes.get("/v1/issuers/{id}/jwks.json", scope=PUBLIC)
+def jwks(call: Call, id: UUID) -> JwksOut:  # noqa: A002 the path's own word
+    """An issuer's public keys as a JSON Web Key Set."""
+    return JwksOut(keys=call.lab.issuers.jwks(id))
+
+
+def _issuer(found: IssuerWithKeys) -> IssuerOut:
+    shown = {name: found.issuer[name] for name in IssuerOut.model_fields if name in found.issuer}
+    return IssuerOut(**shown, trust_level=found.issuer["trust_tier"], keys=[_key(row) for row in found.keys])
+
+
+def _key(row: Mapping[str, Any]) -> KeyOut:
+    shown = {name: row[name] for name in KeyOut.model_fields if name in row}
+    return KeyOut(**shown, public_key=b64url_encode(row["spki"]))

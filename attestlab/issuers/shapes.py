@@ -1,0 +1,103 @@
+"""What goes over the wire about issuers and keys (SPEC, Governance object; CONTRACT section 4)."""
+
+from typing import Annotated, Any
+
+from pydantic import Field, StringConstraints
+
+from attestlab.core.shapes import In, Moment, Out, Uuid
+from attestlab.core.signing import Algorithm
+
+Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200, pattern=r"^[^\p{C}]*$")]
+Text = Annotated[str, StringConstraints(min_length=1, max_length=2048)]
+
+
+class ProfileIn(In):
+    """The parts of an issuer's profile that may be left out."""
+
+    legal_name: Name | None = None
+    display_name: Name | None = None
+    jurisdiction: Text | None = Field(default=None, description="ISO 3166-1 alpha-2")
+    primary_color: Text | None = Field(default=None, description="#rrggbb")
+    accent_color: Text | None = Field(default=None, description="#rrggbb")
+    logo_url: Text | None = Field(default=None, description="absolute https address")
+
+
+class IssuerIn(ProfileIn):
+    """An issuer to be registered; with `alg` the service makes its first managed key."""
+
+    name: Name
+    domain: Text
+    alg: Algorithm | None = None
+    kid: Text | None = None
+
+    def profile(self) -> dict[str, str | None]:
+        """What becomes the issuer's row."""
+        return self.model_dump(exclude={"alg", "kid"})
+
+
+class IssuerPatch(ProfileIn):
+    """Changes of a profile; what is left out stays, null takes a value away."""
+
+    name: Name = ""
+    domain: Text = ""
+
+    def changes(self) -> dict[str, str | None]:
+        """Only what was sent."""
+        return self.model_dump(exclude_unset=True)
+
+
+class KeyIn(In):
+    """A key to be added; without `public_key_b64url` the service makes and holds the pair."""
+
+    kid: Text
+    alg: Algorithm
+    public_key_b64url: Text | None = Field(default=None, description="raw 32 bytes for Ed25519, or DER SPKI")
+
+
+class KeyOut(Out):
+    """A signing key; `public_key` is SubjectPublicKeyInfo, base64url."""
+
+    kid: str
+    issuer_id: Uuid
+    alg: str
+    public_key: str
+    status: str
+    custody: str
+    created_at: Moment
+    rotated_at: Moment | None = None
+    revoked_at: Moment | None = None
+    compromised_at: Moment | None = None
+
+
+class KeysOut(Out):
+    """An issuer's keys, oldest first."""
+
+    items: list[KeyOut]
+
+
+class IssuerOut(Out):
+    """An issuer with its keys."""
+
+    id: Uuid
+    tenant_id: Uuid
+    name: str
+    domain: str
+    legal_name: str | None
+    status: str
+    trust_level: str
+    trust_tier: str
+    risk_rating: str
+    jurisdiction: str | None
+    display_name: str | None
+    primary_color: str | None
+    accent_color: str | None
+    logo_url: str | None
+    keys: list[KeyOut]
+    created_at: Moment
+    updated_at: Moment
+
+
+class JwksOut(Out):
+    """A JSON Web Key Set (RFC 7517); `status` is an additive member of each key."""
+
+    keys: list[dict[str, Any]]

@@ -1,0 +1,121 @@
+"""Every query about issuers and keys; columns are named, values are parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Connection, Row, bindparam, select
+
+from attestlab.core.errors import NotFound
+from attestlab.core.signing import Algorithm
+from attestlab.issuers.rules import Custody, IssuerStatus, KeyStatus
+from attestlab.issuers.tables import Issuer, IssuerKey
+
+issuers: Any = Issuer.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
+keys: Any = IssuerKey.__table__  # type: ignore[attr-defined]
+
+_SIGNING = (
+    select(
+        keys.c.tenant_id,
+        keys.c.issuer_id,
+        keys.c.kid,
+        keys.c.alg,
+        keys.c.spki,
+        keys.c.sealed,
+        keys.c.custody,
+        keys.c.status,
+        issuers.c.status.label("issuer_status"),
+        issuers.c.trust_tier,
+        issuers.c.risk_rating,
+        issuers.c.jurisdiction,
+    )
+    .join(issuers, issuers.c.id == keys.c.issuer_id)
+    .where(
+        keys.c.tenant_id == bindparam("tenant_id"),
+        keys.c.kid == bindparam("kid"),
+        keys.c.issuer_id == bindparam("issuer_id"),
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SigningKey:
+    """A key with its issuer's standing: all that a mint needs to know of either."""
+
+    tenant_id: UUID
+    issuer_id: UUID
+    kid: str
+    alg: Algorithm
+    spki: bytes
+    sealed: bytes | None
+    custody: Custody
+    status: KeyStatus
+    issuer_status: IssuerStatus
+    trust_tier: str
+    risk_rating: str
+    jurisdiction: str | None
+
+
+def signing_key(connection: Connection, *, tenant_id: UUID, issuer_id: UUID, kid: str) -> SigningKey | None:
+    """The tenant's key of that issuer, in one query."""
+    row = connection.execute(_SIGNING, {"tenant_id": tenant_id, "issuer_id": issuer_id, "kid": kid}).first()
+    if row is None:
+        return None
+    return SigningKey(
+        row[0],
+        row[1],
+        row[2],
+        Algorithm(row[3]),
+        row[4],
+        row[5],
+        Custody(row[6]),
+        KeyStatus(row[7]),
+        IssuerStatus(row[8]),
+        *row[9:],
+    )
+
+
+def owned(connection: Connection, issuer_id: UUID, *, tenant_id: UUID) -> Row[Any]:
+    """The tenant's issuer; another tenant's is as unknown as none.
+
+    Raises:
+        NotFound: there is none.
+    """
+    query = select(*issuers.c).where(issuers.c.id == issuer_id, issuers.c.tenant_id == tenant_id)
+    row = connection.execute(query).first()
+    if row is None:
+        raise NotFound("issuer", issuer_id)
+    return row
+
+
+def page(
+    connection: Connection, *, tenant_id: UUID, before: UUID | None, offset: int, limit: int
+) -> Sequence[Row[Any]]:
+    """The tenant's issuers, newest first, from the one behind `before`."""
+    query = select(*issuers.c).where(issuers.c.tenant_id == tenant_id)
+    if before is not None:
+        query = query.where(issuers.c.id < before)
+    return connection.execute(query.order_by(issuers.c.id.desc()).limit(limit).offset(offset)).all()
+
+
+def exists(connection: Connection, issuer_id: UUID) -> bool:
+    """Whether any tenant has this issuer."""
+    return connection.execute(select(issuers.c.id).where(issuers.c.id == issuer_id)).first() is not None
+
+
+def keys_of(connection: Connection, issuer_ids: Sequence[UUID]) -> dict[UUID, list[Row[Any]]]:
+    """The keys of some issuers, oldest first."""
+    found: dict[UUID, list[Row[Any]]] = {issuer_id: [] for issuer_id in issuer_ids}
+    query = select(*keys.c).where(keys.c.issuer_id.in_(issuer_ids)).order_by(keys.c.created_at, keys.c.kid)
+    for row in connection.execute(query):
+        found[row.issuer_id].append(row)
+    return found
+
+
+def is_kid_taken(connection: Connection, *, tenant_id: UUID, kid: str) -> bool:
+    """Whether the tenant has a key of this id."""
+    query = select(keys.c.kid).where(keys.c.tenant_id == tenant_id, keys.c.kid == kid)
+    return connection.execute(query).first() is not None

@@ -1,0 +1,56 @@
+"""The rows of this capability."""
+
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import BigInteger, Index, LargeBinary
+from sqlmodel import Field, SQLModel
+
+
+class Issuer(SQLModel, table=True):
+    """Who attests. `revoked_index` is the log entry that revoked it."""
+
+    __tablename__ = "issuers"
+    __table_args__ = (Index("ix_issuers_tenant_id_id", "tenant_id", "id"),)
+
+    id: UUID = Field(primary_key=True)
+    tenant_id: UUID = Field(foreign_key="tenants.id")
+    name: str = Field(max_length=200)
+    domain: str = Field(max_length=253)
+    legal_name: str | None = Field(default=None, max_length=200)
+    display_name: str | None = Field(default=None, max_length=200)
+    status: str = Field(max_length=10)
+    trust_tier: str = Field(max_length=12)
+    risk_rating: str = Field(max_length=8)
+    jurisdiction: str | None = Field(default=None, max_length=2)
+    primary_color: str | None = Field(default=None, max_length=7)
+    accent_color: str | None = Field(default=None, max_length=7)
+    logo_url: str | None = Field(default=None, max_length=2048)
+    revoked_index: int | None = Field(default=None, sa_type=BigInteger)
+    created_at: datetime
+    updated_at: datetime
+
+
+class IssuerKey(SQLModel, table=True):
+    """A signing key: its public half as SubjectPublicKeyInfo, its private half sealed where we hold it.
+
+    `log_index` is the key's first log entry, `changed_index` that of its last change of status.
+    """
+
+    __tablename__ = "issuer_keys"
+    __table_args__ = (Index("ix_issuer_keys_issuer_id", "issuer_id"),)
+
+    tenant_id: UUID = Field(primary_key=True, foreign_key="tenants.id")
+    kid: str = Field(primary_key=True, max_length=64)
+    issuer_id: UUID = Field(foreign_key="issuers.id")
+    alg: str = Field(max_length=8)
+    spki: bytes = Field(sa_type=LargeBinary)
+    sealed: bytes | None = Field(default=None, sa_type=LargeBinary)
+    custody: str = Field(max_length=8)
+    status: str = Field(max_length=12)
+    created_at: datetime
+    rotated_at: datetime | None = None
+    revoked_at: datetime | None = None
+    compromised_at: datetime | None = None
+    log_index: int = Field(sa_type=BigInteger)
+    changed_index: int | None = Field(default=None, sa_type=BigInteger)

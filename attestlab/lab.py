@@ -1,0 +1,159 @@
+"""The composition root: the one place that knows every part and wires them together."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from sqlalchemy import Connection
+
+from attestlab import migrations
+from attestlab.attestations import metering
+from attestlab.attestations import store as attestation_store
+from attestlab.attestations.service import Attestations
+from attestlab.core import audit, keyring, outbox
+from attestlab.core.clock import Clock, SystemClock
+from attestlab.core.errors import Conflict, NotFound, ValidationFailed
+from attestlab.core.keyring import Keyring
+from attestlab.core.storage import Storage, Transaction, ping
+from attestlab.core.wire import parse_uuid
+from attestlab.issuers.service import Issuers
+from attestlab.log.guard import HeadGuard
+from attestlab.log.service import Log
+from attestlab.log.trust import TrustPolicy
+from attestlab.orgs import usage
+from attestlab.orgs.rules import Plan
+from attestlab.orgs.service import Orgs, TenantCreated
+from attestlab.settings import Settings
+
+HEAD_GUARD = "head.guard"
+OPERATOR = "Operator"
+
+
+@dataclass(frozen=True)
+class Initialised:
+    """What a fresh installation hands to its owner, once."""
+
+    tenant: TenantCreated
+    log_vkey: str
+
+    def public(self) -> dict[str, str]:
+        """The object that `attestlab init --json` prints."""
+        return {**self.tenant.public(), "log_vkey": self.log_vkey}
+
+
+class Lab:
+    """An open installation: its records, its keys, and the verbs of every capability."""
+
+    def __init__(self, settings: Settings, *, storage: Storage, keys: Keyring, clock: Clock) -> None:
+        self.settings = settings
+        self.storage = storage
+        self.clock = clock
+        self.keyring = keys
+        self.portal_url = (settings.portal_url or "http://127.0.0.1").rstrip("/")
+        self.guard = HeadGuard(settings.data / HEAD_GUARD)
+        self.log = Log(storage=storage, keyring=keys, clock=clock, guard=self.guard)
+        self.orgs = Orgs(storage=storage, clock=clock, settings=settings)
+        self.issuers = Issuers(storage=storage, keyring=keys, clock=clock, log=self.log)
+        self.attestations = Attestations(storage=storage, clock=clock, issuers=self.issuers, log=self.log)
+        self.log.finders |= {"attestation_id": _index_by_id, "document_hash": _index_by_document}
+        storage.closers += [metering.seal, usage.seal, outbox.sealer(clock), audit.seal]
+        self._log_id: str | None = None
+
+    @classmethod
+    def open(cls, settings: Settings | None = None, *, clock: Clock | None = None) -> Lab:
+        """Open an installation, bringing its records to this version's tables.
+
+        Raises:
+            NotFound: there is none; `attestlab init` makes one.
+        """
+        settings = settings or Settings()
+        lab = cls._wired(settings, Keyring.open(settings.data, os.environ), clock)
+        with lab.storage.read() as connection:
+            if not lab.log.is_created(connection):
+                raise NotFound("installation in", settings.data)
+        return lab
+
+    @classmethod
+    def init(cls, settings: Settings, *, clock: Clock | None = None) -> tuple[Lab, Initialised]:
+        """Make a fresh installation: keyring, records, log, and the operator's own tenant.
+
+        Killed half way, it can be run again: only a finished one has a log.
+
+        Raises:
+            Conflict: there is one already.
+        """
+        settings.data.mkdir(parents=True, exist_ok=True)
+        lab = cls._wired(settings, _keyring(settings.data), clock)
+        with lab.storage.write() as tx:
+            if lab.log.is_created(tx.connection):
+                raise Conflict(f"{settings.data} is initialised already; its keys and log are kept.")
+            origin = settings.log_origin or f"attestlab.local/log-{secrets.token_hex(4)}"
+            vkey = lab.log.create(tx, origin=origin, private=Ed25519PrivateKey.generate())
+            tenant = lab.orgs.create_tenant(OPERATOR, plan=Plan.ENTERPRISE, operator=True)
+        return lab, Initialised(tenant, vkey)
+
+    @classmethod
+    def _wired(cls, settings: Settings, keys: Keyring, clock: Clock | None) -> Lab:
+        storage = Storage(settings.records_url)
+        migrations.upgrade(storage)
+        return cls(settings, storage=storage, keys=keys, clock=clock or SystemClock())
+
+    @property
+    def log_id(self) -> str:
+        """The log's origin."""
+        if self._log_id is None:
+            with self.storage.read() as connection:
+                self._log_id = self.log.head(connection).origin
+        return self._log_id
+
+    @property
+    def trust(self) -> TrustPolicy:
+        """A policy that believes this log on its own word; to pin it, write it down somewhere else."""
+        with self.storage.read() as connection:
+            return TrustPolicy.unwitnessed(self.log.vkey(connection))
+
+    def sweep(self, tx: Transaction) -> None:
+        """Do what time asks for; called every few seconds while a server runs."""
+        metering.sweep(tx, now=self.clock.now())
+
+    def readiness(self) -> dict[str, Callable[[], None]]:
+        """What the service stands on, each as a check that raises."""
+        return {"records": self._check_records, "log": self._check_log}
+
+    def _check_records(self) -> None:
+        with self.storage.read() as connection:
+            ping(connection)
+
+    def _check_log(self) -> None:
+        with self.storage.read() as connection:
+            self.log.check_guard(connection)
+
+    def close(self) -> None:
+        """Give every connection back."""
+        self.storage.close()
+
+
+def _keyring(folder: Path) -> Keyring:
+    """The key-encryption key of the environment, or of a file that is made where there is none."""
+    if os.environ.get(keyring.ENVIRONMENT_NAME) or (folder / keyring.FILE_NAME).exists():
+        return Keyring.open(folder, os.environ)
+    return Keyring.create(folder)
+
+
+def _index_by_id(connection: Connection, text: str) -> int | None:
+    try:
+        wanted = parse_uuid(text)
+    except ValidationFailed as fault:
+        raise ValidationFailed.of("attestation_id", "uuid", fault.message) from fault
+    found = attestation_store.log_indexes(connection, attestation_id=wanted, document_hash=None)
+    return found[0] if found else None
+
+
+def _index_by_document(connection: Connection, text: str) -> int | None:
+    found = attestation_store.log_indexes(connection, attestation_id=None, document_hash=text.lower())
+    return found[0] if found else None

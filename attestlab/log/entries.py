@@ -1,0 +1,183 @@
+"""What stands in the log: typed entries as canonical JSON, each with `v` 1 and a `type` (CONTRACT section 7).
+
+A minted entry commits to the payload without showing it: SHA-256 over a random
+nonce and the canonical JSON of `{payload, signature}`. Status entries of one
+subject form a chain by `seq` and `prev`, so that none can be left out unnoticed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from uuid import UUID
+
+from attestlab.core.canonical import canonical
+from attestlab.core.errors import IntegrityFailed, ValidationFailed
+from attestlab.core.wire import b64url_encode, format_time, parse_json
+
+VERSION = 1
+NONCE_BYTES = 32
+
+
+class EntryType(StrEnum):
+    """The types of entries."""
+
+    MINTED = "attestation.minted"
+    KEY_STATUS = "key.status"
+    ISSUER_STATUS = "issuer.status"
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """Where the next status entry of a subject stands in its chain: its number from 0, and the leaf hash before it."""
+
+    seq: int
+    prev: bytes | None
+
+    def members(self) -> dict[str, object]:
+        """The members of the entry that say so."""
+        return {"seq": self.seq, "prev": None if self.prev is None else sha256_name(self.prev)}
+
+
+FIRST = Link(0, None)
+
+
+def sha256_name(digest: bytes) -> str:
+    """A SHA-256 as the log writes it: `sha256:` and 64 hex digits."""
+    return f"sha256:{digest.hex()}"
+
+
+def commit_of(nonce: bytes, payload: bytes, signature: str) -> bytes:
+    """What a minted entry commits to: 32 random bytes, the payload as canonical JSON, the signature as compact JWS."""
+    if len(nonce) != NONCE_BYTES:
+        raise ValidationFailed(f"The nonce of a commitment has {NONCE_BYTES} bytes.")
+    opened = b'{"payload":' + payload + b',"signature":' + canonical(signature) + b"}"
+    return hashlib.sha256(nonce + opened).digest()
+
+
+def minted(
+    *, attestation_id: UUID, issuer_id: UUID, kid: str, alg: str, public_spki: bytes, at: datetime, commit: bytes
+) -> bytes:
+    """The entry of a minted attestation: who signed it with which key, when, and the commitment to what was signed."""
+    return _entry(
+        EntryType.MINTED,
+        id=str(attestation_id),
+        issuer_id=str(issuer_id),
+        kid=kid,
+        alg=alg,
+        key=sha256_name(hashlib.sha256(public_spki).digest()),
+        at=format_time(at),
+        commit=sha256_name(commit),
+    )
+
+
+def key_status(
+    link: Link,
+    *,
+    issuer_id: UUID,
+    kid: str,
+    alg: str,
+    public_spki: bytes,
+    status: str,
+    at: datetime,
+    reason: str | None = None,
+) -> bytes:
+    """The entry of a key's new status."""
+    members: dict[str, object] = {
+        "issuer_id": str(issuer_id),
+        "kid": kid,
+        "alg": alg,
+        "public_key": b64url_encode(public_spki),
+        "status": status,
+        "at": format_time(at),
+    }
+    if reason is not None:
+        members["reason"] = reason
+    return _entry(EntryType.KEY_STATUS, **members, **link.members())
+
+
+def issuer_status(
+    link: Link,
+    *,
+    issuer_id: UUID,
+    status: str,
+    trust_tier: str,
+    risk_rating: str,
+    jurisdiction: str | None,
+    at: datetime,
+) -> bytes:
+    """The entry of an issuer's new standing."""
+    return _entry(
+        EntryType.ISSUER_STATUS,
+        issuer_id=str(issuer_id),
+        status=status,
+        trust_tier=trust_tier,
+        risk_rating=risk_rating,
+        jurisdiction=jurisdiction,
+        at=format_time(at),
+        **link.members(),
+    )
+
+
+def _entry(kind: EntryType, **members: object) -> bytes:
+    return canonical({"v": VERSION, "type": kind.value, **members})
+
+
+def key_subject(issuer_id: UUID | str, kid: str) -> str:
+    """The chain of one key's status entries."""
+    return f"key:{issuer_id}:{kid}"
+
+
+def issuer_subject(issuer_id: UUID | str) -> str:
+    """The chain of one issuer's status entries."""
+    return f"issuer:{issuer_id}"
+
+
+@dataclass(frozen=True, slots=True)
+class ReadEntry:
+    """A stored entry, understood: its type, whose chain it belongs to and where (both None for a minted one)."""
+
+    kind: str
+    members: dict[str, object]
+    subject: str | None
+    link: Link | None
+
+
+def read(entry: bytes) -> ReadEntry:
+    """Understand a stored entry.
+
+    Raises:
+        IntegrityFailed: it is not canonical JSON of a known version and type.
+    """
+    try:
+        members = parse_json(entry)
+        if not isinstance(members, dict) or canonical(members) != entry or members.get("v") != VERSION:
+            raise ValueError("not a canonical object of version 1")
+        kind = EntryType(str(members.get("type")))
+        subject = _subject(kind, members)
+        return ReadEntry(kind, members, subject, _link(members) if subject is not None else None)
+    except (ValidationFailed, ValueError, KeyError) as fault:
+        raise IntegrityFailed(f"The log entry is not one of ours: {fault}.") from fault
+
+
+def _subject(kind: EntryType, members: dict[str, object]) -> str | None:
+    match kind:
+        case EntryType.KEY_STATUS:
+            return key_subject(str(members["issuer_id"]), str(members["kid"]))
+        case EntryType.ISSUER_STATUS:
+            return issuer_subject(str(members["issuer_id"]))
+        case EntryType.MINTED:
+            return None
+
+
+def _link(members: dict[str, object]) -> Link:
+    seq, prev = members["seq"], members["prev"]
+    if type(seq) is not int:
+        raise ValueError("its seq is not a number")
+    if prev is None:
+        return Link(seq, None)
+    if not isinstance(prev, str) or not prev.startswith("sha256:"):
+        raise ValueError("its prev is not a hash")
+    return Link(seq, bytes.fromhex(prev.removeprefix("sha256:")))

@@ -1,0 +1,81 @@
+"""The log as static files: a C2SP tlog-tiles tree that any web server can host.
+
+Files appear whole (written aside, synced, renamed), tiles before the checkpoint
+that needs them, so a server may show the folder while it is being written. Full
+tiles never change; a later export into the same folder writes only what is new.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlalchemy import Connection
+
+from attestlab.core.errors import Conflict, SignatureInvalid
+from attestlab.log import rules
+from attestlab.log.service import Head, Log
+from attestlab.log.trust import Checkpoint, TrustPolicy
+
+CHECKPOINT = "checkpoint"
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """The size of the exported tree, and how many files were written."""
+
+    size: int
+    files: int
+
+
+def export(log: Log, connection: Connection, folder: Path) -> Exported:
+    """Write the log into `folder`, which is empty, new, or an earlier export of this log.
+
+    Raises:
+        Conflict: the folder holds something else.
+    """
+    head = log.head(connection)
+    done = _exported_before(log, connection, folder, head)
+    new = [name for name in rules.tiles_of(head.size) if not _has_tile(done, name)]
+    for name in new:
+        _write_whole(folder / name.path, log.tile(connection, name))
+    _write_whole(folder / CHECKPOINT, head.note.encode())
+    return Exported(head.size, len(new) + 1)
+
+
+def _has_tile(size: int, name: rules.TileName) -> bool:
+    """Whether a finished export of this size wrote this very file; a partial tile belongs to one size only."""
+    full = size >> rules.TILE_HEIGHT * ((name.level or 0) + 1)
+    return name.width == rules.TILE_WIDTH and name.index < full
+
+
+def _exported_before(log: Log, connection: Connection, folder: Path, head: Head) -> int:
+    """The size of the export that `folder` holds; 0 for none, or for one that never came to its checkpoint."""
+    found = {path.name for path in folder.iterdir()} if folder.exists() else set()
+    if CHECKPOINT not in found and found <= {"tile"}:
+        return 0
+    earlier = _earlier(folder, log.vkey(connection))
+    if earlier is None or earlier.size > head.size:
+        raise Conflict(f"{folder.name} is not empty and holds no earlier export of this log; name another folder.")
+    if log.consistency(connection, earlier.size, head.size).root1 != earlier.root:
+        raise Conflict(f"{folder.name} holds another tree of this log; keep it as evidence and name another folder.")
+    return earlier.size
+
+
+def _earlier(folder: Path, vkey: str) -> Checkpoint | None:
+    try:
+        note = (folder / CHECKPOINT).read_bytes().decode()
+        return TrustPolicy.unwitnessed(vkey).verify_checkpoint(note)
+    except (FileNotFoundError, UnicodeDecodeError, SignatureInvalid):
+        return None
+
+
+def _write_whole(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    aside = path.with_name(f".{path.name}.{os.getpid()}.new")
+    with aside.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    aside.replace(path)

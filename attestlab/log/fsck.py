@@ -1,0 +1,212 @@
+"""Check the stored log from the entries up: nothing that is stored twice is believed once.
+
+Every leaf hash, tile, root and link is computed again from the entries alone, every
+checkpoint's signatures are verified, and the head guard is compared. The log streams
+by; memory holds the right edge of the tree and one page of rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from sqlalchemy import Connection
+
+from attestlab.core.errors import AttestLabError, HeadGuardMismatch
+from attestlab.core.keyring import Keyring
+from attestlab.log import entries, rules, store
+from attestlab.log.guard import HeadGuard
+from attestlab.log.notes import Note, TreeHead, VerifierKey
+from attestlab.log.service import unsealed_signer
+from attestlab.log.store import CheckpointRow, HeadRow, LeafRow
+from attestlab.log.tree import TileCache, Tree, TreeReader
+
+GUARD = "head_guard"  # the kind that means: do not mint on these records
+LEAVES_A_PASS = 1_000_000  # as many leaf hashes may be grouped in memory at once
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that does not hold: what kind, at which place, and what is wrong with it."""
+
+    kind: str
+    where: str
+    message: str
+
+
+def check_log(connection: Connection, *, keyring: Keyring, guard: HeadGuard) -> Iterator[Problem]:
+    """Everything that is wrong with the log in one look at the records; nothing, if all is well."""
+    try:
+        head = store.head(connection)
+        if head is None:
+            yield Problem("head", "log_head", "The head is missing; without it nothing can be appended.")
+        else:
+            yield from _Check(connection, head, guard).problems(keyring)
+    except Exception as fault:  # damaged rows fail in as many ways as there are decoders; each is a finding
+        yield Problem("unreadable", "log", f"The log cannot be read any further: {type(fault).__name__}: {fault}")
+
+
+class _Check:
+    """One walk over the log, from an empty tree to the head."""
+
+    def __init__(self, connection: Connection, head: HeadRow, guard: HeadGuard) -> None:
+        self.connection, self.head, self.guard = connection, head, guard
+        self.tree = Tree()
+        self.waiting: list[bytes] = []  # leaf hashes since the last root was needed
+        self.checkpoints = store.all_checkpoints(connection)
+        self.checkpoint = next(self.checkpoints, None)
+        self.last_checkpoint: int | None = None
+        self.guarded: TreeHead | None = None
+        self.guarded_root: bytes | None = None
+
+    def problems(self, keyring: Keyring) -> Iterator[Problem]:
+        """All of them, in the order of the walk."""
+        yield from self._guard_file()
+        yield from self._key(keyring)
+        yield from self._walk()
+        yield from self._tiles_beyond()
+        yield from self._chains()
+        yield from self._duplicates()
+        yield from self._against_guard()
+
+    def _guard_file(self) -> Iterator[Problem]:
+        for slot in self.guard.damaged_slots():
+            yield Problem("head_guard_slot", f"slot {slot}", "It is damaged; the next mint would write it anew.")
+        try:
+            self.guarded = self.guard.read()
+        except HeadGuardMismatch as fault:
+            yield Problem(GUARD, self.guard.path.name, fault.message)
+        else:
+            if self.guarded is None:
+                yield Problem(GUARD, self.guard.path.name, "It is missing; an older copy of the records would pass.")
+
+    def _key(self, keyring: Keyring) -> Iterator[Problem]:
+        try:
+            unsealed_signer(self.head, keyring)
+        except AttestLabError as fault:
+            yield Problem("log_key", "log_head", fault.message)
+
+    def _walk(self) -> Iterator[Problem]:
+        size = 0
+        yield from self._stop(size)
+        for leaf in store.all_leaves(self.connection):
+            if leaf.index != size:
+                yield Problem("gap", f"leaf {size}", f"It is missing; the next one is {leaf.index}.")
+                return
+            yield from _leaf(leaf)
+            self.waiting.append(rules.leaf_hash(leaf.entry))
+            size += 1
+            yield from self._stop(size)
+        yield from self._tiles()
+        yield from self._end(size)
+
+    def _stop(self, size: int) -> Iterator[Problem]:
+        """Compare the roots of this size: those of a checkpoint and of the guard."""
+        if self.guarded is not None and self.guarded.size == size:
+            yield from self._tiles()
+            self.guarded_root = self._root()
+        if self.checkpoint is not None and self.checkpoint.size == size:
+            yield from self._tiles()
+            yield from self._signed(self.checkpoint)
+            self.last_checkpoint = size
+            self.checkpoint = next(self.checkpoints, None)
+
+    def _tiles(self) -> Iterator[Problem]:
+        """Grow the tree by what waits, and compare the tiles that this makes full."""
+        growth = self.tree.grown(self.waiting)
+        self.tree, self.waiting = growth.tree, []
+        for (level, index), rows in growth.full.items():
+            stored = store.stored_tile(self.connection, level, index)
+            if stored is None:
+                yield Problem("tile", f"tile {level}/{index}", "It is full, but not stored.")
+            elif stored != rows[0]:
+                yield Problem("tile", f"tile {level}/{index}", "It does not have the hashes of the entries.")
+
+    def _root(self) -> bytes:
+        return TreeReader(self.tree, self.tree.size, cache=TileCache(0), fetch=_right_edge_only).root
+
+    def _signed(self, row: CheckpointRow) -> Iterator[Problem]:
+        where = f"checkpoint {row.size}"
+        if row.root != self._root():
+            yield Problem("checkpoint", where, "Its root is not that of the entries.")
+        if row.previous_size != self.last_checkpoint:
+            yield Problem("checkpoint", where, f"It does not follow the checkpoint of size {self.last_checkpoint}.")
+        try:
+            at_s = _verified_time(row, self.head)
+            if row.at.replace(tzinfo=UTC) != datetime.fromtimestamp(at_s, UTC):
+                yield Problem("checkpoint", where, "Its time is not the one that was signed.")
+        except AttestLabError as fault:
+            yield Problem("checkpoint", where, fault.message)
+
+    def _end(self, size: int) -> Iterator[Problem]:
+        if (self.head.size, self.head.root) != (size, self._root()):
+            yield Problem("head", "log_head", f"It says {self.head.size} entries; {size} with another root are stored.")
+        if self.last_checkpoint != size:
+            yield Problem("checkpoint", f"checkpoint {size}", "The newest tree has none.")
+        while self.checkpoint is not None:
+            yield Problem("checkpoint", f"checkpoint {self.checkpoint.size}", "The log has fewer entries.")
+            self.checkpoint = next(self.checkpoints, None)
+
+    def _tiles_beyond(self) -> Iterator[Problem]:
+        for level, index in store.tile_places(self.connection):
+            if level < 0 or not 0 <= index < self.head.size >> rules.TILE_HEIGHT * (level + 1):
+                yield Problem("tile", f"tile {level}/{index}", "The log is not large enough to have it.")
+
+    def _chains(self) -> Iterator[Problem]:
+        subject, expected = None, entries.FIRST
+        for leaf in store.status_leaves(self.connection):
+            if leaf.subject != subject:
+                subject, expected = leaf.subject, entries.FIRST
+            try:
+                link = entries.read(leaf.entry).link
+            except AttestLabError:
+                continue  # the walk has said so
+            if link != expected:
+                yield Problem("status_chain", f"leaf {leaf.index}", f"It does not continue the chain of {subject}.")
+            expected = entries.Link(expected.seq + 1, rules.leaf_hash(leaf.entry))
+
+    def _duplicates(self) -> Iterator[Problem]:
+        step = max(1, 256 * LEAVES_A_PASS // max(self.head.size, LEAVES_A_PASS))
+        for start in range(0, 256, step):
+            for digest, index in store.duplicates(self.connection, first_byte=range(start, min(start + step, 256))):
+                yield Problem("duplicate", f"leaf {index}", f"{entries.sha256_name(digest)} stands in the log before.")
+
+    def _against_guard(self) -> Iterator[Problem]:
+        if self.guarded is None:
+            return
+        head = TreeHead(self.head.origin, self.head.size, self.head.root)
+        try:
+            self.guard.require(head, lambda _size: self.guarded_root or b"")
+        except HeadGuardMismatch as fault:
+            yield Problem(GUARD, self.guard.path.name, fault.message)
+
+
+def _leaf(leaf: LeafRow) -> Iterator[Problem]:
+    where = f"leaf {leaf.index}"
+    if rules.leaf_hash(leaf.entry) != leaf.leaf_hash:
+        yield Problem("leaf_hash", where, "Its hash is not that of its entry.")
+    try:
+        said = entries.read(leaf.entry)
+    except AttestLabError as fault:
+        yield Problem("entry", where, fault.message)
+    else:
+        if (leaf.kind, leaf.subject) != (said.kind, said.subject):
+            yield Problem("leaf", where, "Its kind or subject is not what its entry says.")
+
+
+def _verified_time(row: CheckpointRow, head: HeadRow) -> int:
+    """The signed time of a checkpoint that states what its row states; both signatures must be there."""
+    key = VerifierKey.parse(head.vkey)
+    note = Note.parse(row.note)
+    if TreeHead.parse(note.text) != TreeHead(head.origin, row.size, row.root) or key.name != head.origin:
+        raise AttestLabError("It states another tree head than its row.")
+    signed = note.verify([key, key.cosigner()])
+    at_s = signed.get(key.cosigner())
+    if key not in signed or at_s is None:
+        raise AttestLabError("It lacks a signature of the log.")
+    return at_s
+
+
+def _right_edge_only(level: int, index: int) -> bytes:
+    raise AssertionError(f"the root of a tree needs no full tile, but {level}/{index} was asked for")

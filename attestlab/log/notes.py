@@ -1,0 +1,269 @@
+"""Signed notes, verifier keys and checkpoints: C2SP signed-note, tlog-checkpoint and tlog-cosignature.
+
+Ed25519 is the only algorithm: type 0x01 signs the note's text, type 0x04
+(cosignature/v1) signs it together with a time. A log of ours makes both, so that
+the time of a checkpoint is signed too. Parsing is strict; a text that another
+implementation might read differently is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from base64 import b64decode, b64encode
+from binascii import Error as Base64Error
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import IntEnum
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+from attestlab.core.errors import SignatureInvalid, ValidationFailed
+from attestlab.log.rules import EMPTY_ROOT, HASH_BYTES
+
+MAX_NOTE_CHARS = 1_000_000
+MAX_SIGNATURES = 100
+MAX_SIZE = 2**63 - 1  # also the largest cosignature time
+KEY_BYTES = 32
+KEY_ID_BYTES = 4
+SIGNATURE_BYTES = 64
+TIME_BYTES = 8
+
+_SIGNATURE_LINE = re.compile(r"— (?P<name>[^ +]+) (?P<blob>[A-Za-z0-9+/]+={0,2})")
+_VKEY = re.compile(r"(?P<name>[^+]+)\+(?P<key_id>[0-9a-f]{8})\+(?P<blob>[A-Za-z0-9+/]+={0,2})")
+_DECIMAL = re.compile(r"0|[1-9][0-9]{0,18}", re.ASCII)
+
+
+class SignatureType(IntEnum):
+    """The signature types we know; a signature of any other is from an unknown key."""
+
+    ED25519 = 0x01
+    COSIGNATURE_V1 = 0x04
+
+
+def standard_base64(text: str) -> bytes:
+    """The bytes of padded RFC 4648 base64 in its one canonical spelling.
+
+    Raises:
+        ValueError: it is none.
+    """
+    try:
+        raw = b64decode(text, validate=True)
+    except Base64Error as fault:
+        raise ValueError("not base64") from fault
+    if b64encode(raw).decode() != text:
+        raise ValueError("not canonical base64")
+    return raw
+
+
+def decimal(text: str) -> int:
+    """A number from 0 to 2^63-1 in ASCII digits without leading zeros.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if not _DECIMAL.fullmatch(text) or int(text) > MAX_SIZE:
+        raise ValueError("not a plain decimal number")
+    return int(text)
+
+
+def is_key_name(name: str) -> bool:
+    """Whether signed-note allows `name` for a key: not empty, no space of any script, no plus, no control character."""
+    return bool(name) and "+" not in name and not any(c.isspace() or c < " " for c in name)
+
+
+@dataclass(frozen=True, slots=True)
+class VerifierKey:
+    """A public key that signs notes; `str()` is its vkey `name+id+base64(type || key)`."""
+
+    name: str
+    type: SignatureType
+    public: bytes
+
+    @property
+    def key_id(self) -> bytes:
+        """The four bytes by which a signature line names its key."""
+        named = self.name.encode() + b"\n" + bytes([self.type]) + self.public
+        return hashlib.sha256(named).digest()[:KEY_ID_BYTES]
+
+    def __str__(self) -> str:
+        return f"{self.name}+{self.key_id.hex()}+{b64encode(bytes([self.type]) + self.public).decode()}"
+
+    @classmethod
+    def parse(cls, vkey: str) -> VerifierKey:
+        """Read a vkey.
+
+        Raises:
+            ValidationFailed: it is malformed, its id does not fit, or its type is not one of ours.
+        """
+        match = _VKEY.fullmatch(vkey)
+        try:
+            blob = standard_base64(match["blob"]) if match else b""
+        except ValueError:
+            blob = b""
+        if match is None or not blob or not is_key_name(match["name"]):
+            raise ValidationFailed("A verifier key has the form name+8 hex digits+base64.")
+        if blob[0] not in set(SignatureType) or len(blob) != 1 + KEY_BYTES:
+            raise ValidationFailed(f"The verifier key of {match['name']} is not Ed25519 of type 0x01 or 0x04.")
+        key = cls(match["name"], SignatureType(blob[0]), blob[1:])
+        if key.key_id.hex() != match["key_id"]:
+            raise ValidationFailed(f"The verifier key of {key.name} does not fit its id; a character may be mistyped.")
+        return key
+
+    def cosigner(self) -> VerifierKey:
+        """The same key as the maker of timestamped cosignatures."""
+        return VerifierKey(self.name, SignatureType.COSIGNATURE_V1, self.public)
+
+    def verify(self, text: str, signature: bytes) -> int | None:
+        """Check a signature over a note's text; returns the time a cosignature states (seconds since 1970).
+
+        Raises:
+            SignatureInvalid: the key did not sign that.
+        """
+        at_s, message = None, text.encode()
+        if self.type is SignatureType.COSIGNATURE_V1:
+            at_s = int.from_bytes(signature[:TIME_BYTES], "big")
+            signature, message = signature[TIME_BYTES:], _timed(text, at_s)
+        if len(signature) != SIGNATURE_BYTES or (at_s or 0) > MAX_SIZE:
+            raise SignatureInvalid(f"The signature of {self.name} is malformed.")
+        try:
+            Ed25519PublicKey.from_public_bytes(self.public).verify(signature, message)
+        except InvalidSignature as fault:
+            raise SignatureInvalid(f"The signature of {self.name} does not verify.") from fault
+        return at_s
+
+
+def _timed(text: str, at_s: int) -> bytes:
+    """What a cosignature/v1 signs."""
+    return f"cosignature/v1\ntime {at_s}\n{text}".encode()
+
+
+class NoteSigner:
+    """Signs notes in one key's name."""
+
+    def __init__(self, name: str, private: Ed25519PrivateKey) -> None:
+        if not is_key_name(name):
+            raise ValidationFailed("A key name is not empty and has neither spaces nor a plus.")
+        self.vkey = VerifierKey(name, SignatureType.ED25519, private.public_key().public_bytes_raw())
+        self._private = private
+        self._prefixes = self.vkey.key_id, self.vkey.cosigner().key_id
+
+    def sign(self, text: str) -> str:
+        """The signature line of type 0x01 over `text`, which ends in a newline."""
+        return self._line(self._prefixes[0] + self._private.sign(text.encode()))
+
+    def cosign(self, text: str, *, at_s: int) -> str:
+        """The signature line of type 0x04 over `text` at `at_s` (seconds since 1970)."""
+        return self._line(self._prefixes[1] + at_s.to_bytes(TIME_BYTES, "big") + self._private.sign(_timed(text, at_s)))
+
+    def _line(self, blob: bytes) -> str:
+        return f"— {self.vkey.name} {b64encode(blob).decode()}\n"
+
+
+@dataclass(frozen=True, slots=True)
+class NoteSignature:
+    """One signature line: whose it claims to be, and the bytes after the key id."""
+
+    name: str
+    key_id: bytes
+    signature: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A parsed note. Nothing in it is true before `verify` named a key that is trusted."""
+
+    text: str
+    signatures: tuple[NoteSignature, ...]
+
+    @classmethod
+    def parse(cls, note: str) -> Note:
+        """Split a note at its last blank line.
+
+        Raises:
+            SignatureInvalid: it is not a well-formed signed note.
+        """
+        text, blank, lines = note.rpartition("\n\n")
+        if not blank or not text or not lines.endswith("\n") or not _is_plain(note):
+            raise SignatureInvalid("This is not a signed note: text, a blank line and signature lines are needed.")
+        signatures = lines[:-1].split("\n")
+        if len(signatures) > MAX_SIGNATURES:
+            raise SignatureInvalid(f"A note with more than {MAX_SIGNATURES} signatures is refused.")
+        return cls(text + "\n", tuple(_signature_line(line) for line in signatures))
+
+    def verify(self, keys: Iterable[VerifierKey]) -> dict[VerifierKey, int | None]:
+        """The keys among `keys` that signed, each with the time its cosignature states.
+
+        Unknown signatures are ignored; one bad signature of a known key condemns the note.
+
+        Raises:
+            SignatureInvalid: a known key's signature does not verify.
+        """
+        known = {(key.name, key.key_id): key for key in keys}
+        signed: dict[VerifierKey, int | None] = {}
+        for line in self.signatures:
+            key = known.get((line.name, line.key_id))
+            if key is not None and key not in signed:
+                signed[key] = key.verify(self.text, line.signature)
+        return signed
+
+
+def _is_plain(note: str) -> bool:
+    """UTF-8 without control characters but newline, and of a size one may look at."""
+    if len(note) > MAX_NOTE_CHARS or any(c < " " and c != "\n" for c in note):
+        return False
+    try:
+        note.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _signature_line(line: str) -> NoteSignature:
+    match = _SIGNATURE_LINE.fullmatch(line)
+    try:
+        blob = standard_base64(match["blob"]) if match else b""
+    except ValueError:
+        blob = b""
+    if match is None or len(blob) <= KEY_ID_BYTES or not is_key_name(match["name"]):
+        raise SignatureInvalid("A signature line of the note is malformed.")
+    return NoteSignature(match["name"], blob[:KEY_ID_BYTES], blob[KEY_ID_BYTES:])
+
+
+@dataclass(frozen=True, slots=True)
+class TreeHead:
+    """What a checkpoint states: this log had this root at this size."""
+
+    origin: str
+    size: int
+    root: bytes
+
+    @property
+    def text(self) -> str:
+        """The note text that is signed."""
+        return f"{self.origin}\n{self.size}\n{b64encode(self.root).decode()}\n"
+
+    @classmethod
+    def parse(cls, text: str) -> TreeHead:
+        """Read a note's text; extension lines are signed but mean nothing to us.
+
+        Raises:
+            SignatureInvalid: it is not the text of a checkpoint.
+        """
+        lines = text.split("\n")[:-1]
+        try:
+            if len(lines) < 3 or not all(lines):
+                raise ValueError("three lines, none of them empty")
+            head = cls(lines[0], decimal(lines[1]), standard_base64(lines[2]))
+        except ValueError as fault:
+            raise SignatureInvalid(f"The note is not a checkpoint: {fault}.") from fault
+        if len(head.root) != HASH_BYTES or (head.size == 0 and head.root != EMPTY_ROOT):
+            raise SignatureInvalid("The note is not a checkpoint: its root does not fit.")
+        return head
+
+
+def sign_checkpoint(signer: NoteSigner, head: TreeHead, *, at_s: int) -> str:
+    """The checkpoint of `head` as a signed note: the log's signature, then the same key's timestamped one."""
+    text = head.text
+    return f"{text}\n{signer.sign(text)}{signer.cosign(text, at_s=at_s)}"

@@ -1,0 +1,75 @@
+"""C2SP tlog-proof: a checkpoint, an index and an inclusion proof in one text that verifies offline."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from dataclasses import dataclass
+
+from attestlab.core.errors import ProofInvalid
+from attestlab.log.notes import MAX_NOTE_CHARS, decimal, standard_base64
+from attestlab.log.rules import HASH_BYTES, verify_inclusion
+from attestlab.log.trust import Checkpoint, TrustPolicy
+
+HEADER = "c2sp.org/tlog-proof@v1"
+MAX_HASHES = 63
+
+
+@dataclass(frozen=True, slots=True)
+class LogProof:
+    """`hashes` run from the leaf's sibling to the root's child; `checkpoint` is the note, verbatim.
+
+    `extra` is opaque and vouched for by nobody.
+    """
+
+    index: int
+    hashes: tuple[bytes, ...]
+    checkpoint: str
+    extra: bytes | None = None
+
+    @property
+    def text(self) -> str:
+        """The proof as a `.tlog-proof` file has it."""
+        extra = [] if self.extra is None else [f"extra {b64encode(self.extra).decode()}"]
+        hashes = [b64encode(value).decode() for value in self.hashes]
+        return "\n".join([HEADER, *extra, f"index {self.index}", *hashes, "", self.checkpoint])
+
+    @classmethod
+    def parse(cls, text: str) -> LogProof:
+        """Read a proof; nothing in it is verified yet.
+
+        Raises:
+            ProofInvalid: it is malformed.
+        """
+        if len(text) > MAX_NOTE_CHARS:
+            raise ProofInvalid("A tlog-proof of more than 1 MB is refused.")
+        proof, blank, checkpoint = text.partition("\n\n")
+        lines = proof.split("\n")
+        try:
+            if lines.pop(0) != HEADER or not blank:
+                raise ValueError(f"its first line is not {HEADER}, or it has no blank line")
+            extra = standard_base64(_value("extra", lines)) if lines and lines[0].startswith("extra ") else None
+            index = decimal(_value("index", lines))
+            hashes = tuple(standard_base64(line) for line in lines)
+        except ValueError as fault:
+            raise ProofInvalid(f"The tlog-proof is malformed: {fault}.") from fault
+        if len(hashes) > MAX_HASHES or any(len(value) != HASH_BYTES for value in hashes):
+            raise ProofInvalid(f"A tlog-proof has at most {MAX_HASHES} hashes of {HASH_BYTES} bytes.")
+        return cls(index, hashes, checkpoint, extra)
+
+    def verify(self, leaf_hash: bytes, policy: TrustPolicy) -> Checkpoint:
+        """Prove that the leaf stands at `index` in a tree that `policy` accepts.
+
+        Raises:
+            SignatureInvalid: the policy does not accept the checkpoint.
+            ProofInvalid: the checkpointed tree does not have the leaf there.
+        """
+        checkpoint = policy.verify_checkpoint(self.checkpoint)
+        verify_inclusion(self.index, checkpoint.size, leaf_hash, self.hashes, checkpoint.root)
+        return checkpoint
+
+
+def _value(key: str, lines: list[str]) -> str:
+    word, _, value = (lines.pop(0) if lines else "").partition(" ")
+    if word != key:
+        raise ValueError(f"the line {key!r} is missing")
+    return value

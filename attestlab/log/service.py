@@ -1,0 +1,370 @@
+"""The log's verbs: append and seal within a transaction, then answer with proofs.
+
+Appending is cheap and tells index and leaf hash at once; sealing happens once per
+transaction, just before its commit: leaves, full tiles, the new root, one signed
+checkpoint, and a compare-and-set on the head. Nothing in memory changes before the
+commit, and the head guard is durable before anyone sees the new checkpoint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from sqlalchemy import Connection
+
+from attestlab.core.clock import Clock
+from attestlab.core.errors import Conflict, HeadGuardMismatch, IntegrityFailed, NotFound, Unavailable, ValidationFailed
+from attestlab.core.keyring import Keyring
+from attestlab.core.signing import Algorithm, dump_private, load_private
+from attestlab.core.storage import CommitUnknown, Storage, Transaction
+from attestlab.log import entries, rules, store
+from attestlab.log.guard import HeadGuard
+from attestlab.log.memory import TreeMemory
+from attestlab.log.notes import NoteSigner, TreeHead, sign_checkpoint
+from attestlab.log.store import CheckpointRow, HeadRow, LeafRow
+from attestlab.log.tree import Growth, Tree, TreeReader
+
+BUFFER = "log.leaves"
+MEMO = "log"
+
+Finder = Callable[[Connection, str], int | None]
+
+
+@dataclass(slots=True)
+class Appended:
+    """An entry of a transaction: index and leaf hash are known at once, the rest after the seal.
+
+    `proof` runs from the leaf's sibling to the root's child; `checkpoint` is the signed note.
+    """
+
+    index: int
+    leaf_hash: bytes
+    entry: bytes
+    kind: str
+    subject: str | None
+    tree_size: int = 0
+    root: bytes = b""
+    checkpoint: str = ""
+    proof: list[bytes] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """A signed tree head that may be shown: the guard holds it. `note` is the checkpoint, verbatim."""
+
+    origin: str
+    size: int
+    root: bytes
+    note: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Inclusion:
+    """That the tree of `tree_size` leaves under `root` has `leaf_hash` at `index`."""
+
+    index: int
+    tree_size: int
+    leaf_hash: bytes
+    root: bytes
+    hashes: list[bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Consistency:
+    """That the tree of `size2` leaves begins with the one of `size1`."""
+
+    size1: int
+    size2: int
+    root1: bytes
+    root2: bytes
+    hashes: list[bytes]
+
+
+@dataclass(slots=True)
+class _Batch:
+    """What a transaction knows of the log: the head it found under the writer's lock, and the tree of that head."""
+
+    head: TreeHead
+    signer: NoteSigner
+    tree: Tree
+    is_sealed: bool = False
+
+
+class Log:
+    """One transparency log in the records.
+
+    `finders` turn other names of an entry (`attestation_id`, `document_hash`) into its
+    index; the capabilities that know them register them.
+    """
+
+    def __init__(self, *, storage: Storage, keyring: Keyring, clock: Clock, guard: HeadGuard) -> None:
+        self.finders: dict[str, Finder] = {}
+        self._keyring, self._clock, self._guard = keyring, clock, guard
+        self._memory = TreeMemory()
+        self._signer: NoteSigner | None = None
+        self._unsettled: Connection | None = None  # of the transaction between its seal and its commit
+        storage.sealers.append(self.seal)
+
+    def create(self, tx: Transaction, *, origin: str, private: Ed25519PrivateKey) -> str:
+        """Found the log `origin` under a fresh key, with a checkpoint of the empty tree; returns its vkey.
+
+        Raises:
+            Conflict: the records have a log.
+            HeadGuardMismatch: the guard remembers one that the records have lost.
+        """
+        if store.lock_head(tx) is not None:
+            raise Conflict("The records already hold a log; there is one for each database.")
+        signer = NoteSigner(origin, private)
+        head = TreeHead(origin, 0, rules.EMPTY_ROOT)
+        self._guard.require(head, lambda _size: rules.EMPTY_ROOT)
+        sealed = self._keyring.seal(
+            dump_private(private), tenant_id=None, issuer_id=None, kid=origin, alg=Algorithm.ED25519
+        )
+        store.create_head(tx, HeadRow(origin, 0, head.root, str(signer.vkey), sealed))
+        self._sign(tx, signer, head, previous_size=None)
+        tx.flush()
+        tx.after_commit(lambda: self._publish(head))
+        return str(signer.vkey)
+
+    def append(self, tx: Transaction, entry: bytes, *, kind: str, subject: str | None = None) -> Appended:
+        """Put `entry` into the log, if and only if the transaction commits.
+
+        Raises:
+            PayloadTooLarge: it exceeds the 65,535 bytes an entry bundle can carry.
+            HeadGuardMismatch: the records are older than, or differ from, what was signed.
+        """
+        rules.require_entry_fits(entry)
+        batch = self._batch(tx)
+        if batch.is_sealed:
+            raise RuntimeError("the transaction's log entries are sealed; append before that")
+        pending: list[Appended] = tx.buffer(BUFFER)
+        appended = Appended(batch.head.size + len(pending), rules.leaf_hash(entry), entry, kind, subject)
+        pending.append(appended)
+        return appended
+
+    def status_prev(self, tx: Transaction, subject: str) -> entries.Link:
+        """The link with which the next status entry of `subject` continues its chain."""
+        pending: list[Appended] = tx.buffer(BUFFER)
+        for appended in reversed(pending):
+            if appended.subject == subject:
+                return _next_link(appended.leaf_hash, appended.entry)
+        last = store.last_of_subject(tx, subject)
+        return _next_link(*last) if last else entries.FIRST
+
+    def seal(self, tx: Transaction) -> None:
+        """Complete what was appended: indexes, tiles, root, one checkpoint; runs once, before the commit.
+
+        Raises:
+            HeadGuardMismatch: the head moved although we hold its lock.
+        """
+        pending: list[Appended] = tx.buffer(BUFFER)
+        if not pending:
+            return
+        batch: _Batch = tx.memo[MEMO]
+        batch.is_sealed = True
+        growth = batch.tree.grown([appended.leaf_hash for appended in pending])
+        reader = self._memory.reader(tx.connection, growth, growth.tree.size)
+        head = TreeHead(batch.head.origin, reader.size, reader.root)
+        note = self._sign(tx, batch.signer, head, previous_size=batch.head.size)
+        for appended in pending:
+            appended.tree_size, appended.root, appended.checkpoint = head.size, head.root, note
+            appended.proof = reader.inclusion(appended.index)
+            row = LeafRow(appended.index, appended.leaf_hash, appended.entry, appended.kind, appended.subject)
+            store.add_leaf(tx, row)
+        for (level, index), rows in growth.full.items():
+            store.add_tile(tx, level, index, rows[0])
+        if not store.move_head(tx, old=(batch.head.size, batch.head.root), new=(head.size, head.root)):
+            raise HeadGuardMismatch("The log's head moved under its lock; nothing is signed.")
+        self._unsettled = tx.connection
+        tx.after_commit(lambda: self._adopt(head, growth))
+
+    def _batch(self, tx: Transaction) -> _Batch:
+        """What the transaction knows of the log, found out once: under its lock nothing can change it."""
+        batch: _Batch | None = tx.memo.get(MEMO)
+        if batch is None:
+            row = _require_created(store.lock_head(tx))
+            head = TreeHead(row.origin, row.size, row.root)
+            tree = self._memory.tree_with(tx.connection, head)
+            self._require_guard(tx.connection, head)
+            if tree.size != head.size:
+                raise HeadGuardMismatch(f"The records end at size {head.size}, but size {tree.size} was committed.")
+            self._unsettled = None
+            batch = tx.memo[MEMO] = _Batch(head, self._key(row), tree)
+        return batch
+
+    def _sign(self, tx: Transaction, signer: NoteSigner, head: TreeHead, *, previous_size: int | None) -> str:
+        at_s = int(self._clock.now().timestamp())
+        note = sign_checkpoint(signer, head, at_s=at_s)
+        at = datetime.fromtimestamp(at_s, UTC)
+        store.add_checkpoint(tx, CheckpointRow(head.size, previous_size, head.root, note, at))
+        return note
+
+    def _key(self, row: HeadRow) -> NoteSigner:
+        """The log's own key, unsealed once a process."""
+        if self._signer is None:
+            self._signer = unsealed_signer(row, self._keyring)
+        return self._signer
+
+    def _adopt(self, head: TreeHead, growth: Growth) -> None:
+        """The batch is committed: it becomes the tree in memory, and the guard learns of it."""
+        self._unsettled = None
+        self._memory.adopt(growth)
+        self._publish(head)
+
+    def _publish(self, head: TreeHead) -> None:
+        try:
+            self._guard.advance(head)
+        except OSError as fault:
+            # It is committed; running it again would do it twice.
+            raise CommitUnknown("The entries are stored, but the head guard could not be written.") from fault
+
+    def is_created(self, connection: Connection) -> bool:
+        """Whether the records hold a log."""
+        return store.head(connection) is not None
+
+    def vkey(self, connection: Connection) -> str:
+        """The key to pin: C2SP `name+id+base64`."""
+        return _require_created(store.head(connection)).vkey
+
+    def check_guard(self, connection: Connection) -> None:
+        """Compare the records with the head guard; for the start of a process.
+
+        Raises:
+            HeadGuardMismatch: the records are older than, or differ from, what was signed.
+        """
+        head = self._head(connection)
+        self._require_guard(connection, head)
+
+    def head(self, connection: Connection) -> Head:
+        """The newest signed tree head of this look at the records; the guard has it before anyone else."""
+        head = self._head(connection)
+        signed = store.checkpoint(connection, head.size)
+        if signed is None or signed.root != head.root:
+            raise IntegrityFailed(f"The checkpoint of size {head.size} is missing; run `attestlab log fsck`.")
+        self._observe(connection, head)
+        return Head(head.origin, head.size, head.root, signed.note, signed.at)
+
+    def inclusion(self, connection: Connection, index: int, tree_size: int | None = None) -> Inclusion:
+        """The proof that entry `index` is in the tree of `tree_size` leaves, by default the newest.
+
+        Raises:
+            ValidationFailed: the log never had that size.
+            NotFound: that tree has no such entry.
+        """
+        head = self._head(connection)
+        size = _require_size(head, head.size if tree_size is None else tree_size, "tree_size")
+        if not 0 <= index < size:
+            raise NotFound("log entry", index)
+        reader = self._reader(connection, head, size)
+        leaf = reader.node(0, index)
+        return Inclusion(index, size, leaf, reader.root, reader.inclusion(index))
+
+    def consistency(self, connection: Connection, size1: int, size2: int) -> Consistency:
+        """The proof that the tree of `size2` leaves begins with that of `size1`.
+
+        Raises:
+            ValidationFailed: size1 exceeds size2, or the log never had one of the sizes.
+        """
+        head = self._head(connection)
+        _require_size(head, size2, "to")
+        if not 0 <= size1 <= size2:
+            raise ValidationFailed.of("from", "range", "from is a size from 0 up to the one in to.")
+        older, newer = (self._reader(connection, head, size) for size in (size1, size2))
+        return Consistency(size1, size2, older.root, newer.root, newer.consistency(size1))
+
+    def entries(self, connection: Connection, start: int, limit: int) -> list[LeafRow]:
+        """Up to `limit` entries from index `start`, oldest first."""
+        end = min(start + limit, self._head(connection).size)
+        return store.leaf_rows(connection, start, end - start) if 0 <= start < end else []
+
+    def checkpoints(self, connection: Connection, *, limit: int, before: int | None = None) -> list[CheckpointRow]:
+        """Up to `limit` checkpoints, newest first, of sizes below `before`."""
+        head = self._head(connection)
+        self._observe(connection, head)
+        return store.checkpoints_before(connection, head.size + 1 if before is None else before, limit)
+
+    def lookup(self, connection: Connection, leaf_hash: bytes) -> int:
+        """The index of the entry with this leaf hash.
+
+        Raises:
+            NotFound: there is none.
+        """
+        index = store.index_of(connection, leaf_hash, self._head(connection).size)
+        if index is None:
+            raise NotFound("log entry with leaf hash", entries.sha256_name(leaf_hash))
+        return index
+
+    def tile(self, connection: Connection, name: rules.TileName) -> bytes:
+        """The bytes of a tile or entry bundle, full or partial.
+
+        Raises:
+            NotFound: the tree is not that large.
+        """
+        head = self._head(connection)
+        start = name.index * rules.TILE_WIDTH
+        if start + name.width > head.size >> rules.TILE_HEIGHT * (name.level or 0):
+            raise NotFound("log tile", name.path)
+        if name.level is None:
+            return rules.encode_bundle(store.entry_bytes(connection, start, start + name.width))
+        return self._reader(connection, head, head.size).tile(name.level, name.index, name.width)
+
+    def _head(self, connection: Connection) -> TreeHead:
+        if connection is self._unsettled:
+            # What is sealed and not committed may still vanish; showing it, or remembering it, would be a fork.
+            raise RuntimeError("the log cannot be read between a transaction's seal and its commit")
+        row = _require_created(store.head(connection))
+        return TreeHead(row.origin, row.size, row.root)
+
+    def _observe(self, connection: Connection, head: TreeHead) -> None:
+        """Whoever shows a head first makes sure that the guard has it; its writer may have died before.
+
+        A head smaller than the guard's is a look at the past, which was signed too.
+        """
+        known = self._guard.known
+        if known is None or (known.size <= head.size and known != head):
+            guarded = self._guard.read()
+            if guarded is None or guarded.size <= head.size:
+                self._require_guard(connection, head)
+                self._publish(head)
+
+    def _require_guard(self, connection: Connection, head: TreeHead) -> None:
+        self._guard.require(head, lambda size: self._reader(connection, head, size).root)
+
+    def _reader(self, connection: Connection, head: TreeHead, size: int) -> TreeReader:
+        return self._memory.reader(connection, Growth(self._memory.tree_with(connection, head), {}), size)
+
+
+def unsealed_signer(row: HeadRow, keyring: Keyring) -> NoteSigner:
+    """The log's private key, taken out of its seal.
+
+    Raises:
+        IntegrityFailed: it does not open, or is not the key that the vkey names.
+    """
+    der = keyring.unseal(row.sealed_key, tenant_id=None, issuer_id=None, kid=row.origin, alg=Algorithm.ED25519)
+    private = load_private(Algorithm.ED25519, der)
+    if not isinstance(private, Ed25519PrivateKey) or str(NoteSigner(row.origin, private).vkey) != row.vkey:
+        raise IntegrityFailed("The sealed key of the log is not the one its vkey names.")
+    return NoteSigner(row.origin, private)
+
+
+def _require_created(row: HeadRow | None) -> HeadRow:
+    if row is None:
+        raise Unavailable("The records hold no log yet; run `attestlab init`.")
+    return row
+
+
+def _require_size(head: TreeHead, size: int, field_name: str) -> int:
+    if not 0 <= size <= head.size:
+        raise ValidationFailed.of(field_name, "range", f"The log has {head.size} entries; ask for a size up to that.")
+    return size
+
+
+def _next_link(leaf_hash: bytes, entry: bytes) -> entries.Link:
+    link = entries.read(entry).link
+    if link is None:
+        raise IntegrityFailed("A status chain holds an entry that is not a status; run `attestlab log fsck`.")
+    return entries.Link(link.seq + 1, leaf_hash)

@@ -1,0 +1,276 @@
+"""Every query of the log; nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, func, literal_column, select, update
+
+from attestlab.core.errors import IntegrityFailed
+from attestlab.core.storage import Transaction
+from attestlab.log.tables import SEGMENT_BITS, LogCheckpoint, LogHead, LogLeaf, LogTile
+
+HEAD_ID = 1
+SEGMENTS_A_QUERY = 8192
+ROWS_A_PAGE = 1024
+
+leaves: Any = LogLeaf.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
+tiles: Any = LogTile.__table__  # type: ignore[attr-defined]
+checkpoints: Any = LogCheckpoint.__table__  # type: ignore[attr-defined]
+heads: Any = LogHead.__table__  # type: ignore[attr-defined]
+
+_HEAD: Any = select(heads.c.origin, heads.c.size, heads.c.root, heads.c.vkey, heads.c.sealed_key).where(
+    heads.c.id == HEAD_ID
+)
+_LOCKED_HEAD = _HEAD.with_for_update()
+_MOVE_HEAD = (
+    update(heads)
+    .where(heads.c.id == HEAD_ID, heads.c.size == bindparam("old_size"), heads.c.root == bindparam("old_root"))
+    .values(size=bindparam("new_size"), root=bindparam("new_root"))
+)
+_CHECKPOINT_COLUMNS = (
+    checkpoints.c.size,
+    checkpoints.c.previous_size,
+    checkpoints.c.root,
+    checkpoints.c.note,
+    checkpoints.c.at,
+)
+_CHECKPOINT: Any = select(*_CHECKPOINT_COLUMNS).where(checkpoints.c.size == bindparam("size"))
+_LEAF_COLUMNS = (leaves.c.index, leaves.c.leaf_hash, leaves.c.entry, leaves.c.kind, leaves.c.subject)
+_RANGE = leaves.c.index.between(bindparam("first"), bindparam("last"))
+_LEAVES: Any = select(*_LEAF_COLUMNS).where(_RANGE).order_by(leaves.c.index)
+_LEAF_HASHES = select(leaves.c.leaf_hash).where(_RANGE).order_by(leaves.c.index)
+_ENTRIES = select(leaves.c.entry).where(_RANGE).order_by(leaves.c.index)
+_TILE = select(tiles.c.data).where(tiles.c.level == bindparam("level"), tiles.c.index == bindparam("index"))
+_PLACES: Any = select(tiles.c.level, tiles.c.index).order_by(tiles.c.level, tiles.c.index)
+_LAST_OF_SUBJECT: Any = (
+    select(leaves.c.leaf_hash, leaves.c.entry)
+    .where(leaves.c.subject == bindparam("subject"))
+    .order_by(leaves.c.index.desc())
+    .limit(1)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class HeadRow:
+    """The head as the records have it."""
+
+    origin: str
+    size: int
+    root: bytes
+    vkey: str
+    sealed_key: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class LeafRow:
+    """An entry as the records have it."""
+
+    index: int
+    leaf_hash: bytes
+    entry: bytes
+    kind: str
+    subject: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointRow:
+    """A checkpoint as the records have it; `note` is the signed note, verbatim."""
+
+    size: int
+    previous_size: int | None
+    root: bytes
+    note: str
+    at: datetime
+
+
+def head(connection: Connection) -> HeadRow | None:
+    """The head; None before the log was created."""
+    row: Any = connection.execute(_HEAD).first()
+    return HeadRow(*row) if row else None
+
+
+def lock_head(tx: Transaction) -> HeadRow | None:
+    """The head, which until the commit nobody else can move."""
+    row: Any = tx.peek(_LOCKED_HEAD).first()
+    return HeadRow(*row) if row else None
+
+
+def create_head(tx: Transaction, row: HeadRow) -> None:
+    """Write the first head."""
+    tx.add(
+        heads,
+        {
+            "id": HEAD_ID,
+            "origin": row.origin,
+            "size": row.size,
+            "root": row.root,
+            "vkey": row.vkey,
+            "sealed_key": row.sealed_key,
+        },
+    )
+
+
+def move_head(tx: Transaction, *, old: tuple[int, bytes], new: tuple[int, bytes]) -> bool:
+    """Compare-and-set (size, root); False when the head is not where we left it."""
+    values = {"old_size": old[0], "old_root": old[1], "new_size": new[0], "new_root": new[1]}
+    return tx.exec(_MOVE_HEAD, values).rowcount == 1
+
+
+def add_leaf(tx: Transaction, row: LeafRow) -> None:
+    """Insert an entry."""
+    tx.add(
+        leaves,
+        {
+            "index": row.index,
+            "leaf_hash": row.leaf_hash,
+            "entry": row.entry,
+            "kind": row.kind,
+            "subject": row.subject,
+        },
+    )
+
+
+def add_tile(tx: Transaction, level: int, index: int, data: bytes) -> None:
+    """Insert a full tile."""
+    tx.add(tiles, {"level": level, "index": index, "data": data})
+
+
+def add_checkpoint(tx: Transaction, row: CheckpointRow) -> None:
+    """Insert a signed tree head."""
+    tx.add(
+        checkpoints,
+        {"size": row.size, "previous_size": row.previous_size, "root": row.root, "note": row.note, "at": row.at},
+    )
+
+
+def checkpoint(connection: Connection, size: int) -> CheckpointRow | None:
+    """The checkpoint of exactly this size."""
+    row = connection.execute(_CHECKPOINT, {"size": size}).first()
+    return CheckpointRow(*row) if row else None
+
+
+def checkpoints_before(connection: Connection, size: int, limit: int) -> list[CheckpointRow]:
+    """Up to `limit` checkpoints of sizes below `size`, newest first."""
+    newest = select(*_CHECKPOINT_COLUMNS).where(checkpoints.c.size < size).order_by(checkpoints.c.size.desc())
+    return [CheckpointRow(*row) for row in connection.execute(newest.limit(limit))]
+
+
+def all_checkpoints(connection: Connection) -> Iterator[CheckpointRow]:
+    """Every checkpoint, smallest first, a page at a time."""
+    page = select(*_CHECKPOINT_COLUMNS).where(checkpoints.c.size > bindparam("after")).order_by(checkpoints.c.size)
+    page = page.limit(ROWS_A_PAGE)
+    rows = connection.execute(page, {"after": -1}).all()
+    while rows:
+        yield from (CheckpointRow(*row) for row in rows)
+        rows = connection.execute(page, {"after": rows[-1].size}).all()
+
+
+def leaf_rows(connection: Connection, first: int, count: int) -> list[LeafRow]:
+    """The entries from index `first`, at most `count`."""
+    found = connection.execute(_LEAVES, {"first": first, "last": first + count - 1})
+    return [LeafRow(*row) for row in found]
+
+
+def all_leaves(connection: Connection) -> Iterator[LeafRow]:
+    """Every entry in order, a page at a time; gaps are passed over, so compare the indexes."""
+    page = select(*_LEAF_COLUMNS).where(leaves.c.index > bindparam("after")).order_by(leaves.c.index).limit(ROWS_A_PAGE)
+    rows = connection.execute(page, {"after": -1}).all()
+    while rows:
+        yield from (LeafRow(*row) for row in rows)
+        rows = connection.execute(page, {"after": rows[-1].index}).all()
+
+
+def status_leaves(connection: Connection) -> Iterator[LeafRow]:
+    """Every entry of every status chain, chain by chain in order, a page at a time."""
+    chained = select(*_LEAF_COLUMNS).where(leaves.c.subject.is_not(None)).order_by(leaves.c.subject, leaves.c.index)
+    chained = chained.limit(ROWS_A_PAGE)
+    rows = connection.execute(chained).all()
+    while rows:
+        yield from (LeafRow(*row) for row in rows)
+        subject, index = rows[-1].subject, rows[-1].index
+        later = (leaves.c.subject > subject) | ((leaves.c.subject == subject) & (leaves.c.index > index))
+        rows = connection.execute(chained.where(later)).all()
+
+
+def leaf_hashes(connection: Connection, first: int, end: int) -> list[bytes]:
+    """The leaf hashes from index `first` up to, not including, `end`.
+
+    Raises:
+        IntegrityFailed: some are missing.
+    """
+    found = list(connection.execute(_LEAF_HASHES, {"first": first, "last": end - 1}).scalars())
+    return _require_all(found, first, end)
+
+
+def entry_bytes(connection: Connection, first: int, end: int) -> list[bytes]:
+    """The entries from index `first` up to, not including, `end`.
+
+    Raises:
+        IntegrityFailed: some are missing.
+    """
+    found = list(connection.execute(_ENTRIES, {"first": first, "last": end - 1}).scalars())
+    return _require_all(found, first, end)
+
+
+def _require_all(found: list[bytes], first: int, end: int) -> list[bytes]:
+    if len(found) != end - first:
+        raise IntegrityFailed(f"Entries between {first} and {end} are missing; run `attestlab log fsck`.")
+    return found
+
+
+def index_of(connection: Connection, leaf_hash: bytes, size: int) -> int | None:
+    """The index of the first leaf with this hash among the first `size`; one probe of the index per segment."""
+    segment: Any = literal_column(f'"index" >> {SEGMENT_BITS}')
+    last = size >> SEGMENT_BITS
+    for start in range(0, last + 1, SEGMENTS_A_QUERY):
+        segments = list(range(start, min(start + SEGMENTS_A_QUERY, last + 1)))
+        probe = select(func.min(leaves.c.index)).where(
+            segment.in_(segments), leaves.c.leaf_hash == bindparam("leaf_hash")
+        )
+        found: int | None = connection.execute(probe, {"leaf_hash": leaf_hash}).scalar()
+        if found is not None and found < size:
+            return found
+    return None
+
+
+def tile(connection: Connection, level: int, index: int) -> bytes:
+    """The 8,192 bytes of a full tile.
+
+    Raises:
+        IntegrityFailed: it is missing.
+    """
+    data: bytes | None = connection.execute(_TILE, {"level": level, "index": index}).scalar()
+    if data is None:
+        raise IntegrityFailed(f"The full tile {level}/{index} is missing; run `attestlab log fsck`.")
+    return data
+
+
+def stored_tile(connection: Connection, level: int, index: int) -> bytes | None:
+    """A full tile as it is stored, if it is."""
+    data: bytes | None = connection.execute(_TILE, {"level": level, "index": index}).scalar()
+    return data
+
+
+def tile_places(connection: Connection) -> Iterator[tuple[int, int]]:
+    """Level and index of every stored tile."""
+    for row in connection.execute(_PLACES):
+        yield row[0], row[1]
+
+
+def duplicates(connection: Connection, *, first_byte: range) -> list[tuple[bytes, int]]:
+    """Leaf hashes beginning with one of these bytes that stand in the log more than once, each with its last index."""
+    twice: Any = select(leaves.c.leaf_hash, func.max(leaves.c.index)).group_by(leaves.c.leaf_hash)
+    twice = twice.where(leaves.c.leaf_hash >= bytes([first_byte.start])).having(func.count() > 1)
+    if first_byte.stop < 256:
+        twice = twice.where(leaves.c.leaf_hash < bytes([first_byte.stop]))
+    return [(row[0], row[1]) for row in connection.execute(twice)]
+
+
+def last_of_subject(tx: Transaction, subject: str) -> tuple[bytes, bytes] | None:
+    """Leaf hash and entry of a subject's newest committed status entry."""
+    row: Any = tx.peek(_LAST_OF_SUBJECT, {"subject": subject}).first()
+    return (row[0], row[1]) if row else None

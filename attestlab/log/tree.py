@@ -1,0 +1,230 @@
+"""The Merkle tree in memory: a right edge that grows, full tiles that can be had again, and proofs from both.
+
+The rows of a tile are all its complete nodes: row 0 its 256 hashes, row k the
+nodes k heights above them. A tree is a value; growing it makes another one, so a
+batch that fails leaves nothing behind. Full tiles live in a bounded cache and
+are read again from the records when needed, where nobody trusts them: the root
+of a tile that was read must equal the hash its parent tile holds.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from threading import Lock
+
+from attestlab.core.errors import IntegrityFailed
+from attestlab.log.rules import EMPTY_ROOT, HASH_BYTES, TILE_BYTES, TILE_HEIGHT, TILE_WIDTH, node_hash
+
+Rows = tuple[bytes, ...]
+Place = tuple[int, int]  # level and index of a tile
+Fetch = Callable[[int, int], bytes]
+
+NO_ROWS: Rows = (b"",) * TILE_HEIGHT
+CACHED_TILES = 4096  # about 16 KB each
+
+
+def extended(rows: Rows, hashes: bytes) -> tuple[Rows, bytes]:
+    """The tile with `hashes` appended, one hash a pair; and its root, empty while the tile is not full."""
+    grown = list(rows)
+    for height, row in enumerate(rows):
+        if not hashes:
+            break
+        unpaired = len(row) // 64 * 64
+        row += hashes
+        grown[height] = row
+        hashes = b"".join([sha256(b"\x01" + row[at : at + 64]).digest() for at in range(unpaired, len(row) - 63, 64)])
+    return tuple(grown), hashes
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """A tree of `size` leaves; `edge` has the rows of the partial tile of each level, lowest first."""
+
+    size: int = 0
+    edge: tuple[Rows, ...] = ()
+
+    def grown(self, leaf_hashes: Sequence[bytes]) -> Growth:
+        """The tree with the leaves appended, and the tiles that this made full."""
+        edge, full = list(self.edge), dict[Place, Rows]()
+        size, at = self.size, 0
+        while at < len(leaf_hashes):
+            chunk = leaf_hashes[at : at + TILE_WIDTH - size % TILE_WIDTH]
+            _append(edge, full, size // TILE_WIDTH, b"".join(chunk))
+            at += len(chunk)
+            size += len(chunk)
+        return Growth(Tree(size, tuple(edge)), full)
+
+    @classmethod
+    def loaded(cls, size: int, tail: Sequence[bytes], fetch: Fetch) -> Tree:
+        """The tree of `size` leaves from its full tiles and the leaf hashes after the last one.
+
+        Its root has to be compared with a signed one before it is used.
+        """
+        edge = [extended(NO_ROWS, b"".join(tail))[0]]
+        count = size // TILE_WIDTH
+        while count:
+            below = len(edge) - 1
+            roots = (tile_root(fetch(below, index)) for index in range(count // TILE_WIDTH * TILE_WIDTH, count))
+            edge.append(extended(NO_ROWS, b"".join(roots))[0])
+            count //= TILE_WIDTH
+        return cls(size, tuple(edge))
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """A grown tree and the tiles that became full on the way."""
+
+    tree: Tree
+    full: dict[Place, Rows]
+
+
+def _append(edge: list[Rows], full: dict[Place, Rows], index: int, hashes: bytes, level: int = 0) -> None:
+    """Append to the partial tile `index` of a level, carrying its root upwards when it becomes full."""
+    if level == len(edge):
+        edge.append(NO_ROWS)
+    edge[level], root = extended(edge[level], hashes)
+    if root:
+        full[level, index] = edge[level]
+        edge[level] = NO_ROWS
+        _append(edge, full, index // TILE_WIDTH, root, level + 1)
+
+
+def tile_root(data: bytes) -> bytes:
+    """The hash that a full tile's 8,192 bytes stand for in the level above."""
+    return _full_tile(data)[1]
+
+
+def _full_tile(data: bytes) -> tuple[Rows, bytes]:
+    if len(data) != TILE_BYTES:
+        raise IntegrityFailed(f"A stored tile has {len(data)} bytes instead of {TILE_BYTES}; run `attestlab log fsck`.")
+    return extended(NO_ROWS, data)
+
+
+class TileCache:
+    """The full tiles used last, shared by all threads of a process. Only tiles of committed trees belong here."""
+
+    def __init__(self, capacity: int = CACHED_TILES) -> None:
+        self._tiles: OrderedDict[Place, Rows] = OrderedDict()
+        self._capacity = capacity
+        self._lock = Lock()
+
+    def get(self, place: Place) -> Rows | None:
+        """The tile, if it was used not too long ago."""
+        with self._lock:
+            rows = self._tiles.get(place)
+            if rows is not None:
+                self._tiles.move_to_end(place)
+            return rows
+
+    def keep(self, tiles: Mapping[Place, Rows]) -> None:
+        """Remember tiles, forgetting those used longest ago."""
+        with self._lock:
+            self._tiles.update(tiles)
+            while len(self._tiles) > self._capacity:
+                self._tiles.popitem(last=False)
+
+    def clear(self) -> None:
+        """Forget everything; after a tree turned out to be another one."""
+        with self._lock:
+            self._tiles.clear()
+
+
+class TreeReader:
+    """Roots and proofs of one size of a tree: `size` leaves of a tree that may have grown since.
+
+    `fresh` are full tiles of a batch that is not committed yet. The right edge and
+    the paths above the lowest tiles are computed once, so a proof costs the same
+    however large the tree is.
+    """
+
+    def __init__(
+        self, tree: Tree, size: int, *, cache: TileCache, fetch: Fetch, fresh: Mapping[Place, Rows] | None = None
+    ) -> None:
+        if not 0 <= size <= tree.size:
+            raise ValueError(f"a tree of {tree.size} leaves never had {size}")
+        self.size = size
+        self._tree, self._cache, self._fetch, self._fresh = tree, cache, fetch, fresh or {}
+        self._heights = size.bit_length()
+        self._above: dict[int, list[bytes]] = {}
+        self._right, self.root = self._right_edge()
+
+    def _right_edge(self) -> tuple[list[bytes], bytes]:
+        """Per height the hash of the leaves after the last complete node (empty for none), and the root."""
+        right, rest = list[bytes](), b""
+        for height in range(self._heights):
+            right.append(rest)
+            if self.size >> height & 1:
+                last = self.node(height, (self.size >> height) - 1)
+                rest = node_hash(last, rest) if rest else last
+        return right, rest or EMPTY_ROOT
+
+    def node(self, height: int, index: int) -> bytes:
+        """The hash of a complete node: leaves index * 2^height up to (index + 1) * 2^height."""
+        level, row = divmod(height, TILE_HEIGHT)
+        rows = self._rows(level, index >> (TILE_HEIGHT - row))
+        at = (index & (TILE_WIDTH - 1 >> row)) * HASH_BYTES
+        return rows[row][at : at + HASH_BYTES]
+
+    def tile(self, level: int, index: int, width: int) -> bytes:
+        """The first `width` hashes of a tile, all of which the tree must have."""
+        return self._rows(level, index)[0][: width * HASH_BYTES]
+
+    def inclusion(self, index: int) -> list[bytes]:
+        """The path of leaf `index`, from its sibling to the root's child (RFC 6962, 2.1.1)."""
+        tile = index // TILE_WIDTH
+        above = self._above.get(tile)
+        if above is None:
+            above = self._above[tile] = list(self._path(index, TILE_HEIGHT, self._heights))
+        if (tile + 1) * TILE_WIDTH > self.size:
+            return [*self._path(index, 0, min(TILE_HEIGHT, self._heights)), *above]
+        path, place = [], index % TILE_WIDTH
+        for row in self._rows(0, tile):
+            at = (place ^ 1) * HASH_BYTES
+            path.append(row[at : at + HASH_BYTES])
+            place >>= 1
+        return path + above
+
+    def _path(self, index: int, low: int, high: int) -> Iterator[bytes]:
+        """The siblings on the way up from height `low` to `high`; on the right edge some are missing."""
+        for height in range(low, high):
+            sibling = index >> height ^ 1
+            if sibling + 1 << height <= self.size:
+                yield self.node(height, sibling)
+            elif sibling << height < self.size:
+                yield self._right[height]
+
+    def consistency(self, size: int) -> list[bytes]:
+        """The proof that this tree begins with its first `size` leaves (RFC 6962, 2.1.2); empty for 0 and all."""
+        if size in (0, self.size):
+            return []
+        steps, start, end, is_known = list[bytes](), 0, self.size, True
+        while size != end:
+            split = start + (1 << (end - start - 1).bit_length() - 1)
+            if size <= split:
+                steps.append(self._range(split, end))
+                end = split
+            else:
+                steps.append(self._range(start, split))
+                start, is_known = split, False
+        return [*([] if is_known else [self._range(start, end)]), *reversed(steps)]
+
+    def _range(self, start: int, end: int) -> bytes:
+        """The hash of leaves start up to end: a complete node, or all that is right of one."""
+        height = (end - start - 1).bit_length()
+        return self.node(height, start >> height) if end - start == 1 << height else self._right[height]
+
+    def _rows(self, level: int, index: int) -> Rows:
+        if index == self._tree.size >> TILE_HEIGHT * (level + 1):
+            return self._tree.edge[level]
+        rows = self._fresh.get((level, index)) or self._cache.get((level, index))
+        return rows or self._read_again(level, index)
+
+    def _read_again(self, level: int, index: int) -> Rows:
+        rows, root = _full_tile(self._fetch(level, index))
+        if root != self.node(TILE_HEIGHT * (level + 1), index):
+            raise IntegrityFailed(f"The stored tile {level}/{index} was changed; run `attestlab log fsck`.")
+        self._cache.keep({(level, index): rows})
+        return rows

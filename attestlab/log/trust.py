@@ -1,0 +1,202 @@
+"""Whom a verifier believes about a log: the C2SP tlog-policy text.
+
+A policy is pinned by the verifier and never taken from what is being verified. It
+lists logs, witnesses, and which witnesses must have cosigned; that none need to
+is only ever said in so many words, `quorum none`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Set
+from dataclasses import dataclass, field
+
+from attestlab.core.errors import SignatureInvalid, ValidationFailed
+from attestlab.log.notes import Note, SignatureType, TreeHead, VerifierKey
+
+MAX_POLICY_BYTES = 1_000_000
+NONE = b"none"
+_FORBIDDEN = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]")
+_THRESHOLD = re.compile(rb"[1-9][0-9]{0,8}")
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A tree head that a policy accepted, and who vouched for it when.
+
+    `timestamp_s` is the time in the log's own timestamped signature (seconds since
+    1970), None without one; `witnesses` maps each witness's name to its time.
+    """
+
+    origin: str
+    size: int
+    root: bytes
+    timestamp_s: int | None
+    witnesses: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Witnessed when `threshold` of its members, witnesses or groups, are."""
+
+    threshold: int
+    members: tuple[bytes, ...]
+
+
+@dataclass(frozen=True)
+class TrustPolicy:
+    """The logs and witnesses of a policy text, and its quorum."""
+
+    logs: tuple[VerifierKey, ...]
+    witnesses: dict[bytes, VerifierKey] = field(default_factory=dict)
+    groups: dict[bytes, Group] = field(default_factory=dict)
+    quorum: bytes = NONE
+
+    @classmethod
+    def parse(cls, policy: str | bytes) -> TrustPolicy:
+        """Read a tlog-policy text.
+
+        Raises:
+            ValidationFailed: it breaks a rule of tlog-policy, names no log, or has keys that are not Ed25519.
+        """
+        raw = policy.encode() if isinstance(policy, str) else policy
+        if len(raw) > MAX_POLICY_BYTES or _FORBIDDEN.search(raw):
+            raise ValidationFailed("A trust policy is a text without control characters, of at most 1 MB.")
+        reader = _PolicyReader()
+        for number, line in enumerate(raw.split(b"\n"), 1):
+            words = [word for word in re.split(rb"[ \t]+", line) if word]
+            if words and not words[0].startswith(b"#"):
+                reader.read(words, where=f"Line {number} of the trust policy")
+        return reader.finish()
+
+    @classmethod
+    def unwitnessed(cls, vkey: str) -> TrustPolicy:
+        """Believe one log on its word alone: nobody checks that it shows everyone the same tree."""
+        return cls.parse(f"log {vkey}\nquorum none\n")
+
+    def verify_checkpoint(self, note: str) -> Checkpoint:
+        """The tree head in `note`, if one of the logs signed it and the quorum cosigned it.
+
+        Raises:
+            SignatureInvalid: it is malformed, of an unknown log, wrongly signed, or short of witnesses.
+        """
+        parsed = Note.parse(note)
+        head = TreeHead.parse(parsed.text)
+        logs = [key for key in self.logs if key.name == head.origin]
+        if not logs:
+            raise SignatureInvalid(f"The trust policy names no log with the origin {head.origin!r}.")
+        signed = parsed.verify([*logs, *(key.cosigner() for key in logs), *self.witnesses.values()])
+        log = next((key for key in logs if key in signed), None)
+        if log is None:
+            raise SignatureInvalid(f"The checkpoint is not signed by a trusted key of {head.origin}.")
+        present = {name for name, key in self.witnesses.items() if key in signed}
+        if not self._is_witnessed(self.quorum, present):
+            raise SignatureInvalid(self._shortfall(present))
+        times = {_shown(name): signed[self.witnesses[name]] or 0 for name in sorted(present)}
+        return Checkpoint(head.origin, head.size, head.root, signed.get(log.cosigner()), times)
+
+    def _is_witnessed(self, name: bytes, present: Set[bytes]) -> bool:
+        if name == NONE or name in present:
+            return True
+        group = self.groups.get(name)
+        if group is None:
+            return False
+        return sum(self._is_witnessed(member, present) for member in group.members) >= group.threshold
+
+    def _shortfall(self, present: Set[bytes]) -> str:
+        seen = ", ".join(_shown(name) for name in sorted(present)) or "none"
+        return f"The quorum {_shown(self.quorum)} did not cosign the checkpoint; witnesses that did: {seen}."
+
+
+def _shown(name: bytes) -> str:
+    """A name for people; in a policy it is only bytes."""
+    return name.decode(errors="replace")
+
+
+class _PolicyReader:
+    """Reads line by line, because a name may only be used after the line that defines it."""
+
+    def __init__(self) -> None:
+        self.logs: list[VerifierKey] = []
+        self.witnesses: dict[bytes, VerifierKey] = {}
+        self.groups: dict[bytes, Group] = {}
+        self.members: set[bytes] = set()
+        self.quorum: bytes | None = None
+
+    def read(self, words: list[bytes], *, where: str) -> None:
+        """Take one line's words; every fault is refused with `where` it is."""
+        keyword, rest = words[0], words[1:]
+        match keyword, rest:
+            case b"log", [vkey] | [vkey, _]:
+                self._add_log(vkey, where)
+            case b"witness", [name, vkey] | [name, vkey, _]:
+                self._define_witness(name, vkey, where)
+            case b"group", [name, threshold, *members] if members:
+                self._define_group(name, threshold, members, where)
+            case b"quorum", [name]:
+                self._set_quorum(name, where)
+            case _:
+                raise ValidationFailed(f"{where} is not a log, witness, group or quorum line.")
+
+    def finish(self) -> TrustPolicy:
+        """The policy, if it says all that a verifier must know."""
+        if self.quorum is None:
+            raise ValidationFailed("The trust policy has no quorum line; 'quorum none' asks for no witness.")
+        if not self.logs:
+            raise ValidationFailed("The trust policy names no log, so nothing could be verified with it.")
+        return TrustPolicy(tuple(self.logs), self.witnesses, self.groups, self.quorum)
+
+    def _add_log(self, vkey: bytes, where: str) -> None:
+        key = _key(vkey, SignatureType.ED25519, where)
+        if any(key.public == log.public for log in self.logs):
+            raise ValidationFailed(f"{where} names a log key a second time.")
+        self.logs.append(key)
+
+    def _define_witness(self, name: bytes, vkey: bytes, where: str) -> None:
+        self._require_new(name, where)
+        key = _key(vkey, SignatureType.COSIGNATURE_V1, where)
+        if any(key.public == witness.public for witness in self.witnesses.values()):
+            raise ValidationFailed(f"{where} names a witness key a second time; one witness must not count twice.")
+        self.witnesses[name] = key
+
+    def _define_group(self, name: bytes, threshold: bytes, members: list[bytes], where: str) -> None:
+        self._require_new(name, where)
+        for member in members:
+            self._require_defined(member, where)
+            if member in self.members:
+                raise ValidationFailed(f"{where}: {_shown(member)} is already a member; it must not count twice.")
+            self.members.add(member)
+        self.groups[name] = Group(_threshold(threshold, len(members), where), tuple(members))
+
+    def _set_quorum(self, name: bytes, where: str) -> None:
+        if self.quorum is not None:
+            raise ValidationFailed(f"{where} is a second quorum line; there is exactly one.")
+        if name != NONE:
+            self._require_defined(name, where)
+        self.quorum = name
+
+    def _require_new(self, name: bytes, where: str) -> None:
+        if name == NONE or name in self.witnesses or name in self.groups:
+            raise ValidationFailed(f"{where} defines {_shown(name)}, which already has a meaning.")
+
+    def _require_defined(self, name: bytes, where: str) -> None:
+        if name not in self.witnesses and name not in self.groups:
+            raise ValidationFailed(f"{where} uses {_shown(name)}, which no line before it defines.")
+
+
+def _key(vkey: bytes, wanted: SignatureType, where: str) -> VerifierKey:
+    try:
+        key = VerifierKey.parse(vkey.decode())
+    except (UnicodeDecodeError, ValidationFailed) as fault:
+        raise ValidationFailed(f"{where}: {fault}") from fault
+    if key.type is not wanted:
+        raise ValidationFailed(f"{where}: a key of type 0x{wanted:02x} is needed here, not 0x{key.type:02x}.")
+    return key
+
+
+def _threshold(text: bytes, members: int, where: str) -> int:
+    words = {b"any": 1, b"all": members}
+    threshold = words.get(text) or (int(text) if _THRESHOLD.fullmatch(text) else 0)
+    if not 1 <= threshold <= members:
+        raise ValidationFailed(f"{where}: the threshold is any, all, or a number from 1 to {members}.")
+    return threshold

@@ -1,0 +1,1 @@
+"""Tenants, their organisations, people and API keys: who is calling, and with which rights."""

@@ -1,0 +1,146 @@
+"""Who may call: plans, scopes, and the shape of an API key (CONTRACT section 3).
+
+A key is `<prefix>_<environment>_` and 32 base62 characters, of which the last six
+are the CRC-32 of the 26 before, so that a typo is caught without asking anyone.
+The 26 random characters carry 154 bits; the checksum protects against slips of the
+hand, never against an attacker.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+import zlib
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal
+from uuid import UUID
+
+from attestlab.core.errors import AuthInvalid, ValidationFailed
+
+ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+RANDOM_LENGTH = 26
+CHECKSUM_LENGTH = 6
+SHOWN_LENGTH = 6
+NAME_LENGTH = 200
+_BODY = re.compile(f"[0-9A-Za-z]{{{RANDOM_LENGTH + CHECKSUM_LENGTH}}}")
+
+ActorType = Literal["API_KEY", "USER", "SERVICE"]
+
+
+class Scope(StrEnum):
+    """What a tenant key may be allowed to do (SPEC, Key types)."""
+
+    ATTESTATIONS_MINT = "attestations:mint"
+    ATTESTATIONS_READ = "attestations:read"
+    ATTESTATIONS_REVOKE = "attestations:revoke"
+    ISSUERS_READ = "issuers:read"
+    ISSUERS_WRITE = "issuers:write"
+    USERS_READ = "users:read"
+    USERS_WRITE = "users:write"
+    AUDIT_READ = "audit:read"
+
+
+class Plan(StrEnum):
+    """What a tenant has subscribed to (SPEC, Limits by tier)."""
+
+    FREE = "FREE"
+    STARTER = "STARTER"
+    PROFESSIONAL = "PROFESSIONAL"
+    ENTERPRISE = "ENTERPRISE"
+
+
+class Role(StrEnum):
+    """What a person is in a tenant, or, for the operator's people, on the platform."""
+
+    OWNER = "owner"
+    SUPER_ADMIN = "super_admin"
+
+
+class OrgStatus(StrEnum):
+    ACTIVE = "ACTIVE"
+
+
+class ApiKeyStatus(StrEnum):
+    """REVOKED is final."""
+
+    ACTIVE = "ACTIVE"
+    REVOKED = "REVOKED"
+
+
+class Environment(StrEnum):
+    """The marker inside a key; production refuses `dev`."""
+
+    LIVE = "live"
+    DEV = "dev"
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Who is calling, as proven by the credential and by nothing else the request says."""
+
+    tenant_id: UUID
+    actor_type: ActorType
+    actor_id: str
+    scopes: frozenset[Scope]
+    plan: str
+
+
+def checksum(random_part: str) -> str:
+    """The zero-padded base62 CRC-32 of the random part.
+
+    >>> checksum("0" * 26)
+    '0FL8El'
+    """
+    value, digits = zlib.crc32(random_part.encode("ascii")), ""
+    for _ in range(CHECKSUM_LENGTH):
+        value, digit = divmod(value, 62)
+        digits = ALPHABET[digit] + digits
+    return digits
+
+
+def compose_api_key(prefix: str, environment: Environment, random_part: str) -> str:
+    """The whole key around 26 random base62 characters."""
+    return f"{prefix}_{environment}_{random_part}{checksum(random_part)}"
+
+
+def api_key_environment(secret: str, *, prefix: str) -> Environment:
+    """Where a key is meant for, once its shape and checksum hold.
+
+    Raises:
+        AuthInvalid: this was never one of our keys, or it was mistyped.
+    """
+    for environment in Environment:
+        lead = f"{prefix}_{environment}_"
+        if secret.startswith(lead):
+            _require_sound(secret[len(lead) :])
+            return environment
+    raise AuthInvalid
+
+
+def _require_sound(body: str) -> None:
+    if _BODY.fullmatch(body) is None or checksum(body[:RANDOM_LENGTH]) != body[RANDOM_LENGTH:]:
+        raise AuthInvalid
+
+
+def shown_prefix(secret: str) -> str:
+    """The leading characters by which people tell their keys apart; far too few to guess the rest."""
+    return secret[: secret.rindex("_") + 1 + SHOWN_LENGTH]
+
+
+def tenant_name(name: str) -> str:
+    """A name to show: trimmed, one line, 1 to 200 characters."""
+    trimmed = name.strip()
+    if not 0 < len(trimmed) <= NAME_LENGTH or not trimmed.isprintable():
+        raise ValidationFailed.of("/name", "name", f"A name is one line of 1 to {NAME_LENGTH} printable characters.")
+    return trimmed
+
+
+def slug(name: str) -> str:
+    """A name as a part of an address.
+
+    >>> slug("Universität Zürich, Archiv"), slug("株式会社")
+    ('universitat-zurich-archiv', 'tenant')
+    """
+    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
+    return re.sub("[^a-z0-9]+", "-", plain).strip("-")[:40].strip("-") or "tenant"

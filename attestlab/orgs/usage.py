@@ -1,0 +1,63 @@
+"""What a tenant has used, counted per UTC day and durable like everything else.
+
+Uses of one transaction are added up and written once, so that counting a thousand
+verifications of one commit costs what counting one does.
+"""
+
+from collections import Counter
+from datetime import date, datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import BigInteger, Connection, select
+from sqlalchemy.dialects.postgresql import insert as postgresql_insert
+from sqlalchemy.dialects.sqlite import insert as sqlite_insert
+from sqlmodel import Field, SQLModel
+
+from attestlab.core.storage import Transaction
+
+BUFFER = "usage"
+VERIFICATIONS = "verifications"
+
+
+class UsageDay(SQLModel, table=True):
+    """How much of one metric a tenant used on one UTC day."""
+
+    __tablename__ = "usage_days"
+
+    tenant_id: UUID = Field(primary_key=True)
+    metric: str = Field(primary_key=True, max_length=32)
+    day: date = Field(primary_key=True)
+    used: int = Field(sa_type=BigInteger)
+
+
+_table: Any = UsageDay.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
+
+
+def count(tx: Transaction, tenant_id: UUID, metric: str, *, at: datetime) -> None:
+    """Count one use, if and only if the transaction commits."""
+    tx.buffer(BUFFER).append((tenant_id, metric, at.date()))
+
+
+def seal(tx: Transaction) -> None:
+    """Write the uses of a transaction just before its commit."""
+    uses = tx.buffer(BUFFER)
+    if not uses:
+        return
+    insert = postgresql_insert if tx.connection.dialect.name == "postgresql" else sqlite_insert
+    statement = insert(_table)
+    added = statement.on_conflict_do_update(
+        index_elements=["tenant_id", "metric", "day"], set_={"used": _table.c.used + statement.excluded.used}
+    )
+    counted = Counter(uses)
+    rows = [{"tenant_id": who, "metric": what, "day": day, "used": n} for (who, what, day), n in counted.items()]
+    tx.connection.execute(added, rows)
+    uses.clear()
+
+
+def used(connection: Connection, tenant_id: UUID, metric: str, day: date) -> int:
+    """How much of `metric` the tenant used on `day`."""
+    found = connection.scalar(
+        select(_table.c.used).where(_table.c.tenant_id == tenant_id, _table.c.metric == metric, _table.c.day == day)
+    )
+    return found or 0

@@ -1,0 +1,42 @@
+"""All settings in one frozen place; each can be given as an environment variable `ATTESTLAB_<NAME>`."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+class Environment(StrEnum):
+    """Production refuses dev keys and everything that is only for trying out."""
+
+    SANDBOX = "sandbox"
+    PRODUCTION = "production"
+
+
+class Settings(BaseSettings):
+    """What an installation may choose."""
+
+    model_config = SettingsConfigDict(env_prefix="ATTESTLAB_", frozen=True, extra="ignore")
+
+    data: Path = Field(default=Path("attestlab-data"), description="Folder of the records, the keyring and the head guard.")
+    database_url: str | None = Field(
+        default=None, description="SQLite or PostgreSQL URL of the records; SQLite in the data folder when left out."
+    )
+    env: Environment = Field(default=Environment.SANDBOX, description="sandbox or production.")
+    portal_url: str | None = Field(
+        default=None, description="Address people see in verification links; the server's own when left out."
+    )
+    key_prefix: str = Field(default="al", pattern=r"^[a-z]{1,12}$", description="First part of tenant API keys.")
+    log_origin: str | None = Field(
+        default=None, description="Name of the log, fixed when it is created; generated when left out."
+    )
+    idle_timeout_s: float = Field(default=30.0, gt=0, description="Seconds a connection may take over its next header.")
+    body_timeout_s: float = Field(default=60.0, gt=0, description="Seconds a request body may take.")
+
+    @property
+    def records_url(self) -> str:
+        """Where the records are."""
+        return self.database_url or f"sqlite:///{self.data / 'records.db'}"

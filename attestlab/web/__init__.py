@@ -1,0 +1,1 @@
+"""The HTTP toolkit: knows no capability and no policy of ours."""

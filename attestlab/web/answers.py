@@ -1,0 +1,76 @@
+"""What goes back: status, headers and body, and the one place that composes every response's head.
+
+Limits that must show on every response (CONTRACT section 2) have their place in `compose`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from attestlab.web.call import Later
+
+if TYPE_CHECKING:
+    from attestlab.web.call import Call
+    from attestlab.web.routing import Route
+
+JSON = "application/json"
+_STATUS_LINES = {status.value: f"HTTP/1.1 {status.value} {status.phrase}" for status in HTTPStatus}
+_WITHOUT_LENGTH = frozenset({204, 304})
+
+
+class Answer(NamedTuple):
+    """A finished answer; `body` is sent, and remembered with an idempotency key, byte for byte."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Raw:
+    """What a route returns when its answer is not a model: bytes as they are."""
+
+    body: bytes
+    content_type: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+def render(route: Route, call: Call, result: Any) -> Answer:
+    """The answer that `result` of `route` means: a model as JSON, `Raw` as it is, None as nothing."""
+    if isinstance(result, Later):
+        result = result.make()
+    if isinstance(result, Raw):
+        headers, body = {"Content-Type": result.content_type, **result.headers}, result.body
+    elif route.serializer is None:
+        headers, body = {}, b""
+    else:
+        headers, body = {"Content-Type": JSON}, route.serializer.to_json(result)
+    if route.cache_control is not None:
+        headers["Cache-Control"] = route.cache_control
+    headers.update(call.respond_headers)
+    return Answer(route.status, headers, body)
+
+
+def compose(answer: Answer, *, request_id: str, date: str, close: bool, without_body: bool) -> bytes:
+    """The response as it goes over the wire.
+
+    Raises:
+        ValueError: a header holds a line break or a character outside of Latin-1.
+    """
+    fields = "".join([f"\r\n{name}: {value}" for name, value in answer.headers.items()])
+    if fields.count("\n") != len(answer.headers) or fields.count("\r") != len(answer.headers):
+        raise ValueError("A response header holds a line break.")
+    if "Cache-Control" not in answer.headers:
+        fields += "\r\nCache-Control: no-store"
+    if answer.status not in _WITHOUT_LENGTH:
+        fields += f"\r\nContent-Length: {len(answer.body)}"
+    if close:
+        fields += "\r\nConnection: close"
+    head = (
+        f"{_STATUS_LINES[answer.status]}\r\nDate: {date}\r\nX-Request-Id: {request_id}"
+        f"\r\nX-Content-Type-Options: nosniff{fields}\r\n\r\n"
+    ).encode("latin-1")
+    return head if without_body else head + answer.body

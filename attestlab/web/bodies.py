@@ -1,0 +1,133 @@
+"""From bytes to a JSON document: collected within limits, parsed strictly, its payload taken out.
+
+Bodies up to 1 MiB are collected and parsed. A larger one is only possible where the route
+takes a payload; it is scanned and hashed piece by piece in a thread, and the next piece is not
+read before the last one is done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, NamedTuple
+
+from attestlab.core.errors import PayloadTooLarge, UnsupportedMediaType
+from attestlab.core.wire import parse_json
+from attestlab.web.incoming import Body
+from attestlab.web.payloads import (
+    PAYLOAD_LIMIT_CHARS,
+    PAYLOAD_MEMBER,
+    REST_LIMIT_BYTES,
+    Payload,
+    Scanner,
+    payload_of,
+)
+
+Aside = Callable[..., Awaitable[Any]]  # runs a function in a thread: `await aside(function, *arguments)`
+
+INLINE_BYTES = 64 * 1024  # what is parsed and hashed on the loop: well under a millisecond
+_BATCH_BYTES = 256 * 1024
+_UTF8 = frozenset({"utf-8", "utf8"})
+
+
+class Sent(NamedTuple):
+    """A body that was understood."""
+
+    text: bytes  # JSON, the payload's string empty
+    document: object  # the same, parsed
+    payload: Payload | None
+
+
+def require_json(headers: Mapping[str, str]) -> None:
+    """Refuse a body that does not say it is JSON in UTF-8, uncompressed."""
+    declared = headers.get("content-type", "")
+    if declared != "application/json" and not _is_json(declared):
+        raise UnsupportedMediaType(declared, "application/json in UTF-8")
+    if headers.get("content-encoding", "identity") != "identity":
+        raise UnsupportedMediaType(f"{declared} ({headers['content-encoding']})", "it uncompressed")
+
+
+def require_length(length: int, *, limit_bytes: int, with_payload: bool) -> None:
+    """Refuse, before it is read, a body whose declared length cannot be within the limits."""
+    if with_payload and length > PAYLOAD_LIMIT_CHARS + REST_LIMIT_BYTES:
+        raise PayloadTooLarge(PAYLOAD_LIMIT_CHARS, "payload")
+    if not with_payload and length > limit_bytes:
+        raise PayloadTooLarge(limit_bytes, "request_body")
+
+
+async def read(body: Body, *, limit_bytes: int, with_payload: bool, aside: Aside) -> Sent | None:
+    """The document that `body` spells; None where it is empty.
+
+    Raises:
+        PayloadTooLarge: the payload, or everything else, exceeds its limit.
+        ValidationFailed: it is not strict JSON, or its payload not base64url.
+    """
+    if with_payload:
+        limit_bytes = REST_LIMIT_BYTES
+    collected = await _collected(body, limit_bytes)
+    if len(collected) > limit_bytes:
+        if with_payload:
+            return await _scanned(collected, body, aside)
+        raise PayloadTooLarge(limit_bytes, "request_body")
+    if not collected:
+        return None
+    if len(collected) > INLINE_BYTES:
+        sent: Sent = await aside(_understood, collected, with_payload)
+        return sent
+    return _understood(collected, with_payload)
+
+
+async def _collected(body: Body, limit_bytes: int) -> bytes:
+    """The whole body, or the beginning of one that exceeds the limit."""
+    first = await body.some()
+    if body.finished:
+        return first
+    collected = bytearray(first)
+    while len(collected) <= limit_bytes and (piece := await body.some()):
+        collected += piece
+    return bytes(collected)
+
+
+def _is_json(declared: str) -> bool:
+    media_type, *parameters = (part.strip().lower() for part in declared.split(";"))
+    charsets = [
+        value.strip('"') for name, _, value in (part.partition("=") for part in parameters) if name == "charset"
+    ]
+    return (media_type == "application/json" or media_type.endswith("+json")) and _UTF8.issuperset(charsets)
+
+
+def _understood(text: bytes, with_payload: bool) -> Sent:
+    document = parse_json(text)
+    payload = None
+    if with_payload and isinstance(document, dict) and isinstance(spelt := document.get(PAYLOAD_MEMBER), str):
+        text, payload = _split(text, spelt)
+        document[PAYLOAD_MEMBER] = ""
+    return Sent(text, document, payload)
+
+
+def _split(text: bytes, spelt: str) -> tuple[bytes, Payload | None]:
+    """The text without its payload. Only a scan knows which literal it is where one stands twice, or may be escaped."""
+    literal = f'"{spelt}"'.encode()
+    if b"\\" not in text and text.count(literal) == 1:
+        return text.replace(literal, b'""'), payload_of(spelt)
+    scanner = Scanner()
+    scanner.feed(text)
+    return scanner.finish()
+
+
+async def _scanned(first: bytes, body: Body, aside: Aside) -> Sent:
+    scanner = Scanner()
+    batch = first
+    while batch:
+        await aside(scanner.feed, batch)
+        batch = await _batch(body)
+    text, payload = scanner.finish()
+    document = await aside(parse_json, text)
+    return Sent(text, document, payload)
+
+
+async def _batch(body: Body) -> bytes:
+    pieces, size = [], 0
+    while size < _BATCH_BYTES and (piece := await body.some()):
+        pieces.append(piece)
+        size += len(piece)
+    return b"".join(pieces)

@@ -1,0 +1,88 @@
+"""`Call`: everything a route may know of the request it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+if TYPE_CHECKING:
+    from attestlab.web.payloads import Payload
+    from attestlab.web.routing import Route
+
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """A result that can only be made once the log has sealed what the route appended."""
+
+    make: Callable[[], Any]
+
+
+class Call:
+    """One request on its way through a route.
+
+    A write route may run more than once for one call (its group is tried again without
+    a neighbour that failed), so what it leaves here must come out the same each time.
+    """
+
+    __slots__ = (
+        "api_key",
+        "caller",
+        "document",
+        "headers",
+        "lab",
+        "method",
+        "now",
+        "path",
+        "path_values",
+        "payload",
+        "peer",
+        "query",
+        "request_id",
+        "respond_headers",
+        "route",
+        "site",
+    )
+
+    def __init__(
+        self,
+        *,
+        lab: Any,
+        site: Any,
+        route: Route,
+        method: str,
+        path: str,
+        path_values: Mapping[str, Any],
+        headers: Mapping[str, str],
+        peer: str,
+        request_id: str,
+        now: datetime,
+    ) -> None:
+        self.lab = lab  # the composition root, whose type only the capabilities know
+        self.site = site  # the `Site` that answers; its `read`, `aside` and `write` are for async routes and `prepare`
+        self.route = route
+        self.method = method
+        self.path = path  # as sent
+        self.path_values = path_values
+        self.headers = headers
+        self.peer = peer  # the address of the socket's other end, never one that a header claims
+        self.request_id = request_id
+        self.now = now
+        self.api_key = ""  # as presented, not yet believed; empty on a public route
+        self.caller: Any = None  # what `authenticate` returned; None on a public route
+        self.query: Any = None
+        self.document: Any = None  # the body as parsed, its huge payload member replaced by ""
+        self.payload: Payload | None = None
+        self.respond_headers: dict[str, str] = {}
+
+    def header(self, name: str) -> str | None:
+        """A request header, whatever its case; None where it was not sent."""
+        return self.headers.get(name.lower())
+
+    def later(self, make: Callable[[], Result]) -> Result:
+        """Return this from a write route whose answer holds a proof: `make` runs when the proof is known."""
+        return cast(Result, Later(make))

@@ -1,0 +1,203 @@
+"""One client's connection: its requests one after another, each answered before the next is read.
+
+Our own reading of HTTP/1.1 on Tornado's `IOStream`, in place of `tornado.http1connection`, for
+three things that one cannot do: answer malformed HTTP with our envelope, let a client that is
+still sending read its refusal (a lingering close, where a plain one would reset the
+connection under it), and spend a third of the time on a request. Whatever no route of ours
+knows can still be answered by Tornado: `_hand_over`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from contextlib import suppress
+from dataclasses import dataclass
+from math import inf
+
+from tornado.http1connection import HTTP1Connection, HTTP1ConnectionParameters
+from tornado.httputil import HTTPServerConnectionDelegate
+from tornado.iostream import IOStream, StreamClosedError
+
+from attestlab.core.errors import AttestLabError
+from attestlab.web.exchange import Exchange
+from attestlab.web.http1 import END_OF_HEAD, Head, parse_head, refuse, refuse_bare_line_feed
+from attestlab.web.incoming import PIECE_BYTES, FixedBody, body_of, take
+from attestlab.web.site import Site
+
+HEAD_LIMIT_BYTES = 16 * 1024
+LINGER_LIMIT_BYTES = 256 * 1024 * 1024
+_SLOWEST_BYTES_PER_S = 32 * 1024  # so many bytes that arrive earn a second more
+_UNBROKEN_BYTES = 256 * 1024  # after so many, other connections get their turn
+_CRLF = b"\r\n"
+_CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+_UNREADABLE = Head("", "", "", {}, keep_alive=False, length=0, awaits_continue=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """How long a client may take, in seconds; whoever takes longer is cut off."""
+
+    idle_s: float = 75  # between requests
+    head_s: float = 10  # for a request's head, once it has begun
+    body_s: float = 30  # for a body, and a second more for every 32 KiB of it that arrive
+    write_s: float = 30  # to take an answer
+    linger_s: float = 5  # to read a refusal while still sending
+
+
+class Stream(IOStream):
+    """An `IOStream` that takes bytes back, so that another reader can begin where this one did."""
+
+    _returned = b""
+
+    def unread(self, data: bytes) -> None:
+        """Let the next reads begin with `data`."""
+        self._returned = data
+
+    def read_from_fd(self, buf: bytearray | memoryview) -> int | None:
+        if not self._returned:
+            return super().read_from_fd(buf)
+        count = min(len(buf), len(self._returned))
+        buf[:count] = self._returned[:count]
+        self._returned = self._returned[count:]
+        return count
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """The context that Tornado's handlers ask a connection for."""
+
+    remote_ip: str
+    protocol: str = "http"
+
+
+class Connection:
+    """Serves one socket until either side has had enough.
+
+    `deadline` (in the loop's time) says until when the client is waited for. The server watches
+    it and closes the stream when it has passed; a timer for each read would cost more than the read.
+    """
+
+    def __init__(
+        self,
+        site: Site,
+        stream: Stream,
+        peer: Peer,
+        patience: Patience,
+        otherwise: HTTPServerConnectionDelegate | None = None,
+    ) -> None:
+        self.buffer = bytearray()  # what has arrived and was not yet read
+        self.stream = stream
+        self.deadline = inf
+        self.between_requests = True
+        self.last = False  # the server stops: the request in hand is answered and no further one
+        self._site = site
+        self._peer = peer
+        self._patience = patience
+        self._otherwise = otherwise
+        self._time = asyncio.get_running_loop().time
+        self._left_s = 0.0  # how long the client may still keep us waiting
+        self._owes_continue = False
+        self._unbroken = 0
+        stream.set_nodelay(True)
+
+    async def serve(self) -> None:
+        """Answer every request; returns when the connection is done with."""
+        try:
+            while await self._serve_one():
+                pass
+        except StreamClosedError:
+            return  # the client went away, or was too slow; what was committed stays
+        except BaseException:
+            self.stream.close()
+            raise
+
+    async def more(self) -> None:
+        """Read on; for whoever reads the head or the body."""
+        if self._owes_continue:
+            self._owes_continue = False
+            await self.stream.write(_CONTINUE)
+        began = self._time()
+        self.deadline = began + self._left_s
+        piece = await self.stream.read_bytes(PIECE_BYTES, partial=True)
+        self.deadline = inf
+        self._left_s += len(piece) / _SLOWEST_BYTES_PER_S - (self._time() - began)
+        self.buffer += piece
+        self._unbroken += len(piece)
+        if self._unbroken > _UNBROKEN_BYTES:
+            await self._let_others_in()
+
+    async def _serve_one(self) -> bool:
+        """Answer one request; whether another may follow."""
+        try:
+            raw = await self._raw_head()
+            head = parse_head(raw)
+        except AttestLabError as fault:
+            return await self._refuse_unreadable(fault)
+        if self._otherwise is not None and not self._site.table.knows(head.path):
+            return await self._hand_over(raw, self._otherwise)
+        self._owes_continue = head.awaits_continue
+        self._left_s = self._patience.body_s
+        body = body_of(head, self)
+        exchange = Exchange(self._site, head, body, self._peer.remote_ip)
+        await exchange.run()
+        self._owes_continue = False
+        goes_on = body.drained() and head.keep_alive and not self.last
+        await self._send(exchange.response(close=not goes_on))
+        return goes_on or await self._part(lingering=not body.finished)
+
+    async def _raw_head(self) -> bytes:
+        self.between_requests = True
+        self._left_s = self._patience.idle_s
+        while self.buffer.startswith(_CRLF) or not self.buffer:  # an empty line before a request is passed over
+            del self.buffer[: len(_CRLF)]
+            if not self.buffer:
+                await self.more()
+        self.between_requests = False
+        self._left_s = self._patience.head_s
+        while (end := self.buffer.find(END_OF_HEAD, 0, HEAD_LIMIT_BYTES)) < 0:
+            refuse_bare_line_feed(self.buffer)
+            if len(self.buffer) >= HEAD_LIMIT_BYTES:
+                refuse(f"its head exceeds {HEAD_LIMIT_BYTES} bytes")
+            await self.more()
+        return take(self, end + len(END_OF_HEAD))[:end]
+
+    async def _refuse_unreadable(self, fault: AttestLabError) -> bool:
+        exchange = Exchange(self._site, _UNREADABLE, FixedBody(self, 0), self._peer.remote_ip)
+        exchange.refuse(fault)
+        await self._send(exchange.response(close=True))
+        return await self._part(lingering=True)
+
+    async def _hand_over(self, raw: bytes, otherwise: HTTPServerConnectionDelegate) -> bool:
+        """Let Tornado's own machinery, websockets included, answer this one request."""
+        self.stream.unread(raw + END_OF_HEAD + self.buffer)
+        self.buffer.clear()
+        parameters = HTTP1ConnectionParameters(body_timeout=self._patience.body_s)
+        connection = HTTP1Connection(self.stream, False, parameters, self._peer)
+        goes_on = await connection.read_response(otherwise.start_request(self, connection))
+        return goes_on and (not self.last or await self._part(lingering=False))
+
+    async def _send(self, message: bytes) -> None:
+        sent = self.stream.write(message)
+        if not sent.done():
+            self.deadline = self._time() + self._patience.write_s
+            await sent
+            self.deadline = inf
+
+    async def _part(self, *, lingering: bool) -> bool:
+        """Close. A client that still sends is let finish, within bounds, for a close with unread bytes is a reset."""
+        if lingering or self.buffer:
+            self.buffer.clear()
+            self.deadline = self._time() + self._patience.linger_s
+            with suppress(OSError):
+                self.stream.socket.shutdown(socket.SHUT_WR)
+            left = LINGER_LIMIT_BYTES
+            while left > 0:
+                left -= len(await self.stream.read_bytes(PIECE_BYTES, partial=True))
+                await self._let_others_in()
+        self.stream.close()
+        return False
+
+    async def _let_others_in(self) -> None:
+        self._unbroken = 0
+        await asyncio.sleep(0)

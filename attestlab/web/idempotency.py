@@ -1,0 +1,122 @@
+"""Writes that can be repeated: the answer is stored with its Idempotency-Key in the transaction that it speaks of.
+
+A repeat gets the stored status and body byte for byte. Because answer and change are
+one commit, a crash between commit and answer leaves a retry that finds what was done.
+Refusals (400, 401, 403, 429) are not remembered: they changed nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, delete, select
+
+from attestlab.core.canonical import canonical
+from attestlab.core.errors import IdempotencyKeyReused, ValidationFailed
+from attestlab.core.storage import Transaction
+from attestlab.web.answers import Answer
+from attestlab.web.call import Call
+from attestlab.web.remembered import RememberedAnswer
+
+HEADER = "Idempotency-Key"
+KEPT_FOR = timedelta(hours=24)
+_KEY = re.compile(r"[\x20-\x7e]{1,255}")
+
+_table: Any = RememberedAnswer.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
+_FIND = select(_table.c.fingerprint, _table.c.status, _table.c.headers, _table.c.body, _table.c.created_at).where(
+    _table.c.place == bindparam("place")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """One keyed write: `place` is the tenant, route and key; `fingerprint` the request. Both are SHA-256."""
+
+    place: bytes
+    fingerprint: bytes
+    at: datetime
+
+
+def intent_of(call: Call) -> Intent | None:
+    """What this call wants done once; None where it carries no key or the route has no use for one.
+
+    Raises:
+        ValidationFailed: the key is missing where it is required, or malformed.
+    """
+    route, key = call.route, call.header(HEADER)
+    if route.idempotency == "none":
+        return None
+    if key is None:
+        if route.idempotency == "required":
+            raise ValidationFailed.of(HEADER, "missing", "Send an Idempotency-Key header: 1-255 printable characters.")
+        return None
+    if not _KEY.fullmatch(key):
+        raise ValidationFailed.of(HEADER, "malformed", "An Idempotency-Key is 1-255 printable ASCII characters.")
+    owner = str(call.caller.tenant_id) if call.caller is not None else ""
+    return Intent(_place(owner, route.method, route.path, key), _fingerprint(call), call.now)
+
+
+def _place(owner: str, method: str, path: str, key: str) -> bytes:
+    return hashlib.sha256(f"{owner}\n{method} {path}\n{key}".encode()).digest()
+
+
+def _fingerprint(call: Call) -> bytes:
+    digest = hashlib.sha256(f"{call.method} {call.path}\n".encode())
+    digest.update(canonical(call.document))
+    if call.payload is not None:
+        digest.update(call.payload.sha256)
+    return digest.digest()
+
+
+def recall(connection: Connection, intent: Intent) -> Answer | None:
+    """The answer that was given before.
+
+    Raises:
+        IdempotencyKeyReused: it was given to another request.
+    """
+    row = connection.execute(_FIND, {"place": intent.place}).first()
+    if row is None or _is_over(row.created_at, intent):
+        return None
+    if row.fingerprint != intent.fingerprint:
+        raise IdempotencyKeyReused
+    return Answer(row.status, {**json.loads(row.headers), "Idempotent-Replayed": "true"}, row.body)
+
+
+def claim(tx: Transaction, intent: Intent) -> Answer | None:
+    """`recall` under the writer's lock; where nothing is remembered the place is free afterwards."""
+    answer = recall(tx.connection, intent)
+    if answer is None and "idempotency.purged" not in tx.memo:
+        tx.memo["idempotency.purged"] = True
+        _forget_old(tx, intent)
+    return answer
+
+
+def _is_over(created_at: datetime, intent: Intent) -> bool:
+    return created_at < intent.at - KEPT_FOR
+
+
+def remember(tx: Transaction, intent: Intent, answer: Answer) -> None:
+    """Keep the answer, in the same transaction as what it tells."""
+    tx.add(
+        _table,
+        {
+            "place": intent.place,
+            "fingerprint": intent.fingerprint,
+            "status": answer.status,
+            "headers": json.dumps(dict(answer.headers)).encode(),
+            "body": answer.body,
+            "created_at": intent.at,
+        },
+    )
+
+
+def _forget_old(tx: Transaction, intent: Intent) -> None:
+    """Remove every answer whose day has passed; once a transaction, and most find none."""
+    over = _table.c.created_at < intent.at - KEPT_FOR
+    if tx.peek(select(_table.c.place).where(over).limit(1)).first() is not None:
+        tx.connection.execute(delete(_table).where(over))

@@ -1,0 +1,142 @@
+"""The body of a request as it arrives: by length, or in chunks (RFC 9112 sections 6 and 7).
+
+A body is read only when someone asks for it, so a refusal can be answered before the
+client has sent a single byte of it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Protocol
+
+from attestlab.web.http1 import Head, refuse
+
+PIECE_BYTES = 64 * 1024
+# Size lines, extensions and trailers of one body. Chunks of a few bytes cost far more to read than to send.
+FRAMING_LIMIT_BYTES = 4 * 1024 * 1024
+_LONGEST_LINE = 4096
+_CRLF = b"\r\n"
+_CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\x00-\x08\x0a-\x1f\x7f]*)?")
+
+
+class Source(Protocol):
+    """Where bytes come from: a connection."""
+
+    buffer: bytearray
+
+    async def more(self) -> None:
+        """Wait until `buffer` is longer than it was."""
+        ...
+
+
+class Body(Protocol):
+    """What is left of one request's body."""
+
+    @property
+    def finished(self) -> bool:
+        """Nothing of it is left to be read."""
+        ...
+
+    async def some(self) -> bytes:
+        """The next bytes, at most about `PIECE_BYTES`; empty at the end.
+
+        Raises:
+            ValidationFailed: the chunks are not well-formed.
+        """
+        ...
+
+    def drained(self) -> bool:
+        """Drop what has already arrived unasked; whether that was all of it."""
+        ...
+
+
+def body_of(head: Head, source: Source) -> Body:
+    """The body that `head` announces."""
+    return ChunkedBody(source) if head.length is None else FixedBody(source, head.length)
+
+
+def take(source: Source, count: int) -> bytes:
+    """The first bytes that are here, `count` at most."""
+    piece = bytes(source.buffer[:count])
+    del source.buffer[:count]
+    return piece
+
+
+class FixedBody:
+    """A body of known length; the empty one too."""
+
+    __slots__ = ("_left", "_source")
+
+    def __init__(self, source: Source, length: int) -> None:
+        self._source = source
+        self._left = length
+
+    @property
+    def finished(self) -> bool:
+        return not self._left
+
+    async def some(self) -> bytes:
+        if self._left and not self._source.buffer:
+            await self._source.more()
+        piece = take(self._source, min(self._left, PIECE_BYTES))
+        self._left -= len(piece)
+        return piece
+
+    def drained(self) -> bool:
+        if self._left <= len(self._source.buffer):
+            del self._source.buffer[: self._left]
+            self._left = 0
+        return self.finished
+
+
+class ChunkedBody:
+    """A body whose length is known at its end; small chunks are handed on together."""
+
+    __slots__ = ("_framing", "_left", "_source", "finished")
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._left = 0  # bytes of the open chunk
+        self._framing = 0  # bytes spent on size lines and trailers
+        self.finished = False
+
+    async def some(self) -> bytes:
+        gathered = bytearray()
+        while not self.finished and len(gathered) < PIECE_BYTES and (self._source.buffer or not gathered):
+            if self._left == 0:
+                await self._open_chunk()
+            else:
+                await self._read_from_chunk(gathered)
+        return bytes(gathered)
+
+    def drained(self) -> bool:
+        return self.finished
+
+    async def _open_chunk(self) -> None:
+        size = _CHUNK_SIZE.fullmatch(await self._line())
+        if size is None:
+            refuse("a chunk size is not hexadecimal")
+        self._left = int(size[1], 16)
+        if self._left == 0:
+            while await self._line():  # trailer fields mean nothing here
+                pass
+            self.finished = True
+
+    async def _read_from_chunk(self, gathered: bytearray) -> None:
+        if not self._source.buffer:
+            await self._source.more()
+        piece = take(self._source, min(self._left, PIECE_BYTES))
+        gathered += piece
+        self._left -= len(piece)
+        if self._left == 0 and await self._line():
+            refuse("a chunk is longer than its size")
+
+    async def _line(self) -> bytes:
+        while (end := self._source.buffer.find(_CRLF, 0, _LONGEST_LINE)) < 0:
+            if len(self._source.buffer) >= _LONGEST_LINE:
+                refuse("a line among the chunks is too long")
+            await self._source.more()
+        self._framing += end + len(_CRLF)
+        if self._framing > FRAMING_LIMIT_BYTES:
+            refuse("there is too much between its chunks")
+        return take(self._source, end + len(_CRLF))[:end]

@@ -1,0 +1,61 @@
+"""Counts and latencies for Prometheus, by route template: a path with an id in it would be a series of its own."""
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
+
+from attestlab.web.answers import Raw
+from attestlab.web.call import Call
+from attestlab.web.routing import PUBLIC, Route, Routes
+
+_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+_UNROUTED = "(none)"
+
+
+class Metrics:
+    """What one server process has answered. Used from its event loop alone."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        labels = ("method", "route")
+        self._requests = Counter(
+            "attestlab_http_requests", "Requests answered.", (*labels, "status"), registry=self.registry
+        )
+        self._seconds = Histogram(
+            "attestlab_http_request_seconds",
+            "From the end of the head to the answer, the body included.",
+            labels,
+            buckets=_SECONDS,
+            registry=self.registry,
+        )
+        # The library looks children up by their labels under a lock; here they are found by route and status.
+        self._children: dict[tuple[int, int], tuple[Counter, Histogram]] = {}
+
+    def answered(self, route: Route | None, status: int, seconds: float) -> None:
+        """Count one answer."""
+        children = self._children.get((id(route), status))
+        if children is None:
+            children = self._children[id(route), status] = self._labelled(route, status)
+        children[0].inc()
+        children[1].observe(seconds)
+
+    def exposition(self) -> bytes:
+        """Everything in the text format 0.0.4."""
+        return generate_latest(self.registry)
+
+    def _labelled(self, route: Route | None, status: int) -> tuple[Counter, Histogram]:
+        method, path = ("(any)", _UNROUTED) if route is None else (route.method, route.path)
+        return self._requests.labels(method, path, str(status)), self._seconds.labels(method, path)
+
+
+def metrics_routes(metrics: Metrics) -> Routes:
+    """`GET /metrics`."""
+    routes = Routes("operations")
+
+    @routes.get("/metrics", scope=PUBLIC)
+    def exposition(call: Call) -> Raw:
+        """What this process has answered, for Prometheus."""
+        return Raw(metrics.exposition(), CONTENT_TYPE_PLAIN_0_0_4)
+
+    return routes

@@ -1,0 +1,178 @@
+"""OpenAPI 3.1, from the very routes and models that check and answer the requests."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from pydantic import TypeAdapter
+
+from attestlab.core.shapes import Out
+from attestlab.web.answers import JSON, Raw
+from attestlab.web.call import Call
+from attestlab.web.routing import PUBLIC, Route, Routes
+
+if TYPE_CHECKING:
+    from openapi_pydantic import Operation, Parameter, Reference, RequestBody, Response
+
+_REF_TEMPLATE = "#/components/schemas/{model}"
+_REST = re.compile(r"\.\.\.\}")
+_PATH_SCHEMAS: Mapping[type, dict[str, Any]] = {
+    UUID: {"type": "string", "format": "uuid"},
+    int: {"type": "integer", "minimum": 0},
+    str: {"type": "string"},
+}
+_SECURITY_SCHEMES = {
+    "apiKey": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
+    "apiKeyAuthorization": {
+        "type": "apiKey",
+        "in": "header",
+        "name": "Authorization",
+        "description": "`Authorization: ApiKey <key>`, the same key in the other form.",
+    },
+}
+_IDEMPOTENCY_SCHEMA = {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[ -~]+$"}
+
+Schemas = Mapping[tuple[str, str], dict[str, Any]]  # by operation id and role
+
+
+class ErrorEnvelope(Out):
+    """Every error of every route; `details.request_id` equals the X-Request-Id header."""
+
+    code: str
+    message: str
+    http_status: int
+    retry_after_ms: int = 0
+    details: dict[str, Any]
+
+
+def openapi_routes(others: Sequence[Route], *, title: str, version: str) -> Routes:
+    """`GET /openapi.json`, which describes `others` and itself."""
+    routes = Routes("operations")
+
+    @cache
+    def described() -> bytes:
+        return describe([*others, *routes], title=title, version=version)
+
+    @routes.get("/openapi.json", scope=PUBLIC)
+    async def openapi(call: Call) -> Raw:
+        """This description."""
+        return Raw(await asyncio.to_thread(described), JSON)
+
+    return routes
+
+
+def describe(routes: Iterable[Route], *, title: str, version: str) -> bytes:
+    """The description of `routes` as JSON."""
+    from openapi_pydantic import OpenAPI  # slow to import, and only ever needed here
+
+    listed = list(routes)
+    schemas, definitions = _schemas(listed)
+    paths: dict[str, dict[str, Operation]] = {}
+    for route in listed:
+        query = _properties(schemas.get((operation_id(route), "query")), definitions)
+        paths.setdefault(_REST.sub("}", route.path), {})[route.method.lower()] = _operation(route, schemas, query)
+    document = OpenAPI.model_validate(
+        {
+            "openapi": "3.1.1",
+            "info": {"title": title, "version": version},
+            "paths": paths,
+            "components": {"schemas": definitions, "securitySchemes": _SECURITY_SCHEMES},
+            "tags": [{"name": tag} for tag in dict.fromkeys(route.tag for route in listed)],
+        }
+    )
+    return document.model_dump_json(by_alias=True, exclude_unset=True, exclude_none=True).encode()
+
+
+def operation_id(route: Route) -> str:
+    """A name for the operation, unique as long as a capability names no two routes alike."""
+    return f"{route.tag}_{route.function.__name__}"
+
+
+def _schemas(routes: Sequence[Route]) -> tuple[Schemas, dict[str, Any]]:
+    wanted: list[tuple[Any, Any, TypeAdapter[Any]]] = [(("", "error"), "serialization", TypeAdapter(ErrorEnvelope))]
+    for route in routes:
+        name = operation_id(route)
+        if route.body is not None:
+            wanted.append(((name, "body"), "validation", TypeAdapter(route.body)))
+        if route.query is not None:
+            wanted.append(((name, "query"), "validation", TypeAdapter(route.query)))
+        if route.serializer is not None:
+            wanted.append(((name, "result"), "serialization", TypeAdapter(route.result)))
+    found, document = TypeAdapter.json_schemas(wanted, ref_template=_REF_TEMPLATE)
+    definitions: dict[str, Any] = document["$defs"]
+    schemas = {key: schema for (key, _), schema in found.items()}
+    return schemas, definitions
+
+
+def _properties(reference: Mapping[str, Any] | None, definitions: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What a query model's reference stands for; no properties where the route takes no query."""
+    return {"properties": {}} if reference is None else definitions[reference["$ref"].rpartition("/")[2]]
+
+
+def _operation(route: Route, schemas: Schemas, query: Mapping[str, Any]) -> Operation:
+    from openapi_pydantic import Operation
+
+    summary, _, description = (inspect.getdoc(route.function) or route.path).partition("\n")
+    security = [] if route.scope is PUBLIC else [{scheme: [str(route.scope)]} for scheme in _SECURITY_SCHEMES]
+    return Operation(
+        tags=[route.tag],
+        operationId=operation_id(route),
+        summary=summary,
+        description=description.strip() or None,
+        parameters=[*_path_parameters(route), *_query_parameters(query), *_header_parameters(route)],
+        requestBody=_request_body(route, schemas),
+        responses=_responses(route, schemas),
+        security=security,
+    )
+
+
+def _path_parameters(route: Route) -> list[Parameter]:
+    return [_parameter(name, "path", _PATH_SCHEMAS[kind], required=True) for name, kind in route.path_types.items()]
+
+
+def _query_parameters(query: Mapping[str, Any]) -> list[Parameter]:
+    required = query.get("required", [])
+    return [_parameter(name, "query", part, required=name in required) for name, part in query["properties"].items()]
+
+
+def _header_parameters(route: Route) -> list[Parameter]:
+    if route.idempotency == "none":
+        return []
+    required = route.idempotency == "required"
+    return [_parameter("Idempotency-Key", "header", _IDEMPOTENCY_SCHEMA, required=required)]
+
+
+def _parameter(name: str, place: str, schema: Mapping[str, Any], *, required: bool) -> Parameter:
+    from openapi_pydantic import Parameter
+
+    return Parameter.model_validate({"name": name, "in": place, "required": required, "schema": schema})
+
+
+def _request_body(route: Route, schemas: Schemas) -> RequestBody | None:
+    from openapi_pydantic import RequestBody
+
+    if route.body is None:
+        return None
+    content = {JSON: {"schema": schemas[operation_id(route), "body"]}}
+    return RequestBody.model_validate({"required": not route.body_optional, "content": content})
+
+
+def _responses(route: Route, schemas: Schemas) -> dict[str, Response | Reference]:
+    from openapi_pydantic import Response
+
+    error = {"description": "An error.", "content": {JSON: {"schema": schemas["", "error"]}}}
+    success: dict[str, Any] = {"description": "Done."}
+    if route.result is Raw:
+        success["content"] = {"*/*": {}}
+    elif route.serializer is not None:
+        success["content"] = {JSON: {"schema": schemas[operation_id(route), "result"]}}
+    responses = {str(route.status): success, "default": error}
+    if route.method == "GET":
+        responses["304"] = {"description": "The client's copy, named by If-None-Match, is still current."}
+    return {status: Response.model_validate(response) for status, response in responses.items()}

@@ -1,0 +1,86 @@
+"""Lists: newest first, a page at a time, stable while rows are added (CONTRACT section 2).
+
+A cursor names the position of the last row that was shown, so a store asks for what comes
+after it. It is opaque and carries a check, so that a cursor that was cut, or made for another
+list, is refused instead of silently starting somewhere else. The check is no secret: a cursor
+opens nothing that the caller could not list anyway.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+from typing import Annotated, Generic, Never, TypeVar
+
+from pydantic import Field
+
+from attestlab.core.errors import ValidationFailed
+from attestlab.core.shapes import In, Out
+from attestlab.core.wire import b64url_decode, b64url_encode
+
+Item = TypeVar("Item")
+Row = TypeVar("Row")
+Position = Sequence[str | int]
+
+_CHECK_BYTES = 6
+
+
+class PageQuery(In):
+    """The query of a list."""
+
+    limit: Annotated[int, Field(ge=1, le=100)] = 50
+    cursor: str | None = None
+
+
+class OffsetPageQuery(PageQuery):
+    """The query of a list that can also be counted into; a cursor goes before an offset."""
+
+    offset: Annotated[int, Field(ge=0, le=2**31)] = 0
+
+
+class Page(Out, Generic[Item]):
+    """One page; `next_cursor` is null at the end."""
+
+    items: list[Item]
+    next_cursor: str | None
+
+
+def page_of(
+    rows: Sequence[Row], *, limit: int, kind: str, position: Callable[[Row], Position]
+) -> tuple[Sequence[Row], str | None]:
+    """The rows to show and the cursor to what follows, of up to `limit + 1` rows that a store found."""
+    if len(rows) <= limit:
+        return rows, None
+    return rows[:limit], cursor_after(kind, position(rows[limit - 1]))
+
+
+def cursor_after(kind: str, position: Position) -> str:
+    """The cursor for what comes after `position` in the list named `kind`."""
+    text = json.dumps(list(position), separators=(",", ":")).encode()
+    return b64url_encode(_check(kind, text) + text)
+
+
+def position_in(kind: str, cursor: str) -> list[str | int]:
+    """The position that `cursor` names.
+
+    Raises:
+        ValidationFailed: it is not a cursor of this list.
+    """
+    try:
+        raw = b64url_decode(cursor)
+    except ValidationFailed:
+        _refuse()
+    check, text = raw[:_CHECK_BYTES], raw[_CHECK_BYTES:]
+    if check != _check(kind, text):
+        _refuse()
+    position: list[str | int] = json.loads(text)
+    return position
+
+
+def _check(kind: str, text: bytes) -> bytes:
+    return sha256(kind.encode() + b"\x00" + text).digest()[:_CHECK_BYTES]
+
+
+def _refuse() -> Never:
+    raise ValidationFailed.of("cursor", "cursor", "This is not a cursor of this list; start again without one.")

@@ -1,0 +1,206 @@
+"""A file inside of JSON: the member `payload_b64url`, taken out while the text still arrives.
+
+The file itself is never kept (CONTRACT section 5), only its SHA-256 and sizes. So a body of
+52 million characters needs a few hundred kilobytes of memory: `Scanner` follows the text just
+far enough to know where that member's string begins and ends, hashes what it spells, and keeps
+the rest with an empty string in its place. Only the inside of one string literal is left out,
+and only characters that are base64url, so the rest is well-formed exactly where the whole is.
+"""
+
+from __future__ import annotations
+
+import binascii
+import hashlib
+import json
+import re
+from typing import Final, NamedTuple
+
+from attestlab.core.errors import PayloadTooLarge, ValidationFailed
+from attestlab.core.wire import b64url_decode
+
+PAYLOAD_MEMBER: Final = "payload_b64url"
+PAYLOAD_LIMIT_CHARS: Final = 52_428_800
+REST_LIMIT_BYTES: Final = 1024 * 1024
+FIELD: Final = f"/{PAYLOAD_MEMBER}"
+
+_ALPHABET = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+_TO_STANDARD = bytes.maketrans(b"-_", b"+/")
+_NOT_STRUCTURE = re.compile(rb'[^"{}\[\]:,]*')
+_NOT_END_OF_STRING = re.compile(rb'[^"\\]*')
+_LONGEST_SPELLING = 6 * len(PAYLOAD_MEMBER)  # every character as \uXXXX
+
+
+class Payload(NamedTuple):
+    """What is known of a file that was sent."""
+
+    sha256: bytes  # of the file's bytes
+    size: int  # of the file, in bytes
+    chars: int  # of its base64url, padding included
+
+
+class Digest:
+    """Decodes base64url piece by piece, as strictly as `core.wire.b64url_decode`, and hashes it."""
+
+    def __init__(self, *, limit_chars: int = PAYLOAD_LIMIT_CHARS) -> None:
+        self._limit = limit_chars
+        self._hash = hashlib.sha256()
+        self._size = 0
+        self._chars = 0
+        self._held = b""  # the last group stays here, for only the end may be short or padded
+
+    def feed(self, chars: bytes) -> None:
+        """Take the next characters.
+
+        Raises:
+            PayloadTooLarge: more than the limit have come.
+            ValidationFailed: one of them is not base64url.
+        """
+        self._chars += len(chars)
+        if self._chars > self._limit:
+            raise PayloadTooLarge(self._limit, "payload")
+        text = self._held + chars
+        whole = max(0, len(text) - 4) // 4 * 4
+        self._held = text[whole:]
+        groups = text[:whole]
+        if strangers := groups.translate(None, _ALPHABET):
+            stranger = ascii(chr(strangers[0]))
+            raise ValidationFailed.of(
+                FIELD, "base64url", f"{stranger} is not base64url; the alphabet is A-Z a-z 0-9 - _."
+            )
+        self._add(binascii.a2b_base64(groups.translate(_TO_STANDARD)))
+
+    def finish(self) -> Payload:
+        """What the characters were.
+
+        Raises:
+            ValidationFailed: the end has a wrong length, padding or trailing bits.
+        """
+        self._add(b64url_decode(self._held.decode("latin-1"), field=FIELD))
+        self._held = b""
+        return Payload(self._hash.digest(), self._size, self._chars)
+
+    def _add(self, raw: bytes) -> None:
+        self._hash.update(raw)
+        self._size += len(raw)
+
+
+def payload_of(text: str) -> Payload:
+    """The payload that a whole string spells."""
+    digest = Digest()
+    digest.feed(text.encode("utf-8"))
+    return digest.finish()
+
+
+class Scanner:
+    """Splits a JSON text, fed in pieces, into its payload and the rest."""
+
+    def __init__(
+        self, *, payload_limit_chars: int = PAYLOAD_LIMIT_CHARS, rest_limit_bytes: int = REST_LIMIT_BYTES
+    ) -> None:
+        self._payload_limit = payload_limit_chars
+        self._rest_limit = rest_limit_bytes
+        self._rest = bytearray()
+        self._payload: Payload | None = None
+        self._digest: Digest | None = None  # open while inside of the payload's string
+        self._in_string = False
+        self._escaped = False
+        self._depth = 0
+        self._in_object = False  # the outermost container is an object
+        self._string_at = 0  # where the last string at depth 1 begins in the rest
+        self._key = b""  # its spelling, once it has ended
+        self._after_colon = False
+
+    def feed(self, piece: bytes) -> None:
+        """Take the next bytes of the text, cut anywhere.
+
+        Raises:
+            PayloadTooLarge: the payload or the rest exceeds its limit.
+            ValidationFailed: the payload is not base64url, or there are two.
+        """
+        at = 0
+        while at < len(piece):
+            if self._digest is not None:
+                at = self._through_payload(piece, at, self._digest)
+            elif self._in_string:
+                at = self._through_string(piece, at)
+            else:
+                at = self._to_structure(piece, at)
+
+    def finish(self) -> tuple[bytes, Payload | None]:
+        """The rest, and the payload where there was one."""
+        return bytes(self._rest), self._payload
+
+    def _through_payload(self, piece: bytes, at: int, digest: Digest) -> int:
+        end = piece.find(b'"', at)
+        inside = piece[at:] if end < 0 else piece[at:end]
+        if b"\\" in inside:
+            raise ValidationFailed.of(FIELD, "base64url", "Escapes are not base64url; the alphabet is A-Z a-z 0-9 - _.")
+        digest.feed(inside)
+        if end < 0:
+            return len(piece)
+        self._payload, self._digest = digest.finish(), None
+        self._keep(b'"')
+        return end + 1
+
+    def _through_string(self, piece: bytes, at: int) -> int:
+        if self._escaped:
+            self._escaped = False
+            self._keep(piece[at : at + 1])
+            return at + 1
+        end = _end(_NOT_END_OF_STRING, piece, at)
+        self._keep(piece[at : end + 1])
+        if end < len(piece):
+            self._escaped = piece[end] == ord("\\")
+            self._in_string = self._escaped
+            if not self._in_string and self._depth == 1:
+                self._key = bytes(self._rest[self._string_at : self._string_at + _LONGEST_SPELLING + 2])
+        return end + 1
+
+    def _to_structure(self, piece: bytes, at: int) -> int:
+        end = _end(_NOT_STRUCTURE, piece, at)
+        self._keep(piece[at : end + 1])
+        if end < len(piece):
+            self._on_structure(piece[end : end + 1])
+        return end + 1
+
+    def _on_structure(self, mark: bytes) -> None:
+        if mark == b'"':
+            self._open_string()
+        elif mark in b"{[":
+            self._depth += 1
+            self._in_object = mark == b"{" if self._depth == 1 else self._in_object
+            self._after_colon = False
+        elif mark in b"}]":
+            self._depth -= 1
+        elif self._depth == 1:
+            self._after_colon = mark == b":"
+
+    def _open_string(self) -> None:
+        if self._depth == 1 and self._in_object and self._after_colon and _spells_member(self._key):
+            if self._payload is not None:
+                raise ValidationFailed.of(FIELD, "duplicate_member", f"{PAYLOAD_MEMBER} stands twice; send it once.")
+            self._digest = Digest(limit_chars=self._payload_limit)
+        else:
+            self._in_string = True
+            self._string_at = len(self._rest) - 1
+        self._after_colon = False
+
+    def _keep(self, text: bytes) -> None:
+        self._rest += text
+        if len(self._rest) > self._rest_limit:
+            raise PayloadTooLarge(self._rest_limit, "request_body")
+
+
+def _end(pattern: re.Pattern[bytes], piece: bytes, at: int) -> int:
+    found = pattern.match(piece, at)
+    return at if found is None else found.end()
+
+
+def _spells_member(literal: bytes) -> bool:
+    """Whether a string literal, quotes included, is the member's name, spelt with escapes or without."""
+    if b"\\" not in literal:
+        return literal == b'"payload_b64url"'
+    try:
+        return bool(json.loads(literal) == PAYLOAD_MEMBER)
+    except ValueError:
+        return False

@@ -1,0 +1,193 @@
+"""Routes: what a handler needs is declared beside it, and read once, at import.
+
+The same declaration makes the request's checks, the access table and OpenAPI. A route is
+
+    routes = Routes("issuers")
+
+    @routes.post("/v1/issuers", scope=Scope.ISSUERS_WRITE, status=201)
+    def create(call: Call, body: IssuerIn) -> IssuerOut:
+        \"\"\"Register an issuer.\"\"\"
+
+Parameters are known by name: `call` first; `body` and `query` are pydantic models (a body
+annotated `Model | None` may be left out); `prepared` is what `prepare` returned; every other
+name stands in the path as `{name}` (UUID, int or str) or, at its end, `{name...}` for the rest
+of the path. What is returned is a model, `Raw`, or None.
+
+A GET is read on the loop. The function of any other method runs inside of a write job, unless
+it is `async`: then it is awaited on the loop and sees to its own writes.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass
+from types import NoneType
+from typing import Any, Final, Literal, TypeVar, get_args, get_type_hints
+from uuid import UUID
+
+from pydantic import BaseModel, TypeAdapter
+from pydantic_core import SchemaSerializer
+
+from attestlab.web.answers import Raw
+from attestlab.web.call import Call
+
+PUBLIC: Final = None
+Idempotency = Literal["honoured", "required", "none"]
+Prepare = Callable[[Call, Any], Awaitable[object]]
+Handler = TypeVar("Handler", bound=Callable[..., Any])
+
+BODY_LIMIT_BYTES: Final = 1024 * 1024
+PATH_TYPES: Final = (UUID, int, str)
+_PARAMETER = re.compile(r"\{(\w+)(\.\.\.)?\}")
+_BY_NAME = frozenset({"call", "query", "body", "prepared", "return"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    """One method of one path: what it needs, and the function that answers it."""
+
+    method: str
+    path: str  # the template, such as /v1/issuers/{id}
+    tag: str
+    function: Callable[..., Any]
+    scope: str | None  # None: anyone may call it, and credentials are not even looked at
+    status: int
+    body_limit: int  # bytes; where a payload is taken, of the rest of the body
+    payload: bool  # a huge `payload_b64url` is streamed; its facts are in `call.payload`
+    idempotency: Idempotency
+    prepare: Prepare | None  # runs on the loop before the write job, for work that needs no transaction
+    cache_control: str | None
+    path_types: Mapping[str, type]
+    query: type[BaseModel] | None
+    body: type[BaseModel] | None
+    body_optional: bool
+    result: Any
+    serializer: SchemaSerializer | None  # None: the route answers `Raw` or nothing
+    is_async: bool
+
+    def run(self, call: Call, body: BaseModel | None = None, prepared: object = None) -> Any:
+        """Call the function with what it asks for; an awaitable where it is async."""
+        arguments = dict(call.path_values)
+        if self.query is not None:
+            arguments["query"] = call.query
+        if self.body is not None:
+            arguments["body"] = body
+        if self.prepare is not None:
+            arguments["prepared"] = prepared
+        return self.function(call, **arguments)
+
+
+class Routes:
+    """The routes of one capability, in the order they were written."""
+
+    def __init__(self, tag: str) -> None:
+        self.tag = tag
+        self._routes: list[Route] = []
+
+    def __iter__(self) -> Iterator[Route]:
+        return iter(self._routes)
+
+    def get(
+        self, path: str, *, scope: str | None, status: int = 200, cache_control: str | None = None
+    ) -> Callable[[Handler], Handler]:
+        """A read. It answers HEAD too, carries a strong ETag and honours If-None-Match."""
+        return self._route("GET", path, scope=scope, status=status, cache_control=cache_control)
+
+    def post(
+        self,
+        path: str,
+        *,
+        scope: str | None,
+        status: int = 200,
+        body_limit: int = BODY_LIMIT_BYTES,
+        payload: bool = False,
+        idempotency: Idempotency = "honoured",
+        prepare: Prepare | None = None,
+    ) -> Callable[[Handler], Handler]:
+        """A write that honours Idempotency-Key unless it says otherwise."""
+        return self._route(
+            "POST",
+            path,
+            scope=scope,
+            status=status,
+            body_limit=body_limit,
+            payload=payload,
+            idempotency=idempotency,
+            prepare=prepare,
+        )
+
+    def put(self, path: str, *, scope: str | None, status: int = 200) -> Callable[[Handler], Handler]:
+        """A write that repeats without harm."""
+        return self._route("PUT", path, scope=scope, status=status)
+
+    def patch(self, path: str, *, scope: str | None, status: int = 200) -> Callable[[Handler], Handler]:
+        """A write of some fields."""
+        return self._route("PATCH", path, scope=scope, status=status)
+
+    def delete(self, path: str, *, scope: str | None, status: int = 200) -> Callable[[Handler], Handler]:
+        """A removal."""
+        return self._route("DELETE", path, scope=scope, status=status)
+
+    def _route(
+        self,
+        method: str,
+        path: str,
+        *,
+        scope: str | None,
+        status: int,
+        body_limit: int = BODY_LIMIT_BYTES,
+        payload: bool = False,
+        idempotency: Idempotency = "none",
+        prepare: Prepare | None = None,
+        cache_control: str | None = None,
+    ) -> Callable[[Handler], Handler]:
+        def declare(function: Handler) -> Handler:
+            hints = get_type_hints(function, include_extras=True)
+            body = hints.get("body")
+            self._routes.append(
+                Route(
+                    method=method,
+                    path=path,
+                    tag=self.tag,
+                    function=function,
+                    scope=scope,
+                    status=status,
+                    body_limit=body_limit,
+                    payload=payload,
+                    idempotency=idempotency,
+                    prepare=prepare,
+                    cache_control=cache_control,
+                    path_types=_path_types(path, hints, function),
+                    query=hints.get("query"),
+                    body=_model_of(body),
+                    body_optional=body is None or NoneType in get_args(body),
+                    result=hints["return"],
+                    serializer=_serializer(hints["return"]),
+                    is_async=inspect.iscoroutinefunction(function),
+                )
+            )
+            return function
+
+        return declare
+
+
+def _path_types(path: str, hints: Mapping[str, Any], function: Callable[..., Any]) -> dict[str, type]:
+    in_path = [name for name, _ in _PARAMETER.findall(path)]
+    asked = {name: hint for name, hint in hints.items() if name not in _BY_NAME}
+    if sorted(in_path) != sorted(asked) or not set(asked.values()) <= set(PATH_TYPES):
+        raise TypeError(
+            f"{function.__qualname__} takes {asked} from the path {path}; names must agree and types be known."
+        )
+    return {name: asked[name] for name in in_path}
+
+
+def _model_of(hint: Any) -> type[BaseModel] | None:
+    """`Model` of `Model` and of `Model | None`."""
+    models = [part for part in (get_args(hint) or (hint,)) if isinstance(part, type) and issubclass(part, BaseModel)]
+    return models[0] if models else None
+
+
+def _serializer(result: Any) -> SchemaSerializer | None:
+    return None if result in (Raw, NoneType) else TypeAdapter(result).serializer

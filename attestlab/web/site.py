@@ -1,0 +1,96 @@
+"""`Site`: what an application hands to the web toolkit, and all that an exchange needs of it."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Awaitable, Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from email.utils import format_datetime
+from typing import Any, Protocol, TypeVar
+
+from pydantic import BaseModel
+
+from attestlab.core.clock import Clock
+from attestlab.web.answers import Answer
+from attestlab.web.call import Call
+from attestlab.web.metrics import Metrics
+from attestlab.web.routing import Route
+from attestlab.web.table import Table
+
+Result = TypeVar("Result")
+
+# Finds the caller behind `call.api_key`, or raises AuthInvalid; what it returns has `scopes`.
+Authenticate = Callable[[Call], Any]
+_THREADS = 4
+
+
+# Runs a job in the next group commit; returns what it returned once that is durable.
+Write = Callable[[Callable[[Any], Any]], Awaitable[Any]]
+
+
+class Perform(Protocol):
+    """Does a write once, durably: `route.prepare`, idempotency, the transaction, `route.run`, `render`."""
+
+    def __call__(self, call: Call, body: BaseModel | None) -> Awaitable[Answer]: ...
+
+
+def request_id() -> str:
+    """A fresh request id."""
+    return secrets.token_hex(8)
+
+
+class Site:
+    """An application as the web toolkit sees it.
+
+    `reads_inline` says that authentication and GET routes are so fast that they run on the
+    event loop (SQLite in the same process); otherwise they run in a thread.
+    """
+
+    def __init__(
+        self,
+        lab: Any,
+        routes: Iterable[Route],
+        *,
+        authenticate: Authenticate,
+        perform: Perform,
+        write: Write,
+        clock: Clock,
+        metrics: Metrics,
+        reads_inline: bool = True,
+        new_request_id: Callable[[], str] = request_id,
+    ) -> None:
+        self.lab = lab
+        self.table = Table(routes)
+        self.authenticate = authenticate
+        self.perform = perform
+        self.write = write
+        self.clock = clock
+        self.metrics = metrics
+        self.reads_inline = reads_inline
+        self.new_request_id = new_request_id
+        self._pool = ThreadPoolExecutor(_THREADS, "attestlab-web")
+        self._date_of: datetime | None = None
+        self._date = ""
+
+    async def read(self, function: Callable[..., Result], *arguments: Any) -> Result:
+        """Run what only reads, where this application wants its reads to run."""
+        if self.reads_inline:
+            return function(*arguments)
+        return await self.aside(function, *arguments)
+
+    async def aside(self, function: Callable[..., Result], *arguments: Any) -> Result:
+        """Run what takes long in a thread."""
+        return await asyncio.get_running_loop().run_in_executor(self._pool, function, *arguments)
+
+    def date(self, now: datetime) -> str:
+        """The `Date` field for this second."""
+        second = now.replace(microsecond=0)
+        if second != self._date_of:
+            self._date_of, self._date = second, format_datetime(second, usegmt=True)
+        return self._date
+
+    def close(self) -> None:
+        """End the threads."""
+        self._pool.shutdown(wait=False)

@@ -1,0 +1,149 @@
+"""From method and path to a route: a dictionary for fixed paths, a tree of segments for the rest.
+
+A fixed segment goes before a parameter, a parameter before the rest of a path, and a path
+that leads nowhere is tried again one step back.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+from urllib.parse import unquote
+from uuid import UUID
+
+from attestlab.core.errors import MethodNotAllowed, NotFound, ValidationFailed
+from attestlab.core.wire import parse_uuid
+from attestlab.web.routing import Route
+
+_INTEGER = re.compile(r"0|[1-9][0-9]{0,17}")
+_BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_SHOWN_CHARACTERS = 200
+_REST = "..."
+_NOTHING: Mapping[str, Any] = {}
+
+
+class Found(NamedTuple):
+    """A route, and the values that stand in its path."""
+
+    route: Route
+    values: Mapping[str, Any]
+
+
+class _Node:
+    """A place in the tree of segments."""
+
+    __slots__ = ("fixed", "methods", "parameter", "rest")
+
+    def __init__(self) -> None:
+        self.fixed: dict[str, _Node] = {}
+        self.parameter: _Node | None = None
+        self.rest: _Node | None = None
+        self.methods: dict[str, Route] = {}
+
+
+class Table:
+    """Every route of an application."""
+
+    def __init__(self, routes: Iterable[Route]) -> None:
+        self._root = _Node()
+        self._fixed: dict[str, dict[str, Found]] = {}
+        for route in routes:
+            self._add(route)
+
+    def find(self, method: str, path: str) -> Found:
+        """The route that answers.
+
+        Raises:
+            NotFound: no route has this path.
+            MethodNotAllowed: one has, with other methods.
+            ValidationFailed: a value in the path cannot be one.
+        """
+        wanted = "GET" if method == "HEAD" else method
+        fixed = self._fixed.get(path)
+        if fixed is not None and wanted in fixed:
+            return fixed[wanted]
+        ends = list(_ends(self._root, _segments(path), ()))
+        for methods, texts in ends:
+            if wanted in methods:
+                return Found(methods[wanted], _values(methods[wanted], texts))
+        if ends:
+            raise MethodNotAllowed(method, _allowed(ends))
+        raise NotFound("route", path[:_SHOWN_CHARACTERS])
+
+    def knows(self, path: str) -> bool:
+        """Whether any method of this path has a route."""
+        return path in self._fixed or any(_ends(self._root, _segments(path), ()))
+
+    def _add(self, route: Route) -> None:
+        node = self._root
+        for segment in route.path[1:].split("/"):
+            node = _below(node, segment)
+        if route.method in node.methods:
+            raise ValueError(f"{route.method} {route.path} is declared twice.")
+        node.methods[route.method] = route
+        if not route.path_types:
+            self._fixed.setdefault(route.path, {})[route.method] = Found(route, _NOTHING)
+
+
+def _below(node: _Node, segment: str) -> _Node:
+    if not segment.startswith("{"):
+        return node.fixed.setdefault(segment, _Node())
+    if segment.endswith(_REST + "}"):
+        node.rest = node.rest or _Node()
+        return node.rest
+    node.parameter = node.parameter or _Node()
+    return node.parameter
+
+
+_End = tuple[dict[str, Route], tuple[str, ...]]
+
+
+def _ends(node: _Node, segments: tuple[str, ...], texts: tuple[str, ...]) -> Iterator[_End]:
+    """Every place where the path ends at a route, the most fixed one first, with the texts of its parameters."""
+    if not segments:
+        if node.methods:
+            yield node.methods, texts
+        return
+    first, rest = segments[0], segments[1:]
+    if first in node.fixed:
+        yield from _ends(node.fixed[first], rest, texts)
+    if node.parameter is not None and first:
+        yield from _ends(node.parameter, rest, (*texts, first))
+    if node.rest is not None and segments != ("",):
+        yield node.rest.methods, (*texts, "/".join(segments))
+
+
+def _segments(path: str) -> tuple[str, ...]:
+    segments = path[1:].split("/")
+    if "%" not in path:
+        return tuple(segments)
+    if _BAD_ESCAPE.search(path):
+        raise ValidationFailed("The path has a % that is not followed by two hexadecimal digits.")
+    try:
+        decoded = tuple(unquote(segment, errors="strict") for segment in segments)
+    except UnicodeDecodeError:
+        raise ValidationFailed("The path is not UTF-8.") from None
+    if any(map(_CONTROL.search, decoded)):
+        raise ValidationFailed("The path has a control character.")
+    return decoded
+
+
+def _values(route: Route, texts: tuple[str, ...]) -> dict[str, Any]:
+    return {name: _value(name, kind, text) for (name, kind), text in zip(route.path_types.items(), texts, strict=True)}
+
+
+def _value(name: str, kind: type, text: str) -> Any:
+    if kind is UUID:
+        return parse_uuid(text, field=name)
+    if kind is int:
+        if not _INTEGER.fullmatch(text):
+            raise ValidationFailed.of(name, "int", f"{name} is a whole number in plain digits.")
+        return int(text)
+    return text
+
+
+def _allowed(ends: list[_End]) -> list[str]:
+    methods = {method for routes, _ in ends for method in routes}
+    return sorted(methods | ({"HEAD"} if "GET" in methods else set()))

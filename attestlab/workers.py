@@ -1,0 +1,81 @@
+"""Several processes behind one port: they share the listening sockets, the records and the head guard.
+
+The parent only watches: it starts the workers, passes signals on, and replaces a worker
+that dies. The database is the one place where they meet.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+
+RESTART_PAUSE_S = 0.5
+READY = b"r"
+
+
+class Workers:
+    """A parent's view of its workers; `work(ready)` is what each of them runs, and returns when told to stop."""
+
+    def __init__(self, count: int, work: Callable[[Callable[[], None]], None]) -> None:
+        self._count = count
+        self._work = work
+        self._children: set[int] = set()
+        self._stopping = False
+
+    def run(self, *, ready: Callable[[], None]) -> int:
+        """Keep `count` workers alive until SIGTERM or SIGINT; returns the exit code."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._stop)
+        for _ in range(self._count):
+            self._start()
+        ready()
+        worst = 0
+        while self._children:
+            worst = max(worst, self._wait())
+        return worst
+
+    def _start(self) -> None:
+        """Fork one worker and wait until it is ready, or has died."""
+        ready_in, ready_out = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.close(ready_in)
+            self._become_worker(ready_out)
+        os.close(ready_out)
+        self._children.add(child)
+        os.read(ready_in, 1)
+        os.close(ready_in)
+
+    def _become_worker(self, ready_out: int) -> None:
+        code = 1
+        try:
+            self._work(lambda: (os.write(ready_out, READY), os.close(ready_out)) and None)
+            code = 0
+        except KeyboardInterrupt:
+            code = 0
+        finally:
+            sys.stdout.flush()
+            os._exit(code)
+
+    def _wait(self) -> int:
+        """Wait for one worker to end; unless we are stopping, another takes its place."""
+        try:
+            child, status = os.wait()
+        except InterruptedError:
+            return 0
+        self._children.discard(child)
+        code = os.waitstatus_to_exitcode(status)
+        if self._stopping:
+            return abs(code)
+        print(f"worker {child} ended with {code}; starting another", file=sys.stderr)
+        time.sleep(RESTART_PAUSE_S)
+        self._start()
+        return 0
+
+    def _stop(self, number: int, _frame: object) -> None:
+        self._stopping = True
+        for child in self._children:
+            os.kill(child, number)

@@ -1,0 +1,34 @@
+"""`python -m benchmarks [--only http|log|verify|cli|serve]`: one JSON line a figure."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from benchmarks import log_alone, offline, over_http, starting
+from benchmarks.figures import Figure
+
+GROUPS: dict[str, Callable[[Path], Iterator[Figure]]] = {
+    "http": over_http.figures,
+    "log": log_alone.figures,
+    "verify": offline.figures,
+    "cli": starting.cli_figures,
+    "serve": starting.serve_figures,
+}
+
+
+def main() -> None:
+    """Measure the groups asked for, each in a folder that is removed afterwards."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="One JSON line a figure.")
+    parser.add_argument("--only", choices=GROUPS, help="measure one group")
+    asked = parser.parse_args().only
+    for name in [asked] if asked else GROUPS:
+        with tempfile.TemporaryDirectory(prefix="attestlab-bench-") as folder:
+            for figure in GROUPS[name](Path(folder)):
+                print(figure.line(), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,90 @@
+"""`http.*`: verify and mint over real HTTP, against the floor in the same run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks import servers, world
+from benchmarks.figures import Figure
+from benchmarks.load import Load, Plan, request, run
+from benchmarks.servers import Server
+
+ROUNDS = 5
+SECONDS = 3.0
+WARMUP_S = 0.7
+FLOOR = "benchmarks/floor.py"
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the two that are compared: its server and what is sent to it."""
+
+    server: Server
+    mints: list[str]
+    verifies: list[str]
+
+
+@dataclass(frozen=True)
+class Round:
+    """One measurement of one side, with the processor time that the server used for a request."""
+
+    load: Load
+    cpu_us: float
+
+
+def figures(folder: Path) -> Iterator[Figure]:
+    """Every figure over HTTP; `folder` is where the servers may write."""
+    with ExitStack() as stack:
+        ours, floor = _sides(stack, folder)
+        yield from _ratio("http.verify", *_in_turn(ours, floor, "verifies", 64, 200))
+        mint = _in_turn(ours, floor, "mints", 64, 201)
+        yield from _ratio("http.mint", *mint)
+        yield from _latency("http.mint", 64, *mint, shares=("p50", "p99"))
+        yield from _latency("http.mint", 8, *_in_turn(ours, floor, "mints", 8, 201), shares=("p50",))
+
+
+def _sides(stack: ExitStack, folder: Path) -> tuple[Side, Side]:
+    (folder / "floor").mkdir()
+    bare = stack.enter_context(servers.floor(folder / "floor"))
+    ours = stack.enter_context(world.served(folder / "data"))
+    verifies = [{"attestation_id": ours.mint()["id"], "document_hash_hex": world.DOCUMENT_HASH} for _ in range(64)]
+    return (
+        Side(ours.server, [ours.mint_request()], [request("POST", "/v1/verify", body) for body in verifies]),
+        Side(bare, [ours.mint_request("/mint")], [request("POST", "/verify", body) for body in verifies]),
+    )
+
+
+def _in_turn(ours: Side, floor: Side, what: str, connections: int, status: int) -> tuple[list[Round], list[Round]]:
+    """The two sides one after the other, several rounds."""
+    rounds: tuple[list[Round], list[Round]] = ([], [])
+    for _ in range(ROUNDS):
+        for side, taken in zip((ours, floor), rounds, strict=True):
+            taken.append(_round(side.server, getattr(side, what), connections, status))
+    return rounds
+
+
+def _round(server: Server, requests: list[str], connections: int, status: int) -> Round:
+    before = server.cpu_s()
+    load = run(Plan(server.port, connections, SECONDS, WARMUP_S, status, requests))
+    return Round(load, 1e6 * (server.cpu_s() - before) / load.answered)
+
+
+def _ratio(name: str, ours: list[Round], floor: list[Round]) -> Iterator[Figure]:
+    """Our throughput as a share of the floor's, round by round, and what both sides are made of."""
+    shares = [a.load.per_second / b.load.per_second for a, b in zip(ours, floor, strict=True)]
+    yield Figure.of_rounds(f"{name}_ratio", shares, "ratio", against=FLOOR)
+    for suffix, side in (("", ours), ("_floor", floor)):
+        yield Figure.of_rounds(f"{name}{suffix}_per_s", [one.load.per_second for one in side], "1/s")
+        yield Figure.of_rounds(f"{name}{suffix}_cpu_us", [one.cpu_us for one in side], "us")
+
+
+def _latency(
+    name: str, connections: int, ours: list[Round], floor: list[Round], *, shares: tuple[str, ...]
+) -> Iterator[Figure]:
+    for share in shares:
+        for suffix, side in (("", ours), ("_floor", floor)):
+            taken = [getattr(one.load, f"{share}_ms") for one in side]
+            yield Figure.of_rounds(f"{name}{suffix}_{share}_ms_{connections}", taken, "ms")

@@ -1,0 +1,98 @@
+"""What happens to claims at a mint: faults are named, further claims are kept, the end of validity is read."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from claim_examples import HASH
+
+from attestlab.attestations.catalogue import CATALOGUE, SCHEMA_IDS
+from attestlab.attestations.claims import check_claims, expiry_from_claims
+from attestlab.core.errors import ValidationFailed
+
+
+def test_each_fault_is_named_with_its_pointer_its_code_and_its_remedy():
+    """
+    All faults at once, so that one correction is enough.
+    """
+    with pytest.raises(ValidationFailed) as caught:
+        check_claims("transcript", {"gpa": "high", "issue_date": "31.05.2026", "program": "Physics"})
+
+    assert [(fault.field, fault.code) for fault in caught.value.fields] == [
+        ("/claims/student_name", "missing"),
+        ("/claims/gpa", "not_a_quantity"),
+        ("/claims/issue_date", "not_a_date"),
+    ]
+    assert "issue_date must be a calendar day such as 2026-05-31." in caught.value.message
+
+
+def test_a_fault_never_repeats_what_was_claimed():
+    """
+    Claims are private; messages end up in logs.
+    """
+    with pytest.raises(ValidationFailed) as caught:
+        check_claims("passport", {"full_name": "Ada", "date_of_birth": "born in secret", "nationality": "Ruritania"})
+
+    said = repr((caught.value.message, caught.value.details))
+    assert "secret" not in said
+    assert "Ruritania" not in said
+
+
+@pytest.mark.parametrize("claims", [None, [], "Ada", 7, True])
+def test_claims_are_an_object(claims: object):
+    with pytest.raises(ValidationFailed) as caught:
+        check_claims("degree", claims)
+
+    assert [(fault.field, fault.code) for fault in caught.value.fields] == [("/claims", "not_an_object")]
+
+
+def test_no_claims_at_all_miss_the_first_one():
+    with pytest.raises(ValidationFailed) as caught:
+        check_claims("degree", {})
+
+    assert [(fault.field, fault.code) for fault in caught.value.fields] == [("/claims/student_name", "missing")]
+
+
+def test_a_misspelt_schema_is_told_the_nearest_one():
+    with pytest.raises(ValidationFailed) as caught:
+        check_claims("degre", {"student_name": "Ada"})
+
+    assert [(fault.field, fault.code) for fault in caught.value.fields] == [("/schema", "unknown_schema")]
+    assert "did you mean degree?" in caught.value.message
+
+
+def test_further_claims_are_kept_and_named_in_one_warning():
+    """
+    However many there are, the answer grows no faster than the request did.
+    """
+    warnings = check_claims("degree", {"student_name": "Ada", "nickname": "A", "shoe_size": {"eu": 38}})
+
+    assert warnings == ["Kept, but not in schema degree: nickname, shoe_size."]
+
+
+def test_a_document_with_a_bad_hash_is_refused_where_it_lies():
+    with pytest.raises(ValidationFailed) as caught:
+        check_claims("custom", {"subject": "s", "document": {"sha256": HASH.upper()}})
+
+    assert [(fault.field, fault.code) for fault in caught.value.fields] == [("/claims/document/sha256", "sha256_hex")]
+
+
+@pytest.mark.parametrize(
+    ("schema_id", "claim"),
+    [(s, c) for s in SCHEMA_IDS for c in ("expiry_date", "valid_to") if c in CATALOGUE[s].kinds],
+)
+def test_an_expiry_in_the_claims_lasts_to_the_end_of_its_day(schema_id: str, claim: str):
+    assert expiry_from_claims(schema_id, {claim: "2030-06-30"}) == datetime(2030, 6, 30, 23, 59, 59, 999_000, UTC)
+
+
+@pytest.mark.parametrize(
+    ("schema_id", "claims"),
+    [
+        ("degree", {"expiry_date": "2030-06-30"}),
+        ("membership-card", {"expiry_date": "2030-06-30"}),
+        ("passport", {}),
+        ("license", {"expiry_date": None}),
+    ],
+)
+def test_there_is_no_expiry_where_the_schema_or_the_claims_name_none(schema_id: str, claims: dict[str, Any]):
+    assert expiry_from_claims(schema_id, claims) is None

@@ -1,0 +1,183 @@
+"""The records and the group commit: all or nothing, one writer, nobody pays for another's fault."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from sqlalchemy import func, select, update
+from sqlalchemy.exc import IntegrityError
+
+from attestlab.core.chains import ChainHead
+from attestlab.core.errors import Unavailable
+from attestlab.core.storage import Storage, Transaction
+from attestlab.core.writer import Writer
+
+heads: Any = ChainHead.__table__
+
+
+def link(name: str, length: int = 0) -> dict[str, Any]:
+    return {"name": name, "length": length, "hash": b"\0" * 32}
+
+
+def names(storage: Storage) -> set[str]:
+    with storage.read() as connection:
+        return set(connection.scalars(select(heads.c.name)))
+
+
+def adding(name: str) -> Any:
+    return lambda tx: tx.add(heads, link(name))
+
+
+@pytest.fixture
+def writer(storage: Storage) -> Iterator[Writer]:
+    running = Writer(storage)
+    yield running
+    running.close()
+
+
+def test_a_write_is_visible_after_its_block_and_not_before(storage: Storage) -> None:
+    with storage.write() as tx:
+        tx.add(heads, link("a"))
+        tx.flush()
+        seen = []
+        reader = threading.Thread(target=lambda: seen.append(names(storage)))
+        reader.start()
+        reader.join()
+
+    assert seen == [set()]
+    assert names(storage) == {"a"}
+
+
+def test_an_exception_in_the_block_leaves_nothing(storage: Storage) -> None:
+    with pytest.raises(RuntimeError), storage.write() as tx:
+        tx.exec(heads.insert(), [link("a")])
+        raise RuntimeError("the caller changed its mind")
+
+    assert names(storage) == set()
+
+
+def test_a_read_inside_a_write_sees_what_was_added(storage: Storage) -> None:
+    with storage.write() as tx:
+        tx.add(heads, link("a"))
+        assert names(storage) == {"a"}
+
+
+def test_sealers_run_before_the_commit_and_after_seal_callbacks_behind_them(storage: Storage) -> None:
+    order: list[str] = []
+    storage.sealers.append(lambda tx: order.append("sealed"))
+    storage.closers.append(lambda tx: order.append("closed"))
+
+    with storage.write() as tx:
+        tx.after_seal(lambda: order.append("after seal"))
+        tx.after_commit(lambda: order.append("committed"))
+
+    assert order == ["sealed", "after seal", "closed", "committed"]
+
+
+def test_a_failing_job_is_taken_back_alone_whatever_it_did(storage: Storage) -> None:
+    def fails_after_adding(tx: Transaction) -> None:
+        tx.add(heads, link("lost"))
+        tx.buffer("b").append("lost")
+        tx.after_seal(lambda: told.append("lost"))
+        raise RuntimeError
+
+    def fails_after_statements(tx: Transaction) -> None:
+        tx.add(heads, link("lost too"))
+        tx.exec(update(heads).values(length=99))
+        raise RuntimeError
+
+    told: list[str] = []
+    with storage.write() as tx:
+        tx.attempt(adding("first"))
+        for job in (fails_after_adding, fails_after_statements):
+            with pytest.raises(RuntimeError):
+                tx.attempt(job)
+        tx.attempt(adding("second"))
+        kept = list(tx.buffer("b"))
+
+    assert names(storage) == {"first", "second"}
+    assert (kept, told) == ([], [])
+    with storage.read() as connection:
+        assert connection.scalar(select(func.max(heads.c.length))) == 0
+
+
+def test_a_row_that_breaks_the_group_fails_its_own_job_only(storage: Storage, writer: Writer) -> None:
+    writer.run(adding("taken"))
+    faults: dict[str, BaseException | None] = {}
+    gate = threading.Event()
+
+    writer.submit(lambda tx: gate.wait(5), lambda result, fault: None)
+    for name in ("x", "taken", "y"):
+        writer.submit(adding(name), lambda result, fault, name=name: faults.update({name: fault}))
+    gate.set()
+    writer.run(adding("last"))
+
+    assert isinstance(faults.pop("taken"), IntegrityError)
+    assert faults == {"x": None, "y": None}
+    assert names(storage) == {"taken", "x", "y", "last"}
+
+
+def test_jobs_that_wait_share_one_commit(storage: Storage, writer: Writer) -> None:
+    commits: list[int] = []
+    storage.sealers.append(lambda tx: commits.append(1))
+    gate, done = threading.Event(), threading.Semaphore(0)
+
+    writer.submit(lambda tx: gate.wait(5), lambda result, fault: None)
+    while writer.waiting:
+        pass
+    for number in range(40):
+        writer.submit(adding(f"n{number}"), lambda result, fault: done.release())
+    gate.set()
+    for _ in range(40):
+        assert done.acquire(timeout=5)
+
+    assert len(commits) == 2
+    assert len(names(storage)) == 40
+
+
+def test_a_full_queue_refuses_with_a_time_to_retry(storage: Storage) -> None:
+    writer, gate = Writer(storage, queue_cap=1), threading.Event()
+    writer.submit(lambda tx: gate.wait(5), lambda result, fault: None)
+    while writer.waiting:
+        pass
+    writer.submit(adding("waits"), lambda result, fault: None)
+
+    with pytest.raises(Unavailable) as refused:
+        writer.submit(adding("refused"), lambda result, fault: None)
+    gate.set()
+    writer.close()
+
+    assert refused.value.retry_after_s == 1
+    assert names(storage) == {"waits"}
+
+
+def test_many_threads_count_without_losing_one(storage: Storage) -> None:
+    with storage.write() as tx:
+        tx.add(heads, link("counter"))
+
+    def count() -> None:
+        for _ in range(25):
+            with storage.write() as tx:
+                seen = tx.exec(select(heads.c.length).where(heads.c.name == "counter")).scalar_one()
+                tx.exec(update(heads).where(heads.c.name == "counter").values(length=seen + 1))
+
+    threads = [threading.Thread(target=count) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    with storage.read() as connection:
+        assert connection.scalar(select(heads.c.length).where(heads.c.name == "counter")) == 100
+
+
+def test_sqlite_runs_with_the_settings_the_promise_rests_on(storage: Storage) -> None:
+    if not storage.is_sqlite:
+        pytest.skip("these are SQLite's settings")
+    with storage.read() as connection:
+        asked = {name: connection.exec_driver_sql(f"PRAGMA {name}").scalar() for name in ("journal_mode", "synchronous", "foreign_keys")}
+
+    assert asked == {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1}

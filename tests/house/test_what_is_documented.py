@@ -1,0 +1,55 @@
+"""Every route, event, setting and command has its line in the docs (the house style, rule 12)."""
+
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+
+from attestlab.app import all_routes
+from attestlab.core.events import Event
+from attestlab.settings import Settings
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
+
+
+def _modules(name: str) -> list[object]:
+    return [
+        importlib.import_module(f"attestlab.{path.parent.name}.{name}")
+        for path in sorted((ROOT / "attestlab").glob(f"*/{name}.py"))
+    ]
+
+
+def test_every_event_is_in_the_catalogue():
+    """A subscriber reads docs/events.md and nothing else; a type that is not there does not exist for him."""
+    _modules("events")
+    told = {name for name, event in Event.catalogue.items() if event.__module__.startswith("attestlab.")}
+
+    assert told == set(re.findall(r"^\| `([a-z_.]+)`", (DOCS / "events.md").read_text(), re.MULTILINE))
+
+
+def test_every_setting_is_in_the_operators_table():
+    """What can be set is found in one table, by its option or its variable."""
+    table = (DOCS / "operations.md").read_text()
+
+    assert [name for name in Settings.model_fields if f"`ATTESTLAB_{name.upper()}`" not in table] == []
+
+
+def test_every_route_has_its_line():
+    """docs/http.md names every method and path that the server answers."""
+    page = (DOCS / "http.md").read_text()
+
+    answered = [f"{route.method} {route.path}" for route in all_routes()]
+
+    assert len(answered) > 20
+    assert [route for route in answered if f"`{route}`" not in page] == []
+
+
+@pytest.mark.parametrize("page", sorted([*ROOT.glob("*.md"), *DOCS.glob("*.md")]), ids=lambda page: page.name)
+def test_every_link_leads_to_a_file(page: Path):
+    """A link inside of the project that leads nowhere is a defect of the page."""
+    leading_nowhere = [link for link in LINK.findall(page.read_text()) if not (page.parent / link).exists()]
+
+    assert leading_nowhere == []

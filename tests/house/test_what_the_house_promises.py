@@ -1,0 +1,58 @@
+"""The house: what a newcomer types works, and what the project locks names no place to fetch it from."""
+
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+TARGET = re.compile(r"^([a-z]+):", re.MULTILINE)
+
+
+def test_make_alone_lists_every_target():
+    """`make` is the first thing that one types, so it explains itself and does nothing."""
+    targets = set(TARGET.findall((ROOT / "Makefile").read_text()))
+
+    done = subprocess.run(["make", "-C", str(ROOT), "--no-print-directory"], capture_output=True, text=True, check=True)
+
+    listed = {line.split()[1] for line in done.stdout.splitlines()}
+    assert listed == targets
+
+
+def test_every_locked_package_is_pinned_with_a_hash():
+    """`pip install --require-hashes` takes the lock as it stands."""
+    packages = re.split(r"\n(?=\S)", (ROOT / "requirements.lock").read_text().strip())
+
+    assert len(packages) > 100
+    assert [entry.split()[0] for entry in packages if "==" not in entry or "--hash=sha256:" not in entry] == []
+
+
+def test_the_lock_names_no_address():
+    """Whoever installs it says from where."""
+    assert [line for line in (ROOT / "requirements.lock").read_text().splitlines() if "://" in line] == []
+
+
+def test_every_direct_dependency_is_in_the_lock():
+    """A dependency that was added without `make lock` is noticed here, not on someone's machine."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"].values()
+    asked = {_name(wanted) for group in (project["dependencies"], *extras) for wanted in group} - {"attestlab"}
+
+    locked = {_name(line) for line in (ROOT / "requirements.lock").read_text().splitlines() if "==" in line}
+
+    assert asked - locked == set()
+
+
+def _name(requirement: str) -> str:
+    """The package's name as PEP 503 spells it."""
+    found = re.match(r"[A-Za-z0-9._-]+", requirement)
+    assert found is not None
+    return re.sub(r"[-_.]+", "-", found[0]).lower()
+
+
+def test_the_run_of_continuous_integration_is_what_a_person_types():
+    """`.ci/run` ends with `make check test`, so that green there is green here."""
+    lines = (ROOT / ".ci" / "run").read_text().splitlines()
+
+    assert [line for line in lines if line.startswith("make")] == ["make check test"]
+    assert lines[-1] == "make check test"

@@ -1,0 +1,239 @@
+"""The head guard never moves back, survives torn writes, and stops a log that lost its newest entries."""
+
+from __future__ import annotations
+
+import multiprocessing
+import sqlite3
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from log_world import World
+
+from attestlab.core.errors import HeadGuardMismatch
+from attestlab.core.storage import CommitUnknown, Storage
+from attestlab.log.guard import EMPTY_SLOT, SLOT_BYTES, HeadGuard
+from attestlab.log.notes import TreeHead
+from attestlab.log.rules import leaf_hash
+
+
+def head(size: int, root: bytes = b"") -> TreeHead:
+    return TreeHead("log.example/a", size, root or leaf_hash(str(size).encode()))
+
+
+def no_older_root(size: int) -> bytes:
+    raise AssertionError(f"the root of size {size} was asked for")
+
+
+@pytest.fixture
+def guard(tmp_path: Path) -> HeadGuard:
+    return HeadGuard(tmp_path / "head.guard")
+
+
+def test_where_nothing_was_signed_anything_may_be(guard: HeadGuard) -> None:
+    assert guard.read() is None
+    guard.require(head(5), no_older_root)
+
+
+def test_the_largest_head_is_remembered_across_processes(guard: HeadGuard) -> None:
+    for size in (0, 1, 7, 300):
+        guard.advance(head(size))
+    assert HeadGuard(guard.path).read() == head(300)
+    assert not list(guard.path.parent.glob("*.new"))
+
+
+def test_it_never_moves_back(guard: HeadGuard) -> None:
+    guard.advance(head(7))
+    guard.advance(head(5))
+    assert guard.read() == head(7)
+
+
+def test_it_never_moves_to_another_tree_of_the_same_size(guard: HeadGuard) -> None:
+    guard.advance(head(7))
+    with pytest.raises(HeadGuardMismatch, match="size 7"):
+        guard.advance(head(7, bytes(32)))
+    assert guard.read() == head(7)
+
+
+def test_records_that_end_before_what_was_signed_are_refused_with_the_remedy(guard: HeadGuard) -> None:
+    guard.advance(head(7))
+    with pytest.raises(HeadGuardMismatch, match="newest copy of the records"):
+        guard.require(head(6), no_older_root)
+
+
+def test_records_with_another_tree_are_refused(guard: HeadGuard) -> None:
+    guard.advance(head(7))
+    with pytest.raises(HeadGuardMismatch, match="another tree of size 7"):
+        guard.require(head(7, bytes(32)), no_older_root)
+    with pytest.raises(HeadGuardMismatch, match="another tree of size 7"):
+        guard.require(head(9), lambda _size: bytes(32))
+
+
+def test_a_guard_left_behind_by_a_crash_is_accepted_if_its_tree_is_the_beginning(guard: HeadGuard) -> None:
+    guard.advance(head(7))
+    guard.require(head(9), lambda size: head(size).root)
+
+
+def test_the_guard_of_another_log_is_refused(guard: HeadGuard) -> None:
+    guard.advance(head(7))
+    with pytest.raises(HeadGuardMismatch, match="belongs to"):
+        guard.require(TreeHead("log.example/b", 9, bytes(32)), no_older_root)
+
+
+@pytest.mark.parametrize("torn_at", [0, 1, 64, 65, 100, 500, SLOT_BYTES - 1])
+def test_a_torn_write_leaves_the_head_before(guard: HeadGuard, torn_at: int) -> None:
+    """
+    Power fails in the middle of a slot: the bytes up to `torn_at` are new, the rest is what stood there before.
+    """
+    guard.advance(head(1))
+    guard.advance(head(2))
+    before = guard.path.read_bytes()
+    guard.advance(head(3))
+    after = guard.path.read_bytes()
+    slot = next(n for n in range(2) if before[n * SLOT_BYTES :][:SLOT_BYTES] != after[n * SLOT_BYTES :][:SLOT_BYTES])
+    cut = slot * SLOT_BYTES + torn_at
+
+    guard.path.write_bytes(after[:cut] + before[cut:])
+
+    assert guard.read() in (head(2), head(3))
+    guard.advance(head(4))
+    assert guard.read() == head(4)
+    guard.advance(head(5))
+    assert guard.damaged_slots() == []
+
+
+def test_a_slot_of_garbage_is_reported_and_healed_by_the_next_head(guard: HeadGuard) -> None:
+    guard.advance(head(1))
+    raw = guard.path.read_bytes()
+    assert raw[SLOT_BYTES:] == EMPTY_SLOT
+    guard.path.write_bytes(raw[:SLOT_BYTES] + b"\xff" * SLOT_BYTES)
+
+    assert guard.damaged_slots() == [1]
+    assert guard.read() == head(1)
+    guard.advance(head(2))
+    assert guard.damaged_slots() == []
+
+
+def test_a_guard_of_which_nothing_can_be_read_refuses(guard: HeadGuard) -> None:
+    guard.advance(head(1))
+    guard.path.write_bytes(b"")
+    with pytest.raises(HeadGuardMismatch, match="unreadable"):
+        guard.read()
+    with pytest.raises(HeadGuardMismatch, match="unreadable"):
+        guard.advance(head(2))
+
+
+def test_any_single_bit_changed_in_a_written_slot_is_noticed(guard: HeadGuard) -> None:
+    guard.advance(head(1))
+    guard.advance(head(2))
+    raw = guard.path.read_bytes()
+    for bit in range(0, len(raw) * 8, 41):
+        changed = bytearray(raw)
+        changed[bit // 8] ^= 1 << bit % 8
+        guard.path.write_bytes(changed)
+        assert guard.damaged_slots() == [bit // 8 // SLOT_BYTES]
+
+
+def _advance_in_steps(path: Path, start: int) -> None:
+    guard = HeadGuard(path)
+    for size in range(start, 400, 4):
+        guard.advance(head(size))
+
+
+def test_processes_that_advance_together_end_at_the_largest(guard: HeadGuard) -> None:
+    start = multiprocessing.get_context("spawn")
+    racing = [start.Process(target=_advance_in_steps, args=(guard.path, first)) for first in range(4)]
+    for process in racing:
+        process.start()
+    for process in racing:
+        process.join(60)
+    assert [process.exitcode for process in racing] == [0] * 4
+    assert guard.read() == head(399)
+    assert guard.damaged_slots() == []
+
+
+def test_a_mint_moves_the_guard_before_it_is_answered(world: World) -> None:
+    appended = world.mint(1, 2)
+    assert HeadGuard(world.guard.path).read() == TreeHead("log.attestlab.example/2026", 2, appended[0].root)
+
+
+def copy_of(world: World, path: Path) -> None:
+    """An online backup of the records."""
+    with sqlite3.connect(world.storage.url.database or "") as source, sqlite3.connect(path) as target:
+        source.backup(target)
+
+
+def test_a_restored_older_backup_refuses_to_mint(sqlite_world: World, tmp_path: Path) -> None:
+    sqlite_world.mint(1, 2, 3)
+    copy_of(sqlite_world, tmp_path / "backup.db")
+    sqlite_world.mint(4)
+    sqlite_world.storage.close()
+    for leftover in tmp_path.glob("records.db*"):
+        leftover.unlink()
+    (tmp_path / "backup.db").rename(tmp_path / "records.db")
+
+    restored = sqlite_world.another_process()
+    with restored.storage.read() as connection, pytest.raises(HeadGuardMismatch, match="end at size 3"):
+        restored.log.check_guard(connection)
+    with pytest.raises(HeadGuardMismatch, match="size 4 was signed"):
+        restored.mint(5)
+    assert [problem.kind for problem in restored.problems()] == ["head_guard"]
+    restored.storage.close()
+
+
+def test_a_running_process_whose_records_are_taken_back_refuses_to_mint(sqlite_world: World, tmp_path: Path) -> None:
+    """
+    Even if the guard file is taken back with the records, the process remembers what it committed.
+    """
+    sqlite_world.mint(1, 2, 3)
+    copy_of(sqlite_world, tmp_path / "backup.db")
+    guard_then = sqlite_world.guard.path.read_bytes()
+    sqlite_world.mint(4)
+    with sqlite3.connect(tmp_path / "backup.db") as source, sqlite3.connect(tmp_path / "records.db") as target:
+        source.backup(target)
+    sqlite_world.guard.path.write_bytes(guard_then)
+
+    with pytest.raises(HeadGuardMismatch, match="size 4 was committed"):
+        sqlite_world.mint(5)
+
+
+def test_a_crash_between_commit_and_guard_is_healed_by_whoever_comes_next(world: World) -> None:
+    world.mint(1)
+    guard_then = world.guard.path.read_bytes()
+    world.mint(2)
+    world.guard.path.write_bytes(guard_then)
+
+    after = world.another_process()
+    with after.storage.read() as connection:
+        shown = after.log.head(connection)
+    assert (shown.size, HeadGuard(world.guard.path).read()) == (2, TreeHead(shown.origin, 2, shown.root))
+    after.mint(3)
+    after.storage.close()
+    world.require_consistent()
+
+
+def test_a_guard_that_cannot_be_written_is_never_taken_for_a_failed_commit(
+    sqlite_world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    The entries are stored; were the group run again, they would be stored twice.
+    """
+
+    def full_disk(file: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("os.fdatasync", full_disk)
+        with pytest.raises(CommitUnknown, match="stored"):
+            sqlite_world.mint(1)
+    sqlite_world.mint(2)
+    sqlite_world.require_consistent()
+
+
+def test_records_that_lost_their_log_are_not_given_a_new_one(sqlite_world: World, tmp_path: Path) -> None:
+    sqlite_world.mint(1)
+    fresh = Storage(f"sqlite:///{tmp_path / 'fresh.db'}")
+    fresh.create_tables()
+    with pytest.raises(HeadGuardMismatch), fresh.write() as tx:
+        sqlite_world.log.create(tx, origin="log.attestlab.example/2026", private=Ed25519PrivateKey.generate())
+    fresh.close()

@@ -1,0 +1,57 @@
+"""The database itself refuses to change what was logged, whoever asks."""
+
+from __future__ import annotations
+
+import pytest
+from log_world import World
+from sqlalchemy.exc import DBAPIError
+
+from attestlab.log.tables import IMMUTABILITY_DDL
+
+CHANGES = [
+    "UPDATE log_leaves SET entry = entry",
+    "UPDATE log_leaves SET subject = 'key:x' WHERE \"index\" = 0",
+    'DELETE FROM log_leaves WHERE "index" = 0',
+    "UPDATE log_tiles SET data = data",
+    "DELETE FROM log_tiles",
+    "UPDATE log_checkpoints SET note = '' WHERE size = 0",
+    "DELETE FROM log_checkpoints",
+    "DELETE FROM log_head",
+    "UPDATE log_head SET size = size - 1",
+    "UPDATE log_head SET root = vkey",
+    "UPDATE log_head SET origin = 'log.example/other'",
+]
+TRUNCATIONS = [f"TRUNCATE {table}" for table in ("log_leaves", "log_tiles", "log_checkpoints", "log_head")]
+
+
+def refuse(world: World, change: str) -> None:
+    with pytest.raises(DBAPIError, match="append-only"), world.storage.engine.begin() as connection:
+        connection.exec_driver_sql(change)
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_what_was_logged_cannot_be_changed(world: World, change: str) -> None:
+    world.grow(300)
+    if not world.storage.is_sqlite:
+        change = change.replace("root = vkey", "root = vkey::bytea")
+    refuse(world, change)
+    world.require_consistent()
+
+
+@pytest.mark.parametrize("change", TRUNCATIONS)
+def test_what_was_logged_cannot_be_truncated(world: World, change: str) -> None:
+    if world.storage.is_sqlite:
+        pytest.skip("SQLite has no TRUNCATE")
+    world.grow(300)
+    refuse(world, change)
+
+
+def test_the_sealed_key_may_be_wrapped_anew(world: World) -> None:
+    with world.storage.engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE log_head SET sealed_key = sealed_key")
+
+
+def test_migrations_are_given_the_same_triggers_for_each_engine() -> None:
+    for statements in IMMUTABILITY_DDL.values():
+        for table in ("log_leaves", "log_tiles", "log_checkpoints", "log_head"):
+            assert any(f"ON {table} " in statement for statement in statements)

@@ -1,0 +1,149 @@
+"""RFC 6962 proofs and C2SP tile names, first against vectors made by others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import outside_vectors
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attestlab.core.errors import NotFound, PayloadTooLarge, ProofInvalid
+from attestlab.log import rules
+from attestlab.log.rules import TileName, node_hash, verify_consistency, verify_inclusion
+
+# The reference accepts 12-byte roots of one size; here a hash has 32 bytes, whatever else holds.
+TWELVE_BYTE_ROOTS = "additional/sizes-are-equal-one-and-proof-is-empty.json"
+
+
+@pytest.mark.parametrize(("name", "case"), outside_vectors.merkle("inclusion").items())
+def test_an_inclusion_proof_is_judged_as_the_reference_judges_it(name: str, case: dict[str, Any]) -> None:
+    def verify() -> None:
+        verify_inclusion(case["leafIdx"], case["treeSize"], case["leafHash"], case["proof"], case["root"])
+
+    if case["wantErr"]:
+        with pytest.raises(ProofInvalid):
+            verify()
+    else:
+        verify()
+
+
+@pytest.mark.parametrize(("name", "case"), outside_vectors.merkle("consistency").items())
+def test_a_consistency_proof_is_judged_as_the_reference_judges_it(name: str, case: dict[str, Any]) -> None:
+    def verify() -> None:
+        verify_consistency(case["size1"], case["size2"], case["root1"], case["root2"], case["proof"])
+
+    if case["wantErr"] or name == TWELVE_BYTE_ROOTS:
+        with pytest.raises(ProofInvalid):
+            verify()
+    else:
+        verify()
+
+
+def test_the_root_of_nothing_is_the_hash_of_nothing() -> None:
+    assert rules.EMPTY_ROOT.hex() == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+
+
+def test_leaves_and_nodes_are_hashed_apart() -> None:
+    """
+    An inner node can never pass for a leaf: the first hashed byte differs (RFC 6962, 2.1).
+    """
+    left, right = rules.leaf_hash(b"a"), rules.leaf_hash(b"b")
+    assert rules.leaf_hash(left + right) != node_hash(left, right)
+
+
+def test_every_tree_begins_with_the_empty_one_and_needs_no_proof() -> None:
+    root = rules.leaf_hash(b"only")
+    verify_consistency(0, 1, rules.EMPTY_ROOT, root, [])
+    with pytest.raises(ProofInvalid, match="another root"):
+        verify_consistency(0, 1, root, root, [])
+    with pytest.raises(ProofInvalid, match="exactly 0"):
+        verify_consistency(0, 1, rules.EMPTY_ROOT, root, [root])
+
+
+def test_a_proof_with_one_hash_too_many_is_refused_even_if_the_root_fits() -> None:
+    leaf, sibling = rules.leaf_hash(b"0"), rules.leaf_hash(b"1")
+    root = node_hash(leaf, sibling)
+    verify_inclusion(0, 2, leaf, [sibling], root)
+    with pytest.raises(ProofInvalid, match="exactly 1"):
+        verify_inclusion(0, 2, leaf, [sibling, sibling], node_hash(root, sibling))
+
+
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [
+        (TileName(0, 0), "tile/0/000"),
+        (TileName(0, 1234067), "tile/0/x001/x234/067"),
+        (TileName(63, 999, 1), "tile/63/999.p/1"),
+        (TileName(None, 1000, 255), "tile/entries/x001/000.p/255"),
+    ],
+)
+def test_a_tile_has_the_path_that_tlog_tiles_gives_it(name: TileName, path: str) -> None:
+    assert name.path == path
+    assert TileName.parse(path) == name
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "tile/0/x000/001",
+        "tile/0/1",
+        "tile/0/0000",
+        "tile/0/001/x234/067",
+        "tile/64/000",
+        "tile/00/000",
+        "tile/-1/000",
+        "tile/0/000.p/0",
+        "tile/0/000.p/256",
+        "tile/0/000.p/01",
+        "tile/0/000/",
+        "tile/0/\u0660\u0660\u0660",
+        "tile/entries/000.p/",
+        "tile/8/0/000",
+        "checkpoint",
+    ],
+)
+def test_a_path_that_no_tile_has_is_not_found(path: str) -> None:
+    with pytest.raises(NotFound):
+        TileName.parse(path)
+
+
+@given(st.integers(0, 10**15), st.integers(1, 256), st.one_of(st.none(), st.integers(0, 63)))
+def test_every_tile_name_reads_back(index: int, width: int, level: int | None) -> None:
+    name = TileName(level, index, width)
+    assert TileName.parse(name.path) == name
+
+
+def test_the_tiles_of_a_tree_are_those_of_the_example_in_tlog_tiles() -> None:
+    """
+    "A tree of size 70,000 will be represented by 273 full level 0 tiles, one partial level 0 tile of width 112,
+    one full level 1 tile, one partial level 1 tile of width 17, and one partial level 2 tile of width 1."
+    """
+    tiles = [name for name in rules.tiles_of(70_000) if name.level is not None]
+
+    assert [name for name in tiles if name.width < 256] == [
+        TileName(0, 273, 112),
+        TileName(1, 1, 17),
+        TileName(2, 0, 1),
+    ]
+    assert len(tiles) == 273 + 1 + 3
+    assert list(rules.tiles_of(0)) == []
+    assert [name.path for name in rules.tiles_of(256)] == ["tile/entries/000", "tile/0/000", "tile/1/000.p/1"]
+
+
+@given(st.lists(st.binary(max_size=300), max_size=20))
+def test_a_bundle_gives_its_entries_back(entries: list[bytes]) -> None:
+    assert rules.decode_bundle(rules.encode_bundle(entries)) == entries
+
+
+@pytest.mark.parametrize("bundle", [b"\x00", b"\x00\x02a", b"\x00\x01ab"])
+def test_a_bundle_that_ends_inside_of_an_entry_is_refused(bundle: bytes) -> None:
+    with pytest.raises(ProofInvalid):
+        rules.decode_bundle(bundle)
+
+
+def test_an_entry_that_no_bundle_could_carry_is_refused() -> None:
+    rules.require_entry_fits(bytes(65_535))
+    with pytest.raises(PayloadTooLarge):
+        rules.require_entry_fits(bytes(65_536))

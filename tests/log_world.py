@@ -1,0 +1,107 @@
+"""A small world around one log: records, keyring, guard file, and the questions tests ask of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import UUID
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from sqlalchemy import Connection
+
+from attestlab.core.clock import FixedClock
+from attestlab.core.keyring import Keyring
+from attestlab.core.storage import Storage
+from attestlab.log.entries import EntryType, commit_of, minted
+from attestlab.log.fsck import Problem, check_log
+from attestlab.log.guard import HeadGuard
+from attestlab.log.rules import verify_consistency
+from attestlab.log.service import Appended, Log
+from attestlab.log.trust import TrustPolicy
+
+ORIGIN = "log.attestlab.example/2026"
+ISSUER = UUID("01935f00-0000-7000-8000-000000000001")
+
+
+def entry(number: int, clock: FixedClock) -> bytes:
+    """A minted entry as the service writes it, one for each number."""
+    return minted(
+        attestation_id=UUID(int=number),
+        issuer_id=ISSUER,
+        kid="key-1",
+        alg="Ed25519",
+        public_spki=b"a public key",
+        at=clock.now(),
+        commit=commit_of(number.to_bytes(32, "big"), b"{}", "header..signature"),
+    )
+
+
+@dataclass
+class World:
+    """One process's view of a log: records, keyring, guard file, and the service over them."""
+
+    storage: Storage
+    keyring: Keyring
+    clock: FixedClock
+    guard: HeadGuard
+    log: Log
+
+    @classmethod
+    def found(cls, storage: Storage, folder: Path, clock: FixedClock) -> World:
+        """A new log in empty records, with keyring and guard in `folder`."""
+        keyring = Keyring.create(folder)
+        guard = HeadGuard(folder / "head.guard")
+        log = Log(storage=storage, keyring=keyring, clock=clock, guard=guard)
+        with storage.write() as tx:
+            log.create(tx, origin=ORIGIN, private=Ed25519PrivateKey.generate())
+        return cls(storage, keyring, clock, guard, log)
+
+    @classmethod
+    def found_in(cls, folder: Path, clock: FixedClock) -> World:
+        """A new log in a SQLite file in `folder`, which may be copied away and brought back."""
+        storage = Storage(f"sqlite:///{folder / 'records.db'}")
+        storage.create_tables()
+        return cls.found(storage, folder, clock)
+
+    def mint(self, *numbers: int) -> list[Appended]:
+        """Append one entry for each number, all in one transaction."""
+        with self.storage.write() as tx:
+            return [self.log.append(tx, entry(n, self.clock), kind=EntryType.MINTED) for n in numbers]
+
+    def grow(self, size: int) -> None:
+        """Append until the log has `size` entries."""
+        with self.storage.read() as connection:
+            start = self.log.head(connection).size
+        self.mint(*range(start, size))
+
+    def another_process(self, guard_path: Path | None = None) -> World:
+        """The same records opened again, with nothing remembered; the caller closes its storage."""
+        storage = Storage(self.storage.url.render_as_string(hide_password=False))
+        guard = HeadGuard(guard_path or self.guard.path)
+        log = Log(storage=storage, keyring=self.keyring, clock=self.clock, guard=guard)
+        return World(storage, self.keyring, self.clock, guard, log)
+
+    def trust(self) -> TrustPolicy:
+        """The policy of someone who pinned this log's key."""
+        with self.storage.read() as connection:
+            return TrustPolicy.unwitnessed(self.log.vkey(connection))
+
+    def problems(self) -> list[Problem]:
+        """What fsck finds."""
+        with self.storage.read() as connection:
+            return list(check_log(connection, keyring=self.keyring, guard=self.guard))
+
+    def require_consistent(self) -> None:
+        """Fsck is clean, and each checkpoint is consistent with the newest, as an outsider would check."""
+        problems = self.problems()
+        assert not problems, problems
+        with self.storage.read() as connection:
+            newest = self.trust().verify_checkpoint(self.log.head(connection).note)
+            for row in self.log.checkpoints(connection, limit=100):
+                older = self.trust().verify_checkpoint(row.note)
+                proof = self.log.consistency(connection, older.size, newest.size)
+                verify_consistency(older.size, newest.size, older.root, newest.root, proof.hashes)
+
+    def connection(self) -> Connection:
+        """A connection past the service, as an operator at a database prompt has it; the caller closes it."""
+        return self.storage.engine.connect()

@@ -1,0 +1,78 @@
+"""Test vectors made by others: Wycheproof signatures, RFC 8785 pairs, RFC 6962 proofs.
+
+They are read from the folder that ATTESTLAB_VECTORS names, by default `shared/vectors`
+beside the checkout. Where they are absent the asking module is skipped and says so.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from base64 import b64decode
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+BESIDE_THE_CHECKOUT = Path(__file__).resolve().parents[2] / "shared" / "vectors"
+
+
+def folder(name: str) -> Path:
+    """The folder of one collection; skips the caller where it is absent."""
+    found = Path(os.environ.get("ATTESTLAB_VECTORS") or BESIDE_THE_CHECKOUT) / name
+    if not found.is_dir():
+        pytest.skip("no vectors", allow_module_level=True)
+    return found
+
+
+@dataclass(frozen=True)
+class SignatureCase:
+    """One Wycheproof case; `public` is the DER SubjectPublicKeyInfo, `result` valid, invalid or acceptable."""
+
+    id: str
+    public: bytes
+    message: bytes
+    signature: bytes
+    result: str
+    flags: tuple[str, ...]
+
+
+def wycheproof(file_name: str) -> list[SignatureCase]:
+    """Every case of a Wycheproof signature file such as `ed25519_test.json`."""
+    document = json.loads((folder("wycheproof") / file_name).read_bytes())
+    return [
+        SignatureCase(
+            id=f"{test['tcId']} {test['comment']}",
+            public=bytes.fromhex(group["publicKeyDer"]),
+            message=bytes.fromhex(test["msg"]),
+            signature=bytes.fromhex(test["sig"]),
+            result=test["result"],
+            flags=tuple(test["flags"]),
+        )
+        for group in document["testGroups"]
+        for test in group["tests"]
+    ]
+
+
+def jcs_pairs() -> list[tuple[str, bytes, bytes]]:
+    """(name, input, canonical output): the canonical bytes are those of the hex dump, beyond doubt of line ends."""
+    jcs = folder("jcs")
+    return [
+        (path.stem, path.read_bytes(), bytes.fromhex((jcs / "outhex" / f"{path.stem}.txt").read_text()))
+        for path in sorted((jcs / "input").glob("*.json"))
+    ]
+
+
+def merkle(kind: str) -> dict[str, dict[str, Any]]:
+    """The `inclusion` or `consistency` cases by name; hashes and proofs are bytes, a null proof is the empty list."""
+    cases = json.loads((folder("merkle") / f"{kind}.json").read_bytes())
+    hashes = {"leafHash", "root", "root1", "root2"}
+    return {
+        name: {
+            **case,
+            **{key: b64decode(case[key] or "") for key in hashes & case.keys()},
+            "proof": [b64decode(node) for node in case["proof"] or []],
+        }
+        for name, case in cases.items()
+    }

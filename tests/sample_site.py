@@ -1,0 +1,340 @@
+"""A small application of the tests' own: notes and files, served by the real server on a real socket."""
+
+import asyncio
+import socket
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Annotated, Any
+from uuid import UUID
+
+from pydantic import Field
+from tornado.httputil import HTTPServerConnectionDelegate
+from tornado.netutil import bind_sockets
+
+from attestlab.core.clock import FixedClock
+from attestlab.core.errors import AuthInvalid, Conflict, IntegrityFailed, NotFound, RateLimited
+from attestlab.core.shapes import In, Moment, Out, Uuid
+from attestlab.web.answers import Answer, Raw, render
+from attestlab.web.call import Call
+from attestlab.web.connection import Patience
+from attestlab.web.health import health_routes
+from attestlab.web.metrics import Metrics, metrics_routes
+from attestlab.web.openapi import openapi_routes
+from attestlab.web.paging import OffsetPageQuery, Page, page_of, position_in
+from attestlab.web.routing import PUBLIC, Routes
+from attestlab.web.server import Server
+from attestlab.web.site import Site
+
+PATIENT = Patience()
+NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+KEY = "key-of-a-writer"
+READER = "key-of-a-reader"
+SCOPES = {KEY: {"notes:read", "notes:write"}, READER: {"notes:read"}}
+KNOWN = UUID("0193b5a0-7f3c-7abc-8def-0123456789ab")
+
+notes = Routes("notes")
+
+
+class Claims(In):
+    name: str
+    expiry_date: Moment | None = None
+
+
+class NoteIn(In):
+    text: Annotated[str, Field(max_length=100_000)]
+    stars: int = 0
+    claims: Claims | None = None
+    about: Uuid | None = None
+
+
+class Note(Out):
+    id: UUID
+    text: str
+    created_at: Moment
+
+
+class FileIn(In):
+    name: str = ""
+    payload_b64url: str | None = None
+    other: Any = None
+
+
+class FileFacts(Out):
+    sha256: str
+    size: int
+    chars: int
+    seen: str | None
+    other: Any
+
+
+class Readme(Out):
+    prepared: str
+
+
+@notes.get("/v1/notes", scope="notes:read")
+def listed(call: Call, query: OffsetPageQuery) -> Page[str]:
+    """Ten notes, newest first."""
+    below = position_in("notes", query.cursor)[0] if query.cursor else 11
+    rows = [f"note {n}" for n in range(10, 0, -1) if n < int(below)][query.offset :]
+    items, cursor = page_of(rows[: query.limit + 1], limit=query.limit, kind="notes", position=lambda r: [int(r[5:])])
+    return Page(items=list(items), next_cursor=cursor)
+
+
+@notes.post("/v1/notes", scope="notes:write", status=201)
+def written(call: Call, body: NoteIn) -> Note:
+    """Write a note."""
+    call.respond_headers["Location"] = f"/v1/notes/{KNOWN}"
+    return Note(id=KNOWN, text=body.text, created_at=call.now)
+
+
+@notes.get("/v1/notes/{id}", scope="notes:read")
+def read(call: Call, id: UUID) -> Note:
+    """Read a note."""
+    if id != KNOWN:
+        raise NotFound("note", id)
+    return Note(id=id, text="hello", created_at=call.now)
+
+
+@notes.delete("/v1/notes/{id}", scope="notes:write", status=204)
+def removed(call: Call, id: UUID) -> None:
+    """Remove a note."""
+
+
+@notes.put("/v1/notes/{id}/stars/{count}", scope="notes:write")
+def starred(call: Call, id: UUID, count: int) -> Note:
+    """Give a note stars."""
+    return Note(id=id, text="*" * count, created_at=call.now)
+
+
+@notes.post("/v1/open/notes", scope=PUBLIC, idempotency="none")
+async def open_note(call: Call, body: NoteIn | None = None) -> Note:
+    """Write a note without being anyone."""
+    return Note(id=KNOWN, text="" if body is None else body.text, created_at=call.now)
+
+
+async def signed(call: Call, body: FileIn) -> str:
+    await asyncio.sleep(0)
+    return f"signed {body.name}"
+
+
+@notes.post("/v1/signed", scope=PUBLIC, prepare=signed, idempotency="required")
+def sign(call: Call, body: FileIn, prepared: str) -> Readme:
+    """Do something that was prepared before."""
+    return Readme(prepared=prepared)
+
+
+@notes.post("/v1/files", scope=PUBLIC, payload=True)
+def filed(call: Call, body: FileIn) -> FileFacts:
+    """Hash a file."""
+    payload = call.payload
+    if payload is None:
+        return FileFacts(sha256="", size=-1, chars=-1, seen=body.payload_b64url, other=body.other)
+    return FileFacts(
+        sha256=payload.sha256.hex(), size=payload.size, chars=payload.chars, seen=body.payload_b64url, other=body.other
+    )
+
+
+@notes.get("/tile/{level}/{path...}", scope=PUBLIC, cache_control="public, max-age=31536000, immutable")
+def tile(call: Call, level: int, path: str) -> Raw:
+    """A tile."""
+    return Raw(f"{level}:{path}".encode(), "application/octet-stream")
+
+
+@notes.get("/v1/faults/{kind}", scope=PUBLIC)
+def fault(call: Call, kind: str) -> Raw:
+    """Go wrong in one of several ways."""
+    faults: dict[str, Exception] = {
+        "crash": RuntimeError("password is hunter2"),
+        "conflict": Conflict("It is taken.", details={"since": call.now, "id": KNOWN}),
+        "limit": RateLimited("Slow down.", details={"limit": 5}, retry_after_s=0.2),
+        "integrity": IntegrityFailed("leaf 7 does not hash to its tile"),
+    }
+    if kind in faults:
+        raise faults[kind]
+    return Raw(b"", "text/plain", {"X-Split": "a\r\nSet-Cookie: b"})
+
+
+@notes.get("/v1/wait", scope=PUBLIC)
+async def wait(call: Call) -> Readme:
+    """Answer when the test says so."""
+    call.lab.waiting.set()
+    await asyncio.to_thread(call.lab.go_on.wait, 10)
+    return Readme(prepared="waited")
+
+
+async def perform(call: Call, body: Any) -> Answer:
+    """A write without a store."""
+    prepared = None if call.route.prepare is None else await call.route.prepare(call, body)
+    return render(call.route, call, call.route.run(call, body, prepared))
+
+
+async def write(job: Callable[[Any], Any]) -> Any:
+    """A transaction of nothing."""
+    return job(None)
+
+
+def authenticate(call: Call) -> SimpleNamespace:
+    if call.api_key not in SCOPES:
+        raise AuthInvalid
+    return SimpleNamespace(scopes=SCOPES[call.api_key])
+
+
+@dataclass
+class Lab:
+    """What the sample routes share with a test."""
+
+    waiting: threading.Event = field(default_factory=threading.Event)
+    go_on: threading.Event = field(default_factory=threading.Event)
+    broken: set[str] = field(default_factory=set)
+
+    def check(self) -> None:
+        if self.broken:
+            raise RuntimeError("the disk said: /secret/path")
+
+
+def sample_site(lab: Lab | None = None, *, reads_inline: bool = True) -> Site:
+    lab = lab or Lab()
+    metrics = Metrics()
+    routes = [*notes, *health_routes({"records": lab.check}), *metrics_routes(metrics)]
+    routes += openapi_routes(routes, title="Notes", version="1")
+    return Site(
+        lab,
+        routes,
+        authenticate=authenticate,
+        perform=perform,
+        write=write,
+        clock=FixedClock(NOON),
+        metrics=metrics,
+        reads_inline=reads_inline,
+    )
+
+
+@dataclass
+class Running:
+    """A server in a thread of its own."""
+
+    port: int
+    lab: Lab
+    server: Server
+    loop: asyncio.AbstractEventLoop
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def call(self, function: Callable[[], Awaitable[Any]]) -> Any:
+        """Await something on the server's loop."""
+
+        async def awaited() -> Any:
+            return await function()
+
+        return asyncio.run_coroutine_threadsafe(awaited(), self.loop).result(20)
+
+    def wire(self) -> "Wire":
+        return Wire(self.port)
+
+
+@contextmanager
+def running(
+    *,
+    patience: Patience = PATIENT,
+    otherwise: Callable[[], HTTPServerConnectionDelegate] | None = None,
+    reads_inline: bool = True,
+) -> Iterator[Running]:
+    """The sample site on a free port."""
+    started = threading.Event()
+    found: list[Running] = []
+    over: list[asyncio.Event] = []
+
+    async def serve() -> None:
+        lab = Lab()
+        server = Server(
+            sample_site(lab, reads_inline=reads_inline), patience=patience, otherwise=otherwise() if otherwise else None
+        )
+        sockets = bind_sockets(0, "127.0.0.1", family=socket.AF_INET)
+        server.add_sockets(sockets)
+        over.append(asyncio.Event())
+        found.append(Running(sockets[0].getsockname()[1], lab, server, asyncio.get_running_loop()))
+        started.set()
+        await over[0].wait()
+        await server.stop_gracefully(within_s=1)
+
+    thread = threading.Thread(target=asyncio.run, args=(serve(),))
+    thread.start()
+    assert started.wait(20)
+    try:
+        yield found[0]
+    finally:
+        found[0].lab.go_on.set()
+        found[0].loop.call_soon_threadsafe(over[0].set)
+        thread.join(20)
+
+
+@dataclass
+class Response:
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+
+class Wire:
+    """A client that sends exactly the bytes it is told to."""
+
+    def __init__(self, port: int) -> None:
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout=20)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._buffer = b""
+
+    def __enter__(self) -> "Wire":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.socket.close()
+
+    def send(self, data: bytes) -> "Wire":
+        self.socket.sendall(data)
+        return self
+
+    def response(self, *, without_body: bool = False) -> Response:
+        """The next response; ConnectionError where the connection ends before it."""
+        while b"\r\n\r\n" not in self._buffer:
+            self._more()
+        head, _, self._buffer = self._buffer.partition(b"\r\n\r\n")
+        line, *fields = head.decode("latin-1").split("\r\n")
+        headers = {name.lower(): value for name, value in (text.split(": ", 1) for text in fields)}
+        length = 0 if without_body else int(headers.get("content-length", "0"))
+        while len(self._buffer) < length:
+            self._more()
+        body, self._buffer = self._buffer[:length], self._buffer[length:]
+        return Response(int(line.split(" ")[1]), headers, body)
+
+    def ended(self) -> bool:
+        """Whether the server closes, with nothing more to say."""
+        try:
+            return not self._buffer and self.socket.recv(1) == b""
+        except ConnectionError:
+            return True
+
+    def _more(self) -> None:
+        data = self.socket.recv(65536)
+        if not data:
+            raise ConnectionError(f"closed after {self._buffer!r}")
+        self._buffer += data
+
+
+def post(path: str, body: bytes = b"", *, length: int | None = None, extra: str = "") -> bytes:
+    """A POST as bytes."""
+    count = len(body) if length is None else length
+    return (
+        f"POST {path} HTTP/1.1\r\nHost: test\r\nContent-Type: application/json\r\nX-API-Key: {KEY}\r\n"
+        f"Content-Length: {count}\r\n{extra}\r\n"
+    ).encode() + body
+
+
+def get(path: str, *, method: str = "GET", extra: str = "") -> bytes:
+    """A GET as bytes."""
+    return f"{method} {path} HTTP/1.1\r\nHost: test\r\nX-API-Key: {KEY}\r\n{extra}\r\n".encode()

@@ -1,0 +1,73 @@
+"""Lists come a page at a time, newest first."""
+
+import httpx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attestlab.core.errors import ValidationFailed
+from attestlab.core.wire import b64url_decode, b64url_encode
+from attestlab.web.paging import cursor_after, page_of, position_in
+
+
+@pytest.mark.parametrize("limit", [1, 3, 5, 9, 10, 100])
+def test_following_the_cursors_shows_every_row_once(client: httpx.Client, limit: int) -> None:
+    seen: list[str] = []
+    query: dict[str, str | int] = {"limit": limit}
+    while True:
+        page = client.get("/v1/notes", params=query).json()
+        assert 0 < len(page["items"]) <= limit
+        seen += page["items"]
+        if page["next_cursor"] is None:
+            break
+        query["cursor"] = page["next_cursor"]
+
+    assert seen == [f"note {n}" for n in range(10, 0, -1)]
+
+
+def test_a_list_can_be_counted_into(client: httpx.Client) -> None:
+    assert client.get("/v1/notes?offset=8").json() == {"items": ["note 2", "note 1"], "next_cursor": None}
+
+
+@pytest.mark.parametrize("query", ["limit=0", "limit=101", "limit=-1", "limit=", "offset=-1", "offset=3000000000"])
+def test_numbers_beyond_their_bounds_are_400(client: httpx.Client, query: str) -> None:
+    response = client.get(f"/v1/notes?{query}")
+
+    assert (response.status_code, response.json()["details"]["fields"][0]["field"]) == (400, query.split("=")[0])
+
+
+@pytest.mark.parametrize("cursor", ["", "x", "AAAA", "ü", "a" * 500])
+def test_what_is_not_a_cursor_is_400(client: httpx.Client, cursor: str) -> None:
+    response = client.get("/v1/notes", params={"cursor": cursor})
+
+    if cursor:
+        assert (response.status_code, response.json()["details"]["fields"][0]["field"]) == (400, "cursor")
+    else:
+        assert response.json()["items"][0] == "note 10"
+
+
+@given(st.lists(st.integers(-(2**53), 2**53) | st.text(max_size=10), min_size=1, max_size=3))
+def test_a_cursor_names_its_position(position: list[str | int]) -> None:
+    assert position_in("notes", cursor_after("notes", position)) == position
+
+
+def test_a_cursor_is_good_for_its_own_list_only() -> None:
+    with pytest.raises(ValidationFailed):
+        position_in("issuers", cursor_after("notes", [5]))
+
+
+@given(st.integers(0, 200), st.integers(1, 255))
+def test_a_cursor_that_was_changed_is_refused(at: int, bits: int) -> None:
+    raw = bytearray(b64url_decode(cursor_after("notes", ["2026-11-21T12:00:00.000Z", 5])))
+    raw[at % len(raw)] ^= bits
+
+    with pytest.raises(ValidationFailed):
+        position_in("notes", b64url_encode(bytes(raw)))
+
+
+def test_the_last_page_has_no_cursor_even_when_it_is_full() -> None:
+    rows = [3, 2, 1]
+
+    assert page_of(rows, limit=3, kind="n", position=lambda r: [r]) == ([3, 2, 1], None)
+    shown, cursor = page_of(rows, limit=2, kind="n", position=lambda r: [r])
+    assert (list(shown), position_in("n", cursor or "")) == ([3, 2], [2])

@@ -1,0 +1,142 @@
+"""What operators and programmers ask a server about itself: health, metrics, its description."""
+
+import json
+
+import httpx
+import pytest
+from openapi_spec_validator import validate
+from prometheus_client.parser import text_string_to_metric_families
+from sample_site import KNOWN, Running, notes, running, sample_site
+
+from attestlab.web.openapi import describe
+
+
+def test_a_running_process_is_healthy(client: httpx.Client) -> None:
+    assert client.get("/healthz").json() == {"status": "ok"}
+
+
+def test_a_process_is_ready_when_every_check_passes() -> None:
+    with running() as server, httpx.Client(base_url=server.url) as client:
+        assert client.get("/readyz").json() == {"status": "ok", "checks": {"records": "ok"}}
+
+        server.lab.broken.add("records")
+        response = client.get("/readyz")
+
+    error = response.json()
+    assert (response.status_code, error["code"]) == (503, "SERVICE_UNAVAILABLE")
+    assert error["details"]["checks"] == {"records": "failed"}
+    assert int(response.headers["retry-after"]) >= 1
+    assert "secret" not in response.text
+
+
+def counted(client: httpx.Client) -> dict[tuple[str, str, str], float]:
+    families = text_string_to_metric_families(client.get("/metrics").text)
+    requests = next(family for family in families if family.name == "attestlab_http_requests")
+    return {
+        (sample.labels["method"], sample.labels["route"], sample.labels["status"]): sample.value
+        for sample in requests.samples
+        if sample.name.endswith("_total")
+    }
+
+
+def test_requests_are_counted_by_template_and_status() -> None:
+    """An id in a label would make a series for every attestation."""
+    with running() as server, httpx.Client(base_url=server.url, headers={"X-API-Key": "key-of-a-writer"}) as client:
+        for _ in range(3):
+            client.get(f"/v1/notes/{KNOWN}")
+        client.get("/v1/notes/not-a-uuid")
+        client.get("/nowhere")
+        client.get("/elsewhere")
+        client.head(f"/v1/notes/{KNOWN}")
+        with server.wire() as wire:
+            wire.send(b"nonsense\r\n\r\n").response()
+        counts = counted(client)
+
+    assert counts["GET", "/v1/notes/{id}", "200"] == 4
+    assert counts["(any)", "(none)", "404"] == 2
+    assert counts["(any)", "(none)", "400"] == 2  # the id that is none, and the nonsense
+    assert not any(str(KNOWN) in route for _, route, _ in counts)
+
+
+def test_latencies_are_in_seconds(sample: Running, client: httpx.Client) -> None:
+    client.get("/healthz")
+    families = {f.name: f for f in text_string_to_metric_families(client.get("/metrics").text)}
+
+    sums = [s for s in families["attestlab_http_request_seconds"].samples if s.name.endswith("_sum")]
+    assert all(0 <= s.value < 10 for s in sums)
+    assert sums
+
+
+@pytest.fixture(scope="module")
+def description(client: httpx.Client) -> dict:
+    response = client.get("/openapi.json")
+    assert response.headers["content-type"] == "application/json"
+    return response.json()
+
+
+def test_the_description_is_valid_openapi_3_1(description: dict) -> None:
+    validate(description)
+
+    assert description["openapi"].startswith("3.1")
+
+
+def test_every_route_is_described(description: dict) -> None:
+    described = {(method.upper(), path) for path, item in description["paths"].items() for method in item}
+
+    expected = {(route.method, route.path.replace("...", "")) for route in notes}
+    operations = {("GET", path) for path in ("/healthz", "/readyz", "/metrics", "/openapi.json")}
+    assert described == expected | operations
+
+
+def test_every_operation_can_answer_the_envelope(description: dict) -> None:
+    for item in description["paths"].values():
+        for operation in item.values():
+            schema = operation["responses"]["default"]["content"]["application/json"]["schema"]
+            assert schema == {"$ref": "#/components/schemas/ErrorEnvelope"}
+
+
+def test_what_a_route_needs_is_in_its_description(description: dict) -> None:
+    listed = description["paths"]["/v1/notes"]["get"]
+    written = description["paths"]["/v1/notes"]["post"]
+    signed = description["paths"]["/v1/signed"]["post"]
+    read = description["paths"]["/v1/notes/{id}"]["get"]
+
+    parameters = {p["name"]: p for p in listed["parameters"]}
+    assert parameters["limit"]["schema"]["maximum"] == 100
+    assert not parameters["cursor"]["required"]
+    assert written["security"] == [{"apiKey": ["notes:write"]}, {"apiKeyAuthorization": ["notes:write"]}]
+    assert signed["security"] == []
+    assert [(p["name"], p["in"], p["required"]) for p in written["parameters"]] == [
+        ("Idempotency-Key", "header", False)
+    ]
+    assert [(p["name"], p["required"]) for p in signed["parameters"]] == [("Idempotency-Key", True)]
+    assert read["parameters"][0]["schema"]["format"] == "uuid"
+    assert read["summary"] == "Read a note."
+    assert set(written["responses"]) == {"201", "default"}
+
+
+def test_the_models_that_check_are_the_models_described(description: dict) -> None:
+    note = description["components"]["schemas"]["NoteIn"]
+
+    assert note["additionalProperties"] is False
+    assert note["required"] == ["text"]
+    body = description["paths"]["/v1/open/notes"]["post"]["requestBody"]
+    assert body["required"] is False
+    assert body["content"]["application/json"]["schema"]["$ref"].endswith("/NoteIn")
+
+
+def test_operation_ids_are_unique(description: dict) -> None:
+    ids = [operation["operationId"] for item in description["paths"].values() for operation in item.values()]
+
+    assert len(set(ids)) == len(ids)
+
+
+def test_the_description_is_the_same_every_time() -> None:
+    routes = [*notes]
+
+    assert describe(routes, title="Notes", version="1") == describe(routes, title="Notes", version="1")
+    assert json.loads(describe(routes, title="Notes", version="1"))["info"] == {"title": "Notes", "version": "1"}
+
+
+def test_a_site_can_be_closed() -> None:
+    sample_site().close()

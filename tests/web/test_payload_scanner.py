@@ -1,0 +1,174 @@
+"""Taking the payload out of a JSON text while it arrives gives what parsing the whole text gives."""
+
+import hashlib
+import json
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from attestlab.core.errors import AttestLabError, PayloadTooLarge, ValidationFailed
+from attestlab.core.wire import b64url_decode, b64url_encode, parse_json
+from attestlab.web.payloads import Digest, Payload, Scanner, payload_of
+
+MEMBER = "payload_b64url"
+REFUSED = "refused"
+
+
+def scanned(text: bytes, places: list[int]) -> Any:
+    """What is left as parsed, and the payload; or that it was refused."""
+    scanner = Scanner()
+    ends = sorted(place % (len(text) + 1) for place in places)
+    try:
+        for start, end in zip([0, *ends], [*ends, len(text)], strict=True):
+            scanner.feed(text[start:end])
+        rest, payload = scanner.finish()
+        return parse_json(rest), payload
+    except ValidationFailed:
+        return REFUSED
+
+
+def understood(text: bytes) -> Any:
+    """The same from the whole text."""
+    try:
+        document = parse_json(text)
+        payload = None
+        if isinstance(document, dict) and isinstance(spelt := document.get(MEMBER), str):
+            raw = b64url_decode(spelt)
+            payload = Payload(hashlib.sha256(raw).digest(), len(raw), len(spelt))
+            document = {**document, MEMBER: ""}
+        return document, payload
+    except ValidationFailed:
+        return REFUSED
+
+
+def escaped(name: str, which: set[int]) -> str:
+    return "".join(f"\\u{ord(c):04x}" if at in which else c for at, c in enumerate(name))
+
+
+names = st.one_of(
+    st.just(f'"{MEMBER}"'),
+    st.sets(st.integers(0, len(MEMBER) - 1)).map(lambda which: f'"{escaped(MEMBER, which)}"'),
+    st.text(max_size=6).map(json.dumps),
+)
+strings = st.one_of(
+    st.binary(max_size=20).map(lambda raw: f'"{b64url_encode(raw)}"'),
+    st.sampled_from(['"QUI="', '"QR"', '"Q"', '"a+b"', '"QUI=="', '""', f'"{MEMBER}"', '"\\""', '"\\\\"', '"}{]["']),
+    st.text(max_size=8).map(json.dumps),
+)
+spaces = st.sampled_from(["", " ", "\n\t "])
+
+
+def objects(values: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    member = st.tuples(spaces, names, spaces, values, spaces).map(lambda m: f"{m[0]}{m[1]}{m[2]}:{m[3]}{m[4]}")
+    return st.lists(member, max_size=4).map(lambda members: "{" + ",".join(members) + "}")
+
+
+def arrays(values: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    return st.lists(values, max_size=4).map(lambda items: "[" + ", ".join(items) + "]")
+
+
+values = st.recursive(
+    st.one_of(strings, st.sampled_from(["1", "-2.5e3", "true", "null"])), lambda v: objects(v) | arrays(v), max_leaves=8
+)
+texts = st.one_of(objects(values), values)
+places = st.lists(st.integers(0, 10_000), max_size=8)
+
+
+@given(texts, places)
+@example('{"payload\\u005fb64url":"QUI","payload_b64url":"QUJD"}', [])
+@example('{"payload_b64url":"QUI","payload\\u005Fb64url":"QUJD"}', [])
+@example('{"payload_b64url":1,"payload_b64url":"QUI"}', [])
+@example('["payload_b64url","QUI"]', [])
+@example('{"a":{"payload_b64url":"QUI"}}', [])
+@example('{"a":"payload_b64url","b":"QUI"}', [])
+@example('{"payload_b64url" "QUI"}', [])
+@example('{"payload_b64url"::"QUI"}', [])
+@example('{"payload_b64url":"QUI"}}', [])
+@example('{}{"payload_b64url":"QUI"}', [])
+@example('{"x\\"payload_b64url":"QUI"}', [])
+@example('{"payload_b64url":{},"b":"QUI"}', [])
+@example('{"payload_b64url\\', [])
+def test_any_cut_of_any_text_gives_what_the_whole_gives(text: str, places: list[int]) -> None:
+    """Except for escapes inside of a payload, which only a parser of the whole text could pass."""
+    raw = text.encode("utf-8", "surrogatepass")
+
+    expected = understood(raw)
+    if expected != REFUSED and expected[1] is not None and scanned(raw, []) == REFUSED:
+        assert "\\" in text
+    else:
+        assert scanned(raw, []) == expected
+    assert scanned(raw, places) == scanned(raw, [])
+
+
+@given(texts, st.data())
+def test_damaged_text_is_refused_exactly_where_the_whole_is(text: str, data: st.DataObject) -> None:
+    raw = bytearray(text.encode("utf-8", "surrogatepass"))
+    at = data.draw(st.integers(0, max(0, len(raw) - 1)))
+    raw[at : at + data.draw(st.integers(0, 2))] = data.draw(
+        st.sampled_from([b"", b'"', b"\\", b"{", b"]", b",", b":", b"\xff"])
+    )
+
+    expected = understood(bytes(raw))
+    found = scanned(bytes(raw), [at])
+
+    assert found == expected or (found == REFUSED and b"\\" in raw)
+
+
+@given(st.text(st.sampled_from("ABQRVZaghz019-_=+/ \né"), max_size=30), places)
+def test_base64url_in_pieces_is_as_strict_as_in_one(text: str, places: list[int]) -> None:
+    raw = text.encode()
+    ends = sorted(place % (len(raw) + 1) for place in places)
+    digest = Digest()
+    try:
+        for start, end in zip([0, *ends], [*ends, len(raw)], strict=True):
+            digest.feed(raw[start:end])
+        found: Any = digest.finish()
+    except ValidationFailed:
+        found = REFUSED
+
+    try:
+        decoded = b64url_decode(text)
+        assert found == Payload(hashlib.sha256(decoded).digest(), len(decoded), len(text))
+    except ValidationFailed:
+        assert found == REFUSED
+
+
+@given(st.binary(max_size=200), st.booleans())
+def test_a_payload_is_known_by_its_bytes(raw: bytes, padded: bool) -> None:
+    spelt = b64url_encode(raw)
+    spelt += "=" * (-len(spelt) % 4) if padded else ""
+
+    assert payload_of(spelt) == Payload(hashlib.sha256(raw).digest(), len(raw), len(spelt))
+
+
+def fault_of(text: bytes, **limits: int) -> AttestLabError:
+    with pytest.raises(AttestLabError) as caught:
+        Scanner(**limits).feed(text)
+    return caught.value
+
+
+def test_one_character_too_many_is_too_large_as_a_payload() -> None:
+    Scanner(payload_limit_chars=8).feed(b'{"payload_b64url":"QUJDQUJD"')
+
+    fault = fault_of(b'{"payload_b64url":"QUJDQUJDQ', payload_limit_chars=8)
+
+    assert isinstance(fault, PayloadTooLarge)
+    assert fault.details == {"limit_bytes": 8, "scope": "payload"}
+
+
+def test_everything_else_has_a_limit_of_its_own() -> None:
+    Scanner(rest_limit_bytes=40).feed(b'{"payload_b64url":"' + b"QUJD" * 100 + b'","a":"bcd"}')
+
+    fault = fault_of(b'{"payload_b64url":"' + b"QUJD" * 100 + b'","a":"bcdefghijklmn"}', rest_limit_bytes=40)
+
+    assert isinstance(fault, PayloadTooLarge)
+    assert fault.details == {"limit_bytes": 40, "scope": "request_body"}
+
+
+def test_a_second_payload_is_refused_before_it_is_read() -> None:
+    fault = fault_of(b'{"payload_b64url":"QUI","payload_b64url":"')
+
+    assert isinstance(fault, ValidationFailed)
+    assert fault.fields[0].code == "duplicate_member"
