@@ -64,7 +64,9 @@ async def serve(lab: Lab, sockets: list[socket.socket], *, ready: Callable[[], N
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     desk = Desk(lab)
-    server = Server(site_of(lab, desk), patience=Patience(idle_s=lab.settings.idle_timeout_s, body_s=lab.settings.body_timeout_s))
+    server = Server(
+        site_of(lab, desk), patience=Patience(idle_s=lab.settings.idle_timeout_s, body_s=lab.settings.body_timeout_s)
+    )
     server.add_sockets(sockets)
     sweeping = asyncio.create_task(desk.sweep_forever())
     ready()

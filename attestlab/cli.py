@@ -43,11 +43,16 @@ app.add_typer(tenants, name="tenant")
 app.add_typer(log, name="log")
 
 Data = Annotated[
-    Path, typer.Option("--data", envvar="ATTESTLAB_DATA", help="Folder of records, keyring and head guard.", show_default=False)
+    Path,
+    typer.Option(
+        "--data", envvar="ATTESTLAB_DATA", help="Folder of records, keyring and head guard.", show_default=False
+    ),
 ]
 DatabaseUrl = Annotated[
     str | None,
-    typer.Option("--database-url", envvar="ATTESTLAB_DATABASE_URL", help="SQLite or PostgreSQL; default: SQLite in --data."),
+    typer.Option(
+        "--database-url", envvar="ATTESTLAB_DATABASE_URL", help="SQLite or PostgreSQL; else SQLite in --data."
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Port = Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")]
@@ -121,17 +126,17 @@ def serve(
 def demo(
     port: Port = 8080,
     host: Host = "127.0.0.1",
-    data: Annotated[Path | None, typer.Option("--data", help="Keep the demo here; default: a temporary folder.")] = None,
+    data: Annotated[Path | None, typer.Option("--data", help="Keep the demo here; else a temporary folder.")] = None,
     as_json: Json = False,
 ) -> None:
     """Serve a small seeded world: issuers of every tier, real documents, minted and verified.
 
     Example: attestlab demo --port 8080
     """
-    from attestlab import demo as world
+    from attestlab import serving
 
     with _reporting():
-        code = world.serve_demo(data, host=host, port=port, show=lambda shown: _print_demo(shown, as_json))
+        code = serving.run_demo(data, host=host, port=port, show=lambda shown: _print_demo(shown, as_json))
     raise typer.Exit(code)
 
 
@@ -140,7 +145,8 @@ def verify(
     bundle: Annotated[Path, typer.Argument(metavar="BUNDLE.json", help="A proof bundle.")],
     file: Annotated[Path | None, typer.Option("--file", help="The document that was attested.")] = None,
     trust: Annotated[
-        Path | None, typer.Option("--trust", envvar="ATTESTLAB_TRUST", help="Pinned logs and witnesses (C2SP tlog-policy).")
+        Path | None,
+        typer.Option("--trust", envvar="ATTESTLAB_TRUST", help="Pinned logs and witnesses (C2SP tlog-policy)."),
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -276,9 +282,11 @@ def _print_demo(shown: dict[str, str], as_json: bool) -> None:
         f"  log vkey  {shown['log_vkey']}\n\n"
         "Try:\n"
         f"  curl -s {shown['url']}/v1/verify -H 'Content-Type: application/json' \\\n"
-        f"       -d '{{\"attestation_id\": \"{shown['attestation_id']}\"}}'\n\n"
+        f'       -d \'{{"attestation_id": "{shown["attestation_id"]}"}}\'\n\n'
         "Stop with Ctrl-C.",
         flush=True,
     )
 
 
+if __name__ == "__main__":
+    main()

@@ -25,8 +25,8 @@ _GREY: Final[Colour] = (112, 112, 122)
 _WHITE: Final[Colour] = (255, 255, 255)
 _ACCENTS: Final[tuple[Colour, ...]] = ((27, 73, 101), (110, 36, 51), (40, 88, 60), (84, 58, 112), (122, 78, 22))
 
-_PDF_DPI: Final = 150
-_SHEET_PX: Final = (1240, 874)  # A5 landscape, 210 x 148 mm
+_PDF_DPI: Final = 120
+_SHEET_PX: Final = (992, 700)  # A5 landscape, 210 x 148 mm
 _BADGE_PX: Final = 480
 _CARD_PX: Final = (856, 540)  # an ISO/IEC 7810 ID-1 card, ten pixels a millimetre
 _OVERSAMPLING: Final = 3
@@ -149,9 +149,9 @@ def _rosette(
     draw: ImageDraw.ImageDraw, centre: Point, radius: float, seed: bytes, fill: Colour, *, hollow: float
 ) -> None:
     """The guilloche that makes two documents differ at a glance; `hollow` is the share of the radius left empty."""
-    petals, strands = 7 + seed[0] % 8, 5 + seed[1] % 3
+    petals, strands, turn = 7 + seed[0] % 8, 4 + seed[1] % 3, seed[2] / 256
     for strand in range(strands):
-        line = list(_wave(centre, radius, petals, 2 * math.pi * strand / strands, hollow))
+        line = list(_wave(centre, radius, petals, 2 * math.pi * (strand + turn) / strands, hollow))
         draw.line(line, fill, max(1, round(radius / 130)))
 
 

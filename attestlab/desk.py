@@ -100,9 +100,7 @@ class Pending:
         self.answer: Answer = answer or Answer(500, {}, b"")
 
 
-def _job(
-    tx: Transaction, call: Call, body: BaseModel | None, prepared: object, intent: Intent | None
-) -> Pending:
+def _job(tx: Transaction, call: Call, body: BaseModel | None, prepared: object, intent: Intent | None) -> Pending:
     if intent is not None and (known := idempotency.claim(tx, intent)) is not None:
         return Pending(known)
     result = call.route.run(call, body, prepared)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from sqlalchemy import Connection, Row, Table, select
+from sqlalchemy import Connection, Table, select
 
 from attestlab.attestations import store as attestation_store
 from attestlab.attestations.bundle import require_entry_speaks_of
@@ -22,6 +22,7 @@ from attestlab.core.chains import GENESIS, ChainHead, link_hash
 from attestlab.core.errors import AttestLabError, ProofInvalid, SignatureInvalid
 from attestlab.core.outbox import OutboxEvent
 from attestlab.core.signing import Algorithm
+from attestlab.core.storage import AnyRow
 from attestlab.issuers import store as issuer_store
 from attestlab.issuers.service import key_name
 from attestlab.lab import Lab
@@ -89,10 +90,10 @@ def _attestations(connection: Connection) -> Iterator[Problem]:
     minted = select(_leaves.c.index).where(_leaves.c.kind == EntryType.MINTED.value)
     logged = len(connection.execute(minted).all())
     if logged != counted:
-        yield Problem("attestation", "count", f"the log has {logged} minted entries, the records {counted} attestations")
+        yield Problem("attestation", "count", f"{logged} minted entries, {counted} attestations")
 
 
-def _check_attestation(row: Row[Any]) -> None:
+def _check_attestation(row: AnyRow) -> None:
     statement = statement_of(row)
     if sha256_b64url(row.claims) != row.claims_hash:
         raise SignatureInvalid("its claims are not those that were signed")
@@ -114,14 +115,12 @@ def _managed_keys(connection: Connection, lab: Lab) -> Iterator[Problem]:
             yield Problem("key", row.kid, str(fault))
 
 
-def _check_key(row: Row[Any], lab: Lab) -> None:
+def _check_key(row: AnyRow, lab: Lab) -> None:
     alg = Algorithm(row.alg)
     signing.load_public(alg, row.spki)
     if row.sealed is None:
         return
-    der = lab.keyring.unseal(
-        row.sealed, tenant_id=row.tenant_id, issuer_id=row.issuer_id, kid=row.kid, alg=alg.value
-    )
+    der = lab.keyring.unseal(row.sealed, tenant_id=row.tenant_id, issuer_id=row.issuer_id, kid=row.kid, alg=alg.value)
     if signing.spki(signing.load_private(alg, der).public_key()) != row.spki:
         raise SignatureInvalid("the private half does not belong to the public half")
 
@@ -169,9 +168,7 @@ def _chain_heads(connection: Connection) -> dict[str, tuple[int, bytes]]:
     return {row.name: (row.length, row.hash) for row in found if row.name != outbox.CHAIN}
 
 
-def _end_of_chain(
-    heads: dict[str, tuple[int, bytes]], name: str, length: int, last: bytes
-) -> Iterator[Problem]:
+def _end_of_chain(heads: dict[str, tuple[int, bytes]], name: str, length: int, last: bytes) -> Iterator[Problem]:
     if heads.pop(name, None) != (length, last):
         yield Problem("chain", name, "its end is not where its head says")
 
@@ -191,5 +188,5 @@ def _audited_rows(connection: Connection) -> Iterator[Problem]:
             yield Problem(kind, resource_id, message)
 
 
-def _all(connection: Connection, table: Table, by: Any) -> Iterator[Row[Any]]:
+def _all(connection: Connection, table: Table, by: Any) -> Iterator[AnyRow]:
     yield from connection.execution_options(yield_per=PAGE).execute(select(table).order_by(by))

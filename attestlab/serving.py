@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import sys
+import tempfile
 from collections.abc import Callable
+from pathlib import Path
+
+import structlog
 
 from attestlab import app
 from attestlab.core.errors import Conflict, NotFound, ValidationFailed
@@ -30,8 +35,23 @@ def ensure_initialised(settings: Settings) -> Initialised | None:
     return made
 
 
+def log_to_stderr() -> None:
+    """One JSON object a line on stderr. Never local variables: they hold claims and secrets."""
+    tracebacks = structlog.tracebacks.ExceptionDictTransformer(show_locals=False)
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.ExceptionRenderer(tracebacks),
+            structlog.processors.JSONRenderer(),
+        ],
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )
+
+
 def run(settings: Settings, *, host: str, port: int, workers: int, announce: Callable[[str], None]) -> int:
     """Serve until told to stop; returns the exit code. `announce` gets the URL once requests are answered."""
+    log_to_stderr()
     sockets = app.listen(host, port)
     url = app.address_of(sockets, host)
     settings = settings if settings.portal_url else settings.model_copy(update={"portal_url": url})
@@ -43,6 +63,17 @@ def run(settings: Settings, *, host: str, port: int, workers: int, announce: Cal
         return Workers(workers, work).run(ready=lambda: announce(url))
     work(lambda: announce(url))
     return 0
+
+
+def run_demo(folder: Path | None, *, host: str, port: int, show: Callable[[dict[str, str]], None]) -> int:
+    """Make the demo's world where it is not yet made, and serve it; returns the exit code."""
+    from attestlab import demo  # with pillow, which only the demo needs
+
+    folder = folder or Path(tempfile.mkdtemp(prefix="attestlab-demo-"))
+    shown = demo.credentials(folder)
+    return run(
+        Settings(data=folder), host=host, port=port, workers=1, announce=lambda url: show({**shown, "url": url})
+    )
 
 
 def _serve(settings: Settings, sockets: list[socket.socket], ready: Ready) -> None:

@@ -21,7 +21,9 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="ATTESTLAB_", frozen=True, extra="ignore")
 
-    data: Path = Field(default=Path("attestlab-data"), description="Folder of the records, the keyring and the head guard.")
+    data: Path = Field(
+        default=Path("attestlab-data"), description="Folder of the records, the keyring and the head guard."
+    )
     database_url: str | None = Field(
         default=None, description="SQLite or PostgreSQL URL of the records; SQLite in the data folder when left out."
     )

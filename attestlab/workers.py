@@ -52,7 +52,7 @@ class Workers:
     def _become_worker(self, ready_out: int) -> None:
         code = 1
         try:
-            self._work(lambda: (os.write(ready_out, READY), os.close(ready_out)) and None)
+            self._work(lambda: _tell(ready_out))
             code = 0
         except KeyboardInterrupt:
             code = 0
@@ -79,3 +79,8 @@ class Workers:
         self._stopping = True
         for child in self._children:
             os.kill(child, number)
+
+
+def _tell(ready_out: int) -> None:
+    os.write(ready_out, READY)
+    os.close(ready_out)

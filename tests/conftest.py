@@ -9,10 +9,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from lab_checks import check_lab
+from running_server import RunningServer
 from sqlalchemy import create_engine, text
 
 from attestlab.core.clock import FixedClock
 from attestlab.core.storage import Storage, database_url
+from attestlab.lab import Lab
+from attestlab.orgs.rules import Caller
+from attestlab.settings import Settings
 
 ENGINES = ("sqlite", "postgresql")
 _numbers = itertools.count(1)
@@ -63,3 +68,29 @@ def storage(empty_database: str) -> Iterator[Storage]:
     opened.create_tables()
     yield opened
     opened.close()
+
+
+@pytest.fixture
+def lab(empty_database: str, tmp_path: Path, clock: FixedClock) -> Iterator[Lab]:
+    """A fresh installation in process, on either engine; re-verified from outside when the test is over."""
+    made, initialised = Lab.init(Settings(data=tmp_path / "data", database_url=empty_database), clock=clock)
+    made.operator = made.orgs.service_caller(initialised.tenant.tenant_id)  # type: ignore[attr-defined]
+    yield made
+    check_lab(made)
+    made.close()
+
+
+@pytest.fixture
+def caller(lab: Lab) -> Caller:
+    """The operator's own tenant, with every scope."""
+    operator: Caller = lab.operator  # type: ignore[attr-defined]
+    return operator
+
+
+@pytest.fixture
+def server(empty_database: str, tmp_path: Path) -> Iterator[RunningServer]:
+    """The real `attestlab serve` on a fresh installation, on either engine, over real HTTP."""
+    with RunningServer.initialised(tmp_path / "data", empty_database) as running:
+        yield running
+        running.stop()
+        running.check()

@@ -25,10 +25,12 @@ from attestlab.attestations.verification import (
     IssuerFacts,
     KeyFacts,
     Report,
+    Step,
     check_key,
     check_signature,
     check_status,
     check_transparency,
+    run,
 )
 from attestlab.core import signing
 from attestlab.core.canonical import canonical, sha256_b64url
@@ -131,18 +133,14 @@ def _refused(step: str, reason: Reason, detail: str) -> OfflineReport:
 
 def _run(evidence: Evidence, file_sha256: bytes | None, now: datetime) -> Report:
     """The log and the signature come first: until they hold, nothing else in a bundle means anything."""
-    findings: list[Finding] = []
-    for step in (
+    steps: tuple[Step, ...] = (
         lambda: check_transparency(evidence),
         lambda: check_key(evidence),
         lambda: check_signature(evidence),
         lambda: _check_file(evidence, file_sha256),
         lambda: check_status(evidence, now),
-    ):
-        findings.append(step())
-        if (verdict := findings[-1].verdict) is not None:
-            return Report(verdict, tuple(findings))
-    return Report(Verdict.VALID, tuple(findings))
+    )
+    return run(steps)
 
 
 def _check_file(evidence: Evidence, file_sha256: bytes | None) -> Finding:

@@ -152,7 +152,9 @@ def _signature(request: MintRequest, statement: Statement, key: SigningKey, issu
     if request.signature is None or request.id is None or request.created_at is None:
         raise _must_be_signed(statement, payload)
     try:
-        jws.verify_compact(key.alg, issuers.public_key(key.alg, key.spki), request.signature, kid=key.kid, payload=payload)
+        jws.verify_compact(
+            key.alg, issuers.public_key(key.alg, key.spki), request.signature, kid=key.kid, payload=payload
+        )
     except SignatureInvalid as fault:
         raise ValidationFailed.of("/signature", "signature_invalid", fault.message) from fault
     return request.signature
@@ -163,7 +165,7 @@ def _must_be_signed(statement: Statement, payload: bytes) -> ValidationFailed:
     fault = ValidationFailed.of(
         "/signature",
         "signature_required",
-        "This key is external: sign details.signing_input_b64url and send id, created_at and the compact JWS as signature.",
+        "This key is external: sign details.signing_input_b64url, then send id, created_at and the JWS as signature.",
     )
     signed = jws.signing_input(jws.protected_header(statement.alg, statement.kid), payload)
     fault.details |= {
@@ -217,9 +219,7 @@ def _metadata(metadata: Mapping[str, Any]) -> bytes:
     return stored
 
 
-def _entry(
-    statement: Statement, key: SigningKey, claims: bytes, signature: str, nonce: bytes, now: datetime
-) -> bytes:
+def _entry(statement: Statement, key: SigningKey, claims: bytes, signature: str, nonce: bytes, now: datetime) -> bytes:
     return entries.minted(
         attestation_id=statement.id,
         issuer_id=statement.issuer_id,

@@ -9,6 +9,7 @@ crash loses neither.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -22,7 +23,7 @@ from attestlab.attestations.events import VerificationCompleted, VerificationFai
 from attestlab.attestations.rules import Verdict
 from attestlab.attestations.tables import VerificationTally
 from attestlab.core import outbox
-from attestlab.core.storage import Transaction
+from attestlab.core.storage import AnyRow, Transaction
 from attestlab.orgs import usage
 
 BUFFER = "verifications"
@@ -81,23 +82,20 @@ def _tally(tx: Transaction, issuer_id: UUID, minute: datetime, event_type: str, 
         untold=len(ended[singly:]),
     )
     raised = {name: _tallies.c[name] + statement.excluded[name] for name in ("counted", "untold")}
-    tx.connection.execute(
-        statement.on_conflict_do_update(index_elements=["issuer_id", "minute", "type"], set_=raised)
-    )
+    tx.connection.execute(statement.on_conflict_do_update(index_elements=["issuer_id", "minute", "type"], set_=raised))
 
 
 def _event(verified: Verified) -> VerificationCompleted | VerificationFailed:
     kind = VerificationCompleted if verified.verdict is Verdict.VALID else VerificationFailed
-    return kind(
-        issuer_id=verified.issuer_id, verdict=verified.verdict.value, attestation_id=verified.attestation_id
-    )
+    return kind(issuer_id=verified.issuer_id, verdict=verified.verdict.value, attestation_id=verified.attestation_id)
 
 
 def sweep(tx: Transaction, *, now: datetime) -> int:
     """Tell of the tallies whose minute is over, and forget them; returns how many were closed."""
     over = now - timedelta(minutes=1)
     columns = (_tallies.c.issuer_id, _tallies.c.minute, _tallies.c.type, _tallies.c.tenant_id, _tallies.c.untold)
-    closed = tx.exec(select(*columns).where(_tallies.c.minute <= over).limit(SWEEP_LIMIT)).all()
+    due = select(*columns).where(_tallies.c.minute <= over).limit(SWEEP_LIMIT)
+    closed: Sequence[AnyRow] = tx.exec(due).all()
     for issuer_id, minute, event_type, tenant_id, untold in closed:
         if untold:
             outbox.tell(tx, tenant_id, _summary(issuer_id, minute, event_type, untold), at=now)

@@ -7,6 +7,7 @@ import json
 from datetime import datetime
 from typing import Any
 
+from attestlab.attestations.rules import Status, Verdict
 from attestlab.attestations.service import Minted, Verified, status_of
 from attestlab.attestations.shapes import (
     AttestationOut,
@@ -38,16 +39,14 @@ def minted(done: Minted, *, portal_url: str) -> MintOut:
         kid=row["kid"],
         alg=row["alg"],
         schema_id=row["schema_id"],
-        status=row["status"],
+        status=Status(row["status"]),
         log_index=logged.index,
         payload_hash=row["payload_hash"],
         document_hash=row["document_hash"],
         expiry_at=row["expiry_at"],
         created_at=row["created_at"],
         verify_url=f"{portal_url}/a/{row['id']}",
-        inclusion_proof=_proof(
-            Inclusion(logged.index, logged.tree_size, logged.leaf_hash, logged.root, logged.proof)
-        ),
+        inclusion_proof=_proof(Inclusion(logged.index, logged.tree_size, logged.leaf_hash, logged.root, logged.proof)),
         checkpoint=logged.checkpoint,
         warnings=list(done.warnings),
     )
@@ -101,20 +100,21 @@ def bundle(row: Any, proof: Inclusion, head: Head, *, now: datetime) -> BundleOu
         inclusion_proof=_proof(proof),
         signed_tree_head=_tree_head(head),
         log_entry=LogEntryOut(entry_b64=base64.b64encode(row.entry).decode("ascii"), nonce=row.nonce.hex()),
-        tlog_proof=LogProof(index=proof.index, hashes=tuple(proof.hashes), checkpoint=head.note).text(),
+        tlog_proof=LogProof(index=proof.index, hashes=tuple(proof.hashes), checkpoint=head.note).text,
     )
 
 
 def _tree_head(head: Head) -> TreeHeadOut:
-    """The friendlier copies beside the note; the log's own signature is the first line after the text."""
-    signatures = [line for line in head.note.split("\n\n", 1)[1].splitlines() if line]
+    """The friendlier copies beside the note: the log's own signature, and the lines of its witnesses."""
+    lines = head.note.partition("\n\n")[2].splitlines()
+    own = [line for line in lines if line.startswith(f"\u2014 {head.origin} ")]
     return TreeHeadOut(
         tree_size=head.size,
         root_hash=sha256_name(head.root),
-        signature=signatures[0].rsplit(" ", 1)[1],
+        signature=own[0].rsplit(" ", 1)[1],
         checkpoint=head.note,
         timestamp=head.at,
-        cosignatures=signatures[1:],
+        cosignatures=[line for line in lines if line not in own],
     )
 
 
@@ -125,7 +125,7 @@ def verification(verified: Verified, *, log_id: str) -> VerifyOut:
         return _not_found(verified)
     return VerifyOut.model_construct(
         verdict=report.verdict,
-        valid=report.verdict == "VALID",
+        valid=report.verdict is Verdict.VALID,
         reasons=[reason.value for reason in report.reasons],
         attestation_id=row.id,
         issuer_id=str(row.issuer_id),

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, Row
+from sqlalchemy import Connection
 
 from attestlab.attestations import drafting, metering, rules, store
 from attestlab.attestations.bundle import require_entry_speaks_of
@@ -31,7 +31,7 @@ from attestlab.core.audit import AuditEntry
 from attestlab.core.clock import Clock
 from attestlab.core.errors import Conflict, ProofInvalid
 from attestlab.core.signing import Algorithm
-from attestlab.core.storage import Storage, Transaction
+from attestlab.core.storage import AnyRow, Storage, Transaction
 from attestlab.issuers.rules import IssuerStatus, KeyStatus, require_may_mint
 from attestlab.issuers.service import Issuers
 from attestlab.issuers.store import SigningKey
@@ -63,7 +63,7 @@ class Verified:
     """What a verification found, and the row it found it on (None: no such attestation)."""
 
     attestation_id: UUID
-    row: Row[Any] | None
+    row: AnyRow | None
     report: Report
     at: datetime
 
@@ -169,7 +169,7 @@ class Attestations:
         )
         audit.record(tx, entry)
 
-    def get(self, attestation_id: UUID, *, caller: Caller) -> Row[Any]:
+    def get(self, attestation_id: UUID, *, caller: Caller) -> AnyRow:
         """The caller's attestation.
 
         Raises:
@@ -180,7 +180,7 @@ class Attestations:
 
     def page(
         self, wanted: store.Filter, *, caller: Caller, before: UUID | None = None, offset: int = 0, limit: int = 50
-    ) -> Sequence[Row[Any]]:
+    ) -> Sequence[AnyRow]:
         """The caller's attestations, newest first."""
         with self.storage.read() as connection:
             return store.page(
@@ -207,11 +207,9 @@ class Attestations:
         """Count a verification for the issuer's tenant and tell of it; an unknown id costs nobody."""
         row = verified.row
         if row is not None:
-            metering.count(
-                tx, metering.Verified(row.tenant_id, row.issuer_id, row.id, verified.verdict, verified.at)
-            )
+            metering.count(tx, metering.Verified(row.tenant_id, row.issuer_id, row.id, verified.verdict, verified.at))
 
-    def _evidence(self, connection: Connection, row: Row[Any]) -> Evidence:
+    def _evidence(self, connection: Connection, row: AnyRow) -> Evidence:
         return Evidence(
             statement=statement_of(row),
             claims=row.claims,
@@ -219,18 +217,20 @@ class Attestations:
             status=Status(row.status),
             log_index=row.log_index,
             logged_at=row.created_at,
-            issuer=None if row.found_issuer is None else IssuerFacts(IssuerStatus(row.issuer_status), row.revoked_index),
+            issuer=None
+            if row.found_issuer is None
+            else IssuerFacts(IssuerStatus(row.issuer_status), row.revoked_index),
             key=self._key_facts(row),
             prove_logged=lambda: self._prove_logged(connection, row),
         )
 
-    def _key_facts(self, row: Row[Any]) -> KeyFacts | None:
+    def _key_facts(self, row: AnyRow) -> KeyFacts | None:
         if row.spki is None:
             return None
         public = self.issuers.public_key(Algorithm(row.alg), row.spki)
         return KeyFacts(public, KeyStatus(row.key_status), row.changed_index, row.compromised_at)
 
-    def _prove_logged(self, connection: Connection, row: Row[Any]) -> None:
+    def _prove_logged(self, connection: Connection, row: AnyRow) -> None:
         """The entry opens to this attestation and stands under the head we signed."""
         if row.entry is None:
             raise ProofInvalid("The log has no entry at the attestation's index.")
@@ -243,9 +243,11 @@ class Attestations:
             public_key=row.spki,
         )
         proof = self.log.inclusion(connection, row.log_index)
-        log_rules.verify_inclusion(row.log_index, proof.tree_size, log_rules.leaf_hash(row.entry), proof.hashes, proof.root)
+        log_rules.verify_inclusion(
+            row.log_index, proof.tree_size, log_rules.leaf_hash(row.entry), proof.hashes, proof.root
+        )
 
-    def evidence_of(self, attestation_id: UUID, *, caller: Caller) -> tuple[Row[Any], Any, Any]:
+    def evidence_of(self, attestation_id: UUID, *, caller: Caller) -> tuple[AnyRow, Any, Any]:
         """The caller's attestation with issuer, key and entry, its proof, and the head that proves it; for a bundle.
 
         Raises:
@@ -257,6 +259,12 @@ class Attestations:
             assert row is not None  # one consistent read found it a line above
             head = self.log.head(connection)
             return row, self.log.inclusion(connection, row.log_index, head.size), head
+
+
+def _issuer_facts(row: AnyRow) -> IssuerFacts | None:
+    if row.found_issuer is None:
+        return None
+    return IssuerFacts(IssuerStatus(row.issuer_status), row.revoked_index)
 
 
 def statement_of(row: Any) -> Statement:

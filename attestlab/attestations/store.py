@@ -8,11 +8,12 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, Row, Select, and_, bindparam, func, or_, select
+from sqlalchemy import Connection, Select, and_, bindparam, func, or_, select
 
 from attestlab.attestations.rules import Status
 from attestlab.attestations.tables import Attestation
 from attestlab.core.errors import NotFound
+from attestlab.core.storage import AnyRow
 from attestlab.issuers.tables import Issuer, IssuerKey
 from attestlab.log.tables import LogLeaf
 
@@ -58,7 +59,9 @@ _WITH_EVIDENCE = (
     )
     .where(attestations.c.id == bindparam("id"))
 )
-_OWNED = select(*_COLUMNS).where(attestations.c.id == bindparam("id"), attestations.c.tenant_id == bindparam("tenant_id"))
+_OWNED = select(*_COLUMNS).where(
+    attestations.c.id == bindparam("id"), attestations.c.tenant_id == bindparam("tenant_id")
+)
 _TAKEN = select(attestations.c.id).where(attestations.c.id == bindparam("id"))
 
 
@@ -76,7 +79,7 @@ class Filter:
     until: datetime | None = None
 
 
-def owned(connection: Connection, attestation_id: UUID, *, tenant_id: UUID) -> Row[Any]:
+def owned(connection: Connection, attestation_id: UUID, *, tenant_id: UUID) -> AnyRow:
     """The tenant's attestation; another tenant's is as unknown as none.
 
     Raises:
@@ -88,7 +91,7 @@ def owned(connection: Connection, attestation_id: UUID, *, tenant_id: UUID) -> R
     return row
 
 
-def with_evidence(connection: Connection, attestation_id: UUID) -> Row[Any] | None:
+def with_evidence(connection: Connection, attestation_id: UUID) -> AnyRow | None:
     """An attestation with its issuer, its key and its log entry, whoever owns it."""
     return connection.execute(_WITH_EVIDENCE, {"id": attestation_id}).first()
 
@@ -107,7 +110,7 @@ def page(
     before: UUID | None,
     offset: int,
     limit: int,
-) -> Sequence[Row[Any]]:
+) -> Sequence[AnyRow]:
     """The tenant's attestations, newest first, from the one behind `before`."""
     query = select(*_COLUMNS).where(attestations.c.tenant_id == tenant_id)
     if before is not None:

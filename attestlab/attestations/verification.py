@@ -8,7 +8,7 @@ the caller's: here the evidence is in hand.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
@@ -110,10 +110,12 @@ class Report:
         return Reason.TRANSPARENCY_PROOF_OK in self.reasons
 
 
+Step = Callable[[], Finding]
+
+
 def verify(evidence: Evidence, presented: Presented, *, now: datetime, gate: PolicyGate) -> Report:
     """Run steps 2 to 8 until one of them ends the matter."""
-    findings: list[Finding] = []
-    for step in (
+    steps: tuple[Step, ...] = (
         lambda: check_content(evidence, presented),
         lambda: check_status(evidence, now),
         lambda: check_governance(evidence),
@@ -121,11 +123,17 @@ def verify(evidence: Evidence, presented: Presented, *, now: datetime, gate: Pol
         lambda: check_signature(evidence),
         lambda: check_transparency(evidence),
         lambda: check_policy(evidence, gate),
-    ):
-        finding = step()
-        findings.append(finding)
-        if finding.verdict is not None:
-            return Report(finding.verdict, tuple(findings))
+    )
+    return run(steps)
+
+
+def run(steps: Iterable[Step]) -> Report:
+    """Take step after step until one gives a verdict; when none does, it is VALID."""
+    findings: list[Finding] = []
+    for step in steps:
+        findings.append(step())
+        if (verdict := findings[-1].verdict) is not None:
+            return Report(verdict, tuple(findings))
     return Report(Verdict.VALID, tuple(findings))
 
 

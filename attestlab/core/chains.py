@@ -12,7 +12,7 @@ from sqlalchemy.dialects.postgresql import insert as postgresql_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlmodel import Field, SQLModel
 
-from attestlab.core.storage import Transaction
+from attestlab.core.storage import AnyRow, Transaction
 
 GENESIS = bytes(32)
 
@@ -35,9 +35,10 @@ class Chain:
     """One chain within one transaction: extend it, then `save` the new head."""
 
     def __init__(self, tx: Transaction, name: str) -> None:
-        found = tx.peek(_FIND, {"name": name}).first()
+        found: AnyRow | None = tx.peek(_FIND, {"name": name}).first()
         self.name = name
-        self.length, self.hash = (found[0], found[1]) if found else (0, GENESIS)
+        self.length: int = found[0] if found else 0
+        self.hash: bytes = found[1] if found else GENESIS
 
     def extend(self, content: bytes) -> tuple[int, bytes, bytes]:
         """Link `content` (canonical bytes); returns its place from 0, its hash, and the hash before it."""

@@ -156,9 +156,7 @@ class Unavailable(AttestLabError):
 
     code = "SERVICE_UNAVAILABLE"
 
-    def __init__(
-        self, message: str, *, details: Mapping[str, object] | None = None, retry_after_s: float = 1
-    ) -> None:
+    def __init__(self, message: str, *, details: Mapping[str, object] | None = None, retry_after_s: float = 1) -> None:
         super().__init__(message, details=details, retry_after_s=retry_after_s)
 
 

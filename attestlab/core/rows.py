@@ -8,24 +8,32 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, Row, Table, select
+from sqlalchemy import Column, Connection, Table, select, type_coerce
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.types import NullType
 
 from attestlab.core.audit import AuditEvent
 from attestlab.core.canonical import canonical, sha256_hex
-from attestlab.core.wire import b64url_encode, format_time
+from attestlab.core.errors import ValidationFailed
+from attestlab.core.storage import AnyRow
+from attestlab.core.wire import b64url_encode
 
 MEMBER = "row_sha256"
+_STORED = "stored_"
 _audit: Any = AuditEvent.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
 
 
 def row_sha256(table: Table, row: Mapping[str, Any]) -> str:
     """The fingerprint of a row: SHA-256 (hex) of its columns as canonical JSON.
 
-    Bytes count as base64url, times as they go over the wire, ids as text.
+    Bytes count as base64url, ids as text, times in UTC to the last digit that is stored.
+
+    Raises:
+        KeyError: a column is not in `row`; what the database would put there is not known yet.
     """
     return sha256_hex(canonical({column.name: _plain(row[column.name]) for column in table.columns}))
 
@@ -36,30 +44,72 @@ def _plain(value: Any) -> Any:
     if isinstance(value, bytes):
         return b64url_encode(value)
     if isinstance(value, datetime):
-        return format_time(value)
+        return value.astimezone(UTC).isoformat()
     return value
 
 
 def unaccounted(
-    connection: Connection, table: Table, *, resource_type: str, name: Callable[[Row[Any]], str]
+    connection: Connection, table: Table, *, resource_type: str, name: Callable[[AnyRow], str]
 ) -> Iterator[tuple[str, str]]:
-    """Rows that are not what the trail left behind, as (resource id, what is wrong)."""
+    """Rows that are not what the trail left behind, as (resource id, what is wrong).
+
+    All fingerprints of the type are held in memory, some 300 bytes a row.
+    """
     audited = dict(_last_audited(connection, resource_type))
-    for row in connection.execution_options(yield_per=500).execute(select(table)):
-        resource_id = name(row)
-        expected = audited.pop(resource_id, None)
-        if expected is None:
-            yield resource_id, "the row was never audited"
-        elif expected != row_sha256(table, row._mapping):
-            yield resource_id, "the row differs from what was audited last"
+    spelled = _spellings(connection, table)
+    try:
+        for row in _rows(connection, table, spelled):
+            resource_id = name(row)
+            fault = _fault(table, row, spelled, audited.pop(resource_id, None))
+            if fault is not None:
+                yield resource_id, fault
+    except (ValueError, TypeError, DBAPIError) as fault:
+        yield table.name, f"a row cannot be read: {fault}"
+        return
     for resource_id in audited:
         yield resource_id, "the row was audited and is gone"
 
 
-def _last_audited(connection: Connection, resource_type: str) -> Iterable[tuple[str, str]]:
+def _fault(table: Table, row: AnyRow, spelled: Mapping[str, Any], expected: str | None) -> str | None:
+    if expected is None:
+        return "the row was never audited"
+    values = dict(row._mapping)
+    try:
+        same = row_sha256(table, values) == expected
+    except ValidationFailed:
+        same = False
+    if not same or any(write(values[name]) != values[_STORED + name] for name, write in spelled.items()):
+        return "the row differs from what was audited last"
+    return None
+
+
+def _spellings(connection: Connection, table: Table) -> dict[str, Callable[[Any], Any]]:
+    """How values of a type are written that SQLite keeps as text or number.
+
+    There one value has many spellings (an id in capitals, a flag of 2), which read alike and
+    are not found alike; a row in another spelling than ours was not written by us.
+    """
+    if connection.dialect.name != "sqlite":
+        return {}
+    writers = {column.name: _writer(connection, column) for column in table.columns}
+    return {name: writer for name, writer in writers.items() if writer is not None}
+
+
+def _writer(connection: Connection, column: Column[Any]) -> Callable[[Any], Any] | None:
+    return column.type.dialect_impl(connection.dialect).bind_processor(connection.dialect)
+
+
+def _rows(connection: Connection, table: Table, spelled: Iterable[str]) -> Iterator[AnyRow]:
+    as_stored = [type_coerce(table.c[name], NullType()).label(_STORED + name) for name in spelled]
+    query = select(*table.c, *as_stored).execution_options(yield_per=500)
+    yield from connection.execute(query)
+
+
+def _last_audited(connection: Connection, resource_type: str) -> Iterator[tuple[str, str]]:
     """The last fingerprint of each resource; a later line of the same resource wins."""
     lines = select(_audit.c.resource_id, _audit.c.record).where(_audit.c.resource_type == resource_type)
-    for resource_id, record in connection.execute(lines.order_by(_audit.c.tenant_id, _audit.c.seq)):
+    ordered = lines.order_by(_audit.c.tenant_id, _audit.c.seq).execution_options(yield_per=500)
+    for resource_id, record in connection.execute(ordered):
         fingerprint = json.loads(record)["metadata"].get(MEMBER)
         if fingerprint is not None:
             yield resource_id, fingerprint

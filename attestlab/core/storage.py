@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, CursorResult, Engine, Executable, Table, create_engine, event, make_url, text
+from sqlalchemy import Connection, CursorResult, Engine, Executable, Row, Table, create_engine, event, make_url, text
 from sqlalchemy.engine import URL
 from sqlmodel import SQLModel
 
@@ -28,6 +28,7 @@ WRITER_LOCK = 0x61747465  # any constant will do; every writer of one database t
 BUSY_TIMEOUT_MS = 15_000
 
 Sealer = Callable[["Transaction"], None]
+AnyRow = Row[*tuple[Any, ...]]
 
 
 class Transaction:

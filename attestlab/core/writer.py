@@ -41,7 +41,11 @@ class Writer:
     """
 
     def __init__(
-        self, storage: Storage, *, deliver_group: Callable[[list[Ticket]], None] | None = None, queue_cap: int = QUEUE_CAP
+        self,
+        storage: Storage,
+        *,
+        deliver_group: Callable[[list[Ticket]], None] | None = None,
+        queue_cap: int = QUEUE_CAP,
     ) -> None:
         self._storage = storage
         self._queue: queue.SimpleQueue[Ticket | None] = queue.SimpleQueue()

@@ -29,6 +29,14 @@ class IssuerUpdated(Event, type="issuer.updated"):
 
 
 @dataclass(frozen=True)
+class IssuerSuspended(Event, type="issuer.suspended"):
+    """An issuer may not mint until it is reinstated; what it minted verifies, flagged."""
+
+    issuer_id: UUID
+    suspended_at: datetime
+
+
+@dataclass(frozen=True)
 class KeyCreated(Event, type="key.created"):
     """A signing key was registered."""
 

@@ -34,19 +34,19 @@ def list_issuers(call: Call, query: OffsetPageQuery) -> Page[IssuerOut]:
 
 
 @routes.get("/v1/issuers/{id}", scope=Scope.ISSUERS_READ)
-def get(call: Call, id: UUID) -> IssuerOut:  # noqa: A002 the path's own word
+def get(call: Call, id: UUID) -> IssuerOut:
     """One issuer with its keys."""
     return _issuer(call.lab.issuers.get(id, caller=call.caller))
 
 
 @routes.patch("/v1/issuers/{id}", scope=Scope.ISSUERS_WRITE)
-def update(call: Call, id: UUID, body: IssuerPatch) -> IssuerOut:  # noqa: A002 the path's own word
+def update(call: Call, id: UUID, body: IssuerPatch) -> IssuerOut:
     """Change an issuer's profile."""
     return _issuer(call.lab.issuers.update(id, body.changes(), caller=call.caller))
 
 
 @routes.post("/v1/issuers/{id}/keys", scope=Scope.ISSUERS_WRITE, status=201)
-def add_key(call: Call, id: UUID, body: KeyIn) -> KeyOut:  # noqa: A002 the path's own word
+def add_key(call: Call, id: UUID, body: KeyIn) -> KeyOut:
     """Add a key: managed, or external when its public half is given."""
     sent = body.public_key_b64url
     public_key = None if sent is None else b64url_decode(sent, field="/public_key_b64url")
@@ -54,13 +54,13 @@ def add_key(call: Call, id: UUID, body: KeyIn) -> KeyOut:  # noqa: A002 the path
 
 
 @routes.get("/v1/issuers/{id}/keys", scope=Scope.ISSUERS_READ)
-def list_keys(call: Call, id: UUID) -> KeysOut:  # noqa: A002 the path's own word
+def list_keys(call: Call, id: UUID) -> KeysOut:
     """An issuer's keys, oldest first."""
     return KeysOut(items=[_key(row) for row in call.lab.issuers.keys(id, caller=call.caller)])
 
 
 @routes.get("/v1/issuers/{id}/jwks.json", scope=PUBLIC)
-def jwks(call: Call, id: UUID) -> JwksOut:  # noqa: A002 the path's own word
+def jwks(call: Call, id: UUID) -> JwksOut:
     """An issuer's public keys as a JSON Web Key Set."""
     return JwksOut(keys=call.lab.issuers.jwks(id))
 

@@ -91,7 +91,7 @@ def domain(text: str) -> str:
 def jurisdiction(code: str) -> str:
     """An ISO 3166-1 alpha-2 code in upper case."""
     if code.upper() not in ALPHA_2:
-        raise ValidationFailed.of("/jurisdiction", "country", "A jurisdiction is an ISO 3166-1 alpha-2 code such as CH.")
+        raise ValidationFailed.of("/jurisdiction", "country", "A jurisdiction is an ISO 3166-1 alpha-2 code: CH.")
     return code.upper()
 
 

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, Row, update
+from sqlalchemy import Connection, update
 
 from attestlab.core import audit, outbox, signing
 from attestlab.core.audit import AuditEntry
@@ -21,9 +21,9 @@ from attestlab.core.ids import new_id
 from attestlab.core.keyring import Keyring
 from attestlab.core.rows import MEMBER, row_sha256
 from attestlab.core.signing import Algorithm, PrivateKey, PublicKey
-from attestlab.core.storage import Storage, Transaction
+from attestlab.core.storage import AnyRow, Storage, Transaction
 from attestlab.issuers import rules, store
-from attestlab.issuers.events import IssuerCreated, IssuerUpdated, KeyCreated
+from attestlab.issuers.events import IssuerCreated, IssuerSuspended, IssuerUpdated, KeyCreated
 from attestlab.issuers.rules import Custody, IssuerStatus, KeyStatus, RiskRating, TrustTier
 from attestlab.issuers.store import SigningKey
 from attestlab.log import entries
@@ -32,6 +32,7 @@ from attestlab.log.service import Log
 from attestlab.orgs.rules import Caller
 
 KID_LENGTH = 6
+_STANDING = frozenset({"status", "trust_tier", "risk_rating", "jurisdiction"})  # what the log tells of an issuer
 _CLEANERS = {
     "domain": rules.domain,
     "jurisdiction": rules.jurisdiction,
@@ -76,7 +77,7 @@ class Issuers:
             tx.add(store.issuers, row)
             self._log_standing(tx, row, now)
             event = IssuerCreated(issuer_id=row["id"], name=row["name"], domain=row["domain"], created_at=now)
-            self._tell(tx, caller, event, "issuer.create", "issuer", str(row["id"]), row_sha256(store.issuers, row), now)
+            self._tell_issuer(tx, caller, event, "issuer.create", row, now)
             keys = [self._add_key(tx, row["id"], kid or _new_kid(alg), alg, None, caller, now)] if alg else []
         return IssuerWithKeys(row, keys)
 
@@ -113,14 +114,41 @@ class Issuers:
                 self._change(tx, old, changed, caller)
             return _with_keys(tx.connection, [store.owned(tx.connection, issuer_id, tenant_id=caller.tenant_id)])[0]
 
+    def set_standing(
+        self,
+        issuer_id: UUID,
+        *,
+        caller: Caller,
+        status: IssuerStatus | None = None,
+        trust_tier: TrustTier | None = None,
+        risk_rating: RiskRating | None = None,
+    ) -> IssuerWithKeys:
+        """Change how the platform regards an issuer; whoever calls this has decided that it may be done.
+
+        Raises:
+            NotFound: there is none of that id in the caller's tenant.
+        """
+        asked = {"status": status, "trust_tier": trust_tier, "risk_rating": risk_rating}
+        with self.storage.write() as tx:
+            tx.flush()
+            old = dict(store.owned(tx.connection, issuer_id, tenant_id=caller.tenant_id)._mapping)
+            changed = {name: word.value for name, word in asked.items() if word is not None and old[name] != word}
+            if changed:
+                self._change(tx, old, changed, caller)
+            return _with_keys(tx.connection, [store.owned(tx.connection, issuer_id, tenant_id=caller.tenant_id)])[0]
+
     def _change(self, tx: Transaction, old: dict[str, Any], changed: dict[str, Any], caller: Caller) -> None:
         now = self.clock.now()
         row = {**old, **changed, "updated_at": now}
+        if not _STANDING.isdisjoint(changed):
+            index = self._log_standing(tx, row, now)
+            if changed.get("status") == IssuerStatus.REVOKED:
+                changed["revoked_index"] = row["revoked_index"] = index
         tx.exec(update(store.issuers).where(store.issuers.c.id == old["id"]).values(**changed, updated_at=now))
-        if "jurisdiction" in changed:
-            self._log_standing(tx, row, now)
-        event = IssuerUpdated(issuer_id=old["id"], changed=",".join(sorted(changed)), updated_at=now)
-        self._tell(tx, caller, event, "issuer.update", "issuer", str(old["id"]), row_sha256(store.issuers, row), now)
+        event: Event = IssuerUpdated(issuer_id=old["id"], changed=",".join(sorted(changed)), updated_at=now)
+        if changed.get("status") == IssuerStatus.SUSPENDED:
+            event = IssuerSuspended(issuer_id=old["id"], suspended_at=now)
+        self._tell_issuer(tx, caller, event, "issuer.update", row, now)
 
     def add_key(
         self, issuer_id: UUID, *, kid: str, alg: Algorithm, caller: Caller, public_key: bytes | None = None
@@ -198,7 +226,7 @@ class Issuers:
         if store.is_kid_taken(tx.connection, tenant_id=tenant_id, kid=kid):
             raise Conflict(f"The kid {kid} is taken in this tenant.", details={"kid": kid})
         spki, sealed = self._halves(tenant_id, issuer_id, kid, alg, public_key)
-        row = {
+        row: dict[str, Any] = {
             "tenant_id": tenant_id,
             "kid": kid,
             "issuer_id": issuer_id,
@@ -266,6 +294,11 @@ class Issuers:
         )
         return self.log.append(tx, entry, kind=EntryType.ISSUER_STATUS, subject=subject).index
 
+    def _tell_issuer(
+        self, tx: Transaction, caller: Caller, event: Event, action: str, row: Mapping[str, Any], now: datetime
+    ) -> None:
+        self._tell(tx, caller, event, action, "issuer", str(row["id"]), row_sha256(store.issuers, row), now)
+
     def _tell(
         self,
         tx: Transaction,
@@ -327,11 +360,11 @@ def _new_kid(alg: Algorithm) -> str:
     return f"{alg.value.lower()}-{secrets.token_hex(KID_LENGTH)}"
 
 
-def _with_keys(connection: Connection, found: Sequence[Row[Any]]) -> list[IssuerWithKeys]:
+def _with_keys(connection: Connection, found: Sequence[AnyRow]) -> list[IssuerWithKeys]:
     keys = store.keys_of(connection, [row.id for row in found])
-    return [IssuerWithKeys(row._mapping, [key._mapping for key in keys[row.id]]) for row in found]
+    return [IssuerWithKeys(dict(row._mapping), [dict(key._mapping) for key in keys[row.id]]) for row in found]
 
 
-def _jwk(row: Row[Any]) -> dict[str, str]:
+def _jwk(row: AnyRow) -> dict[str, str]:
     alg = Algorithm(row.alg)
     return {**signing.jwk(alg, signing.load_public(alg, row.spki), row.kid), "use": "sig", "status": row.status}

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, Row, bindparam, select
+from sqlalchemy import Connection, bindparam, select
 
 from attestlab.core.errors import NotFound
 from attestlab.core.signing import Algorithm
+from attestlab.core.storage import AnyRow
 from attestlab.issuers.rules import Custody, IssuerStatus, KeyStatus
 from attestlab.issuers.tables import Issuer, IssuerKey
 
@@ -74,11 +75,13 @@ def signing_key(connection: Connection, *, tenant_id: UUID, issuer_id: UUID, kid
         Custody(row[6]),
         KeyStatus(row[7]),
         IssuerStatus(row[8]),
-        *row[9:],
+        row[9],
+        row[10],
+        row[11],
     )
 
 
-def owned(connection: Connection, issuer_id: UUID, *, tenant_id: UUID) -> Row[Any]:
+def owned(connection: Connection, issuer_id: UUID, *, tenant_id: UUID) -> AnyRow:
     """The tenant's issuer; another tenant's is as unknown as none.
 
     Raises:
@@ -91,9 +94,7 @@ def owned(connection: Connection, issuer_id: UUID, *, tenant_id: UUID) -> Row[An
     return row
 
 
-def page(
-    connection: Connection, *, tenant_id: UUID, before: UUID | None, offset: int, limit: int
-) -> Sequence[Row[Any]]:
+def page(connection: Connection, *, tenant_id: UUID, before: UUID | None, offset: int, limit: int) -> Sequence[AnyRow]:
     """The tenant's issuers, newest first, from the one behind `before`."""
     query = select(*issuers.c).where(issuers.c.tenant_id == tenant_id)
     if before is not None:
@@ -106,9 +107,9 @@ def exists(connection: Connection, issuer_id: UUID) -> bool:
     return connection.execute(select(issuers.c.id).where(issuers.c.id == issuer_id)).first() is not None
 
 
-def keys_of(connection: Connection, issuer_ids: Sequence[UUID]) -> dict[UUID, list[Row[Any]]]:
+def keys_of(connection: Connection, issuer_ids: Sequence[UUID]) -> dict[UUID, list[AnyRow]]:
     """The keys of some issuers, oldest first."""
-    found: dict[UUID, list[Row[Any]]] = {issuer_id: [] for issuer_id in issuer_ids}
+    found: dict[UUID, list[AnyRow]] = {issuer_id: [] for issuer_id in issuer_ids}
     query = select(*keys.c).where(keys.c.issuer_id.in_(issuer_ids)).order_by(keys.c.created_at, keys.c.kid)
     for row in connection.execute(query):
         found[row.issuer_id].append(row)

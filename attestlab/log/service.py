@@ -230,6 +230,10 @@ class Log:
         """The key to pin: C2SP `name+id+base64`."""
         return _require_created(store.head(connection)).vkey
 
+    def size(self, connection: Connection) -> int:
+        """How many entries the log has."""
+        return self._head(connection).size
+
     def check_guard(self, connection: Connection) -> None:
         """Compare the records with the head guard; for the start of a process.
 

@@ -11,8 +11,10 @@ from __future__ import annotations
 import re
 import unicodedata
 import zlib
+from collections.abc import Set
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import count
 from typing import Literal
 from uuid import UUID
 
@@ -90,7 +92,7 @@ def checksum(random_part: str) -> str:
     """The zero-padded base62 CRC-32 of the random part.
 
     >>> checksum("0" * 26)
-    '0FL8El'
+    '3vSKjy'
     """
     value, digits = zlib.crc32(random_part.encode("ascii")), ""
     for _ in range(CHECKSUM_LENGTH):
@@ -128,19 +130,40 @@ def shown_prefix(secret: str) -> str:
     return secret[: secret.rindex("_") + 1 + SHOWN_LENGTH]
 
 
-def tenant_name(name: str) -> str:
-    """A name to show: trimmed, one line, 1 to 200 characters."""
-    trimmed = name.strip()
-    if not 0 < len(trimmed) <= NAME_LENGTH or not trimmed.isprintable():
-        raise ValidationFailed.of("/name", "name", f"A name is one line of 1 to {NAME_LENGTH} printable characters.")
+def one_line(field: str, text: str) -> str:
+    """A name to show: trimmed, one line, 1 to 200 characters, none of them invisible or unassigned.
+
+    Marks that turn the direction of writing count as invisible: with them a name shows as another.
+    """
+    trimmed = text.strip()
+    if not 0 < len(trimmed) <= NAME_LENGTH or any(map(_is_unseen, trimmed)):
+        message = f"{field} is one line of 1 to {NAME_LENGTH} printable characters."
+        raise ValidationFailed.of(f"/{field}", "one_line", message)
     return trimmed
 
 
+def _is_unseen(character: str) -> bool:
+    """Control, format, surrogate, private and unassigned ones, and the two separators that break a line."""
+    category = unicodedata.category(character)
+    return category[0] == "C" or category in ("Zl", "Zp")
+
+
 def slug(name: str) -> str:
-    """A name as a part of an address.
+    """A name as a part of an address, at most 40 characters.
 
     >>> slug("Universität Zürich, Archiv"), slug("株式会社")
     ('universitat-zurich-archiv', 'tenant')
     """
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
     return re.sub("[^a-z0-9]+", "-", plain).strip("-")[:40].strip("-") or "tenant"
+
+
+def free_slug(wanted: str, taken: Set[str]) -> str:
+    """`wanted`, or with the first number from 2 that nobody has.
+
+    >>> free_slug("acme", {"acme", "acme-3"}), free_slug("acme", {"acme", "acme-2", "acme-3"})
+    ('acme-2', 'acme-4')
+    """
+    if wanted not in taken:
+        return wanted
+    return next(numbered for number in count(2) if (numbered := f"{wanted}-{number}") not in taken)

@@ -6,6 +6,7 @@ import hashlib
 import secrets
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
@@ -14,7 +15,7 @@ from sqlalchemy import Connection, Table
 from attestlab.core import audit
 from attestlab.core.audit import AuditEntry
 from attestlab.core.clock import Clock
-from attestlab.core.errors import AuthInvalid, Conflict
+from attestlab.core.errors import AuthInvalid, Conflict, NotFound
 from attestlab.core.ids import new_id
 from attestlab.core.rows import MEMBER, row_sha256
 from attestlab.core.storage import Storage, Transaction
@@ -68,13 +69,18 @@ class Orgs:
 
         Raises:
             ValidationFailed: the name is empty, too long or not one line.
+            Conflict: there is an operator already.
         """
-        name = rules.tenant_name(name)
+        name = rules.one_line("name", name)
+        password = secrets.token_urlsafe(PASSWORD_BYTES)
+        password_hash = _argon2id(password)  # takes long on purpose, so nobody waits for it under the writer's lock
         with self.storage.write() as tx:
+            if operator and store.has_operator(tx):
+                raise Conflict("There is an operator's tenant already; create this one without `operator`.")
             now = self.clock.now()
             tenant_id = self._add_tenant(tx, name, plan, operator, now)
             org_id, slug = self._add_org(tx, tenant_id, name, now)
-            email, password = self._add_owner(tx, tenant_id, org_id, slug, operator, now)
+            email = self._add_owner(tx, tenant_id, org_id, slug, operator, password_hash, now)
             secret = self._add_key(tx, tenant_id, "First key", now)
         return TenantCreated(tenant_id, org_id, email, password, secret)
 
@@ -96,57 +102,62 @@ class Orgs:
         """The service itself acting for a tenant, with every scope; for demos and notebooks in process.
 
         Raises:
-            Conflict: there is no such tenant.
+            NotFound: there is no such tenant.
         """
         with self.storage.read() as connection:
             found = store.tenant(connection, tenant_id)
         if found is None:
-            raise Conflict(f"There is no tenant {tenant_id}.")
+            raise NotFound("tenant", tenant_id)
         return Caller(tenant_id, "SERVICE", "attestlab", frozenset(Scope), found.plan)
 
     def _add_tenant(self, tx: Transaction, name: str, plan: Plan, operator: bool, now: datetime) -> UUID:
-        row = {"id": new_id(now), "name": name, "plan": plan.value, "is_operator": operator, "created_at": now}
-        _add(tx, store.tenants, row, row["id"], "tenant", now)
-        return row["id"]
+        tenant_id = new_id(now)
+        row = {"id": tenant_id, "name": name, "plan": plan.value, "is_operator": operator, "created_at": now}
+        _add(tx, store.tenants, row, tenant_id, "tenant", now)
+        return tenant_id
 
     def _add_org(self, tx: Transaction, tenant_id: UUID, name: str, now: datetime) -> tuple[UUID, str]:
-        slug = rules.slug(name)
-        taken = store.slugs_like(tx.connection, slug)
-        row = {
+        wanted = rules.slug(name)
+        slug = rules.free_slug(wanted, store.slugs_like(tx, wanted))
+        row: dict[str, Any] = {
             "id": new_id(now),
             "tenant_id": tenant_id,
             "name": name,
-            "slug": f"{slug}-{taken + 1}" if taken else slug,
+            "slug": slug,
             "status": OrgStatus.ACTIVE.value,
             "created_at": now,
         }
         _add(tx, store.orgs, row, tenant_id, "org", now)
-        return row["id"], row["slug"]
+        return row["id"], slug
 
     def _add_owner(
-        self, tx: Transaction, tenant_id: UUID, org_id: UUID, slug: str, operator: bool, now: datetime
-    ) -> tuple[str, str]:
-        from argon2 import PasswordHasher  # slow to import, and needed only here
-
-        password = secrets.token_urlsafe(PASSWORD_BYTES)
-        roles = [Role.OWNER, Role.SUPER_ADMIN] if operator else [Role.OWNER]
+        self,
+        tx: Transaction,
+        tenant_id: UUID,
+        org_id: UUID,
+        slug: str,
+        operator: bool,
+        password_hash: str,
+        now: datetime,
+    ) -> str:
+        email = f"owner@{slug}.example"
         row = {
             "id": new_id(now),
             "tenant_id": tenant_id,
             "org_id": org_id,
-            "email": f"owner@{slug}.example",
+            "email": email,
             "name": "Owner",
-            "password_hash": PasswordHasher().hash(password),
-            "roles": " ".join(roles),
+            "password_hash": password_hash,
+            "roles": " ".join([Role.OWNER, Role.SUPER_ADMIN] if operator else [Role.OWNER]),
             "created_at": now,
         }
         _add(tx, store.users, row, tenant_id, "user", now)
-        return row["email"], password
+        return email
 
     def _add_key(self, tx: Transaction, tenant_id: UUID, name: str, now: datetime) -> str:
         random_part = "".join(secrets.choice(rules.ALPHABET) for _ in range(rules.RANDOM_LENGTH))
         secret = rules.compose_api_key(self.settings.key_prefix, Environment.LIVE, random_part)
-        row = {
+        row: dict[str, Any] = {
             "id": new_id(now),
             "tenant_id": tenant_id,
             "name": name,
@@ -176,11 +187,13 @@ def _add(tx: Transaction, table: Table, row: dict[str, Any], tenant_id: UUID, ki
     audit.record(tx, entry)
 
 
-_SCOPES: dict[str, frozenset[Scope]] = {}
+def _argon2id(password: str) -> str:
+    from argon2 import PasswordHasher  # slow to import, and needed only here
+
+    return PasswordHasher().hash(password)
 
 
+@lru_cache(maxsize=256)
 def _scopes(stored: str) -> frozenset[Scope]:
-    """The scopes of a stored list; the few that exist are read once."""
-    if stored not in _SCOPES:
-        _SCOPES[stored] = frozenset(map(Scope, stored.split()))
-    return _SCOPES[stored]
+    """The scopes of a stored list; few different ones exist."""
+    return frozenset(map(Scope, stored.split()))

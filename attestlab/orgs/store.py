@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, Row, bindparam, func, select
+from sqlalchemy import Connection, bindparam, select
 
+from attestlab.core.storage import AnyRow, Transaction
 from attestlab.orgs.tables import ApiKey, Org, Tenant, User
 
 tenants: Any = Tenant.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
@@ -16,24 +17,34 @@ api_keys: Any = ApiKey.__table__  # type: ignore[attr-defined]
 
 _BY_SECRET = (
     select(
-        api_keys.c.id, api_keys.c.tenant_id, api_keys.c.scopes, api_keys.c.status, api_keys.c.environment, tenants.c.plan
+        api_keys.c.id,
+        api_keys.c.tenant_id,
+        api_keys.c.scopes,
+        api_keys.c.status,
+        api_keys.c.environment,
+        tenants.c.plan,
     )
     .join(tenants, tenants.c.id == api_keys.c.tenant_id)
     .where(api_keys.c.secret_sha256 == bindparam("secret_sha256"))
 )
 
 
-def key_by_secret(connection: Connection, secret_sha256: bytes) -> Row[Any] | None:
+def key_by_secret(connection: Connection, secret_sha256: bytes) -> AnyRow | None:
     """The key whose secret has this SHA-256, with its tenant's plan."""
     return connection.execute(_BY_SECRET, {"secret_sha256": secret_sha256}).first()
 
 
-def tenant(connection: Connection, tenant_id: UUID) -> Row[Any] | None:
+def tenant(connection: Connection, tenant_id: UUID) -> AnyRow | None:
     """A tenant's row."""
     return connection.execute(select(*tenants.c).where(tenants.c.id == tenant_id)).first()
 
 
-def slugs_like(connection: Connection, slug: str) -> int:
-    """How many organizations have this slug, or this slug and a number."""
-    taken = orgs.c.slug.in_([slug]) | orgs.c.slug.startswith(f"{slug}-", autoescape=True)
-    return connection.scalar(select(func.count()).select_from(orgs).where(taken)) or 0
+def slugs_like(tx: Transaction, slug: str) -> set[str]:
+    """Every taken slug that is this one, or begins with it and a hyphen."""
+    alike = (orgs.c.slug == slug) | orgs.c.slug.startswith(f"{slug}-", autoescape=True)
+    return set(tx.exec(select(orgs.c.slug).where(alike)).scalars())
+
+
+def has_operator(tx: Transaction) -> bool:
+    """Whether the operator's own tenant is there."""
+    return tx.exec(select(tenants.c.id).where(tenants.c.is_operator)).first() is not None

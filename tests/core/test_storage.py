@@ -178,6 +178,9 @@ def test_sqlite_runs_with_the_settings_the_promise_rests_on(storage: Storage) ->
     if not storage.is_sqlite:
         pytest.skip("these are SQLite's settings")
     with storage.read() as connection:
-        asked = {name: connection.exec_driver_sql(f"PRAGMA {name}").scalar() for name in ("journal_mode", "synchronous", "foreign_keys")}
+        asked = {
+            name: connection.exec_driver_sql(f"PRAGMA {name}").scalar()
+            for name in ("journal_mode", "synchronous", "foreign_keys")
+        }
 
     assert asked == {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1}

@@ -53,7 +53,8 @@ def test_a_fault_at_any_statement_of_a_batch_leaves_the_log_as_it_was(world: Wor
                 pass
         if not is_through:
             assert world.guard.read() == guard_then
-            assert not [problem for problem in world.problems()], seen
+            problems = world.problems()
+            assert not problems, (seen, problems)
             number += 1
     assert number >= 6, "begin, head, leaves, tile, checkpoint and the head's move are statements"
     assert world.mint(2000)[0].index == 260

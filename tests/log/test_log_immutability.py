@@ -21,7 +21,7 @@ CHANGES = [
     "UPDATE log_head SET root = vkey",
     "UPDATE log_head SET origin = 'log.example/other'",
 ]
-TRUNCATIONS = [f"TRUNCATE {table}" for table in ("log_leaves", "log_tiles", "log_checkpoints", "log_head")]
+TABLES = ("log_leaves", "log_tiles", "log_checkpoints", "log_head")
 
 
 def refuse(world: World, change: str) -> None:
@@ -38,12 +38,10 @@ def test_what_was_logged_cannot_be_changed(world: World, change: str) -> None:
     world.require_consistent()
 
 
-@pytest.mark.parametrize("change", TRUNCATIONS)
-def test_what_was_logged_cannot_be_truncated(world: World, change: str) -> None:
-    if world.storage.is_sqlite:
-        pytest.skip("SQLite has no TRUNCATE")
+@pytest.mark.parametrize("table", TABLES)
+def test_what_was_logged_cannot_be_emptied(world: World, table: str) -> None:
     world.grow(300)
-    refuse(world, change)
+    refuse(world, f"DELETE FROM {table}" if world.storage.is_sqlite else f"TRUNCATE {table}")
 
 
 def test_the_sealed_key_may_be_wrapped_anew(world: World) -> None:
@@ -53,5 +51,5 @@ def test_the_sealed_key_may_be_wrapped_anew(world: World) -> None:
 
 def test_migrations_are_given_the_same_triggers_for_each_engine() -> None:
     for statements in IMMUTABILITY_DDL.values():
-        for table in ("log_leaves", "log_tiles", "log_checkpoints", "log_head"):
+        for table in TABLES:
             assert any(f"ON {table} " in statement for statement in statements)

@@ -1,0 +1,179 @@
+"""A small seeded world: two issuers of every trust tier, real documents, minted and verified.
+
+The same world stands behind `attestlab demo`, the notebooks and many tests.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from attestlab.attestations.drafting import MintRequest
+from attestlab.attestations.rules import Verdict
+from attestlab.attestations.service import Minted
+from attestlab.attestations.verification import Presented
+from attestlab.core.clock import Clock
+from attestlab.core.signing import Algorithm
+from attestlab.demo_documents import badge_png, card_png, certificate_pdf, diploma_pdf
+from attestlab.issuers.rules import TrustTier
+from attestlab.issuers.service import IssuerWithKeys
+from attestlab.lab import Initialised, Lab
+from attestlab.orgs.rules import Caller
+from attestlab.settings import Settings
+
+CREDENTIALS = "demo.json"
+PDF, PNG = "application/pdf", "image/png"
+
+_ISSUERS = (
+    ("Northfield University", "northfield.example.edu", "US", TrustTier.ENTERPRISE, Algorithm.ED25519),
+    ("Canton Archive", "archive.example.ch", "CH", TrustTier.ENTERPRISE, Algorithm.ES384),
+    ("Harbour Training", "harbour.example.com", "GB", TrustTier.VERIFIED, Algorithm.ED25519),
+    ("Delta Clinics", "delta.example.org", "NL", TrustTier.VERIFIED, Algorithm.ES256),
+    ("Rowing Club Aare", "aare.example.ch", "CH", TrustTier.BASIC, Algorithm.ED25519),
+    ("Maker Guild", "guild.example.org", "DE", TrustTier.BASIC, Algorithm.PS256),
+    ("Ana's Workshop", "ana.example.net", "PT", TrustTier.SELF_SIGNED, Algorithm.ED25519),
+    ("Orchard Press", "orchard.example.net", "FR", TrustTier.SELF_SIGNED, Algorithm.RS256),
+)
+_PEOPLE = ("Ada Lovelace", "Emmy Noether", "Grace Hopper", "Lise Meitner")
+_DAY = date(2026, 6, 30)
+
+
+@dataclass(frozen=True)
+class Document:
+    """A file and what is claimed of it."""
+
+    name: str
+    content: bytes
+    content_type: str
+    schema: str
+    claims: dict[str, Any]
+
+    @property
+    def sha256(self) -> bytes:
+        """Of the file, 32 bytes."""
+        return hashlib.sha256(self.content).digest()
+
+
+@dataclass(frozen=True)
+class World:
+    """An open lab with something in it; `minted` pairs each document with its attestation."""
+
+    lab: Lab
+    caller: Caller
+    made: Initialised
+    issuers: list[IssuerWithKeys]
+    minted: list[tuple[Document, Minted]]
+
+
+def demo_world(folder: Path | None = None, *, clock: Clock | None = None) -> World:
+    """A fresh world in `folder`, by default a temporary one; about a second.
+
+    Raises:
+        Conflict: `folder` holds an installation already.
+    """
+    settings = Settings(data=folder or Path(tempfile.mkdtemp(prefix="attestlab-demo-")))
+    lab, made = Lab.init(settings, clock=clock)
+    caller = lab.orgs.service_caller(made.tenant.tenant_id)
+    issuers = [_issuer(lab, caller, *row) for row in _ISSUERS]
+    minted = [(document, _mint(lab, caller, issuer, document)) for issuer in issuers for document in _documents(issuer)]
+    for document, done in minted:
+        _verify(lab, done.id, document)
+    return World(lab, caller, made, issuers, minted)
+
+
+def _issuer(
+    lab: Lab, caller: Caller, name: str, domain: str, country: str, tier: TrustTier, alg: Algorithm
+) -> IssuerWithKeys:
+    kid = f"{domain.split('.')[0]}-1"
+    made = lab.issuers.create(
+        {"name": name, "domain": domain, "jurisdiction": country}, caller=caller, alg=alg, kid=kid
+    )
+    return lab.issuers.set_standing(made.issuer["id"], trust_tier=tier, caller=caller)
+
+
+def _documents(issuer: IssuerWithKeys) -> list[Document]:
+    """A PDF and a PNG of each issuer."""
+    name, kid = issuer.issuer["name"], issuer.keys[0]["kid"]
+    person = _PEOPLE[len(name) % len(_PEOPLE)]
+    if issuer.issuer["trust_tier"] == TrustTier.ENTERPRISE:
+        return [_diploma(person, name), _card(person, name, kid)]
+    return [_certificate(person, name), _badge(person, name)]
+
+
+def _diploma(person: str, institution: str) -> Document:
+    title = "Master of Science in Mathematics"
+    claims = {"student_name": person, "institution": institution, "degree_type": "MSc", "field_of_study": "Mathematics"}
+    content = diploma_pdf(person, title, _DAY, institution=institution)
+    return Document("diploma.pdf", content, PDF, "degree", {**claims, "graduation_date": _DAY.isoformat()})
+
+
+def _card(person: str, organization: str, kid: str) -> Document:
+    until = date(2030, 12, 31)
+    claims = {"member_name": person, "organization": organization, "membership_id": f"{kid}-0001"}
+    content = card_png(person, organization, f"{kid}-0001", until)
+    return Document("card.png", content, PNG, "membership-card", {**claims, "valid_to": until.isoformat()})
+
+
+def _certificate(person: str, provider: str) -> Document:
+    course = "Knots and Splices"
+    claims = {"participant_name": person, "program_name": course, "institution": provider}
+    content = certificate_pdf(person, course, _DAY, provider=provider)
+    return Document("certificate.pdf", content, PDF, "completion-cert", {**claims, "completion_date": _DAY.isoformat()})
+
+
+def _badge(person: str, assessor: str) -> Document:
+    claims = {"earner_name": person, "skill_name": "Woodworking", "assessed_by": assessor}
+    content = badge_png(person, "Woodworking", _DAY)
+    return Document("badge.png", content, PNG, "skill-badge", {**claims, "earned_date": _DAY.isoformat()})
+
+
+def _mint(lab: Lab, caller: Caller, issuer: IssuerWithKeys, document: Document) -> Minted:
+    request = MintRequest(
+        issuer_id=issuer.issuer["id"],
+        kid=issuer.keys[0]["kid"],
+        schema=document.schema,
+        claims=document.claims,
+        content_type=document.content_type,
+        file_sha256=document.sha256,
+        file_size=len(document.content),
+    )
+    return lab.attestations.mint(request, caller=caller)
+
+
+def _verify(lab: Lab, attestation_id: UUID, document: Document) -> None:
+    """Verify with the file in hand, metered like any verification."""
+    verified = lab.attestations.verify(attestation_id, Presented(document.sha256, document.sha256.hex()))
+    assert verified.verdict is Verdict.VALID, verified.report
+    with lab.storage.write() as tx:
+        lab.attestations.meter(tx, verified)
+
+
+def credentials(folder: Path) -> dict[str, str]:
+    """What opens the demo in `folder`, which is made where there is none."""
+    return _remembered(folder) or _made(folder)
+
+
+def _made(folder: Path) -> dict[str, str]:
+    """A fresh world; its credentials are kept beside it, for it holds nothing worth guarding."""
+    world = demo_world(folder)
+    shown = {**world.made.public(), "attestation_id": str(world.minted[0][1].id)}
+    file = os.open(folder / CREDENTIALS, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(file, "w") as target:
+        json.dump(shown, target)
+    world.lab.close()
+    return shown
+
+
+def _remembered(folder: Path) -> dict[str, str] | None:
+    try:
+        shown: dict[str, str] = json.loads((folder / CREDENTIALS).read_text())
+    except FileNotFoundError:
+        return None
+    return shown

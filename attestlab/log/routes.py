@@ -1,0 +1,162 @@
+"""The HTTP door of the log: the C2SP tlog-tiles paths for machines, JSON for people and notebooks; all of it public."""
+
+import base64
+import json
+
+from sqlalchemy import Connection
+
+from attestlab.core.errors import NotFound, ValidationFailed
+from attestlab.log.entries import sha256_name
+from attestlab.log.notes import VerifierKey
+from attestlab.log.rules import TileName
+from attestlab.log.service import Log
+from attestlab.log.shapes import (
+    CheckpointOut,
+    ConsistencyOut,
+    ConsistencyQuery,
+    EntriesOut,
+    EntriesQuery,
+    EntryOut,
+    HeadOut,
+    InclusionOut,
+    LookupQuery,
+    ProofQuery,
+    VkeyOut,
+)
+from attestlab.log.store import CheckpointRow, LeafRow
+from attestlab.web.answers import Raw
+from attestlab.web.call import Call
+from attestlab.web.paging import Page, PageQuery, page_of, position_in
+from attestlab.web.routing import PUBLIC, Routes
+
+IMMUTABLE = "public, max-age=31536000, immutable"
+ALWAYS_ASK = "no-cache"  # kept, but never used without asking whether there is a newer one
+
+routes = Routes("log")
+_CHECKPOINTS = "log checkpoints"
+
+
+@routes.get("/log/checkpoint", scope=PUBLIC, cache_control=ALWAYS_ASK)
+def checkpoint(call: Call) -> Raw:
+    """The newest checkpoint, a signed note."""
+    with call.lab.storage.read() as connection:
+        note = call.lab.log.head(connection).note
+    return Raw(note.encode(), "text/plain; charset=utf-8")
+
+
+@routes.get("/log/tile/{path...}", scope=PUBLIC, cache_control=IMMUTABLE)
+def tile(call: Call, path: str) -> Raw:
+    """A tile `<level>/<index>[.p/<width>]` or an entry bundle `entries/<index>[.p/<width>]`."""
+    name = TileName.parse(f"tile/{path}")
+    with call.lab.storage.read() as connection:
+        return Raw(call.lab.log.tile(connection, name), "application/octet-stream")
+
+
+@routes.get("/v1/log/head", scope=PUBLIC, cache_control=ALWAYS_ASK)
+def head(call: Call) -> HeadOut:
+    """The newest signed tree head."""
+    with call.lab.storage.read() as connection:
+        found = call.lab.log.head(connection)
+    return HeadOut(
+        origin=found.origin,
+        tree_size=found.size,
+        root_hash=sha256_name(found.root),
+        checkpoint=found.note,
+        timestamp=found.at,
+    )
+
+
+@routes.get("/v1/log/checkpoints", scope=PUBLIC)
+def checkpoints(call: Call, query: PageQuery) -> Page[CheckpointOut]:
+    """Every signed tree head, newest first."""
+    before = None if query.cursor is None else int(position_in(_CHECKPOINTS, query.cursor)[0])
+    with call.lab.storage.read() as connection:
+        found = call.lab.log.checkpoints(connection, limit=query.limit + 1, before=before)
+    shown, cursor = page_of(found, limit=query.limit, kind=_CHECKPOINTS, position=lambda row: [row.size])
+    return Page[CheckpointOut](items=[_checkpoint(row) for row in shown], next_cursor=cursor)
+
+
+@routes.get("/v1/log/proofs/{index}", scope=PUBLIC)
+def proof(call: Call, index: int, query: ProofQuery) -> InclusionOut:
+    """The proof that an entry stands in the log."""
+    with call.lab.storage.read() as connection:
+        proven = call.lab.log.inclusion(connection, index, query.tree_size)
+    return InclusionOut(
+        log_index=proven.index,
+        tree_size=proven.tree_size,
+        leaf_hash=sha256_name(proven.leaf_hash),
+        root_hash=sha256_name(proven.root),
+        hashes=[sha256_name(value) for value in proven.hashes],
+    )
+
+
+@routes.get("/v1/log/consistency", scope=PUBLIC)
+def consistency(call: Call, query: ConsistencyQuery) -> ConsistencyOut:
+    """The proof that the log only grew between two sizes."""
+    with call.lab.storage.read() as connection:
+        proven = call.lab.log.consistency(connection, query.from_, query.to)
+    return ConsistencyOut.model_validate(
+        {
+            "from": proven.size1,
+            "to": proven.size2,
+            "from_root": sha256_name(proven.root1),
+            "to_root": sha256_name(proven.root2),
+            "hashes": [sha256_name(value) for value in proven.hashes],
+        }
+    )
+
+
+@routes.get("/v1/log/entries", scope=PUBLIC)
+def entries(call: Call, query: EntriesQuery) -> EntriesOut:
+    """Entries in the order they were logged."""
+    with call.lab.storage.read() as connection:
+        size = call.lab.log.size(connection)
+        found = call.lab.log.entries(connection, query.start, query.limit)
+    end = query.start + len(found)
+    return EntriesOut(
+        items=[_entry(leaf) for leaf in found], next_start=end if found and end < size else None, tree_size=size
+    )
+
+
+@routes.get("/v1/log/lookup", scope=PUBLIC)
+def lookup(call: Call, query: LookupQuery) -> EntryOut:
+    """Find an entry by its leaf hash, its attestation or the document it is about."""
+    named = {name: value for name, value in query.model_dump().items() if value is not None}
+    if len(named) != 1:
+        raise ValidationFailed.of("hash", "one_of", "Give exactly one of hash, attestation_id and document_hash.")
+    ((name, value),) = named.items()
+    with call.lab.storage.read() as connection:
+        index = _found(call.lab.log, connection, name, value)
+        (leaf,) = call.lab.log.entries(connection, index, 1)
+    return _entry(leaf)
+
+
+@routes.get("/v1/log/vkey", scope=PUBLIC)
+def vkey(call: Call) -> VkeyOut:
+    """The log's public key. Pin it from a place you trust more than this one."""
+    with call.lab.storage.read() as connection:
+        key = VerifierKey.parse(call.lab.log.vkey(connection))
+    return VkeyOut(origin=key.name, vkey=str(key), cosigner_vkey=str(key.cosigner()))
+
+
+def _found(log: Log, connection: Connection, name: str, value: str) -> int:
+    if name == "hash":
+        return log.lookup(connection, bytes.fromhex(value.removeprefix("sha256:")))
+    index = log.finders[name](connection, value)
+    if index is None:
+        raise NotFound("log entry with", f"{name} {value}")
+    return index
+
+
+def _checkpoint(row: CheckpointRow) -> CheckpointOut:
+    return CheckpointOut(tree_size=row.size, root_hash=sha256_name(row.root), checkpoint=row.note, timestamp=row.at)
+
+
+def _entry(leaf: LeafRow) -> EntryOut:
+    return EntryOut(
+        log_index=leaf.index,
+        leaf_hash=sha256_name(leaf.leaf_hash),
+        type=leaf.kind,
+        entry_b64=base64.b64encode(leaf.entry).decode("ascii"),
+        entry=json.loads(leaf.entry),
+    )

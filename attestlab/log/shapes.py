@@ -1,0 +1,103 @@
+"""What goes over the wire about the log (CONTRACT section 7); hashes are `sha256:<hex>`."""
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from attestlab.core.shapes import In, Moment, Out
+from attestlab.log.notes import MAX_SIZE
+
+Size = Annotated[int, Field(ge=0, le=MAX_SIZE)]
+
+
+class HeadOut(Out):
+    """The newest signed tree head; `checkpoint` is the note, verbatim, and `timestamp` its signed time."""
+
+    origin: str
+    tree_size: int
+    root_hash: str
+    checkpoint: str
+    timestamp: Moment
+
+
+class CheckpointOut(Out):
+    """A signed tree head of the past."""
+
+    tree_size: int
+    root_hash: str
+    checkpoint: str
+    timestamp: Moment
+
+
+class ProofQuery(In):
+    """Which tree to prove in; the newest where none is named."""
+
+    tree_size: Size | None = None
+
+
+class InclusionOut(Out):
+    """That the tree of `tree_size` entries under `root_hash` has `leaf_hash` at `log_index`; leaf to root."""
+
+    log_index: int
+    tree_size: int
+    leaf_hash: str
+    root_hash: str
+    hashes: list[str]
+
+
+class ConsistencyQuery(In):
+    """From which tree to which."""
+
+    from_: Size = Field(alias="from")
+    to: Size
+
+
+class ConsistencyOut(Out):
+    """That the tree of size `to` begins with the one of size `from`."""
+
+    from_: int = Field(alias="from")
+    to: int
+    from_root: str
+    to_root: str
+    hashes: list[str]
+
+
+class EntriesQuery(In):
+    """Which entries, oldest first."""
+
+    start: Size = 0
+    limit: Annotated[int, Field(ge=1, le=100)] = 50
+
+
+class EntryOut(Out):
+    """An entry: its exact bytes (standard base64), and the same read as JSON."""
+
+    log_index: int
+    leaf_hash: str
+    type: str
+    entry_b64: str
+    entry: Any
+
+
+class EntriesOut(Out):
+    """Entries in order; `next_start` is null where the log ends."""
+
+    items: list[EntryOut]
+    next_start: int | None
+    tree_size: int
+
+
+class LookupQuery(In):
+    """Exactly one name of an entry: its leaf hash (`sha256:<hex>` or hex), or what it speaks of."""
+
+    hash: Annotated[str, Field(pattern=r"^(sha256:)?[0-9a-f]{64}$")] | None = None
+    attestation_id: str | None = None
+    document_hash: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = None
+
+
+class VkeyOut(Out):
+    """The key to pin, as C2SP writes it; `cosigner_vkey` is the same key as it signs the time."""
+
+    origin: str
+    vkey: str
+    cosigner_vkey: str

@@ -1,0 +1,67 @@
+"""`check_lab`: the whole log and every signature re-verified from outside, after every story."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sqlalchemy import select
+
+from attestlab.attestations.bundle import Bundle, verify_bundle
+from attestlab.attestations.rendering import bundle as rendered
+from attestlab.attestations.rules import Verdict
+from attestlab.attestations.store import attestations
+from attestlab.core.wire import parse_json
+from attestlab.fsck import fsck
+from attestlab.lab import Lab
+from attestlab.log.rules import verify_consistency
+from attestlab.log.trust import TrustPolicy
+
+SAMPLE = 40
+
+
+def check_lab(lab: Lab) -> None:
+    """No problem anywhere, no index twice, no gap, every checkpoint consistent, bundles verify offline."""
+    assert list(fsck(lab)) == []
+    _check_checkpoints(lab)
+    _check_bundles(lab)
+
+
+def _check_checkpoints(lab: Lab) -> None:
+    """Every signed head is a beginning of the newest one; told by the proofs that the log itself hands out."""
+    with lab.storage.read() as connection:
+        trust = TrustPolicy.unwitnessed(lab.log.vkey(connection))
+        newest = lab.log.head(connection)
+        for row in lab.log.checkpoints(connection, limit=100):
+            head = trust.verify_checkpoint(row.note)
+            assert (head.size, head.root) == (row.size, row.root)
+            if head.size:
+                proof = lab.log.consistency(connection, head.size, newest.size)
+                verify_consistency(head.size, newest.size, head.root, newest.root, proof.hashes)
+
+
+def _check_bundles(lab: Lab) -> None:
+    with lab.storage.read() as connection:
+        trust = TrustPolicy.unwitnessed(lab.log.vkey(connection))
+        rows = connection.execute(select(attestations).order_by(attestations.c.log_index.desc()).limit(SAMPLE)).all()
+    for row in rows:
+        owner = lab.orgs.service_caller(row.tenant_id)
+        found, proof, head = lab.attestations.evidence_of(row.id, caller=owner)
+        text = rendered(found, proof, head, now=lab.clock.now()).model_dump_json(by_alias=True).encode()
+        check_bundle(text, trust, lab)
+
+
+def check_bundle(text: bytes, trust: TrustPolicy, lab: Lab) -> None:
+    """A bundle as it goes over the wire verifies offline, unless its attestation has run out."""
+    report = verify_bundle(Bundle.parse(parse_json(text)), trust=trust, now=lab.clock.now())
+    assert report.verdict in (Verdict.VALID, Verdict.EXPIRED, Verdict.REVOKED, Verdict.SUPERSEDED), report
+
+
+def require_acknowledged(lab: Lab, acknowledged: Iterable[tuple[str, int]]) -> None:
+    """Every acknowledged mint, as (id, log index), is there, where it was said to be."""
+    with lab.storage.read() as connection:
+        stored = {
+            str(row.id): row.log_index
+            for row in connection.execute(select(attestations.c.id, attestations.c.log_index))
+        }
+    missing = {item for item in acknowledged if stored.get(item[0]) != item[1]}
+    assert not missing, f"{len(missing)} acknowledged mints are lost, such as {next(iter(missing))}"

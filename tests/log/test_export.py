@@ -1,0 +1,101 @@
+"""The exported log is a plain C2SP tile tree, written so that a web server may show it at any moment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from log_world import World, entry
+
+from attestlab.core.clock import FixedClock
+from attestlab.core.errors import Conflict
+from attestlab.log import rules
+from attestlab.log.export import Exported, export
+
+
+def exported(world: World, folder: Path) -> Exported:
+    with world.storage.read() as connection:
+        return export(world.log, connection, folder)
+
+
+def files(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+
+
+def test_an_export_has_the_files_of_tlog_tiles_and_no_others(world: World, tmp_path: Path, clock: FixedClock) -> None:
+    world.grow(300)
+    assert exported(world, tmp_path / "out").size == 300
+
+    assert files(tmp_path / "out") == {
+        "checkpoint",
+        "tile/entries/000",
+        "tile/entries/001.p/44",
+        "tile/0/000",
+        "tile/0/001.p/44",
+        "tile/1/000.p/1",
+    }
+    world.trust().verify_checkpoint((tmp_path / "out" / "checkpoint").read_text())
+    bundle = rules.decode_bundle((tmp_path / "out" / "tile/entries/001.p/44").read_bytes())
+    assert bundle == [entry(n, clock) for n in range(256, 300)]
+
+
+def test_a_later_export_writes_only_what_is_new(world: World, tmp_path: Path) -> None:
+    world.grow(300)
+    exported(world, tmp_path / "out")
+    first = tmp_path / "out" / "tile/0/000"
+    before = first.stat().st_mtime_ns
+    world.grow(600)
+    assert exported(world, tmp_path / "out") == Exported(size=600, files=2 + 2 + 1 + 1)
+    assert first.stat().st_mtime_ns == before
+
+
+def test_an_export_that_was_broken_off_is_completed(world: World, tmp_path: Path) -> None:
+    """
+    Without a checkpoint nothing in the folder is relied on; a half-written tile would stay for good.
+    """
+    world.grow(300)
+    exported(world, tmp_path / "out")
+    (tmp_path / "out" / "checkpoint").unlink()
+    (tmp_path / "out" / "tile/0/000").write_bytes(b"torn")
+    exported(world, tmp_path / "out")
+    assert len((tmp_path / "out" / "tile/0/000").read_bytes()) == rules.TILE_BYTES
+
+
+def test_an_empty_log_exports_its_checkpoint_alone(world: World, tmp_path: Path) -> None:
+    assert exported(world, tmp_path / "out") == Exported(size=0, files=1)
+    assert files(tmp_path / "out") == {"checkpoint"}
+
+
+def test_a_folder_with_something_else_in_it_is_left_alone(world: World, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "thesis.tex").write_text("years of work")
+    with pytest.raises(Conflict, match="another folder"):
+        exported(world, tmp_path / "out")
+    assert files(tmp_path / "out") == {"thesis.tex"}
+
+
+def test_an_export_of_another_log_is_left_alone(
+    world: World, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, clock: FixedClock
+) -> None:
+    other = World.found_in(tmp_path_factory.mktemp("other"), clock)
+    exported(other, tmp_path / "out")
+    other.storage.close()
+    with pytest.raises(Conflict, match="no earlier export"):
+        exported(world, tmp_path / "out")
+
+
+def test_the_checkpoint_is_written_last(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Whoever reads the new checkpoint finds every tile it needs.
+    """
+    written: list[str] = []
+    whole = Path.replace
+
+    def replace(self: Path, target: Path) -> Path:
+        written.append(target.name)
+        return whole(self, target)
+
+    monkeypatch.setattr(Path, "replace", replace)
+    world.grow(300)
+    exported(world, tmp_path / "out")
+    assert written.index("checkpoint") == len(written) - 1

@@ -1,0 +1,137 @@
+"""Who is calling, by API key: the right one or the same refusal for every wrong one."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection, event, select, update
+
+from attestlab.core import audit
+from attestlab.core.audit import AuditEntry
+from attestlab.core.errors import AuthInvalid
+from attestlab.core.rows import MEMBER, row_sha256
+from attestlab.lab import Lab
+from attestlab.orgs import store
+from attestlab.orgs.rules import Caller, Environment, Scope, compose_api_key
+from attestlab.orgs.service import Orgs, TenantCreated
+from attestlab.settings import Environment as Stage
+from attestlab.settings import Settings
+
+NEVER_ISSUED = compose_api_key("al", Environment.LIVE, "A" * 26)
+
+
+def authenticate(lab: Lab, secret: str) -> Caller:
+    with lab.storage.read() as connection:
+        return lab.orgs.authenticate(connection, secret)
+
+
+def change_key(lab: Lab, tenant: TenantCreated, **values: object) -> None:
+    """What a verb of a later day will do: change the row, and say so in the trail."""
+    actor, now = lab.orgs.service_caller(tenant.tenant_id), lab.clock.now()
+    with lab.storage.write() as tx:
+        mine = store.api_keys.c.tenant_id == tenant.tenant_id
+        tx.exec(update(store.api_keys).where(mine).values(**values))
+        row = dict(tx.exec(select(store.api_keys).where(mine)).one()._mapping)
+        trail = {MEMBER: row_sha256(store.api_keys, row)}
+        entry = AuditEntry(actor.tenant_id, actor, "api_key.change", "api_key", str(row["id"]), now, metadata=trail)
+        audit.record(tx, entry)
+
+
+def as_dev_key(lab: Lab, tenant: TenantCreated) -> str:
+    secret = compose_api_key("al", Environment.DEV, "B" * 26)
+    change_key(lab, tenant, environment="dev", secret_sha256=hashlib.sha256(secret.encode()).digest())
+    return secret
+
+
+def statements(lab: Lab, work: Callable[[], object]) -> list[str]:
+    """What the records are asked while `work` runs."""
+    asked: list[str] = []
+
+    def heard(_connection: Connection, _cursor: Any, statement: str, *_: Any) -> None:
+        asked.append(statement)
+
+    event.listen(lab.storage.engine, "before_cursor_execute", heard)
+    try:
+        work()
+    finally:
+        event.remove(lab.storage.engine, "before_cursor_execute", heard)
+    return asked
+
+
+def test_a_key_names_its_tenant_scopes_and_plan(lab: Lab, tenant: TenantCreated) -> None:
+    caller = authenticate(lab, tenant.api_key)
+
+    assert (caller.tenant_id, caller.actor_type, caller.plan) == (tenant.tenant_id, "API_KEY", "STARTER")
+    assert caller.scopes == frozenset(Scope)
+    assert tenant.api_key not in repr(caller)
+
+
+def test_a_key_has_only_the_scopes_it_was_given(lab: Lab, tenant: TenantCreated) -> None:
+    change_key(lab, tenant, scopes="issuers:read audit:read")
+
+    assert authenticate(lab, tenant.api_key).scopes == {Scope.ISSUERS_READ, Scope.AUDIT_READ}
+
+
+def test_every_wrong_key_gets_the_same_answer(lab: Lab, tenant: TenantCreated) -> None:
+    """Unknown, mistyped, malformed, revoked: nothing tells one from another."""
+    mistyped = tenant.api_key[:-1] + ("0" if tenant.api_key[-1] != "0" else "1")
+    change_key(lab, tenant, status="REVOKED")
+
+    answers = []
+    for wrong in (NEVER_ISSUED, mistyped, "", "al_live_short", tenant.api_key):
+        with pytest.raises(AuthInvalid) as refused:
+            authenticate(lab, wrong)
+        answers.append((refused.value.code, refused.value.message, refused.value.details))
+
+    assert answers == [answers[0]] * 5
+
+
+def test_a_mistyped_key_does_not_reach_the_records(lab: Lab, tenant: TenantCreated) -> None:
+    mistyped = tenant.api_key[:20] + ("x" if tenant.api_key[20] != "x" else "y") + tenant.api_key[21:]
+
+    def tried() -> None:
+        with lab.storage.read() as connection, pytest.raises(AuthInvalid):
+            lab.orgs.authenticate(connection, mistyped)
+
+    assert statements(lab, tried) == []
+
+
+def test_a_good_key_costs_one_statement(lab: Lab, tenant: TenantCreated) -> None:
+    [statement] = statements(lab, lambda: authenticate(lab, tenant.api_key))
+
+    assert "secret_sha256 =" in statement
+
+
+def test_a_revoked_key_stops_working_at_once(lab: Lab, tenant: TenantCreated) -> None:
+    authenticate(lab, tenant.api_key)
+    change_key(lab, tenant, status="REVOKED")
+
+    with pytest.raises(AuthInvalid):
+        authenticate(lab, tenant.api_key)
+
+
+def test_a_dev_key_works_in_the_sandbox_and_not_in_production(lab: Lab, tenant: TenantCreated, tmp_path: Path) -> None:
+    secret = as_dev_key(lab, tenant)
+    production = Orgs(storage=lab.storage, clock=lab.clock, settings=Settings(data=tmp_path, env=Stage.PRODUCTION))
+
+    assert authenticate(lab, secret).tenant_id == tenant.tenant_id
+    with lab.storage.read() as connection, pytest.raises(AuthInvalid):
+        production.authenticate(connection, secret)
+
+
+def test_a_live_key_works_in_production(lab: Lab, tenant: TenantCreated, tmp_path: Path) -> None:
+    production = Orgs(storage=lab.storage, clock=lab.clock, settings=Settings(data=tmp_path, env=Stage.PRODUCTION))
+
+    with lab.storage.read() as connection:
+        assert production.authenticate(connection, tenant.api_key).tenant_id == tenant.tenant_id
+
+
+def test_another_prefix_is_another_installations_key(lab: Lab, tenant: TenantCreated, tmp_path: Path) -> None:
+    elsewhere = Orgs(storage=lab.storage, clock=lab.clock, settings=Settings(data=tmp_path, key_prefix="zz"))
+
+    with lab.storage.read() as connection, pytest.raises(AuthInvalid):
+        elsewhere.authenticate(connection, tenant.api_key)
