@@ -3,9 +3,12 @@
 import importlib
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 
+from attestlab import cli
 from attestlab.app import all_routes
 from attestlab.core.events import Event
 from attestlab.settings import Settings
@@ -45,6 +48,21 @@ def test_every_route_has_its_line():
 
     assert len(answered) > 20
     assert [route for route in answered if f"`{route}`" not in page] == []
+
+
+def test_every_command_has_its_line():
+    """docs/operations.md names every command of the command line."""
+    page = (DOCS / "operations.md").read_text()
+    root = typer.main.get_command(cli.app)
+
+    assert [words for words in _commands(root, "attestlab") if f"`{words}" not in page] == []
+
+
+def _commands(group: Any, words: str) -> list[str]:
+    """The leaves of the tree of commands, as one types them."""
+    if not hasattr(group, "commands"):
+        return [words]
+    return [leaf for name, command in group.commands.items() for leaf in _commands(command, f"{words} {name}")]
 
 
 @pytest.mark.parametrize("page", sorted([*ROOT.glob("*.md"), *DOCS.glob("*.md")]), ids=lambda page: page.name)

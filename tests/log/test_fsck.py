@@ -41,7 +41,17 @@ def change(world: World, statement: str, **values: Any) -> list[Problem]:
 
 @pytest.fixture
 def full_world(world: World, clock: FixedClock) -> World:
-    """Two full tiles, three checkpoints, and a chain of two status entries."""
+    """Two full tiles, five checkpoints, and a chain of two status entries, on either engine."""
+    return filled(world, clock)
+
+
+@pytest.fixture
+def file_world(sqlite_world: World, clock: FixedClock) -> World:
+    """The same in a SQLite file, for questions that no engine answers differently."""
+    return filled(sqlite_world, clock)
+
+
+def filled(world: World, clock: FixedClock) -> World:
     world.grow(300)
     subject = entries.key_subject(ISSUER, "k")
     for status in ("pending", "active"):
@@ -87,25 +97,25 @@ def test_a_sound_log_has_no_problems(full_world: World) -> None:
         ("DELETE FROM log_head", "head", "log_head"),
     ],
 )
-def test_a_change_is_found_where_it_was_made(full_world: World, statement: str, kind: str, where: str) -> None:
-    problems = change(full_world, statement)
+def test_a_change_is_found_where_it_was_made(file_world: World, statement: str, kind: str, where: str) -> None:
+    problems = change(file_world, statement)
     assert (kind, where) in [(problem.kind, problem.where) for problem in problems]
 
 
-def test_a_replayed_entry_is_found(full_world: World) -> None:
-    with full_world.storage.write() as tx:
-        again = full_world.log.entries(tx.connection, 3, 1)[0].entry
-        full_world.log.append(tx, again, kind=EntryType.MINTED)
-    assert [(problem.kind, problem.where) for problem in full_world.problems()] == [("duplicate", "leaf 520")]
+def test_a_replayed_entry_is_found(file_world: World) -> None:
+    with file_world.storage.write() as tx:
+        again = file_world.log.entries(tx.connection, 3, 1)[0].entry
+        file_world.log.append(tx, again, kind=EntryType.MINTED)
+    assert [(problem.kind, problem.where) for problem in file_world.problems()] == [("duplicate", "leaf 520")]
 
 
-def test_a_status_entry_that_leaves_one_out_is_found(full_world: World, clock: FixedClock) -> None:
+def test_a_status_entry_that_leaves_one_out_is_found(file_world: World, clock: FixedClock) -> None:
     """
     A correctly logged entry can still lie about its chain: its seq jumps over one that nobody was shown.
     """
     subject = entries.key_subject(ISSUER, "k")
-    with full_world.storage.write() as tx:
-        link = full_world.log.status_prev(tx, subject)
+    with file_world.storage.write() as tx:
+        link = file_world.log.status_prev(tx, subject)
         said = entries.key_status(
             entries.Link(link.seq + 1, link.prev),
             issuer_id=ISSUER,
@@ -115,18 +125,18 @@ def test_a_status_entry_that_leaves_one_out_is_found(full_world: World, clock: F
             status="revoked",
             at=clock.now(),
         )
-        full_world.log.append(tx, said, kind=EntryType.KEY_STATUS, subject=subject)
-    assert [(problem.kind, problem.where) for problem in full_world.problems()] == [("status_chain", "leaf 520")]
+        file_world.log.append(tx, said, kind=EntryType.KEY_STATUS, subject=subject)
+    assert [(problem.kind, problem.where) for problem in file_world.problems()] == [("status_chain", "leaf 520")]
 
 
-def test_a_foreign_key_of_the_keyring_is_found(full_world: World, tmp_path_factory: pytest.TempPathFactory) -> None:
-    full_world.keyring = Keyring.create(tmp_path_factory.mktemp("other"))
-    assert [problem.kind for problem in full_world.problems()] == ["log_key"]
+def test_a_foreign_key_of_the_keyring_is_found(file_world: World, tmp_path_factory: pytest.TempPathFactory) -> None:
+    file_world.keyring = Keyring.create(tmp_path_factory.mktemp("other"))
+    assert [problem.kind for problem in file_world.problems()] == ["log_key"]
 
 
-def test_a_missing_guard_is_found(full_world: World) -> None:
-    full_world.guard.path.unlink()
-    assert [problem.kind for problem in full_world.problems()] == ["head_guard"]
+def test_a_missing_guard_is_found(file_world: World) -> None:
+    file_world.guard.path.unlink()
+    assert [problem.kind for problem in file_world.problems()] == ["head_guard"]
 
 
 def test_rows_that_cannot_be_read_are_a_finding_and_not_a_crash(sqlite_world: World) -> None:

@@ -1,0 +1,128 @@
+"""The data dictionary: every field of the public objects, no more, and none without its meaning."""
+
+import csv
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+from pydantic import BaseModel
+
+from attestlab.attestations import shapes
+from attestlab.attestations.rules import Statement
+from attestlab.core.signing import Algorithm
+from attestlab.core.wire import parse_json
+from attestlab.issuers.shapes import IssuerOut, KeyOut
+from attestlab.log import entries
+from attestlab.log import shapes as log_shapes
+
+FILE = Path(__file__).parents[2] / "data" / "dictionary.csv"
+COLUMNS = ["object", "field", "type", "format", "meaning", "source"]
+AT = datetime(2026, 1, 2, tzinfo=UTC)
+ID = UUID("0193b5a0-7f3c-7abc-8def-0123456789ab")
+
+SHAPES: dict[str, type[BaseModel]] = {
+    "attestation": shapes.AttestationOut,
+    "mint_response": shapes.MintOut,
+    "verification_response": shapes.VerifyOut,
+    "verification_log": shapes.LogOut,
+    "verification_details": shapes.VerifyDetailsOut,
+    "governance": shapes.GovernanceOut,
+    "proof_bundle": shapes.BundleOut,
+    "bundle_issuer": shapes.BundleIssuerOut,
+    "bundle_key": shapes.BundleKeyOut,
+    "bundle_log_entry": shapes.LogEntryOut,
+    "inclusion_proof": shapes.ProofOut,
+    "signed_tree_head": shapes.TreeHeadOut,
+    "issuer": IssuerOut,
+    "key": KeyOut,
+    "checkpoint": log_shapes.CheckpointOut,
+    "log_head": log_shapes.HeadOut,
+    "log_record": log_shapes.EntryOut,
+    "consistency_proof": log_shapes.ConsistencyOut,
+}
+MADE: dict[str, bytes] = {
+    "statement": Statement(
+        ID, ID, "k", Algorithm.ED25519, "degree", "application/pdf", "h", None, "h", None, AT
+    ).canonical(),
+    "log_entry:attestation.minted": entries.minted(
+        attestation_id=ID, issuer_id=ID, kid="k", alg="Ed25519", public_spki=b"", at=AT, commit=b""
+    ),
+    "log_entry:key.status": entries.key_status(
+        entries.FIRST, issuer_id=ID, kid="k", alg="Ed25519", public_spki=b"", status="revoked", at=AT, reason="lost"
+    ),
+    "log_entry:issuer.status": entries.issuer_status(
+        entries.FIRST, issuer_id=ID, status="ACTIVE", trust_tier="BASIC", risk_rating="LOW", jurisdiction="NO", at=AT
+    ),
+}
+
+
+def rows() -> list[dict[str, str]]:
+    """The dictionary's rows."""
+    with FILE.open(encoding="utf-8", newline="") as file:
+        reader = csv.DictReader(file, strict=True)
+        assert reader.fieldnames == COLUMNS
+        return list(reader)
+
+
+def described() -> dict[str, list[str]]:
+    """Object to field names, as the dictionary lists them."""
+    found: dict[str, list[str]] = {}
+    for row in rows():
+        found.setdefault(row["object"], []).append(row["field"])
+    return found
+
+
+def on_the_wire(shape: type[BaseModel]) -> set[str]:
+    """The names under which a shape's fields go out."""
+    return {field.serialization_alias or name for name, field in shape.model_fields.items()}
+
+
+def members(raw: bytes) -> set[str]:
+    """The names of a JSON object."""
+    value: Any = parse_json(raw)
+    return set(value)
+
+
+def test_every_row_is_complete_and_no_field_stands_twice():
+    assert [
+        row for row in rows() if not all(row[column] and row[column].strip() == row[column] for column in COLUMNS)
+    ] == []
+    assert [name for name, fields in described().items() if len(fields) != len(set(fields))] == []
+
+
+def test_every_described_object_is_one_that_goes_out():
+    """
+    With the two tests below: nothing public is missing, nothing described is gone.
+    """
+    assert set(described()) == set(SHAPES) | set(MADE)
+    assert {name.removeprefix("log_entry:") for name in MADE if name.startswith("log_entry:")} == set(entries.EntryType)
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_every_field_of_an_answer_is_in_the_dictionary(name: str):
+    assert set(described()[name]) == on_the_wire(SHAPES[name])
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_every_member_of_what_is_signed_or_logged_is_in_the_dictionary(name: str):
+    assert set(described()[name]) == members(MADE[name])
+
+
+def test_a_type_that_points_at_another_object_finds_it():
+    pointed = {name for row in rows() for name in re.findall(r"object (\w+)", row["type"])} - {"or"}
+
+    assert pointed - set(described()) == set()
+
+
+def test_what_may_be_null_says_so():
+    """
+    A reader who trusts the type column must not meet a null that it did not announce.
+    """
+    types = {(row["object"], row["field"]): row["type"] for row in rows()}
+    for name, shape in SHAPES.items():
+        for field, declared in shape.model_json_schema(mode="serialization")["properties"].items():
+            nullable = {"type": "null"} in declared.get("anyOf", [])
+            assert types[name, field].endswith(" or null") == nullable, (name, field)
