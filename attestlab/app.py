@@ -73,7 +73,7 @@ async def serve(lab: Lab, sockets: list[socket.socket], *, ready: Callable[[], N
     await stop.wait()
     sweeping.cancel()
     await server.stop_gracefully(within_s=STOP_WITHIN_S)
-    await asyncio.to_thread(desk.close)
+    await desk.finish()
 
 
 def listen(host: str, port: int) -> list[socket.socket]:

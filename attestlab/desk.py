@@ -13,6 +13,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from attestlab.core.errors import AttestLabError, RequestInFlight
+from attestlab.core.loop_writer import LoopWriter
 from attestlab.core.storage import Transaction
 from attestlab.core.writer import Job, Ticket, Writer
 from attestlab.lab import Lab
@@ -35,7 +36,9 @@ class Desk:
         self.lab = lab
         self.in_flight: set[bytes] = set()
         self._loop = asyncio.get_running_loop()
-        self._writer = Writer(lab.storage, deliver_group=self._deliver_group)
+        self._writer: LoopWriter | Writer = (
+            LoopWriter(lab.storage) if lab.storage.is_sqlite else Writer(lab.storage, deliver_group=self._deliver_group)
+        )
 
     def _deliver_group(self, group: list[Ticket]) -> None:
         """Wake the loop once for a whole group."""
@@ -86,9 +89,12 @@ class Desk:
             await asyncio.sleep(SWEEP_EVERY_S)
             await self.write(self.lab.sweep)
 
-    def close(self) -> None:
+    async def finish(self) -> None:
         """Finish every accepted write."""
-        self._writer.close()
+        if isinstance(self._writer, LoopWriter):
+            await self._writer.finish()
+        else:
+            await asyncio.to_thread(self._writer.close)
 
 
 class Pending:

@@ -28,10 +28,14 @@ def folder(name: str) -> Path:
 
 @dataclass(frozen=True)
 class SignatureCase:
-    """One Wycheproof case; `public` is the DER SubjectPublicKeyInfo, `result` valid, invalid or acceptable."""
+    """One Wycheproof case; `result` is valid, invalid or acceptable.
+
+    `public` is the key as DER SubjectPublicKeyInfo, `jwk` the same as a JSON Web Key where the file has it, else empty.
+    """
 
     id: str
     public: bytes
+    jwk: dict[str, str]
     message: bytes
     signature: bytes
     result: str
@@ -45,6 +49,7 @@ def wycheproof(file_name: str) -> list[SignatureCase]:
         SignatureCase(
             id=f"{test['tcId']} {test['comment']}",
             public=bytes.fromhex(group["publicKeyDer"]),
+            jwk=group.get("publicKeyJwk") or group.get("keyJwk") or {},
             message=bytes.fromhex(test["msg"]),
             signature=bytes.fromhex(test["sig"]),
             result=test["result"],

@@ -15,15 +15,13 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import delete, select
-from sqlalchemy.dialects.postgresql import insert as postgresql_insert
-from sqlalchemy.dialects.sqlite import insert as sqlite_insert
+from sqlalchemy import bindparam, delete, select
 
 from attestlab.attestations.events import VerificationCompleted, VerificationFailed
 from attestlab.attestations.rules import Verdict
 from attestlab.attestations.tables import VerificationTally
 from attestlab.core import outbox
-from attestlab.core.storage import AnyRow, Transaction
+from attestlab.core.storage import AnyRow, Transaction, upserts
 from attestlab.orgs import usage
 
 BUFFER = "verifications"
@@ -31,6 +29,14 @@ TOLD_SINGLY_PER_MINUTE = 100
 SWEEP_LIMIT = 500
 
 _tallies: Any = VerificationTally.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
+_COUNTED = select(_tallies.c.counted).where(
+    *(_tallies.c[name] == bindparam(name) for name in ("issuer_id", "minute", "type"))
+)
+_RAISE = upserts(
+    _tallies,
+    key=("issuer_id", "minute", "type"),
+    change=lambda new: {name: _tallies.c[name] + new[name] for name in ("counted", "untold")},
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,22 +73,13 @@ def seal(tx: Transaction) -> None:
 
 
 def _tally(tx: Transaction, issuer_id: UUID, minute: datetime, event_type: str, ended: list[Verified]) -> None:
-    place = (_tallies.c.issuer_id == issuer_id, _tallies.c.minute == minute, _tallies.c.type == event_type)
-    counted = tx.peek(select(_tallies.c.counted).where(*place)).scalar() or 0
+    place = {"issuer_id": issuer_id, "minute": minute, "type": event_type}
+    counted: int = tx.peek(_COUNTED, place).scalar() or 0
     singly = max(0, TOLD_SINGLY_PER_MINUTE - counted)
     for verified in ended[:singly]:
         outbox.tell(tx, verified.tenant_id, _event(verified), at=verified.at)
-    insert = postgresql_insert if tx.connection.dialect.name == "postgresql" else sqlite_insert
-    statement = insert(_tallies).values(
-        issuer_id=issuer_id,
-        minute=minute,
-        type=event_type,
-        tenant_id=ended[0].tenant_id,
-        counted=len(ended),
-        untold=len(ended[singly:]),
-    )
-    raised = {name: _tallies.c[name] + statement.excluded[name] for name in ("counted", "untold")}
-    tx.connection.execute(statement.on_conflict_do_update(index_elements=["issuer_id", "minute", "type"], set_=raised))
+    tally = {"tenant_id": ended[0].tenant_id, "counted": len(ended), "untold": len(ended[singly:])}
+    tx.connection.execute(_RAISE[tx.connection.dialect.name], {**place, **tally})
 
 
 def _event(verified: Verified) -> VerificationCompleted | VerificationFailed:

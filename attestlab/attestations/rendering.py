@@ -32,7 +32,7 @@ from attestlab.log.service import Head, Inclusion
 def minted(done: Minted, *, portal_url: str) -> MintOut:
     """The answer to a mint, proof included; the transaction must be sealed."""
     row, logged = done.row, done.logged
-    return MintOut.model_construct(
+    return MintOut(
         id=row["id"],
         attestation_id=row["id"],
         issuer_id=row["issuer_id"],
@@ -53,7 +53,7 @@ def minted(done: Minted, *, portal_url: str) -> MintOut:
 
 
 def _proof(proof: Inclusion) -> ProofOut:
-    return ProofOut.model_construct(
+    return ProofOut(
         log_index=proof.index,
         tree_size=proof.tree_size,
         leaf_hash=sha256_name(proof.leaf_hash),
@@ -123,7 +123,7 @@ def verification(verified: Verified, *, log_id: str) -> VerifyOut:
     row, report = verified.row, verified.report
     if row is None:
         return _not_found(verified)
-    return VerifyOut.model_construct(
+    return VerifyOut(
         verdict=report.verdict,
         valid=report.verdict is Verdict.VALID,
         reasons=[reason.value for reason in report.reasons],
@@ -133,11 +133,11 @@ def verification(verified: Verified, *, log_id: str) -> VerifyOut:
         alg=row.alg,
         payload_hash=row.payload_hash,
         document_hash=row.document_hash or "",
-        log=LogOut.model_construct(log_id=log_id, leaf_index=row.log_index, proof_checked=report.proof_checked),
+        log=LogOut(log_id=log_id, leaf_index=row.log_index, proof_checked=report.proof_checked),
         governance=None if row.found_issuer is None else _governance(row),
         superseded_by_attestation_id=row.superseded_by,
         latest_attestation_id=None,
-        details=VerifyDetailsOut.model_construct(
+        details=VerifyDetailsOut(
             issuer_id=str(row.issuer_id), issuer_name=row.issuer_name or "", log_index=row.log_index
         ),
     )
@@ -161,7 +161,7 @@ def _not_found(verified: Verified) -> VerifyOut:
 
 
 def _governance(row: Any) -> GovernanceOut:
-    return GovernanceOut.model_construct(
+    return GovernanceOut(
         issuer_status=row.issuer_status,
         issuer_trust_tier=row.issuer_trust_tier,
         issuer_risk_rating=row.issuer_risk_rating,

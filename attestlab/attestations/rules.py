@@ -14,7 +14,7 @@ from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
 
-from attestlab.core.canonical import canonical, sha256_b64url
+from attestlab.core.canonical import canonical_own, sha256_b64url
 from attestlab.core.errors import ValidationFailed
 from attestlab.core.signing import Algorithm
 from attestlab.core.wire import b64url_encode, format_time
@@ -98,7 +98,7 @@ class Statement:
 
     def canonical(self) -> bytes:
         """The RFC 8785 bytes that are signed."""
-        return canonical(
+        return canonical_own(
             {
                 "v": STATEMENT_VERSION,
                 "id": str(self.id),

@@ -210,8 +210,9 @@ class Attestations:
             metering.count(tx, metering.Verified(row.tenant_id, row.issuer_id, row.id, verified.verdict, verified.at))
 
     def _evidence(self, connection: Connection, row: AnyRow) -> Evidence:
+        statement = statement_of(row)
         return Evidence(
-            statement=statement_of(row),
+            statement=statement,
             claims=row.claims,
             signature=row.signature,
             status=Status(row.status),
@@ -221,7 +222,7 @@ class Attestations:
             if row.found_issuer is None
             else IssuerFacts(IssuerStatus(row.issuer_status), row.revoked_index),
             key=self._key_facts(row),
-            prove_logged=lambda: self._prove_logged(connection, row),
+            prove_logged=lambda: self._prove_logged(connection, row, statement),
         )
 
     def _key_facts(self, row: AnyRow) -> KeyFacts | None:
@@ -230,14 +231,14 @@ class Attestations:
         public = self.issuers.public_key(Algorithm(row.alg), row.spki)
         return KeyFacts(public, KeyStatus(row.key_status), row.changed_index, row.compromised_at)
 
-    def _prove_logged(self, connection: Connection, row: AnyRow) -> None:
+    def _prove_logged(self, connection: Connection, row: AnyRow, statement: Statement) -> None:
         """The entry opens to this attestation and stands under the head we signed."""
         if row.entry is None:
             raise ProofInvalid("The log has no entry at the attestation's index.")
         require_entry_speaks_of(
             row.entry,
             row.nonce,
-            statement=statement_of(row),
+            statement=statement,
             claims=row.claims,
             signature=row.signature,
             public_key=row.spki,

@@ -14,7 +14,7 @@ from uuid import UUID
 from sqlalchemy import BigInteger, LargeBinary
 from sqlmodel import Field, SQLModel
 
-from attestlab.core.canonical import canonical
+from attestlab.core.canonical import canonical_own
 from attestlab.core.chains import Chain
 from attestlab.core.events import json_value
 from attestlab.core.ids import new_id
@@ -99,7 +99,7 @@ def chain_name(tenant_id: UUID) -> str:
 
 def _row(chain: Chain, entry: AuditEntry) -> dict[str, Any]:
     entry_id = new_id(entry.at)
-    line = canonical(_line(entry_id, entry))
+    line = canonical_own(_line(entry_id, entry))
     seq, integrity_hash, prev_hash = chain.extend(line)
     return {
         "tenant_id": entry.tenant_id,

@@ -8,11 +8,9 @@ import hashlib
 from typing import Any
 
 from sqlalchemy import BigInteger, LargeBinary, bindparam, select
-from sqlalchemy.dialects.postgresql import insert as postgresql_insert
-from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlmodel import Field, SQLModel
 
-from attestlab.core.storage import AnyRow, Transaction
+from attestlab.core.storage import AnyRow, Transaction, upserts
 
 GENESIS = bytes(32)
 
@@ -29,6 +27,9 @@ class ChainHead(SQLModel, table=True):
 
 _heads: Any = ChainHead.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
 _FIND = select(_heads.c.length, _heads.c.hash).where(_heads.c.name == bindparam("name"))
+
+
+_SAVE = upserts(_heads, key=("name",), change=lambda new: {"length": new.length, "hash": new.hash})
 
 
 class Chain:
@@ -48,12 +49,8 @@ class Chain:
 
     def save(self, tx: Transaction) -> None:
         """Write the head."""
-        insert = postgresql_insert if tx.connection.dialect.name == "postgresql" else sqlite_insert
-        statement = insert(_heads)
-        changed = {"length": statement.excluded.length, "hash": statement.excluded.hash}
         tx.connection.execute(
-            statement.on_conflict_do_update(index_elements=["name"], set_=changed),
-            {"name": self.name, "length": self.length, "hash": self.hash},
+            _SAVE[tx.connection.dialect.name], {"name": self.name, "length": self.length, "hash": self.hash}
         )
 
 

@@ -90,7 +90,7 @@ class Keyring:
             return self._cipher.decrypt(nonce, sealed, head + _owner(tenant_id, issuer_id, kid, alg))
         except InvalidTag:
             raise IntegrityFailed(
-                f"The sealed key {kid!r} does not open: it was changed, or belongs to another tenant, issuer, kid or alg."
+                f"The sealed key {kid!r} does not open: it was changed or is of another tenant, issuer, kid or alg."
             ) from None
 
     def rewrap(

@@ -12,7 +12,7 @@ from uuid import UUID
 from sqlalchemy import BigInteger, LargeBinary
 from sqlmodel import Field, SQLModel
 
-from attestlab.core.canonical import canonical
+from attestlab.core.canonical import canonical_own
 from attestlab.core.chains import Chain
 from attestlab.core.clock import Clock
 from attestlab.core.events import Event, json_value
@@ -63,7 +63,7 @@ def sealer(clock: Clock) -> Sealer:
 
 def _row(chain: Chain, tenant_id: UUID, event: Event, at: datetime) -> dict[str, Any]:
     event_id = new_id(at)
-    body = canonical(envelope(event_id, event, at))
+    body = canonical_own(envelope(event_id, event, at))
     seq, link, _ = chain.extend(linked_bytes(tenant_id, body))
     return {
         "seq": seq,

@@ -17,7 +17,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.types import NullType
 
 from attestlab.core.audit import AuditEvent
-from attestlab.core.canonical import canonical, sha256_hex
+from attestlab.core.canonical import canonical_own, sha256_hex
 from attestlab.core.errors import ValidationFailed
 from attestlab.core.storage import AnyRow
 from attestlab.core.wire import b64url_encode
@@ -35,17 +35,20 @@ def row_sha256(table: Table, row: Mapping[str, Any]) -> str:
     Raises:
         KeyError: a column is not in `row`; what the database would put there is not known yet.
     """
-    return sha256_hex(canonical({column.name: _plain(row[column.name]) for column in table.columns}))
+    plain = {}
+    for name in table.columns.keys():  # noqa: SIM118  a column collection iterates over columns
+        value = row[name]
+        write = _WRITERS.get(type(value))
+        plain[name] = value if write is None else write(value)
+    return sha256_hex(canonical_own(plain))
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, UUID):
-        return str(value)
-    if isinstance(value, bytes):
-        return b64url_encode(value)
-    if isinstance(value, datetime):
-        return value.astimezone(UTC).isoformat()
-    return value
+# By exact type, for speed: every mint asks this of each column of its row.
+_WRITERS: dict[type, Callable[[Any], str]] = {
+    UUID: str,
+    bytes: b64url_encode,
+    datetime: lambda at: at.astimezone(UTC).isoformat(),
+}
 
 
 def unaccounted(

@@ -15,14 +15,19 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, CursorResult, Engine, Executable, Row, Table, create_engine, event, make_url, text
+from sqlalchemy.dialects.postgresql import insert as postgresql_insert
+from sqlalchemy.dialects.sqlite import dialect as sqlite_dialect
+from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.engine import URL
+from sqlalchemy.exc import OperationalError
 from sqlmodel import SQLModel
 
-from attestlab.core.errors import AttestLabError
+from attestlab.core.errors import Unavailable
 
 WRITER_LOCK = 0x61747465  # any constant will do; every writer of one database takes the same
 BUSY_TIMEOUT_MS = 15_000
@@ -80,7 +85,7 @@ class Transaction:
             return
         waiting, self._rows = self._rows, defaultdict(list)
         for table in sorted(waiting, key=_rank) if len(waiting) > 1 else waiting:
-            self.connection.execute(table.insert(), waiting[table])
+            _insert(self.connection, table, waiting[table])
 
     def attempt(self, job: Callable[[Transaction], Any]) -> Any:
         """Run one job of a group; if it fails, take back what it did and nothing else."""
@@ -146,6 +151,24 @@ class Transaction:
             callback()
 
 
+def _insert(connection: Connection, table: Table, rows: list[dict[str, Any]]) -> None:
+    """`executemany`. On SQLite straight to the driver, past the work that an ORM-grade insert does for each row."""
+    if connection.dialect.name != "sqlite":
+        connection.execute(table.insert(), rows)
+        return
+    statement, writers = _sqlite_insert(table)
+    values = [[row[name] if write is None else write(row[name]) for name, write in writers] for row in rows]
+    connection.exec_driver_sql(statement, [tuple(row) for row in values])
+
+
+@cache
+def _sqlite_insert(table: Table) -> tuple[str, list[tuple[str, Callable[[Any], Any] | None]]]:
+    """The statement for a whole row, and each column's name with what turns its value into the driver's."""
+    dialect = sqlite_dialect()
+    writers = [(column.name, column.type.dialect_impl(dialect).bind_processor(dialect)) for column in table.columns]
+    return str(table.insert().compile(dialect=dialect)), writers
+
+
 _RANKS: dict[str, int] = {}
 
 
@@ -208,27 +231,61 @@ class Storage:
         if ambient is not None:
             yield ambient
             return
-        with self._write_lock, self._begin() as connection:
-            tx = self._local.transaction = Transaction(connection)
-            try:
-                yield tx
-                self._seal(tx)
-                self.commit(connection)
-            except BaseException:
-                connection.rollback()
-                raise
-            finally:
-                self._local.transaction = None
-            tx._tell_committed()
-
-    def commit(self, connection: Connection) -> None:
-        """The one place where a write becomes durable."""
+        tx = self.begin()
         try:
-            connection.commit()
-        except BaseException as fault:
-            raise CommitUnknown("The commit was not confirmed; what it held may or may not be stored.") from fault
+            with self.entered(tx):
+                yield tx
+                self.seal(tx)
+        except BaseException:
+            self.abandon(tx)
+            raise
+        self.commit(tx)
 
-    def _seal(self, tx: Transaction) -> None:
+    def begin(self) -> Transaction:
+        """Become the one writer of the database, waiting for whoever is; end it with `commit` or `abandon`."""
+        self._write_lock.acquire()
+        return self._begun()
+
+    def begin_at_once(self) -> Transaction | None:
+        """`begin` without waiting: None where another writer is at work."""
+        if not self._write_lock.acquire(blocking=False):
+            return None
+        try:
+            return self._begun(busy_timeout_ms=0)
+        except OperationalError:
+            return None
+
+    def _begun(self, *, busy_timeout_ms: int = BUSY_TIMEOUT_MS) -> Transaction:
+        try:
+            connection = self._engine.connect()
+            try:
+                self._lock_database(connection, busy_timeout_ms)
+            except BaseException:
+                connection.close()
+                raise
+        except BaseException:
+            self._write_lock.release()
+            raise
+        return Transaction(connection)
+
+    def _lock_database(self, connection: Connection, busy_timeout_ms: int) -> None:
+        if self.is_sqlite:
+            connection.exec_driver_sql(f"PRAGMA busy_timeout={busy_timeout_ms}")
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+        else:
+            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({WRITER_LOCK})")
+
+    @contextmanager
+    def entered(self, tx: Transaction) -> Iterator[None]:
+        """Within, every `write` and `read` of this thread is `tx`."""
+        self._local.transaction = tx
+        try:
+            yield
+        finally:
+            self._local.transaction = None
+
+    def seal(self, tx: Transaction) -> None:
+        """Let everybody complete the transaction, and send what it still holds."""
         for sealer in self.sealers:
             sealer(tx)
         tx._run_after_seal()
@@ -236,20 +293,39 @@ class Storage:
             closer(tx)
         tx.flush()
 
-    @contextmanager
-    def _begin(self) -> Iterator[Connection]:
-        with self._engine.connect() as connection:
-            if self.is_sqlite:
-                connection.exec_driver_sql("BEGIN IMMEDIATE")
-            else:
-                connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({WRITER_LOCK})")
-            yield connection
+    def commit(self, tx: Transaction) -> None:
+        """The one place where a write becomes durable; then those are told who asked to be, before anyone is answered.
+
+        Raises:
+            CommitUnknown: the database did not confirm it.
+        """
+        try:
+            tx.connection.commit()
+        except BaseException as fault:
+            self.abandon(tx)
+            raise CommitUnknown from fault
+        try:
+            tx._tell_committed()
+        finally:
+            self._end(tx)
+
+    def abandon(self, tx: Transaction) -> None:
+        """Take everything back."""
+        try:
+            tx.connection.rollback()
+        finally:
+            self._end(tx)
+
+    def _end(self, tx: Transaction) -> None:
+        try:
+            tx.connection.close()
+        finally:
+            self._write_lock.release()
 
     def create_tables(self) -> None:
         """Create what is missing straight from the models; the migrations make the same."""
-        with self._begin() as connection:
-            SQLModel.metadata.create_all(connection)
-            connection.commit()
+        with self.write() as tx:
+            SQLModel.metadata.create_all(tx.connection)
 
     @property
     def engine(self) -> Engine:
@@ -264,10 +340,11 @@ class Storage:
         self._engine.dispose()
 
 
-class CommitUnknown(AttestLabError):
+class CommitUnknown(Unavailable):
     """The database did not say whether the commit happened; repeating it blindly could do it twice."""
 
-    code = "SERVICE_UNAVAILABLE"
+    def __init__(self, message: str = "The commit was not confirmed; look before you send it again.") -> None:
+        super().__init__(message)
 
 
 def database_url(url: str) -> URL:
@@ -300,6 +377,18 @@ def _sqlite_engine(url: URL) -> Engine:
             connection.execute(f"PRAGMA {pragma}")
 
     return engine
+
+
+def upserts(table: Table, *, key: tuple[str, ...], change: Callable[[Any], dict[str, Any]]) -> dict[str, Executable]:
+    """Insert a row or, where its `key` exists, `change` it; by the name of the dialect, built once.
+
+    `change` gets the columns that were to be inserted.
+    """
+    built: dict[str, Executable] = {}
+    for dialect, insert in (("sqlite", sqlite_insert), ("postgresql", postgresql_insert)):
+        statement: Any = insert(table)
+        built[dialect] = statement.on_conflict_do_update(index_elements=key, set_=change(statement.excluded))
+    return built
 
 
 def ping(connection: Connection) -> None:

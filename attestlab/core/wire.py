@@ -191,7 +191,7 @@ def _refuse_duplicate(names: list[str]) -> Never:
 
 def _refuse_base64url(digits: str, field: str) -> Never:
     if stranger := _NOT_BASE64URL.search(digits):
-        at = f"{stranger.group()!r} at character {stranger.start()}"
+        at = f"{_shown(stranger.group())} at character {stranger.start()}"
         _refuse("base64url", f"{at} is not base64url; the alphabet is A-Z a-z 0-9 - _, unpadded.", field)
     if len(digits) % 4 == 1:
         _refuse("base64url", f"{len(digits)} characters are no whole number of bytes in base64url.", field)

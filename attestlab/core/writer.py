@@ -50,7 +50,7 @@ class Writer:
         self._storage = storage
         self._queue: queue.SimpleQueue[Ticket | None] = queue.SimpleQueue()
         self._queue_cap = queue_cap
-        self._deliver_group = deliver_group or _deliver_each
+        self._deliver_group = deliver_group or deliver_each
         self._thread = threading.Thread(target=self._run, name="attestlab-writer", daemon=True)
         self._thread.start()
 
@@ -110,31 +110,45 @@ class Writer:
         fault = self._attempt(group)
         if fault is None:
             return
-        if isinstance(fault, CommitUnknown) or len(group) == 1:
-            for ticket in group:
-                ticket.fault = ticket.fault or fault
+        if must_not_repeat(group, fault):
+            blame(group, fault)
             return
         for ticket in group:
-            ticket.fault = self._attempt([ticket]) or ticket.fault
+            if (own := self._attempt([ticket])) is not None:
+                blame([ticket], own)
 
     def _attempt(self, group: list[Ticket]) -> BaseException | None:
         """All jobs in one transaction; what is returned is the transaction's own failure."""
         try:
             with self._storage.write() as tx:
-                for ticket in group:
-                    ticket.result, ticket.fault = _attempt_one(tx, ticket.job)
+                run_jobs(tx, group)
         except BaseException as fault:  # the thread must outlive any failure; it is delivered to the callers
             return fault
         return None
 
 
-def _attempt_one(tx: Transaction, job: Job) -> tuple[Any, BaseException | None]:
-    try:
-        return tx.attempt(job), None
-    except BaseException as fault:  # delivered to the caller whose job it was
-        return None, fault
+def run_jobs(tx: Transaction, group: list[Ticket]) -> None:
+    """Run the jobs of a group one after another; each keeps its own result, or its own failure."""
+    for ticket in group:
+        ticket.result = ticket.fault = None
+        try:
+            ticket.result = tx.attempt(ticket.job)
+        except BaseException as fault:  # delivered to the caller whose job it was
+            ticket.fault = fault
 
 
-def _deliver_each(group: list[Ticket]) -> None:
+def must_not_repeat(group: list[Ticket], fault: BaseException) -> bool:
+    """Whether running each job on its own would help nobody, or could do twice what is done already."""
+    return isinstance(fault, CommitUnknown) or len(group) == 1
+
+
+def blame(group: list[Ticket], fault: BaseException) -> None:
+    """The transaction as a whole failed: whoever has no failure of its own gets that one."""
+    for ticket in group:
+        ticket.result, ticket.fault = None, ticket.fault or fault
+
+
+def deliver_each(group: list[Ticket]) -> None:
+    """Hand every ticket what came of it."""
     for ticket in group:
         ticket.deliver(ticket.result, ticket.fault)

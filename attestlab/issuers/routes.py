@@ -4,7 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
-from attestlab.core.wire import b64url_decode, b64url_encode
+from attestlab.core import signing
+from attestlab.core.signing import PrivateKey
+from attestlab.core.wire import b64url_decode, b64url_encode, parse_uuid
 from attestlab.issuers.service import IssuerWithKeys
 from attestlab.issuers.shapes import IssuerIn, IssuerOut, IssuerPatch, JwksOut, KeyIn, KeyOut, KeysOut
 from attestlab.orgs.rules import Scope
@@ -16,10 +18,19 @@ routes = Routes("issuers")
 _LIST = "issuers"
 
 
-@routes.post("/v1/issuers", scope=Scope.ISSUERS_WRITE, status=201)
-def create(call: Call, body: IssuerIn) -> IssuerOut:
+async def _new_pair(call: Call, body: IssuerIn | KeyIn) -> PrivateKey | None:
+    """The pair of a managed key, made before the write: RSA takes long enough for everybody to notice."""
+    if body.alg is None or (isinstance(body, KeyIn) and body.public_key_b64url is not None):
+        return None
+    pair: PrivateKey = await call.site.aside(signing.generate, body.alg)
+    return pair
+
+
+@routes.post("/v1/issuers", scope=Scope.ISSUERS_WRITE, status=201, prepare=_new_pair)
+def create(call: Call, body: IssuerIn, prepared: PrivateKey | None) -> IssuerOut:
     """Register an issuer; it begins ACTIVE, SELF_SIGNED and LOW."""
-    made = call.lab.issuers.create(body.profile(), caller=call.caller, alg=body.alg, kid=body.kid)
+    issuers, profile = call.lab.issuers, body.profile()
+    made = issuers.create(profile, caller=call.caller, alg=body.alg, kid=body.kid, private=prepared)
     call.respond_headers["Location"] = f"/v1/issuers/{made.issuer['id']}"
     return _issuer(made)
 
@@ -27,7 +38,7 @@ def create(call: Call, body: IssuerIn) -> IssuerOut:
 @routes.get("/v1/issuers", scope=Scope.ISSUERS_READ)
 def list_issuers(call: Call, query: OffsetPageQuery) -> Page[IssuerOut]:
     """The tenant's issuers, newest first."""
-    before = None if query.cursor is None else UUID(str(position_in(_LIST, query.cursor)[0]))
+    before = None if query.cursor is None else parse_uuid(str(position_in(_LIST, query.cursor)[0]), field="cursor")
     found = call.lab.issuers.page(caller=call.caller, before=before, offset=query.offset, limit=query.limit + 1)
     shown, cursor = page_of(found, limit=query.limit, kind=_LIST, position=lambda item: [str(item.issuer["id"])])
     return Page[IssuerOut](items=[_issuer(item) for item in shown], next_cursor=cursor)
@@ -45,12 +56,14 @@ def update(call: Call, id: UUID, body: IssuerPatch) -> IssuerOut:
     return _issuer(call.lab.issuers.update(id, body.changes(), caller=call.caller))
 
 
-@routes.post("/v1/issuers/{id}/keys", scope=Scope.ISSUERS_WRITE, status=201)
-def add_key(call: Call, id: UUID, body: KeyIn) -> KeyOut:
+@routes.post("/v1/issuers/{id}/keys", scope=Scope.ISSUERS_WRITE, status=201, prepare=_new_pair)
+def add_key(call: Call, id: UUID, body: KeyIn, prepared: PrivateKey | None) -> KeyOut:
     """Add a key: managed, or external when its public half is given."""
     sent = body.public_key_b64url
     public_key = None if sent is None else b64url_decode(sent, field="/public_key_b64url")
-    return _key(call.lab.issuers.add_key(id, kid=body.kid, alg=body.alg, public_key=public_key, caller=call.caller))
+    issuers = call.lab.issuers
+    added = issuers.add_key(id, kid=body.kid, alg=body.alg, public_key=public_key, private=prepared, caller=call.caller)
+    return _key(added)
 
 
 @routes.get("/v1/issuers/{id}/keys", scope=Scope.ISSUERS_READ)

@@ -7,15 +7,19 @@ offline verifier reads the words here too.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from enum import StrEnum
+from functools import partial
 from urllib.parse import urlsplit
 
 from attestlab.core.countries import ALPHA_2
 from attestlab.core.errors import Conflict, PermissionDenied, ValidationFailed
+from attestlab.orgs.rules import one_line
 
 _LABEL = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
-_DOMAIN = re.compile(rf"(?:{_LABEL}\.)+{_LABEL}")
-_COLOR = re.compile(r"#[0-9a-f]{6}")
+_DOMAIN = re.compile(rf"(?:{_LABEL}\.)+(?![0-9]+$){_LABEL}")  # no top-level domain is a number (RFC 3696 section 2)
+_COLOR = re.compile(r"#[0-9A-Fa-f]{6}")
+_URL = re.compile(r"[A-Za-z0-9._~:/?#\[\]@!$&()*+,;=%-]+")  # RFC 3986 without the apostrophe, which ends an attribute
 _KID = re.compile(r"[A-Za-z0-9._:-]{1,64}")
 DOMAIN_LENGTH = 253
 URL_LENGTH = 2048
@@ -80,39 +84,86 @@ def require_may_mint(issuer: IssuerStatus, key: KeyStatus) -> None:
         raise Conflict(f"The key is {key.value}; mint with an active one.", details={"key_status": key.value})
 
 
+def require_domain_may_change(tier: TrustTier) -> None:
+    """From BASIC on the trust tier says that this very domain was verified.
+
+    Raises:
+        Conflict: it was.
+    """
+    if tier is not TrustTier.SELF_SIGNED:
+        raise Conflict(
+            f"The domain was verified for the tier {tier.value}; register another issuer for another domain.",
+            details={"trust_tier": tier.value},
+        )
+
+
+def profile(sent: Mapping[str, str | None]) -> dict[str, str | None]:
+    """The parts of a profile in the form in which they are stored; None takes a part away.
+
+    Raises:
+        ValidationFailed: a part is not acceptable.
+    """
+    return {name: None if text is None else _FORMS[name](text) for name, text in sent.items()}
+
+
 def domain(text: str) -> str:
-    """A DNS name in lower case; names of other scripts in their `xn--` form."""
-    name = text.strip().lower().removesuffix(".")
-    if len(name) > DOMAIN_LENGTH or not _DOMAIN.fullmatch(name):
+    """A DNS name in lower case; names of other scripts in their `xn--` form (RFC 5890).
+
+    >>> domain("Registry.Example.EDU")
+    'registry.example.edu'
+    """
+    name = text.lower().removesuffix(".")
+    if not text.isascii() or len(name) > DOMAIN_LENGTH or not _DOMAIN.fullmatch(name):
         raise ValidationFailed.of("/domain", "domain", "A domain is a DNS name such as registry.example.edu.")
     return name
 
 
 def jurisdiction(code: str) -> str:
     """An ISO 3166-1 alpha-2 code in upper case."""
-    if code.upper() not in ALPHA_2:
+    if not code.isascii() or code.upper() not in ALPHA_2:
         raise ValidationFailed.of("/jurisdiction", "country", "A jurisdiction is an ISO 3166-1 alpha-2 code: CH.")
     return code.upper()
 
 
 def color(field: str, text: str) -> str:
     """A hex colour, `#rrggbb` in lower case."""
-    if not _COLOR.fullmatch(text.lower()):
+    if not _COLOR.fullmatch(text):
         raise ValidationFailed.of(f"/{field}", "color", "A colour is written #rrggbb.")
     return text.lower()
 
 
 def logo_url(text: str) -> str:
     """An absolute https address without credentials."""
-    parts = urlsplit(text)
-    sound = parts.scheme == "https" and parts.hostname and not parts.username and text.isascii() and text.isprintable()
-    if not sound or len(text) > URL_LENGTH or any(mark in text for mark in " \"'<>\\"):
+    if len(text) > URL_LENGTH or not _URL.fullmatch(text) or not _is_https(text):
         raise ValidationFailed.of("/logo_url", "url", "A logo is given by an absolute https address.")
     return text
 
 
+def _is_https(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        return parts.scheme == "https" and bool(parts.hostname) and "@" not in parts.netloc and parts.port != 0
+    except ValueError:  # brackets without an address in them, a port that is no number
+        return False
+
+
 def kid(text: str) -> str:
-    """A key id: 1 to 64 of letters, digits, dot, underscore, colon and hyphen."""
-    if not _KID.fullmatch(text):
+    """A key id: 1 to 64 of letters, digits, dot, underscore, colon and hyphen.
+
+    Dots alone are refused: in a path they would not reach the route (RFC 3986 section 5.2.4).
+    """
+    if not _KID.fullmatch(text) or text in (".", ".."):
         raise ValidationFailed.of("/kid", "kid", "A kid is 1 to 64 characters of A-Z a-z 0-9 . _ : -")
     return text
+
+
+_FORMS: dict[str, Callable[[str], str]] = {
+    "name": partial(one_line, "name"),
+    "legal_name": partial(one_line, "legal_name"),
+    "display_name": partial(one_line, "display_name"),
+    "domain": domain,
+    "jurisdiction": jurisdiction,
+    "primary_color": partial(color, "primary_color"),
+    "accent_color": partial(color, "accent_color"),
+    "logo_url": logo_url,
+}

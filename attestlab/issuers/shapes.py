@@ -7,7 +7,7 @@ from pydantic import Field, StringConstraints
 from attestlab.core.shapes import In, Moment, Out, Uuid
 from attestlab.core.signing import Algorithm
 
-Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200, pattern=r"^[^\p{C}]*$")]
+Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
 Text = Annotated[str, StringConstraints(min_length=1, max_length=2048)]
 
 

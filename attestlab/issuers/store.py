@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, bindparam, select
+from sqlalchemy import Connection, CursorResult, bindparam, select
 
 from attestlab.core.errors import NotFound
 from attestlab.core.signing import Algorithm
-from attestlab.core.storage import AnyRow
+from attestlab.core.storage import AnyRow, Transaction
 from attestlab.issuers.rules import Custody, IssuerStatus, KeyStatus
 from attestlab.issuers.tables import Issuer, IssuerKey
 
 issuers: Any = Issuer.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
 keys: Any = IssuerKey.__table__  # type: ignore[attr-defined]
+
+# How a query is put: `connection.execute`, or `tx.exec`, which also sees what its transaction is about to insert.
+Look = Callable[..., CursorResult[Any]]
 
 _SIGNING = (
     select(
@@ -60,9 +63,9 @@ class SigningKey:
     jurisdiction: str | None
 
 
-def signing_key(connection: Connection, *, tenant_id: UUID, issuer_id: UUID, kid: str) -> SigningKey | None:
+def signing_key(look: Look, *, tenant_id: UUID, issuer_id: UUID, kid: str) -> SigningKey | None:
     """The tenant's key of that issuer, in one query."""
-    row = connection.execute(_SIGNING, {"tenant_id": tenant_id, "issuer_id": issuer_id, "kid": kid}).first()
+    row = look(_SIGNING, {"tenant_id": tenant_id, "issuer_id": issuer_id, "kid": kid}).first()
     if row is None:
         return None
     return SigningKey(
@@ -81,14 +84,14 @@ def signing_key(connection: Connection, *, tenant_id: UUID, issuer_id: UUID, kid
     )
 
 
-def owned(connection: Connection, issuer_id: UUID, *, tenant_id: UUID) -> AnyRow:
+def owned(look: Look, issuer_id: UUID, *, tenant_id: UUID) -> AnyRow:
     """The tenant's issuer; another tenant's is as unknown as none.
 
     Raises:
         NotFound: there is none.
     """
     query = select(*issuers.c).where(issuers.c.id == issuer_id, issuers.c.tenant_id == tenant_id)
-    row = connection.execute(query).first()
+    row = look(query).first()
     if row is None:
         raise NotFound("issuer", issuer_id)
     return row
@@ -107,16 +110,16 @@ def exists(connection: Connection, issuer_id: UUID) -> bool:
     return connection.execute(select(issuers.c.id).where(issuers.c.id == issuer_id)).first() is not None
 
 
-def keys_of(connection: Connection, issuer_ids: Sequence[UUID]) -> dict[UUID, list[AnyRow]]:
+def keys_of(look: Look, issuer_ids: Sequence[UUID]) -> dict[UUID, list[AnyRow]]:
     """The keys of some issuers, oldest first."""
     found: dict[UUID, list[AnyRow]] = {issuer_id: [] for issuer_id in issuer_ids}
     query = select(*keys.c).where(keys.c.issuer_id.in_(issuer_ids)).order_by(keys.c.created_at, keys.c.kid)
-    for row in connection.execute(query):
+    for row in look(query):
         found[row.issuer_id].append(row)
     return found
 
 
-def is_kid_taken(connection: Connection, *, tenant_id: UUID, kid: str) -> bool:
-    """Whether the tenant has a key of this id."""
+def is_kid_taken(tx: Transaction, *, tenant_id: UUID, kid: str) -> bool:
+    """Whether the tenant has a key of this id, be it one that this transaction is about to insert."""
     query = select(keys.c.kid).where(keys.c.tenant_id == tenant_id, keys.c.kid == kid)
-    return connection.execute(query).first() is not None
+    return tx.exec(query).first() is not None

@@ -13,7 +13,7 @@ from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
 
-from attestlab.core.canonical import canonical
+from attestlab.core.canonical import canonical, canonical_own
 from attestlab.core.errors import IntegrityFailed, ValidationFailed
 from attestlab.core.wire import b64url_encode, format_time, parse_json
 
@@ -122,7 +122,7 @@ def issuer_status(
 
 
 def _entry(kind: EntryType, **members: object) -> bytes:
-    return canonical({"v": VERSION, "type": kind.value, **members})
+    return canonical_own({"v": VERSION, "type": kind.value, **members})
 
 
 def key_subject(issuer_id: UUID | str, kid: str) -> str:

@@ -142,19 +142,21 @@ def _slots(file: int) -> list[TreeHead | None]:
 def _encoded(head: TreeHead) -> bytes:
     """One slot: a checksum and the head as a line of JSON, padded with spaces to the block."""
     said = json.dumps({"origin": head.origin, "size": head.size, "root": head.root.hex()}).encode()
-    line = hashlib.sha256(said).hexdigest().encode() + b" " + said
-    if len(line) >= SLOT_BYTES:
+    if len(said) > SLOT_BYTES // 2:
         raise ValueError("the origin is too long for the head guard")
-    return line.ljust(SLOT_BYTES - 1) + b"\n"
+    return _slot(said)
+
+
+def _slot(said: bytes) -> bytes:
+    return (hashlib.sha256(said).hexdigest().encode() + b" " + said).ljust(SLOT_BYTES - 1) + b"\n"
 
 
 def _decoded(slot: bytes) -> TreeHead | None:
-    checksum, _, said = slot.strip().partition(b" ")
-    if hashlib.sha256(said).hexdigest().encode() != checksum:
+    said = slot.strip().partition(b" ")[2]
+    if slot != _slot(said):
         return None
     members = json.loads(said)
-    head = TreeHead(members["origin"], members["size"], bytes.fromhex(members["root"]))
-    return head if slot == _encoded(head) else None
+    return TreeHead(members["origin"], members["size"], bytes.fromhex(members["root"]))
 
 
 def _create(path: Path, head: TreeHead) -> None:

@@ -6,62 +6,93 @@ decides each time whether what is remembered is the tree that is asked for.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from sqlalchemy import Connection
 
 from attestlab.core.errors import IntegrityFailed
 from attestlab.log import rules, store
 from attestlab.log.notes import TreeHead
-from attestlab.log.tree import Growth, TileCache, Tree, TreeReader
+from attestlab.log.tree import Fetch, Growth, TileCache, Tree, TreeReader
 
 CATCH_UP_LEAVES = 65_536  # above that, loading the tree anew from its tiles is quicker
 
 
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """A committed head and a tree that was found to have it; the reader is of exactly this head."""
+
+    head: TreeHead
+    tree: Tree
+    reader: TreeReader
+
+
 class TreeMemory:
-    """Holds trees of committed heads only. Any thread may read; a tree is replaced as a whole."""
+    """Holds trees of committed heads only. Any thread may read; what is remembered is replaced as a whole."""
 
     def __init__(self) -> None:
-        self._tree = Tree()
         self._cache = TileCache()
+        self._newest: Settled | None = None
 
-    def tree_with(self, connection: Connection, head: TreeHead) -> Tree:
+    def settled(self, connection: Connection, head: TreeHead) -> Settled:
         """A tree that has the committed `head`: the remembered one, that one caught up, or one loaded anew.
 
         Raises:
             IntegrityFailed: the stored entries do not have the root that was signed.
         """
-        known = self._tree
-        if self._has(connection, Growth(known, {}), head):
-            return known
-        if known.size < head.size <= known.size + CATCH_UP_LEAVES:
-            caught_up = known.grown(store.leaf_hashes(connection, known.size, head.size))
-            if self._has(connection, caught_up, head):
-                self.adopt(caught_up)
-                return caught_up.tree
-        return self._load(connection, head)
+        newest = self._newest
+        if newest is not None and newest.head == head:
+            return newest
+        known = newest.tree if newest else Tree()
+        return (
+            self._if_it_has(connection, Growth(known, {}), head)
+            or self._caught_up(connection, known, head)
+            or self._loaded(connection, head)
+        )
 
-    def adopt(self, growth: Growth) -> None:
-        """Remember a committed tree and the tiles it made full."""
+    def adopt(self, head: TreeHead, growth: Growth, reader: TreeReader) -> None:
+        """Remember what a batch committed: its tree, the tiles it made full, the reader of its head."""
         self._cache.keep(growth.full)
-        if growth.tree.size > self._tree.size:
-            self._tree = growth.tree
+        if self._newest is None or growth.tree.size > self._newest.tree.size:
+            self._newest = Settled(head, growth.tree, reader)
 
-    def reader(self, connection: Connection, growth: Growth, size: int) -> TreeReader:
-        """Roots and proofs of the first `size` leaves; tiles that were forgotten are read from the records."""
+    def reader(self, connection: Connection, head: TreeHead, size: int) -> TreeReader:
+        """Roots and proofs of the first `size` leaves under a committed head."""
+        settled = self.settled(connection, head)
+        if size == head.size:
+            return settled.reader.reading_from(_tiles_of(connection))
+        return self.reader_of(connection, Growth(settled.tree, {}), size)
 
-        def fetch(level: int, index: int) -> bytes:
-            return store.tile(connection, level, index)
+    def reader_of(self, connection: Connection, growth: Growth, size: int) -> TreeReader:
+        """Roots and proofs of a tree that need not be committed; forgotten tiles are read from the records."""
+        return TreeReader(growth.tree, size, cache=self._cache, fetch=_tiles_of(connection), fresh=growth.full)
 
-        return TreeReader(growth.tree, size, cache=self._cache, fetch=fetch, fresh=growth.full)
+    def _if_it_has(self, connection: Connection, growth: Growth, head: TreeHead) -> Settled | None:
+        if growth.tree.size < head.size:
+            return None
+        reader = self.reader_of(connection, growth, head.size)
+        if reader.root != head.root:
+            return None
+        self.adopt(head, growth, reader)
+        return Settled(head, growth.tree, reader)
 
-    def _has(self, connection: Connection, growth: Growth, head: TreeHead) -> bool:
-        return growth.tree.size >= head.size and self.reader(connection, growth, head.size).root == head.root
+    def _caught_up(self, connection: Connection, known: Tree, head: TreeHead) -> Settled | None:
+        if not known.size < head.size <= known.size + CATCH_UP_LEAVES:
+            return None
+        growth = known.grown(store.leaf_hashes(connection, known.size, head.size))
+        return self._if_it_has(connection, growth, head)
 
-    def _load(self, connection: Connection, head: TreeHead) -> Tree:
+    def _loaded(self, connection: Connection, head: TreeHead) -> Settled:
         """What was remembered belongs to another tree, or there was nothing; the records are read from scratch."""
         self._cache.clear()
+        self._newest = None
         tail = store.leaf_hashes(connection, head.size - head.size % rules.TILE_WIDTH, head.size)
-        loaded = Growth(Tree.loaded(head.size, tail, lambda level, index: store.tile(connection, level, index)), {})
-        if not self._has(connection, loaded, head):
+        loaded = Growth(Tree.loaded(head.size, tail, _tiles_of(connection)), {})
+        settled = self._if_it_has(connection, loaded, head)
+        if settled is None:
             raise IntegrityFailed("The stored entries do not have the root that was signed; run `attestlab log fsck`.")
-        self._tree = loaded.tree
-        return loaded.tree
+        return settled
+
+
+def _tiles_of(connection: Connection) -> Fetch:
+    return lambda level, index: store.tile(connection, level, index)

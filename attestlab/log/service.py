@@ -167,7 +167,7 @@ class Log:
         batch: _Batch = tx.memo[MEMO]
         batch.is_sealed = True
         growth = batch.tree.grown([appended.leaf_hash for appended in pending])
-        reader = self._memory.reader(tx.connection, growth, growth.tree.size)
+        reader = self._memory.reader_of(tx.connection, growth, growth.tree.size)
         head = TreeHead(batch.head.origin, reader.size, reader.root)
         note = self._sign(tx, batch.signer, head, previous_size=batch.head.size)
         for appended in pending:
@@ -180,7 +180,7 @@ class Log:
         if not store.move_head(tx, old=(batch.head.size, batch.head.root), new=(head.size, head.root)):
             raise HeadGuardMismatch("The log's head moved under its lock; nothing is signed.")
         self._unsettled = tx.connection
-        tx.after_commit(lambda: self._adopt(head, growth))
+        tx.after_commit(lambda: self._adopt(head, growth, reader))
 
     def _batch(self, tx: Transaction) -> _Batch:
         """What the transaction knows of the log, found out once: under its lock nothing can change it."""
@@ -188,7 +188,7 @@ class Log:
         if batch is None:
             row = _require_created(store.lock_head(tx))
             head = TreeHead(row.origin, row.size, row.root)
-            tree = self._memory.tree_with(tx.connection, head)
+            tree = self._memory.settled(tx.connection, head).tree
             self._require_guard(tx.connection, head)
             if tree.size != head.size:
                 raise HeadGuardMismatch(f"The records end at size {head.size}, but size {tree.size} was committed.")
@@ -209,10 +209,10 @@ class Log:
             self._signer = unsealed_signer(row, self._keyring)
         return self._signer
 
-    def _adopt(self, head: TreeHead, growth: Growth) -> None:
+    def _adopt(self, head: TreeHead, growth: Growth, reader: TreeReader) -> None:
         """The batch is committed: it becomes the tree in memory, and the guard learns of it."""
         self._unsettled = None
-        self._memory.adopt(growth)
+        self._memory.adopt(head, growth, reader)
         self._publish(head)
 
     def _publish(self, head: TreeHead) -> None:
@@ -235,12 +235,14 @@ class Log:
         return self._head(connection).size
 
     def check_guard(self, connection: Connection) -> None:
-        """Compare the records with the head guard; for the start of a process.
+        """Compare the records with their signed root and with the head guard; for the start of a process.
 
         Raises:
+            IntegrityFailed: the stored entries do not have the root that was signed.
             HeadGuardMismatch: the records are older than, or differ from, what was signed.
         """
         head = self._head(connection)
+        self._memory.settled(connection, head)
         self._require_guard(connection, head)
 
     def head(self, connection: Connection) -> Head:
@@ -263,7 +265,7 @@ class Log:
         size = _require_size(head, head.size if tree_size is None else tree_size, "tree_size")
         if not 0 <= index < size:
             raise NotFound("log entry", index)
-        reader = self._reader(connection, head, size)
+        reader = self._memory.reader(connection, head, size)
         leaf = reader.node(0, index)
         return Inclusion(index, size, leaf, reader.root, reader.inclusion(index))
 
@@ -277,7 +279,7 @@ class Log:
         _require_size(head, size2, "to")
         if not 0 <= size1 <= size2:
             raise ValidationFailed.of("from", "range", "from is a size from 0 up to the one in to.")
-        older, newer = (self._reader(connection, head, size) for size in (size1, size2))
+        older, newer = (self._memory.reader(connection, head, size) for size in (size1, size2))
         return Consistency(size1, size2, older.root, newer.root, newer.consistency(size1))
 
     def entries(self, connection: Connection, start: int, limit: int) -> list[LeafRow]:
@@ -314,7 +316,7 @@ class Log:
             raise NotFound("log tile", name.path)
         if name.level is None:
             return rules.encode_bundle(store.entry_bytes(connection, start, start + name.width))
-        return self._reader(connection, head, head.size).tile(name.level, name.index, name.width)
+        return self._memory.reader(connection, head, head.size).tile(name.level, name.index, name.width)
 
     def _head(self, connection: Connection) -> TreeHead:
         if connection is self._unsettled:
@@ -336,10 +338,7 @@ class Log:
                 self._publish(head)
 
     def _require_guard(self, connection: Connection, head: TreeHead) -> None:
-        self._guard.require(head, lambda size: self._reader(connection, head, size).root)
-
-    def _reader(self, connection: Connection, head: TreeHead, size: int) -> TreeReader:
-        return self._memory.reader(connection, Growth(self._memory.tree_with(connection, head), {}), size)
+        self._guard.require(head, lambda size: self._memory.reader(connection, head, size).root)
 
 
 def unsealed_signer(row: HeadRow, keyring: Keyring) -> NoteSigner:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from hashlib import sha256
 from threading import Lock
@@ -151,6 +152,12 @@ class TreeReader:
         self._above: dict[int, list[bytes]] = {}
         self._right, self.root = self._right_edge()
 
+    def reading_from(self, fetch: Fetch) -> TreeReader:
+        """The same reader with another way to the records; what was computed is shared."""
+        same = copy(self)
+        same._fetch = fetch
+        return same
+
     def _right_edge(self) -> tuple[list[bytes], bytes]:
         """Per height the hash of the leaves after the last complete node (empty for none), and the root."""
         right, rest = list[bytes](), b""
@@ -174,16 +181,19 @@ class TreeReader:
 
     def inclusion(self, index: int) -> list[bytes]:
         """The path of leaf `index`, from its sibling to the root's child (RFC 6962, 2.1.1)."""
-        tile = index // TILE_WIDTH
+        tile, place = divmod(index, TILE_WIDTH)
         above = self._above.get(tile)
         if above is None:
+            if len(self._above) >= CACHED_TILES:
+                self._above.clear()
             above = self._above[tile] = list(self._path(index, TILE_HEIGHT, self._heights))
-        if (tile + 1) * TILE_WIDTH > self.size:
-            return [*self._path(index, 0, min(TILE_HEIGHT, self._heights)), *above]
-        path, place = [], index % TILE_WIDTH
-        for row in self._rows(0, tile):
-            at = (place ^ 1) * HASH_BYTES
-            path.append(row[at : at + HASH_BYTES])
+        path, width = [], self.size - tile * TILE_WIDTH
+        for height, row in enumerate(self._rows(0, tile)):
+            sibling = place ^ 1
+            if sibling + 1 << height <= width:
+                path.append(row[sibling * HASH_BYTES : (sibling + 1) * HASH_BYTES])
+            elif sibling << height < width:
+                path.append(self._right[height])
             place >>= 1
         return path + above
 

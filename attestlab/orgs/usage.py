@@ -10,11 +10,9 @@ from typing import Any
 from uuid import UUID
 
 from sqlalchemy import BigInteger, Connection, select
-from sqlalchemy.dialects.postgresql import insert as postgresql_insert
-from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlmodel import Field, SQLModel
 
-from attestlab.core.storage import Transaction
+from attestlab.core.storage import Transaction, upserts
 
 BUFFER = "usage"
 VERIFICATIONS = "verifications"
@@ -32,6 +30,7 @@ class UsageDay(SQLModel, table=True):
 
 
 _table: Any = UsageDay.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
+_ADD = upserts(_table, key=("tenant_id", "metric", "day"), change=lambda new: {"used": _table.c.used + new.used})
 
 
 def count(tx: Transaction, tenant_id: UUID, metric: str, *, at: datetime) -> None:
@@ -44,14 +43,9 @@ def seal(tx: Transaction) -> None:
     uses = tx.buffer(BUFFER)
     if not uses:
         return
-    insert = postgresql_insert if tx.connection.dialect.name == "postgresql" else sqlite_insert
-    statement = insert(_table)
-    added = statement.on_conflict_do_update(
-        index_elements=["tenant_id", "metric", "day"], set_={"used": _table.c.used + statement.excluded.used}
-    )
     counted = Counter(uses)
     rows = [{"tenant_id": who, "metric": what, "day": day, "used": n} for (who, what, day), n in counted.items()]
-    tx.connection.execute(added, rows)
+    tx.connection.execute(_ADD[tx.connection.dialect.name], rows)
     uses.clear()
 
 

@@ -28,7 +28,7 @@ from attestlab.web.site import Site
 HEAD_LIMIT_BYTES = 16 * 1024
 LINGER_LIMIT_BYTES = 256 * 1024 * 1024
 _SLOWEST_BYTES_PER_S = 32 * 1024  # so many bytes that arrive earn a second more
-_UNBROKEN_BYTES = 256 * 1024  # after so many, other connections get their turn
+_UNBROKEN_BYTES = 4 * 1024  # after so many, other connections get their turn
 _CRLF = b"\r\n"
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _UNREADABLE = Head("", "", "", {}, keep_alive=False, length=0, awaits_continue=False)

@@ -1,5 +1,6 @@
 """The commands of README and quickstart do what the pages say."""
 
+import doctest
 import os
 import re
 import socket
@@ -46,3 +47,26 @@ def test_the_quickstart_leads_from_an_empty_folder_to_a_valid_and_an_altered_doc
     assert done.returncode == 0, done.stderr
     verdicts = re.findall(r"^(?:VALID|ALTERED|exit 1)\b", done.stdout, re.MULTILINE)
     assert verdicts == ["VALID", "VALID", "ALTERED", "exit 1"]
+
+
+def test_the_six_lines_of_the_readme_say_what_they_say():
+    """The first Python that a newcomer sees has its true output beneath it."""
+    failed, tried = doctest.testfile(str(ROOT / "README.md"), module_relative=False)
+
+    assert (failed, tried) == (0, 6)
+
+
+def test_a_command_in_the_readme_is_a_command():
+    """What the README shows of the command line and of make is there to be typed."""
+    readme = (ROOT / "README.md").read_text()
+    targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    commands = re.findall(r"^(?:\$ )?attestlab ((?:log )?[a-z]+)", readme, re.MULTILINE)
+
+    assert set(re.findall(r"^make ([a-z]+)", readme, re.MULTILINE)) <= set(targets)
+    assert len(commands) >= 4
+    for command in commands:
+        subprocess.run(
+            [Path(sys.executable).parent / "attestlab", *command.split(), "--help"],
+            check=True,
+            stdout=subprocess.DEVNULL,
+        )

@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from log_world import World, entry
+from log_world import ORIGIN, World, entry
 
 from attestlab.core.clock import FixedClock
 from attestlab.core.errors import Conflict
-from attestlab.log import rules
+from attestlab.log import rules, store
 from attestlab.log.export import Exported, export
+from attestlab.log.notes import TreeHead, sign_checkpoint
+from attestlab.log.service import unsealed_signer
 
 
 def exported(world: World, folder: Path) -> Exported:
@@ -82,6 +84,22 @@ def test_an_export_of_another_log_is_left_alone(
     other.storage.close()
     with pytest.raises(Conflict, match="no earlier export"):
         exported(world, tmp_path / "out")
+
+
+def test_an_export_of_a_fork_is_kept_as_evidence(world: World, tmp_path: Path) -> None:
+    """
+    The log's own key signed another tree of an earlier size: nothing may paint that over.
+    """
+    world.grow(300)
+    with world.storage.read() as connection:
+        signer = unsealed_signer(store.head(connection) or pytest.fail("no log"), world.keyring)
+    forked = sign_checkpoint(signer, TreeHead(ORIGIN, 2, bytes(32)), at_s=1_795_262_400)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "checkpoint").write_text(forked)
+
+    with pytest.raises(Conflict, match="evidence"):
+        exported(world, tmp_path / "out")
+    assert (tmp_path / "out" / "checkpoint").read_text() == forked
 
 
 def test_the_checkpoint_is_written_last(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import multiprocessing
 import sqlite3
+import threading
 from pathlib import Path
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from log_world import World
+from log_world import ORIGIN, World
 
 from attestlab.core.errors import HeadGuardMismatch
 from attestlab.core.storage import CommitUnknown, Storage
@@ -152,9 +154,21 @@ def test_processes_that_advance_together_end_at_the_largest(guard: HeadGuard) ->
     assert guard.damaged_slots() == []
 
 
+def test_a_process_waits_while_another_moves_the_guard(guard: HeadGuard) -> None:
+    guard.advance(head(1))
+    with guard.path.open("rb") as other_process:
+        fcntl.flock(other_process, fcntl.LOCK_EX)
+        waiting = threading.Thread(target=guard.advance, args=(head(2),))
+        waiting.start()
+        waiting.join(0.3)
+        assert waiting.is_alive()
+    waiting.join(10)
+    assert guard.read() == head(2)
+
+
 def test_a_mint_moves_the_guard_before_it_is_answered(world: World) -> None:
     appended = world.mint(1, 2)
-    assert HeadGuard(world.guard.path).read() == TreeHead("log.attestlab.example/2026", 2, appended[0].root)
+    assert HeadGuard(world.guard.path).read() == TreeHead(ORIGIN, 2, appended[0].root)
 
 
 def copy_of(world: World, path: Path) -> None:
@@ -175,8 +189,10 @@ def test_a_restored_older_backup_refuses_to_mint(sqlite_world: World, tmp_path: 
     restored = sqlite_world.another_process()
     with restored.storage.read() as connection, pytest.raises(HeadGuardMismatch, match="end at size 3"):
         restored.log.check_guard(connection)
-    with pytest.raises(HeadGuardMismatch, match="size 4 was signed"):
+    with pytest.raises(HeadGuardMismatch, match="end at size 3"):
         restored.mint(5)
+    with restored.storage.read() as connection:
+        assert restored.log.size(connection) == 3
     assert [problem.kind for problem in restored.problems()] == ["head_guard"]
     restored.storage.close()
 
@@ -212,6 +228,17 @@ def test_a_crash_between_commit_and_guard_is_healed_by_whoever_comes_next(world:
     world.require_consistent()
 
 
+def test_a_head_that_does_not_begin_with_what_was_signed_is_not_shown(world: World) -> None:
+    world.mint(1, 2, 3)
+    world.guard.path.unlink()
+    HeadGuard(world.guard.path).advance(TreeHead(ORIGIN, 2, bytes(32)))
+
+    after = world.another_process()
+    with after.storage.read() as connection, pytest.raises(HeadGuardMismatch, match="another tree of size 2"):
+        after.log.head(connection)
+    after.storage.close()
+
+
 def test_a_guard_that_cannot_be_written_is_never_taken_for_a_failed_commit(
     sqlite_world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -235,5 +262,5 @@ def test_records_that_lost_their_log_are_not_given_a_new_one(sqlite_world: World
     fresh = Storage(f"sqlite:///{tmp_path / 'fresh.db'}")
     fresh.create_tables()
     with pytest.raises(HeadGuardMismatch), fresh.write() as tx:
-        sqlite_world.log.create(tx, origin="log.attestlab.example/2026", private=Ed25519PrivateKey.generate())
+        sqlite_world.log.create(tx, origin=ORIGIN, private=Ed25519PrivateKey.generate())
     fresh.close()

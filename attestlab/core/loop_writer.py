@@ -1,0 +1,102 @@
+"""Group commit for one event loop on SQLite: jobs run on the loop, and only the waiting is done in a thread.
+
+Python runs one thread at a time, so a writer's thread beside a busy loop gains no
+speed and pays for handing the interpreter to and fro at every row. Here a group is
+run in one piece on the loop; the disk, and other processes, are waited for in a
+thread, during which the loop answers on and the next group gathers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from attestlab.core.errors import Unavailable
+from attestlab.core.storage import Storage, Transaction
+from attestlab.core.writer import GROUP_CAP, QUEUE_CAP, Job, Ticket, blame, deliver_each, must_not_repeat, run_jobs
+
+
+class LoopWriter:
+    """The writer of one event loop; every method is called on it."""
+
+    def __init__(self, storage: Storage, *, queue_cap: int = QUEUE_CAP) -> None:
+        self._storage = storage
+        self._queue_cap = queue_cap
+        self._waiting: list[Ticket] = []
+        self._cycle: asyncio.Task[None] | None = None
+        self._thread = ThreadPoolExecutor(1, "attestlab-commit")
+        self._loop = asyncio.get_running_loop()
+
+    def submit(self, job: Job, deliver: Callable[[Any, BaseException | None], None]) -> None:
+        """Queue a job; `deliver(result, fault)` follows once its group is durable or has failed.
+
+        Raises:
+            Unavailable: more jobs wait than one queue may hold.
+        """
+        if len(self._waiting) >= self._queue_cap:
+            raise Unavailable("Too many writes are waiting; try again shortly.", retry_after_s=1)
+        self._waiting.append(Ticket(job, deliver))
+        if self._cycle is None:
+            self._cycle = self._loop.create_task(self._run())
+
+    async def finish(self) -> None:
+        """Finish what was accepted, then end the thread."""
+        if self._cycle is not None:
+            await self._cycle
+        self._thread.shutdown()
+
+    async def _run(self) -> None:
+        """Commit group after group until nothing waits."""
+        while self._waiting:
+            try:
+                tx = await self._begin()
+            except BaseException as fault:  # the loop must outlive any failure; it is delivered to the callers
+                group = self._next_group()
+                blame(group, fault)
+            else:
+                group = self._next_group()
+                await self._commit(tx, group)
+            deliver_each(group)
+        self._cycle = None
+
+    def _next_group(self) -> list[Ticket]:
+        group = self._waiting[:GROUP_CAP]
+        del self._waiting[:GROUP_CAP]
+        return group
+
+    async def _begin(self) -> Transaction:
+        return self._storage.begin_at_once() or await self._aside(self._storage.begin)
+
+    async def _commit(self, tx: Transaction, group: list[Ticket]) -> None:
+        fault = await self._attempt(tx, group)
+        if fault is None:
+            return
+        if must_not_repeat(group, fault):
+            blame(group, fault)
+            return
+        for ticket in group:
+            if (own := await self._attempt(await self._begin(), [ticket])) is not None:
+                blame([ticket], own)
+
+    async def _attempt(self, tx: Transaction, group: list[Ticket]) -> BaseException | None:
+        """All jobs in one transaction; what is returned is the transaction's own failure."""
+        try:
+            self._run_and_seal(tx, group)
+            await self._aside(self._storage.commit, tx)
+        except BaseException as fault:
+            return fault
+        return None
+
+    def _run_and_seal(self, tx: Transaction, group: list[Ticket]) -> None:
+        try:
+            with self._storage.entered(tx):
+                run_jobs(tx, group)
+                self._storage.seal(tx)
+        except BaseException:
+            self._storage.abandon(tx)
+            raise
+
+    async def _aside(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        return await self._loop.run_in_executor(self._thread, function, *arguments)

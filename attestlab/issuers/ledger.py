@@ -1,0 +1,87 @@
+"""What every change of an issuer or a key leaves behind: a log entry, an event, an audit line.
+
+All three are written in the transaction of the change itself, so that none of them can
+be missing. Status entries of one subject form a chain (CONTRACT section 7).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Table
+
+from attestlab.core import audit, outbox
+from attestlab.core.audit import AuditEntry
+from attestlab.core.events import Event
+from attestlab.core.rows import MEMBER, row_sha256
+from attestlab.core.storage import Transaction
+from attestlab.log import entries
+from attestlab.log.entries import EntryType
+from attestlab.log.service import Log
+from attestlab.orgs.rules import Caller
+
+
+@dataclass(frozen=True)
+class Change:
+    """Who did what to which row, and when; `row` is what the row is now, by column."""
+
+    caller: Caller
+    action: str
+    resource_type: str
+    resource_id: str
+    table: Table
+    row: Mapping[str, Any]
+    at: datetime
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """The places where changes are written down."""
+
+    log: Log
+
+    def standing(self, tx: Transaction, issuer: Mapping[str, Any], at: datetime) -> int:
+        """Log an issuer's new standing; returns the entry's index."""
+        subject = entries.issuer_subject(issuer["id"])
+        entry = entries.issuer_status(
+            self.log.status_prev(tx, subject),
+            issuer_id=issuer["id"],
+            status=issuer["status"],
+            trust_tier=issuer["trust_tier"],
+            risk_rating=issuer["risk_rating"],
+            jurisdiction=issuer["jurisdiction"],
+            at=at,
+        )
+        return self.log.append(tx, entry, kind=EntryType.ISSUER_STATUS, subject=subject).index
+
+    def key(self, tx: Transaction, key: Mapping[str, Any], at: datetime) -> int:
+        """Log a key's new status; returns the entry's index."""
+        subject = entries.key_subject(key["issuer_id"], key["kid"])
+        entry = entries.key_status(
+            self.log.status_prev(tx, subject),
+            issuer_id=key["issuer_id"],
+            kid=key["kid"],
+            alg=key["alg"],
+            public_spki=key["spki"],
+            status=key["status"],
+            at=at,
+        )
+        return self.log.append(tx, entry, kind=EntryType.KEY_STATUS, subject=subject).index
+
+    def told(self, tx: Transaction, event: Event, change: Change) -> None:
+        """Put the event into the outbox, and the row's fingerprint into the trail."""
+        tenant_id = change.caller.tenant_id
+        outbox.tell(tx, tenant_id, event, at=change.at)
+        entry = AuditEntry(
+            tenant_id=tenant_id,
+            actor=change.caller,
+            action=change.action,
+            resource_type=change.resource_type,
+            resource_id=change.resource_id,
+            at=change.at,
+            metadata={MEMBER: row_sha256(change.table, change.row)},
+        )
+        audit.record(tx, entry)

@@ -1,0 +1,264 @@
+"""Migrations: what they make is what the models say, and no moment of dying leaves a database half made."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from alembic import command
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, event, inspect, text
+from sqlmodel import SQLModel
+
+from attestlab.core.storage import Storage
+from attestlab.migrations import HEAD, NewerRecords, configured, revision, upgrade
+from attestlab.migrations.models import metadata
+
+# Before this statement the process dies; the last is the commit itself.
+MOMENTS = (
+    "CREATE TABLE alembic_version",
+    "CREATE TABLE log_leaves",
+    "CREATE TRIGGER log_head_no_update",
+    "INSERT INTO alembic_version",
+    "COMMIT",
+)
+SEEN_BY_ENGINE = {
+    "sqlite": {"objects": "SELECT type, name, tbl_name, sql FROM sqlite_master"},
+    "postgresql": {
+        "columns": "SELECT table_name, column_name, ordinal_position, data_type, character_maximum_length, "
+        "is_nullable, column_default, is_identity FROM information_schema.columns WHERE table_schema = 'public'",
+        "indexes": "SELECT tablename, indexname, indexdef FROM pg_indexes WHERE schemaname = 'public'",
+        "constraints": "SELECT conrelid::regclass::text, conname, pg_get_constraintdef(oid) FROM pg_constraint "
+        "WHERE connamespace = 'public'::regnamespace",
+        "triggers": "SELECT tgrelid::regclass::text, pg_get_triggerdef(oid) FROM pg_trigger WHERE NOT tgisinternal",
+        "functions": "SELECT proname, pg_get_functiondef(oid) FROM pg_proc WHERE pronamespace = 'public'::regnamespace",
+    },
+}
+# Imports once and forks, because a start costs a second; a line holds all that are to start at once.
+NURSERY = """
+import json, os, signal, sys
+from sqlalchemy import event
+from attestlab.core.storage import Storage
+from attestlab.migrations import upgrade
+
+def start(url, moment):
+    def die_before(connection, cursor, statement, *rest):
+        if moment and statement.strip().startswith(moment):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    storage = Storage(url)
+    event.listen(storage.engine, "before_cursor_execute", die_before)
+    event.listen(storage.engine, "commit", lambda connection: die_before(connection, None, "COMMIT"))
+    upgrade(storage)
+    os._exit(WITH_ALEMBIC if "alembic" in sys.modules else 0)
+
+WITH_ALEMBIC = int(sys.argv[1])
+for line in sys.stdin:
+    children = []
+    for wanted in json.loads(line):
+        child = os.fork()
+        if not child:
+            try:
+                start(*wanted)
+            finally:
+                os._exit(1)
+        children.append(child)
+    print(json.dumps([os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]), flush=True)
+"""
+WITH_ALEMBIC = 100  # the exit code of a process that had to load it
+
+Start = Callable[..., list[int]]
+
+
+class Interrupted(Exception):
+    """The power went, or the disk was full; it does not matter which."""
+
+
+@pytest.fixture
+def opened(empty_database: str) -> Iterator[Storage]:
+    """Records with nothing in them, on either engine."""
+    storage = Storage(empty_database)
+    yield storage
+    storage.close()
+
+
+def tables(storage: Storage) -> set[str]:
+    with storage.engine.connect() as connection:
+        return set(inspect(connection).get_table_names())
+
+
+def catalogue(connection: Connection) -> set[tuple[Any, ...]]:
+    """Everything that the engine itself knows of the records, in its own words."""
+    asked = SEEN_BY_ENGINE[connection.dialect.name]
+    rows = [(kind, *row) for kind, query in asked.items() for row in connection.exec_driver_sql(query)]
+    return {tuple(map(_in_order, row)) for row in rows if not any("alembic_version" in str(value) for value in row)}
+
+
+def _in_order(value: Any) -> Any:
+    """SQLite keeps the text of a CREATE TABLE; in which order it names the constraints says nothing."""
+    if not isinstance(value, str) or not value.startswith("CREATE TABLE"):
+        return value
+    head, *lines = value.split("\n")
+    columns = [line.strip(" \t,") for line in lines if line.startswith("\t")]
+    constraints = sorted(line for line in columns if line.startswith(("PRIMARY", "FOREIGN", "UNIQUE")))
+    return (head, *(line for line in columns if line not in constraints), *constraints)
+
+
+@contextmanager
+def failing_at(storage: Storage, *, statement: int) -> Iterator[None]:
+    """The database fails before one statement, counted from nought, and works again afterwards."""
+    countdown = itertools.count(statement, -1)
+
+    def fail(*_: object) -> None:
+        if next(countdown) == 0:
+            raise Interrupted
+
+    event.listen(storage.engine, "before_cursor_execute", fail)
+    try:
+        yield
+    finally:
+        event.remove(storage.engine, "before_cursor_execute", fail)
+
+
+@pytest.fixture(scope="module")
+def start() -> Iterator[Start]:
+    """Processes that start at once on the same database; how each of them ended."""
+    command = [sys.executable, "-c", NURSERY, str(WITH_ALEMBIC)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as nursery:
+        asked, told = nursery.stdin, nursery.stdout
+        assert asked is not None
+        assert told is not None
+
+        def start(url: str, *, processes: int = 1, die_before: str | None = None) -> list[int]:
+            print(json.dumps([[url, die_before]] * processes), file=asked, flush=True)
+            ended: list[int] = json.loads(told.readline())
+            return ended
+
+        yield start
+
+
+def test_the_revisions_make_what_the_models_say(opened: Storage) -> None:
+    """
+    Column by column, index by index, trigger by trigger, as the engine tells it.
+    """
+    metadata()
+    with opened._begin() as connection:
+        SQLModel.metadata.create_all(connection)
+        wanted = catalogue(connection)
+        connection.rollback()
+    upgrade(opened)
+
+    with opened.read() as connection:
+        made = catalogue(connection)
+
+    assert sorted(map(str, made - wanted)) == []
+    assert sorted(map(str, wanted - made)) == []
+    assert len(made) > 20
+
+
+@pytest.mark.filterwarnings("ignore:autogenerate skipping metadata-specified expression-based index")
+@pytest.mark.filterwarnings("ignore:Skipped unsupported reflection of expression-based index")
+def test_alembic_finds_nothing_left_to_do(opened: Storage) -> None:
+    upgrade(opened)
+
+    with opened.engine.connect() as connection:
+        assert compare_metadata(MigrationContext.configure(connection), metadata()) == []
+        command.check(configured(connection=connection, target_metadata=metadata()))
+
+
+def test_the_package_knows_its_newest_revision() -> None:
+    assert ScriptDirectory.from_config(configured()).get_heads() == [HEAD]
+
+
+def test_a_revision_depends_on_nothing_that_may_change() -> None:
+    """
+    What was released once must make the same tables for ever.
+    """
+    for path in Path(ScriptDirectory.from_config(configured()).versions).glob("*.py"):
+        imported = [line for line in path.read_text().splitlines() if line.startswith(("import ", "from "))]
+        assert set(imported) <= {
+            "from __future__ import annotations",
+            "import sqlalchemy as sa",
+            "from alembic import op",
+        }
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_start_completes_what_a_killed_one_began(
+    opened: Storage, empty_database: str, start: Start, moment: str
+) -> None:
+    assert start(empty_database, die_before=moment) == [-signal.SIGKILL]
+    assert tables(opened) == set()
+
+    assert start(empty_database) == [WITH_ALEMBIC]
+    assert tables(opened) == {"alembic_version", *metadata().tables}
+
+
+def test_a_failure_at_any_statement_leaves_nothing_behind(opened: Storage) -> None:
+    count = 0
+    while True:
+        with failing_at(opened, statement=count):
+            try:
+                upgrade(opened)
+                break
+            except Interrupted:
+                assert tables(opened) == set()
+        count += 1
+
+    assert count > len(metadata().tables)
+    assert tables(opened) == {"alembic_version", *metadata().tables}
+
+
+def test_processes_that_start_at_once_all_succeed(opened: Storage, empty_database: str, start: Start) -> None:
+    ended = start(empty_database, processes=3)
+
+    assert set(ended) <= {0, WITH_ALEMBIC}
+    with opened.read() as connection:
+        assert revision(connection) == HEAD
+
+
+def test_a_start_that_finds_everything_done_does_not_load_alembic(empty_database: str, start: Start) -> None:
+    """
+    It would take a third of a second of every start.
+    """
+    assert start(empty_database) == [WITH_ALEMBIC]
+    assert start(empty_database) == [0]
+
+
+def test_records_of_a_newer_version_are_refused_and_left_alone(opened: Storage) -> None:
+    upgrade(opened)
+    with opened.write() as tx:
+        tx.exec(text("UPDATE alembic_version SET version_num = '9999'"))
+
+    with pytest.raises(NewerRecords, match="revision 9999.*up to " + HEAD):
+        upgrade(opened)
+
+    with opened.read() as connection:
+        assert revision(connection) == "9999"
+
+
+def test_the_command_line_says_in_one_line_that_the_records_are_newer(tmp_path: Path) -> None:
+    storage = Storage(f"sqlite:///{tmp_path / 'newer.db'}")
+    with storage.write() as tx:
+        tx.exec(text("CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL)"))
+        tx.exec(text("INSERT INTO alembic_version VALUES ('9999')"))
+    storage.close()
+
+    options = ["--data", str(tmp_path), "--database-url", f"sqlite:///{tmp_path / 'newer.db'}"]
+    done = subprocess.run(
+        [sys.executable, "-m", "attestlab.cli", "init", *options], capture_output=True, text=True, timeout=30
+    )
+
+    assert done.returncode == 2
+    assert "start the newer version" in done.stderr
+    assert done.stderr.count("\n") == 1

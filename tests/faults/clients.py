@@ -1,0 +1,134 @@
+"""Clients that never give up: each mints under an Idempotency-Key and repeats, until it has an answer, what got none.
+
+They remember what they were told; whatever happens to the server, that has to hold.
+"""
+
+from __future__ import annotations
+
+import ssl
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import uuid4
+
+import httpx
+from running_server import mint, mint_body
+
+from faults.minting import Acknowledged
+from faults.servers import QuickServer
+
+ASK_AGAIN = frozenset({409, 503})
+PAUSE_S = 0.01
+UNUSED = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # without one, each httpx.Client reads all of the system's: 50 ms
+LOOKS_EVERY = 3  # so many mints go by before a client looks at the public checkpoint
+
+
+@dataclass
+class Client:
+    """One client; `pending` is the key of a mint that it has no answer to."""
+
+    issuer: dict[str, Any]
+    answers: dict[str, httpx.Response] = field(default_factory=dict)
+    seen: set[str] = field(default_factory=set)
+    refusals: list[httpx.Response] = field(default_factory=list)
+    pending: str | None = None
+
+    def work(self, http: httpx.Client, is_over: Callable[[], bool]) -> None:
+        """Mint until it is over, whether the server answers or not."""
+        while not is_over():
+            try:
+                self.step(http)
+            except httpx.TransportError:
+                time.sleep(PAUSE_S)
+
+    def settle(self, http: httpx.Client) -> None:
+        """Repeat what is pending until it is answered."""
+        while self.pending is not None:
+            self.step(http)
+
+    def step(self, http: httpx.Client) -> None:
+        """One mint, or one attempt at the pending one."""
+        key = self.pending = self.pending or str(uuid4())
+        answer = mint(http, self.body(key), key=key)
+        if answer.status_code in ASK_AGAIN:
+            self.refusals.append(answer)
+            time.sleep(PAUSE_S)
+            return
+        assert answer.status_code == 201, answer.text
+        self.answers[key], self.pending = answer, None
+        if len(self.answers) % LOOKS_EVERY == 0:
+            self.seen.add(http.get("/log/checkpoint").text)
+
+    def body(self, key: str) -> dict[str, Any]:
+        """The mint that belongs to a key."""
+        return mint_body(self.issuer, subject_reference=key)
+
+
+class Crowd:
+    """Several clients at once, each a thread with a connection of its own."""
+
+    def __init__(self, issuer: dict[str, Any], count: int) -> None:
+        self.clients = [Client(issuer) for _ in range(count)]
+        self._faults: list[BaseException] = []
+
+    @contextmanager
+    def at_work(self, *servers: QuickServer) -> Iterator[threading.Event]:
+        """Traffic on the servers, in turn, for as long as the block lasts."""
+        over = threading.Event()
+        threads = [
+            threading.Thread(target=self._work, args=(client, servers[number % len(servers)], over))
+            for number, client in enumerate(self.clients)
+        ]
+        for thread in threads:
+            thread.start()
+        try:
+            yield over
+        finally:
+            over.set()
+            for thread in threads:
+                thread.join()
+        assert not self._faults, self._faults[0]
+
+    def _work(self, client: Client, server: QuickServer, over: threading.Event) -> None:
+        try:
+            with server.client(verify=UNUSED) as http:
+                client.work(http, over.is_set)
+        except BaseException as fault:  # told by the thread that waits for us
+            self._faults.append(fault)
+
+    def settle(self, server: QuickServer) -> None:
+        """Let every client have its last answer."""
+        with server.client(verify=UNUSED) as http:
+            for client in self.clients:
+                client.settle(http)
+
+    @property
+    def answers(self) -> dict[str, httpx.Response]:
+        """Every acknowledgement, by its key."""
+        return {key: answer for client in self.clients for key, answer in list(client.answers.items())}
+
+    def wait_for_answer(self, within_s: float = 30.0) -> None:
+        """Until one more mint is acknowledged."""
+        deadline, before = time.monotonic() + within_s, len(self.answers)
+        while len(self.answers) == before and not self._faults:
+            assert time.monotonic() < deadline, "nobody gets an answer"
+            time.sleep(0.001)
+
+    @property
+    def acknowledged(self) -> list[Acknowledged]:
+        """Every acknowledgement, as a fact."""
+        return [fact_of(answer) for answer in self.answers.values()]
+
+    @property
+    def seen(self) -> set[str]:
+        """Every checkpoint that a client looked at."""
+        return {note for client in self.clients for note in client.seen}
+
+
+def fact_of(answer: httpx.Response) -> Acknowledged:
+    """What a mint's answer states."""
+    told = answer.json()
+    return Acknowledged(told["id"], told["log_index"], told["checkpoint"])

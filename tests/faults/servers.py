@@ -1,0 +1,57 @@
+"""Servers of the nursery: the real `attestlab serve` in a process of its own, quick to start again after each kill."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+from faults.nursery import Nursery
+from running_server import START_S, RunningServer
+
+
+class QuickServer(RunningServer):
+    """A `RunningServer` whose process a nursery forks; several may share one installation."""
+
+    def __init__(self, nursery: Nursery, data: Path, database_url: str, made: dict[str, str]) -> None:
+        super().__init__(data, database_url, made)
+        self.nursery = nursery
+
+    @classmethod
+    def founded(cls, nursery: Nursery, data: Path, database_url: str) -> QuickServer:
+        """A fresh installation, without a running server yet."""
+        made = RunningServer.initialised(data, database_url)
+        return cls(nursery, made.data, made.database_url, made.made)
+
+    def another(self, database_url: str | None = None) -> QuickServer:
+        """A further server of the same data folder, on the same records or others."""
+        return QuickServer(self.nursery, self.data, database_url or self.database_url, self.made)
+
+    def start(self, *options: str) -> QuickServer:
+        """Start the server and wait until it is ready."""
+        out = self.data / f"server.{time.monotonic_ns()}.out"
+        arguments = ("--data", str(self.data), "--database-url", self.database_url, "--port", "0", *options)
+        process: Any = self.nursery.start("serve", *arguments, out=out, errors=self.data / "server.log")
+        self.process = process
+        self.url = self._announced(out)
+        return self
+
+    def _announced(self, out: Path) -> str:
+        deadline = time.monotonic() + START_S
+        while not out.exists() or not out.read_text().startswith("ready http://"):
+            assert time.monotonic() < deadline, self.errors()
+            assert self.process is not None
+            assert self.process.poll() is None, self.errors()
+            time.sleep(0.002)
+        return out.read_text().split()[1]
+
+    def kill(self) -> None:
+        """SIGKILL, to the whole process group."""
+        assert self.process is not None
+        self.process.kill()
+
+    def workers(self) -> list[int]:
+        """The processes that serve where `--workers` asked for several."""
+        assert self.process is not None
+        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
+        return [int(pid) for pid in children.read_text().split()]

@@ -1,0 +1,83 @@
+"""What must be true after every story: nothing that a client was told is lost, and the log never forked."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Any
+
+from faults.clients import Crowd
+from faults.minting import Acknowledged
+from faults.servers import QuickServer
+from lab_checks import check_bundle, check_lab, require_acknowledged
+from sqlalchemy import func, select
+
+from attestlab.attestations.rendering import bundle as rendered
+from attestlab.attestations.store import attestations
+from attestlab.core.wire import parse_uuid
+from attestlab.lab import Lab
+from attestlab.log.rules import verify_consistency, verify_inclusion
+from attestlab.log.trust import TrustPolicy
+
+
+def check_story(lab: Lab, acknowledged: Collection[Acknowledged], *, seen: Iterable[str] = ()) -> None:
+    """Fsck is clean; every acknowledged mint is in its place and its bundle verifies offline; nothing forked.
+
+    `seen` are checkpoints that clients saw beside those of their acknowledgements.
+    """
+    check_lab(lab)
+    require_acknowledged(lab, [(told.id, told.index) for told in acknowledged])
+    places = [told.index for told in acknowledged]
+    assert len(set(places)) == len(places), "one index was given twice"
+    require_one_history(lab, {told.note for told in acknowledged} | set(seen))
+    for told in acknowledged:
+        _check_bundle_of(lab, told)
+
+
+def require_one_history(lab: Lab, notes: Collection[str]) -> None:
+    """Each checkpoint that anybody saw is signed by the log and is a beginning of its newest tree."""
+    with lab.storage.read() as connection:
+        trust = TrustPolicy.unwitnessed(lab.log.vkey(connection))
+        newest = trust.verify_checkpoint(lab.log.head(connection).note)
+        for note in notes:
+            older = trust.verify_checkpoint(note)
+            assert older.size <= newest.size, "a checkpoint that was shown is larger than the log"
+            if older.size:
+                proof = lab.log.consistency(connection, older.size, newest.size)
+                verify_consistency(older.size, newest.size, older.root, newest.root, proof.hashes)
+
+
+def _check_bundle_of(lab: Lab, told: Acknowledged) -> None:
+    with lab.storage.read() as connection:
+        trust = TrustPolicy.unwitnessed(lab.log.vkey(connection))
+    attestation_id = parse_uuid(told.id)
+    row = lab.attestations.verify(attestation_id).row
+    assert row is not None
+    found, proof, head = lab.attestations.evidence_of(attestation_id, caller=lab.orgs.service_caller(row.tenant_id))
+    text = rendered(found, proof, head, now=lab.clock.now()).model_dump_json(by_alias=True).encode()
+    check_bundle(text, trust, lab)
+
+
+def check_crowd(server: QuickServer, crowd: Crowd) -> None:
+    """The story of a crowd: every key that was answered has exactly one leaf, and each answer proves itself."""
+    lab = server.open_lab()
+    try:
+        check_story(lab, crowd.acknowledged, seen=crowd.seen)
+        assert minted_in(lab) == len(crowd.answers), "a key has more than one leaf, or none"
+        for answer in crowd.answers.values():
+            require_proof_holds(lab, answer.json())
+    finally:
+        lab.close()
+
+
+def minted_in(lab: Lab) -> int:
+    """How many attestations there are."""
+    with lab.storage.read() as connection:
+        return connection.scalar(select(func.count()).select_from(attestations)) or 0
+
+
+def require_proof_holds(lab: Lab, told: dict[str, Any]) -> None:
+    """The proof of an answer leads to the root of the checkpoint of the same answer."""
+    head = lab.trust.verify_checkpoint(told["checkpoint"])
+    proof = told["inclusion_proof"]
+    leaf, *hashes = (bytes.fromhex(name.removeprefix("sha256:")) for name in (proof["leaf_hash"], *proof["hashes"]))
+    verify_inclusion(told["log_index"], head.size, leaf, hashes, head.root)

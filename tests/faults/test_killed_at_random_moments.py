@@ -1,0 +1,75 @@
+"""SIGKILL at random moments under four clients: each key has one leaf in the end, and nothing that was told is lost."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from faults.clients import Crowd
+from faults.nursery import Nursery
+from faults.servers import QuickServer
+from faults.stories import check_crowd
+from running_server import register_issuer
+
+CLIENTS = 4
+WORKERS = 2
+TRAFFIC_S = 0.2
+
+
+def kill_at_random_moments(server: QuickServer, chance: random.Random, *, kills: int) -> Crowd:
+    """Traffic, a kill, a new start, and so on; in the end every client has its answers."""
+    with server.start().client() as http:
+        crowd = Crowd(register_issuer(http), CLIENTS)
+    server.stop()
+    for number in range(kills):
+        server.start()
+        with crowd.at_work(server):
+            if number % 4:  # the others are killed while they start to work
+                crowd.wait_for_answer()
+            time.sleep(chance.uniform(0, TRAFFIC_S))
+            server.kill()
+    with server.start():
+        crowd.settle(server)
+        server.stop()
+    print("ANSWERS", len(crowd.answers), len(crowd.seen))
+    return crowd
+
+
+@pytest.mark.parametrize("half", ["first", "second"])
+def test_after_thirty_kills_every_key_has_one_leaf_and_nothing_is_lost(
+    nursery: Nursery, tmp_path: Path, half: str
+) -> None:
+    server = QuickServer.founded(nursery, tmp_path / "data", f"sqlite:///{tmp_path / 'records.db'}")
+    crowd = kill_at_random_moments(server, random.Random(half), kills=30)
+    assert len(crowd.answers) > 60, "there was traffic between the kills"
+    check_crowd(server, crowd)
+
+
+def test_after_kills_between_a_server_and_its_postgresql_nothing_is_lost(
+    nursery: Nursery, tmp_path: Path, postgres_url: str
+) -> None:
+    server = QuickServer.founded(nursery, tmp_path / "data", fresh_postgres_database(postgres_url))
+    crowd = kill_at_random_moments(server, random.Random("postgresql"), kills=10)
+    assert len(crowd.answers) > 20, "there was traffic between the kills"
+    check_crowd(server, crowd)
+
+
+def test_a_worker_that_is_killed_is_replaced_and_the_others_go_on(nursery: Nursery, tmp_path: Path) -> None:
+    server = QuickServer.founded(nursery, tmp_path / "data", f"sqlite:///{tmp_path / 'records.db'}")
+    chance = random.Random("workers")
+    with server.start("--workers", str(WORKERS)):
+        with server.client() as http:
+            crowd = Crowd(register_issuer(http), CLIENTS)
+        with crowd.at_work(server):
+            for _ in range(8):
+                while len(server.workers()) < WORKERS:
+                    time.sleep(0.01)
+                time.sleep(chance.uniform(0, TRAFFIC_S))
+                os.kill(chance.choice(server.workers()), signal.SIGKILL)
+        crowd.settle(server)
+        server.stop()
+    check_crowd(server, crowd)

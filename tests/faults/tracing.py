@@ -1,0 +1,70 @@
+"""strace (https://strace.io) as the source of faults: it kills, refuses or records at a chosen system call.
+
+It counts and acts for each thread by itself; the threads of interest here write alone.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import signal
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+# Everything by which a process changes what a disk holds, apart from mapped memory: that is only SQLite's index of
+# the WAL, which is made anew after a crash.
+CHANGING = ("pwrite64", "fdatasync", "fsync", "ftruncate", "unlink", "rename", "link")
+ATTACH_WITHIN_S = 10.0
+
+
+@cache
+def can_trace() -> bool:
+    """Whether strace is here and may do its work."""
+    if shutil.which("strace") is None:
+        return False
+    return subprocess.run(["strace", "-o", "/dev/null", "true"], capture_output=True, check=False).returncode == 0
+
+
+@contextmanager
+def attached(pid: int, *options: str) -> Iterator[None]:
+    """strace on all threads of a running process, from here on until the end of the block."""
+    tracer = subprocess.Popen(
+        ["strace", "-f", "-q", "-o", "/dev/null", *options, "-p", str(pid)], stderr=subprocess.DEVNULL
+    )
+    try:
+        _wait_until_traced(pid)
+        yield
+    finally:
+        if tracer.poll() is None:
+            tracer.send_signal(signal.SIGINT)
+        tracer.wait(ATTACH_WITHIN_S)
+
+
+def _wait_until_traced(pid: int) -> None:
+    """Until every thread has its tracer."""
+    deadline = time.monotonic() + ATTACH_WITHIN_S
+    while any("TracerPid:\t0\n" in status.read_text() for status in Path(f"/proc/{pid}/task").glob("*/status")):
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"strace did not attach to {pid}")
+        time.sleep(0.001)
+
+
+def injecting(call: str, number: int | str, what: str) -> list[str]:
+    """Options that let `what` (`signal=SIGKILL`, `error=ENOSPC`) happen at the given calls, counted from 1."""
+    return ["-e", f"trace={call}", "-e", f"inject={call}:{what}:when={number}"]
+
+
+def counted(log: Path, within: Path) -> Counter[str]:
+    """How often each call of a recording touched a file below `within`."""
+    line = re.compile(r"^\d+ +(\w+)\((.*)$", re.MULTILINE)
+    return Counter(found[1] for found in line.finditer(log.read_text()) if str(within) in found[2])
+
+
+def recording(log: Path, calls: Sequence[str] = CHANGING) -> list[str]:
+    """Options that write every call with its files' paths."""
+    return ["-y", "-o", str(log), "-e", f"trace={','.join(calls)}"]
