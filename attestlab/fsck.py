@@ -26,6 +26,7 @@ from attestlab.core.storage import AnyRow
 from attestlab.issuers import store as issuer_store
 from attestlab.issuers.service import key_name
 from attestlab.lab import Lab
+from attestlab.log import entries
 from attestlab.log.entries import EntryType
 from attestlab.log.fsck import Problem, check_log
 from attestlab.log.tables import LogLeaf
@@ -100,7 +101,12 @@ def _check_attestation(row: AnyRow) -> None:
     public = signing.load_public(Algorithm(row.alg), row.spki)
     jws.verify_compact(statement.alg, public, row.signature, kid=row.kid, payload=statement.canonical())
     require_entry_speaks_of(
-        row.entry, row.nonce, statement=statement, claims=row.claims, signature=row.signature, public_key=row.spki
+        entries.read(row.entry).members,
+        row.nonce,
+        statement=statement,
+        claims=row.claims,
+        signature=row.signature,
+        public_key=row.spki,
     )
     if Status(row.status) is Status.REVOKED and row.revoked_at is None:
         raise ProofInvalid("it is REVOKED without a time")

@@ -14,6 +14,7 @@ from collections.abc import Callable
 
 RESTART_PAUSE_S = 0.5
 READY = b"r"
+STOPPING = (signal.SIGTERM, signal.SIGINT)
 
 
 class Workers:
@@ -27,7 +28,7 @@ class Workers:
 
     def run(self, *, ready: Callable[[], None]) -> int:
         """Keep `count` workers alive until SIGTERM or SIGINT; returns the exit code."""
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in STOPPING:
             signal.signal(number, self._stop)
         for _ in range(self._count):
             self._start()
@@ -40,17 +41,23 @@ class Workers:
     def _start(self) -> None:
         """Fork one worker and wait until it is ready, or has died."""
         ready_in, ready_out = os.pipe()
+        # A signal that came between the fork and the note of it would be passed on to everyone but the new one.
+        signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
         child = os.fork()
         if child == 0:
             os.close(ready_in)
             self._become_worker(ready_out)
-        os.close(ready_out)
         self._children.add(child)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)
+        os.close(ready_out)
         os.read(ready_in, 1)
         os.close(ready_in)
 
     def _become_worker(self, ready_out: int) -> None:
         code = 1
+        for number in STOPPING:
+            signal.signal(number, _leave)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)
         try:
             self._work(lambda: _tell(ready_out))
             code = 0
@@ -72,13 +79,19 @@ class Workers:
             return abs(code)
         print(f"worker {child} ended with {code}; starting another", file=sys.stderr)
         time.sleep(RESTART_PAUSE_S)
-        self._start()
+        if not self._stopping:  # that may have changed during the pause
+            self._start()
         return 0
 
     def _stop(self, number: int, _frame: object) -> None:
         self._stopping = True
         for child in self._children:
             os.kill(child, number)
+
+
+def _leave(_number: int, _frame: object) -> None:
+    """What a worker does that is told to stop before it serves: nothing was accepted yet."""
+    os._exit(0)
 
 
 def _tell(ready_out: int) -> None:

@@ -180,7 +180,7 @@ def _prove_logged(bundle: Bundle, trust: TrustPolicy) -> dict[str, Any]:
         bundle.log.index, head.size, log_rules.leaf_hash(bundle.log.entry), bundle.log.hashes, head.root
     )
     require_entry_speaks_of(
-        bundle.log.entry,
+        _entry(bundle.log.entry),
         bundle.log.nonce,
         statement=bundle.statement,
         claims=bundle.claims,
@@ -191,14 +191,13 @@ def _prove_logged(bundle: Bundle, trust: TrustPolicy) -> dict[str, Any]:
 
 
 def require_entry_speaks_of(
-    raw: bytes, nonce: bytes, *, statement: Statement, claims: bytes, signature: str, public_key: bytes
+    entry: Mapping[str, Any], nonce: bytes, *, statement: Statement, claims: bytes, signature: str, public_key: bytes
 ) -> None:
     """The log entry names this attestation and key, and its commitment opens to payload and signature.
 
     Raises:
         ProofInvalid: it is about something else.
     """
-    entry = _entry(raw)
     said = (entry.get("type"), entry.get("id"), entry.get("issuer_id"), entry.get("kid"), entry.get("alg"))
     meant = (EntryType.MINTED.value, str(statement.id), str(statement.issuer_id), statement.kid, statement.alg.value)
     if said != meant:

@@ -32,6 +32,7 @@ from attestlab.core.clock import Clock
 from attestlab.core.errors import Conflict, ProofInvalid
 from attestlab.core.signing import Algorithm
 from attestlab.core.storage import AnyRow, Storage, Transaction
+from attestlab.core.wire import parse_json
 from attestlab.issuers.rules import IssuerStatus, KeyStatus, require_may_mint
 from attestlab.issuers.service import Issuers
 from attestlab.issuers.store import SigningKey
@@ -236,7 +237,7 @@ class Attestations:
         if row.entry is None:
             raise ProofInvalid("The log has no entry at the attestation's index.")
         require_entry_speaks_of(
-            row.entry,
+            _members(row.entry),
             row.nonce,
             statement=statement,
             claims=row.claims,
@@ -260,6 +261,14 @@ class Attestations:
             assert row is not None  # one consistent read found it a line above
             head = self.log.head(connection)
             return row, self.log.inclusion(connection, row.log_index, head.size), head
+
+
+def _members(entry: bytes) -> dict[str, Any]:
+    """An entry of our own log; its leaf hash is checked beside this, so its spelling is not."""
+    members = parse_json(entry)
+    if not isinstance(members, dict):
+        raise ProofInvalid("The log entry is not an object.")
+    return members
 
 
 def _issuer_facts(row: AnyRow) -> IssuerFacts | None:

@@ -165,7 +165,9 @@ def _insert(connection: Connection, table: Table, rows: list[dict[str, Any]]) ->
 def _sqlite_insert(table: Table) -> tuple[str, list[tuple[str, Callable[[Any], Any] | None]]]:
     """The statement for a whole row, and each column's name with what turns its value into the driver's."""
     dialect = sqlite_dialect()
-    writers = [(column.name, column.type.dialect_impl(dialect).bind_processor(dialect)) for column in table.columns]
+    writers: list[tuple[str, Callable[[Any], Any] | None]] = [
+        (column.name, column.type.dialect_impl(dialect).bind_processor(dialect)) for column in table.columns
+    ]
     return str(table.insert().compile(dialect=dialect)), writers
 
 

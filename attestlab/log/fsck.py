@@ -16,7 +16,7 @@ from sqlalchemy import Connection
 from attestlab.core.errors import AttestLabError, HeadGuardMismatch
 from attestlab.core.keyring import Keyring
 from attestlab.log import entries, rules, store
-from attestlab.log.guard import HeadGuard
+from attestlab.log.guard import HeadGuard, require_continues
 from attestlab.log.notes import Note, TreeHead, VerifierKey
 from attestlab.log.service import unsealed_signer
 from attestlab.log.store import CheckpointRow, HeadRow, LeafRow
@@ -38,48 +38,54 @@ class Problem:
 def check_log(connection: Connection, *, keyring: Keyring, guard: HeadGuard) -> Iterator[Problem]:
     """Everything that is wrong with the log in one look at the records; nothing, if all is well."""
     try:
+        # Before the first look at the records, since a log at work is ahead of its guard and never behind.
+        guarded, problems = _guarded(guard)
+        yield from problems
         head = store.head(connection)
         if head is None:
             yield Problem("head", "log_head", "The head is missing; without it nothing can be appended.")
         else:
-            yield from _Check(connection, head, guard).problems(keyring)
+            yield from _Check(connection, head, guarded).problems(keyring)
     except Exception as fault:  # damaged rows fail in as many ways as there are decoders; each is a finding
         yield Problem("unreadable", "log", f"The log cannot be read any further: {type(fault).__name__}: {fault}")
+
+
+def _guarded(guard: HeadGuard) -> tuple[TreeHead | None, list[Problem]]:
+    """The head that the guard holds, and what is wrong with its file."""
+    name = guard.path.name
+    problems = [
+        Problem("head_guard_slot", f"{name} slot {slot}", "It is damaged; the next mint writes it anew.")
+        for slot in guard.damaged_slots()
+    ]
+    try:
+        guarded = guard.read()
+    except HeadGuardMismatch as fault:
+        return None, [*problems, Problem(GUARD, name, fault.message)]
+    if guarded is None:
+        problems.append(Problem(GUARD, name, "It is missing; an older copy of the records would pass."))
+    return guarded, problems
 
 
 class _Check:
     """One walk over the log, from an empty tree to the head."""
 
-    def __init__(self, connection: Connection, head: HeadRow, guard: HeadGuard) -> None:
-        self.connection, self.head, self.guard = connection, head, guard
+    def __init__(self, connection: Connection, head: HeadRow, guarded: TreeHead | None) -> None:
+        self.connection, self.head, self.guarded = connection, head, guarded
+        self.guarded_root: bytes | None = None  # of the entries, at the guard's size
         self.tree = Tree()
         self.waiting: list[bytes] = []  # leaf hashes since the last root was needed
         self.checkpoints = store.all_checkpoints(connection)
         self.checkpoint = next(self.checkpoints, None)
         self.last_checkpoint: int | None = None
-        self.guarded: TreeHead | None = None
-        self.guarded_root: bytes | None = None
 
     def problems(self, keyring: Keyring) -> Iterator[Problem]:
         """All of them, in the order of the walk."""
-        yield from self._guard_file()
         yield from self._key(keyring)
         yield from self._walk()
         yield from self._tiles_beyond()
         yield from self._chains()
         yield from self._duplicates()
         yield from self._against_guard()
-
-    def _guard_file(self) -> Iterator[Problem]:
-        for slot in self.guard.damaged_slots():
-            yield Problem("head_guard_slot", f"slot {slot}", "It is damaged; the next mint would write it anew.")
-        try:
-            self.guarded = self.guard.read()
-        except HeadGuardMismatch as fault:
-            yield Problem(GUARD, self.guard.path.name, fault.message)
-        else:
-            if self.guarded is None:
-                yield Problem(GUARD, self.guard.path.name, "It is missing; an older copy of the records would pass.")
 
     def _key(self, keyring: Keyring) -> Iterator[Problem]:
         try:
@@ -173,13 +179,11 @@ class _Check:
                 yield Problem("duplicate", f"leaf {index}", f"{entries.sha256_name(digest)} stands in the log before.")
 
     def _against_guard(self) -> Iterator[Problem]:
-        if self.guarded is None:
-            return
         head = TreeHead(self.head.origin, self.head.size, self.head.root)
         try:
-            self.guard.require(head, lambda _size: self.guarded_root or b"")
+            require_continues(self.guarded, head, lambda _size: self.guarded_root or b"")
         except HeadGuardMismatch as fault:
-            yield Problem(GUARD, self.guard.path.name, fault.message)
+            yield Problem(GUARD, "log_head", fault.message)
 
 
 def _leaf(leaf: LeafRow) -> Iterator[Problem]:

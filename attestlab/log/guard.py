@@ -57,23 +57,8 @@ class HeadGuard:
         return self._known
 
     def require(self, head: TreeHead, root_at: Callable[[int], bytes]) -> None:
-        """Let `head` pass as what may be signed upon: it is, or begins with, the guarded tree.
-
-        A crash after the commit and before the guard's write leaves the guard behind;
-        then the records' tree must have the guarded root at the guarded size (`root_at`).
-
-        Raises:
-            HeadGuardMismatch: the records hold an older or another tree.
-        """
-        guarded = self.read()
-        if guarded is None or guarded == head:
-            return
-        if guarded.origin != head.origin:
-            raise _mismatch(f"The head guard belongs to the log {guarded.origin!r}, the records to {head.origin!r}.")
-        if guarded.size > head.size:
-            raise _mismatch(f"The records end at size {head.size}, but size {guarded.size} was signed.")
-        if (head.root if guarded.size == head.size else root_at(guarded.size)) != guarded.root:
-            raise _mismatch(f"The records hold another tree of size {guarded.size} than the one that was signed.")
+        """Let `head` pass as what may be signed upon; for whoever holds the writer's lock. See `require_continues`."""
+        require_continues(self.read(), head, root_at)
 
     def advance(self, head: TreeHead) -> None:
         """Make `head` durable before it is shown to anyone; an older one changes nothing.
@@ -122,6 +107,27 @@ class HeadGuard:
         if not readable:
             raise _mismatch(f"The head guard {self.path.name} is unreadable.")
         return max(readable, key=lambda head: head.size)
+
+
+def require_continues(guarded: TreeHead | None, head: TreeHead, root_at: Callable[[int], bytes]) -> None:
+    """Let `head` pass if it is, or begins with, the guarded tree.
+
+    A crash after the commit and before the guard's write leaves the guard behind;
+    then the records' tree must have the guarded root at the guarded size (`root_at`).
+    Whoever does not hold the writer's lock reads the guard first and the records after
+    it, because a log at work is ahead of its guard and never behind.
+
+    Raises:
+        HeadGuardMismatch: the records hold an older or another tree.
+    """
+    if guarded is None or guarded == head:
+        return
+    if guarded.origin != head.origin:
+        raise _mismatch(f"The head guard belongs to the log {guarded.origin!r}, the records to {head.origin!r}.")
+    if guarded.size > head.size:
+        raise _mismatch(f"The records end at size {head.size}, but size {guarded.size} was signed.")
+    if (head.root if guarded.size == head.size else root_at(guarded.size)) != guarded.root:
+        raise _mismatch(f"The records hold another tree of size {guarded.size} than the one that was signed.")
 
 
 def _is_news(head: TreeHead, newest: TreeHead) -> bool:

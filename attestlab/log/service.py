@@ -21,7 +21,7 @@ from attestlab.core.keyring import Keyring
 from attestlab.core.signing import Algorithm, dump_private, load_private
 from attestlab.core.storage import CommitUnknown, Storage, Transaction
 from attestlab.log import entries, rules, store
-from attestlab.log.guard import HeadGuard
+from attestlab.log.guard import HeadGuard, require_continues
 from attestlab.log.memory import TreeMemory
 from attestlab.log.notes import NoteSigner, TreeHead, sign_checkpoint
 from attestlab.log.store import CheckpointRow, HeadRow, LeafRow
@@ -241,9 +241,10 @@ class Log:
             IntegrityFailed: the stored entries do not have the root that was signed.
             HeadGuardMismatch: the records are older than, or differ from, what was signed.
         """
+        guarded = self._guard.read()  # before the first look at the records: see `require_continues`
         head = self._head(connection)
         self._memory.settled(connection, head)
-        self._require_guard(connection, head)
+        require_continues(guarded, head, lambda size: self._memory.reader(connection, head, size).root)
 
     def head(self, connection: Connection) -> Head:
         """The newest signed tree head of this look at the records; the guard has it before anyone else."""

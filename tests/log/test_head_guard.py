@@ -239,6 +239,31 @@ def test_a_head_that_does_not_begin_with_what_was_signed_is_not_shown(world: Wor
     after.storage.close()
 
 
+@pytest.mark.parametrize("question", ["check_guard", "fsck"])
+def test_a_log_at_work_is_not_taken_for_one_that_lost_entries(
+    world: World, monkeypatch: pytest.MonkeyPatch, question: str
+) -> None:
+    """
+    Another process mints just after the guard was read: the records are ahead of it, and that is all right.
+    """
+    other = world.another_process()
+    world.mint(1)
+    read, numbers = world.guard.read, iter(range(100, 200))
+
+    def read_and_be_overtaken() -> TreeHead | None:
+        guarded = read()
+        other.mint(next(numbers))
+        return guarded
+
+    monkeypatch.setattr(world.guard, "read", read_and_be_overtaken)
+    if question == "fsck":
+        assert world.problems() == []
+    else:
+        with world.storage.read() as connection:
+            world.log.check_guard(connection)
+    other.storage.close()
+
+
 def test_a_guard_that_cannot_be_written_is_never_taken_for_a_failed_commit(
     sqlite_world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
