@@ -1,3 +1,67 @@
-"""Attestation and verification infrastructure that opens in a notebook."""
+"""Attestation and verification infrastructure that opens in a notebook.
+
+>>> import attestlab
+>>> attestlab.Verdict("ALTERED").name
+'ALTERED'
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from attestlab.attestations.bundle import Bundle, verify_bundle
+    from attestlab.attestations.drafting import MintRequest
+    from attestlab.attestations.rules import Reason, Status, Verdict, sha256
+    from attestlab.attestations.verification import Presented
+    from attestlab.demo import demo_world
+    from attestlab.display import steps
+    from attestlab.lab import Lab
+    from attestlab.log.trust import TrustPolicy
+    from attestlab.settings import Settings
 
 __version__ = "0.1.0"
+__all__ = [
+    "Bundle",
+    "Lab",
+    "MintRequest",
+    "Presented",
+    "Reason",
+    "Settings",
+    "Status",
+    "TrustPolicy",
+    "Verdict",
+    "demo_world",
+    "sha256",
+    "steps",
+    "verify_bundle",
+]
+
+# Where each name lives. It is fetched when it is first asked for, so that importing this package
+# loads neither the server nor a database, and the offline verifier starts at once.
+_HOMES = {
+    "Bundle": "attestlab.attestations.bundle",
+    "Lab": "attestlab.lab",
+    "MintRequest": "attestlab.attestations.drafting",
+    "Presented": "attestlab.attestations.verification",
+    "Reason": "attestlab.attestations.rules",
+    "Settings": "attestlab.settings",
+    "Status": "attestlab.attestations.rules",
+    "TrustPolicy": "attestlab.log.trust",
+    "Verdict": "attestlab.attestations.rules",
+    "demo_world": "attestlab.demo",
+    "sha256": "attestlab.attestations.rules",
+    "steps": "attestlab.display",
+    "verify_bundle": "attestlab.attestations.bundle",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"attestlab has no {name!r}; it has {', '.join(__all__)}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

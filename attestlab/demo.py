@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+from attestlab.attestations import rendering
 from attestlab.attestations.drafting import MintRequest
 from attestlab.attestations.rules import Verdict
-from attestlab.attestations.service import Minted
+from attestlab.attestations.service import Minted, Verified
 from attestlab.attestations.verification import Presented
 from attestlab.core.clock import Clock
 from attestlab.core.signing import Algorithm
@@ -70,6 +71,21 @@ class World:
     made: Initialised
     issuers: list[IssuerWithKeys]
     minted: list[tuple[Document, Minted]]
+
+    def mint(self, document: Document, *, issuer: IssuerWithKeys | None = None) -> Minted:
+        """Attest a document, by default as the first issuer."""
+        return _mint(self.lab, self.caller, issuer or self.issuers[0], document)
+
+    def verify(self, attestation_id: UUID, file: bytes | None = None) -> Verified:
+        """Verify an attestation against the records, with a file in hand or without; not metered."""
+        digest = None if file is None else hashlib.sha256(file).hexdigest()
+        return self.lab.attestations.verify(attestation_id, Presented(document_hash=digest))
+
+    def bundle(self, attestation_id: UUID) -> dict[str, Any]:
+        """The attestation's proof bundle, as it goes over HTTP."""
+        row, proof, head = self.lab.attestations.evidence_of(attestation_id, caller=self.caller)
+        shown = rendering.bundle(row, proof, head, now=self.lab.clock.now())
+        return shown.model_dump(mode="json", by_alias=True)
 
 
 def demo_world(folder: Path | None = None, *, clock: Clock | None = None) -> World:

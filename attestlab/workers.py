@@ -39,15 +39,16 @@ class Workers:
         return worst
 
     def _start(self) -> None:
-        """Fork one worker and wait until it is ready, or has died."""
+        """Fork one worker, unless we are stopping, and wait until it is ready, or has died."""
         ready_in, ready_out = os.pipe()
-        # A signal that came between the fork and the note of it would be passed on to everyone but the new one.
+        # A signal between the fork and the note of it would be passed on to everyone but the new one.
         signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
-        child = os.fork()
-        if child == 0:
-            os.close(ready_in)
-            self._become_worker(ready_out)
-        self._children.add(child)
+        if not self._stopping:
+            child = os.fork()
+            if child == 0:
+                os.close(ready_in)
+                self._become_worker(ready_out)
+            self._children.add(child)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)
         os.close(ready_out)
         os.read(ready_in, 1)
@@ -79,8 +80,7 @@ class Workers:
             return abs(code)
         print(f"worker {child} ended with {code}; starting another", file=sys.stderr)
         time.sleep(RESTART_PAUSE_S)
-        if not self._stopping:  # that may have changed during the pause
-            self._start()
+        self._start()
         return 0
 
     def _stop(self, number: int, _frame: object) -> None:

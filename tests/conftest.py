@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,6 +14,7 @@ from lab_checks import check_lab
 from running_server import RunningServer
 from sqlalchemy import create_engine, text
 
+from attestlab import migrations
 from attestlab.core.clock import FixedClock
 from attestlab.core.storage import Storage, database_url
 from attestlab.lab import Lab
@@ -43,12 +45,12 @@ def postgres_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     server.cleanup()
 
 
-def fresh_postgres_database(postgres_url: str) -> str:
-    """A new, empty database on the test server."""
+def fresh_postgres_database(postgres_url: str, *, template: str = "template1") -> str:
+    """A new database on the test server, empty or a copy of `template`."""
     name = f"attestlab_{os.getpid()}_{next(_numbers)}"
     engine = create_engine(database_url(postgres_url), isolation_level="AUTOCOMMIT")
     with engine.connect() as connection:
-        connection.execute(text(f"CREATE DATABASE {name}"))
+        connection.execute(text(f"CREATE DATABASE {name} TEMPLATE {template}"))
     engine.dispose()
     return postgres_url.replace("/postgres?", f"/{name}?")
 
@@ -61,11 +63,44 @@ def empty_database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return fresh_postgres_database(request.getfixturevalue("postgres_url"))
 
 
+@pytest.fixture(scope="session")
+def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An SQLite database with every table, to be copied."""
+    path = tmp_path_factory.mktemp("migrated") / "records.db"
+    _migrate(f"sqlite:///{path}")
+    return path
+
+
+@pytest.fixture(scope="session")
+def migrated_postgres(postgres_url: str) -> str:
+    """The name of a PostgreSQL database with every table, to be copied: a third of what migrating costs."""
+    url = fresh_postgres_database(postgres_url)
+    _migrate(url)
+    name = database_url(url).database
+    assert name is not None
+    return name
+
+
+def _migrate(url: str) -> None:
+    made = Storage(url)
+    migrations.upgrade(made)
+    made.close()
+
+
+@pytest.fixture(params=ENGINES)
+def migrated_database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The URL of a database with every table and no rows: once on SQLite, once on PostgreSQL."""
+    if request.param == "sqlite":
+        copied = shutil.copy(request.getfixturevalue("migrated_file"), tmp_path / "records.db")
+        return f"sqlite:///{copied}"
+    template = request.getfixturevalue("migrated_postgres")
+    return fresh_postgres_database(request.getfixturevalue("postgres_url"), template=template)
+
+
 @pytest.fixture
-def storage(empty_database: str) -> Iterator[Storage]:
+def storage(migrated_database: str) -> Iterator[Storage]:
     """Records with every table, on either engine."""
-    opened = Storage(empty_database)
-    opened.create_tables()
+    opened = Storage(migrated_database)
     yield opened
     opened.close()
 

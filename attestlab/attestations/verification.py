@@ -114,8 +114,9 @@ Step = Callable[[], Finding]
 
 
 def verify(evidence: Evidence, presented: Presented, *, now: datetime, gate: PolicyGate) -> Report:
-    """Run steps 2 to 8 until one of them ends the matter."""
+    """Run the steps until one of them ends the matter; the first, finding it, is done."""
     steps: tuple[Step, ...] = (
+        lambda: Finding("resolve"),
         lambda: check_content(evidence, presented),
         lambda: check_status(evidence, now),
         lambda: check_governance(evidence),

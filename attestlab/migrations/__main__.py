@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 import tempfile
@@ -27,7 +28,7 @@ _GUARDED = re.compile(r" ON (\w+) ")
 _WIDTH = 96
 
 
-def write_revision(message: str, connection: Connection) -> None:
+def write_revision(message: str, connection: Connection, folder: Path = VERSIONS) -> None:
     """Compare the records of `connection`, where every revision so far has run, with the models."""
     config = configured(
         connection=connection,
@@ -36,13 +37,15 @@ def write_revision(message: str, connection: Connection) -> None:
         process_revision_directives=_adding(_missing_expression_indexes(connection)),
         template_args={"guards": _missing_guards(connection)},
     )
+    config.set_main_option("path_separator", "os")
+    config.set_main_option("version_locations", os.pathsep.join(map(str, {VERSIONS, folder})))
     for name, value in {"hooks": "tidy", "tidy.type": "module", "tidy.module": "ruff"}.items():
         config.set_section_option("post_write_hooks", name, value)
     config.set_section_option("post_write_hooks", "tidy.options", "format REVISION_SCRIPT_FILENAME")
     number = len(list(VERSIONS.glob("[0-9]*.py"))) + 1
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "autogenerate skipping metadata-specified expression-based index")
-        command.revision(config, message, autogenerate=True, rev_id=f"{number:04}")
+        command.revision(config, message, autogenerate=True, rev_id=f"{number:04}", version_path=str(folder))
 
 
 def _frozen_type(kind: str, item: object, _context: AutogenContext) -> str | bool:

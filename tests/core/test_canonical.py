@@ -13,7 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from outside_vectors import jcs_pairs
 
-from attestlab.core.canonical import canonical, sha256_b64url, sha256_hex
+from attestlab.core.canonical import canonical, canonical_own, sha256_b64url, sha256_hex
 from attestlab.core.errors import ValidationFailed
 from attestlab.core.wire import parse_json
 
@@ -41,6 +41,21 @@ def test_the_vectors_of_the_standards_author(raw, expected):
 @example({"": {}, "a": [], "b": [[], {}]})
 def test_any_document_is_written_as_the_reference_writes_it(document):
     assert canonical(document) == rfc8785.dumps(document)
+
+
+own_documents = st.recursive(
+    st.none() | st.booleans() | st.integers(1 - 2**53, 2**53 - 1) | texts,
+    lambda inner: (
+        st.lists(inner, max_size=6) | st.dictionaries(st.text(st.characters(codec="ascii")), inner, max_size=6)
+    ),
+    max_leaves=25,
+)
+
+
+@settings(deadline=None)
+@given(own_documents)
+def test_a_document_of_our_own_making_is_the_same_unchecked(document):
+    assert canonical_own(document) == rfc8785.dumps(document)
 
 
 @settings(deadline=None)

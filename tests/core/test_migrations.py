@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
+import runpy
+import shutil
 import signal
 import subprocess
 import sys
@@ -21,6 +24,7 @@ from sqlalchemy import Connection, event, inspect, text
 
 from attestlab.core.storage import Storage
 from attestlab.migrations import HEAD, NewerRecords, configured, revision, upgrade
+from attestlab.migrations.__main__ import write_revision
 from attestlab.migrations.models import metadata
 
 # Before this statement the process dies; the last is the commit itself.
@@ -190,6 +194,33 @@ def test_a_revision_depends_on_nothing_that_may_change() -> None:
             "import sqlalchemy as sa",
             "from alembic import op",
         }
+
+
+def test_the_next_revision_is_written_from_what_is_missing(migrated_file: Path, tmp_path: Path) -> None:
+    storage = Storage(str(shutil.copy(migrated_file, tmp_path / "behind.db")))
+    lost = (
+        "TRIGGER log_tiles_no_update",
+        "INDEX ix_log_leaves_segment_hash",
+        "INDEX ix_users_tenant_id",
+        "TABLE users",
+    )
+    with storage.write() as tx:
+        for name in lost:
+            tx.exec(text(f"DROP {name}"))
+        write_revision("What was lost", tx.connection, tmp_path)
+    storage.close()
+
+    (written,) = tmp_path.glob("*_what_was_lost.py")
+    namespace = runpy.run_path(str(written))
+    assert namespace["down_revision"] == HEAD
+    assert all(
+        "log_tiles" in guard or "FUNCTION" in guard for guards in namespace["GUARDS"].values() for guard in guards
+    )
+    assert written.read_text().count("op.create_table(") == 1
+    assert re.findall(r'op\.create_index\(\s*(?:op\.f\()?"(\w+)"', written.read_text()) == [
+        "ix_users_tenant_id",
+        "ix_log_leaves_segment_hash",
+    ]
 
 
 @pytest.mark.parametrize("moment", MOMENTS)

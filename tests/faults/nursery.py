@@ -118,7 +118,7 @@ def main() -> None:
         children.add(pid)
         print(pid)
     for pid in children:
-        os.kill(pid, signal.SIGKILL)
+        os.killpg(pid, signal.SIGKILL)
 
 
 def _code_of(pid: int, children: set[int]) -> int | None:

@@ -2,12 +2,30 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 import time
 from pathlib import Path
 from typing import Any
 
 from faults.nursery import Nursery
 from running_server import START_S, RunningServer
+from sqlalchemy import create_engine, text
+
+from attestlab.core.storage import database_url
+
+
+_numbers = itertools.count(1)
+
+
+def new_postgres_database(postgres_url: str, *, template: str = "template1") -> str:
+    """The URL of a new database, empty or the copy of another that nobody is connected to."""
+    name = f"faults_{os.getpid()}_{next(_numbers)}"
+    engine = create_engine(database_url(postgres_url), isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.execute(text(f"CREATE DATABASE {name} TEMPLATE {template}"))
+    engine.dispose()
+    return postgres_url.replace("/postgres?", f"/{name}?")
 
 
 class QuickServer(RunningServer):
@@ -26,6 +44,10 @@ class QuickServer(RunningServer):
     def another(self, database_url: str | None = None) -> QuickServer:
         """A further server of the same data folder, on the same records or others."""
         return QuickServer(self.nursery, self.data, database_url or self.database_url, self.made)
+
+    def __enter__(self) -> QuickServer:
+        """To be left with no process behind; started before, with options, or now."""
+        return self if self.process is not None and self.process.poll() is None else self.start()
 
     def start(self, *options: str) -> QuickServer:
         """Start the server and wait until it is ready."""

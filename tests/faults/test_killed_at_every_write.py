@@ -1,39 +1,75 @@
-"""A process that is killed before any one of its writes and syncs has kept every promise it made until then."""
+"""A process that is killed at any one of its writes and syncs has kept every promise that it made until then."""
 
 from __future__ import annotations
 
 import shutil
-import time
+import signal
+from collections import Counter
 from pathlib import Path
-def test_x(nursery, installation, tmp_path):
-    from faults import tracing, minting
-    from collections import Counter
-    t=time.time()
-    d=tmp_path/"clean"; shutil.copytree(installation,d)
-    c=nursery.start("mint",str(d),"30",out=tmp_path/"o",errors=tmp_path/"e",is_traced=True)
-    log=tmp_path/"log"
-    with tracing.attached(c.pid,*tracing.recording(log)):
-        print(c.wait(), time.time()-t)
-    print(tracing.counted(log,d), (tmp_path/"e").read_text(), len((tmp_path/"o").read_text()))
-    for n in (1,100,600,1300):
-        t=time.time()
-        d=tmp_path/f"r{n}"; shutil.copytree(installation,d)
-        c=nursery.start("mint",str(d),"30",out=d/"o",errors=d/"e",is_traced=True)
-        t1=time.time()
-        with tracing.attached(c.pid,*tracing.injecting("pwrite64",n,"signal=SIGKILL")):
-            t2=time.time()
-            code=c.wait()
-        t3=time.time()
-        from attestlab.lab import Lab
-        from attestlab.settings import Settings
-        from lab_checks import check_lab, require_acknowledged
-        lab=Lab.open(Settings(data=d))
-        t4=time.time()
-        acks=minting.Acknowledged.read((d/"o").read_text())
-        require_acknowledged(lab,[(a.id,a.index) for a in acks])
-        from attestlab.fsck import fsck
-        assert list(fsck(lab))==[]
-        t5=time.time()
-        check_lab(lab)
-        lab.close()
-        print(n,code,len(acks),"start",t1-t,"attach",t2-t1,"run",t3-t2,"open",t4-t3,"fsck",t5-t4,"check",time.time()-t5)
+
+import pytest
+from faults import minting, tracing
+from faults.minting import Acknowledged
+from faults.nursery import Nursery
+from faults.stories import check_story
+
+from attestlab.lab import Lab
+from attestlab.settings import Settings
+
+MINTS = 30
+SAMPLE_STEP = 12  # of the calls that there are hundreds of; all of them in `make soak`
+RARE = 100
+
+pytestmark = pytest.mark.skipif(not tracing.can_trace(), reason="skipped: no strace that may trace")
+
+
+@pytest.fixture(scope="module")
+def calls(nursery: Nursery, installation: Path, tmp_path_factory: pytest.TempPathFactory) -> Counter[str]:
+    """How often a run that nobody disturbs makes each call that changes what is stored."""
+    folder = shutil.copytree(installation, tmp_path_factory.mktemp("clean") / "data")
+    log = folder.parent / "strace.log"
+    code, acknowledged = run(nursery, folder, tracing.recording(log))
+    assert (code, len(acknowledged)) == (0, MINTS)
+    return tracing.counted(log, folder)
+
+
+def run(nursery: Nursery, folder: Path, options: list[str]) -> tuple[int, list[Acknowledged]]:
+    """A traced run of mints; its exit code, and what it acknowledged until then."""
+    out = folder.parent / f"{folder.name}.out"
+    process = nursery.start("mint", str(folder), str(MINTS), out=out, errors=out, is_traced=True)
+    with tracing.attached(process.pid, *options):
+        code = process.wait()
+    return code, Acknowledged.read(out.read_text())
+
+
+def kill_at(nursery: Nursery, installation: Path, folder: Path, call: str, number: int) -> None:
+    """One run that is killed as it makes the call of that number; then the log goes on from what is stored."""
+    shutil.copytree(installation, folder)
+    code, acknowledged = run(nursery, folder, tracing.injecting(call, number, "signal=SIGKILL"))
+    assert code == -signal.SIGKILL, "the run did not come to this call"
+    lab = Lab.open(Settings(data=folder))
+    acknowledged += minting.mints(folder, lab, 1)
+    check_story(lab, acknowledged)
+    lab.close()
+    shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize("part", [0, 1])
+def test_a_run_that_is_killed_at_a_write_or_a_sync_has_lost_nothing(
+    nursery: Nursery, installation: Path, calls: Counter[str], tmp_path: Path, part: int
+) -> None:
+    assert calls["fdatasync"] >= 2 * MINTS, "each mint is two syncs: the records' and the head guard's"
+    for call, count in calls.items():
+        step = 1 if count < RARE else SAMPLE_STEP
+        for number in range(1 + part * step, count + 1, 2 * step):
+            kill_at(nursery, installation, tmp_path / f"{call}-{number}", call, number)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+def test_a_run_that_is_killed_at_every_single_write_and_sync_has_lost_nothing(
+    nursery: Nursery, installation: Path, calls: Counter[str], tmp_path: Path
+) -> None:
+    for call, count in calls.items():
+        for number in range(1, count + 1):
+            kill_at(nursery, installation, tmp_path / f"{call}-{number}", call, number)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from faults.clients import Crowd
 from faults.nursery import Nursery
-from faults.servers import QuickServer
+from faults.servers import QuickServer, new_postgres_database
 from faults.stories import check_crowd
 from running_server import register_issuer
 
@@ -35,7 +35,7 @@ def kill_at_random_moments(server: QuickServer, chance: random.Random, *, kills:
     with server.start():
         crowd.settle(server)
         server.stop()
-    print("ANSWERS", len(crowd.answers), len(crowd.seen))
+    print("ANSWERS", len(crowd.answers), len(crowd.seen), len([r for c in crowd.clients for r in c.refusals]))
     return crowd
 
 
@@ -52,7 +52,7 @@ def test_after_thirty_kills_every_key_has_one_leaf_and_nothing_is_lost(
 def test_after_kills_between_a_server_and_its_postgresql_nothing_is_lost(
     nursery: Nursery, tmp_path: Path, postgres_url: str
 ) -> None:
-    server = QuickServer.founded(nursery, tmp_path / "data", fresh_postgres_database(postgres_url))
+    server = QuickServer.founded(nursery, tmp_path / "data", new_postgres_database(postgres_url))
     crowd = kill_at_random_moments(server, random.Random("postgresql"), kills=10)
     assert len(crowd.answers) > 20, "there was traffic between the kills"
     check_crowd(server, crowd)
@@ -73,3 +73,12 @@ def test_a_worker_that_is_killed_is_replaced_and_the_others_go_on(nursery: Nurse
         crowd.settle(server)
         server.stop()
     check_crowd(server, crowd)
+
+
+def test_a_server_that_is_told_to_stop_while_it_replaces_a_worker_stops(nursery: Nursery, tmp_path: Path) -> None:
+    server = QuickServer.founded(nursery, tmp_path / "data", f"sqlite:///{tmp_path / 'records.db'}")
+    with server.start("--workers", str(WORKERS)):
+        os.kill(server.workers()[0], signal.SIGKILL)
+        while len(server.workers()) == WORKERS:
+            time.sleep(0.01)
+        server.stop()

@@ -244,18 +244,17 @@ def test_a_log_at_work_is_not_taken_for_one_that_lost_entries(
     world: World, monkeypatch: pytest.MonkeyPatch, question: str
 ) -> None:
     """
-    Another process mints just after the guard was read: the records are ahead of it, and that is all right.
+    Another process mints just before the guard is read; the records must be looked at after that, not before.
     """
     other = world.another_process()
     world.mint(1)
     read, numbers = world.guard.read, iter(range(100, 200))
 
-    def read_and_be_overtaken() -> TreeHead | None:
-        guarded = read()
+    def be_overtaken_and_read() -> TreeHead | None:
         other.mint(next(numbers))
-        return guarded
+        return read()
 
-    monkeypatch.setattr(world.guard, "read", read_and_be_overtaken)
+    monkeypatch.setattr(world.guard, "read", be_overtaken_and_read)
     if question == "fsck":
         assert world.problems() == []
     else:

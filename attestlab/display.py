@@ -1,0 +1,35 @@
+"""How verifications look to a reader: one row a step, in the order of the specification."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attestlab.attestations.bundle import OfflineReport
+from attestlab.attestations.verification import Finding, Report
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ONLINE = ("resolve", "content", "status", "governance", "key", "signature", "transparency", "policy")
+OFFLINE = ("transparency", "key", "signature", "content", "status")
+
+
+def steps(report: Report | OfflineReport) -> pd.DataFrame:
+    """The steps of a verification.
+
+    Returns:
+        One row a step, indexed by its name; columns `result` (ok, FAILED or skipped) and
+        `reasons` (the codes of the checks that ran, separated by spaces).
+    """
+    import pandas as pd
+
+    expected, found = (OFFLINE, report.report) if isinstance(report, OfflineReport) else (ONLINE, report)
+    findings = {finding.step: finding for finding in found.findings}
+    return pd.DataFrame([_row(step, findings.get(step)) for step in expected]).set_index("step")
+
+
+def _row(step: str, finding: Finding | None) -> dict[str, str]:
+    if finding is None:
+        return {"step": step, "result": "skipped", "reasons": ""}
+    result = "ok" if finding.verdict is None else "FAILED"
+    return {"step": step, "result": result, "reasons": " ".join(reason.value for reason in finding.reasons)}
