@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import socket
 import sys
 import tempfile
@@ -78,6 +79,7 @@ def run_demo(folder: Path | None, *, host: str, port: int, show: Callable[[dict[
 
 def _serve(settings: Settings, sockets: list[socket.socket], ready: Ready) -> None:
     lab = Lab.open(settings)
+    gc.freeze()  # what was loaded stays; walking it in every full collection would stop all requests
     try:
         asyncio.run(app.serve(lab, sockets, ready=ready))
     finally:

@@ -36,6 +36,8 @@ READER = "key-of-a-reader"
 SCOPES = {KEY: {"notes:read", "notes:write"}, READER: {"notes:read"}}
 KNOWN = UUID("0193b5a0-7f3c-7abc-8def-0123456789ab")
 
+SPLITS = {"crlf": "a\r\nSet-Cookie: b", "lf": "a\nSet-Cookie: b", "cr": "a\rSet-Cookie: b", "wide": "\u010a"}
+
 notes = Routes("notes")
 
 
@@ -68,6 +70,7 @@ class FileFacts(Out):
     size: int
     chars: int
     seen: str | None
+    parsed: Any
     other: Any
 
 
@@ -130,11 +133,16 @@ def sign(call: Call, body: FileIn, prepared: str) -> Readme:
 @notes.post("/v1/files", scope=PUBLIC, payload=True)
 def filed(call: Call, body: FileIn) -> FileFacts:
     """Hash a file."""
-    payload = call.payload
+    payload, parsed = call.payload, call.document.get("payload_b64url")
     if payload is None:
-        return FileFacts(sha256="", size=-1, chars=-1, seen=body.payload_b64url, other=body.other)
+        return FileFacts(sha256="", size=-1, chars=-1, seen=body.payload_b64url, parsed=parsed, other=body.other)
     return FileFacts(
-        sha256=payload.sha256.hex(), size=payload.size, chars=payload.chars, seen=body.payload_b64url, other=body.other
+        sha256=payload.sha256.hex(),
+        size=payload.size,
+        chars=payload.chars,
+        seen=body.payload_b64url,
+        parsed=parsed,
+        other=body.other,
     )
 
 
@@ -147,15 +155,15 @@ def tile(call: Call, level: int, path: str) -> Raw:
 @notes.get("/v1/faults/{kind}", scope=PUBLIC)
 def fault(call: Call, kind: str) -> Raw:
     """Go wrong in one of several ways."""
+    if kind in SPLITS:
+        return Raw(b"", "text/plain", {"X-Split": SPLITS[kind]})
     faults: dict[str, Exception] = {
         "crash": RuntimeError("password is hunter2"),
         "conflict": Conflict("It is taken.", details={"since": call.now, "id": KNOWN}),
         "limit": RateLimited("Slow down.", details={"limit": 5}, retry_after_s=0.2),
         "integrity": IntegrityFailed("leaf 7 does not hash to its tile"),
     }
-    if kind in faults:
-        raise faults[kind]
-    return Raw(b"", "text/plain", {"X-Split": "a\r\nSet-Cookie: b"})
+    raise faults[kind]
 
 
 @notes.get("/v1/wait", scope=PUBLIC)

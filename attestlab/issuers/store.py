@@ -65,7 +65,7 @@ class SigningKey:
 
 def signing_key(look: Look, *, tenant_id: UUID, issuer_id: UUID, kid: str) -> SigningKey | None:
     """The tenant's key of that issuer, in one query."""
-    row = look(_SIGNING, {"tenant_id": tenant_id, "issuer_id": issuer_id, "kid": kid}).first()
+    row: AnyRow | None = look(_SIGNING, {"tenant_id": tenant_id, "issuer_id": issuer_id, "kid": kid}).first()
     if row is None:
         return None
     return SigningKey(

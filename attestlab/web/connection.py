@@ -45,24 +45,6 @@ class Patience:
     linger_s: float = 5  # to read a refusal while still sending
 
 
-class Stream(IOStream):
-    """An `IOStream` that takes bytes back, so that another reader can begin where this one did."""
-
-    _returned = b""
-
-    def unread(self, data: bytes) -> None:
-        """Let the next reads begin with `data`."""
-        self._returned = data
-
-    def read_from_fd(self, buf: bytearray | memoryview) -> int | None:
-        if not self._returned:
-            return super().read_from_fd(buf)
-        count = min(len(buf), len(self._returned))
-        buf[:count] = self._returned[:count]
-        self._returned = self._returned[count:]
-        return count
-
-
 @dataclass(frozen=True, slots=True)
 class Peer:
     """The context that Tornado's handlers ask a connection for."""
@@ -81,7 +63,7 @@ class Connection:
     def __init__(
         self,
         site: Site,
-        stream: Stream,
+        stream: IOStream,
         peer: Peer,
         patience: Patience,
         otherwise: HTTPServerConnectionDelegate | None = None,
@@ -170,7 +152,7 @@ class Connection:
 
     async def _hand_over(self, raw: bytes, otherwise: HTTPServerConnectionDelegate) -> bool:
         """Let Tornado's own machinery, websockets included, answer this one request."""
-        self.stream.unread(raw + END_OF_HEAD + self.buffer)
+        _unread(self.stream, raw + END_OF_HEAD + self.buffer)
         self.buffer.clear()
         parameters = HTTP1ConnectionParameters(body_timeout=self._patience.body_s)
         connection = HTTP1Connection(self.stream, False, parameters, self._peer)
@@ -201,3 +183,13 @@ class Connection:
     async def _let_others_in(self) -> None:
         self._unbroken = 0
         await asyncio.sleep(0)
+
+
+def _unread(stream: IOStream, data: bytes) -> None:
+    """Let the next read begin with `data`.
+
+    Tornado has no public way to say so. Its buffer may hold more already, for a stream reads
+    ahead, so the bytes go before that and nowhere else.
+    """
+    stream._read_buffer[:0] = data
+    stream._read_buffer_size += len(data)

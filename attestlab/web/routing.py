@@ -89,11 +89,9 @@ class Routes:
     def __iter__(self) -> Iterator[Route]:
         return iter(self._routes)
 
-    def get(
-        self, path: str, *, scope: str | None, status: int = 200, cache_control: str | None = None
-    ) -> Callable[[Handler], Handler]:
+    def get(self, path: str, *, scope: str | None, cache_control: str | None = None) -> Callable[[Handler], Handler]:
         """A read. It answers HEAD too, carries a strong ETag and honours If-None-Match."""
-        return self._route("GET", path, scope=scope, status=status, cache_control=cache_control)
+        return self._route("GET", path, scope=scope, status=200, cache_control=cache_control)
 
     def post(
         self,

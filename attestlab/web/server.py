@@ -11,7 +11,7 @@ from tornado.ioloop import PeriodicCallback
 from tornado.iostream import IOStream
 from tornado.tcpserver import TCPServer
 
-from attestlab.web.connection import Connection, Patience, Peer, Stream
+from attestlab.web.connection import Connection, Patience, Peer
 from attestlab.web.site import Site
 
 _READ_CHUNK_BYTES = 32 * 1024
@@ -53,9 +53,8 @@ class Server(TCPServer):
 
     async def handle_stream(self, stream: IOStream, address: tuple[Any, ...]) -> None:
         """Serve a new connection; called by Tornado."""
-        own = Stream(stream.socket, max_buffer_size=_BUFFER_LIMIT_BYTES, read_chunk_size=_READ_CHUNK_BYTES)
-        remote_ip = str(address[0]) if own.socket.family in (socket.AF_INET, socket.AF_INET6) else ""
-        connection = Connection(self._site, own, Peer(remote_ip), self._patience, self._otherwise)
+        remote_ip = str(address[0]) if stream.socket.family in (socket.AF_INET, socket.AF_INET6) else ""
+        connection = Connection(self._site, stream, Peer(remote_ip), self._patience, self._otherwise)
         self._connections.add(connection)
         try:
             await connection.serve()

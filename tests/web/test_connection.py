@@ -11,10 +11,11 @@ import httpx
 import pytest
 import tornado.web
 import tornado.websocket
-from sample_site import KEY, KNOWN, Running, Wire, get, post, running
+from sample_site import KEY, KNOWN, Running, Wire, get, post, running, sample_site
 from tornado.httputil import HTTPServerConnectionDelegate
+from tornado.iostream import IOStream
 
-from attestlab.web.connection import LINGER_LIMIT_BYTES, Patience
+from attestlab.web.connection import Connection, Patience, Peer
 
 NOTE = b'{"text":"hello"}'
 IMPATIENT = Patience(idle_s=0.6, head_s=0.6, body_s=0.6, write_s=0.6, linger_s=0.6)
@@ -179,6 +180,7 @@ def test_a_client_that_only_writes_can_read_its_refusal_afterwards(sample: Runni
 
     with sample.wire() as wire:
         wire.send(post("/v1/notes", length=100 * len(megabyte)))
+        time.sleep(0.2)  # by now it is refused
         for _ in range(100):
             wire.send(megabyte)
         assert wire.response().status == 413
@@ -209,7 +211,7 @@ def test_who_never_stops_sending_is_cut_off() -> None:
     with running() as server, server.wire() as wire:
         wire.send(post("/v1/notes", length=10**12))
         with pytest.raises(ConnectionError):
-            for _ in range(2 * LINGER_LIMIT_BYTES // 1_000_000):
+            for _ in range(400):
                 wire.send(b" " * 1_000_000)
 
 
@@ -327,6 +329,38 @@ def test_a_client_that_does_not_wait_for_its_answer_harms_nobody(sample: Running
     assert httpx.get(f"{sample.url}/healthz").status_code == 200
 
 
+def test_a_client_that_sends_fast_does_not_keep_others_waiting() -> None:
+    """What has already arrived could be read without end and without a pause."""
+
+    async def turns_of_others() -> int:
+        ours, theirs = socket.socketpair()
+        for end in (ours, theirs):
+            end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 8_000_000)
+        theirs.setblocking(False)
+        stream = IOStream(ours)
+        connection = Connection(sample_site(), stream, Peer("127.0.0.1"), Patience())
+        turns = 0
+
+        async def other() -> None:
+            nonlocal turns
+            while not stream.closed():
+                turns += 1
+                theirs.send(b" " * 100_000)
+                await asyncio.sleep(0)
+
+        task = asyncio.create_task(other())
+        await asyncio.sleep(0)
+        for _ in range(100):
+            await connection.more()
+            theirs.send(b" " * 50_000)
+        stream.close()
+        await task
+        theirs.close()
+        return turns
+
+    assert asyncio.run(turns_of_others()) > 5
+
+
 # --- the end
 
 
@@ -410,6 +444,7 @@ def test_a_websocket_can_be_opened_beside_the_routes(with_pages: Running) -> Non
         await socket.write_message("hello")
         answered = await socket.read_message()
         socket.close()
+        assert await socket.read_message() is None  # until it is closed
         return answered
 
     assert asyncio.run(talk()) == "hello"

@@ -142,6 +142,7 @@ def test_small_and_large_payloads_give_the_same_facts(sample: Running, chars: in
         "size": chars * 3 // 4,
         "chars": chars,
         "seen": "",
+        "parsed": "",
         "other": {"a": [1, "AAEC"]},
     }
 
