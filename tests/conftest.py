@@ -106,9 +106,9 @@ def storage(migrated_database: str) -> Iterator[Storage]:
 
 
 @pytest.fixture
-def lab(empty_database: str, tmp_path: Path, clock: FixedClock) -> Iterator[Lab]:
+def lab(migrated_database: str, tmp_path: Path, clock: FixedClock) -> Iterator[Lab]:
     """A fresh installation in process, on either engine; re-verified from outside when the test is over."""
-    made, initialised = Lab.init(Settings(data=tmp_path / "data", database_url=empty_database), clock=clock)
+    made, initialised = Lab.init(Settings(data=tmp_path / "data", database_url=migrated_database), clock=clock)
     made.operator = made.orgs.service_caller(initialised.tenant.tenant_id)  # type: ignore[attr-defined]
     yield made
     check_lab(made)

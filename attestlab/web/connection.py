@@ -131,10 +131,8 @@ class Connection:
     async def _raw_head(self) -> bytes:
         self.between_requests = True
         self._left_s = self._patience.idle_s
-        while self.buffer.startswith(_CRLF) or not self.buffer:  # an empty line before a request is passed over
-            del self.buffer[: len(_CRLF)]
-            if not self.buffer:
-                await self.more()
+        if not self.buffer:
+            await self.more()
         self.between_requests = False
         self._left_s = self._patience.head_s
         while (end := self.buffer.find(END_OF_HEAD, 0, HEAD_LIMIT_BYTES)) < 0:
@@ -142,7 +140,7 @@ class Connection:
             if len(self.buffer) >= HEAD_LIMIT_BYTES:
                 refuse(f"its head exceeds {HEAD_LIMIT_BYTES} bytes")
             await self.more()
-        return take(self, end + len(END_OF_HEAD))[:end]
+        return take(self, end + len(END_OF_HEAD))[:end].removeprefix(_CRLF)  # an empty line before it is passed over
 
     async def _refuse_unreadable(self, fault: AttestLabError) -> bool:
         exchange = Exchange(self._site, _UNREADABLE, FixedBody(self, 0), self._peer.remote_ip)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import attestlab
 import pytest
+
+import attestlab
 
 
 @pytest.mark.parametrize("name", attestlab.__all__)

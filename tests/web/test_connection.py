@@ -59,9 +59,11 @@ def test_a_chunked_body_is_a_body(sample: Running) -> None:
         assert wire.response().status == 200
 
 
-def test_empty_lines_before_a_request_are_passed_over(sample: Running) -> None:
+def test_an_empty_line_before_a_request_is_passed_over(sample: Running) -> None:
+    """Some clients end their bodies with one (RFC 9112 section 2.2)."""
     with sample.wire() as wire:
-        assert wire.send(b"\r\n\r\n" + get("/healthz")).response().status == 200
+        for _ in range(3):
+            assert wire.send(get("/healthz") + b"\r\n").response().status == 200
 
 
 def test_the_target_may_be_absolute(sample: Running) -> None:
@@ -330,13 +332,10 @@ def test_a_client_that_does_not_wait_for_its_answer_harms_nobody(sample: Running
 
 
 def test_a_client_that_sends_fast_does_not_keep_others_waiting() -> None:
-    """What has already arrived could be read without end and without a pause."""
+    """What has already arrived could be read on and on without a pause."""
 
     async def turns_of_others() -> int:
         ours, theirs = socket.socketpair()
-        for end in (ours, theirs):
-            end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 8_000_000)
-        theirs.setblocking(False)
         stream = IOStream(ours)
         connection = Connection(sample_site(), stream, Peer("127.0.0.1"), Patience())
         turns = 0
@@ -345,17 +344,16 @@ def test_a_client_that_sends_fast_does_not_keep_others_waiting() -> None:
             nonlocal turns
             while not stream.closed():
                 turns += 1
-                theirs.send(b" " * 100_000)
                 await asyncio.sleep(0)
 
-        task = asyncio.create_task(other())
-        await asyncio.sleep(0)
+        waiting = asyncio.create_task(other())
         for _ in range(100):
+            theirs.send(b" " * 30_000)
             await connection.more()
-            theirs.send(b" " * 50_000)
+            connection.buffer.clear()
         stream.close()
-        await task
         theirs.close()
+        await waiting
         return turns
 
     assert asyncio.run(turns_of_others()) > 5
@@ -423,11 +421,12 @@ def test_what_no_route_knows_is_answered_by_tornado_on_the_same_connection(with_
         kept = [
             client.get("/healthz").json(),
             client.get("/dash/page").text,
-            client.post("/dash/page", content=b"x" * 300_000).text,
             client.get("/healthz").json(),
         ]
+        large = [client.post("/dash/page", content=b"x" * 300_000).text for _ in range(20)]
 
-    assert kept == [{"status": "ok"}, "page for 127.0.0.1", "x" * 300_000, {"status": "ok"}]
+    assert kept == [{"status": "ok"}, "page for 127.0.0.1", {"status": "ok"}]
+    assert large == ["x" * 300_000] * 20
 
 
 def test_requests_sent_at_once_keep_their_order_across_both(with_pages: Running) -> None:
