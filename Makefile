@@ -12,7 +12,7 @@ ARGS ?=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check bench lock soak clean
+.PHONY: help setup run test check bench notebooks lock soak clean
 
 help:  ## List these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -46,6 +46,9 @@ bench: setup  ## Print one JSON line a figure; ONLY=http|log|verify|cli|serve fo
 
 soak: setup  ## Run the long versions of the crash and race stories
 	$(BIN)/python -m pytest -m soak $(ARGS)
+
+notebooks: setup  ## Execute the notebooks anew, as they are committed
+	$(BIN)/jupyter execute --inplace notebooks/*.ipynb
 
 lock: setup  ## Resolve requirements.lock anew, one file for 3.11 to 3.13 (UPGRADE=1 for newer versions)
 	$(BIN)/uv pip compile pyproject.toml --extra dev --output-file requirements.lock --quiet $(if $(UPGRADE),--upgrade) \
