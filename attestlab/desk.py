@@ -7,7 +7,7 @@ that is durable. Answer and change are one transaction.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from pydantic import BaseModel
@@ -76,7 +76,7 @@ class Desk:
             if intent is not None and (answer := self._recall(intent)) is not None:
                 return answer  # what was done once stays done, whatever changed since
             raise
-        pending: Pending = await self.write(lambda tx: _job(tx, call, body, prepared, intent))
+        pending: Pending = await self.write(lambda tx: _job(tx, call, body, prepared, intent, self.in_flight))
         return pending.answer
 
     def _recall(self, intent: Intent) -> Answer | None:
@@ -106,8 +106,15 @@ class Pending:
         self.answer: Answer = answer or Answer(500, {}, b"")
 
 
-def _job(tx: Transaction, call: Call, body: BaseModel | None, prepared: object, intent: Intent | None) -> Pending:
-    if intent is not None and (known := idempotency.claim(tx, intent)) is not None:
+def _job(
+    tx: Transaction,
+    call: Call,
+    body: BaseModel | None,
+    prepared: object,
+    intent: Intent | None,
+    in_flight: Collection[bytes],
+) -> Pending:
+    if intent is not None and (known := idempotency.claim(tx, intent, together_with=in_flight)) is not None:
         return Pending(known)
     result = call.route.run(call, body, prepared)
     pending = Pending()

@@ -99,8 +99,8 @@ class Attestations:
             Conflict: the key is not active.
             ValidationFailed: what is to be attested is not acceptable.
         """
-        with self.storage.read() as connection:
-            key = self.signing_key(connection, request, caller=caller)
+        name = ("signing_key", caller.tenant_id, request.issuer_id, request.kid)
+        key = self.storage.recalled(name, lambda connection: self.signing_key(connection, request, caller=caller))
         return drafting.draft(request, key, caller=caller, issuers=self.issuers, now=self.clock.now())
 
     def signing_key(self, connection: Connection, request: MintRequest, *, caller: Caller) -> SigningKey:

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection, CursorResult, Engine, Executable, Row, Table, create_engine, event, make_url, text
 from sqlalchemy.dialects.postgresql import insert as postgresql_insert
@@ -31,6 +31,9 @@ from attestlab.core.errors import Unavailable
 
 WRITER_LOCK = 0x61747465  # any constant will do; every writer of one database takes the same
 BUSY_TIMEOUT_MS = 15_000
+RECALLED_CAP = 10_000
+
+Result = TypeVar("Result")
 
 Sealer = Callable[["Transaction"], None]
 AnyRow = Row[*tuple[Any, ...]]
@@ -206,6 +209,32 @@ class Storage:
         else:
             with self._engine.connect().execution_options(isolation_level="REPEATABLE READ") as connection:
                 yield connection
+
+    def recalled(self, name: Hashable, load: Callable[[Connection], Result]) -> Result:
+        """What `load` reads, read again only when somebody has committed since.
+
+        SQLite tells whether anybody has, in two microseconds; PostgreSQL cannot, so there it
+        is read each time. Either way the answer is as fresh as a query's.
+        """
+        with self.read() as connection:
+            known = self._known(connection)
+            if known is None:
+                return load(connection)
+            if name not in known:
+                known[name] = load(connection)
+            found: Result = known[name]
+            return found
+
+    def _known(self, connection: Connection) -> dict[Hashable, Any] | None:
+        """What this thread has read since the last commit of anybody else; None where that cannot be told."""
+        if not self.is_sqlite or getattr(self._local, "transaction", None) is not None:
+            return None
+        driver: Any = connection.connection.dbapi_connection
+        version = driver.execute("PRAGMA data_version").fetchone()[0]
+        if version != getattr(self._local, "version", None) or len(self._local.known) > RECALLED_CAP:
+            self._local.version, self._local.known = version, {}
+        known: dict[Hashable, Any] = self._local.known
+        return known
 
     def _read_sqlite(self) -> Iterator[Connection]:
         """The thread's own long-lived connection; BEGIN and COMMIT go straight to the driver, which is cheap."""

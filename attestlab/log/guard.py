@@ -26,7 +26,8 @@ from attestlab.log.notes import TreeHead
 
 SLOT_BYTES = 4096
 SLOTS = 2
-EMPTY_SLOT = b" " * SLOT_BYTES
+# Like a head from its second sector on, so that a first write torn between sectors leaves one or the other.
+EMPTY_SLOT = b"\n".rjust(SLOT_BYTES)
 REMEDY = "Nothing is signed. Restore the newest copy of the records; never mint on an older one."
 
 

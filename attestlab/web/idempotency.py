@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -18,19 +19,20 @@ from sqlalchemy import Connection, bindparam, delete, select
 
 from attestlab.core.canonical import canonical
 from attestlab.core.errors import IdempotencyKeyReused, ValidationFailed
-from attestlab.core.storage import Transaction
+from attestlab.core.storage import AnyRow, Transaction
 from attestlab.web.answers import Answer
 from attestlab.web.call import Call
 from attestlab.web.remembered import RememberedAnswer
 
 HEADER = "Idempotency-Key"
 KEPT_FOR = timedelta(hours=24)
+MEMO = "idempotency.known"
 _KEY = re.compile(r"[\x20-\x7e]{1,255}")
 
 _table: Any = RememberedAnswer.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
-_FIND = select(_table.c.fingerprint, _table.c.status, _table.c.headers, _table.c.body, _table.c.created_at).where(
-    _table.c.place == bindparam("place")
-)
+_FIND = select(
+    _table.c.place, _table.c.fingerprint, _table.c.status, _table.c.headers, _table.c.body, _table.c.created_at
+).where(_table.c.place.in_(bindparam("places", expanding=True)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,25 +81,36 @@ def recall(connection: Connection, intent: Intent) -> Answer | None:
     Raises:
         IdempotencyKeyReused: it was given to another request.
     """
-    row = connection.execute(_FIND, {"place": intent.place}).first()
-    if row is None or _is_over(row.created_at, intent):
+    return _answer(_found(connection, [intent.place]).get(intent.place), intent)
+
+
+def claim(tx: Transaction, intent: Intent, *, together_with: Collection[bytes]) -> Answer | None:
+    """`recall` under the writer's lock; where nothing is remembered the place is free afterwards.
+
+    The places of the whole group (`together_with`) are looked up in one query.
+    """
+    known: dict[bytes, AnyRow | None] = tx.memo.setdefault(MEMO, {})
+    if not known:
+        _forget_old(tx, intent)
+        known |= _found(tx.connection, together_with)
+    if intent.place not in known:
+        known |= _found(tx.connection, [intent.place])
+    return _answer(known[intent.place], intent)
+
+
+def _found(connection: Connection, places: Collection[bytes]) -> dict[bytes, AnyRow | None]:
+    """What is remembered in each of the places."""
+    asked = list(places)
+    found = {row.place: row for row in connection.execute(_FIND, {"places": asked})}
+    return {place: found.get(place) for place in asked}
+
+
+def _answer(row: AnyRow | None, intent: Intent) -> Answer | None:
+    if row is None or row.created_at < intent.at - KEPT_FOR:
         return None
     if row.fingerprint != intent.fingerprint:
         raise IdempotencyKeyReused
     return Answer(row.status, {**json.loads(row.headers), "Idempotent-Replayed": "true"}, row.body)
-
-
-def claim(tx: Transaction, intent: Intent) -> Answer | None:
-    """`recall` under the writer's lock; where nothing is remembered the place is free afterwards."""
-    answer = recall(tx.connection, intent)
-    if answer is None and "idempotency.purged" not in tx.memo:
-        tx.memo["idempotency.purged"] = True
-        _forget_old(tx, intent)
-    return answer
-
-
-def _is_over(created_at: datetime, intent: Intent) -> bool:
-    return created_at < intent.at - KEPT_FOR
 
 
 def remember(tx: Transaction, intent: Intent, answer: Answer) -> None:

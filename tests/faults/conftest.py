@@ -1,4 +1,4 @@
-"""What the crash stories share: a nursery of quick processes, and installations to copy."""
+"""What the crash stories share: a nursery of quick processes, and an installation to copy."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from faults import minting, tracing
+from faults import minting
 from faults.nursery import Nursery
 
 
@@ -20,8 +20,7 @@ def nursery() -> Iterator[Nursery]:
 
 @pytest.fixture(scope="session")
 def installation(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An installation on SQLite with one issuer; copy it before use."""
-    return minting.prepared(tmp_path_factory.mktemp("installation") / "data")
-
-
-needs_strace = pytest.mark.skipif(not tracing.can_trace(), reason="skipped: no strace that may trace")
+    """A fresh installation on SQLite; copy it before use."""
+    folder = tmp_path_factory.mktemp("installation") / "data"
+    minting.installed(folder)
+    return folder

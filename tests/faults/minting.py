@@ -7,20 +7,22 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
-from sqlalchemy import URL, Engine, event
+from sqlalchemy import URL, Engine, event, select
 
 from attestlab.attestations.drafting import MintRequest
 from attestlab.core import storage
 from attestlab.core.signing import Algorithm
 from attestlab.lab import Lab
+from attestlab.orgs.store import tenants
 from attestlab.settings import Settings
 
-WHO = "who.json"
+ALGORITHM = Algorithm.ED25519
 
 
 @dataclass(frozen=True)
@@ -37,27 +39,32 @@ class Acknowledged:
         return [cls(**json.loads(line)) for line in text.splitlines(keepends=True) if line.endswith("\n")]
 
 
-def prepared(folder: Path) -> Path:
-    """A fresh installation with an issuer, ready for runs."""
+def installed(folder: Path) -> dict[str, str]:
+    """Make an installation, or finish one that was not; what its owner is told, once."""
     lab, made = Lab.init(Settings(data=folder))
-    caller = lab.orgs.service_caller(made.tenant.tenant_id)
-    issuer = lab.issuers.create({"name": "Northfield", "domain": "northfield.example"}, caller=caller, alg=Algorithm.ED25519)
-    who = {"tenant": str(caller.tenant_id), "issuer": str(issuer.issuer["id"]), "kid": issuer.keys[0]["kid"]}
-    (folder / WHO).write_text(json.dumps(who))
     lab.close()
-    return folder
+    return made.public()
 
 
-def mints(folder: Path, lab: Lab, count: int) -> Iterator[Acknowledged]:
-    """Mint `count` times; what is yielded is durable."""
-    who = json.loads((folder / WHO).read_text())
-    caller = lab.orgs.service_caller(UUID(who["tenant"]))
+def mints(lab: Lab, count: int) -> Iterator[Acknowledged]:
+    """Register an issuer and mint `count` times; what is yielded is durable."""
+    caller = lab.orgs.service_caller(_operator(lab))
+    made = lab.issuers.create({"name": "Northfield", "domain": "northfield.example"}, caller=caller, alg=ALGORITHM)
     for number in range(count):
         request = MintRequest(
-            issuer_id=UUID(who["issuer"]), kid=who["kid"], schema="degree", claims={"student_name": f"Student {number}"}
+            issuer_id=made.issuer["id"],
+            kid=made.keys[0]["kid"],
+            schema="degree",
+            claims={"student_name": f"Student {number}"},
         )
         minted = lab.attestations.mint(request, caller=caller)
         yield Acknowledged(str(minted.id), minted.logged.index, minted.logged.checkpoint)
+
+
+def _operator(lab: Lab) -> UUID:
+    with lab.storage.read() as connection:
+        found: UUID = connection.scalars(select(tenants.c.id).where(tenants.c.is_operator)).one()
+    return found
 
 
 def weaken(pragma: str) -> None:
@@ -72,12 +79,21 @@ def weaken(pragma: str) -> None:
     storage._sqlite_engine = weakened
 
 
-def main(arguments: Sequence[str]) -> None:
-    """FOLDER COUNT [PRAGMA]."""
-    folder, count, *pragmas = arguments
+def init(folder: str) -> None:
+    """Make an installation and tell its owner."""
+    tell(installed(Path(folder)))
+
+
+def mint(folder: str, count: str, *pragmas: str) -> None:
+    """Open an installation and mint."""
     for pragma in pragmas:
         weaken(pragma)
     lab = Lab.open(Settings(data=Path(folder)))
-    for told in mints(Path(folder), lab, int(count)):
-        os.write(1, json.dumps(vars(told)).encode() + b"\n")
+    for told in mints(lab, int(count)):
+        tell(vars(told))
     lab.close()
+
+
+def tell(what: dict[str, Any]) -> None:
+    """One line on stdout, in one write."""
+    os.write(1, json.dumps(what).encode() + b"\n")

@@ -17,6 +17,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from faults import minting
+
+from attestlab import cli, serving
+
 TESTS = Path(__file__).resolve().parents[1]
 TRACE_WITHIN_S = 10.0
 PR_SET_PTRACER, ANYONE = 0x59616D61, -1
@@ -85,27 +89,15 @@ class Child:
 
 
 def _serve(*arguments: str) -> None:
-    from attestlab import cli
-
     cli.app(["serve", *arguments])
 
 
-def _mint(*arguments: str) -> None:
-    from faults import minting
-
-    minting.main(arguments)
-
-
-JOBS: dict[str, Callable[..., None]] = {"serve": _serve, "mint": _mint}
+JOBS: dict[str, Callable[..., None]] = {"serve": _serve, "init": minting.init, "mint": minting.mint}
 
 
 def main() -> None:
     """Take wishes from stdin until it ends."""
-    from attestlab import serving
-    from faults import minting
-
-    assert serving is not None  # imported for the children
-    assert minting is not None
+    assert serving.run is not None  # imported for the children: a command imports it when it is called
     children: set[int] = set()
     for line in sys.stdin:
         wish = json.loads(line)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Collection, Iterable
+from pathlib import Path
 from typing import Any
 
+from faults import minting
 from faults.clients import Crowd
 from faults.minting import Acknowledged
+from faults.power import Image
 from faults.servers import QuickServer
 from lab_checks import check_bundle, check_lab, require_acknowledged
 from sqlalchemy import func, select
@@ -15,8 +19,9 @@ from attestlab.attestations.rendering import bundle as rendered
 from attestlab.attestations.store import attestations
 from attestlab.core.wire import parse_uuid
 from attestlab.lab import Lab
-from attestlab.log.rules import verify_consistency, verify_inclusion
+from attestlab.log.rules import EMPTY_ROOT, leaf_hash, node_hash, verify_consistency, verify_inclusion
 from attestlab.log.trust import TrustPolicy
+from attestlab.settings import Settings
 
 
 def check_story(lab: Lab, acknowledged: Collection[Acknowledged], *, seen: Iterable[str] = ()) -> None:
@@ -81,3 +86,34 @@ def require_proof_holds(lab: Lab, told: dict[str, Any]) -> None:
     proof = told["inclusion_proof"]
     leaf, *hashes = (bytes.fromhex(name.removeprefix("sha256:")) for name in (proof["leaf_hash"], *proof["hashes"]))
     verify_inclusion(told["log_index"], head.size, leaf, hashes, head.root)
+
+
+def require_kept(image: Image, folder: Path, *, is_thorough: bool) -> None:
+    """What was told is there, under the root of the head; a thorough look runs fsck, every bundle, and a mint."""
+    lab = Lab.open(Settings(data=image.write_to(folder)))
+    try:
+        require_acknowledged(lab, [(told.id, told.index) for told in image.acknowledged])
+        require_root_of_entries(lab)
+        if is_thorough:
+            check_story(lab, [*image.acknowledged, *minting.mints(lab, 1)])
+    finally:
+        lab.close()
+        shutil.rmtree(folder)
+
+
+def require_root_of_entries(lab: Lab) -> None:
+    """The head's root is that of the entries, and the guard agrees."""
+    with lab.storage.read() as connection:
+        lab.log.check_guard(connection)
+        head = lab.log.head(connection)
+        hashes = [leaf_hash(row.entry) for row in lab.log.entries(connection, 0, head.size)]
+    assert len(hashes) == head.size
+    assert root_of(hashes) == head.root
+
+
+def root_of(hashes: list[bytes]) -> bytes:
+    """The Merkle tree hash of RFC 6962, 2.1, from its definition."""
+    if len(hashes) < 2:
+        return hashes[0] if hashes else EMPTY_ROOT
+    split = 1 << (len(hashes) - 1).bit_length() - 1
+    return node_hash(root_of(hashes[:split]), root_of(hashes[split:]))

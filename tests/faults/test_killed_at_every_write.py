@@ -11,7 +11,8 @@ import pytest
 from faults import minting, tracing
 from faults.minting import Acknowledged
 from faults.nursery import Nursery
-from faults.stories import check_story
+from faults.power import Recording
+from faults.stories import check_story, require_kept
 
 from attestlab.lab import Lab
 from attestlab.settings import Settings
@@ -19,6 +20,7 @@ from attestlab.settings import Settings
 MINTS = 30
 SAMPLE_STEP = 12  # of the calls that there are hundreds of; all of them in `make soak`
 RARE = 100
+THOROUGH_EVERY = 40
 
 pytestmark = pytest.mark.skipif(not tracing.can_trace(), reason="skipped: no strace that may trace")
 
@@ -48,7 +50,7 @@ def kill_at(nursery: Nursery, installation: Path, folder: Path, call: str, numbe
     code, acknowledged = run(nursery, folder, tracing.injecting(call, number, "signal=SIGKILL"))
     assert code == -signal.SIGKILL, "the run did not come to this call"
     lab = Lab.open(Settings(data=folder))
-    acknowledged += minting.mints(folder, lab, 1)
+    acknowledged += minting.mints(lab, 1)
     check_story(lab, acknowledged)
     lab.close()
     shutil.rmtree(folder)
@@ -63,6 +65,19 @@ def test_a_run_that_is_killed_at_a_write_or_a_sync_has_lost_nothing(
         step = 1 if count < RARE else SAMPLE_STEP
         for number in range(1 + part * step, count + 1, 2 * step):
             kill_at(nursery, installation, tmp_path / f"{call}-{number}", call, number)
+
+
+@pytest.mark.timeout(600)
+def test_after_every_single_write_the_disk_holds_what_was_acknowledged(
+    nursery: Nursery, installation: Path, tmp_path: Path
+) -> None:
+    """
+    The same without the killing: a process finds what another wrote until it was killed.
+    """
+    made = Recording.of(nursery, "mint", str(MINTS), before=installation, scratch=tmp_path)
+    for number, image in enumerate(made.kills()):
+        require_kept(image, tmp_path / "image", is_thorough=number % THOROUGH_EVERY == 0)
+    assert number > 10 * MINTS, "a mint is many writes"
 
 
 @pytest.mark.soak

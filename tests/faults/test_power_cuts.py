@@ -1,0 +1,115 @@
+"""The power fails at random points: of what was acknowledged, every disk that may be found holds all."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+from faults import minting, tracing
+from faults.nursery import Nursery
+from faults.power import SECTOR, Image, Recording
+from faults.stories import check_story, require_kept
+from lab_checks import require_acknowledged
+
+from attestlab.lab import Lab
+from attestlab.log.guard import SLOT_BYTES, HeadGuard
+from attestlab.log.notes import TreeHead
+from attestlab.log.rules import EMPTY_ROOT
+from attestlab.serving import ensure_initialised
+from attestlab.settings import Settings
+
+MINTS = 120  # enough for SQLite to write its WAL back into the database twice on the way
+IMAGES = 1000
+THOROUGH_EVERY = 20
+
+pytestmark = [
+    pytest.mark.skipif(not tracing.can_trace(), reason="skipped: no strace that may trace"),
+    pytest.mark.timeout(600),
+]
+
+
+@pytest.fixture(scope="module")
+def recording(nursery: Nursery, installation: Path, tmp_path_factory: pytest.TempPathFactory) -> Recording:
+    """A run of mints with the settings that are promised."""
+    made = Recording.of(
+        nursery, "mint", str(MINTS), before=installation, scratch=tmp_path_factory.mktemp("recording")
+    )
+    written_back = [event for event in made.events if (event.kind, event.name) == ("sync", "records.db")]
+    assert len(written_back) >= 2, "the WAL was never written back, so that no power cut can meet that"
+    return made
+
+
+@pytest.mark.parametrize("half", ["first", "second"])
+def test_no_power_cut_loses_an_acknowledged_mint(recording: Recording, tmp_path: Path, half: str) -> None:
+    for number, image in enumerate(recording.power_cuts(random.Random(half), IMAGES // 2)):
+        require_kept(image, tmp_path / "data", is_thorough=number % THOROUGH_EVERY == 0)
+
+
+def test_with_less_than_full_synchronous_power_cuts_do_lose_acknowledged_mints(
+    nursery: Nursery, installation: Path, tmp_path: Path
+) -> None:
+    """
+    The control: what these images are able to show, they show.
+    """
+    weak = Recording.of(
+        nursery, "mint", str(MINTS), "synchronous=NORMAL", before=installation, scratch=tmp_path
+    )
+    lost = sum(has_lost(image, tmp_path / "image") for image in weak.power_cuts(random.Random(1), 100))
+    assert lost > 50
+
+
+def has_lost(image: Image, folder: Path) -> bool:
+    lab = Lab.open(Settings(data=image.write_to(folder)))
+    try:
+        require_acknowledged(lab, [(told.id, told.index) for told in image.acknowledged])
+    except AssertionError:
+        return True
+    else:
+        return False
+    finally:
+        lab.close()
+        shutil.rmtree(folder)
+
+
+def test_an_installation_that_loses_power_while_it_is_made_is_made_by_the_next_start(
+    nursery: Nursery, tmp_path: Path
+) -> None:
+    """
+    What its owner was told holds; where nothing was told yet, the next start makes one.
+    """
+    (tmp_path / "empty").mkdir()
+    making = Recording.of(nursery, "init", before=tmp_path / "empty", scratch=tmp_path)
+    for image in making.power_cuts(random.Random(2), 150):
+        settings = Settings(data=image.write_to(tmp_path / "image"))
+        made = ensure_initialised(settings)
+        assert (made is None) >= bool(image.told), "the owner's credentials are gone"
+        lab = Lab.open(settings)
+        for told in image.told:
+            assert authenticated(lab, told["api_key"]) == told["tenant_id"]
+        check_story(lab, list(minting.mints(lab, 1)))
+        lab.close()
+        shutil.rmtree(settings.data)
+
+
+def authenticated(lab: Lab, api_key: str) -> str:
+    """The tenant to whom a key belongs."""
+    with lab.storage.read() as connection:
+        return str(lab.orgs.authenticate(connection, api_key).tenant_id)
+
+
+def test_the_very_first_head_torn_between_any_sectors_leaves_no_damage(tmp_path: Path) -> None:
+    guard = HeadGuard(tmp_path / "head.guard")
+    guard.advance(TreeHead("log.example/a", 0, EMPTY_ROOT))
+    before = guard.path.read_bytes()
+    guard.advance(TreeHead("log.example/a", 2, bytes(32)))
+    after = guard.path.read_bytes()
+    starts = range(SLOT_BYTES, 2 * SLOT_BYTES, SECTOR)
+    for mask in range(1 << len(starts)):
+        found = bytearray(before)
+        for number, start in enumerate(starts):
+            if mask >> number & 1:
+                found[start : start + SECTOR] = after[start : start + SECTOR]
+        guard.path.write_bytes(found)
+        assert guard.damaged_slots() == []

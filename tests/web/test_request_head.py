@@ -1,0 +1,113 @@
+"""A request's head is read in one way or not at all."""
+
+from contextlib import suppress
+from time import process_time
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from attestlab.core.errors import ValidationFailed
+from attestlab.web.http1 import parse_head, refuse_bare_line_feed
+
+HOST = b"Host: example.org\r\n"
+tokens = st.text(st.sampled_from("!#$%&'*+-.^_`|~09azAZ"), min_size=1, max_size=12)
+values = st.text(st.characters(min_codepoint=0x20, max_codepoint=0xFF, exclude_characters="\x7f"), max_size=20)
+
+
+def parsed(lines: bytes):
+    return parse_head(b"POST /a?b=c HTTP/1.1\r\n" + HOST + lines)
+
+
+def test_the_parts_are_told_apart() -> None:
+    head = parsed(b"Content-Length: 5\r\nX-Empty:\r\nExpect: 100-Continue")
+
+    assert (head.method, head.path, head.query, head.length) == ("POST", "/a", "b=c", 5)
+    assert (head.keep_alive, head.awaits_continue) == (True, True)
+    assert head.headers == {"host": "example.org", "content-length": "5", "x-empty": "", "expect": "100-Continue"}
+
+
+@given(st.lists(st.tuples(tokens, values), max_size=8))
+def test_fields_are_found_by_name_in_any_case(fields: list[tuple[str, str]]) -> None:
+    kept = [(f"x-{name}", value) for name, value in fields]
+    lines = "\r\n".join(f"{name.swapcase()}:{value}" for name, value in kept).encode("latin-1")
+
+    headers = parsed(lines).headers if kept else {}
+
+    for name, _ in kept:
+        together = [value.strip(" \t") for other, value in kept if other.lower() == name.lower()]
+        assert headers[name.lower()] == ", ".join(together)
+
+
+@given(st.binary(max_size=200))
+@example(b"GET / HTTP/1.1")
+@example(b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: " + b"1" * 5000)
+@example(b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: \xb2")
+def test_whatever_is_sent_is_either_read_or_refused(raw: bytes) -> None:
+    with suppress(ValidationFailed):
+        parse_head(raw)
+
+
+@given(st.binary(max_size=60))
+def test_noise_among_the_fields_never_hides_one(noise: bytes) -> None:
+    """Either the head is refused, or the field after the noise is seen as it was sent."""
+    try:
+        head = parsed(noise + b"\r\nContent-Length: 5")
+    except ValidationFailed:
+        return
+
+    assert head.headers["content-length"].endswith("5")
+    assert head.length is not None
+
+
+@pytest.mark.parametrize(
+    ("target", "path", "query"),
+    [
+        ("/", "/", ""),
+        ("/a?b?c", "/a", "b?c"),
+        ("http://example.org", "/", ""),
+        ("HTTPS://example.org:8/a?b", "/a", "b"),
+        ("http://example.org?b", "/", "b"),
+        ("*", "/*", ""),
+        ("example.org:443", "/example.org:443", ""),
+        ("//a/b", "//a/b", ""),
+    ],
+)
+def test_every_form_of_a_target_has_a_path(target: str, path: str, query: str) -> None:
+    head = parse_head(f"GET {target} HTTP/1.1\r\nHost: a".encode())
+
+    assert (head.path, head.query) == (path, query)
+
+
+@pytest.mark.parametrize(
+    ("value", "kept"), [("close", False), ("Close, TE", False), ("keep-alive", True), ("TE", True)]
+)
+def test_the_client_says_whether_it_stays(value: str, kept: bool) -> None:
+    assert parsed(f"Connection: {value}".encode()).keep_alive is kept
+
+
+def test_an_older_client_is_answered_once() -> None:
+    head = parse_head(b"GET / HTTP/1.0\r\nConnection: keep-alive\r\nExpect: 100-continue")
+
+    assert (head.keep_alive, head.awaits_continue) == (False, False)
+
+
+def test_a_chunked_body_has_no_length_yet() -> None:
+    assert parsed(b"Transfer-Encoding: Chunked").length is None
+
+
+def test_half_a_line_is_waited_for_and_a_bare_line_feed_is_not() -> None:
+    refuse_bare_line_feed(b"GET / HTTP/1.1\r")
+    refuse_bare_line_feed(b"GET / HTTP/1.1\r\nHost")
+
+    with pytest.raises(ValidationFailed):
+        refuse_bare_line_feed(b"GET / HTTP/1.1\n")
+
+
+def test_a_long_value_is_read_in_a_blink() -> None:
+    """A pattern that steps back at every space would take seconds."""
+    began = process_time()
+    head = parsed(b"X-Long: a" + b" " * 16_000 + b"b")
+
+    assert head.headers["x-long"].endswith("b")
+    assert process_time() - began < 0.2
