@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from attestlab.core.errors import AttestLabError, RequestInFlight
 from attestlab.core.loop_writer import LoopWriter
-from attestlab.core.storage import Transaction
+from attestlab.core.transaction import Transaction
 from attestlab.core.writer import Job, Ticket, Writer
 from attestlab.lab import Lab
 from attestlab.web import idempotency

@@ -22,7 +22,7 @@ from attestlab.core.chains import GENESIS, ChainHead, link_hash
 from attestlab.core.errors import AttestLabError, ProofInvalid, SignatureInvalid
 from attestlab.core.outbox import OutboxEvent
 from attestlab.core.signing import Algorithm
-from attestlab.core.storage import AnyRow
+from attestlab.core.transaction import AnyRow
 from attestlab.issuers import store as issuer_store
 from attestlab.issuers.service import key_name
 from attestlab.lab import Lab

@@ -19,7 +19,8 @@ from attestlab.core import audit, keyring, outbox
 from attestlab.core.clock import Clock, SystemClock
 from attestlab.core.errors import Conflict, NotFound, ValidationFailed
 from attestlab.core.keyring import Keyring
-from attestlab.core.storage import Storage, Transaction, ping
+from attestlab.core.storage import Storage, ping
+from attestlab.core.transaction import Transaction
 from attestlab.core.wire import parse_uuid
 from attestlab.issuers.service import Issuers
 from attestlab.log.guard import HeadGuard

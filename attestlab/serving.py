@@ -72,9 +72,7 @@ def run_demo(folder: Path | None, *, host: str, port: int, show: Callable[[dict[
 
     folder = folder or Path(tempfile.mkdtemp(prefix="attestlab-demo-"))
     shown = demo.credentials(folder)
-    return run(
-        Settings(data=folder), host=host, port=port, workers=1, announce=lambda url: show({**shown, "url": url})
-    )
+    return run(Settings(data=folder), host=host, port=port, workers=1, announce=lambda url: show({**shown, "url": url}))
 
 
 def _serve(settings: Settings, sockets: list[socket.socket], ready: Ready) -> None:

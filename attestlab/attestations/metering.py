@@ -21,7 +21,7 @@ from attestlab.attestations.events import VerificationCompleted, VerificationFai
 from attestlab.attestations.rules import Verdict
 from attestlab.attestations.tables import VerificationTally
 from attestlab.core import outbox
-from attestlab.core.storage import AnyRow, Transaction, upserts
+from attestlab.core.transaction import AnyRow, Transaction, upserts
 from attestlab.orgs import usage
 
 BUFFER = "verifications"

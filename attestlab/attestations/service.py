@@ -31,7 +31,8 @@ from attestlab.core.audit import AuditEntry
 from attestlab.core.clock import Clock
 from attestlab.core.errors import Conflict, ProofInvalid
 from attestlab.core.signing import Algorithm
-from attestlab.core.storage import AnyRow, Storage, Transaction
+from attestlab.core.storage import Storage
+from attestlab.core.transaction import AnyRow, Transaction
 from attestlab.core.wire import parse_json
 from attestlab.issuers.rules import IssuerStatus, KeyStatus, require_may_mint
 from attestlab.issuers.service import Issuers

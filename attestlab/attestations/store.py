@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Select, and_, bindparam, func, or_, select
 from attestlab.attestations.rules import Status
 from attestlab.attestations.tables import Attestation
 from attestlab.core.errors import NotFound
-from attestlab.core.storage import AnyRow
+from attestlab.core.transaction import AnyRow
 from attestlab.issuers.tables import Issuer, IssuerKey
 from attestlab.log.tables import LogLeaf
 

@@ -18,7 +18,7 @@ from attestlab.core.canonical import canonical_own
 from attestlab.core.chains import Chain
 from attestlab.core.events import json_value
 from attestlab.core.ids import new_id
-from attestlab.core.storage import Transaction
+from attestlab.core.transaction import Transaction
 from attestlab.core.wire import format_time
 
 BUFFER = "audit"

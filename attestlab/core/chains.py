@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import BigInteger, LargeBinary, bindparam, select
 from sqlmodel import Field, SQLModel
 
-from attestlab.core.storage import AnyRow, Transaction, upserts
+from attestlab.core.transaction import AnyRow, Transaction, upserts
 
 GENESIS = bytes(32)
 

@@ -14,7 +14,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from attestlab.core.errors import Unavailable
-from attestlab.core.storage import Storage, Transaction
+from attestlab.core.storage import Storage
+from attestlab.core.transaction import Transaction
 from attestlab.core.writer import GROUP_CAP, QUEUE_CAP, Job, Ticket, blame, deliver_each, must_not_repeat, run_jobs
 
 

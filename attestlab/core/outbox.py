@@ -17,7 +17,8 @@ from attestlab.core.chains import Chain
 from attestlab.core.clock import Clock
 from attestlab.core.events import Event, json_value
 from attestlab.core.ids import new_id
-from attestlab.core.storage import Sealer, Transaction
+from attestlab.core.storage import Sealer
+from attestlab.core.transaction import Transaction
 from attestlab.core.wire import format_time
 
 CHAIN = "outbox"

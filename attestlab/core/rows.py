@@ -19,7 +19,7 @@ from sqlalchemy.types import NullType
 from attestlab.core.audit import AuditEvent
 from attestlab.core.canonical import canonical_own, sha256_hex
 from attestlab.core.errors import ValidationFailed
-from attestlab.core.storage import AnyRow
+from attestlab.core.transaction import AnyRow
 from attestlab.core.wire import b64url_encode
 
 MEMBER = "row_sha256"

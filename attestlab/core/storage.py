@@ -5,29 +5,25 @@ in a power cut. A write transaction begins IMMEDIATE on SQLite and takes one
 advisory lock on PostgreSQL, so both give the same promise: whoever writes sees
 everything that was committed before, and nobody else writes meanwhile.
 
-A transaction gathers its inserts and sends them as `executemany` just before the
-commit, where the sealers (the log, the audit chain, the outbox) complete them.
+Just before a commit the sealers (the log, the audit chain, the outbox) complete the
+transaction; what they add is part of it.
 """
 
 from __future__ import annotations
 
 import threading
-from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, CursorResult, Engine, Executable, Row, Table, create_engine, event, make_url, text
-from sqlalchemy.dialects.postgresql import insert as postgresql_insert
-from sqlalchemy.dialects.sqlite import dialect as sqlite_dialect
-from sqlalchemy.dialects.sqlite import insert as sqlite_insert
+from sqlalchemy import Connection, Engine, create_engine, event, make_url, text
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import OperationalError
 from sqlmodel import SQLModel
 
 from attestlab.core.errors import Unavailable
+from attestlab.core.transaction import Transaction
 
 WRITER_LOCK = 0x61747465  # any constant will do; every writer of one database takes the same
 BUSY_TIMEOUT_MS = 15_000
@@ -35,153 +31,7 @@ RECALLED_CAP = 10_000
 
 Result = TypeVar("Result")
 
-Sealer = Callable[["Transaction"], None]
-AnyRow = Row[*tuple[Any, ...]]
-
-
-class Transaction:
-    """One write transaction: what was read once, what will be inserted, whom to tell.
-
-    `memo` lives as long as the transaction and is for facts read under the writer's
-    lock. A buffer is a list that is cut back when a job of a group fails.
-    """
-
-    def __init__(self, connection: Connection) -> None:
-        self.connection = connection
-        self.memo: dict[Any, Any] = {}
-        self._rows: defaultdict[Table, list[dict[str, Any]]] = defaultdict(list)
-        self._buffers: defaultdict[str, list[Any]] = defaultdict(list)
-        self._after_commit: list[Callable[[], None]] = []
-        self._savepoint: Any = None
-        self._in_job = False
-
-    def add(self, table: Table, row: dict[str, Any]) -> None:
-        """Insert `row` with the others of its table, at the latest just before the commit."""
-        self._rows[table].append(row)
-
-    def exec(self, statement: Executable, parameters: Any = None) -> CursorResult[Any]:
-        """Run a statement that sees, or must follow, everything added before it."""
-        if self._in_job and self._savepoint is None:
-            self._open_savepoint()
-        self.flush()
-        return self.connection.execute(statement, parameters)
-
-    def peek(self, statement: Executable, parameters: Any = None) -> CursorResult[Any]:
-        """Read what is committed or flushed, without sending the waiting inserts first."""
-        return self.connection.execute(statement, parameters)
-
-    def buffer(self, name: str) -> list[Any]:
-        """A list of the transaction's own; a failing job's additions are taken back."""
-        return self._buffers[name]
-
-    def after_seal(self, callback: Callable[[], None]) -> None:
-        """Call back when log indexes, proofs and the checkpoint are known, still before the commit."""
-        self._buffers["after_seal"].append(callback)
-
-    def after_commit(self, callback: Callable[[], None]) -> None:
-        """Call back when the commit is durable, before anyone is answered."""
-        self._after_commit.append(callback)
-
-    def flush(self) -> None:
-        """Send the waiting inserts, parents before children."""
-        if not self._rows:
-            return
-        waiting, self._rows = self._rows, defaultdict(list)
-        for table in sorted(waiting, key=_rank) if len(waiting) > 1 else waiting:
-            _insert(self.connection, table, waiting[table])
-
-    def attempt(self, job: Callable[[Transaction], Any]) -> Any:
-        """Run one job of a group; if it fails, take back what it did and nothing else."""
-        marks = self._marks()
-        self._in_job = True
-        try:
-            result = job(self)
-            self._release_savepoint()
-        except BaseException:
-            self._rewind(marks)
-            raise
-        finally:
-            self._in_job = False
-        return result
-
-    def _marks(self) -> tuple[dict[Table, int], dict[str, int], int]:
-        self._mark_rows = {table: len(rows) for table, rows in self._rows.items()}
-        lengths = {name: len(items) for name, items in self._buffers.items()}
-        return self._mark_rows, lengths, len(self._after_commit)
-
-    def _open_savepoint(self) -> None:
-        """Send what earlier jobs added, so that the savepoint holds only this job's work."""
-        own: defaultdict[Table, list[dict[str, Any]]] = defaultdict(list)
-        for table, rows in self._rows.items():
-            mark = self._mark_rows.get(table, 0)
-            if rows[mark:]:
-                own[table] = rows[mark:]
-                del rows[mark:]
-        self._rows = defaultdict(list, {table: rows for table, rows in self._rows.items() if rows})
-        self.flush()
-        self._mark_rows.clear()
-        self._rows = own
-        self._savepoint = self.connection.begin_nested()
-
-    def _release_savepoint(self) -> None:
-        if self._savepoint is not None:
-            self.flush()
-            self._savepoint.commit()
-            self._savepoint = None
-
-    def _rewind(self, marks: tuple[dict[Table, int], dict[str, int], int]) -> None:
-        rows, buffers, callbacks = marks
-        if self._savepoint is not None:
-            self._savepoint.rollback()
-            self._savepoint = None
-        for table in list(self._rows):
-            del self._rows[table][rows.get(table, 0) :]
-            if not self._rows[table]:
-                del self._rows[table]
-        for name, items in self._buffers.items():
-            del items[buffers.get(name, 0) :]
-        del self._after_commit[callbacks:]
-
-    def _run_after_seal(self) -> None:
-        callbacks = self._buffers["after_seal"]
-        while callbacks:
-            waiting, callbacks[:] = list(callbacks), []
-            for callback in waiting:
-                callback()
-
-    def _tell_committed(self) -> None:
-        for callback in self._after_commit:
-            callback()
-
-
-def _insert(connection: Connection, table: Table, rows: list[dict[str, Any]]) -> None:
-    """`executemany`. On SQLite straight to the driver, past the work that an ORM-grade insert does for each row."""
-    if connection.dialect.name != "sqlite":
-        connection.execute(table.insert(), rows)
-        return
-    statement, writers = _sqlite_insert(table)
-    values = [[row[name] if write is None else write(row[name]) for name, write in writers] for row in rows]
-    connection.exec_driver_sql(statement, [tuple(row) for row in values])
-
-
-@cache
-def _sqlite_insert(table: Table) -> tuple[str, list[tuple[str, Callable[[Any], Any] | None]]]:
-    """The statement for a whole row, and each column's name with what turns its value into the driver's."""
-    dialect = sqlite_dialect()
-    writers: list[tuple[str, Callable[[Any], Any] | None]] = [
-        (column.name, column.type.dialect_impl(dialect).bind_processor(dialect)) for column in table.columns
-    ]
-    return str(table.insert().compile(dialect=dialect)), writers
-
-
-_RANKS: dict[str, int] = {}
-
-
-def _rank(table: Table) -> int:
-    """Parents before children: the table's place in the dependency order of all tables."""
-    if table.name not in _RANKS:
-        _RANKS.update({known.name: rank for rank, known in enumerate(SQLModel.metadata.sorted_tables)})
-    return _RANKS[table.name]
+Sealer = Callable[[Transaction], None]
 
 
 class Storage:
@@ -408,18 +258,6 @@ def _sqlite_engine(url: URL) -> Engine:
             connection.execute(f"PRAGMA {pragma}")
 
     return engine
-
-
-def upserts(table: Table, *, key: tuple[str, ...], change: Callable[[Any], dict[str, Any]]) -> dict[str, Executable]:
-    """Insert a row or, where its `key` exists, `change` it; by the name of the dialect, built once.
-
-    `change` gets the columns that were to be inserted.
-    """
-    built: dict[str, Executable] = {}
-    for dialect, insert in (("sqlite", sqlite_insert), ("postgresql", postgresql_insert)):
-        statement: Any = insert(table)
-        built[dialect] = statement.on_conflict_do_update(index_elements=key, set_=change(statement.excluded))
-    return built
 
 
 def ping(connection: Connection) -> None:

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from attestlab.core.errors import Unavailable
-from attestlab.core.storage import CommitUnknown, Storage, Transaction
+from attestlab.core.storage import CommitUnknown, Storage
+from attestlab.core.transaction import Transaction
 
 Job = Callable[[Transaction], Any]
 GROUP_CAP = 512

@@ -17,7 +17,7 @@ from attestlab.core import audit, outbox
 from attestlab.core.audit import AuditEntry
 from attestlab.core.events import Event
 from attestlab.core.rows import MEMBER, row_sha256
-from attestlab.core.storage import Transaction
+from attestlab.core.transaction import Transaction
 from attestlab.log import entries
 from attestlab.log.entries import EntryType
 from attestlab.log.service import Log

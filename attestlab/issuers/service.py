@@ -19,7 +19,8 @@ from attestlab.core.events import Event
 from attestlab.core.ids import new_id
 from attestlab.core.keyring import Keyring
 from attestlab.core.signing import Algorithm, PrivateKey, PublicKey
-from attestlab.core.storage import AnyRow, Storage, Transaction
+from attestlab.core.storage import Storage
+from attestlab.core.transaction import AnyRow, Transaction
 from attestlab.issuers import rules, store
 from attestlab.issuers.events import IssuerCreated, IssuerSuspended, IssuerUpdated, KeyCreated
 from attestlab.issuers.ledger import Change, Ledger

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, CursorResult, bindparam, select
 
 from attestlab.core.errors import NotFound
 from attestlab.core.signing import Algorithm
-from attestlab.core.storage import AnyRow, Transaction
+from attestlab.core.transaction import AnyRow, Transaction
 from attestlab.issuers.rules import Custody, IssuerStatus, KeyStatus
 from attestlab.issuers.tables import Issuer, IssuerKey
 

@@ -19,7 +19,8 @@ from attestlab.core.clock import Clock
 from attestlab.core.errors import Conflict, HeadGuardMismatch, IntegrityFailed, NotFound, Unavailable, ValidationFailed
 from attestlab.core.keyring import Keyring
 from attestlab.core.signing import Algorithm, dump_private, load_private
-from attestlab.core.storage import CommitUnknown, Storage, Transaction
+from attestlab.core.storage import CommitUnknown, Storage
+from attestlab.core.transaction import Transaction
 from attestlab.log import entries, rules, store
 from attestlab.log.guard import HeadGuard, require_continues
 from attestlab.log.memory import TreeMemory

@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, func, literal_column, select, update
 
 from attestlab.core.errors import IntegrityFailed
-from attestlab.core.storage import Transaction
+from attestlab.core.transaction import Transaction
 from attestlab.log.tables import SEGMENT_BITS, LogCheckpoint, LogHead, LogLeaf, LogTile
 
 HEAD_ID = 1

@@ -18,7 +18,8 @@ from attestlab.core.clock import Clock
 from attestlab.core.errors import AuthInvalid, Conflict, NotFound
 from attestlab.core.ids import new_id
 from attestlab.core.rows import MEMBER, row_sha256
-from attestlab.core.storage import Storage, Transaction
+from attestlab.core.storage import Storage
+from attestlab.core.transaction import Transaction
 from attestlab.orgs import rules, store
 from attestlab.orgs.rules import ApiKeyStatus, Caller, Environment, OrgStatus, Plan, Role, Scope
 from attestlab.settings import Environment as Stage

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection, bindparam, select
 
-from attestlab.core.storage import AnyRow, Transaction
+from attestlab.core.transaction import AnyRow, Transaction
 from attestlab.orgs.tables import ApiKey, Org, Tenant, User
 
 tenants: Any = Tenant.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class

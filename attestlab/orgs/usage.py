@@ -12,7 +12,7 @@ from uuid import UUID
 from sqlalchemy import BigInteger, Connection, select
 from sqlmodel import Field, SQLModel
 
-from attestlab.core.storage import Transaction, upserts
+from attestlab.core.transaction import Transaction, upserts
 
 BUFFER = "usage"
 VERIFICATIONS = "verifications"

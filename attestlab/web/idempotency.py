@@ -19,7 +19,7 @@ from sqlalchemy import Connection, bindparam, delete, select
 
 from attestlab.core.canonical import canonical
 from attestlab.core.errors import IdempotencyKeyReused, ValidationFailed
-from attestlab.core.storage import AnyRow, Transaction
+from attestlab.core.transaction import AnyRow, Transaction
 from attestlab.web.answers import Answer
 from attestlab.web.call import Call
 from attestlab.web.remembered import RememberedAnswer

@@ -11,6 +11,7 @@ import json
 import random
 import re
 import shutil
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -203,20 +204,27 @@ def _happen(event: Event, disk: Disk, told: list[dict[str, Any]]) -> None:
 
 def _events(log: str, folder: Path, out: Path, names: set[str]) -> Iterator[Event]:
     """The recording, read back; SQLite's index of the WAL is left out, it is made anew after a crash."""
+    ends: Counter[str] = Counter()
     for call, arguments, _result in _CALL.findall(log):
         paths = [_plain(path) for path in re.findall(r'[<"]((?:\\x[0-9a-f]{2})+)[>"]', arguments)]
         inside = [Path(path) for path in paths if path.startswith(str(folder))]
         if call == "write" and paths[:1] == [str(out)]:
             yield Event("told", data=_data(arguments))
         elif inside and not inside[-1].name.endswith("-shm"):
-            yield from _event(call, arguments, ["" if path == folder else path.name for path in inside], names)
+            yield from _event(call, arguments, ["" if path == folder else path.name for path in inside], names, ends)
 
 
-def _event(call: str, arguments: str, paths: list[str], names: set[str]) -> Iterator[Event]:
+def _event(
+    call: str, arguments: str, paths: list[str], names: set[str], ends: Counter[str]
+) -> Iterator[Event]:
+    """What one call did; `ends` are those of the files that are written from beginning to end."""
     name = paths[-1]
     numbers = [int(number) for number in re.findall(r", (\d+)", arguments)]
     if call == "pwrite64":
         yield Event("write", name, numbers[-1], _data(arguments))
+    elif call == "write":
+        yield Event("write", name, ends[name], _data(arguments))
+        ends[name] += numbers[-1]
     elif call == "ftruncate":
         yield Event("resize", name, numbers[-1])
     elif call in ("fdatasync", "fsync"):
