@@ -12,6 +12,7 @@ from uuid import uuid4
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from attestlab import migrations
 from attestlab.core.clock import SystemClock
 from attestlab.core.keyring import Keyring
 from attestlab.core.storage import Storage
@@ -74,7 +75,7 @@ def _fill(data: Path) -> None:
 def _appending(folder: Path) -> Iterator[float]:
     """Leaves a second, in full groups, each one durable commit with its checkpoint; entries are made beforehand."""
     storage = Storage(f"sqlite:///{folder / 'records.db'}")
-    storage.create_tables()
+    migrations.upgrade(storage)
     log = Log(storage=storage, keyring=Keyring.create(folder), clock=CLOCK, guard=HeadGuard(folder / "head.guard"))
     with storage.write() as tx:
         log.create(tx, origin="bench.example/log", private=Ed25519PrivateKey.generate())

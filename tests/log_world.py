@@ -9,6 +9,7 @@ from uuid import UUID
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import Connection
 
+from attestlab import migrations
 from attestlab.core.clock import FixedClock
 from attestlab.core.keyring import Keyring
 from attestlab.core.storage import Storage
@@ -60,7 +61,7 @@ class World:
     def found_in(cls, folder: Path, clock: FixedClock) -> World:
         """A new log in a SQLite file in `folder`, which may be copied away and brought back."""
         storage = Storage(f"sqlite:///{folder / 'records.db'}")
-        storage.create_tables()
+        migrations.upgrade(storage)
         return cls.found(storage, folder, clock)
 
     def mint(self, *numbers: int) -> list[Appended]:

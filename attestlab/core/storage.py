@@ -20,7 +20,6 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection, Engine, create_engine, event, make_url, text
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import OperationalError
-from sqlmodel import SQLModel
 
 from attestlab.core.errors import Unavailable
 from attestlab.core.transaction import Transaction
@@ -202,11 +201,6 @@ class Storage:
             tx.connection.close()
         finally:
             self._write_lock.release()
-
-    def create_tables(self) -> None:
-        """Create what is missing straight from the models; the migrations make the same."""
-        with self.write() as tx:
-            SQLModel.metadata.create_all(tx.connection)
 
     @property
     def engine(self) -> Engine:

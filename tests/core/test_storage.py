@@ -12,7 +12,8 @@ from sqlalchemy.exc import IntegrityError
 
 from attestlab.core.chains import ChainHead
 from attestlab.core.errors import Unavailable
-from attestlab.core.storage import Storage, Transaction
+from attestlab.core.storage import Storage
+from attestlab.core.transaction import Transaction
 from attestlab.core.writer import Writer
 
 heads: Any = ChainHead.__table__

@@ -15,10 +15,9 @@ from typing import Any
 from uuid import uuid4
 
 import httpx
-from running_server import mint, mint_body
-
 from faults.minting import Acknowledged
 from faults.servers import QuickServer
+from running_server import mint, mint_body
 
 ASK_AGAIN = frozenset({409, 503})
 PAUSE_S = 0.01

@@ -14,7 +14,6 @@ from sqlalchemy import create_engine, text
 
 from attestlab.core.storage import database_url
 
-
 _numbers = itertools.count(1)
 
 

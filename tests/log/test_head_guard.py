@@ -12,6 +12,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from log_world import ORIGIN, World
 
+from attestlab import migrations
 from attestlab.core.errors import HeadGuardMismatch
 from attestlab.core.storage import CommitUnknown, Storage
 from attestlab.log.guard import EMPTY_SLOT, SLOT_BYTES, HeadGuard
@@ -284,7 +285,7 @@ def test_a_guard_that_cannot_be_written_is_never_taken_for_a_failed_commit(
 def test_records_that_lost_their_log_are_not_given_a_new_one(sqlite_world: World, tmp_path: Path) -> None:
     sqlite_world.mint(1)
     fresh = Storage(f"sqlite:///{tmp_path / 'fresh.db'}")
-    fresh.create_tables()
+    migrations.upgrade(fresh)
     with pytest.raises(HeadGuardMismatch), fresh.write() as tx:
         sqlite_world.log.create(tx, origin=ORIGIN, private=Ed25519PrivateKey.generate())
     fresh.close()

@@ -13,7 +13,7 @@ from log_world import ISSUER, ORIGIN, World, entry
 
 from attestlab.core.clock import FixedClock
 from attestlab.core.errors import Conflict, NotFound, PayloadTooLarge, Unavailable, ValidationFailed
-from attestlab.core.storage import Transaction
+from attestlab.core.transaction import Transaction
 from attestlab.core.writer import Writer
 from attestlab.log import entries, rules
 from attestlab.log.entries import EntryType
