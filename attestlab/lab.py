@@ -143,7 +143,10 @@ def _keyring(folder: Path) -> Keyring:
     """The key-encryption key of the environment, or of a file that is made where there is none."""
     if os.environ.get(keyring.ENVIRONMENT_NAME) or (folder / keyring.FILE_NAME).exists():
         return Keyring.open(folder, os.environ)
-    return Keyring.create(folder)
+    try:
+        return Keyring.create(folder)
+    except Conflict:  # another process that starts here was quicker; the database says which of us makes the log
+        return Keyring.open(folder, os.environ)
 
 
 def _index_by_id(connection: Connection, text: str) -> int | None:

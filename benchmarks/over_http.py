@@ -12,9 +12,9 @@ from benchmarks.figures import Figure
 from benchmarks.load import Load, Plan, request, run
 from benchmarks.servers import Server
 
-ROUNDS = 5
-SECONDS = 3.0
-WARMUP_S = 0.7
+ROUNDS = 7
+SECONDS = 2.0
+WARMUP_S = 0.5
 FLOOR = "benchmarks/floor.py"
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import os
+import secrets
 import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -17,12 +17,12 @@ from sqlalchemy import create_engine, text
 from attestlab import migrations
 from attestlab.core.clock import FixedClock
 from attestlab.core.storage import Storage, database_url
+from attestlab.fsck import fsck
 from attestlab.lab import Lab
 from attestlab.orgs.rules import Caller
 from attestlab.settings import Settings
 
 ENGINES = ("sqlite", "postgresql")
-_numbers = itertools.count(1)
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def postgres_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 def fresh_postgres_database(postgres_url: str, *, template: str = "template1") -> str:
     """A new database on the test server, empty or a copy of `template`."""
-    name = f"attestlab_{os.getpid()}_{next(_numbers)}"
+    name = f"attestlab_{secrets.token_hex(8)}"
     engine = create_engine(database_url(postgres_url), isolation_level="AUTOCOMMIT")
     with engine.connect() as connection:
         connection.execute(text(f"CREATE DATABASE {name} TEMPLATE {template}"))
@@ -106,12 +106,15 @@ def storage(migrated_database: str) -> Iterator[Storage]:
 
 
 @pytest.fixture
-def lab(migrated_database: str, tmp_path: Path, clock: FixedClock) -> Iterator[Lab]:
+def lab(request: pytest.FixtureRequest, migrated_database: str, tmp_path: Path, clock: FixedClock) -> Iterator[Lab]:
     """A fresh installation in process, on either engine; re-verified from outside when the test is over."""
     made, initialised = Lab.init(Settings(data=tmp_path / "data", database_url=migrated_database), clock=clock)
     made.operator = made.orgs.service_caller(initialised.tenant.tenant_id)  # type: ignore[attr-defined]
     yield made
-    check_lab(made)
+    if request.node.get_closest_marker("tampered"):
+        assert list(fsck(made)), "the records were changed behind the service's back, and fsck did not notice"
+    else:
+        check_lab(made)
     made.close()
 
 

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import IO, Any
 from uuid import uuid4
 
 import httpx
@@ -55,10 +55,15 @@ class RunningServer:
     def start(self, *options: str) -> RunningServer:
         """Start the server and wait until it is ready."""
         command = [*self.wrapper, *COMMAND, "serve", "--data", str(self.data), "--database-url", self.database_url]
+        with (self.data / "server.log").open("a") as log:
+            self._launch(command, options, log)
+        return self
+
+    def _launch(self, command: list[str], options: tuple[str, ...], log: IO[str]) -> None:
         self.process = subprocess.Popen(
             [*command, "--port", "0", *options],
             stdout=subprocess.PIPE,
-            stderr=(self.data / "server.log").open("a"),
+            stderr=log,
             text=True,
             env={**os.environ, "PYTHONUNBUFFERED": "1"},
             start_new_session=True,
@@ -67,7 +72,6 @@ class RunningServer:
         line = self.process.stdout.readline()
         assert line.startswith("ready http://"), (line, self.errors())
         self.url = line.split()[1]
-        return self
 
     def client(self, *, key: str | None = None, **options: Any) -> httpx.Client:
         """A client with the operator's key, or another."""
@@ -81,12 +85,19 @@ class RunningServer:
             return
         self.process.send_signal(signal.SIGTERM)
         assert self.process.wait(STOP_S) == 0, self.errors()
+        self._close()
 
     def kill(self) -> None:
         """SIGKILL, to the whole process group."""
         assert self.process is not None
         os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait(STOP_S)
+        self._close()
+
+    def _close(self) -> None:
+        assert self.process is not None
+        assert self.process.stdout is not None
+        self.process.stdout.close()
 
     def errors(self) -> str:
         """What the server wrote to stderr."""

@@ -32,6 +32,7 @@ _FIRST_WITH_EXPONENT = 1e21
 _UTF16_OR_32 = re.compile(rb"\xfe\xff|\xff\xfe|\x00|.\x00", re.DOTALL)
 # The closing quote is optional so that an unterminated string is passed in one go, not once for each quote in it.
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
+_NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")  # as an escape, not after an escaped backslash
 _NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 _STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")  # read as signed bytes: +1 and -1
 
@@ -58,7 +59,7 @@ def parse_json(raw: bytes, *, max_depth: int = MAX_DEPTH) -> object:
         if raw.count(b"{") + raw.count(b"[") > max_depth and _depth(raw) > max_depth:
             _refuse("too_deep", f"Arrays and objects are nested more than {max_depth} deep; send a flatter value.")
         value = _DECODER.decode(text)
-        if b"\\ud" in raw or b"\\uD" in raw:
+        if b"\\ud" in raw or b"\\uD" in raw or b"\\u0000" in raw:
             _require_whole_characters(value)
     except UnicodeDecodeError as fault:
         _refuse_encoding(raw, fault)
@@ -162,10 +163,12 @@ def _depth(raw: bytes) -> int:
 
 def _require_whole_characters(value: object) -> None:
     try:
-        json.dumps(value, ensure_ascii=False).encode("utf-8")
+        text = json.dumps(value, ensure_ascii=False).encode("utf-8")
     except UnicodeEncodeError as fault:
         half = f"\\u{ord(fault.object[fault.start]):04x}"
         _refuse("lone_surrogate", f"{half} is half of a surrogate pair; send both halves or the character itself.")
+    if _NUL.search(text):
+        _refuse("nul", "A string holds U+0000, which a database's text cannot; leave it out.")
 
 
 def _refuse_encoding(raw: bytes, fault: UnicodeDecodeError) -> Never:

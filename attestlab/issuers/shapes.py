@@ -35,11 +35,16 @@ class IssuerIn(ProfileIn):
         return self.model_dump(exclude={"alg", "kid"})
 
 
+def _without_default(schema: dict[str, Any]) -> None:
+    """What is left out of a patch stays as it is; the placeholder is nobody's default."""
+    del schema["default"]
+
+
 class IssuerPatch(ProfileIn):
     """Changes of a profile; what is left out stays, null takes a value away."""
 
-    name: Name = ""
-    domain: Text = ""
+    name: Name = Field(default="", json_schema_extra=_without_default)
+    domain: Text = Field(default="", json_schema_extra=_without_default)
 
     def changes(self) -> dict[str, str | None]:
         """Only what was sent."""

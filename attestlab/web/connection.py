@@ -154,8 +154,7 @@ class Connection:
         self.buffer.clear()
         parameters = HTTP1ConnectionParameters(body_timeout=self._patience.body_s)
         connection = HTTP1Connection(self.stream, False, parameters, self._peer)
-        goes_on = await connection.read_response(otherwise.start_request(self, connection))
-        return goes_on and (not self.last or await self._part(lingering=False))
+        return await connection.read_response(otherwise.start_request(self, connection))
 
     async def _send(self, message: bytes) -> None:
         sent = self.stream.write(message)

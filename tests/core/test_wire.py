@@ -338,3 +338,13 @@ def test_a_time_that_was_written_reads_back_to_the_millisecond(naive, offset):
 def test_a_time_without_an_offset_is_not_written():
     with pytest.raises(ValueError, match="no offset"):
         format_time(datetime(2026, 1, 2))
+
+
+@pytest.mark.parametrize("raw", [rb'{"a":"\u0000"}', rb'{"a":"\\\u0000"}', rb'{"\u0000":1}'])
+def test_a_nul_character_is_refused_wherever_it_stands(raw: bytes) -> None:
+    with pytest.raises(ValidationFailed, match="U\\+0000"):
+        parse_json(raw)
+
+
+def test_an_escaped_backslash_before_u0000_is_no_nul_character() -> None:
+    assert parse_json(rb'["\\u0000"]') == [r"\u0000"]

@@ -19,7 +19,7 @@ from faults.minting import Acknowledged
 from faults.servers import QuickServer
 from running_server import mint, mint_body
 
-ASK_AGAIN = frozenset({409, 503})
+IN_FLIGHT, UNAVAILABLE = 409, 503
 PAUSE_S = 0.01
 UNUSED = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # without one, each httpx.Client reads all of the system's: 50 ms
 LOOKS_EVERY = 3  # so many mints go by before a client looks at the public checkpoint
@@ -27,9 +27,10 @@ LOOKS_EVERY = 3  # so many mints go by before a client looks at the public check
 
 @dataclass
 class Client:
-    """One client; `pending` is the key of a mint that it has no answer to."""
+    """One client; `pending` is the key of a mint that it has no answer to, after any of the `refusing` statuses too."""
 
     issuer: dict[str, Any]
+    refusing: frozenset[int] = frozenset({IN_FLIGHT, UNAVAILABLE})
     answers: dict[str, httpx.Response] = field(default_factory=dict)
     seen: set[str] = field(default_factory=set)
     refusals: list[httpx.Response] = field(default_factory=list)
@@ -52,7 +53,7 @@ class Client:
         """One mint, or one attempt at the pending one."""
         key = self.pending = self.pending or str(uuid4())
         answer = mint(http, self.body(key), key=key)
-        if answer.status_code in ASK_AGAIN:
+        if answer.status_code in self.refusing:
             self.refusals.append(answer)
             time.sleep(PAUSE_S)
             return

@@ -50,21 +50,26 @@ class QuickServer(RunningServer):
 
     def start(self, *options: str) -> QuickServer:
         """Start the server and wait until it is ready."""
-        out = self.data / f"server.{time.monotonic_ns()}.out"
+        return self.launched(*options).ready()
+
+    def launched(self, *options: str) -> QuickServer:
+        """Start the server, and do not wait."""
         arguments = ("--data", str(self.data), "--database-url", self.database_url, "--port", "0", *options)
-        process: Any = self.nursery.start("serve", *arguments, out=out, errors=self.data / "server.log")
+        self.out = self.data / f"server.{next(_numbers)}.out"
+        process: Any = self.nursery.start("serve", *arguments, out=self.out, errors=self.data / "server.log")
         self.process = process
-        self.url = self._announced(out)
         return self
 
-    def _announced(self, out: Path) -> str:
+    def ready(self) -> QuickServer:
+        """Wait until it announces its address."""
         deadline = time.monotonic() + START_S
-        while not out.exists() or not out.read_text().startswith("ready http://"):
+        while not self.out.exists() or not self.out.read_text().startswith("ready http://"):
             assert time.monotonic() < deadline, self.errors()
             assert self.process is not None
             assert self.process.poll() is None, self.errors()
             time.sleep(0.002)
-        return out.read_text().split()[1]
+        self.url = self.out.read_text().split()[1]
+        return self
 
     def kill(self) -> None:
         """SIGKILL, to the whole process group."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import threading
 import time
 from pathlib import Path
@@ -13,7 +12,7 @@ from faults.clients import UNUSED, Client, Crowd
 from faults.nursery import Nursery
 from faults.servers import QuickServer
 from faults.stories import check_crowd
-from running_server import COMMAND, register_issuer
+from running_server import register_issuer
 
 TRAFFIC_S = 2.0
 pytestmark = pytest.mark.timeout(300)
@@ -77,23 +76,17 @@ def mint_all(client: Client, server: QuickServer, keys: list[str]) -> None:
             client.settle(http)
 
 
+@pytest.mark.parametrize("attempt", range(3))
 def test_servers_that_start_at_once_in_an_empty_folder_share_one_installation(
-    tmp_path: Path, empty_database: str
+    nursery: Nursery, tmp_path: Path, empty_database: str, attempt: int
 ) -> None:
     folder = tmp_path / "data"
-    command = [*COMMAND, "serve", "--data", str(folder), "--database-url", empty_database, "--port", "0"]
-    started = [
-        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=(tmp_path / f"{number}").open("w"), text=True)
-        for number in range(3)
-    ]
-    try:
-        lines = [process.stdout.readline() for process in started if process.stdout]
-        errors = [(tmp_path / f"{number}").read_text() for number in range(3)]
-        assert all(line.startswith("ready ") for line in lines), errors
-        assert sum("Initialised" in error for error in errors) == 1
-        keys = {httpx.get(line.split()[1] + "/v1/log/vkey").text for line in lines}
-        assert len(keys) == 1
-    finally:
-        for process in started:
-            process.terminate()
-            process.wait(10)
+    folder.mkdir()
+    servers = [QuickServer(nursery, folder, empty_database, {}) for _ in range(3)]
+    with servers[0].launched(), servers[1].launched(), servers[2].launched():
+        keys = {httpx.get(server.ready().url + "/v1/log/vkey").text for server in servers}
+        assert len(keys) == 1, keys
+        assert servers[0].errors().count("Initialised") == 1
+        for server in servers:
+            server.stop()
+    servers[0].check()

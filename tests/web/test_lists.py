@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from attestlab.core.errors import ValidationFailed
 from attestlab.core.wire import b64url_decode, b64url_encode
-from attestlab.web.paging import cursor_after, page_of, position_in
+from attestlab.web.paging import PageQuery, cursor_after, page_of, position_in
+from attestlab.web.validation import query_as
 
 
 @pytest.mark.parametrize("limit", [1, 3, 5, 9, 10, 100])
@@ -44,6 +45,12 @@ def test_what_is_not_a_cursor_is_400(client: httpx.Client, cursor: str) -> None:
         assert (response.status_code, response.json()["details"]["fields"][0]["field"]) == (400, "cursor")
     else:
         assert response.json()["items"][0] == "note 10"
+
+
+def test_a_nul_character_is_no_text() -> None:
+    """PostgreSQL has no way to compare with one, and would fail with an error of its own."""
+    with pytest.raises(ValidationFailed, match="NUL"):
+        query_as(PageQuery, "cursor=%00")
 
 
 @given(st.lists(st.integers(-(2**53), 2**53) | st.text(max_size=10), min_size=1, max_size=3))

@@ -1,0 +1,325 @@
+"""A file goes in, a signed and logged attestation comes out, and anyone can verify it: over real HTTP."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import pytest
+from claim_examples import typical
+from joserfc import jws as joserfc_jws
+from joserfc.jwk import KeySet
+from running_server import mint, mint_body, printed, register_issuer
+
+from attestlab.attestations.catalogue import CONTENT_TYPES, SCHEMA_IDS
+from attestlab.core.canonical import canonical
+from attestlab.core.signing import Algorithm
+from attestlab.demo_documents import badge_png, diploma_pdf
+
+PDF = diploma_pdf("Ada Lovelace", "Master of Science", date(2026, 6, 30))
+PNG = badge_png("Ada Lovelace", "Woodworking", date(2026, 6, 30))
+HASH = "ab" * 32
+
+
+def b64url(raw: bytes) -> str:
+    return base64.urlsafe_b64encode(raw).decode().rstrip("=")
+
+
+def minted(client: httpx.Client, body: dict[str, Any]) -> dict[str, Any]:
+    answer = mint(client, body)
+    assert answer.status_code == 201, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+@pytest.mark.parametrize(("content", "content_type"), [(PDF, "application/pdf"), (PNG, "image/png")])
+def test_a_real_file_goes_through_mint_get_bundle_online_and_offline(
+    running: Any, client: httpx.Client, issuer: dict[str, Any], tmp_path: Any, content: bytes, content_type: str
+) -> None:
+    made = minted(client, mint_body(issuer, payload_b64url=b64url(content), content_type=content_type))
+    got = client.get(f"/v1/attestations/{made['id']}").json()
+    online = client.post("/v1/verify", json={"attestation_id": made["id"], "payload_b64url": b64url(content)}).json()
+    bundle = tmp_path / "bundle.json"
+    bundle.write_bytes(client.get(f"/v1/attestations/{made['id']}/proof-bundle").content)
+    document, trust = tmp_path / "document", tmp_path / "log.policy"
+    document.write_bytes(content)
+    trust.write_text(f"log {running.made['log_vkey']}\nquorum none\n")
+    offline = printed("verify", str(bundle), "--file", str(document), "--trust", str(trust), "--json")
+
+    digest = hashlib.sha256(content)
+    assert made["document_hash"] == digest.hexdigest() == got["document_hash"]
+    assert made["payload_hash"] == b64url(digest.digest())
+    assert (got["status"], got["content_type"]) == ("VALID", content_type)
+    assert (online["verdict"], online["valid"]) == ("VALID", True)
+    assert online["reasons"][0] == "payload_hash_ok"
+    assert offline["verdict"] == "VALID"
+
+
+def test_a_mint_answers_everything_that_is_promised(client: httpx.Client, issuer: dict[str, Any]) -> None:
+    answer = mint(client, mint_body(issuer, document_hash=HASH))
+    made = answer.json()
+
+    assert answer.status_code == 201
+    assert answer.headers["location"] == f"/v1/attestations/{made['id']}"
+    assert made["id"] == made["attestation_id"]
+    assert made["verify_url"].endswith(f"/a/{made['id']}")
+    assert made["checkpoint"].splitlines()[1] == str(made["inclusion_proof"]["tree_size"])
+    assert set(made) == {
+        *("id", "attestation_id", "issuer_id", "kid", "alg", "schema", "status", "log_index", "payload_hash"),
+        *("document_hash", "expiry_at", "created_at", "verify_url", "inclusion_proof", "checkpoint", "warnings"),
+    }
+
+
+@pytest.mark.filterwarnings("ignore:EdDSA is deprecated:joserfc.errors.SecurityWarning")
+@pytest.mark.parametrize("alg", list(Algorithm))
+def test_any_jose_library_verifies_the_signature_in_each_algorithm(client: httpx.Client, alg: Algorithm) -> None:
+    issuer = register_issuer(client, alg=alg.value)
+    made = minted(client, mint_body(issuer, document_hash=HASH))
+    got = client.get(f"/v1/attestations/{made['id']}").json()
+    keys = KeySet.import_key_set(client.get(f"/v1/issuers/{issuer['id']}/jwks.json").json())
+
+    token = joserfc_jws.deserialize_compact(got["signature"], keys, algorithms=[alg.jose])
+
+    claims_hash = b64url(hashlib.sha256(canonical(got["payload"]["claims"])).digest())
+    assert token.payload == canonical(
+        {
+            "v": 1,
+            "id": made["id"],
+            "issuer_id": issuer["id"],
+            "kid": made["kid"],
+            "alg": alg.value,
+            "schema": "degree",
+            "content_type": "application/json",
+            "payload_hash": b64url(hashlib.sha256(canonical(got["payload"])).digest()),
+            "document_hash": HASH,
+            "claims_hash": claims_hash,
+            "expiry_at": None,
+            "created_at": made["created_at"],
+        }
+    )
+    assert client.post("/v1/verify", json={"attestation_id": made["id"]}).json()["verdict"] == "VALID"
+
+
+def test_every_schema_and_content_type_is_minted_in_one_batch(client: httpx.Client, issuer: dict[str, Any]) -> None:
+    items = [mint_body(issuer, schema=schema, claims=typical(schema)) for schema in SCHEMA_IDS]
+    items += [mint_body(issuer, content_type=content_type) for content_type in CONTENT_TYPES]
+
+    answer = client.post("/v1/attestations/batch", json={"items": items})
+    statuses = {item["http_status"] for item in answer.json()["items"]}
+    checkpoints = {item["attestation"]["checkpoint"] for item in answer.json()["items"]}
+
+    assert statuses == {201}
+    assert len(checkpoints) == 1
+
+
+def test_an_item_of_a_batch_fails_alone(client: httpx.Client, issuer: dict[str, Any]) -> None:
+    good, bad = mint_body(issuer), mint_body(issuer, claims={})
+
+    items = client.post("/v1/attestations/batch", json={"items": [good, bad, good]}).json()["items"]
+
+    assert [item["http_status"] for item in items] == [201, 400, 201]
+    assert items[1]["error"]["code"] == "VALIDATION_ERROR"
+    assert items[2]["attestation"]["log_index"] == items[0]["attestation"]["log_index"] + 1
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"nope": 1}, "/nope"),
+        ({"issuer_id": "x"}, "/issuer_id"),
+        ({"alg": "HS256"}, "/alg"),
+        ({"alg": "ES256"}, "/alg"),
+        ({"schema": "diploma"}, "/schema"),
+        ({"claims": {}}, "/claims"),
+        ({"claims": {"student_name": 7}}, "/claims/student_name"),
+        ({"claims": {"student_name": "A", "graduation_date": "30.6.2026"}}, "/claims/graduation_date"),
+        ({"document_hash": "AB" * 32}, "/document_hash"),
+        ({"claims": {"student_name": "A", "document": {"sha256": "x"}}}, "/claims/document/sha256"),
+        ({"payload_b64url": "a"}, "/payload_b64url"),
+        ({"payload_b64url": "YQ=="[:3]}, "/payload_b64url"),
+        ({"content_type": "text/html"}, "/content_type"),
+        ({"expiry_at": "2020-01-01T00:00:00Z"}, "/expiry_at"),
+        ({"expiry_at": "tomorrow"}, "/expiry_at"),
+        ({"expiry_from_claims": True}, "/expiry_from_claims"),
+        ({"recipient_email": "nobody"}, "/recipient_email"),
+        ({"metadata": {"x": "y" * 17_000}}, "/metadata"),
+        ({"subject_reference": "a\x00b"}, ""),
+        ({"signature": "a.b.c"}, "/signature"),
+        ({"id": str(uuid4())}, "/id"),
+    ],
+)
+def test_what_cannot_be_accepted_is_named_and_changes_nothing(
+    client: httpx.Client, issuer: dict[str, Any], change: dict[str, Any], field: str
+) -> None:
+    size = client.get("/v1/log/head").json()["tree_size"]
+
+    answer = mint(client, mint_body(issuer, **change))
+
+    assert (answer.status_code, answer.json()["code"]) == (400, "VALIDATION_ERROR"), answer.text
+    assert any(fault["field"].startswith(field) for fault in answer.json()["details"]["fields"]), answer.text
+    assert client.get("/v1/log/head").json()["tree_size"] == size
+
+
+def test_unknown_issuers_keys_and_packs_are_not_found(client: httpx.Client, issuer: dict[str, Any]) -> None:
+    for change in ({"issuer_id": str(uuid4())}, {"kid": "other"}, {"pack_id": str(uuid4())}):
+        assert mint(client, mint_body(issuer, **change)).status_code == 404
+
+
+def test_a_mint_needs_a_key_and_a_scope(running: Any, client: httpx.Client, issuer: dict[str, Any]) -> None:
+    body = mint_body(issuer)
+    without_key = client.post("/v1/attestations/mint", json=body)
+    without_credentials = httpx.post(running.url + "/v1/attestations/mint", json=body)
+    with_the_other_header = httpx.post(
+        running.url + "/v1/attestations/mint",
+        json=body,
+        headers={"Authorization": f"ApiKey {running.made['api_key']}", "Idempotency-Key": str(uuid4())},
+    )
+
+    assert without_key.json()["details"]["fields"][0]["field"] == "Idempotency-Key"
+    assert (without_credentials.status_code, without_credentials.json()["code"]) == (401, "AUTH_REQUIRED")
+    assert with_the_other_header.status_code == 201
+
+
+def test_a_repeat_is_answered_byte_for_byte_and_another_body_is_refused(
+    client: httpx.Client, issuer: dict[str, Any]
+) -> None:
+    key, body = str(uuid4()), mint_body(issuer)
+    first, again = mint(client, body, key=key), mint(client, body, key=key)
+    other = mint(client, mint_body(issuer, document_hash=HASH), key=key)
+
+    assert (again.status_code, again.content) == (201, first.content)
+    assert again.headers["idempotent-replayed"] == "true"
+    assert "idempotent-replayed" not in first.headers
+    assert (other.status_code, other.json()["details"]["reason"]) == (422, "idempotency_key_reused")
+
+
+def test_an_external_key_signs_exactly_what_it_is_told(client: httpx.Client, issuer: dict[str, Any]) -> None:
+    from attestlab.core import signing
+
+    private = signing.generate(Algorithm.ES256)
+    kid = f"external-{uuid4()}"
+    public = b64url(signing.spki(private.public_key()))
+    added = client.post(
+        f"/v1/issuers/{issuer['id']}/keys", json={"kid": kid, "alg": "ES256", "public_key_b64url": public}
+    )
+    body = mint_body(issuer, kid=kid, alg="ES256")
+
+    told = mint(client, body).json()["details"]
+    signed = told["signing_input_b64url"]
+    token = f"{signed}.{b64url(signing.sign(Algorithm.ES256, private, signed.encode()))}"
+    done = mint(client, {**body, "id": told["id"], "created_at": told["created_at"], "signature": token})
+    twice = mint(client, {**body, "id": told["id"], "created_at": told["created_at"], "signature": token})
+    forged = mint(client, {**body, "id": str(uuid4()), "created_at": told["created_at"], "signature": token})
+
+    assert (added.status_code, added.json()["custody"]) == (201, "external")
+    assert (done.status_code, done.json()["id"]) == (201, told["id"])
+    assert twice.status_code == 409
+    assert forged.status_code == 400
+    assert client.get(f"/v1/attestations/{told['id']}").json()["custody"] == "external"
+
+
+def test_the_document_hash_comes_from_claims_then_field_then_file(client: httpx.Client, issuer: dict[str, Any]) -> None:
+    in_claims = {"student_name": "Ada", "document": {"sha256": "cd" * 32}}
+    of_file = hashlib.sha256(b"file").hexdigest()
+    file = {"payload_b64url": b64url(b"file")}
+
+    both = minted(client, mint_body(issuer, claims=in_claims, document_hash=HASH, **file))
+    field = minted(client, mint_body(issuer, document_hash=HASH, **file))
+    alone = minted(client, mint_body(issuer, **file))
+    none = minted(client, mint_body(issuer))
+
+    assert [made["document_hash"] for made in (both, field, alone, none)] == ["cd" * 32, HASH, of_file, None]
+    assert any("differ" in warning for warning in both["warnings"])
+
+
+def test_an_expiry_is_signed_and_decides_the_verdict(client: httpx.Client, issuer: dict[str, Any]) -> None:
+    soon = (datetime.now(UTC) + timedelta(seconds=1)).isoformat()
+    claims = {"full_name": "Ada Lovelace", "expiry_date": "2030-05-01"}
+
+    short = minted(client, mint_body(issuer, expiry_at=soon))
+    dated = minted(client, mint_body(issuer, schema="passport", claims=claims, expiry_from_claims=True))
+    while (verified := client.post("/v1/verify", json={"attestation_id": short["id"]}).json())["valid"]:
+        pass
+
+    assert (verified["verdict"], verified["reasons"]) == ("EXPIRED", ["attestation_expired"])
+    assert client.get(f"/v1/attestations/{short['id']}").json()["status"] == "EXPIRED"
+    assert dated["expiry_at"] == "2030-05-01T23:59:59.999Z"
+
+
+def test_a_list_is_newest_first_filtered_and_stable_while_rows_are_added(
+    client: httpx.Client, issuer: dict[str, Any]
+) -> None:
+    other = register_issuer(client)
+    made = [minted(client, mint_body(other))["id"] for _ in range(5)]
+    first = client.get("/v1/attestations", params={"issuer_id": other["id"], "limit": 2}).json()
+    minted(client, mint_body(other))
+    rest = client.get(
+        "/v1/attestations", params={"issuer_id": other["id"], "limit": 100, "cursor": first["next_cursor"]}
+    ).json()
+
+    shown = [item["id"] for item in first["items"] + rest["items"]]
+    assert shown == made[::-1]
+    assert rest["next_cursor"] is None
+    assert client.get("/v1/attestations", params={"limit": 101}).status_code == 400
+    assert client.get("/v1/attestations", params={"cursor": "abc"}).status_code == 400
+    assert client.get("/v1/attestations", params={"issuer_id": other["id"], "status": "REVOKED"}).json()["items"] == []
+
+
+def test_another_tenants_attestation_answers_as_an_unknown_one(
+    running: Any, client: httpx.Client, issuer: dict[str, Any]
+) -> None:
+    made = minted(client, mint_body(issuer))
+    database = ("--data", str(running.data), "--database-url", running.database_url)
+    stranger = printed("tenant", "create", f"Stranger {uuid4()}", *database, "--json")
+    with running.client(key=stranger["api_key"]) as theirs:
+        for path in ("/v1/attestations/{}", "/v1/attestations/{}/proof-bundle", "/v1/issuers/{}"):
+            known = made["issuer_id"] if "issuers" in path else made["id"]
+            unknown = str(uuid4())
+            answers = [theirs.get(path.format(wanted), headers={"X-Request-Id": "r"}) for wanted in (known, unknown)]
+            assert [answer.status_code for answer in answers] == [404, 404]
+            assert answers[0].text.replace(known, unknown) == answers[1].text
+
+
+def test_a_single_attestation_carries_a_strong_etag(client: httpx.Client, issuer: dict[str, Any]) -> None:
+    path = f"/v1/attestations/{minted(client, mint_body(issuer))['id']}"
+    tag = client.get(path).headers["etag"]
+
+    assert tag.startswith('"')
+    assert client.get(path, headers={"If-None-Match": tag}).status_code == 304
+
+
+def test_the_catalogue_is_public_json_schema(running: Any) -> None:
+    listed = httpx.get(running.url + "/v1/schemas").json()["items"]
+    one = httpx.get(running.url + "/v1/schemas/degree").json()
+
+    assert [item["id"] for item in listed] == list(SCHEMA_IDS)
+    assert next(item["schema"] for item in listed if item["id"] == "degree") == one
+    assert httpx.get(running.url + "/v1/schemas/nope").status_code == 404
+
+
+def test_the_log_finds_an_attestation_by_id_document_and_leaf(client: httpx.Client, issuer: dict[str, Any]) -> None:
+    digest = hashlib.sha256(str(uuid4()).encode()).hexdigest()
+    made = minted(client, mint_body(issuer, document_hash=digest))
+    named = (
+        {"attestation_id": made["id"]},
+        {"document_hash": digest},
+        {"hash": made["inclusion_proof"]["leaf_hash"]},
+    )
+
+    found = [client.get("/v1/log/lookup", params=params).json() for params in named]
+
+    assert {item["log_index"] for item in found} == {made["log_index"]}
+
+
+def test_the_description_of_the_interface_is_openapi(client: httpx.Client) -> None:
+    from openapi_spec_validator import validate
+
+    described = client.get("/openapi.json").json()
+
+    validate(described)
+    assert json.dumps(described).count("/v1/attestations/mint")

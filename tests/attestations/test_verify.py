@@ -1,0 +1,281 @@
+"""Every verdict and every reason that can happen now, by what is stored and what is shown."""
+
+from __future__ import annotations
+
+import dataclasses
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from sqlalchemy import delete, select, text, update
+
+from attestlab.attestations import metering
+from attestlab.attestations.drafting import MintRequest
+from attestlab.attestations.rules import Verdict
+from attestlab.attestations.service import Minted
+from attestlab.attestations.store import attestations
+from attestlab.attestations.tables import VerificationTally
+from attestlab.attestations.verification import Evidence, Presented
+from attestlab.core.clock import FixedClock
+from attestlab.core.outbox import OutboxEvent
+from attestlab.core.signing import Algorithm
+from attestlab.issuers.rules import IssuerStatus
+from attestlab.issuers.store import issuers, keys
+from attestlab.lab import Lab
+from attestlab.orgs import usage
+from attestlab.orgs.rules import Caller
+
+HASH = "ab" * 32
+FILE = bytes.fromhex("cd" * 32)
+
+
+@pytest.fixture
+def minted(lab: Lab, caller: Caller) -> Minted:
+    return mint(lab, caller)
+
+
+def mint(lab: Lab, caller: Caller, **changes: Any) -> Minted:
+    made = lab.issuers.create(
+        {"name": "Northfield", "domain": "northfield.example.edu"}, caller=caller, alg=Algorithm.ED25519
+    )
+    request = MintRequest(
+        issuer_id=made.issuer["id"],
+        kid=made.keys[0]["kid"],
+        schema="degree",
+        claims={"student_name": "Ada Lovelace"},
+        document_hash=HASH,
+        file_sha256=FILE,
+    )
+    return lab.attestations.mint(dataclasses.replace(request, **changes), caller=caller)
+
+
+def verdict_and_reasons(lab: Lab, minted: Minted, presented: Presented | None = None) -> tuple[str, list[str]]:
+    report = lab.attestations.verify(minted.id, presented or Presented()).report
+    return report.verdict.value, [reason.value for reason in report.reasons]
+
+
+def behind_the_services_back(lab: Lab, statement: Any) -> None:
+    """Change a row as no verb would; the story then ends without `check_lab`."""
+    with lab.storage.engine.connect() as connection:
+        connection.execute(statement)
+        connection.commit()
+
+
+def test_all_eight_steps_pass(lab: Lab, minted: Minted) -> None:
+    assert verdict_and_reasons(lab, minted, Presented(FILE, HASH.upper())) == (
+        "VALID",
+        [
+            *("payload_hash_ok", "document_hash_ok", "status_current", "governance_ok"),
+            *("signature_ok", "transparency_proof_ok", "policy_ok"),
+        ],
+    )
+
+
+def test_only_checks_that_ran_leave_a_reason(lab: Lab, minted: Minted) -> None:
+    assert verdict_and_reasons(lab, minted)[1][0] == "status_current"
+
+
+def test_an_unknown_id_is_not_found(lab: Lab) -> None:
+    found = lab.attestations.verify(uuid4())
+
+    assert (found.verdict, [reason.value for reason in found.report.reasons]) == (
+        Verdict.NOT_FOUND,
+        ["attestation_not_found"],
+    )
+
+
+@pytest.mark.parametrize(
+    ("presented", "reasons"),
+    [
+        (Presented(document_hash="00" * 32), ["document_hash_mismatch"]),
+        (Presented(payload_sha256=bytes(32)), ["payload_hash_mismatch"]),
+        (Presented(bytes(32), HASH), ["payload_hash_mismatch", "document_hash_ok"]),
+        (Presented(FILE, "00" * 32), ["payload_hash_ok", "document_hash_mismatch"]),
+    ],
+)
+def test_another_payload_or_document_is_altered_and_nothing_else_is_asked(
+    lab: Lab, minted: Minted, presented: Presented, reasons: list[str]
+) -> None:
+    assert verdict_and_reasons(lab, minted, presented) == ("ALTERED", reasons)
+
+
+def test_without_a_stored_document_hash_verification_goes_on(lab: Lab, caller: Caller) -> None:
+    bare = mint(lab, caller, document_hash=None, file_sha256=None)
+
+    verdict, reasons = verdict_and_reasons(lab, bare, Presented(document_hash=HASH))
+
+    assert (verdict, reasons[0]) == ("VALID", "document_hash_not_stored")
+
+
+def test_time_makes_it_expired(lab: Lab, caller: Caller, clock: FixedClock) -> None:
+    brief = mint(lab, caller, expiry_at=clock.now() + timedelta(hours=1))
+    before = verdict_and_reasons(lab, brief)[0]
+    clock.advance(timedelta(hours=1))
+
+    assert before == "VALID"
+    assert verdict_and_reasons(lab, brief) == ("EXPIRED", ["attestation_expired"])
+
+
+@pytest.mark.tampered
+@pytest.mark.parametrize(
+    ("status", "reason"), [("REVOKED", "attestation_revoked"), ("SUPERSEDED", "attestation_superseded")]
+)
+def test_a_final_status_ends_the_matter(lab: Lab, minted: Minted, status: str, reason: str) -> None:
+    behind_the_services_back(lab, update(attestations).values(status=status))
+
+    assert verdict_and_reasons(lab, minted) == (status, [reason])
+
+
+def test_a_suspended_issuer_is_flagged(lab: Lab, caller: Caller, minted: Minted) -> None:
+    lab.issuers.set_standing(minted.row["issuer_id"], status=IssuerStatus.SUSPENDED, caller=caller)
+
+    verdict, reasons = verdict_and_reasons(lab, minted)
+
+    assert (verdict, reasons[:2]) == ("VALID", ["status_current", "issuer_suspended"])
+    assert "governance_ok" not in reasons
+
+
+def test_what_a_revoked_issuer_logged_before_stays_valid_and_flagged(lab: Lab, caller: Caller, minted: Minted) -> None:
+    lab.issuers.set_standing(minted.row["issuer_id"], status=IssuerStatus.REVOKED, caller=caller)
+
+    verdict, reasons = verdict_and_reasons(lab, minted)
+
+    assert verdict == "VALID"
+    assert "issuer_revoked" in reasons
+    assert "governance_ok" not in reasons
+
+
+@pytest.mark.tampered
+def test_what_a_revoked_issuer_logged_later_is_invalid(lab: Lab, minted: Minted) -> None:
+    behind_the_services_back(lab, update(issuers).values(status="REVOKED", revoked_index=0))
+
+    assert verdict_and_reasons(lab, minted) == ("INVALID", ["status_current", "issuer_revoked"])
+
+
+@pytest.mark.tampered
+def test_an_issuer_that_is_gone_is_unknown(lab: Lab, minted: Minted) -> None:
+    with lab.storage.engine.connect() as connection:
+        if lab.storage.is_sqlite:
+            connection.execute(text("PRAGMA foreign_keys=OFF"))
+        else:
+            connection.execute(text("SET session_replication_role = replica"))
+        connection.execute(delete(issuers))
+        connection.commit()
+        connection.invalidate()
+
+    assert verdict_and_reasons(lab, minted) == ("UNKNOWN_ISSUER", ["status_current", "issuer_unknown"])
+
+
+@pytest.mark.tampered
+def test_a_key_that_is_gone_is_named(lab: Lab, minted: Minted) -> None:
+    behind_the_services_back(lab, delete(keys))
+
+    assert verdict_and_reasons(lab, minted)[1][-1] == "key_not_found"
+
+
+@pytest.mark.tampered
+@pytest.mark.parametrize(
+    ("changes", "verdict", "reason"),
+    [
+        ({"status": "rotated"}, "VALID", "key_rotated"),
+        ({"status": "revoked", "changed_index": 99}, "VALID", "key_revoked"),
+        ({"status": "revoked", "changed_index": 0}, "INVALID", "key_revoked"),
+        ({"status": "compromised", "changed_index": 99}, "VALID", "key_compromised"),
+        ({"status": "compromised", "changed_index": 0}, "INVALID", "key_compromised"),
+    ],
+)
+def test_what_became_of_the_key_counts_by_the_logs_order(
+    lab: Lab, minted: Minted, changes: dict[str, Any], verdict: str, reason: str
+) -> None:
+    behind_the_services_back(lab, update(keys).values(**changes))
+
+    found, reasons = verdict_and_reasons(lab, minted)
+
+    assert (found, reason in reasons) == (verdict, True)
+
+
+@pytest.mark.tampered
+@pytest.mark.parametrize(("minutes", "verdict"), [(-1, "INVALID"), (0, "INVALID"), (1, "VALID")])
+def test_a_time_of_compromise_counts_against_the_entrys_logged_time(
+    lab: Lab, minted: Minted, clock: FixedClock, minutes: int, verdict: str
+) -> None:
+    at = clock.now() + timedelta(minutes=minutes)
+    behind_the_services_back(lab, update(keys).values(status="compromised", changed_index=99, compromised_at=at))
+
+    assert verdict_and_reasons(lab, minted)[0] == verdict
+
+
+@pytest.mark.tampered
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"claims": b'{"student_name":"Eve"}'},
+        {"payload_hash": "A" * 43},
+        {"document_hash": "00" * 32},
+        {"content_type": "image/png"},
+        {"schema_id": "transcript"},
+        {"signature": "e30.e30.AA"},
+    ],
+)
+def test_a_changed_row_fails_the_signature(lab: Lab, minted: Minted, changes: dict[str, Any]) -> None:
+    behind_the_services_back(lab, update(attestations).values(**changes))
+
+    assert verdict_and_reasons(lab, minted)[1][-1] == "signature_invalid"
+
+
+@pytest.mark.tampered
+def test_an_entry_that_speaks_of_something_else_fails_the_proof(lab: Lab, minted: Minted) -> None:
+    behind_the_services_back(lab, update(attestations).values(nonce=bytes(32)))
+
+    assert verdict_and_reasons(lab, minted) == (
+        "INVALID",
+        ["status_current", "governance_ok", "signature_ok", "transparency_proof_failed"],
+    )
+
+
+def test_a_policy_that_denies_makes_it_invalid(lab: Lab, minted: Minted) -> None:
+    class Denies:
+        def allows_verification(self, evidence: Evidence) -> bool:
+            return evidence.statement.schema != "degree"
+
+    lab.attestations.gate = Denies()
+
+    assert verdict_and_reasons(lab, minted)[1][-2:] == ["transparency_proof_ok", "policy_denied"]
+    assert verdict_and_reasons(lab, minted)[0] == "INVALID"
+
+
+def test_each_verification_costs_the_issuers_tenant_one_unit_and_is_told(
+    lab: Lab, caller: Caller, minted: Minted, clock: FixedClock
+) -> None:
+    found = lab.attestations.verify(minted.id)
+    altered = lab.attestations.verify(minted.id, Presented(document_hash="00" * 32))
+    unknown = lab.attestations.verify(uuid4())
+    with lab.storage.write() as tx:
+        for verified in (found, altered, unknown):
+            lab.attestations.meter(tx, verified)
+
+    with lab.storage.read() as connection:
+        used = usage.used(connection, caller.tenant_id, usage.VERIFICATIONS, clock.now().date())
+        told = connection.scalars(select(OutboxEvent.__table__.c.type).order_by(OutboxEvent.__table__.c.seq)).all()
+    assert used == 2
+    assert told[-2:] == ["verification.completed", "verification.failed"]
+
+
+def test_beyond_a_hundred_a_minute_one_event_speaks_for_the_rest(lab: Lab, minted: Minted, clock: FixedClock) -> None:
+    found = lab.attestations.verify(minted.id)
+    for _ in range(5):
+        with lab.storage.write() as tx:
+            for _ in range(50):
+                lab.attestations.meter(tx, found)
+    clock.advance(timedelta(minutes=2))
+    with lab.storage.write() as tx:
+        lab.sweep(tx)
+
+    outbox = OutboxEvent.__table__
+    with lab.storage.read() as connection:
+        bodies = connection.scalars(select(outbox.c.body).where(outbox.c.type == "verification.completed")).all()
+        left = connection.execute(select(VerificationTally.__table__)).all()
+    assert len(bodies) == metering.TOLD_SINGLY_PER_MINUTE + 1
+    assert b'"count":150' in bodies[-1]
+    assert left == []

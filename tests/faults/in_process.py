@@ -1,0 +1,103 @@
+"""The whole server inside of the test's process, so that a test can reach between two of its statements."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, event
+
+from attestlab import app
+from attestlab.desk import Desk
+from attestlab.lab import Lab
+from attestlab.web.server import Server
+
+START_WITHIN_S = 20
+STATEMENT = "before_cursor_execute"
+COMMIT = "commit"
+
+
+@dataclass
+class Serving:
+    """A server that runs on an event loop of this process."""
+
+    url: str
+    desk: Desk
+    loop: asyncio.AbstractEventLoop
+
+    def wait_for_writes(self, count: int) -> None:
+        """Until so many keyed writes are at the desk."""
+        deadline = time.monotonic() + START_WITHIN_S
+        while len(self.desk.in_flight) < count:
+            assert time.monotonic() < deadline
+            time.sleep(0.001)
+        time.sleep(0.02)  # from their preparation to the queue
+
+
+@contextmanager
+def serving(lab: Lab) -> Iterator[Serving]:
+    """Serve `lab` on a thread's event loop."""
+    ready, stop = threading.Event(), asyncio.Event()
+    found: list[Serving] = []
+    sockets = app.listen("127.0.0.1", 0)
+
+    async def serve() -> None:
+        desk = Desk(lab)
+        found.append(Serving(app.address_of(sockets, "127.0.0.1"), desk, asyncio.get_running_loop()))
+        server = Server(app.site_of(lab, desk))
+        server.add_sockets(sockets)
+        ready.set()
+        await stop.wait()
+        await server.stop_gracefully(within_s=1)
+        await desk.finish()
+
+    thread = threading.Thread(target=asyncio.run, args=(serve(),))
+    thread.start()
+    assert ready.wait(START_WITHIN_S)
+    try:
+        yield found[0]
+    finally:
+        found[0].loop.call_soon_threadsafe(stop.set)
+        thread.join(START_WITHIN_S)
+
+
+class Statements:
+    """The statements of write transactions, counted as they are about to run; `fail` says what happens at which.
+
+    The first of a transaction is the one by which it asks for the writer's lock; the last is its commit.
+    """
+
+    def __init__(self, lab: Lab, fail: Any) -> None:
+        self.lab, self.fail = lab, fail
+        self.seen: list[str] = []
+        self._writing: Connection | None = None
+
+    @contextmanager
+    def watched(self) -> Iterator[Statements]:
+        engine = self.lab.storage.engine
+        event.listen(engine, STATEMENT, self._statement)
+        event.listen(engine, COMMIT, self._commit)
+        try:
+            yield self
+        finally:
+            event.remove(engine, STATEMENT, self._statement)
+            event.remove(engine, COMMIT, self._commit)
+
+    def _statement(self, connection: Connection, cursor: Any, statement: str, *_rest: Any) -> None:
+        if statement.startswith(("PRAGMA busy_timeout", "SELECT pg_advisory_xact_lock")):
+            self._writing = connection
+        if connection is self._writing:
+            self._seen(statement, cursor)
+
+    def _commit(self, connection: Connection) -> None:
+        if connection is self._writing:
+            self._seen(COMMIT, connection.connection.dbapi_connection)
+
+    def _seen(self, statement: str, cursor: Any) -> None:
+        self.seen.append(statement)
+        self.fail(len(self.seen), statement, cursor)

@@ -1,0 +1,147 @@
+"""Whatever statement of a group of mints fails, and however: each mint happened wholly or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from faults.clients import UNUSED, Client, fact_of
+from faults.in_process import COMMIT, Serving, Statements, serving
+from faults.stories import check_story, minted_in
+from running_server import register_issuer
+from sqlalchemy import create_engine, text
+
+from attestlab.lab import Lab
+from attestlab.settings import Settings
+
+GROUP = 4
+pytestmark = pytest.mark.timeout(300)
+
+
+class InjectedFault(Exception):
+    """What nobody expects."""
+
+
+def refuse(_cursor: Any, statement: str) -> None:
+    """The statement does not reach the database."""
+    raise InjectedFault(statement)
+
+
+def roll_back(cursor: Any, statement: str) -> None:
+    """The database gives up the whole transaction: SQLite on an I/O error, PostgreSQL on any."""
+    if "sqlite" in type(cursor).__module__:
+        cursor.execute("ROLLBACK")
+    else:
+        cursor.execute("SELECT 1 / 0")
+    raise InjectedFault(statement)
+
+
+def lose_the_answer(driver: Any, statement: str) -> None:
+    """The commit happens, and nobody hears of it."""
+    if statement == COMMIT:
+        driver.commit()
+    raise InjectedFault(statement)
+
+
+class Outside:
+    """Somebody else at the same database, who must never see half of a mint."""
+
+    def __init__(self, lab: Lab) -> None:
+        self.engine = create_engine(lab.storage.url)
+
+    def require_whole(self) -> None:
+        """The head is as far as its entries, and each minted entry has its attestation, event and audit line."""
+        counted = [
+            "(SELECT count(*) FROM log_leaves)",
+            "(SELECT max(size) FROM log_checkpoints)",
+            "(SELECT count(*) FROM attestations) + (SELECT count(*) FROM log_leaves WHERE kind <> 'attestation.minted')",
+        ]
+        events = "SELECT count(*) FROM outbox_events WHERE type = 'attestation.created'"
+        lines = "SELECT count(*) FROM audit_events WHERE action = 'attestation.mint'"
+        with self.engine.connect() as connection:
+            sizes = connection.execute(text(f"SELECT size, {', '.join(counted)} FROM log_head")).one()
+            of_mints = connection.execute(text(f"SELECT count(*), ({events}), ({lines}) FROM attestations")).one()
+        assert len(set(sizes)) == 1, sizes
+        assert len(set(of_mints)) == 1, of_mints
+
+
+@dataclass
+class Live:
+    """A server in this process with its installation, and somebody outside."""
+
+    lab: Lab
+    serving: Serving
+    outside: Outside
+    api_key: str
+
+    def client(self) -> httpx.Client:
+        return httpx.Client(
+            base_url=self.serving.url, headers={"X-API-Key": self.api_key}, timeout=30, verify=UNUSED
+        )
+
+
+@pytest.fixture
+def live(empty_database: str, tmp_path: Path) -> Iterator[Live]:
+    """An installation on either engine, served."""
+    lab, made = Lab.init(Settings(data=tmp_path / "data", database_url=empty_database))
+    outside = Outside(lab)
+    with serving(lab) as served:
+        yield Live(lab, served, outside, made.tenant.api_key)
+    outside.engine.dispose()
+    lab.close()
+
+
+@pytest.mark.parametrize("fault", [refuse, roll_back, lose_the_answer])
+def test_a_fault_at_any_statement_leaves_each_mint_of_a_group_whole_or_undone(
+    live: Live, fault: Callable[[Any, str], None]
+) -> None:
+    with live.client() as http:
+        issuer = register_issuer(http)
+    answers: dict[str, httpx.Response] = {}
+    number, is_through = 1, False
+    while not is_through:
+        clients = [Client(issuer, frozenset({409, 500, 503})) for _ in range(GROUP)]
+        is_through = not mint_with_fault(live, clients, number, fault)
+        answers |= {key: answer for client in clients for key, answer in client.answers.items()}
+        assert minted_in(live.lab) == len(answers)
+        number += 1
+    assert number > 2 * 12, "groups of lock, key, head, leaves, checkpoint, rows, event, audit, commit and more"
+    check_story(live.lab, [fact_of(answer) for answer in answers.values()])
+
+
+def mint_with_fault(live: Live, clients: list[Client], number: int, fault: Callable[[Any, str], None]) -> bool:
+    """Mint at once, let the statement of that number fail, and let those ask again who got no answer.
+
+    False where so many statements were not needed.
+    """
+    failed_at: list[str] = []
+
+    def fail(count: int, statement: str, cursor: Any) -> None:
+        live.outside.require_whole()
+        if count == number:
+            failed_at.append(statement)
+            fault(cursor, statement)
+
+    gate = live.lab.storage.begin()
+    with Statements(live.lab, fail).watched(), ThreadPoolExecutor(len(clients)) as threads:
+        done = [threads.submit(attempt, live, client) for client in clients]
+        live.serving.wait_for_writes(len(clients))
+        live.lab.storage.abandon(gate)
+        for one in done:
+            one.result()
+    unanswered = [client for client in clients if client.pending is not None]
+    assert len(unanswered) <= (len(clients) if failed_at == [COMMIT] else 1), f"neighbours suffer from {failed_at}"
+    with live.client() as http:
+        for client in unanswered:
+            client.settle(http)
+    return bool(failed_at)
+
+
+def attempt(live: Live, client: Client) -> None:
+    with live.client() as http:
+        client.step(http)

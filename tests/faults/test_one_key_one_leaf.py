@@ -1,0 +1,114 @@
+"""An Idempotency-Key acts once: under fifty hands at a time, and across a crash between commit and answer."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from faults import tracing
+from faults.clients import UNUSED, Client, fact_of
+from faults.nursery import Nursery
+from faults.servers import QuickServer
+from faults.stories import check_story, minted_in
+from running_server import mint, mint_body, register_issuer
+
+PARALLEL = 50
+ROUNDS = 20
+
+
+def check(server: QuickServer, answers: Sequence[httpx.Response]) -> None:
+    """The answers are all that was minted."""
+    lab = server.open_lab()
+    check_story(lab, [fact_of(answer) for answer in answers])
+    assert minted_in(lab) == len(answers)
+    lab.close()
+
+
+async def at_once(server: QuickServer, body: dict[str, Any], key: str) -> list[httpx.Response]:
+    """The same mint, under the same key, from as many connections as there are repeats."""
+    headers = {"X-API-Key": server.made["api_key"], "Idempotency-Key": key}
+    limits = httpx.Limits(max_connections=PARALLEL)
+    async with httpx.AsyncClient(base_url=server.url, headers=headers, limits=limits, verify=UNUSED) as http:
+        asked = [http.post("/v1/attestations/mint", json=body, timeout=30) for _ in range(PARALLEL)]
+        return await asyncio.gather(*asked)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_fifty_mints_at_once_with_one_key_are_one_leaf(
+    nursery: Nursery, tmp_path: Path, empty_database: str, workers: int
+) -> None:
+    server = QuickServer.founded(nursery, tmp_path / "data", empty_database)
+    done: list[httpx.Response] = []
+    with server.start("--workers", str(workers)), server.client() as http:
+        issuer = register_issuer(http)
+        for number in range(ROUNDS):
+            body, key = mint_body(issuer, subject_reference=f"round {number}"), f"round {number}"
+            answers = asyncio.run(at_once(server, body, key))
+            done.append(require_one_mint(answers))
+            require_replay(mint(http, body, key=key), done[-1])
+            require_refusal_of_another_body(mint(http, mint_body(issuer), key=key))
+        server.stop()
+    check(server, done)
+
+
+def require_one_mint(answers: Sequence[httpx.Response]) -> httpx.Response:
+    """One mint and its repeats, all with the same body; the others are told to ask again."""
+    made = [answer for answer in answers if answer.status_code == 201]
+    waiting = [answer for answer in answers if answer.status_code == 409]
+    assert len(made) + len(waiting) == PARALLEL, {answer.status_code for answer in answers}
+    first = [answer for answer in made if "Idempotent-Replayed" not in answer.headers]
+    assert len(first) == 1
+    assert {answer.content for answer in made} == {first[0].content}
+    for answer in waiting:
+        assert (answer.json()["code"], answer.headers["Retry-After"]) == ("CONFLICT", "1")
+        assert answer.json()["details"]["reason"] == "in_flight"
+    return first[0]
+
+
+def require_replay(answer: httpx.Response, first: httpx.Response) -> None:
+    """The first answer again, byte for byte."""
+    assert (answer.status_code, answer.content) == (201, first.content)
+    assert answer.headers["Idempotent-Replayed"] == "true"
+    assert answer.headers["Location"] == first.headers["Location"]
+
+
+def require_refusal_of_another_body(answer: httpx.Response) -> None:
+    assert (answer.status_code, answer.json()["code"]) == (422, "CONFLICT")
+    assert answer.json()["details"]["reason"] == "idempotency_key_reused"
+
+
+@pytest.mark.skipif(not tracing.can_trace(), reason="skipped: no strace that may trace")
+@pytest.mark.parametrize("call", ["pwrite64", "fdatasync"])
+def test_a_retry_after_a_crash_between_commit_and_answer_finds_what_was_committed(
+    nursery: Nursery, tmp_path: Path, empty_database: str, call: str
+) -> None:
+    """
+    The first thing after the commit is the head guard: the server dies as it writes, or syncs, that file.
+    """
+    server = QuickServer.founded(nursery, tmp_path / "data", empty_database)
+    with server.start().client() as http:
+        client = Client(register_issuer(http))
+        client.step(http)
+        assert server.process is not None
+        only_the_guard = ["-P", str(server.data / "head.guard")]
+        with tracing.attached(server.process.pid, *only_the_guard, *tracing.injecting(call, 1, "signal=SIGKILL")):
+            with contextlib.suppress(httpx.TransportError):
+                client.step(http)
+            assert server.process.wait() == -signal.SIGKILL
+    assert client.pending is not None, "nothing was acknowledged"
+    lab = server.open_lab()
+    assert minted_in(lab) == 2, "it was committed"
+    lab.close()
+
+    with server.start(), server.client() as http:
+        key = client.pending
+        client.settle(http)
+        assert client.answers[key].headers["Idempotent-Replayed"] == "true"
+        server.stop()
+    check(server, list(client.answers.values()))

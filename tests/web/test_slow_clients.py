@@ -1,0 +1,156 @@
+"""Nobody is waited for without end, and whoever leaves leaves nothing behind."""
+
+import asyncio
+import json
+import socket
+import time
+from collections.abc import Iterator
+
+import httpx
+import pytest
+from sample_site import Running, Wire, get, post, running, sample_site
+from tornado.iostream import IOStream
+
+from attestlab.web.connection import Connection, Patience, Peer
+
+IMPATIENT = Patience(idle_s=0.6, head_s=0.6, body_s=0.6, write_s=0.6, linger_s=0.6)
+TOO_LONG_S = 5.0
+
+
+def slow(wire: Wire, data: bytes) -> float:
+    """Send a byte at a time until the server has had enough; how long that took, in seconds."""
+    began = time.monotonic()
+    wire.socket.settimeout(0.05)
+    for byte in data * 1000:
+        try:
+            wire.send(bytes([byte]))
+            if wire.socket.recv(1) == b"":
+                break
+        except TimeoutError:
+            pass
+        except ConnectionError:
+            break
+        if time.monotonic() - began > TOO_LONG_S:
+            break
+    return time.monotonic() - began
+
+
+@pytest.fixture(scope="module")
+def impatient() -> Iterator[Running]:
+    with running(patience=IMPATIENT) as server:
+        yield server
+
+
+def test_a_head_that_drips_is_cut_off(impatient: Running) -> None:
+    with impatient.wire() as wire:
+        wire.send(b"GET /healthz HTTP/1.1\r\nHost: a\r\nX-Slow: ")
+        assert 0.3 < slow(wire, b"x") < TOO_LONG_S
+
+
+@pytest.mark.parametrize("path", ["/v1/notes", "/v1/files"])
+def test_a_body_that_drips_is_cut_off(impatient: Running, path: str) -> None:
+    with impatient.wire() as wire:
+        wire.send(post(path, length=100_000))
+        assert 0.3 < slow(wire, b" ") < TOO_LONG_S
+
+
+def test_chunks_that_drip_are_cut_off(impatient: Running) -> None:
+    with impatient.wire() as wire:
+        wire.send(post("/v1/notes").replace(b"Content-Length: 0", b"Transfer-Encoding: chunked"))
+        assert 0.3 < slow(wire, b"1\r\n \r\n") < TOO_LONG_S
+
+
+def test_a_client_that_says_nothing_is_let_go(impatient: Running) -> None:
+    with impatient.wire() as fresh, impatient.wire() as used:
+        used.send(get("/healthz")).response()
+
+        assert used.ended()
+        assert fresh.ended()
+
+
+def test_a_client_that_does_not_take_its_answer_is_let_go(impatient: Running) -> None:
+    """Its answers fill the socket's buffers, and then the server waits no longer."""
+    with impatient.wire() as wire:
+        wire.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        wire.socket.settimeout(TOO_LONG_S)
+        note = json.dumps({"text": "x" * 100_000}).encode()
+        with pytest.raises(ConnectionError):
+            for _ in range(1000):
+                wire.send(post("/v1/notes", note))
+
+
+def test_slow_work_is_not_a_slow_client(impatient: Running) -> None:
+    """Only the time that a client is waited for counts."""
+    with impatient.wire() as wire:
+        wire.send(get("/v1/wait"))
+        time.sleep(1.5)
+        impatient.lab.go_on.set()
+        assert wire.response().status == 200
+
+
+def test_a_steady_body_may_take_longer_than_a_stalled_one(impatient: Running) -> None:
+    body = b'{"text":"a"' + b" " * 500_000 + b"}"
+
+    with impatient.wire() as wire:
+        wire.send(post("/v1/notes", length=len(body)))
+        for at in range(0, len(body), 50_000):
+            wire.send(body[at : at + 50_000])
+            time.sleep(0.12)
+        assert wire.response().status == 201
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"GET /heal",
+        post("/v1/notes", length=50),
+        post("/v1/files", b'{"payload_b64url":"' + b"QUJD" * 300_000, length=50_000_000),
+    ],
+    ids=["in its head", "before its body", "in its payload"],
+)
+def test_a_client_that_goes_away_leaves_nothing_behind(sample: Running, sent: bytes) -> None:
+    with sample.wire() as wire:
+        wire.send(sent)
+    given_up_at = time.monotonic() + TOO_LONG_S
+    while sample.server.open_connections and time.monotonic() < given_up_at:
+        time.sleep(0.01)
+
+    assert sample.server.open_connections == 0
+
+
+def test_a_client_that_does_not_wait_for_its_answer_harms_nobody(sample: Running) -> None:
+    with sample.wire() as wire:
+        wire.send(get("/v1/wait"))
+        assert sample.lab.waiting.wait(5)
+        wire.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\x00\x00\x00\x00\x00\x00\x00")
+    sample.lab.go_on.set()
+
+    assert httpx.get(f"{sample.url}/healthz").status_code == 200
+
+
+def test_a_client_that_sends_fast_does_not_keep_others_waiting() -> None:
+    """What has already arrived could be read on and on without a pause."""
+
+    async def turns_of_others() -> int:
+        ours, theirs = socket.socketpair()
+        stream = IOStream(ours)
+        connection = Connection(sample_site(), stream, Peer("127.0.0.1"), Patience())
+        turns = 0
+
+        async def other() -> None:
+            nonlocal turns
+            while not stream.closed():
+                turns += 1
+                await asyncio.sleep(0)
+
+        waiting = asyncio.create_task(other())
+        for _ in range(100):
+            theirs.send(b" " * 30_000)
+            await connection.more()
+            connection.buffer.clear()
+        stream.close()
+        theirs.close()
+        await waiting
+        return turns
+
+    assert asyncio.run(turns_of_others()) > 5
