@@ -28,7 +28,7 @@ safe_integers = st.integers(-MAX_SAFE_INTEGER, MAX_SAFE_INTEGER)
 exact_floats = st.floats(allow_nan=False, allow_infinity=False).filter(
     lambda value: abs(value) <= MAX_SAFE_INTEGER or abs(value) >= 1e21
 )
-texts = st.text(st.characters(exclude_categories=["Cs"]))
+texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
 documents = st.recursive(
     st.none() | st.booleans() | safe_integers | exact_floats | texts,
     lambda inner: st.lists(inner, max_size=5) | st.dictionaries(texts, inner, max_size=5),
