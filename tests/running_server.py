@@ -81,9 +81,10 @@ class RunningServer:
 
     def stop(self) -> None:
         """SIGTERM; the server must finish and exit 0."""
-        if self.process is None or self.process.poll() is not None:
+        if self.process is None:
             return
-        self.process.send_signal(signal.SIGTERM)
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
         assert self.process.wait(STOP_S) == 0, self.errors()
         self._close()
 

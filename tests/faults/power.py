@@ -7,6 +7,7 @@ kept in the order in which they changed, up to some point after the folder's las
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 import re
@@ -152,7 +153,7 @@ def _sectors(event: Event, chance: random.Random, *, ordered: bool) -> list[Even
     cuts = [0, *range(first, len(event.data), SECTOR), len(event.data)]
     whole = [
         Event("write", event.name, event.at + start, event.data[start:end])
-        for start, end in zip(cuts, cuts[1:], strict=False)
+        for start, end in itertools.pairwise(cuts)
     ]
     return whole[: chance.randrange(len(whole) + 1)] if ordered else [s for s in whole if chance.random() < 0.5]
 

@@ -1,0 +1,172 @@
+"""The command line, as others script against it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from running_server import COMMAND, RunningServer, mint, mint_body, printed, register_issuer
+
+
+def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*COMMAND, *arguments], capture_output=True, text=True, timeout=60, env={**os.environ, **environment}
+    )
+
+
+@pytest.fixture
+def bundle(tmp_path: Path) -> tuple[Path, Path]:
+    """A bundle and the policy that trusts its log."""
+    with RunningServer.initialised(tmp_path / "data", f"sqlite:///{tmp_path / 'r.db'}") as server:
+        with server.client() as client:
+            made = mint(client, mint_body(register_issuer(client))).json()
+            found = client.get(f"/v1/attestations/{made['id']}/proof-bundle").content
+        server.stop()
+    (tmp_path / "bundle.json").write_bytes(found)
+    (tmp_path / "log.policy").write_text(f"log {server.made['log_vkey']}\nquorum none\n")
+    return tmp_path / "bundle.json", tmp_path / "log.policy"
+
+
+def test_init_hands_over_what_opens_the_installation_and_never_again(tmp_path: Path) -> None:
+    made = printed("init", "--data", str(tmp_path / "d"), "--json")
+    again = run("init", "--data", str(tmp_path / "d"), "--json")
+
+    assert set(made) == {"tenant_id", "org_id", "owner_email", "owner_password", "api_key", "log_vkey"}
+    assert (again.returncode, again.stdout) == (2, "")
+    assert "initialised already" in again.stderr
+    assert printed("log", "vkey", "--data", str(tmp_path / "d"), "--json") == {"vkey": made["log_vkey"]}
+
+
+def test_a_further_tenant_gets_the_same_object(tmp_path: Path) -> None:
+    made = printed("init", "--data", str(tmp_path), "--json")
+    other = printed("tenant", "create", "Registry of Deeds", "--plan", "STARTER", "--data", str(tmp_path), "--json")
+
+    assert set(other) == set(made)
+    assert other["tenant_id"] != made["tenant_id"]
+    assert run("tenant", "create", "X", "--plan", "GOLD", "--data", str(tmp_path)).returncode == 2
+
+
+def test_serve_makes_a_fresh_installation_on_the_way_and_is_told_by_the_environment(tmp_path: Path) -> None:
+    environment = {**os.environ, "ATTESTLAB_DATA": str(tmp_path / "fresh")}
+    with subprocess.Popen(
+        [*COMMAND, "serve", "--port", "0"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        assert process.stdout is not None
+        url = process.stdout.readline().removeprefix("ready ").strip()
+        assert httpx.get(url + "/healthz").json() == {"status": "ok"}
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(timeout=20)
+
+    assert process.returncode == 0
+    assert '"api_key"' in errors
+
+
+def test_sigterm_finishes_what_was_accepted(tmp_path: Path) -> None:
+    with RunningServer.initialised(tmp_path / "data", f"sqlite:///{tmp_path / 'r.db'}") as server:
+        assert server.process is not None
+        with server.client() as client:
+            body = mint_body(register_issuer(client, alg="RS512"))
+            # The request arrives while the server sleeps; when it wakes, SIGTERM is there as well.
+            os.kill(server.process.pid, signal.SIGSTOP)
+            awaken = f"sleep 0.5; kill -TERM {server.process.pid}; kill -CONT {server.process.pid}"
+            with subprocess.Popen(["sh", "-c", awaken]):
+                answer = mint(client, body)
+        server.stop()
+
+    assert answer.status_code == 201
+    server.check()
+
+
+def test_the_demo_is_a_world_to_look_at(tmp_path: Path) -> None:
+    command = [*COMMAND, "demo", "--port", "0", "--data", str(tmp_path / "demo"), "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        shown = json.loads(process.stdout.readline())
+        found = httpx.post(shown["url"] + "/v1/verify", json={"attestation_id": shown["attestation_id"]}).json()
+        issuers = httpx.get(shown["url"] + "/v1/issuers", headers={"X-API-Key": shown["api_key"]}).json()["items"]
+        process.send_signal(signal.SIGTERM)
+
+    assert {"url", "api_key", "owner_password", "log_vkey"} < set(shown)
+    assert found["verdict"] == "VALID"
+    assert sorted({issuer["trust_tier"] for issuer in issuers}) == ["BASIC", "ENTERPRISE", "SELF_SIGNED", "VERIFIED"]
+    assert len(issuers) == 8
+
+
+def test_verify_exits_by_what_it_found(bundle: tuple[Path, Path], tmp_path: Path) -> None:
+    sound, policy = bundle
+    changed: dict[str, Any] = json.loads(sound.read_text())
+    changed["attestation"]["payload"]["claims"]["degree_type"] = "PhD"
+    altered, junk = tmp_path / "altered.json", tmp_path / "junk.json"
+    altered.write_text(json.dumps(changed))
+    junk.write_text("{}")
+
+    assert run("verify", str(sound), "--trust", str(policy)).returncode == 0
+    assert run("verify", str(sound), ATTESTLAB_TRUST=str(policy)).returncode == 0
+    assert run("verify", str(sound), "--file", str(policy), "--trust", str(policy)).returncode == 1
+    assert run("verify", str(altered), "--trust", str(policy)).returncode == 1
+    assert run("verify", str(junk), "--trust", str(policy)).returncode == 2
+    assert run("verify", str(tmp_path / "none.json"), "--trust", str(policy)).returncode == 2
+    assert run("verify", str(sound)).returncode == 3
+    assert run("verify", str(sound), "--trust", str(junk)).returncode == 3
+
+
+def test_verify_says_what_it_checked_and_what_it_could_not(bundle: tuple[Path, Path]) -> None:
+    done = run("verify", str(bundle[0]), "--trust", str(bundle[1]))
+
+    assert done.stdout.startswith("VALID")
+    assert "transparency_proof_ok" in done.stdout
+    assert "not checked offline" in done.stdout
+
+
+def test_fsck_tells_clean_from_damaged(tmp_path: Path) -> None:
+    import sqlite3
+
+    printed("init", "--data", str(tmp_path), "--json")
+    clean = run("log", "fsck", "--data", str(tmp_path), "--json")
+    with sqlite3.connect(tmp_path / "records.db") as database:
+        database.execute("UPDATE tenants SET plan = 'FREE'")
+    database.close()
+    damaged = run("log", "fsck", "--data", str(tmp_path), "--json")
+
+    assert (clean.returncode, json.loads(clean.stdout)["clean"]) == (0, True)
+    assert (damaged.returncode, json.loads(damaged.stdout)["problems"][0]["kind"]) == (1, "tenant")
+
+
+def test_an_export_is_a_tile_tree_with_its_checkpoint(tmp_path: Path) -> None:
+    printed("init", "--data", str(tmp_path / "d"), "--json")
+    told = printed("log", "export", str(tmp_path / "out"), "--data", str(tmp_path / "d"), "--json")
+
+    assert told["tree_size"] == 0
+    assert (tmp_path / "out" / "checkpoint").read_text().splitlines()[1] == "0"
+
+
+def test_a_folder_without_an_installation_is_a_clear_error(tmp_path: Path) -> None:
+    done = run("log", "vkey", "--data", str(tmp_path))
+
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert done.stderr.startswith("attestlab: ")
+
+
+@pytest.mark.parametrize("command", [(), ("serve",), ("verify",), ("log", "fsck"), ("init",), ("demo",)])
+def test_every_help_begins_with_an_example(command: tuple[str, ...]) -> None:
+    begun = time.monotonic()
+    done = run(*command, "--help")
+
+    assert done.returncode == 0
+    assert "Example" in done.stdout
+    assert time.monotonic() - begun < 10
+
+
+def test_a_mistyped_command_is_guessed() -> None:
+    done = run("verfy")
+
+    assert done.returncode == 2
+    assert "verify" in done.stderr

@@ -1,0 +1,149 @@
+"""Issuers and their keys over real HTTP, on both engines."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import pytest
+from conftest import ENGINES, fresh_postgres_database
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from running_server import RunningServer, register_issuer
+
+from attestlab.core import signing
+from attestlab.core.signing import Algorithm
+
+
+@pytest.fixture(scope="module", params=ENGINES)
+def client(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
+    folder = tmp_path_factory.mktemp("served")
+    url = f"sqlite:///{folder / 'records.db'}"
+    if request.param == "postgresql":
+        url = fresh_postgres_database(request.getfixturevalue("postgres_url"))
+    with RunningServer.initialised(folder / "data", url) as server:
+        with server.client() as opened:
+            yield opened
+        server.stop()
+        server.check()
+
+
+def b64url(raw: bytes) -> str:
+    return base64.urlsafe_b64encode(raw).decode().rstrip("=")
+
+
+def add_key(client: httpx.Client, issuer: dict[str, Any], **key: Any) -> httpx.Response:
+    return client.post(f"/v1/issuers/{issuer['id']}/keys", json={"kid": f"k-{uuid4()}", "alg": "Ed25519", **key})
+
+
+def test_a_new_issuer_is_active_self_signed_and_low(client: httpx.Client) -> None:
+    issuer = register_issuer(client, jurisdiction="ch", primary_color="#AABBCC", logo_url="https://x.example/l.png")
+    got = client.get(f"/v1/issuers/{issuer['id']}")
+
+    assert got.json() == issuer
+    assert (issuer["status"], issuer["trust_tier"], issuer["risk_rating"]) == ("ACTIVE", "SELF_SIGNED", "LOW")
+    assert (issuer["trust_level"], issuer["jurisdiction"], issuer["primary_color"]) == ("SELF_SIGNED", "CH", "#aabbcc")
+    assert [key["status"] for key in issuer["keys"]] == ["active"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"name": ""},
+        {"name": "a\nb"},
+        {"domain": "no dots"},
+        {"domain": "-x.example"},
+        {"jurisdiction": "XX"},
+        {"primary_color": "red"},
+        {"logo_url": "http://x.example/l.png"},
+        {"logo_url": "javascript:alert(1)"},
+        {"alg": "RS1"},
+        {"kid": "with space"},
+        {"status": "REVOKED"},
+        {"trust_tier": "ENTERPRISE"},
+        {"tenant_id": str(uuid4())},
+    ],
+)
+def test_a_profile_that_cannot_be_is_refused(client: httpx.Client, change: dict[str, Any]) -> None:
+    body = {"name": "N", "domain": "n.example", "alg": "Ed25519", **change}
+
+    assert client.post("/v1/issuers", json=body).status_code == 400
+
+
+def test_a_profile_changes_and_what_is_left_out_stays(client: httpx.Client) -> None:
+    issuer = register_issuer(client, display_name="Old", jurisdiction="CH")
+    changed = client.patch(f"/v1/issuers/{issuer['id']}", json={"display_name": "New", "jurisdiction": None}).json()
+
+    assert (changed["display_name"], changed["jurisdiction"], changed["name"]) == ("New", None, issuer["name"])
+    assert client.patch(f"/v1/issuers/{issuer['id']}", json={"status": "REVOKED"}).status_code == 400
+    assert client.patch(f"/v1/issuers/{uuid4()}", json={"name": "x"}).status_code == 404
+
+
+@pytest.mark.parametrize("alg", list(Algorithm))
+def test_keys_of_every_algorithm_are_managed_or_external(client: httpx.Client, alg: Algorithm) -> None:
+    issuer = register_issuer(client)
+    public = signing.spki(signing.generate(alg).public_key())
+    managed = add_key(client, issuer, alg=alg.value)
+    external = add_key(client, issuer, alg=alg.value, public_key_b64url=b64url(public))
+    jwks = client.get(f"/v1/issuers/{issuer['id']}/jwks.json").json()["keys"]
+
+    assert (managed.status_code, managed.json()["custody"]) == (201, "managed")
+    assert (external.status_code, external.json()["custody"]) == (201, "external")
+    assert external.json()["public_key"] == b64url(public)
+    assert {key["alg"] for key in jwks} == {"EdDSA", alg.jose}
+    assert not any("d" in key for key in jwks)
+
+
+REFUSED = {
+    "small order": ("Ed25519", bytes(32)),
+    "not canonical": ("Ed25519", b"\xee" + b"\xff" * 30 + b"\x7f"),
+    "short": ("Ed25519", bytes(31)),
+    "RSA 1024": ("RS256", signing.spki(rsa.generate_private_key(65537, 1024).public_key())),
+    "another kind": ("ES256", signing.spki(signing.generate(Algorithm.ED25519).public_key())),
+    "another curve": ("ES256", signing.spki(ec.generate_private_key(ec.SECP384R1()).public_key())),
+    "bytes behind": ("ES256", signing.spki(signing.generate(Algorithm.ES256).public_key()) + b"\0"),
+    "off the curve": ("ES256", signing.spki(signing.generate(Algorithm.ES256).public_key())[:-1] + b"\0"),
+}
+
+
+@pytest.mark.parametrize("why", REFUSED)
+def test_a_key_that_proves_nothing_is_refused(client: httpx.Client, why: str) -> None:
+    alg, public = REFUSED[why]
+    answer = add_key(client, register_issuer(client), alg=alg, public_key_b64url=b64url(public))
+
+    assert answer.status_code == 400
+    assert answer.json()["details"]["fields"][0]["field"] == "/public_key_b64url"
+
+
+def test_a_kid_is_unique_in_a_tenant(client: httpx.Client) -> None:
+    kid = f"k-{uuid4()}"
+    first, second = (add_key(client, register_issuer(client), kid=kid) for _ in range(2))
+
+    assert (first.status_code, second.status_code) == (201, 409)
+
+
+def test_keys_and_issuers_are_log_entries_in_a_chain(client: httpx.Client) -> None:
+    issuer = register_issuer(client)
+    size = client.get("/v1/log/head").json()["tree_size"]
+    client.patch(f"/v1/issuers/{issuer['id']}", json={"jurisdiction": "NL"})
+    entries = client.get("/v1/log/entries", params={"start": size - 2, "limit": 10}).json()["items"]
+
+    assert [entry["type"] for entry in entries] == ["issuer.status", "key.status", "issuer.status"]
+
+
+def test_issuers_page_newest_first(client: httpx.Client) -> None:
+    made = [register_issuer(client)["id"] for _ in range(3)]
+    first = client.get("/v1/issuers", params={"limit": 2}).json()
+    second = client.get("/v1/issuers", params={"limit": 1, "cursor": first["next_cursor"]}).json()
+    counted = client.get("/v1/issuers", params={"limit": 1, "offset": 2}).json()
+
+    assert [item["id"] for item in first["items"] + second["items"]] == made[::-1]
+    assert counted["items"] == second["items"]
+
+
+def test_an_unknown_issuers_keys_are_not_found(client: httpx.Client) -> None:
+    for path in ("/v1/issuers/{}", "/v1/issuers/{}/keys", "/v1/issuers/{}/jwks.json"):
+        assert client.get(path.format(uuid4())).status_code == 404
+    assert client.get("/v1/issuers/nonsense").status_code == 400
