@@ -27,7 +27,7 @@ from benchmarks.figures import Figure
 from benchmarks.load import Plan, request, run
 from benchmarks.world import World
 
-ROUNDS = 5
+ROUNDS = 7
 MILLION = 1_000_000
 CONNECTIONS = 64
 SECONDS, WARMUP_S = 2.0, 0.5

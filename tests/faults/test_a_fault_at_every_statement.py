@@ -110,7 +110,7 @@ def test_a_fault_at_any_statement_leaves_each_mint_of_a_group_whole_or_undone(
         answers |= {key: answer for client in clients for key, answer in client.answers.items()}
         assert minted_in(live.lab) == len(answers)
         number += 1
-    assert number > 2 * 12, "groups of lock, key, head, leaves, checkpoint, rows, event, audit, commit and more"
+    assert number > 12, "lock, key, head, leaves, checkpoint, rows, event, audit, commit and more"
     check_story(live.lab, [fact_of(answer) for answer in answers.values()])
 
 

@@ -1,0 +1,140 @@
+"""A disk that is full or broken costs nothing that was acknowledged, and the server goes on when it is well again."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from faults import tracing
+from faults.clients import UNUSED, Client, Crowd, fact_of
+from faults.nursery import Nursery
+from faults.servers import QuickServer
+from faults.stories import check_crowd, check_story, minted_in
+from running_server import mint, mint_body, register_issuer
+
+WRITES_OF_A_MINT = 40
+pytestmark = [
+    pytest.mark.skipif(not tracing.can_trace(), reason="skipped: no strace that may trace"),
+    pytest.mark.timeout(300),
+]
+
+
+@pytest.fixture
+def server(nursery: Nursery, tmp_path: Path) -> Iterator[QuickServer]:
+    """A running server on SQLite."""
+    url = f"sqlite:///{tmp_path / 'records.db'}"
+    with QuickServer.founded(nursery, tmp_path / "data", url).start() as running:
+        yield running
+
+
+@pytest.fixture
+def http(server: QuickServer) -> Iterator[httpx.Client]:
+    with server.client(verify=UNUSED) as opened:
+        yield opened
+
+
+@pytest.fixture
+def issuer(http: httpx.Client) -> dict[str, Any]:
+    return register_issuer(http)
+
+
+def faults_of_one_mint() -> Iterator[tuple[str, int, str]]:
+    """Each call of a mint that changes the disk, with what may become of it."""
+    for number in range(1, WRITES_OF_A_MINT):
+        yield "pwrite64", number, ("ENOSPC", "EIO")[number % 2]
+    for number in (1, 2):  # the records, the head guard
+        for error in ("EIO", "ENOSPC"):
+            yield "fdatasync", number, error
+    yield "pread64", 1, "EIO"
+    yield "openat", 1, "EMFILE"
+    yield "flock", 1, "EINTR"
+
+
+def test_any_one_call_that_the_disk_refuses_is_survived(
+    server: QuickServer, http: httpx.Client, issuer: dict[str, Any]
+) -> None:
+    """
+    Each mint is acknowledged, or refused with 503 and found or done by the next attempt under its key.
+    """
+    client = Client(issuer)
+    assert server.process is not None
+    for call, number, error in faults_of_one_mint():
+        with tracing.attached(server.process.pid, *tracing.injecting(call, number, f"error={error}")):
+            for _ in range(2):
+                client.step(http)
+                client.settle(http)
+    assert client.refusals, "no fault was ever met"
+    server.stop()
+    check_client(server, client)
+
+
+def check_client(server: QuickServer, client: Client) -> None:
+    lab = server.open_lab()
+    check_story(lab, [fact_of(answer) for answer in client.answers.values()], seen=client.seen)
+    assert minted_in(lab) == len(client.answers)
+    lab.close()
+
+
+@pytest.mark.parametrize("call", ["pwrite64", "fdatasync", "pread64"])
+@pytest.mark.parametrize("error", ["EIO", "ENOSPC"])
+def test_a_disk_that_fails_again_and_again_under_traffic_loses_nothing(
+    server: QuickServer, issuer: dict[str, Any], call: str, error: str
+) -> None:
+    chance = random.Random(f"{call} {error}")
+    other = server.another().start()  # whose writes make this one read the disk
+    crowd = Crowd(issuer, 4)
+    assert server.process is not None
+    with other, crowd.at_work(server, other):
+        for _ in range(6):
+            often = f"{chance.randrange(1, 60)}+{chance.randrange(1, 60)}"
+            with tracing.attached(server.process.pid, *tracing.injecting(call, often, f"error={error}")):
+                time.sleep(0.3)
+            time.sleep(0.1)
+    crowd.settle(server)
+    server.stop()
+    other.stop()
+    check_crowd(server, crowd)
+
+
+def test_while_the_disk_is_full_mints_are_refused_and_reads_go_on(
+    server: QuickServer, http: httpx.Client, issuer: dict[str, Any]
+) -> None:
+    client = Client(issuer)
+    client.step(http)
+    kept = next(iter(client.answers.values())).json()
+    assert server.process is not None
+    with tracing.attached(server.process.pid, *tracing.injecting("pwrite64", "1+", "error=ENOSPC")):
+        for _ in range(5):
+            refused = mint(http, mint_body(issuer))
+            assert (refused.status_code, refused.json()["code"]) == (503, "SERVICE_UNAVAILABLE"), refused.text
+            assert int(refused.headers["Retry-After"]) >= 1
+        assert http.get(f"/v1/attestations/{kept['id']}").status_code == 200
+        assert http.get("/log/checkpoint").text == kept["checkpoint"]
+        assert http.get("/healthz").status_code == 200
+    client.step(http)
+    server.stop()
+    check_client(server, client)
+
+
+def test_records_that_somebody_else_keeps_locked_are_refused_in_time(
+    server: QuickServer, http: httpx.Client, issuer: dict[str, Any], tmp_path: Path
+) -> None:
+    """
+    A backup tool, or a prompt left open, holds the writer's lock for longer than anybody waits.
+    """
+    with sqlite3.connect(tmp_path / "records.db", isolation_level=None) as hog:
+        hog.execute("BEGIN IMMEDIATE")
+        refused = mint(http, mint_body(issuer))
+        assert refused.status_code == 503, refused.text
+        hog.execute("ROLLBACK")
+    hog.close()
+    client = Client(issuer)
+    client.step(http)
+    server.stop()
+    check_client(server, client)
