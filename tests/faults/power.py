@@ -24,7 +24,7 @@ from faults.nursery import Nursery
 
 SECTOR = 512
 CALLS = (*tracing.CHANGING, "openat", "write")
-_CALL = re.compile(r'^\d+ +(\w+)\((.*)\) += (\d+)(?:<.*>)?$', re.MULTILINE)
+_CALL = re.compile(r"^\d+ +(\w+)\((.*)\) += (\d+)(?:<.*>)?$", re.MULTILINE)
 _HEX = re.compile(r"(?:\\x[0-9a-f]{2})+")
 _QUOTED = re.compile(r'"((?:\\x[0-9a-f]{2})*)"')
 
@@ -152,8 +152,7 @@ def _sectors(event: Event, chance: random.Random, *, ordered: bool) -> list[Even
     first = SECTOR - event.at % SECTOR
     cuts = [0, *range(first, len(event.data), SECTOR), len(event.data)]
     whole = [
-        Event("write", event.name, event.at + start, event.data[start:end])
-        for start, end in itertools.pairwise(cuts)
+        Event("write", event.name, event.at + start, event.data[start:end]) for start, end in itertools.pairwise(cuts)
     ]
     return whole[: chance.randrange(len(whole) + 1)] if ordered else [s for s in whole if chance.random() < 0.5]
 
@@ -215,9 +214,7 @@ def _events(log: str, folder: Path, out: Path, names: set[str]) -> Iterator[Even
             yield from _event(call, arguments, ["" if path == folder else path.name for path in inside], names, ends)
 
 
-def _event(
-    call: str, arguments: str, paths: list[str], names: set[str], ends: Counter[str]
-) -> Iterator[Event]:
+def _event(call: str, arguments: str, paths: list[str], names: set[str], ends: Counter[str]) -> Iterator[Event]:
     """What one call did; `ends` are those of the files that are written from beginning to end."""
     name = paths[-1]
     numbers = [int(number) for number in re.findall(r", (\d+)", arguments)]

@@ -80,9 +80,7 @@ class Live:
     api_key: str
 
     def client(self) -> httpx.Client:
-        return httpx.Client(
-            base_url=self.serving.url, headers={"X-API-Key": self.api_key}, timeout=30, verify=UNUSED
-        )
+        return httpx.Client(base_url=self.serving.url, headers={"X-API-Key": self.api_key}, timeout=30, verify=UNUSED)
 
 
 @pytest.fixture

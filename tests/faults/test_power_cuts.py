@@ -33,9 +33,7 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def recording(nursery: Nursery, installation: Path, tmp_path_factory: pytest.TempPathFactory) -> Recording:
     """A run of mints with the settings that are promised."""
-    made = Recording.of(
-        nursery, "mint", str(MINTS), before=installation, scratch=tmp_path_factory.mktemp("recording")
-    )
+    made = Recording.of(nursery, "mint", str(MINTS), before=installation, scratch=tmp_path_factory.mktemp("recording"))
     written_back = [event for event in made.events if (event.kind, event.name) == ("sync", "records.db")]
     assert len(written_back) >= 2, "the WAL was never written back, so that no power cut can meet that"
     return made
@@ -53,9 +51,7 @@ def test_with_less_than_full_synchronous_power_cuts_do_lose_acknowledged_mints(
     """
     The control: what these images are able to show, they show.
     """
-    weak = Recording.of(
-        nursery, "mint", str(MINTS), "synchronous=NORMAL", before=installation, scratch=tmp_path
-    )
+    weak = Recording.of(nursery, "mint", str(MINTS), "synchronous=NORMAL", before=installation, scratch=tmp_path)
     lost = sum(has_lost(image, tmp_path / "image") for image in weak.power_cuts(random.Random(1), 100))
     assert lost > 50
 

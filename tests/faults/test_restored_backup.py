@@ -94,9 +94,7 @@ def verdict(http: httpx.Client, attestation: dict[str, Any]) -> str:
     return found
 
 
-def test_records_put_back_under_a_running_server_are_not_minted_upon(
-    nursery: Nursery, tmp_path: Path
-) -> None:
+def test_records_put_back_under_a_running_server_are_not_minted_upon(nursery: Nursery, tmp_path: Path) -> None:
     """
     The file is exchanged while the server runs, and the guard with it: what the process itself committed, it remembers.
     """
