@@ -59,7 +59,8 @@ class Outside:
         counted = [
             "(SELECT count(*) FROM log_leaves)",
             "(SELECT max(size) FROM log_checkpoints)",
-            "(SELECT count(*) FROM attestations) + (SELECT count(*) FROM log_leaves WHERE kind <> 'attestation.minted')",
+            "(SELECT count(*) FROM attestations)"
+            " + (SELECT count(*) FROM log_leaves WHERE kind <> 'attestation.minted')",
         ]
         events = "SELECT count(*) FROM outbox_events WHERE type = 'attestation.created'"
         lines = "SELECT count(*) FROM audit_events WHERE action = 'attestation.mint'"
