@@ -96,9 +96,8 @@ class RunningServer:
         self._close()
 
     def _close(self) -> None:
-        assert self.process is not None
-        assert self.process.stdout is not None
-        self.process.stdout.close()
+        if isinstance(self.process, subprocess.Popen) and self.process.stdout is not None:
+            self.process.stdout.close()
 
     def errors(self) -> str:
         """What the server wrote to stderr."""

@@ -71,13 +71,11 @@ class QuickServer(RunningServer):
         self.url = self.out.read_text().split()[1]
         return self
 
-    def kill(self) -> None:
-        """SIGKILL, to the whole process group."""
-        assert self.process is not None
-        self.process.kill()
-
     def workers(self) -> list[int]:
         """The processes that serve where `--workers` asked for several."""
         assert self.process is not None
         children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
         return [int(pid) for pid in children.read_text().split()]
+
+    def _close(self) -> None:
+        """Its output goes to a file."""

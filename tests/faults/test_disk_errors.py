@@ -66,6 +66,7 @@ def test_any_one_call_that_the_disk_refuses_is_survived(
     assert server.process is not None
     for call, number, error in faults_of_one_mint():
         with tracing.attached(server.process.pid, *tracing.injecting(call, number, f"error={error}")):
+            print("FAULT", call, number, error)
             for _ in range(2):
                 client.step(http)
                 client.settle(http)
