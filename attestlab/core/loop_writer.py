@@ -49,18 +49,37 @@ class LoopWriter:
         self._thread.shutdown()
 
     async def _run(self) -> None:
-        """Commit group after group until nothing waits."""
-        while self._waiting:
-            try:
-                tx = await self._begin()
-            except BaseException as fault:  # the loop must outlive any failure; it is delivered to the callers
-                group = self._next_group()
-                blame(group, fault)
-            else:
-                group = self._next_group()
-                await self._commit(tx, group)
-            deliver_each(group)
-        self._cycle = None
+        """Commit group after group until nothing waits; a group's failure is its callers', never this cycle's."""
+        try:
+            while self._waiting:
+                deliver_each(await self._committed())
+        finally:
+            self._cycle = None
+
+    async def _committed(self) -> list[Ticket]:
+        """The next group, done or failed. Whoever comes while another writer is waited for still joins it."""
+        try:
+            tx = await self._begin()
+        except BaseException as refused:
+            return blame(self._next_group(), refused)
+        group = self._next_group()
+        fault = await self._attempt(tx, group)
+        if fault is None:
+            return group
+        if must_not_repeat(group, fault):
+            return blame(group, fault)
+        for ticket in group:
+            await self._alone(ticket)
+        return group
+
+    async def _alone(self, ticket: Ticket) -> None:
+        """Run one job of a group that failed."""
+        try:
+            fault = await self._attempt(await self._begin(), [ticket])
+        except BaseException as refused:
+            fault = refused
+        if fault is not None:
+            blame([ticket], fault)
 
     def _next_group(self) -> list[Ticket]:
         group = self._waiting[:GROUP_CAP]
@@ -69,17 +88,6 @@ class LoopWriter:
 
     async def _begin(self) -> Transaction:
         return self._storage.begin_at_once() or await self._aside(self._storage.begin)
-
-    async def _commit(self, tx: Transaction, group: list[Ticket]) -> None:
-        fault = await self._attempt(tx, group)
-        if fault is None:
-            return
-        if must_not_repeat(group, fault):
-            blame(group, fault)
-            return
-        for ticket in group:
-            if (own := await self._attempt(await self._begin(), [ticket])) is not None:
-                blame([ticket], own)
 
     async def _attempt(self, tx: Transaction, group: list[Ticket]) -> BaseException | None:
         """All jobs in one transaction; what is returned is the transaction's own failure."""

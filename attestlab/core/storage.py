@@ -180,6 +180,11 @@ class Storage:
             CommitUnknown: the database did not confirm it.
         """
         try:
+            self._require_alive(tx.connection)
+        except BaseException:
+            self.abandon(tx)
+            raise
+        try:
             tx.connection.commit()
         except BaseException as fault:
             self.abandon(tx)
@@ -188,6 +193,13 @@ class Storage:
             tx._tell_committed()
         finally:
             self._end(tx)
+
+    def _require_alive(self, connection: Connection) -> None:
+        """A transaction that the database gave up would "commit" without a word, and keep nothing."""
+        driver: Any = connection.connection.dbapi_connection
+        alive = driver.in_transaction if self.is_sqlite else driver.info.transaction_status.name == "INTRANS"
+        if not alive:
+            raise Unavailable("The database gave up the transaction; nothing was changed.")
 
     def abandon(self, tx: Transaction) -> None:
         """Take everything back."""
@@ -252,6 +264,17 @@ def _sqlite_engine(url: URL) -> Engine:
             connection.execute(f"PRAGMA {pragma}")
 
     return engine
+
+
+_OF_THE_MOMENT = frozenset({"OperationalError", "InternalError", "InterfaceError", "DatabaseError"})
+
+
+def is_unreachable(fault: BaseException) -> bool:
+    """Whether the database could not be reached, locked or read: a matter of the moment, not of the request.
+
+    Told by the names that both drivers, and SQLAlchemy around them, give such errors (PEP 249).
+    """
+    return type(fault).__name__ in _OF_THE_MOMENT
 
 
 def ping(connection: Connection) -> None:

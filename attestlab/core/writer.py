@@ -15,7 +15,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
-from attestlab.core.errors import Unavailable
+from attestlab.core.errors import AttestLabError, Unavailable
 from attestlab.core.storage import CommitUnknown, Storage
 from attestlab.core.transaction import Transaction
 
@@ -129,13 +129,18 @@ class Writer:
 
 
 def run_jobs(tx: Transaction, group: list[Ticket]) -> None:
-    """Run the jobs of a group one after another; each keeps its own result, or its own failure."""
+    """Run the jobs of a group one after another; each keeps its own result, or its own refusal.
+
+    Any other failure may have cost the transaction itself: PostgreSQL aborts it on an error,
+    SQLite rolls it back when the disk fails. It is the group's then, and whoever is not to
+    blame is run again.
+    """
     for ticket in group:
         ticket.result = ticket.fault = None
         try:
             ticket.result = tx.attempt(ticket.job)
-        except BaseException as fault:  # delivered to the caller whose job it was
-            ticket.fault = fault
+        except AttestLabError as refusal:
+            ticket.fault = refusal
 
 
 def must_not_repeat(group: list[Ticket], fault: BaseException) -> bool:
@@ -143,10 +148,11 @@ def must_not_repeat(group: list[Ticket], fault: BaseException) -> bool:
     return isinstance(fault, CommitUnknown) or len(group) == 1
 
 
-def blame(group: list[Ticket], fault: BaseException) -> None:
+def blame(group: list[Ticket], fault: BaseException) -> list[Ticket]:
     """The transaction as a whole failed: whoever has no failure of its own gets that one."""
     for ticket in group:
         ticket.result, ticket.fault = None, ticket.fault or fault
+    return group
 
 
 def deliver_each(group: list[Ticket]) -> None:

@@ -19,7 +19,7 @@ issuers: Any = Issuer.__table__  # type: ignore[attr-defined]  # SQLModel sets i
 keys: Any = IssuerKey.__table__  # type: ignore[attr-defined]
 
 # How a query is put: `connection.execute`, or `tx.exec`, which also sees what its transaction is about to insert.
-Look = Callable[..., CursorResult[Any]]
+Look = Callable[..., CursorResult[*tuple[Any, ...]]]
 
 _SIGNING = (
     select(

@@ -15,6 +15,7 @@ from pydantic import BaseModel
 from tornado.iostream import StreamClosedError
 
 from attestlab.core.errors import AttestLabError, PermissionDenied, ValidationFailed
+from attestlab.core.storage import is_unreachable
 from attestlab.web import bodies, problems
 from attestlab.web.answers import Answer, compose, render
 from attestlab.web.call import Call
@@ -58,7 +59,8 @@ class Exchange:
         except AttestLabError as fault:
             self.refuse(fault)
         except Exception as fault:
-            self._answer = problems.crash(fault, self._request_id)
+            answered = problems.unreachable if is_unreachable(fault) else problems.crash
+            self._answer = answered(fault, self._request_id)
 
     def refuse(self, fault: AttestLabError) -> None:
         """Answer with an error that came before there was anything to run."""

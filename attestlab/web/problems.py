@@ -59,11 +59,15 @@ def refusal(fault: errors.AttestLabError, request_id: str) -> Answer:
     return Answer(status, headers, _json(envelope))
 
 
+def unreachable(fault: BaseException, request_id: str) -> Answer:
+    """The records cannot be reached, read or locked now; nothing was changed."""
+    _log(fault, request_id)
+    return refusal(errors.Unavailable("The records cannot be reached right now; try again shortly."), request_id)
+
+
 def crash(fault: BaseException, request_id: str) -> Answer:
     """The envelope for what nobody foresaw; the story goes to the log alone."""
-    import structlog  # its import is slow, and most processes never need it
-
-    structlog.get_logger("attestlab.web").error("request failed", request_id=request_id, exc_info=fault)
+    _log(fault, request_id)
     envelope = {
         "code": "INTERNAL_ERROR",
         "message": _UNFORESEEN,
@@ -71,6 +75,12 @@ def crash(fault: BaseException, request_id: str) -> Answer:
         "details": {"request_id": request_id},
     }
     return Answer(500, {"Content-Type": JSON}, _json(envelope))
+
+
+def _log(fault: BaseException, request_id: str) -> None:
+    import structlog  # its import is slow, and most processes never need it
+
+    structlog.get_logger("attestlab.web").error("request failed", request_id=request_id, exc_info=fault)
 
 
 def _json(envelope: dict[str, Any]) -> bytes:

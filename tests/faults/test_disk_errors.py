@@ -66,7 +66,6 @@ def test_any_one_call_that_the_disk_refuses_is_survived(
     assert server.process is not None
     for call, number, error in faults_of_one_mint():
         with tracing.attached(server.process.pid, *tracing.injecting(call, number, f"error={error}")):
-            print("FAULT", call, number, error)
             for _ in range(2):
                 client.step(http)
                 client.settle(http)
@@ -91,15 +90,16 @@ def test_a_disk_that_fails_again_and_again_under_traffic_loses_nothing(
     other = server.another().start()  # whose writes make this one read the disk
     crowd = Crowd(issuer, 4)
     assert server.process is not None
-    with other, crowd.at_work(server, other):
-        for _ in range(6):
-            often = f"{chance.randrange(1, 60)}+{chance.randrange(1, 60)}"
-            with tracing.attached(server.process.pid, *tracing.injecting(call, often, f"error={error}")):
-                time.sleep(0.3)
-            time.sleep(0.1)
-    crowd.settle(server)
+    with other:
+        with crowd.at_work(server, other):
+            for _ in range(6):
+                often = f"{chance.randrange(1, 60)}+{chance.randrange(1, 60)}"
+                with tracing.attached(server.process.pid, *tracing.injecting(call, often, f"error={error}")):
+                    time.sleep(0.3)
+                time.sleep(0.1)
+        crowd.settle(server)
+        other.stop()
     server.stop()
-    other.stop()
     check_crowd(server, crowd)
 
 

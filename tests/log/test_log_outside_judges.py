@@ -94,7 +94,9 @@ def test_tlog_scales_verifies_both_signatures_of_a_checkpoint(grown_world: World
     cosigner.verify_note(timestamped, checkpoint)
     assert cosigner.get_timestamp(timestamped.payload) == int(head.at.timestamp())
     with pytest.raises(InvalidSignature):
-        cosigner.verify(timestamped.payload[:-1] + b"\0", checkpoint)
+        cosigner.verify(
+            timestamped.payload[:-2] + bytes([timestamped.payload[-2] ^ 1]) + timestamped.payload[-1:], checkpoint
+        )
 
 
 def test_sigstore_verifies_the_checkpoint_as_one_of_rekor(grown_world: World) -> None:
