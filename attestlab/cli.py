@@ -6,10 +6,12 @@ Heavy parts are imported inside of the commands, so that `--help` is instant and
 
 from __future__ import annotations
 
+import gc
 import json
 import sys
 from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
@@ -111,8 +113,7 @@ def serve(
 
     Example: attestlab serve --data lab --port 8080
     """
-    from attestlab import serving
-
+    serving = _serving()
     with _reporting():
         settings = _settings(data, database_url, env=env)
         made = serving.ensure_initialised(settings)
@@ -133,8 +134,7 @@ def demo(
 
     Example: attestlab demo --port 8080
     """
-    from attestlab import serving
-
+    serving = _serving()
     with _reporting():
         code = serving.run_demo(data, host=host, port=port, show=lambda shown: _print_demo(shown, as_json))
     raise typer.Exit(code)
@@ -215,8 +215,17 @@ def log_export(
 
 
 def main() -> None:
-    """The entry point; an unforeseen error is a line, not a traceback, unless ATTESTLAB_DEBUG is set."""
+    """The entry point."""
     app()
+
+
+def _serving() -> ModuleType:
+    """The server, loaded without the collector looking through it again and again on the way."""
+    gc.disable()
+    from attestlab import serving
+
+    gc.enable()
+    return serving
 
 
 def _settings(data: Path, database_url: str | None, *, env: str = "sandbox") -> Settings:

@@ -5,12 +5,9 @@ from __future__ import annotations
 import asyncio
 import gc
 import socket
-import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-
-import structlog
 
 from attestlab import app
 from attestlab.core.errors import Conflict, NotFound, ValidationFailed
@@ -36,23 +33,8 @@ def ensure_initialised(settings: Settings) -> Initialised | None:
     return made
 
 
-def log_to_stderr() -> None:
-    """One JSON object a line on stderr. Never local variables: they hold claims and secrets."""
-    tracebacks = structlog.tracebacks.ExceptionDictTransformer(show_locals=False)
-    structlog.configure(
-        processors=[
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.ExceptionRenderer(tracebacks),
-            structlog.processors.JSONRenderer(),
-        ],
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-    )
-
-
 def run(settings: Settings, *, host: str, port: int, workers: int, announce: Callable[[str], None]) -> int:
     """Serve until told to stop; returns the exit code. `announce` gets the URL once requests are answered."""
-    log_to_stderr()
     sockets = app.listen(host, port)
     url = app.address_of(sockets, host)
     settings = settings if settings.portal_url else settings.model_copy(update={"portal_url": url})

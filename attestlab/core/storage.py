@@ -270,11 +270,11 @@ _OF_THE_MOMENT = frozenset({"OperationalError", "InternalError", "InterfaceError
 
 
 def is_unreachable(fault: BaseException) -> bool:
-    """Whether the database could not be reached, locked or read: a matter of the moment, not of the request.
+    """Whether database or disk could not be reached, locked or read: a matter of the moment, not of the request.
 
     Told by the names that both drivers, and SQLAlchemy around them, give such errors (PEP 249).
     """
-    return type(fault).__name__ in _OF_THE_MOMENT
+    return isinstance(fault, OSError) or type(fault).__name__ in _OF_THE_MOMENT
 
 
 def ping(connection: Connection) -> None:

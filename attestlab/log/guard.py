@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
 
-from attestlab.core.errors import HeadGuardMismatch
+from attestlab.core.errors import HeadGuardMismatch, Unavailable
 from attestlab.log.notes import TreeHead
 
 SLOT_BYTES = 4096
@@ -49,12 +49,15 @@ class HeadGuard:
 
         Raises:
             HeadGuardMismatch: the file exists and both its slots are unreadable.
+            Unavailable: the file cannot be opened or read at the moment.
         """
         try:
             with self._opened(fcntl.LOCK_SH) as file:
                 self._known = self._newest(_slots(file))
         except FileNotFoundError:
             self._known = None
+        except OSError as fault:
+            raise Unavailable(f"The head guard cannot be read ({fault.strerror}); nothing is signed.") from fault
         return self._known
 
     def require(self, head: TreeHead, root_at: Callable[[int], bytes]) -> None:

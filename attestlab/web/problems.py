@@ -13,6 +13,7 @@ from typing import Any
 
 from attestlab.core import errors
 from attestlab.core.wire import format_time
+from attestlab.web import journal
 from attestlab.web.answers import JSON, Answer
 
 STATUS_OF: dict[type[errors.AttestLabError], int] = {
@@ -61,13 +62,13 @@ def refusal(fault: errors.AttestLabError, request_id: str) -> Answer:
 
 def unreachable(fault: BaseException, request_id: str) -> Answer:
     """The records cannot be reached, read or locked now; nothing was changed."""
-    _log(fault, request_id)
+    journal.failed(fault, request_id=request_id)
     return refusal(errors.Unavailable("The records cannot be reached right now; try again shortly."), request_id)
 
 
 def crash(fault: BaseException, request_id: str) -> Answer:
     """The envelope for what nobody foresaw; the story goes to the log alone."""
-    _log(fault, request_id)
+    journal.failed(fault, request_id=request_id)
     envelope = {
         "code": "INTERNAL_ERROR",
         "message": _UNFORESEEN,
@@ -75,12 +76,6 @@ def crash(fault: BaseException, request_id: str) -> Answer:
         "details": {"request_id": request_id},
     }
     return Answer(500, {"Content-Type": JSON}, _json(envelope))
-
-
-def _log(fault: BaseException, request_id: str) -> None:
-    import structlog  # its import is slow, and most processes never need it
-
-    structlog.get_logger("attestlab.web").error("request failed", request_id=request_id, exc_info=fault)
 
 
 def _json(envelope: dict[str, Any]) -> bytes:

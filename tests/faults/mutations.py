@@ -1,0 +1,163 @@
+"""Random changes of an installation behind the service's back: single bits, whole rows, bytes of its files."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+RECORDS = "records.db"
+FILES = ("head.guard", "keyring.key")
+Mutation = Callable[[sqlite3.Connection, str, random.Random], str | None]
+
+
+def mutate(folder: Path, place: str, chance: random.Random) -> str:
+    """Change one thing of a table or a file, `place`; what was done, to be told when nobody notices."""
+    if place in FILES:
+        return _flip_file(folder / place, chance)
+    with opened(folder / RECORDS) as records:
+        done = None
+        while done is None:
+            mutation = chance.choice(MUTATIONS)
+            try:
+                done = mutation(records, place, chance)
+            except sqlite3.IntegrityError:
+                records.rollback()  # the database itself refuses; something else then
+        records.commit()
+    return f"{mutation.__name__} {place} {done}"
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[sqlite3.Connection]:
+    """The records as their owner can open them: no trigger and no foreign key in the way."""
+    records = sqlite3.connect(path)
+    for (name,) in records.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+        records.execute(f"DROP TRIGGER {name}")
+    try:
+        yield records
+    finally:
+        records.close()
+
+
+def _flip_file(path: Path, chance: random.Random) -> str:
+    content = bytearray(path.read_bytes())
+    bit = chance.randrange(len(content) * 8)
+    content[bit // 8] ^= 1 << bit % 8
+    path.write_bytes(content)
+    return f"bit {bit} of {path.name}"
+
+
+def flip_a_bit(records: sqlite3.Connection, table: str, chance: random.Random) -> str | None:
+    column = chance.choice(columns(records, table))
+    found = a_row(
+        records, table, chance, f'typeof("{column}"), CAST("{column}" AS BLOB), "{column}"', f'"{column}" IS NOT NULL'
+    )
+    if found is None or found[2] == b"":
+        return None
+    rowid, kind, raw, value = found
+    if kind == "integer":
+        return write(records, table, column, rowid, "?", value ^ 1 << chance.randrange(31), value)
+    bit = chance.randrange(len(raw) * 8)
+    changed = bytearray(raw)
+    changed[bit // 8] ^= 1 << bit % 8
+    return write(
+        records, table, column, rowid, f"CAST(? AS {'TEXT' if kind == 'text' else 'BLOB'})", bytes(changed), raw
+    )
+
+
+def take_from_another_row(records: sqlite3.Connection, table: str, chance: random.Random) -> str | None:
+    column = chance.choice(columns(records, table))
+    one = a_row(records, table, chance, f'"{column}"')
+    other = a_row(records, table, chance, f'"{column}"')
+    if one is None or other is None or one[1] == other[1]:
+        return None
+    return write(records, table, column, one[0], "?", other[1], one[1])
+
+
+def empty_a_value(records: sqlite3.Connection, table: str, chance: random.Random) -> str | None:
+    column = chance.choice(columns(records, table))
+    found = a_row(records, table, chance, f'"{column}"', f'"{column}" IS NOT NULL')
+    return None if found is None else write(records, table, column, found[0], "?", None, found[1])
+
+
+def swap_two_rows(records: sqlite3.Connection, table: str, chance: random.Random) -> str | None:
+    column = chance.choice(columns(records, table))
+    one, other = (a_row(records, table, chance, f'"{column}"') for _ in range(2))
+    if one is None or other is None or one[1] == other[1]:
+        return None
+    write(records, table, column, one[0], "?", None, one[1])
+    write(records, table, column, other[0], "?", one[1], other[1])
+    return write(records, table, column, one[0], "?", other[1], one[1])
+
+
+def delete_a_row(records: sqlite3.Connection, table: str, chance: random.Random) -> str | None:
+    found = a_row(records, table, chance, "*")
+    if found is None:
+        return None
+    records.execute(f"DELETE FROM {table} WHERE rowid = ?", found[:1])
+    return repr(found[1:])[:200]
+
+
+def insert_a_copy(records: sqlite3.Connection, table: str, chance: random.Random) -> str | None:
+    """Of a row, under another key."""
+    names = columns(records, table)
+    keys = {row[1] for row in records.execute(f"PRAGMA table_info({table})") if row[5]}
+    keys |= set(unique_columns(records, table))
+    listed = ", ".join(f'"{name}"' for name in names)
+    found = a_row(records, table, chance, listed)
+    if found is None:
+        return None
+    values = [unlike(value, chance) if name in keys else value for name, value in zip(names, found[1:], strict=True)]
+    records.execute(f"INSERT INTO {table} ({listed}) VALUES ({', '.join('?' * len(names))})", values)
+    return repr(values)[:200]
+
+
+MUTATIONS: tuple[Mutation, ...] = (
+    flip_a_bit,
+    flip_a_bit,
+    flip_a_bit,
+    take_from_another_row,
+    empty_a_value,
+    swap_two_rows,
+    delete_a_row,
+    insert_a_copy,
+)
+
+
+def columns(records: sqlite3.Connection, table: str) -> list[str]:
+    return [row[1] for row in records.execute(f"PRAGMA table_info({table})")]
+
+
+def unique_columns(records: sqlite3.Connection, table: str) -> Iterator[str]:
+    for _number, index, is_unique, *_rest in records.execute(f"PRAGMA index_list({table})").fetchall():
+        if is_unique:
+            yield from (row[2] for row in records.execute(f"PRAGMA index_info({index})"))
+
+
+def a_row(records: sqlite3.Connection, table: str, chance: random.Random, what: str, where: str = "1") -> Any:
+    """A random row's number and values."""
+    (count,) = records.execute(f"SELECT count(*) FROM {table} WHERE {where}").fetchone()
+    if not count:
+        return None
+    at = chance.randrange(count)
+    return records.execute(f"SELECT rowid, {what} FROM {table} WHERE {where} LIMIT 1 OFFSET {at}").fetchone()
+
+
+def unlike(value: Any, chance: random.Random) -> Any:
+    """Another value of the same kind."""
+    if isinstance(value, int):
+        return value + chance.randrange(1, 1 << 20)
+    if isinstance(value, bytes):
+        return chance.randbytes(len(value))
+    return uuid4().hex if len(value) == 32 else f"{value}{chance.randrange(10)}"
+
+
+def write(
+    records: sqlite3.Connection, table: str, column: str, rowid: int, how: str, value: Any, before: Any
+) -> str | None:
+    records.execute(f'UPDATE {table} SET "{column}" = {how} WHERE rowid = ?', (value, rowid))
+    return f"{column} of row {rowid}: {before!r} -> {value!r}"[:300]

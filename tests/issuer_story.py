@@ -1,0 +1,32 @@
+"""What the stories of issuers look at afterwards: the log and the outbox."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sqlalchemy import select
+
+from attestlab.core.outbox import OutboxEvent
+from attestlab.core.wire import parse_json
+from attestlab.issuers.service import IssuerWithKeys
+from attestlab.lab import Lab
+from attestlab.log import entries
+from attestlab.log.entries import ReadEntry
+from attestlab.orgs.rules import Caller
+
+Registered = Callable[..., IssuerWithKeys]
+
+
+def logged(lab: Lab, start: int = 0) -> list[ReadEntry]:
+    """What stands in the log from index `start`."""
+    with lab.storage.read() as connection:
+        return [entries.read(row.entry) for row in lab.log.entries(connection, start, 1000)]
+
+
+def told(lab: Lab, caller: Caller) -> list[tuple[str, Any]]:
+    """The tenant's events, oldest first, as (type, data)."""
+    events = select(OutboxEvent.type, OutboxEvent.body).where(OutboxEvent.tenant_id == caller.tenant_id)
+    with lab.storage.read() as connection:
+        rows = connection.execute(events.order_by(OutboxEvent.seq)).all()
+    return [(row.type, parse_json(row.body)["data"]) for row in rows]  # type: ignore[index]

@@ -1,0 +1,39 @@
+"""What the stories of issuers begin with: another tenant, and one cheap installation for questions about keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from issuer_story import Registered
+
+from attestlab.core.clock import SystemClock
+from attestlab.issuers.service import IssuerWithKeys
+from attestlab.lab import Lab
+from attestlab.orgs.rules import Caller, Plan
+from attestlab.settings import Settings
+
+
+@pytest.fixture
+def stranger(lab: Lab) -> Caller:
+    """Somebody of another tenant, with every scope there."""
+    return lab.orgs.service_caller(lab.orgs.create_tenant("Stranger", plan=Plan.FREE).tenant_id)
+
+
+@pytest.fixture
+def register(lab: Lab, caller: Caller) -> Registered:
+    """Register an issuer, by default a valid one of the operator's tenant, without a key."""
+
+    def registered(*, by: Caller = caller, alg: Any = None, kid: str | None = None, **profile: str) -> IssuerWithKeys:
+        return lab.issuers.create({"name": "Registry", "domain": "r.example", **profile}, caller=by, alg=alg, kid=kid)
+
+    return registered
+
+
+@pytest.fixture(scope="module")
+def keysmith(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Lab, Caller]]:
+    """One installation on SQLite for all questions of a file, and who asks them."""
+    lab, made = Lab.init(Settings(data=tmp_path_factory.mktemp("keysmith")), clock=SystemClock())
+    yield lab, lab.orgs.service_caller(made.tenant.tenant_id)
+    lab.close()

@@ -1,0 +1,146 @@
+"""Whatever happens to an issuer stands in the log, in the outbox and in the trail, or did not happen."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from issuer_story import Registered, logged, told
+
+from attestlab.core.clock import FixedClock
+from attestlab.core.errors import Conflict
+from attestlab.core.signing import Algorithm
+from attestlab.core.wire import b64url_encode
+from attestlab.issuers.rules import IssuerStatus, RiskRating, TrustTier
+from attestlab.lab import Lab
+from attestlab.log.entries import sha256_name
+from attestlab.orgs.rules import Caller
+
+
+def test_an_issuer_and_its_first_key_are_one_entry_each(lab: Lab, register: Registered) -> None:
+    made = register(alg=Algorithm.ED25519, kid="first", jurisdiction="CH")
+    standing, key = logged(lab)
+    issuer_id = str(made.issuer["id"])
+
+    assert standing.members == {
+        "v": 1,
+        "type": "issuer.status",
+        "issuer_id": issuer_id,
+        "status": "ACTIVE",
+        "trust_tier": "SELF_SIGNED",
+        "risk_rating": "LOW",
+        "jurisdiction": "CH",
+        "at": "2026-11-21T12:00:00.000Z",
+        "seq": 0,
+        "prev": None,
+    }
+    assert key.members == {
+        "v": 1,
+        "type": "key.status",
+        "issuer_id": issuer_id,
+        "kid": "first",
+        "alg": "Ed25519",
+        "public_key": b64url_encode(made.keys[0]["spki"]),
+        "status": "active",
+        "at": "2026-11-21T12:00:00.000Z",
+        "seq": 0,
+        "prev": None,
+    }
+    assert made.keys[0]["log_index"] == 1
+
+
+def test_an_issuer_without_a_key_is_possible(lab: Lab, register: Registered, caller: Caller) -> None:
+    made = register()
+
+    assert list(made.keys) == []
+    assert [type_ for type_, _ in told(lab, caller)] == ["issuer.created"]
+
+
+def test_a_new_jurisdiction_continues_the_issuers_chain(lab: Lab, register: Registered, caller: Caller) -> None:
+    issuer_id = register(jurisdiction="CH").issuer["id"]
+    lab.issuers.update(issuer_id, {"jurisdiction": "nl"}, caller=caller)
+    _, second = logged(lab)
+    with lab.storage.read() as connection:
+        first_leaf = lab.log.inclusion(connection, 0).leaf_hash
+
+    assert (second.members["jurisdiction"], second.members["seq"]) == ("NL", 1)
+    assert second.members["prev"] == sha256_name(first_leaf)
+
+
+def test_a_new_display_name_is_an_event_and_no_entry(
+    lab: Lab, register: Registered, caller: Caller, clock: FixedClock
+) -> None:
+    issuer_id = register().issuer["id"]
+    clock.advance(timedelta(hours=1))
+    changed = lab.issuers.update(issuer_id, {"display_name": "R", "primary_color": "#FFFFFF"}, caller=caller)
+
+    assert len(logged(lab)) == 1
+    assert told(lab, caller)[-1] == (
+        "issuer.updated",
+        {
+            "issuer_id": str(issuer_id),
+            "changed": "display_name,primary_color",
+            "updated_at": "2026-11-21T13:00:00.000Z",
+        },
+    )
+    assert (changed.issuer["created_at"], changed.issuer["updated_at"]) == (
+        clock.now() - timedelta(hours=1),
+        clock.now(),
+    )
+    assert lab.issuers.get(issuer_id, caller=caller) == changed
+
+
+def test_a_change_to_what_is_already_so_is_none(
+    lab: Lab, register: Registered, caller: Caller, clock: FixedClock
+) -> None:
+    made = register(jurisdiction="CH")
+    clock.advance(timedelta(hours=1))
+    again = lab.issuers.update(made.issuer["id"], {"jurisdiction": "ch", "name": "Registry"}, caller=caller)
+
+    assert again == made
+    assert (len(logged(lab)), len(told(lab, caller))) == (1, 1)
+
+
+def test_a_suspension_is_logged_told_and_closes_the_mint(lab: Lab, register: Registered, caller: Caller) -> None:
+    issuer_id = register(alg=Algorithm.ED25519, kid="k").issuer["id"]
+    lab.issuers.set_standing(issuer_id, status=IssuerStatus.SUSPENDED, caller=caller)
+    with lab.storage.read() as connection:
+        key = lab.issuers.signing_key(connection, tenant_id=caller.tenant_id, issuer_id=issuer_id, kid="k")
+
+    assert key.issuer_status is IssuerStatus.SUSPENDED
+    assert logged(lab)[-1].members["status"] == "SUSPENDED"
+    assert told(lab, caller)[-1][0] == "issuer.suspended"
+
+
+def test_a_revocation_remembers_its_place_in_the_log(lab: Lab, register: Registered, caller: Caller) -> None:
+    issuer_id = register().issuer["id"]
+    lab.issuers.set_standing(issuer_id, risk_rating=RiskRating.CRITICAL, caller=caller)
+    revoked = lab.issuers.set_standing(issuer_id, status=IssuerStatus.REVOKED, caller=caller)
+
+    assert revoked.issuer["revoked_index"] == 2
+    assert [entry.members["status"] for entry in logged(lab)] == ["ACTIVE", "ACTIVE", "REVOKED"]
+    assert [entry.members["risk_rating"] for entry in logged(lab)] == ["LOW", "CRITICAL", "CRITICAL"]
+
+
+def test_a_domain_can_be_corrected_until_it_was_verified(lab: Lab, register: Registered, caller: Caller) -> None:
+    issuer_id = register(domain="typo.example").issuer["id"]
+    assert lab.issuers.update(issuer_id, {"domain": "R.Example"}, caller=caller).issuer["domain"] == "r.example"
+    lab.issuers.set_standing(issuer_id, trust_tier=TrustTier.BASIC, caller=caller)
+
+    with pytest.raises(Conflict):
+        lab.issuers.update(issuer_id, {"domain": "other.example"}, caller=caller)
+    same = lab.issuers.update(issuer_id, {"domain": "r.example", "name": "Renamed"}, caller=caller)
+    assert (same.issuer["domain"], same.issuer["name"]) == ("r.example", "Renamed")
+
+
+def test_two_changes_of_one_transaction_are_two_links(lab: Lab, register: Registered, caller: Caller) -> None:
+    with lab.storage.write():
+        issuer_id = register().issuer["id"]
+        lab.issuers.update(issuer_id, {"jurisdiction": "CH"}, caller=caller)
+        lab.issuers.update(issuer_id, {"jurisdiction": None}, caller=caller)
+
+    assert [(entry.members["seq"], entry.members["jurisdiction"]) for entry in logged(lab)] == [
+        (0, None),
+        (1, "CH"),
+        (2, None),
+    ]

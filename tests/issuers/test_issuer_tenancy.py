@@ -1,0 +1,94 @@
+"""An issuer belongs to a tenant: for everybody else it is not there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from uuid import UUID
+
+import pytest
+from issuer_story import Registered, logged
+
+from attestlab.core.clock import FixedClock
+from attestlab.core.errors import NotFound
+from attestlab.core.ids import new_id
+from attestlab.core.signing import Algorithm
+from attestlab.issuers.rules import IssuerStatus
+from attestlab.issuers.service import Issuers
+from attestlab.lab import Lab
+from attestlab.orgs.rules import Caller
+
+Ask = Callable[[Issuers, UUID, Caller], object]
+
+
+def _signing_key(issuers: Issuers, issuer_id: UUID, caller: Caller) -> object:
+    with issuers.storage.read() as connection:
+        return issuers.signing_key(connection, tenant_id=caller.tenant_id, issuer_id=issuer_id, kid="k")
+
+
+def _signing_key_now(issuers: Issuers, issuer_id: UUID, caller: Caller) -> object:
+    with issuers.storage.write() as tx:
+        return issuers.signing_key_now(tx, tenant_id=caller.tenant_id, issuer_id=issuer_id, kid="k")
+
+
+QUESTIONS: dict[str, Ask] = {
+    "get": lambda issuers, issuer_id, caller: issuers.get(issuer_id, caller=caller),
+    "update": lambda issuers, issuer_id, caller: issuers.update(issuer_id, {"name": "Mine"}, caller=caller),
+    "set_standing": lambda issuers, issuer_id, caller: issuers.set_standing(
+        issuer_id, status=IssuerStatus.REVOKED, caller=caller
+    ),
+    "add_key": lambda issuers, issuer_id, caller: issuers.add_key(
+        issuer_id, kid="mine", alg=Algorithm.ED25519, caller=caller
+    ),
+    "keys": lambda issuers, issuer_id, caller: issuers.keys(issuer_id, caller=caller),
+    "signing_key": _signing_key,
+    "signing_key_now": _signing_key_now,
+}
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_another_tenants_issuer_answers_exactly_as_an_unknown_one(
+    lab: Lab, register: Registered, stranger: Caller, question: str
+) -> None:
+    foreign, unknown = register(alg=Algorithm.ED25519, kid="k").issuer["id"], new_id(lab.clock.now())
+    answers = []
+    for issuer_id in (foreign, unknown):
+        with pytest.raises(NotFound) as refused:
+            QUESTIONS[question](lab.issuers, issuer_id, stranger)
+        answers.append((refused.value.message.replace(str(issuer_id), "ID"), refused.value.details))
+
+    assert answers[0] == answers[1]
+    assert len(logged(lab)) == 2
+
+
+def test_a_list_holds_the_tenants_own_issuers_newest_first(
+    lab: Lab, register: Registered, caller: Caller, stranger: Caller, clock: FixedClock
+) -> None:
+    mine = []
+    for number in range(4):
+        clock.advance(timedelta(milliseconds=1))
+        mine.append(register(name=f"Mine {number}").issuer["id"])
+        register(by=stranger, name="Theirs")
+
+    assert [one.issuer["id"] for one in lab.issuers.page(caller=caller)] == mine[::-1]
+    assert [one.issuer["id"] for one in lab.issuers.page(caller=caller, offset=1, limit=2)] == [mine[2], mine[1]]
+
+
+def test_a_list_stays_whole_while_issuers_are_added(
+    lab: Lab, register: Registered, caller: Caller, clock: FixedClock
+) -> None:
+    before = [register().issuer["id"] for _ in range(3) if clock.advance(timedelta(milliseconds=1)) is None]
+    [first] = lab.issuers.page(caller=caller, limit=1)
+    clock.advance(timedelta(milliseconds=1))
+    register()
+    rest = lab.issuers.page(caller=caller, before=first.issuer["id"])
+
+    assert [one.issuer["id"] for one in [first, *rest]] == before[::-1]
+
+
+def test_a_list_shows_each_issuer_with_its_own_keys(lab: Lab, register: Registered, caller: Caller) -> None:
+    kids = {register(alg=Algorithm.ED25519, kid=f"k-{n}").issuer["id"]: [f"k-{n}"] for n in range(3)}
+
+    found = {one.issuer["id"]: [key["kid"] for key in one.keys] for one in lab.issuers.page(caller=caller)}
+
+    assert found == kids

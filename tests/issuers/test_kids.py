@@ -1,0 +1,141 @@
+"""A kid names one key of a tenant for good, also between requests that share a commit."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from issuer_story import Registered, logged, told
+
+from attestlab.core.errors import Conflict, NotFound, ValidationFailed
+from attestlab.core.signing import Algorithm
+from attestlab.core.transaction import Transaction
+from attestlab.issuers.rules import IssuerStatus
+from attestlab.lab import Lab
+from attestlab.orgs.rules import Caller
+
+
+def attempts(lab: Lab, *jobs: Any) -> list[Any]:
+    """Run jobs in one group commit; the result or the fault of each."""
+
+    def one(tx: Transaction, job: Any) -> Any:
+        try:
+            return tx.attempt(lambda _tx: job())
+        except (Conflict, RuntimeError) as fault:
+            return fault
+
+    with lab.storage.write() as tx:
+        return [one(tx, job) for job in jobs]
+
+
+def test_a_kid_that_was_left_out_is_made_up_readably(register: Registered) -> None:
+    kids = [register(alg=Algorithm.ES256).keys[0]["kid"] for _ in range(3)]
+
+    assert all(re.fullmatch(r"es256-[0-9a-f]{12}", kid) for kid in kids)
+    assert len(set(kids)) == 3
+
+
+def test_a_kid_without_an_algorithm_is_refused(register: Registered) -> None:
+    with pytest.raises(ValidationFailed) as refused:
+        register(kid="k")
+
+    assert refused.value.fields[0].field == "/kid"
+
+
+def test_a_kid_is_taken_for_every_issuer_of_the_tenant(lab: Lab, register: Registered, caller: Caller) -> None:
+    register(alg=Algorithm.ED25519, kid="k")
+    other = register()
+
+    with pytest.raises(Conflict) as refused:
+        lab.issuers.add_key(other.issuer["id"], kid="k", alg=Algorithm.ED25519, caller=caller)
+    assert refused.value.details == {"kid": "k"}
+
+
+def test_another_tenant_may_have_a_key_of_the_same_kid(register: Registered, stranger: Caller) -> None:
+    mine, theirs = register(alg=Algorithm.ED25519, kid="k"), register(by=stranger, alg=Algorithm.ED25519, kid="k")
+
+    assert mine.keys[0]["spki"] != theirs.keys[0]["spki"]
+
+
+def test_an_issuer_whose_kid_is_taken_does_not_come_to_be(lab: Lab, register: Registered, caller: Caller) -> None:
+    register(alg=Algorithm.ED25519, kid="k")
+
+    with pytest.raises(Conflict):
+        register(alg=Algorithm.ED25519, kid="k", name="Never")
+
+    assert [one.issuer["name"] for one in lab.issuers.page(caller=caller)] == ["Registry"]
+    assert len(logged(lab)) == 2
+
+
+def test_of_two_requests_of_one_commit_the_second_with_a_kid_is_refused(
+    lab: Lab, register: Registered, caller: Caller
+) -> None:
+    """The refused one is taken back whole; those before and after it in the group stay."""
+    results = attempts(
+        lab,
+        lambda: register(alg=Algorithm.ED25519, kid="k", name="First"),
+        lambda: register(alg=Algorithm.ED25519, kid="k", name="Second"),
+        lambda: register(alg=Algorithm.ED25519, kid="l", name="Third"),
+    )
+
+    assert [isinstance(result, Conflict) for result in results] == [False, True, False]
+    assert {one.issuer["name"] for one in lab.issuers.page(caller=caller)} == {"First", "Third"}
+    assert [entry.kind for entry in logged(lab)] == ["issuer.status", "key.status"] * 2
+    assert [kind for kind, _ in told(lab, caller)] == ["issuer.created", "key.created"] * 2
+
+
+def test_a_request_that_fails_behind_its_key_leaves_nothing(lab: Lab, register: Registered, caller: Caller) -> None:
+    issuer_id = register().issuer["id"]
+
+    def fails() -> None:
+        lab.issuers.add_key(issuer_id, kid="k", alg=Algorithm.ED25519, caller=caller)
+        lab.issuers.update(issuer_id, {"name": "Never"}, caller=caller)
+        raise RuntimeError
+
+    attempts(lab, fails, lambda: lab.issuers.update(issuer_id, {"display_name": "Kept"}, caller=caller))
+
+    found = lab.issuers.get(issuer_id, caller=caller)
+    assert (found.issuer["name"], found.issuer["display_name"], list(found.keys)) == ("Registry", "Kept", [])
+
+
+def test_whoever_mints_later_in_a_commit_sees_what_changed_earlier_in_it(
+    lab: Lab, register: Registered, caller: Caller
+) -> None:
+    issuer_id = register(alg=Algorithm.ED25519, kid="k").issuer["id"]
+
+    def status_now(tx: Transaction, kid: str = "k") -> IssuerStatus:
+        key = lab.issuers.signing_key_now(tx, tenant_id=caller.tenant_id, issuer_id=issuer_id, kid=kid)
+        return key.issuer_status
+
+    with lab.storage.write() as tx:
+        seen = [status_now(tx)]
+        lab.issuers.set_standing(issuer_id, status=IssuerStatus.SUSPENDED, caller=caller)
+        seen.append(status_now(tx))
+        lab.issuers.add_key(issuer_id, kid="l", alg=Algorithm.ED25519, caller=caller)
+        seen.append(status_now(tx, "l"))
+
+    assert seen == [IssuerStatus.ACTIVE, IssuerStatus.SUSPENDED, IssuerStatus.SUSPENDED]
+
+
+def test_a_change_that_was_taken_back_is_not_seen(lab: Lab, register: Registered, caller: Caller) -> None:
+    issuer_id = register(alg=Algorithm.ED25519, kid="k").issuer["id"]
+    names = {"tenant_id": caller.tenant_id, "issuer_id": issuer_id, "kid": "k"}
+
+    def suspends_and_fails(tx: Transaction) -> None:
+        lab.issuers.set_standing(issuer_id, status=IssuerStatus.SUSPENDED, caller=caller)
+        assert lab.issuers.signing_key_now(tx, **names).issuer_status is IssuerStatus.SUSPENDED
+        raise RuntimeError
+
+    with lab.storage.write() as tx:
+        with pytest.raises(RuntimeError):
+            tx.attempt(suspends_and_fails)
+        assert lab.issuers.signing_key_now(tx, **names).issuer_status is IssuerStatus.ACTIVE
+
+
+def test_a_key_of_another_issuer_of_the_tenant_is_not_found(lab: Lab, register: Registered, caller: Caller) -> None:
+    register(alg=Algorithm.ED25519, kid="k")
+    other = register().issuer["id"]
+
+    with lab.storage.read() as connection, pytest.raises(NotFound, match="signing key k"):
+        lab.issuers.signing_key(connection, tenant_id=caller.tenant_id, issuer_id=other, kid="k")

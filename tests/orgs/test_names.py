@@ -1,0 +1,47 @@
+"""Names that people read, and what becomes of them in an address."""
+
+from __future__ import annotations
+
+import pytest
+
+from attestlab.core.errors import ValidationFailed
+from attestlab.orgs.rules import free_slug, one_line, slug
+
+
+@pytest.mark.parametrize(
+    ("sent", "kept"),
+    [
+        ("  Acme  ", "Acme"),
+        ("山田　太郎", "山田　太郎"),
+        ("Zoë & Søn, Ltd.", "Zoë & Søn, Ltd."),
+        ("x" * 200, "x" * 200),
+    ],
+)
+def test_a_name_is_trimmed_and_otherwise_kept(sent: str, kept: str) -> None:
+    assert one_line("name", sent) == kept
+
+
+@pytest.mark.parametrize(
+    "name", ["", "   ", "two\nlines", "two\u2029lines", "a\x00b", "bell\x07", "\u202egnp.exe", "\ud800", "x" * 201]
+)
+def test_a_name_is_one_printable_line(name: str) -> None:
+    with pytest.raises(ValidationFailed) as refused:
+        one_line("legal_name", name)
+
+    assert refused.value.fields[0].field == "/legal_name"
+
+
+@pytest.mark.parametrize(
+    ("name", "address"),
+    [("ACME!", "acme"), ("Äcme  Corp.", "acme-corp"), ("株式会社", "tenant"), ("--", "tenant"), ("x" * 90, "x" * 40)],
+)
+def test_an_address_has_small_letters_digits_and_hyphens(name: str, address: str) -> None:
+    assert slug(name) == address
+
+
+def test_an_address_does_not_end_where_a_hyphen_would_stand() -> None:
+    assert slug("a" * 39 + " b") == "a" * 39
+
+
+def test_the_first_number_that_is_free_is_taken() -> None:
+    assert free_slug("acme", {"acme", "acme-2", "acme-4", "acme-corp"}) == "acme-3"
