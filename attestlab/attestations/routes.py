@@ -30,7 +30,7 @@ from attestlab.core.canonical import canonical
 from attestlab.core.errors import AttestLabError, NotFound
 from attestlab.core.shapes import Moment, Uuid
 from attestlab.core.signing import Algorithm
-from attestlab.core.wire import b64url_decode
+from attestlab.core.wire import b64url_decode, parse_uuid
 from attestlab.orgs.rules import Scope
 from attestlab.web import problems
 from attestlab.web.answers import Raw
@@ -177,7 +177,7 @@ def list_attestations(call: Call, query: AttestationsQuery) -> Page[AttestationO
     found = call.lab.attestations.page(
         query.filter(),
         caller=call.caller,
-        before=None if query.cursor is None else UUID(str(position_in(_LIST, query.cursor)[0])),
+        before=None if query.cursor is None else parse_uuid(str(position_in(_LIST, query.cursor)[0])),
         offset=query.offset,
         limit=query.limit + 1,
     )

@@ -131,23 +131,19 @@ class Attestations:
 
     def _require_unchanged(self, tx: Transaction, draft: Draft) -> None:
         key = draft.key
-        place = ("attestations.key", key.tenant_id, key.issuer_id, key.kid)
-        if place not in tx.memo:
-            tx.memo[place] = self.issuers.signing_key(
-                tx.connection, tenant_id=key.tenant_id, issuer_id=key.issuer_id, kid=key.kid
-            )
-        if tx.memo[place] != key:
-            require_may_mint(tx.memo[place].issuer_status, tx.memo[place].status)
+        now = self.issuers.signing_key_now(tx, tenant_id=key.tenant_id, issuer_id=key.issuer_id, kid=key.kid)
+        if now != key:
+            require_may_mint(now.issuer_status, now.status)
             raise Conflict("Issuer or key changed while the attestation was being minted; send it again.")
         if draft.row["custody"] == "external":
             self._require_free_id(tx, draft.row["id"])
 
     def _require_free_id(self, tx: Transaction, attestation_id: UUID) -> None:
         """Only an external key's holder chooses an id; our own are never the same twice."""
-        named: set[UUID] = tx.memo.setdefault("attestations.named", set())
+        named = tx.buffer("attestations.named")  # a buffer, so that a job that is taken back frees its id
         if attestation_id in named or store.is_taken(tx.connection, attestation_id):
             raise Conflict(f"An attestation {attestation_id} exists already.", details={"id": str(attestation_id)})
-        named.add(attestation_id)
+        named.append(attestation_id)
 
     def _tell(self, tx: Transaction, caller: Caller, row: dict[str, Any]) -> None:
         created = AttestationCreated(

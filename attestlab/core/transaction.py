@@ -64,7 +64,12 @@ class Transaction:
         self._after_commit.append(callback)
 
     def flush(self) -> None:
-        """Send the waiting inserts, parents before children."""
+        """Send the waiting inserts, parents before children; within a job, so that they can be taken back."""
+        if self._rows and self._in_job and self._savepoint is None:
+            self._open_savepoint()
+        self._send()
+
+    def _send(self) -> None:
         if not self._rows:
             return
         waiting, self._rows = self._rows, defaultdict(list)
@@ -99,14 +104,14 @@ class Transaction:
                 own[table] = rows[mark:]
                 del rows[mark:]
         self._rows = defaultdict(list, {table: rows for table, rows in self._rows.items() if rows})
-        self.flush()
+        self._send()
         self._mark_rows.clear()
         self._rows = own
         self._savepoint = self.connection.begin_nested()
 
     def _release_savepoint(self) -> None:
         if self._savepoint is not None:
-            self.flush()
+            self._send()
             self._savepoint.commit()
             self._savepoint = None
 

@@ -74,7 +74,12 @@ def position_in(kind: str, cursor: str) -> list[str | int]:
     check, text = raw[:_CHECK_BYTES], raw[_CHECK_BYTES:]
     if check != _check(kind, text):
         _refuse()
-    position: list[str | int] = json.loads(text)
+    try:
+        position = json.loads(text)
+    except ValueError:
+        _refuse()
+    if not isinstance(position, list) or not position or not all(isinstance(item, (str, int)) for item in position):
+        _refuse()
     return position
 
 

@@ -18,6 +18,7 @@ from attestlab.attestations.store import attestations
 from attestlab.attestations.tables import VerificationTally
 from attestlab.attestations.verification import Evidence, Presented
 from attestlab.core.clock import FixedClock
+from attestlab.core.errors import PermissionDenied
 from attestlab.core.outbox import OutboxEvent
 from attestlab.core.signing import Algorithm
 from attestlab.issuers.rules import IssuerStatus
@@ -279,3 +280,15 @@ def test_beyond_a_hundred_a_minute_one_event_speaks_for_the_rest(lab: Lab, minte
     assert len(bodies) == metering.TOLD_SINGLY_PER_MINUTE + 1
     assert b'"count":150' in bodies[-1]
     assert left == []
+
+
+def test_nothing_is_minted_behind_a_suspension_in_the_same_group(lab: Lab, caller: Caller, minted: Minted) -> None:
+    request = MintRequest(
+        issuer_id=minted.row["issuer_id"], kid=minted.row["kid"], schema="degree", claims={"student_name": "Ada"}
+    )
+    drafts = [lab.attestations.draft(request, caller=caller) for _ in range(2)]
+    with lab.storage.write():
+        lab.attestations.record(drafts[0])
+        lab.issuers.set_standing(minted.row["issuer_id"], status=IssuerStatus.SUSPENDED, caller=caller)
+        with pytest.raises(PermissionDenied):
+            lab.attestations.record(drafts[1])

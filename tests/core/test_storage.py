@@ -105,6 +105,27 @@ def test_a_failing_job_is_taken_back_alone_whatever_it_did(storage: Storage) -> 
         assert connection.scalar(select(func.max(heads.c.length))) == 0
 
 
+def test_a_failing_job_that_flushed_or_read_is_taken_back_too(storage: Storage) -> None:
+    def fails_after_flushing(tx: Transaction) -> None:
+        tx.add(heads, link("flushed"))
+        tx.flush()
+        raise RuntimeError
+
+    def fails_after_reading(tx: Transaction) -> None:
+        tx.add(heads, link("read"))
+        assert "read" in names(storage)
+        raise RuntimeError
+
+    with storage.write() as tx:
+        tx.attempt(adding("first"))
+        for job in (fails_after_flushing, fails_after_reading):
+            with pytest.raises(RuntimeError):
+                tx.attempt(job)
+        tx.attempt(adding("second"))
+
+    assert names(storage) == {"first", "second"}
+
+
 def test_a_row_that_breaks_the_group_fails_its_own_job_only(storage: Storage, writer: Writer) -> None:
     writer.run(adding("taken"))
     faults: dict[str, BaseException | None] = {}
