@@ -1,7 +1,8 @@
 """Everything recomputed from the records: the log, every signature, every hash chain, every audited row.
 
-Nothing is believed because it is stored. What cannot be checked is said by the
-documentation: counters of usage and remembered answers that are gone.
+Nothing is believed because it is stored. What nothing else in the records could
+contradict is left out: the answers remembered for a day under an Idempotency-Key, and
+tallies of verifications that told everything they had counted.
 """
 
 from __future__ import annotations
@@ -9,8 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from sqlalchemy import Connection, Table, select
+from sqlalchemy import Connection, Table, func, select
+from sqlmodel import SQLModel
 
+from attestlab import migrations
+from attestlab.attestations import metering
 from attestlab.attestations import store as attestation_store
 from attestlab.attestations.bundle import require_entry_speaks_of
 from attestlab.attestations.rules import Status
@@ -29,12 +33,13 @@ from attestlab.lab import Lab
 from attestlab.log import entries
 from attestlab.log.entries import EntryType
 from attestlab.log.fsck import Problem, check_log
-from attestlab.log.tables import LogLeaf
+from attestlab.log.tables import IMMUTABILITY_DDL, LogHead, LogLeaf
 from attestlab.orgs import store as org_store
 
 _audit: Any = AuditEvent.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
 _outbox: Any = OutboxEvent.__table__  # type: ignore[attr-defined]
 _heads: Any = ChainHead.__table__  # type: ignore[attr-defined]
+_log_heads: Any = LogHead.__table__  # type: ignore[attr-defined]
 _leaves: Any = LogLeaf.__table__  # type: ignore[attr-defined]
 PAGE = 500
 
@@ -50,6 +55,8 @@ def fsck(lab: Lab) -> Iterator[Problem]:
             ("audit", _trails(connection)),
             ("outbox", _outbox_chain(connection)),
             ("rows", _audited_rows(connection)),
+            ("usage", _usage(connection, lab)),
+            ("spelling", _misspelled(connection)),
         ):
             yield from _readable(part, problems)
 
@@ -63,14 +70,27 @@ def _readable(part: str, problems: Iterator[Problem]) -> Iterator[Problem]:
 
 
 def _database(connection: Connection, lab: Lab) -> Iterator[Problem]:
-    """What the engine itself can find."""
+    """What the engine itself can find; and that tables and the triggers that guard them are those we made."""
     if not lab.storage.is_sqlite:
+        yield from _guards_on_postgresql(connection)
         return
+    made, stands = migrations.made_on_sqlite(), migrations.stored_statements(connection)
+    for name in {*made, *stands}:
+        if made.get(name, "") != stands.get(name, ""):
+            yield Problem("schema", name, "it is not what the migrations make")
     for (message,) in connection.exec_driver_sql("PRAGMA integrity_check"):
         if message != "ok":
             yield Problem("database", "integrity_check", message)
     for row in connection.exec_driver_sql("PRAGMA foreign_key_check"):
         yield Problem("database", f"{row[0]} row {row[1]}", f"points to a missing row of {row[2]}")
+
+
+def _guards_on_postgresql(connection: Connection) -> Iterator[Problem]:
+    enabled = "SELECT tgname FROM pg_trigger WHERE NOT tgisinternal AND tgenabled IN ('O', 'A')"
+    stand = set(connection.exec_driver_sql(enabled).scalars())
+    for made, kind, name in (statement.split()[:3] for statement in IMMUTABILITY_DDL["postgresql"]):
+        if (made, kind) == ("CREATE", "TRIGGER") and name not in stand:
+            yield Problem("schema", f"trigger {name}", "it does not guard its table any more")
 
 
 def _attestations(connection: Connection) -> Iterator[Problem]:
@@ -192,6 +212,21 @@ def _audited_rows(connection: Connection) -> Iterator[Problem]:
     ):
         for resource_id, message in rows.unaccounted(connection, table, resource_type=kind, name=name):
             yield Problem(kind, resource_id, message)
+
+
+def _usage(connection: Connection, lab: Lab) -> Iterator[Problem]:
+    """What was counted of verifications, against the events that tell of them."""
+    for place, message in metering.disagreements(connection, now=lab.clock.now()):
+        yield Problem("usage", place, message)
+
+
+def _misspelled(connection: Connection) -> Iterator[Problem]:
+    """Ids, times and flags that SQLite reads alike and does not find alike; and a second head, which nobody reads."""
+    for table in SQLModel.metadata.sorted_tables:
+        for column in rows.misspelled(connection, table):
+            yield Problem("spelling", f"{table.name}.{column}", "a value is not written as we write it")
+    if connection.scalar(select(func.count()).select_from(_log_heads)) != 1:
+        yield Problem("head", "log_head", "There is one for each database.")
 
 
 def _all(connection: Connection, table: Table, by: Any) -> Iterator[AnyRow]:

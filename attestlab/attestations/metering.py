@@ -8,20 +8,23 @@ crash loses neither.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Sequence
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import bindparam, delete, select
+from sqlalchemy import Connection, bindparam, delete, select
 
 from attestlab.attestations.events import VerificationCompleted, VerificationFailed
 from attestlab.attestations.rules import Verdict
 from attestlab.attestations.tables import VerificationTally
 from attestlab.core import outbox
+from attestlab.core.outbox import OutboxEvent
 from attestlab.core.transaction import AnyRow, Transaction, upserts
+from attestlab.core.wire import parse_time
 from attestlab.orgs import usage
 
 BUFFER = "verifications"
@@ -29,6 +32,7 @@ TOLD_SINGLY_PER_MINUTE = 100
 SWEEP_LIMIT = 500
 
 _tallies: Any = VerificationTally.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
+_outbox: Any = OutboxEvent.__table__  # type: ignore[attr-defined]
 _COUNTED = select(_tallies.c.counted).where(
     *(_tallies.c[name] == bindparam(name) for name in ("issuer_id", "minute", "type"))
 )
@@ -107,3 +111,39 @@ def _summary(
     if event_type == VerificationCompleted.type:
         return VerificationCompleted(issuer_id, Verdict.VALID.value, count=untold, minute=minute)
     return VerificationFailed(issuer_id, count=untold, minute=minute)
+
+
+def disagreements(connection: Connection, *, now: datetime) -> Iterator[tuple[str, str]]:
+    """Where tallies and days of usage do not add up to what the events tell, as (place, what is wrong).
+
+    A tally whose minute is over may be gone: either all of it was told, or an event with `count` followed.
+    """
+    told, used = _told(connection)
+    for row in connection.execute(select(*_tallies.c)):
+        used[row.tenant_id, row.minute.date()] += row.untold
+        if row.untold < 0 or row.counted != told.pop((row.issuer_id, row.minute, row.type), 0) + row.untold:
+            yield f"tally {row.issuer_id} {row.minute} {row.type}", "it does not count what the events tell"
+    for issuer_id, minute, event_type in told:
+        if minute + timedelta(minutes=1) > now:
+            yield f"tally {issuer_id} {minute} {event_type}", "it is missing"
+    for tenant_id, metric, day, counted in usage.days(connection):
+        if metric != usage.VERIFICATIONS or used.pop((tenant_id, day), 0) != counted:
+            yield f"usage {tenant_id} {metric} {day}", "it is not what the events add up to"
+    for tenant_id, day in used:
+        yield f"usage {tenant_id} {usage.VERIFICATIONS} {day}", "it is missing"
+
+
+def _told(connection: Connection) -> tuple[Counter[tuple[UUID, datetime, str]], Counter[tuple[UUID, date]]]:
+    """Single events by issuer, minute and type; and verifications by tenant and day, those told in sum included."""
+    singly: Counter[tuple[UUID, datetime, str]] = Counter()
+    used: Counter[tuple[UUID, date]] = Counter()
+    columns = (_outbox.c.tenant_id, _outbox.c.type, _outbox.c.created_at, _outbox.c.body)
+    ours = _outbox.c.type.in_([VerificationCompleted.type, VerificationFailed.type])
+    for row in connection.execution_options(yield_per=SWEEP_LIMIT).execute(select(*columns).where(ours)):
+        data = json.loads(row.body)["data"]
+        if "minute" in data:
+            used[row.tenant_id, parse_time(data["minute"]).date()] += data["count"]
+        else:
+            used[row.tenant_id, row.created_at.date()] += 1
+            singly[UUID(data["issuer_id"]), row.created_at.replace(second=0, microsecond=0), row.type] += 1
+    return singly, used

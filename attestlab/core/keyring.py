@@ -58,8 +58,9 @@ class Keyring:
             ValidationFailed: there is none, it is not 32 bytes of base64url, or others may read its file.
         """
         if in_environment := environ.get(ENVIRONMENT_NAME):
-            return cls(_parse_kek(in_environment, source=ENVIRONMENT_NAME))
-        return cls(_parse_kek(_read_private_file(folder / FILE_NAME), source=FILE_NAME))
+            return cls(_parse_kek(in_environment.strip(), source=ENVIRONMENT_NAME))
+        # The file is as we wrote it, to the last bit; anything else in it is damage that must not pass unnoticed.
+        return cls(_parse_kek(_read_private_file(folder / FILE_NAME).removesuffix("\n"), source=FILE_NAME))
 
     @classmethod
     def create(cls, folder: Path) -> Keyring:
@@ -126,7 +127,7 @@ def _owner(tenant_id: UUID | None, issuer_id: UUID | None, kid: str, alg: str) -
 
 def _parse_kek(text: str, *, source: str) -> bytes:
     try:
-        kek = b64url_decode(text.strip(), field=source)
+        kek = b64url_decode(text, field=source)
     except ValidationFailed:
         kek = b""  # the decoder's message quotes what it read, and this is a secret
     if len(kek) != _KEK_BYTES:

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Column, Connection, Table, select, type_coerce
+from sqlalchemy import Column, Connection, Executable, LargeBinary, Table, select, type_coerce
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.types import NullType
 
@@ -73,6 +73,20 @@ def unaccounted(
         yield resource_id, "the row was audited and is gone"
 
 
+def misspelled(connection: Connection, table: Table) -> Iterator[str]:
+    """Columns with values that we would have written in another way: they read as ours, and are not found as ours."""
+    spelled = {name: write for name, write in _spellings(connection, table).items() if not _is_bytes(table.c[name])}
+    if not spelled:
+        return
+    for row in connection.execute(_with_spellings([table.c[name] for name in spelled], table, spelled)):
+        values = row._mapping
+        yield from (name for name, write in spelled.items() if write(values[name]) != values[_STORED + name])
+
+
+def _is_bytes(column: Column[Any]) -> bool:
+    return isinstance(column.type, LargeBinary)  # whose processor changes nothing
+
+
 def _fault(table: Table, row: AnyRow, spelled: Mapping[str, Any], expected: str | None) -> str | None:
     if expected is None:
         return "the row was never audited"
@@ -103,9 +117,13 @@ def _writer(connection: Connection, column: Column[Any]) -> Callable[[Any], Any]
 
 
 def _rows(connection: Connection, table: Table, spelled: Iterable[str]) -> Iterator[AnyRow]:
+    yield from connection.execute(_with_spellings(table.c, table, spelled))
+
+
+def _with_spellings(columns: Iterable[Column[Any]], table: Table, spelled: Iterable[str]) -> Executable:
+    """The columns as they read, and beside them those that are spelled as they are stored."""
     as_stored = [type_coerce(table.c[name], NullType()).label(_STORED + name) for name in spelled]
-    query = select(*table.c, *as_stored).execution_options(yield_per=500)
-    yield from connection.execute(query)
+    return select(*columns, *as_stored).execution_options(yield_per=500)
 
 
 def _last_audited(connection: Connection, resource_type: str) -> Iterator[tuple[str, str]]:

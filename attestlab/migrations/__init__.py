@@ -23,9 +23,12 @@ There is no way back down: the log is append-only. Restore a backup and the olde
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+from functools import cache
 from typing import TYPE_CHECKING
 
-from sqlalchemy import Connection, inspect
+from sqlalchemy import Connection, create_engine, inspect
 
 from attestlab.core.errors import AttestLabError
 from attestlab.core.storage import Storage
@@ -46,6 +49,17 @@ class NewerRecords(AttestLabError):
         super().__init__(
             f"The database is at revision {found}, and this version of AttestLab knows them up to {HEAD}: "
             "start the newer version, or name another database."
+        )
+
+
+class UnknownRevision(AttestLabError):
+    """What the records say about their revision was never written by us."""
+
+    code = "SERVICE_UNAVAILABLE"
+
+    def __init__(self, found: str) -> None:
+        super().__init__(
+            f"The database's table {VERSION_TABLE} says {found or 'nothing'}, which is no revision; restore a copy."
         )
 
 
@@ -72,10 +86,39 @@ def _is_behind(connection: Connection) -> bool:
 
 
 def revision(connection: Connection) -> str | None:
-    """The revision the records are at; None where there are none yet."""
+    """The revision the records are at; None where there are none yet.
+
+    Raises:
+        UnknownRevision: they say something else than one revision of ours.
+    """
     if not inspect(connection).has_table(VERSION_TABLE):
         return None
-    return connection.exec_driver_sql(f"SELECT version_num FROM {VERSION_TABLE}").scalar()
+    found = connection.exec_driver_sql(f"SELECT CAST(version_num AS VARCHAR(32)) FROM {VERSION_TABLE}").scalars().all()
+    if len(found) != 1 or not re.fullmatch(r"(?!0000)\d{4}", found[0] or ""):
+        raise UnknownRevision(", ".join(map(repr, found)))
+    return str(found[0])
+
+
+@cache
+def made_on_sqlite() -> Mapping[str, str | None]:
+    """What the revisions make on SQLite: the statement of each table, index and trigger, by its name.
+
+    They are run on an empty database in memory, once a process; that takes a third of a second.
+    """
+    engine = create_engine("sqlite://")
+    with engine.connect() as connection:
+        _run_missing(connection)
+        found = stored_statements(connection)
+    engine.dispose()
+    return found
+
+
+def stored_statements(connection: Connection) -> dict[str, str | None]:
+    """The statement of each table, index and trigger of a SQLite database, as it holds them."""
+    found = connection.exec_driver_sql(
+        "SELECT type || ' ' || name, sql FROM sqlite_master WHERE name NOT GLOB 'sqlite_*'"
+    )
+    return {row[0]: row[1] for row in found}
 
 
 def _run_missing(connection: Connection) -> None:

@@ -5,6 +5,7 @@ verifications of one commit costs what counting one does.
 """
 
 from collections import Counter
+from collections.abc import Iterator
 from datetime import date, datetime
 from typing import Any
 from uuid import UUID
@@ -47,6 +48,12 @@ def seal(tx: Transaction) -> None:
     rows = [{"tenant_id": who, "metric": what, "day": day, "used": n} for (who, what, day), n in counted.items()]
     tx.connection.execute(_ADD[tx.connection.dialect.name], rows)
     uses.clear()
+
+
+def days(connection: Connection) -> Iterator[tuple[UUID, str, date, int]]:
+    """Everything that was counted, as (tenant, metric, day, how much)."""
+    for row in connection.execute(select(_table.c.tenant_id, _table.c.metric, _table.c.day, _table.c.used)):
+        yield row[0], row[1], row[2], row[3]
 
 
 def used(connection: Connection, tenant_id: UUID, metric: str, day: date) -> int:

@@ -18,7 +18,7 @@ Mutation = Callable[[sqlite3.Connection, str, random.Random], str | None]
 def mutate(folder: Path, place: str, chance: random.Random) -> str:
     """Change one thing of a table or a file, `place`; what was done, to be told when nobody notices."""
     if place in FILES:
-        return _flip_file(folder / place, chance)
+        return flip_file(folder / place, chance)
     with opened(folder / RECORDS) as records:
         done = None
         while done is None:
@@ -33,17 +33,22 @@ def mutate(folder: Path, place: str, chance: random.Random) -> str:
 
 @contextmanager
 def opened(path: Path) -> Iterator[sqlite3.Connection]:
-    """The records as their owner can open them: no trigger and no foreign key in the way."""
+    """The records as their owner can open them: no foreign key in the way, and each trigger put back afterwards."""
     records = sqlite3.connect(path)
-    for (name,) in records.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+    triggers = records.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
+    for name, _statement in triggers:
         records.execute(f"DROP TRIGGER {name}")
+    records.commit()
     try:
         yield records
     finally:
+        for _name, statement in triggers:
+            records.execute(statement)
+        records.commit()
         records.close()
 
 
-def _flip_file(path: Path, chance: random.Random) -> str:
+def flip_file(path: Path, chance: random.Random) -> str:
     content = bytearray(path.read_bytes())
     bit = chance.randrange(len(content) * 8)
     content[bit // 8] ^= 1 << bit % 8

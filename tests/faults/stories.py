@@ -18,7 +18,8 @@ from sqlalchemy import func, select
 from attestlab.attestations.rendering import bundle as rendered
 from attestlab.attestations.store import attestations
 from attestlab.core.wire import parse_uuid
-from attestlab.lab import Lab
+from attestlab.lab import HEAD_GUARD, Lab
+from attestlab.log.guard import HeadGuard
 from attestlab.log.rules import EMPTY_ROOT, leaf_hash, node_hash, verify_consistency, verify_inclusion
 from attestlab.log.trust import TrustPolicy
 from attestlab.settings import Settings
@@ -90,7 +91,9 @@ def require_proof_holds(lab: Lab, told: dict[str, Any]) -> None:
 
 def require_kept(image: Image, folder: Path, *, is_thorough: bool) -> None:
     """What was told is there, under the root of the head; a thorough look runs fsck, every bundle, and a mint."""
-    lab = Lab.open(Settings(data=image.write_to(folder)))
+    settings = Settings(data=image.write_to(folder))
+    require_guarded(settings.data, image.acknowledged)
+    lab = Lab.open(settings)
     try:
         require_acknowledged(lab, [(told.id, told.index) for told in image.acknowledged])
         require_root_of_entries(lab)
@@ -99,6 +102,14 @@ def require_kept(image: Image, folder: Path, *, is_thorough: bool) -> None:
     finally:
         lab.close()
         shutil.rmtree(folder)
+
+
+def require_guarded(folder: Path, acknowledged: Collection[Acknowledged]) -> None:
+    """The head guard knows the largest tree that anyone was told of, or a larger one."""
+    guarded = HeadGuard(folder / HEAD_GUARD).read()
+    assert guarded is not None
+    for told in acknowledged:
+        assert guarded.size >= int(told.note.splitlines()[1]), "a tree was shown that the guard does not know"
 
 
 def require_root_of_entries(lab: Lab) -> None:

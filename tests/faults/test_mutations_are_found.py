@@ -1,0 +1,156 @@
+"""Whatever is changed behind the service's back, in the records or a file beside them: fsck finds it."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import sqlite3
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from faults import minting, mutations
+
+from attestlab.attestations.rules import Verdict
+from attestlab.attestations.verification import Presented
+from attestlab.core import signing
+from attestlab.core.clock import FixedClock
+from attestlab.core.signing import Algorithm
+from attestlab.core.wire import parse_uuid
+from attestlab.fsck import fsck
+from attestlab.lab import Lab
+from attestlab.migrations import VERSION_TABLE
+from attestlab.migrations.models import metadata
+from attestlab.orgs.rules import Plan
+from attestlab.settings import Settings
+
+MUTATIONS = 1000
+FLIPS = 300
+CLOCK = FixedClock(datetime(2026, 11, 21, 12, 0, tzinfo=UTC))
+# What fsck cannot judge, because nothing else in the records could contradict it.
+NOT_COVERED = {
+    "remembered_answers": "an answer lives for a day under the hash of a key that only its client knows; whoever "
+    "gets a false one again holds the proof that tells",
+}
+THE_LOG = ("log_head", "log_leaves", "log_tiles", "log_checkpoints")
+COVERED = [*sorted({table.name for table in metadata().sorted_tables} - set(NOT_COVERED)), VERSION_TABLE]
+
+pytestmark = pytest.mark.timeout(900)
+
+
+def founded(folder: Path, *, external_keys: int) -> Path:
+    """An installation in which every table has rows; with many keys its log has a full tile."""
+    lab, made = Lab.init(Settings(data=folder), clock=CLOCK)
+    caller = lab.orgs.service_caller(made.tenant.tenant_id)
+    lab.orgs.create_tenant("A second tenant", plan=Plan.FREE)
+    told = list(minting.mints(lab, 6))
+    profile = {"name": "Southfield", "domain": "southfield.example", "jurisdiction": "SE"}
+    issuer = lab.issuers.create(profile, caller=caller, alg=Algorithm.ES256).issuer["id"]
+    lab.issuers.update(issuer, {"jurisdiction": "NO", "display_name": "South"}, caller=caller)
+    public = signing.spki(signing.generate(Algorithm.ED25519).public_key())
+    for number in range(external_keys):
+        lab.issuers.add_key(issuer, kid=f"key-{number}", alg=Algorithm.ED25519, public_key=public, caller=caller)
+    verify(lab, told[0].id, times=130)
+    verify(lab, told[1].id, times=3, presented=bytes(32))
+    lab.close()
+    return folder
+
+
+def verify(lab: Lab, attestation_id: str, *, times: int, presented: bytes | None = None) -> None:
+    """Verifications, of which an issuer's first hundred in a minute are told singly."""
+    verified = lab.attestations.verify(parse_uuid(attestation_id), Presented(payload_sha256=presented))
+    assert verified.verdict is (Verdict.VALID if presented is None else Verdict.ALTERED)
+    with lab.storage.write() as tx:
+        for _ in range(times):
+            lab.attestations.meter(tx, verified)
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return founded(tmp_path_factory.mktemp("small") / "data", external_keys=3)
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return founded(tmp_path_factory.mktemp("large") / "data", external_keys=260)
+
+
+def first_problem(folder: Path) -> object:
+    """What `attestlab log fsck` would say first, be it that it cannot even open the records."""
+    try:
+        lab = Lab.open(Settings(data=folder), clock=CLOCK)
+    except Exception as fault:
+        return fault
+    try:
+        return next(fsck(lab), None)
+    finally:
+        lab.close()
+
+
+def test_what_is_not_changed_has_no_problems(small: Path, large: Path, tmp_path: Path) -> None:
+    """
+    Nor has what was only opened as the mutations open it.
+    """
+    for world in (small, large):
+        copy = shutil.copytree(world, tmp_path / world.parent.name)
+        with mutations.opened(copy / mutations.RECORDS):
+            pass
+        assert first_problem(copy) is None
+
+
+def test_every_table_has_rows_to_change(large: Path) -> None:
+    with sqlite3.connect(large / mutations.RECORDS) as records:
+        empty = [table for table in COVERED if not records.execute(f"SELECT count(*) FROM {table}").fetchone()[0]]
+    records.close()
+    assert empty == []
+
+
+@pytest.mark.parametrize("quarter", range(4))
+def test_every_random_mutation_of_a_data_folder_is_found(
+    small: Path, large: Path, tmp_path: Path, quarter: int
+) -> None:
+    require_found(small, large, tmp_path, random.Random(quarter), MUTATIONS // 4)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+def test_ten_thousand_random_mutations_are_found(small: Path, large: Path, tmp_path: Path) -> None:
+    require_found(small, large, tmp_path, random.Random(), 10 * MUTATIONS)
+
+
+def require_found(small: Path, large: Path, tmp_path: Path, chance: random.Random, count: int) -> None:
+    """Change one thing of a fresh copy, as often as asked; the log's tables in the world that has full tiles."""
+    for _ in range(count):
+        place = chance.choice((*COVERED, *mutations.FILES))
+        copy = shutil.copytree(large if place in THE_LOG else small, tmp_path / "data")
+        done = mutations.mutate(copy, place, chance)
+        assert first_problem(copy), done
+        shutil.rmtree(copy)
+
+
+def test_a_bit_flipped_anywhere_in_the_database_file_is_found_or_changes_no_row(small: Path, tmp_path: Path) -> None:
+    """
+    A file has room that holds nothing: a flip there is no damage, and need not be found.
+    """
+    chance, untouched = random.Random(9), 0
+    before = contents(small / mutations.RECORDS)
+    for _ in range(FLIPS):
+        copy = shutil.copytree(small, tmp_path / "data")
+        done = mutations.flip_file(copy / mutations.RECORDS, chance)
+        if first_problem(copy) is None:
+            assert contents(copy / mutations.RECORDS) == before, done
+            untouched += 1
+        shutil.rmtree(copy)
+    assert untouched < FLIPS * 3 // 4, "most of the file is used"
+
+
+def contents(path: Path) -> list[object]:
+    """Everything that the tables of a database hold, and how they are made; fsck's blind spots excepted."""
+    with sqlite3.connect(path) as records:
+        records.text_factory = bytes
+        found: list[object] = records.execute("SELECT name, sql FROM sqlite_master ORDER BY name").fetchall()
+        for table in COVERED:
+            quoted = ", ".join(f'quote("{name.decode()}")' for name in mutations.columns(records, table))
+            found += records.execute(f"SELECT {quoted} FROM {table} ORDER BY 1").fetchall()
+    records.close()
+    return found
