@@ -1,8 +1,7 @@
 """Everything recomputed from the records: the log, every signature, every hash chain, every audited row.
 
 Nothing is believed because it is stored. What nothing else in the records could
-contradict is left out: the answers remembered for a day under an Idempotency-Key, and
-tallies of verifications that told everything they had counted.
+contradict is left out: tallies of verifications that told everything they had counted.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from attestlab.attestations.service import statement_of
 from attestlab.core import audit, jws, outbox, rows, signing
 from attestlab.core.audit import AuditEvent
 from attestlab.core.canonical import sha256_b64url
-from attestlab.core.chains import GENESIS, ChainHead, link_hash
+from attestlab.core.chains import GENESIS, ChainHead, head_of, link_hash
 from attestlab.core.errors import AttestLabError, ProofInvalid, SignatureInvalid
 from attestlab.core.outbox import OutboxEvent
 from attestlab.core.signing import Algorithm
@@ -35,6 +34,7 @@ from attestlab.log.entries import EntryType
 from attestlab.log.fsck import Problem, check_log
 from attestlab.log.tables import IMMUTABILITY_DDL, LogHead, LogLeaf
 from attestlab.orgs import store as org_store
+from attestlab.web import remembered
 
 _audit: Any = AuditEvent.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
 _outbox: Any = OutboxEvent.__table__  # type: ignore[attr-defined]
@@ -56,6 +56,7 @@ def fsck(lab: Lab) -> Iterator[Problem]:
             ("outbox", _outbox_chain(connection)),
             ("rows", _audited_rows(connection)),
             ("usage", _usage(connection, lab)),
+            ("answers", _answers(connection)),
             ("spelling", _misspelled(connection)),
         ):
             yield from _readable(part, problems)
@@ -184,14 +185,15 @@ def _outbox_chain(connection: Connection) -> Iterator[Problem]:
         if wrong := outbox.disagreements(row):
             yield Problem("outbox", str(row.seq), f"the envelope says otherwise about {', '.join(wrong)}")
         place, last = row.seq + 1, row.hash
-    head = connection.execute(select(_heads.c.length, _heads.c.hash).where(_heads.c.name == outbox.CHAIN)).first()
-    if (place, last) != ((head.length, head.hash) if head else (0, GENESIS)):
+    if (place, last) != head_of(connection, outbox.CHAIN):
         yield Problem("outbox", "end", "events are missing at the end")
 
 
 def _chain_heads(connection: Connection) -> dict[str, tuple[int, bytes]]:
+    """Of the trails; the others are compared with their rows where those are read."""
+    others = (outbox.CHAIN, remembered.CHAIN, remembered.BEGINNING)
     found = connection.execute(select(_heads.c.name, _heads.c.length, _heads.c.hash))
-    return {row.name: (row.length, row.hash) for row in found if row.name != outbox.CHAIN}
+    return {row.name: (row.length, row.hash) for row in found if row.name not in others}
 
 
 def _end_of_chain(heads: dict[str, tuple[int, bytes]], name: str, length: int, last: bytes) -> Iterator[Problem]:
@@ -218,6 +220,12 @@ def _usage(connection: Connection, lab: Lab) -> Iterator[Problem]:
     """What was counted of verifications, against the events that tell of them."""
     for place, message in metering.disagreements(connection, now=lab.clock.now()):
         yield Problem("usage", place, message)
+
+
+def _answers(connection: Connection) -> Iterator[Problem]:
+    """What is kept under Idempotency-Keys: gapless and chained from where it begins now to its end."""
+    for place, message in remembered.disagreements(connection):
+        yield Problem("answers", place, message)
 
 
 def _misspelled(connection: Connection) -> Iterator[Problem]:

@@ -30,6 +30,7 @@ from attestlab.orgs import usage
 from attestlab.orgs.rules import Plan
 from attestlab.orgs.service import Orgs, TenantCreated
 from attestlab.settings import Settings
+from attestlab.web import remembered
 
 HEAD_GUARD = "head.guard"
 OPERATOR = "Operator"
@@ -62,7 +63,7 @@ class Lab:
         self.issuers = Issuers(storage=storage, keyring=keys, clock=clock, log=self.log)
         self.attestations = Attestations(storage=storage, clock=clock, issuers=self.issuers, log=self.log)
         self.log.finders |= {"attestation_id": _index_by_id, "document_hash": _index_by_document}
-        storage.closers += [metering.seal, usage.seal, outbox.sealer(clock), audit.seal]
+        storage.closers += [metering.seal, usage.seal, outbox.sealer(clock), audit.seal, remembered.seal]
         self._log_id: str | None = None
 
     @classmethod

@@ -16,7 +16,7 @@ from sqlmodel import Field, SQLModel
 
 from attestlab.core.canonical import canonical_own
 from attestlab.core.chains import Chain
-from attestlab.core.events import json_value
+from attestlab.core.events import repeats
 from attestlab.core.ids import new_id
 from attestlab.core.transaction import Transaction
 from attestlab.core.wire import format_time
@@ -138,4 +138,4 @@ def disagreements(row: Any) -> list[str]:
     """
     said = json.loads(row.record)
     names = ("id", "tenant_id", "timestamp", "action", "resource_type", "resource_id")
-    return [name for name in names if said.get(name) != json_value(getattr(row, name))]
+    return [name for name in names if not repeats(said.get(name), getattr(row, name))]

@@ -7,10 +7,10 @@ taken from the end is missed just like one taken from the middle.
 import hashlib
 from typing import Any
 
-from sqlalchemy import BigInteger, LargeBinary, bindparam, select
+from sqlalchemy import BigInteger, Connection, LargeBinary, bindparam, select
 from sqlmodel import Field, SQLModel
 
-from attestlab.core.transaction import AnyRow, Transaction, upserts
+from attestlab.core.transaction import Transaction, upserts
 
 GENESIS = bytes(32)
 
@@ -27,8 +27,6 @@ class ChainHead(SQLModel, table=True):
 
 _heads: Any = ChainHead.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
 _FIND = select(_heads.c.length, _heads.c.hash).where(_heads.c.name == bindparam("name"))
-
-
 _SAVE = upserts(_heads, key=("name",), change=lambda new: {"length": new.length, "hash": new.hash})
 
 
@@ -36,10 +34,8 @@ class Chain:
     """One chain within one transaction: extend it, then `save` the new head."""
 
     def __init__(self, tx: Transaction, name: str) -> None:
-        found: AnyRow | None = tx.peek(_FIND, {"name": name}).first()
         self.name = name
-        self.length: int = found[0] if found else 0
-        self.hash: bytes = found[1] if found else GENESIS
+        self.length, self.hash = head_of(tx.connection, name)
 
     def extend(self, content: bytes) -> tuple[int, bytes, bytes]:
         """Link `content` (canonical bytes); returns its place from 0, its hash, and the hash before it."""
@@ -49,9 +45,18 @@ class Chain:
 
     def save(self, tx: Transaction) -> None:
         """Write the head."""
-        tx.connection.execute(
-            _SAVE[tx.connection.dialect.name], {"name": self.name, "length": self.length, "hash": self.hash}
-        )
+        save_head(tx.connection, self.name, self.length, self.hash)
+
+
+def head_of(connection: Connection, name: str) -> tuple[int, bytes]:
+    """A chain's length and last hash; nothing and `GENESIS` where it has not begun."""
+    found = connection.execute(_FIND, {"name": name}).first()
+    return (found[0], found[1]) if found else (0, GENESIS)
+
+
+def save_head(connection: Connection, name: str, length: int, last: bytes) -> None:
+    """Write how long a chain is and the hash of its last link."""
+    connection.execute(_SAVE[connection.dialect.name], {"name": name, "length": length, "hash": last})
 
 
 def link_hash(previous: bytes, content: bytes) -> bytes:

@@ -48,3 +48,8 @@ def json_value(value: Any) -> Any:
     if isinstance(value, Enum):
         return value.value
     return value
+
+
+def repeats(said: object, value: Any) -> bool:
+    """Whether `value`, as a column holds it, is the fact that was said; to the last digit of a time."""
+    return said == json_value(value) and (not isinstance(value, datetime) or value.microsecond % 1000 == 0)

@@ -15,7 +15,7 @@ from sqlmodel import Field, SQLModel
 from attestlab.core.canonical import canonical_own
 from attestlab.core.chains import Chain
 from attestlab.core.clock import Clock
-from attestlab.core.events import Event, json_value
+from attestlab.core.events import Event, repeats
 from attestlab.core.ids import new_id
 from attestlab.core.storage import Sealer
 from attestlab.core.transaction import Transaction
@@ -94,4 +94,4 @@ def disagreements(row: Any) -> list[str]:
         ValueError: the body is not an envelope.
     """
     said = json.loads(row.body)
-    return [name for name in ("id", "type", "created_at") if said.get(name) != json_value(getattr(row, name))]
+    return [name for name in ("id", "type", "created_at") if not repeats(said.get(name), getattr(row, name))]

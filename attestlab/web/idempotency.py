@@ -13,26 +13,25 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, select
+from sqlalchemy import Connection, bindparam, select
 
 from attestlab.core.canonical import canonical
 from attestlab.core.errors import IdempotencyKeyReused, ValidationFailed
 from attestlab.core.transaction import AnyRow, Transaction
+from attestlab.web import remembered
 from attestlab.web.answers import Answer
 from attestlab.web.call import Call
-from attestlab.web.remembered import RememberedAnswer
+from attestlab.web.remembered import answers
 
 HEADER = "Idempotency-Key"
 KEPT_FOR = timedelta(hours=24)
 MEMO = "idempotency.known"
 _KEY = re.compile(r"[\x20-\x7e]{1,255}")
 
-_table: Any = RememberedAnswer.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
 _FIND = select(
-    _table.c.place, _table.c.fingerprint, _table.c.status, _table.c.headers, _table.c.body, _table.c.created_at
-).where(_table.c.place.in_(bindparam("places", expanding=True)))
+    answers.c.place, answers.c.fingerprint, answers.c.status, answers.c.headers, answers.c.body, answers.c.created_at
+).where(answers.c.place.in_(bindparam("places", expanding=True)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +80,8 @@ def recall(connection: Connection, intent: Intent) -> Answer | None:
     Raises:
         IdempotencyKeyReused: it was given to another request.
     """
-    return _answer(_found(connection, [intent.place]).get(intent.place), intent)
+    row = _found(connection, [intent.place])[intent.place]
+    return _answer(None if row is None or row.created_at < intent.at - KEPT_FOR else row, intent)
 
 
 def claim(tx: Transaction, intent: Intent, *, together_with: Collection[bytes]) -> Answer | None:
@@ -91,7 +91,7 @@ def claim(tx: Transaction, intent: Intent, *, together_with: Collection[bytes]) 
     """
     known: dict[bytes, AnyRow | None] = tx.memo.setdefault(MEMO, {})
     if not known:
-        _forget_old(tx, intent)
+        remembered.forget(tx, before=intent.at - KEPT_FOR)
         known |= _found(tx.connection, together_with)
     if intent.place not in known:
         known |= _found(tx.connection, [intent.place])
@@ -106,7 +106,7 @@ def _found(connection: Connection, places: Collection[bytes]) -> dict[bytes, Any
 
 
 def _answer(row: AnyRow | None, intent: Intent) -> Answer | None:
-    if row is None or row.created_at < intent.at - KEPT_FOR:
+    if row is None:
         return None
     if row.fingerprint != intent.fingerprint:
         raise IdempotencyKeyReused
@@ -115,8 +115,7 @@ def _answer(row: AnyRow | None, intent: Intent) -> Answer | None:
 
 def remember(tx: Transaction, intent: Intent, answer: Answer) -> None:
     """Keep the answer, in the same transaction as what it tells."""
-    tx.add(
-        _table,
+    tx.buffer(remembered.CHAIN).append(
         {
             "place": intent.place,
             "fingerprint": intent.fingerprint,
@@ -124,12 +123,5 @@ def remember(tx: Transaction, intent: Intent, answer: Answer) -> None:
             "headers": json.dumps(dict(answer.headers)).encode(),
             "body": answer.body,
             "created_at": intent.at,
-        },
+        }
     )
-
-
-def _forget_old(tx: Transaction, intent: Intent) -> None:
-    """Remove every answer whose day has passed; once a transaction, and most find none."""
-    over = _table.c.created_at < intent.at - KEPT_FOR
-    if tx.peek(select(_table.c.place).where(over).limit(1)).first() is not None:
-        tx.connection.execute(delete(_table).where(over))

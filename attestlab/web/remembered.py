@@ -1,9 +1,22 @@
-"""The row behind `idempotency`."""
+"""The answers behind `idempotency`: kept for a day, hash-chained, so that none is changed or lost unnoticed.
 
-from datetime import datetime
+A forged answer would lie to a client that repeats itself, and a lost one would let the
+repeat be done twice. Answers are forgotten from the chain's beginning only; where it begins
+now stands beside its end.
+"""
 
-from sqlalchemy import LargeBinary
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import BigInteger, Connection, LargeBinary, delete, select
 from sqlmodel import Field, SQLModel
+
+from attestlab.core.chains import Chain, head_of, link_hash, save_head
+from attestlab.core.transaction import AnyRow, Transaction
+
+CHAIN = "answers"
+BEGINNING = "answers:beginning"
 
 
 class RememberedAnswer(SQLModel, table=True):
@@ -11,9 +24,66 @@ class RememberedAnswer(SQLModel, table=True):
 
     __tablename__ = "remembered_answers"
 
-    place: bytes = Field(primary_key=True, sa_type=LargeBinary)
+    seq: int = Field(primary_key=True, sa_type=BigInteger, sa_column_kwargs={"autoincrement": False})
+    place: bytes = Field(unique=True, sa_type=LargeBinary)
     fingerprint: bytes = Field(sa_type=LargeBinary)
     status: int
     headers: bytes = Field(sa_type=LargeBinary)
     body: bytes = Field(sa_type=LargeBinary)
-    created_at: datetime = Field(index=True)
+    created_at: datetime
+    hash: bytes = Field(sa_type=LargeBinary)
+
+
+answers: Any = RememberedAnswer.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
+
+
+def seal(tx: Transaction) -> None:
+    """Number and chain the answers of a transaction just before its commit."""
+    given: list[dict[str, Any]] = tx.buffer(CHAIN)
+    if not given:
+        return
+    chain = Chain(tx, CHAIN)
+    for answer in given:
+        seq, link, _ = chain.extend(linked_bytes(**answer))
+        tx.add(answers, {**answer, "seq": seq, "hash": link})
+    given.clear()
+    chain.save(tx)
+
+
+def linked_bytes(
+    *, place: bytes, fingerprint: bytes, status: int, headers: bytes, body: bytes, created_at: datetime
+) -> bytes:
+    """What a link covers: every column. Two are 32 bytes long, and the length of the headers is told."""
+    told = f"{status} {created_at.astimezone(UTC).isoformat()} {len(headers)}\n".encode()
+    return b"".join((place, fingerprint, told, headers, body))
+
+
+def forget(tx: Transaction, *, before: datetime) -> None:
+    """Remove the answers from before a moment; called once a transaction, and most find none."""
+    in_order = select(answers.c.seq, answers.c.created_at).order_by(answers.c.seq).limit(1)
+    first = tx.peek(in_order).first()
+    if first is None or first.created_at >= before:
+        return
+    kept = tx.peek(in_order.where(answers.c.created_at >= before)).first()
+    if kept is None:
+        beginning, last = head_of(tx.connection, CHAIN)
+    else:
+        beginning = kept.seq
+        last = tx.peek(select(answers.c.hash).where(answers.c.seq == beginning - 1)).scalar_one()
+    tx.connection.execute(delete(answers).where(answers.c.seq < beginning))
+    save_head(tx.connection, BEGINNING, beginning, last)
+
+
+def disagreements(connection: Connection) -> Iterator[tuple[str, str]]:
+    """Where the chain of answers does not hold, as (place, what is wrong)."""
+    place, last = head_of(connection, BEGINNING)
+    for row in connection.execution_options(yield_per=100).execute(select(*answers.c).order_by(answers.c.seq)):
+        if row.seq != place or row.hash != link_hash(last, _linked(row)):
+            yield str(row.seq), "the chain is broken here"
+        place, last = row.seq + 1, row.hash
+    if (place, last) != head_of(connection, CHAIN):
+        yield "end", "answers are missing at the end"
+
+
+def _linked(row: AnyRow) -> bytes:
+    return linked_bytes(**{name: row._mapping[name] for name in answers.c.keys() if name not in ("seq", "hash")})  # noqa: SIM118

@@ -1,0 +1,130 @@
+"""What is kept under Idempotency-Keys: a day long, and never changed or lost unnoticed."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import delete, func, select, text, update
+
+from attestlab.core.clock import FixedClock
+from attestlab.core.errors import IdempotencyKeyReused
+from attestlab.core.storage import Storage
+from attestlab.fsck import fsck
+from attestlab.lab import Lab
+from attestlab.migrations import upgrade
+from attestlab.web import idempotency, remembered
+from attestlab.web.answers import Answer
+from attestlab.web.idempotency import KEPT_FOR, Intent
+
+MANY = 20
+
+
+def intent(lab: Lab, key: str, *, request: str = "a request") -> Intent:
+    place, fingerprint = (hashlib.sha256(word.encode()).digest() for word in (key, request))
+    return Intent(place, fingerprint, lab.clock.now())
+
+
+def claimed(lab: Lab, wanted: Intent) -> Answer | None:
+    """What a write with this key finds; where it finds nothing, an answer is given and kept."""
+    with lab.storage.write() as tx:
+        known = idempotency.claim(tx, wanted, together_with=[wanted.place])
+        if known is None:
+            idempotency.remember(tx, wanted, Answer(201, {"Location": "/here"}, b"made"))
+    return known
+
+
+def kept(lab: Lab) -> int:
+    with lab.storage.read() as connection:
+        return connection.scalar(select(func.count()).select_from(remembered.answers)) or 0
+
+
+def test_an_answer_is_given_again_within_its_day(lab: Lab, clock: FixedClock) -> None:
+    assert claimed(lab, intent(lab, "key")) is None
+    clock.advance(KEPT_FOR)
+
+    again = claimed(lab, intent(lab, "key"))
+
+    assert again == Answer(201, {"Location": "/here", "Idempotent-Replayed": "true"}, b"made")
+    with pytest.raises(IdempotencyKeyReused):
+        claimed(lab, intent(lab, "key", request="another request"))
+
+
+def test_after_its_day_an_answer_is_gone_and_its_key_is_free(lab: Lab, clock: FixedClock) -> None:
+    for number in range(MANY):
+        claimed(lab, intent(lab, f"key {number}"))
+        clock.advance(timedelta(hours=1))
+    clock.advance(timedelta(hours=10))
+
+    assert claimed(lab, intent(lab, "key 0")) is None
+    assert kept(lab) == MANY - 6 + 1, "six of twenty are older than a day, and one is new"
+    with lab.storage.read() as connection:
+        assert idempotency.recall(connection, intent(lab, "key 1")) is None
+
+
+def test_when_all_are_forgotten_the_chain_goes_on_from_its_end(lab: Lab, clock: FixedClock) -> None:
+    claimed(lab, intent(lab, "one"))
+    claimed(lab, intent(lab, "two"))
+    clock.advance(KEPT_FOR + timedelta(seconds=1))
+
+    claimed(lab, intent(lab, "three"))
+
+    assert kept(lab) == 1
+    with lab.storage.read() as connection:
+        assert connection.scalar(select(remembered.answers.c.seq)) == 2
+
+
+@pytest.mark.tampered
+@pytest.mark.parametrize("seq", [0, 1, 2])
+def test_an_answer_that_is_taken_away_is_missed(lab: Lab, seq: int) -> None:
+    """
+    A repeat would be done a second time.
+    """
+    for key in ("one", "two", "three"):
+        claimed(lab, intent(lab, key))
+
+    with lab.storage.write() as tx:
+        tx.exec(delete(remembered.answers).where(remembered.answers.c.seq == seq))
+
+    assert {problem.kind for problem in fsck(lab)} == {"answers"}
+
+
+@pytest.mark.tampered
+@pytest.mark.parametrize("column", ["place", "fingerprint", "headers", "body", "status", "created_at"])
+def test_an_answer_that_is_changed_is_noticed(lab: Lab, column: str) -> None:
+    claimed(lab, intent(lab, "key"))
+    changed = {"status": 200, "created_at": lab.clock.now() + timedelta(microseconds=1)}.get(column, b"forged")
+
+    with lab.storage.write() as tx:
+        tx.exec(update(remembered.answers).values({column: changed}))
+
+    assert {problem.kind for problem in fsck(lab)} == {"answers"}
+
+
+def test_answers_of_an_older_version_are_linked_when_its_records_are_upgraded(lab: Lab, clock: FixedClock) -> None:
+    """
+    Revision 0001 kept them without a chain.
+    """
+    for number in range(3):
+        claimed(lab, intent(lab, f"key {number}"))
+        clock.advance(timedelta(seconds=1))
+    put_back_to_revision_0001(lab.storage)
+
+    upgrade(lab.storage)
+
+    again = claimed(lab, intent(lab, "key 1"))
+    assert again is not None
+    assert again.body == b"made"
+    assert kept(lab) == 3
+
+
+def put_back_to_revision_0001(storage: Storage) -> None:
+    with storage.write() as tx:
+        tx.connection.execute(text("CREATE TABLE old AS SELECT * FROM remembered_answers ORDER BY seq DESC"))
+        tx.connection.execute(text("ALTER TABLE old DROP COLUMN seq"))
+        tx.connection.execute(text("ALTER TABLE old DROP COLUMN hash"))
+        tx.connection.execute(text("DROP TABLE remembered_answers"))
+        tx.connection.execute(text("ALTER TABLE old RENAME TO remembered_answers"))
+        tx.connection.execute(text("DELETE FROM chain_heads WHERE name LIKE 'answers%'"))
+        tx.connection.execute(text("UPDATE alembic_version SET version_num = '0001'"))
