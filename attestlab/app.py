@@ -12,6 +12,8 @@ from tornado.netutil import bind_sockets
 
 from attestlab import __version__
 from attestlab.attestations import routes as attestation_routes
+from attestlab.audit import trail
+from attestlab.core.errors import AttestLabError, AuthInvalid
 from attestlab.desk import Desk
 from attestlab.issuers import routes as issuer_routes
 from attestlab.lab import Lab
@@ -43,8 +45,14 @@ def site_of(lab: Lab, desk: Desk) -> Site:
     routes = [*all_routes(), *operations]
 
     def authenticate(call: Call) -> Caller:
-        name = ("caller", hashlib.sha256(call.api_key.encode()).digest())
-        return lab.storage.recalled(name, lambda connection: lab.orgs.authenticate(connection, call.api_key))
+        credential = call.credential
+        if credential is None or credential.kind != "api_key":
+            raise AuthInvalid
+        name = ("caller", hashlib.sha256(credential.secret.encode()).digest())
+        return lab.storage.recalled(name, lambda connection: lab.orgs.authenticate(connection, credential.secret))
+
+    async def denied(call: Call, fault: AttestLabError) -> None:
+        await desk.write(lambda tx: trail.denied(tx, call, fault))
 
     return Site(
         lab,
@@ -52,6 +60,7 @@ def site_of(lab: Lab, desk: Desk) -> Site:
         authenticate=authenticate,
         perform=desk.perform,
         write=desk.write,
+        denied=denied,
         clock=lab.clock,
         metrics=metrics,
         reads_inline=lab.storage.is_sqlite,

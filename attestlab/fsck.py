@@ -26,6 +26,7 @@ from attestlab.core.errors import AttestLabError, ProofInvalid, SignatureInvalid
 from attestlab.core.outbox import OutboxEvent
 from attestlab.core.signing import Algorithm
 from attestlab.core.transaction import AnyRow
+from attestlab.identity import store as identity_store
 from attestlab.issuers import store as issuer_store
 from attestlab.issuers.service import key_name
 from attestlab.lab import Lab
@@ -33,6 +34,7 @@ from attestlab.log import entries
 from attestlab.log.entries import EntryType
 from attestlab.log.fsck import Problem, check_log
 from attestlab.log.tables import IMMUTABILITY_DDL, LogHead, LogLeaf
+from attestlab.mail import store as mail_store
 from attestlab.orgs import store as org_store
 from attestlab.web import remembered
 
@@ -208,6 +210,10 @@ def _audited_rows(connection: Connection) -> Iterator[Problem]:
         (org_store.orgs, "org", lambda row: str(row.id)),
         (org_store.users, "user", lambda row: str(row.id)),
         (org_store.api_keys, "api_key", lambda row: str(row.id)),
+        (identity_store.token_keys, "token_key", lambda row: row.kid),
+        (identity_store.sessions, "session", lambda row: str(row.id)),
+        (identity_store.refresh_tokens, "refresh_token", lambda row: str(row.id)),
+        (mail_store.mails, "mail", lambda row: str(row.id)),
         (issuer_store.issuers, "issuer", lambda row: str(row.id)),
         (issuer_store.keys, "key", lambda row: key_name(row._mapping)),
         (attestation_store.attestations, "attestation", lambda row: str(row.id)),

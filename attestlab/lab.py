@@ -17,6 +17,7 @@ from attestlab.attestations import store as attestation_store
 from attestlab.attestations.service import Attestations
 from attestlab.core import audit, keyring, outbox
 from attestlab.core.clock import Clock, SystemClock
+from attestlab.core.counters import Counters
 from attestlab.core.errors import Conflict, NotFound, ValidationFailed
 from attestlab.core.keyring import Keyring
 from attestlab.core.storage import Storage, ping
@@ -57,6 +58,7 @@ class Lab:
         self.clock = clock
         self.keyring = keys
         self.portal_url = (settings.portal_url or "http://127.0.0.1").rstrip("/")
+        self.counters = Counters.beside(storage.url, settings.data)
         self.guard = HeadGuard(settings.data / HEAD_GUARD)
         self.log = Log(storage=storage, keyring=keys, clock=clock, guard=self.guard)
         self.orgs = Orgs(storage=storage, clock=clock, settings=settings)
@@ -137,6 +139,7 @@ class Lab:
 
     def close(self) -> None:
         """Give every connection back."""
+        self.counters.close()
         self.storage.close()
 
 

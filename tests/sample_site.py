@@ -16,8 +16,9 @@ from tornado.httputil import HTTPServerConnectionDelegate
 from tornado.netutil import bind_sockets
 
 from attestlab.core.clock import FixedClock
-from attestlab.core.errors import AuthInvalid, Conflict, IntegrityFailed, NotFound, RateLimited
+from attestlab.core.errors import AttestLabError, AuthInvalid, Conflict, IntegrityFailed, NotFound, RateLimited
 from attestlab.core.shapes import In, Moment, Out, Uuid
+from attestlab.web.access import PUBLIC
 from attestlab.web.answers import Answer, Raw, render
 from attestlab.web.call import Call
 from attestlab.web.connection import Patience
@@ -25,7 +26,7 @@ from attestlab.web.health import health_routes
 from attestlab.web.metrics import Metrics, metrics_routes
 from attestlab.web.openapi import openapi_routes
 from attestlab.web.paging import OffsetPageQuery, Page, page_of, position_in
-from attestlab.web.routing import PUBLIC, Routes
+from attestlab.web.routing import Routes
 from attestlab.web.server import Server
 from attestlab.web.site import Site
 
@@ -185,10 +186,15 @@ async def write(job: Callable[[Any], Any]) -> Any:
     return job(None)
 
 
+async def denied(call: Call, fault: AttestLabError) -> None:
+    """Nobody asks for a trail here."""
+
+
 def authenticate(call: Call) -> SimpleNamespace:
-    if call.api_key not in SCOPES:
+    credential = call.credential
+    if credential is None or credential.secret not in SCOPES:
         raise AuthInvalid
-    return SimpleNamespace(scopes=SCOPES[call.api_key])
+    return SimpleNamespace(scopes=SCOPES[credential.secret])
 
 
 @dataclass
@@ -215,6 +221,7 @@ def sample_site(lab: Lab | None = None, *, reads_inline: bool = True) -> Site:
         authenticate=authenticate,
         perform=perform,
         write=write,
+        denied=denied,
         clock=FixedClock(NOON),
         metrics=metrics,
         reads_inline=reads_inline,

@@ -33,10 +33,11 @@ from attestlab.core.signing import Algorithm
 from attestlab.core.wire import b64url_decode, parse_uuid
 from attestlab.orgs.rules import Scope
 from attestlab.web import problems
+from attestlab.web.access import PUBLIC
 from attestlab.web.answers import Raw
 from attestlab.web.call import Call
 from attestlab.web.paging import OffsetPageQuery, Page, page_of, position_in
-from attestlab.web.routing import PUBLIC, Routes
+from attestlab.web.routing import Routes
 from attestlab.web.validation import body_as
 
 routes = Routes("attestations")

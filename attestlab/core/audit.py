@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any, Literal, Protocol
 from uuid import UUID
 
-from sqlalchemy import BigInteger, LargeBinary
+from sqlalchemy import BigInteger, Index, LargeBinary
 from sqlmodel import Field, SQLModel
 
 from attestlab.core.canonical import canonical_own
@@ -57,6 +57,12 @@ class AuditEvent(SQLModel, table=True):
     """A stored line; `record` is the canonical JSON that `integrity_hash` covers together with `prev_hash`."""
 
     __tablename__ = "audit_events"
+    __table_args__ = (
+        Index("ix_audit_events_of_actor", "tenant_id", "actor_id", "seq"),
+        Index("ix_audit_events_of_action", "tenant_id", "action", "seq"),
+        Index("ix_audit_events_of_kind", "tenant_id", "resource_type", "seq"),
+        Index("ix_audit_events_of_time", "tenant_id", "timestamp"),
+    )
 
     tenant_id: UUID = Field(primary_key=True)
     seq: int = Field(primary_key=True, sa_type=BigInteger, sa_column_kwargs={"autoincrement": False})
@@ -68,6 +74,9 @@ class AuditEvent(SQLModel, table=True):
     record: bytes = Field(sa_type=LargeBinary)
     integrity_hash: bytes = Field(sa_type=LargeBinary)
     prev_hash: bytes = Field(sa_type=LargeBinary)
+    actor_type: str = Field(max_length=8, sa_column_kwargs={"server_default": ""})
+    actor_id: str = Field(max_length=64, sa_column_kwargs={"server_default": ""})
+    outcome: str = Field(max_length=8, sa_column_kwargs={"server_default": ""})
 
 
 _table: Any = AuditEvent.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
@@ -109,6 +118,9 @@ def _row(chain: Chain, entry: AuditEntry) -> dict[str, Any]:
         "action": entry.action,
         "resource_type": entry.resource_type,
         "resource_id": entry.resource_id,
+        "actor_type": entry.actor.actor_type,
+        "actor_id": entry.actor.actor_id,
+        "outcome": entry.outcome,
         "record": line,
         "integrity_hash": integrity_hash,
         "prev_hash": prev_hash,
@@ -137,5 +149,6 @@ def disagreements(row: Any) -> list[str]:
         ValueError: the record is not one.
     """
     said = json.loads(row.record)
-    names = ("id", "tenant_id", "timestamp", "action", "resource_type", "resource_id")
+    columns = _table.columns.keys()
+    names = [name for name in columns if name not in ("seq", "record", "integrity_hash", "prev_hash")]
     return [name for name in names if not repeats(said.get(name), getattr(row, name))]

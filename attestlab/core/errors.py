@@ -87,12 +87,16 @@ class AuthRequired(AttestLabError):
 
 
 class AuthInvalid(AttestLabError):
-    """Malformed, unknown, revoked or expired: one message for all, so that none can be told from another."""
+    """Malformed, unknown, revoked or expired: one message for all, so that none can be told from another.
+
+    `known` is the caller that the credential once stood for; for the audit trail, never told.
+    """
 
     code = "AUTH_INVALID"
 
-    def __init__(self) -> None:
+    def __init__(self, *, known: object = None) -> None:
         super().__init__("The credentials are not valid.")
+        self.known = known
 
 
 class PermissionDenied(AttestLabError):

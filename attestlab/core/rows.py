@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any
 from uuid import UUID
 
@@ -30,17 +31,27 @@ _audit: Any = AuditEvent.__table__  # type: ignore[attr-defined]  # SQLModel set
 def row_sha256(table: Table, row: Mapping[str, Any]) -> str:
     """The fingerprint of a row: SHA-256 (hex) of its columns as canonical JSON.
 
-    Bytes count as base64url, ids as text, times in UTC to the last digit that is stored.
+    Bytes count as base64url, ids as text, times in UTC to the last digit that is stored. A column
+    that came `since` counts where it holds something, so that older fingerprints stay good.
 
     Raises:
         KeyError: a column is not in `row`; what the database would put there is not known yet.
     """
     plain = {}
+    since = _added_since(table)
     for name in table.columns.keys():  # noqa: SIM118  a column collection iterates over columns
         value = row[name]
+        if value is None and name in since:
+            continue
         write = _WRITERS.get(type(value))
         plain[name] = value if write is None else write(value)
     return sha256_hex(canonical_own(plain))
+
+
+@cache
+def _added_since(table: Table) -> frozenset[str]:
+    """Columns that a later revision added, nullable all of them: `sa_column_kwargs={"info": SINCE_0003}`."""
+    return frozenset(column.name for column in table.columns if "since" in column.info)
 
 
 # By exact type, for speed: every mint asks this of each column of its row.

@@ -10,9 +10,10 @@ from attestlab.core.wire import b64url_decode, b64url_encode, parse_uuid
 from attestlab.issuers.service import IssuerWithKeys
 from attestlab.issuers.shapes import IssuerIn, IssuerOut, IssuerPatch, JwksOut, KeyIn, KeyOut, KeysOut
 from attestlab.orgs.rules import Scope
+from attestlab.web.access import PUBLIC
 from attestlab.web.call import Call
 from attestlab.web.paging import OffsetPageQuery, Page, page_of, position_in
-from attestlab.web.routing import PUBLIC, Routes
+from attestlab.web.routing import Routes
 
 routes = Routes("issuers")
 _LIST = "issuers"

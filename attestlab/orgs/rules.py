@@ -13,6 +13,7 @@ import unicodedata
 import zlib
 from collections.abc import Set
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from itertools import count
 from typing import Literal
@@ -52,11 +53,48 @@ class Plan(StrEnum):
     ENTERPRISE = "ENTERPRISE"
 
 
+class ConsumerScope(StrEnum):
+    """What only a consumer's credential may do, beside minting and reading attestations."""
+
+    CONSUMER_READ = "consumer:read"
+    CONSUMER_WRITE = "consumer:write"
+    VERIFY_READ = "verify:read"
+
+
 class Role(StrEnum):
-    """What a person is in a tenant, or, for the operator's people, on the platform."""
+    """What a person is in a tenant; and, of the operator's people, on the platform."""
 
     OWNER = "owner"
+    ADMIN = "admin"
+    ANALYST = "analyst"
+    MEMBER = "member"
     SUPER_ADMIN = "super_admin"
+    CONTENT_ADMIN = "content_admin"
+    REVIEWER = "reviewer"
+
+
+class Realm(StrEnum):
+    """The kind of account behind a credential."""
+
+    TENANT = "tenant"
+    CONSUMER = "consumer"
+    PLATFORM = "platform"
+
+
+PLATFORM_ROLES = frozenset({Role.SUPER_ADMIN, Role.CONTENT_ADMIN, Role.REVIEWER})
+CONSUMER_SCOPES: frozenset[Scope | ConsumerScope] = frozenset(
+    {*ConsumerScope, Scope.ATTESTATIONS_MINT, Scope.ATTESTATIONS_READ}
+)
+_READING = frozenset({Scope.ATTESTATIONS_READ, Scope.ISSUERS_READ})
+SCOPES_OF_ROLES: dict[Role, frozenset[Scope]] = {
+    Role.OWNER: frozenset(Scope),
+    Role.ADMIN: frozenset(Scope),
+    Role.ANALYST: _READING | {Scope.AUDIT_READ, Scope.USERS_READ},
+    Role.MEMBER: _READING | {Scope.ATTESTATIONS_MINT},
+    Role.SUPER_ADMIN: frozenset(Scope),
+    Role.CONTENT_ADMIN: frozenset(),
+    Role.REVIEWER: _READING | {Scope.AUDIT_READ},
+}
 
 
 class OrgStatus(StrEnum):
@@ -83,9 +121,14 @@ class Caller:
 
     tenant_id: UUID
     actor_type: ActorType
-    actor_id: str
-    scopes: frozenset[Scope]
+    actor_id: str  # the key's or the person's id
+    scopes: frozenset[Scope | ConsumerScope]
     plan: str
+    adjusted: str | None = None  # what the operator set for this tenant, see `plans.allowance`
+    realm: Realm = Realm.TENANT
+    roles: frozenset[Role] = frozenset()
+    credential_id: str = ""  # the key's id again, or that of the person's session
+    expires_at: datetime | None = None  # of the credential; whoever finds a caller has checked it
 
 
 def checksum(random_part: str) -> str:

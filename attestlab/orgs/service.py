@@ -12,12 +12,11 @@ from uuid import UUID
 
 from sqlalchemy import Connection, Table
 
-from attestlab.core import audit
-from attestlab.core.audit import AuditEntry
+from attestlab.core import audited
+from attestlab.core.audited import Deed
 from attestlab.core.clock import Clock
 from attestlab.core.errors import AuthInvalid, Conflict, NotFound
 from attestlab.core.ids import new_id
-from attestlab.core.rows import MEMBER, row_sha256
 from attestlab.core.storage import Storage
 from attestlab.core.transaction import Transaction
 from attestlab.orgs import rules, store
@@ -174,18 +173,7 @@ class Orgs:
 
 
 def _add(tx: Transaction, table: Table, row: dict[str, Any], tenant_id: UUID, kind: str, now: datetime) -> None:
-    """Insert a row and leave its fingerprint in the tenant's trail."""
-    tx.add(table, row)
-    entry = AuditEntry(
-        tenant_id=tenant_id,
-        actor=Installer(),
-        action=f"{kind}.create",
-        resource_type=kind,
-        resource_id=str(row["id"]),
-        at=now,
-        metadata={MEMBER: row_sha256(table, row)},
-    )
-    audit.record(tx, entry)
+    audited.insert(tx, table, row, Deed(tenant_id, Installer(), f"{kind}.create", now))
 
 
 def _argon2id(password: str) -> str:

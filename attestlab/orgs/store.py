@@ -48,3 +48,9 @@ def slugs_like(tx: Transaction, slug: str) -> set[str]:
 def has_operator(tx: Transaction) -> bool:
     """Whether the operator's own tenant is there."""
     return tx.exec(select(tenants.c.id).where(tenants.c.is_operator)).first() is not None
+
+
+def operator_id(tx: Transaction) -> UUID:
+    """The operator's own tenant, which every installation has."""
+    found: UUID = tx.exec(select(tenants.c.id).where(tenants.c.is_operator)).scalar_one()
+    return found

@@ -1,14 +1,25 @@
-"""The rows of this capability."""
+"""The rows of this capability.
+
+A column that a later revision adds to an audited table is nullable and says `since`, so that the
+fingerprints of rows that were audited before stay good.
+"""
 
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy import LargeBinary
 from sqlmodel import Field, SQLModel
 
+SINCE_0003: dict[str, Any] = {"info": {"since": "0003"}}
+
 
 class Tenant(SQLModel, table=True):
-    """Who the service works for; everything else belongs to one."""
+    """Who the service works for; everything else belongs to one.
+
+    `adjusted` is the JSON object of the limits that the operator set for this tenant alone. A consumer
+    has a tenant of their own, which `realm` marks.
+    """
 
     __tablename__ = "tenants"
 
@@ -17,10 +28,12 @@ class Tenant(SQLModel, table=True):
     plan: str = Field(max_length=16)
     is_operator: bool
     created_at: datetime
+    adjusted: str | None = Field(default=None, max_length=400, sa_column_kwargs=SINCE_0003)
+    realm: str | None = Field(default=None, max_length=8, sa_column_kwargs=SINCE_0003)
 
 
 class Org(SQLModel, table=True):
-    """An organization of a tenant."""
+    """An organization of a tenant; `return_origins` is a JSON array."""
 
     __tablename__ = "orgs"
 
@@ -30,10 +43,16 @@ class Org(SQLModel, table=True):
     slug: str = Field(max_length=48, unique=True)
     status: str = Field(max_length=16)
     created_at: datetime
+    updated_at: datetime | None = Field(default=None, sa_column_kwargs=SINCE_0003)
+    return_origins: str | None = Field(default=None, max_length=4096, sa_column_kwargs=SINCE_0003)
 
 
 class User(SQLModel, table=True):
-    """A person; `password_hash` is argon2id, `roles` are separated by spaces."""
+    """A person; `password_hash` is argon2id, `roles` are separated by spaces.
+
+    Without a `status` they are ACTIVE. Whoever was INVITED has no password yet, and of the token that was
+    mailed to them only the SHA-256 is kept. Whoever was REMOVED keeps nothing but an id.
+    """
 
     __tablename__ = "users"
 
@@ -45,6 +64,14 @@ class User(SQLModel, table=True):
     password_hash: str = Field(max_length=200)
     roles: str = Field(max_length=200)
     created_at: datetime
+    status: str | None = Field(default=None, max_length=8, sa_column_kwargs=SINCE_0003)
+    invitation_sha256: bytes | None = Field(
+        default=None, index=True, unique=True, sa_type=LargeBinary, sa_column_kwargs=SINCE_0003
+    )
+    invited_until: datetime | None = Field(default=None, sa_column_kwargs=SINCE_0003)
+    joined_at: datetime | None = Field(default=None, sa_column_kwargs=SINCE_0003)
+    removed_at: datetime | None = Field(default=None, sa_column_kwargs=SINCE_0003)
+    password_changed_at: datetime | None = Field(default=None, sa_column_kwargs=SINCE_0003)
 
 
 class ApiKey(SQLModel, table=True):
@@ -61,3 +88,8 @@ class ApiKey(SQLModel, table=True):
     scopes: str = Field(max_length=400)
     status: str = Field(max_length=8)
     created_at: datetime
+    created_by: UUID | None = Field(default=None, sa_column_kwargs=SINCE_0003)
+    expires_at: datetime | None = Field(default=None, sa_column_kwargs=SINCE_0003)
+    revoked_at: datetime | None = Field(default=None, sa_column_kwargs=SINCE_0003)
+    revocation_reason: str | None = Field(default=None, max_length=1024, sa_column_kwargs=SINCE_0003)
+    compromised_at: datetime | None = Field(default=None, sa_column_kwargs=SINCE_0003)

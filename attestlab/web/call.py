@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 if TYPE_CHECKING:
+    from attestlab.web.credentials import Credential
     from attestlab.web.payloads import Payload
     from attestlab.web.routing import Route
 
@@ -30,8 +31,8 @@ class Call:
     """
 
     __slots__ = (
-        "api_key",
         "caller",
+        "credential",
         "document",
         "headers",
         "lab",
@@ -72,7 +73,7 @@ class Call:
         self.peer = peer  # the address of the socket's other end, never one that a header claims
         self.request_id = request_id
         self.now = now
-        self.api_key = ""  # as presented, not yet believed; empty on a public route
+        self.credential: Credential | None = None  # as presented, not yet believed; None on a public route
         self.caller: Any = None  # what `authenticate` returned; None on a public route
         self.query: Any = None
         self.document: Any = None  # the body as parsed, its huge payload member replaced by ""

@@ -3,24 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Literal, NamedTuple
 
 from attestlab.core.errors import AuthInvalid, AuthRequired
 
 
-def api_key(headers: Mapping[str, str]) -> str:
-    """The API key, from `X-API-Key` or `Authorization: ApiKey` (either form, everywhere).
+class Credential(NamedTuple):
+    """A secret and what it claims to be."""
+
+    kind: Literal["api_key", "bearer"]
+    secret: str
+
+
+def presented(headers: Mapping[str, str]) -> Credential:
+    """The API key, from `X-API-Key` or `Authorization: ApiKey` (either form, everywhere), or the bearer token.
 
     Raises:
-        AuthRequired: there is neither.
-        AuthInvalid: both and they differ, or another scheme.
+        AuthRequired: there is none.
+        AuthInvalid: there are two that differ, or another scheme.
     """
-    plain, authorization = headers.get("x-api-key"), headers.get("authorization")
+    key, authorization = headers.get("x-api-key"), headers.get("authorization")
     if authorization is None:
-        if not plain:
+        if not key:
             raise AuthRequired
-        return plain
-    scheme, _, key = authorization.partition(" ")
-    key = key.strip()
-    if scheme.lower() != "apikey" or not key or (plain is not None and plain != key):
+        return Credential("api_key", key)
+    scheme, _, secret = authorization.partition(" ")
+    secret, scheme = secret.strip(), scheme.lower()
+    if not secret or (key is not None and (scheme, key) != ("apikey", secret)):
         raise AuthInvalid
-    return key
+    if scheme == "apikey":
+        return Credential("api_key", secret)
+    if scheme == "bearer":
+        return Credential("bearer", secret)
+    raise AuthInvalid

@@ -14,26 +14,36 @@ from typing import Any
 from pydantic import BaseModel
 from tornado.iostream import StreamClosedError
 
-from attestlab.core.errors import AttestLabError, PermissionDenied, ValidationFailed
+from attestlab.core.errors import (
+    AttestLabError,
+    AuthInvalid,
+    BillingLimit,
+    PermissionDenied,
+    QuotaExceeded,
+    ValidationFailed,
+)
 from attestlab.core.storage import is_unreachable
 from attestlab.web import bodies, problems
+from attestlab.web.access import PUBLIC
 from attestlab.web.answers import Answer, compose, render
 from attestlab.web.call import Call
-from attestlab.web.credentials import api_key
+from attestlab.web.credentials import presented
 from attestlab.web.etags import conditional
 from attestlab.web.http1 import Head
 from attestlab.web.incoming import Body
-from attestlab.web.routing import PUBLIC, Route
+from attestlab.web.routing import Route
 from attestlab.web.site import Site
 from attestlab.web.validation import body_as, query_as
 
+# Attempts to do what one may not do, as opposed to what cannot be done.
+DENIALS = (AuthInvalid, PermissionDenied, QuotaExceeded, BillingLimit)
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
 class Exchange:
     """The life of one request, from its head to the bytes of its answer."""
 
-    __slots__ = ("_answer", "_began", "_body", "_head", "_now", "_peer", "_request_id", "_route", "_site")
+    __slots__ = ("_answer", "_began", "_body", "_call", "_head", "_now", "_peer", "_request_id", "_route", "_site")
 
     def __init__(self, site: Site, head: Head, body: Body, peer: str) -> None:
         self._site = site
@@ -41,6 +51,7 @@ class Exchange:
         self._body = body
         self._peer = peer
         self._route: Route | None = None
+        self._call: Call | None = None
         self._began = perf_counter()
         self._now = site.clock.now()
         sent = head.headers.get("x-request-id", "")
@@ -53,11 +64,9 @@ class Exchange:
             StreamClosedError: the client went away while its body was read.
         """
         try:
-            self._answer = await self._answered()
+            self._answer = await self._answered_or_refused()
         except StreamClosedError:
             raise
-        except AttestLabError as fault:
-            self.refuse(fault)
         except Exception as fault:
             answered = problems.unreachable if is_unreachable(fault) else problems.crash
             self._answer = answered(fault, self._request_id)
@@ -76,11 +85,20 @@ class Exchange:
         self._site.metrics.answered(self._route, self._answer.status, perf_counter() - self._began)
         return message
 
+    async def _answered_or_refused(self) -> Answer:
+        """An attempt that is denied is told of first; where that fails, it fails as whatever else would."""
+        try:
+            return await self._answered()
+        except AttestLabError as fault:
+            if isinstance(fault, DENIALS) and self._call is not None:
+                await self._site.denied(self._call, fault)
+            return problems.refusal(fault, self._request_id)
+
     async def _answered(self) -> Answer:
         head, site = self._head, self._site
         route, values = site.table.find(head.method, head.path)
         self._route = route
-        call = Call(
+        call = self._call = Call(
             lab=site.lab,
             site=site,
             route=route,
@@ -109,13 +127,12 @@ class Exchange:
 
     async def _admit(self, call: Call) -> None:
         """Find out who is calling, and refuse those who may not."""
-        needed = call.route.scope
-        if needed is PUBLIC:
+        needs = call.route.needs
+        if needs is PUBLIC:
             return
-        call.api_key = api_key(call.headers)
+        call.credential = presented(call.headers)
         call.caller = await self._site.read(self._site.authenticate, call)
-        if needed not in call.caller.scopes:
-            raise PermissionDenied(f"This needs the scope {needed}.", details={"required_scope": needed})
+        needs.require(call.caller)
 
     async def _checked_body(self, call: Call) -> BaseModel | None:
         route = call.route

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 
 from attestlab.core.errors import Unavailable
 from attestlab.core.shapes import Out
+from attestlab.web.access import PUBLIC
 from attestlab.web.call import Call
-from attestlab.web.routing import PUBLIC, Routes
+from attestlab.web.routing import Routes
 
 Check = Callable[[], None]  # returns when all is well, raises otherwise
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
+from attestlab.web.access import PUBLIC
 from attestlab.web.answers import Raw
 from attestlab.web.call import Call
-from attestlab.web.routing import PUBLIC, Route, Routes
+from attestlab.web.routing import Route, Routes
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 _UNROUTED = "(none)"

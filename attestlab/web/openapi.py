@@ -13,9 +13,10 @@ from uuid import UUID
 from pydantic import TypeAdapter
 
 from attestlab.core.shapes import Out
+from attestlab.web.access import PUBLIC, Needs
 from attestlab.web.answers import JSON, Raw
 from attestlab.web.call import Call
-from attestlab.web.routing import PUBLIC, Route, Routes
+from attestlab.web.routing import Route, Routes
 
 if TYPE_CHECKING:
     from openapi_pydantic import Operation, Parameter, Reference, RequestBody, Response
@@ -35,6 +36,7 @@ _SECURITY_SCHEMES = {
         "name": "Authorization",
         "description": "`Authorization: ApiKey <key>`, the same key in the other form.",
     },
+    "bearer": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"},
 }
 _IDEMPOTENCY_SCHEMA = {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[ -~]+$"}
 
@@ -119,7 +121,7 @@ def _operation(route: Route, schemas: Schemas, query: Mapping[str, Any]) -> Oper
     from openapi_pydantic import Operation
 
     summary, _, description = (inspect.getdoc(route.function) or route.path).partition("\n")
-    security = [] if route.scope is PUBLIC else [{scheme: [str(route.scope)]} for scheme in _SECURITY_SCHEMES]
+    needs = route.needs
     return Operation(
         tags=[route.tag],
         operationId=operation_id(route),
@@ -128,8 +130,15 @@ def _operation(route: Route, schemas: Schemas, query: Mapping[str, Any]) -> Oper
         parameters=[*_path_parameters(route), *_query_parameters(query), *_header_parameters(route)],
         requestBody=_request_body(route, schemas),
         responses=_responses(route, schemas),
-        security=security,
+        security=[] if needs is PUBLIC else _security(needs),
     )
+
+
+def _security(needs: Needs) -> list[dict[str, list[str]]]:
+    """The schemes a route takes; OpenAPI 3.1 lets each name the scopes and roles that it must carry."""
+    required = [*([str(needs.scope)] if needs.scope else []), *map(str, needs.roles)]
+    schemes = ["bearer"] if needs.a_user else list(_SECURITY_SCHEMES)
+    return [{scheme: required} for scheme in schemes]
 
 
 def _path_parameters(route: Route) -> list[Parameter]:

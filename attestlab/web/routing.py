@@ -24,16 +24,16 @@ import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import NoneType
-from typing import Any, Final, Literal, TypeVar, get_args, get_type_hints
+from typing import Any, Final, Literal, NamedTuple, TypeVar, get_args, get_type_hints
 from uuid import UUID
 
 from pydantic import BaseModel, TypeAdapter
 from pydantic_core import SchemaSerializer
 
+from attestlab.web.access import Access, Needs, needs_of
 from attestlab.web.answers import Raw
 from attestlab.web.call import Call
 
-PUBLIC: Final = None
 Idempotency = Literal["honoured", "required", "none"]
 Prepare = Callable[[Call, Any], Awaitable[object]]
 Handler = TypeVar("Handler", bound=Callable[..., Any])
@@ -44,6 +44,13 @@ _PARAMETER = re.compile(r"\{(\w+)(\.\.\.)?\}")
 _BY_NAME = frozenset({"call", "query", "body", "prepared", "return"})
 
 
+class Limit(NamedTuple):
+    """At most so many requests of one tenant in each window, without burst (SPEC, Per-endpoint limits)."""
+
+    requests: int
+    window_s: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
     """One method of one path: what it needs, and the function that answers it."""
@@ -52,13 +59,16 @@ class Route:
     path: str  # the template, such as /v1/issuers/{id}
     tag: str
     function: Callable[..., Any]
-    scope: str | None  # None: anyone may call it, and credentials are not even looked at
+    needs: Needs | None  # PUBLIC: anyone may call it, and credentials are not even looked at
     status: int
     body_limit: int  # bytes; where a payload is taken, of the rest of the body
     payload: bool  # a huge `payload_b64url` is streamed; its facts are in `call.payload`
     idempotency: Idempotency
     prepare: Prepare | None  # runs on the loop before the write job, for work that needs no transaction
     cache_control: str | None
+    limit: Limit | None  # of its own, beside that of the caller's plan
+    charged: bool  # whether a request counts towards the limit of its caller or address
+    secret: bool  # the answer holds a secret, so what is remembered of it is sealed
     path_types: Mapping[str, type]
     query: type[BaseModel] | None
     body: type[BaseModel] | None
@@ -89,20 +99,33 @@ class Routes:
     def __iter__(self) -> Iterator[Route]:
         return iter(self._routes)
 
-    def get(self, path: str, *, scope: str | None, cache_control: str | None = None) -> Callable[[Handler], Handler]:
+    def get(
+        self,
+        path: str,
+        *,
+        scope: Access,
+        cache_control: str | None = None,
+        limit: Limit | None = None,
+        charged: bool = True,
+    ) -> Callable[[Handler], Handler]:
         """A read. It answers HEAD too, carries a strong ETag and honours If-None-Match."""
-        return self._route("GET", path, scope=scope, status=200, cache_control=cache_control)
+        return self._route(
+            "GET", path, scope=scope, status=200, cache_control=cache_control, limit=limit, charged=charged
+        )
 
     def post(
         self,
         path: str,
         *,
-        scope: str | None,
+        scope: Access,
         status: int = 200,
         body_limit: int = BODY_LIMIT_BYTES,
         payload: bool = False,
         idempotency: Idempotency = "honoured",
         prepare: Prepare | None = None,
+        limit: Limit | None = None,
+        charged: bool = True,
+        secret: bool = False,
     ) -> Callable[[Handler], Handler]:
         """A write that honours Idempotency-Key unless it says otherwise."""
         return self._route(
@@ -114,17 +137,20 @@ class Routes:
             payload=payload,
             idempotency=idempotency,
             prepare=prepare,
+            limit=limit,
+            charged=charged,
+            secret=secret,
         )
 
-    def put(self, path: str, *, scope: str | None, status: int = 200) -> Callable[[Handler], Handler]:
+    def put(self, path: str, *, scope: Access, status: int = 200) -> Callable[[Handler], Handler]:
         """A write that repeats without harm."""
         return self._route("PUT", path, scope=scope, status=status)
 
-    def patch(self, path: str, *, scope: str | None, status: int = 200) -> Callable[[Handler], Handler]:
+    def patch(self, path: str, *, scope: Access, status: int = 200) -> Callable[[Handler], Handler]:
         """A write of some fields."""
         return self._route("PATCH", path, scope=scope, status=status)
 
-    def delete(self, path: str, *, scope: str | None, status: int = 200) -> Callable[[Handler], Handler]:
+    def delete(self, path: str, *, scope: Access, status: int = 200) -> Callable[[Handler], Handler]:
         """A removal."""
         return self._route("DELETE", path, scope=scope, status=status)
 
@@ -133,13 +159,16 @@ class Routes:
         method: str,
         path: str,
         *,
-        scope: str | None,
+        scope: Access,
         status: int,
         body_limit: int = BODY_LIMIT_BYTES,
         payload: bool = False,
         idempotency: Idempotency = "none",
         prepare: Prepare | None = None,
         cache_control: str | None = None,
+        limit: Limit | None = None,
+        charged: bool = True,
+        secret: bool = False,
     ) -> Callable[[Handler], Handler]:
         def declare(function: Handler) -> Handler:
             hints = get_type_hints(function, include_extras=True)
@@ -150,13 +179,16 @@ class Routes:
                     path=path,
                     tag=self.tag,
                     function=function,
-                    scope=scope,
+                    needs=needs_of(scope),
                     status=status,
                     body_limit=body_limit,
                     payload=payload,
                     idempotency=idempotency,
                     prepare=prepare,
                     cache_control=cache_control,
+                    limit=limit,
+                    charged=charged,
+                    secret=secret,
                     path_types=_path_types(path, hints, function),
                     query=hints.get("query"),
                     body=_model_of(body),

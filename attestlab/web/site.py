@@ -13,6 +13,7 @@ from typing import Any, Protocol, TypeVar
 from pydantic import BaseModel
 
 from attestlab.core.clock import Clock
+from attestlab.core.errors import AttestLabError
 from attestlab.web.answers import Answer
 from attestlab.web.call import Call
 from attestlab.web.metrics import Metrics
@@ -21,13 +22,17 @@ from attestlab.web.table import Table
 
 Result = TypeVar("Result")
 
-# Finds the caller behind `call.api_key`, or raises AuthInvalid; what it returns has `scopes`.
+# Finds the caller behind `call.credential`, or raises AuthInvalid; what it returns suits `access.Needs`.
 Authenticate = Callable[[Call], Any]
 _THREADS = 4
 
 
 # Runs a job in the next group commit; returns what it returned once that is durable.
 Write = Callable[[Callable[[Any], Any]], Awaitable[Any]]
+
+
+# Records an attempt that was denied; `call.caller` is None where nobody knows who it was.
+Denied = Callable[[Call, AttestLabError], Awaitable[None]]
 
 
 class Perform(Protocol):
@@ -56,6 +61,7 @@ class Site:
         authenticate: Authenticate,
         perform: Perform,
         write: Write,
+        denied: Denied,
         clock: Clock,
         metrics: Metrics,
         reads_inline: bool = True,
@@ -66,6 +72,7 @@ class Site:
         self.authenticate = authenticate
         self.perform = perform
         self.write = write
+        self.denied = denied
         self.clock = clock
         self.metrics = metrics
         self.reads_inline = reads_inline

@@ -21,7 +21,15 @@ from attestlab.orgs.rules import Caller
 from attestlab.orgs.store import tenants
 
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
-TENANT = {"id": UUID(int=1), "name": "T", "plan": "FREE", "is_operator": False, "created_at": NOON}
+TENANT = {
+    "id": UUID(int=1),
+    "name": "T",
+    "plan": "FREE",
+    "is_operator": False,
+    "created_at": NOON,
+    "adjusted": None,
+    "realm": None,
+}
 NAMES = {
     "tenant": (tenants, lambda row: str(row.id)),
     "issuer": (store.issuers, lambda row: str(row.id)),
@@ -74,6 +82,11 @@ def test_a_fingerprint_is_fixed_for_all_time() -> None:
 )
 def test_every_column_counts_to_the_last_digit(change: dict[str, Any]) -> None:
     assert row_sha256(tenants, {**TENANT, **change}) != row_sha256(tenants, TENANT)
+
+
+def test_a_column_that_came_later_counts_once_it_holds_something() -> None:
+    """Older fingerprints stay good, and nothing can be hidden in the new column."""
+    assert row_sha256(tenants, {**TENANT, "realm": "consumer"}) != row_sha256(tenants, TENANT)
 
 
 def test_a_moment_is_the_same_in_every_zone() -> None:

@@ -104,7 +104,7 @@ def test_what_a_route_needs_is_in_its_description(description: dict) -> None:
     parameters = {p["name"]: p for p in listed["parameters"]}
     assert parameters["limit"]["schema"]["maximum"] == 100
     assert not parameters["cursor"]["required"]
-    assert written["security"] == [{"apiKey": ["notes:write"]}, {"apiKeyAuthorization": ["notes:write"]}]
+    assert written["security"] == [{scheme: ["notes:write"]} for scheme in ("apiKey", "apiKeyAuthorization", "bearer")]
     assert signed["security"] == []
     assert [(p["name"], p["in"], p["required"]) for p in written["parameters"]] == [
         ("Idempotency-Key", "header", False)

@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 import hashlib
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
-from sqlalchemy import delete, func, select, text, update
+from alembic import command
+from sqlalchemy import Column, DateTime, Integer, LargeBinary, MetaData, Table, delete, func, select, update
 
 from attestlab.core.clock import FixedClock
 from attestlab.core.errors import IdempotencyKeyReused
 from attestlab.core.storage import Storage
 from attestlab.fsck import fsck
 from attestlab.lab import Lab
-from attestlab.migrations import upgrade
+from attestlab.migrations import configured, upgrade
 from attestlab.web import idempotency, remembered
 from attestlab.web.answers import Answer
 from attestlab.web.idempotency import KEPT_FOR, Intent
 
 MANY = 20
+NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+OLD = Table(
+    "remembered_answers",
+    MetaData(),
+    Column("place", LargeBinary),
+    Column("fingerprint", LargeBinary, default=b"f"),
+    Column("status", Integer, default=201),
+    Column("headers", LargeBinary, default=b"{}"),
+    Column("body", LargeBinary, default=b"made"),
+    Column("created_at", DateTime(timezone=True)),
+)
 
 
 def intent(lab: Lab, key: str, *, request: str = "a request") -> Intent:
@@ -102,29 +114,20 @@ def test_an_answer_that_is_changed_is_noticed(lab: Lab, column: str) -> None:
     assert {problem.kind for problem in fsck(lab)} == {"answers"}
 
 
-def test_answers_of_an_older_version_are_linked_when_its_records_are_upgraded(lab: Lab, clock: FixedClock) -> None:
+def test_answers_of_an_older_version_are_linked_when_its_records_are_upgraded(empty_database: str) -> None:
     """
     Revision 0001 kept them without a chain.
     """
-    for number in range(3):
-        claimed(lab, intent(lab, f"key {number}"))
-        clock.advance(timedelta(seconds=1))
-    put_back_to_revision_0001(lab.storage)
-
-    upgrade(lab.storage)
-
-    again = claimed(lab, intent(lab, "key 1"))
-    assert again is not None
-    assert again.body == b"made"
-    assert kept(lab) == 3
-
-
-def put_back_to_revision_0001(storage: Storage) -> None:
+    storage = Storage(empty_database)
     with storage.write() as tx:
-        tx.connection.execute(text("CREATE TABLE old AS SELECT * FROM remembered_answers ORDER BY seq DESC"))
-        tx.connection.execute(text("ALTER TABLE old DROP COLUMN seq"))
-        tx.connection.execute(text("ALTER TABLE old DROP COLUMN hash"))
-        tx.connection.execute(text("DROP TABLE remembered_answers"))
-        tx.connection.execute(text("ALTER TABLE old RENAME TO remembered_answers"))
-        tx.connection.execute(text("DELETE FROM chain_heads WHERE name LIKE 'answers%'"))
-        tx.connection.execute(text("UPDATE alembic_version SET version_num = '0001'"))
+        command.upgrade(configured(connection=tx.connection), "0001")
+        for number in range(3):
+            tx.exec(OLD.insert().values(place=bytes([number]) * 32, created_at=NOON - timedelta(seconds=number)))
+
+    upgrade(storage)
+
+    with storage.read() as connection:
+        assert list(remembered.disagreements(connection)) == []
+        in_order = connection.scalars(select(remembered.answers.c.place).order_by(remembered.answers.c.seq)).all()
+    assert [place[0] for place in in_order] == [2, 1, 0]
+    storage.close()

@@ -8,9 +8,10 @@ from sample_site import KNOWN, Running, get, notes
 
 from attestlab.core.errors import MethodNotAllowed, NotFound, ValidationFailed
 from attestlab.core.shapes import In, Out
+from attestlab.web.access import PUBLIC, Needs
 from attestlab.web.answers import Raw
 from attestlab.web.call import Call
-from attestlab.web.routing import PUBLIC, Routes
+from attestlab.web.routing import Routes
 from attestlab.web.table import Table
 
 
@@ -103,7 +104,7 @@ def test_the_declaration_is_read_where_it_stands() -> None:
         return Result(name=f"{id} {number} {body}")
 
     (route,) = routes
-    assert (route.method, route.tag, route.scope, route.status) == ("POST", "things", "things:write", 201)
+    assert (route.method, route.tag, route.needs, route.status) == ("POST", "things", Needs(scope="things:write"), 201)
     assert list(route.path_types.items()) == [("id", UUID), ("number", int)]
     assert (route.body, route.body_optional, route.query, route.is_async) == (Body, True, None, False)
     assert (route.idempotency, route.payload) == ("honoured", True)

@@ -1,0 +1,197 @@
+"""Counts that all processes of an installation share: token buckets, windows, blocks.
+
+They are exact while the machine runs, and no more durable than they need to be: after a power cut
+somebody may ask a few times more. So they stand beside the records and never in them: in a file of
+their own that is not synced, or in an unlogged table.
+
+A token bucket is kept as one moment, the one at which it is full again (the generic cell rate
+algorithm): whoever takes a token moves it on by the time that a token takes to come back, and may do
+so while it stays within the time that a whole bucket takes. A window begins with its first request.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from sqlalchemy import create_engine
+from sqlalchemy.engine import URL
+from sqlalchemy.exc import DBAPIError
+
+FILE_NAME = "counters.db"
+SECOND = 1_000_000  # moments are whole microseconds since 1970
+FULL_BUCKET_S = 10  # twice the rate lasts for so long
+_TABLE = "(key TEXT PRIMARY KEY, until BIGINT NOT NULL, used BIGINT NOT NULL)"
+_TAKE = """
+INSERT INTO counters (key, until, used) VALUES (:key, :now + :interval, 1)
+ON CONFLICT (key) DO UPDATE SET used = counters.used + 1,
+  until = CASE WHEN counters.until > :now THEN counters.until ELSE :now END + :interval
+WHERE counters.until + :interval - :now <= :room
+RETURNING until"""
+_COUNT = """
+INSERT INTO counters (key, until, used) VALUES (:key, :now + :window, :cost)
+ON CONFLICT (key) DO UPDATE SET
+  used = CASE WHEN counters.until > :now THEN counters.used ELSE 0 END + :cost,
+  until = CASE WHEN counters.until > :now THEN counters.until ELSE :now + :window END
+WHERE counters.until <= :now OR counters.used + :cost <= :limit
+RETURNING until, used"""
+_LOOK = "SELECT until, used FROM counters WHERE key = :key"
+_SET = """
+INSERT INTO counters (key, until, used) VALUES (:key, :until, 1)
+ON CONFLICT (key) DO UPDATE SET until = :until, used = 1"""
+_FORGET = "DELETE FROM counters WHERE until < :now"
+
+
+class Count(NamedTuple):
+    """What a limit says: whether it allows this, how much is left of it, and when it is whole again."""
+
+    allowed: bool
+    limit: int
+    remaining: int
+    window_s: int
+    reset_at: float  # Unix time
+    retry_after_s: float  # 0 where it is allowed
+
+
+class Engine(Protocol):
+    """Runs one statement at once and durably enough; returns its first row."""
+
+    def run(self, statement: str, values: Mapping[str, Any]) -> Any: ...
+
+    def close(self) -> None: ...
+
+
+class Counters:
+    """Every limit that is not a matter of the records."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    @classmethod
+    def beside(cls, records: URL, folder: Path) -> Counters:
+        """Where the records are on SQLite, in a file in `folder`; else in the records' own database."""
+        return cls(_File(folder / FILE_NAME) if records.get_backend_name() == "sqlite" else _Table(records))
+
+    def take(self, key: str, *, per_minute: int, now: datetime) -> Count:
+        """Take a token of a bucket that is refilled at `per_minute` and holds what comes back in ten seconds."""
+        at, interval, room = _moment(now), -(-60 * SECOND // max(per_minute, 1)), FULL_BUCKET_S * SECOND
+        values = {"key": key, "now": at, "interval": interval, "room": max(room, interval)}
+        row = self._engine.run(_TAKE, values) if per_minute > 0 else None
+        return self._bucket(key, per_minute, at, interval, row)
+
+    def look(self, key: str, *, per_minute: int, now: datetime) -> Count:
+        """How a bucket stands, without taking from it."""
+        at, interval = _moment(now), -(-60 * SECOND // max(per_minute, 1))
+        row = self._engine.run(_LOOK, {"key": key})
+        return self._bucket(key, per_minute, at, interval, row or (at,))
+
+    def _bucket(self, key: str, per_minute: int, at: int, interval: int, row: Any) -> Count:
+        room = max(FULL_BUCKET_S * SECOND, interval)
+        until = row[0] if row else self._until(key, at)
+        left = max(0, (room - max(0, until - at)) // interval)
+        wait = 0.0 if row else max(until + interval - room - at, 1) / SECOND
+        return Count(row is not None, per_minute, left, 60, max(until, at) / SECOND, wait)
+
+    def count(self, key: str, *, limit: int, window_s: int, now: datetime, cost: int = 1) -> Count:
+        """Count `cost` within a window that began with the first of its kind; what is too much counts as nothing."""
+        at = _moment(now)
+        values = {"key": key, "now": at, "window": window_s * SECOND, "cost": cost, "limit": limit}
+        row = self._engine.run(_COUNT, values) if cost <= limit else None
+        if row is not None:
+            return Count(True, limit, limit - row[1], window_s, row[0] / SECOND, 0.0)
+        until, used = self._engine.run(_LOOK, {"key": key}) or (at, 0)
+        if until <= at:  # nothing was counted yet, and this alone is too much
+            until, used = at + window_s * SECOND, 0
+        return Count(False, limit, max(0, limit - used), window_s, until / SECOND, (until - at) / SECOND)
+
+    def until(self, key: str, *, now: datetime) -> float:
+        """For how many seconds from now a block lasts; 0 where there is none."""
+        at = _moment(now)
+        return max(0, self._until(key, at) - at) / SECOND
+
+    def block(self, key: str, *, for_s: float, now: datetime) -> None:
+        """Let `until` say so for a while."""
+        self._engine.run(_SET, {"key": key, "until": _moment(now) + int(for_s * SECOND)})
+
+    def forget(self, *, now: datetime) -> None:
+        """Remove what says nothing any more."""
+        self._engine.run(_FORGET, {"now": _moment(now)})
+
+    def close(self) -> None:
+        """Give the connections back."""
+        self._engine.close()
+
+    def _until(self, key: str, at: int) -> int:
+        row = self._engine.run(_LOOK, {"key": key})
+        return row[0] if row else at
+
+
+class _File:
+    """An SQLite file that is never synced; one that a power cut spoiled is begun anew."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        self._connection: sqlite3.Connection | None = None
+
+    def run(self, statement: str, values: Mapping[str, Any]) -> Any:
+        with self._lock:
+            if self._connection is None:
+                self._connection = self._opened()
+            return self._connection.execute(statement, values).fetchone()
+
+    def _opened(self) -> sqlite3.Connection:
+        try:
+            return self._connected()
+        except sqlite3.DatabaseError as fault:
+            if isinstance(fault, sqlite3.OperationalError):
+                raise
+            self._path.unlink()
+            return self._connected()
+
+    def _connected(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False, timeout=5)
+        try:
+            for pragma in ("journal_mode=WAL", "synchronous=OFF"):
+                connection.execute(f"PRAGMA {pragma}")
+            connection.execute(f"CREATE TABLE IF NOT EXISTS counters {_TABLE} WITHOUT ROWID")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def close(self) -> None:
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
+
+
+class _Table:
+    """An unlogged table of the records' PostgreSQL, which all machines share."""
+
+    def __init__(self, records: URL) -> None:
+        self._engine = create_engine(records, isolation_level="AUTOCOMMIT", pool_size=4)
+        self._made = False
+
+    def run(self, statement: str, values: Mapping[str, Any]) -> Any:
+        with self._engine.connect() as connection:
+            if not self._made:
+                with suppress(DBAPIError):  # another process makes it at this very moment
+                    connection.exec_driver_sql(f"CREATE UNLOGGED TABLE IF NOT EXISTS counters {_TABLE}")
+                self._made = True
+            result = connection.exec_driver_sql(re.sub(r":(\w+)", r"%(\1)s", statement), dict(values))
+            return result.fetchone() if result.returns_rows else None
+
+    def close(self) -> None:
+        self._engine.dispose()
+
+
+def _moment(now: datetime) -> int:
+    return round(now.timestamp() * SECOND)

@@ -1,0 +1,1 @@
+"""Who signs in: passwords, sessions, tokens."""

@@ -1,0 +1,48 @@
+"""The rows of this capability."""
+
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import LargeBinary
+from sqlmodel import Field, SQLModel
+
+
+class TokenKey(SQLModel, table=True):
+    """A key that signs access tokens; its private half is sealed. The newest one signs, all are published."""
+
+    __tablename__ = "token_keys"
+
+    kid: str = Field(primary_key=True, max_length=64)
+    alg: str = Field(max_length=8)
+    spki: bytes = Field(sa_type=LargeBinary)
+    sealed: bytes = Field(sa_type=LargeBinary)
+    created_at: datetime
+
+
+class Session(SQLModel, table=True):
+    """A person who signed in, from the login to the logout: the family of their refresh tokens.
+
+    It has `ended_at` once it is over, and `ended_because` of what.
+    """
+
+    __tablename__ = "sessions"
+
+    id: UUID = Field(primary_key=True)
+    tenant_id: UUID = Field(foreign_key="tenants.id")
+    user_id: UUID = Field(foreign_key="users.id", index=True)
+    created_at: datetime
+    ended_at: datetime | None = None
+    ended_because: str | None = Field(default=None, max_length=16)
+
+
+class RefreshToken(SQLModel, table=True):
+    """A refresh token of a session; only the SHA-256 of its secret is kept. It is used once."""
+
+    __tablename__ = "refresh_tokens"
+
+    id: UUID = Field(primary_key=True)
+    session_id: UUID = Field(foreign_key="sessions.id", index=True)
+    secret_sha256: bytes = Field(unique=True, sa_type=LargeBinary)
+    issued_at: datetime
+    expires_at: datetime
+    used_at: datetime | None = None

@@ -1,0 +1,25 @@
+"""The row of this capability."""
+
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import LargeBinary
+from sqlmodel import Field, SQLModel
+
+
+class Mail(SQLModel, table=True):
+    """An e-mail on its way; its text may hold a secret link, so it is sealed, and emptied once it was carried."""
+
+    __tablename__ = "mails"
+
+    id: UUID = Field(primary_key=True)
+    tenant_id: UUID = Field(foreign_key="tenants.id")
+    recipient: str = Field(max_length=254)
+    subject: str = Field(max_length=200)
+    sealed: bytes = Field(sa_type=LargeBinary)
+    status: str = Field(max_length=8)
+    attempts: int
+    next_attempt_at: datetime | None = Field(default=None, index=True)
+    last_error: str | None = Field(default=None, max_length=400)
+    created_at: datetime
+    carried_at: datetime | None = None

@@ -1,0 +1,102 @@
+"""What each plan allows: the one table of every limit that depends on one (SPEC, Limits by tier; CONTRACT section 2).
+
+`None` is unlimited. ENTERPRISE is what the operator agrees with a tenant, so it begins
+without limits and is given them one by one, as any tenant can be.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, fields, replace
+from functools import lru_cache
+
+from attestlab.core.errors import ValidationFailed
+from attestlab.orgs.rules import Plan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allowance:
+    """How much a tenant may do; each field is a count, or None where there is no limit."""
+
+    requests_per_minute: int | None
+    attestations_per_day: int | None
+    verifications_per_day: int | None
+    issuers: int | None
+    keys_per_issuer: int | None
+    webhook_endpoints: int | None
+    agents: int | None
+    has_endpoint_limits: bool  # whether limits of single endpoints hold, such as 100 mints a minute
+
+
+PLANS: dict[Plan, Allowance] = {
+    Plan.FREE: Allowance(
+        requests_per_minute=60,
+        attestations_per_day=100,
+        verifications_per_day=100,
+        issuers=2,
+        keys_per_issuer=2,
+        webhook_endpoints=1,
+        agents=3,
+        has_endpoint_limits=True,
+    ),
+    Plan.STARTER: Allowance(
+        requests_per_minute=300,
+        attestations_per_day=10_000,
+        verifications_per_day=1_000,
+        issuers=10,
+        keys_per_issuer=5,
+        webhook_endpoints=3,
+        agents=25,
+        has_endpoint_limits=True,
+    ),
+    Plan.PROFESSIONAL: Allowance(
+        requests_per_minute=1_000,
+        attestations_per_day=100_000,
+        verifications_per_day=10_000,
+        issuers=50,
+        keys_per_issuer=10,
+        webhook_endpoints=10,
+        agents=250,
+        has_endpoint_limits=True,
+    ),
+    Plan.ENTERPRISE: Allowance(
+        requests_per_minute=None,
+        attestations_per_day=None,
+        verifications_per_day=None,
+        issuers=None,
+        keys_per_issuer=None,
+        webhook_endpoints=25,
+        agents=None,
+        has_endpoint_limits=False,
+    ),
+}
+ADJUSTABLE = tuple(field.name for field in fields(Allowance) if field.name != "has_endpoint_limits")
+
+
+@lru_cache(maxsize=1024)
+def allowance(plan: str, adjusted: str | None = None) -> Allowance:
+    """What a plan allows, with what the operator set for one tenant (a JSON object, as it is stored).
+
+    >>> allowance("FREE").issuers, allowance("FREE", '{"issuers": 5}').issuers
+    (2, 5)
+    """
+    return replace(PLANS[Plan(plan)], **(json.loads(adjusted) if adjusted else {}))
+
+
+def adjusted(changes: dict[str, int | None]) -> str | None:
+    """Limits that the operator sets for one tenant, as they are stored.
+
+    Raises:
+        ValidationFailed: there is no such limit, or it is negative.
+    """
+    for name, value in changes.items():
+        if name not in ADJUSTABLE:
+            raise ValidationFailed.of(name, "unknown", f"There is no limit {name}; there are {', '.join(ADJUSTABLE)}.")
+        if value is not None and value < 0:
+            raise ValidationFailed.of(name, "negative", f"{name} is a count from 0, or none.")
+    return json.dumps(changes, sort_keys=True) if changes else None
+
+
+def shown(allowed: Allowance) -> dict[str, int | bool | None]:
+    """By name, for people and programs."""
+    return asdict(allowed)

@@ -1,0 +1,65 @@
+"""What a route needs of whoever calls it, declared beside the route; the access table and its tests read the same."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any, Final
+
+from attestlab.core.errors import PermissionDenied
+
+PUBLIC: Final = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Needs:
+    """What a caller must have; `Needs()` is content with any valid credential.
+
+    `roles` are alternatives, and only people have any; `a_user` refuses keys.
+    """
+
+    scope: str | None = None
+    roles: tuple[str, ...] = ()
+    a_user: bool = False
+    realm: str | None = None
+
+    def require(self, caller: Any) -> None:
+        """Refuse a caller who lacks something.
+
+        Raises:
+            PermissionDenied: `details` says what is required.
+        """
+        if self.a_user and caller.actor_type != "USER":
+            raise PermissionDenied("This needs a person who signed in.", details={"required_credential": "jwt"})
+        if self.realm is not None and caller.realm != self.realm:
+            raise PermissionDenied(f"This is for {self.realm} accounts.", details={"required_realm": self.realm})
+        if self.roles and not caller.roles.intersection(self.roles):
+            message = f"This needs the role {' or '.join(self.roles)}."
+            raise PermissionDenied(message, details={"required_roles": list(self.roles)})
+        if self.scope is not None and self.scope not in caller.scopes:
+            raise PermissionDenied(f"This needs the scope {self.scope}.", details={"required_scope": self.scope})
+
+    def told(self) -> str:
+        """In words, for the access table.
+
+        >>> Needs(scope="issuers:read").told(), Needs(roles=("owner", "admin"), a_user=True).told()
+        ('scope `issuers:read`', 'a signed-in `owner` or `admin`')
+        """
+        who = " or ".join(f"`{role}`" for role in self.roles)
+        if self.a_user:
+            who = f"a signed-in {who or 'person'}"
+        parts = [who, f"of the {self.realm} realm" if self.realm else "", f"scope `{self.scope}`" if self.scope else ""]
+        return ", ".join(part for part in parts if part) or "any valid credential"
+
+
+Access = str | Needs | None  # a scope, more than that, or PUBLIC
+
+
+def needs_of(access: Access) -> Needs | None:
+    """A scope alone is the shorthand for needing just that."""
+    return Needs(scope=access) if isinstance(access, str) else access
+
+
+def users_with(roles: Collection[str]) -> Needs:
+    """A person who signed in and has any of these roles."""
+    return Needs(roles=tuple(roles), a_user=True)

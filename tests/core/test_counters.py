@@ -1,0 +1,146 @@
+"""Counts that processes share: buckets, windows and blocks, on either engine."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from attestlab.core.counters import FILE_NAME, Counters
+from attestlab.core.storage import database_url
+
+NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+
+
+@pytest.fixture
+def counters(empty_database: str, tmp_path: Path) -> Iterator[Counters]:
+    made = Counters.beside(database_url(empty_database), tmp_path)
+    yield made
+    made.close()
+
+
+def taken(counters: Counters, count: int, *, at: datetime, per_minute: int = 60) -> int:
+    return sum(counters.take("bucket", per_minute=per_minute, now=at).allowed for _ in range(count))
+
+
+@pytest.mark.parametrize(("per_minute", "room"), [(60, 10), (300, 50), (1000, 166), (7, 1), (1, 1)])
+def test_a_bucket_holds_a_sixth_of_its_limit(counters: Counters, per_minute: int, room: int) -> None:
+    assert taken(counters, room + 20, at=NOON, per_minute=per_minute) == room
+
+
+def test_twice_the_rate_lasts_exactly_ten_seconds(counters: Counters) -> None:
+    allowed = [taken(counters, 1, at=NOON + timedelta(seconds=second / 2)) for second in range(60)]
+
+    first_refused = allowed.index(0)
+    assert first_refused in (19, 20), "ten seconds of two requests a second"
+    assert sum(allowed[first_refused:]) == pytest.approx((60 - first_refused) / 2, abs=1)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.integers(0, 4000), min_size=1, max_size=200), st.sampled_from([1, 7, 60, 300]))
+def test_never_more_than_the_limit_and_a_sixth_in_any_minute(pauses_ms: list[int], per_minute: int) -> None:
+    at, allowed = NOON, []
+    with TemporaryDirectory() as folder:
+        counters = Counters.beside(database_url("sqlite://"), Path(folder))
+        for pause in pauses_ms:
+            at += timedelta(milliseconds=pause)
+            if counters.take("key", per_minute=per_minute, now=at).allowed:
+                allowed.append(at)
+        counters.close()
+
+    for begin in allowed:
+        within = [moment for moment in allowed if begin <= moment < begin + timedelta(seconds=60)]
+        assert len(within) <= per_minute + max(1, per_minute / 6)
+
+
+def test_a_bucket_says_what_is_left_and_how_long_to_wait(counters: Counters) -> None:
+    first = counters.take("bucket", per_minute=60, now=NOON)
+    taken(counters, 9, at=NOON)
+
+    refused = counters.take("bucket", per_minute=60, now=NOON)
+
+    assert (first.allowed, first.remaining, first.reset_at) == (True, 9, NOON.timestamp() + 1)
+    assert (refused.allowed, refused.remaining, refused.retry_after_s) == (False, 0, 1.0)
+    assert counters.take("bucket", per_minute=60, now=NOON + timedelta(seconds=1)).allowed
+    assert not counters.take("bucket", per_minute=60, now=NOON + timedelta(seconds=1)).allowed
+
+
+def test_looking_takes_nothing(counters: Counters) -> None:
+    for _ in range(30):
+        looked = counters.look("bucket", per_minute=60, now=NOON)
+
+    assert (looked.allowed, looked.remaining) == (True, 10)
+
+
+def test_a_window_begins_with_its_first_request_and_ends_as_a_whole(counters: Counters) -> None:
+    counts = [
+        counters.count("window", limit=3, window_s=60, now=NOON + timedelta(seconds=second)).allowed
+        for second in (0, 1, 2, 3, 59, 60, 61)
+    ]
+
+    assert counts == [True, True, True, False, False, True, True]
+
+
+def test_what_costs_more_than_is_left_counts_as_nothing(counters: Counters) -> None:
+    counters.count("window", limit=100, window_s=60, now=NOON, cost=60)
+
+    too_much = counters.count("window", limit=100, window_s=60, now=NOON, cost=41)
+    ever_too_much = counters.count("another", limit=100, window_s=60, now=NOON, cost=101)
+
+    assert (too_much.allowed, too_much.remaining, too_much.retry_after_s) == (False, 40, 60.0)
+    assert (ever_too_much.allowed, ever_too_much.remaining) == (False, 100)
+    assert counters.count("window", limit=100, window_s=60, now=NOON, cost=40).allowed
+
+
+def test_a_block_lasts_to_its_end(counters: Counters) -> None:
+    counters.block("address", for_s=900, now=NOON)
+
+    assert counters.until("address", now=NOON + timedelta(seconds=100)) == 800
+    assert counters.until("address", now=NOON + timedelta(seconds=900)) == 0
+    assert counters.until("nobody", now=NOON) == 0
+
+
+def test_what_is_over_is_forgotten_and_nothing_else(counters: Counters) -> None:
+    counters.count("short", limit=9, window_s=10, now=NOON)
+    counters.count("long", limit=9, window_s=1000, now=NOON)
+
+    counters.forget(now=NOON + timedelta(seconds=11))
+
+    assert counters.count("long", limit=9, window_s=1000, now=NOON + timedelta(seconds=11)).remaining == 7
+    assert counters.count("short", limit=9, window_s=10, now=NOON + timedelta(seconds=11)).remaining == 8
+
+
+def take_many(records: str, folder: Path, count: int, allowed: multiprocessing.Queue[int]) -> None:
+    counters = Counters.beside(database_url(records), folder)
+    allowed.put(sum(counters.take("shared", per_minute=600, now=NOON).allowed for _ in range(count)))
+    counters.close()
+
+
+def test_processes_share_one_bucket(empty_database: str, tmp_path: Path) -> None:
+    """
+    Four of them ask for four times as much as there is, at one moment.
+    """
+    context = multiprocessing.get_context("spawn")
+    allowed: multiprocessing.Queue[int] = context.Queue()
+    processes = [context.Process(target=take_many, args=(empty_database, tmp_path, 100, allowed)) for _ in range(4)]
+    for process in processes:
+        process.start()
+    total = sum(allowed.get(timeout=60) for _ in processes)
+    for process in processes:
+        process.join()
+
+    assert total == 100
+
+
+def test_a_file_that_is_spoiled_is_begun_anew(tmp_path: Path) -> None:
+    (tmp_path / FILE_NAME).write_bytes(b"not a database" * 1000)
+    counters = Counters.beside(database_url("sqlite://"), tmp_path)
+
+    assert counters.take("bucket", per_minute=60, now=NOON).allowed
+    counters.close()
