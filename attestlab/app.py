@@ -12,6 +12,7 @@ from tornado.netutil import bind_sockets
 
 from attestlab import __version__
 from attestlab.attestations import routes as attestation_routes
+from attestlab.audit import routes as audit_routes
 from attestlab.audit import trail
 from attestlab.core.errors import AttestLabError, AuthInvalid
 from attestlab.desk import Desk
@@ -30,7 +31,12 @@ from attestlab.web.site import Site
 
 STOP_WITHIN_S = 5.0
 TITLE = "AttestLab"
-CAPABILITIES: tuple[Routes, ...] = (attestation_routes.routes, issuer_routes.routes, log_routes.routes)
+CAPABILITIES: tuple[Routes, ...] = (
+    attestation_routes.routes,
+    issuer_routes.routes,
+    log_routes.routes,
+    audit_routes.routes,
+)
 
 
 def all_routes() -> list[Route]:

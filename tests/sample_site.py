@@ -192,7 +192,7 @@ async def denied(call: Call, fault: AttestLabError) -> None:
 
 def authenticate(call: Call) -> SimpleNamespace:
     credential = call.credential
-    if credential is None or credential.secret not in SCOPES:
+    if credential is None or credential.kind != "api_key" or credential.secret not in SCOPES:
         raise AuthInvalid
     return SimpleNamespace(scopes=SCOPES[credential.secret])
 

@@ -12,6 +12,7 @@ from pydantic import BaseModel
 
 from attestlab.attestations import shapes
 from attestlab.attestations.rules import Statement
+from attestlab.audit.shapes import AuditEventOut
 from attestlab.core.signing import Algorithm
 from attestlab.core.wire import parse_json
 from attestlab.issuers.shapes import IssuerOut, KeyOut
@@ -42,6 +43,7 @@ SHAPES: dict[str, type[BaseModel]] = {
     "log_head": log_shapes.HeadOut,
     "log_record": log_shapes.EntryOut,
     "consistency_proof": log_shapes.ConsistencyOut,
+    "audit_event": AuditEventOut,
 }
 MADE: dict[str, bytes] = {
     "statement": Statement(

@@ -1,0 +1,39 @@
+"""The HTTP door of the trail."""
+
+import json
+
+from attestlab.audit import store
+from attestlab.audit.shapes import AuditEventOut, TrailQuery
+from attestlab.core.transaction import AnyRow
+from attestlab.orgs.rules import Scope
+from attestlab.web.call import Call
+from attestlab.web.paging import Page, page_of, position_in
+from attestlab.web.routing import Limit, Routes
+
+routes = Routes("audit")
+_LIST = "audit"
+
+
+@routes.get("/v1/audit/events", scope=Scope.AUDIT_READ, limit=Limit(requests=30, window_s=60))
+def list_events(call: Call, query: TrailQuery) -> Page[AuditEventOut]:
+    """The tenant's audit trail, newest first: who did, or tried, what."""
+    names = ("actor_id", "action", "resource_type", "resource_id", "outcome")
+    with call.lab.storage.read() as connection:
+        found = store.page(
+            connection,
+            tenant_id=call.caller.tenant_id,
+            equal={name: getattr(query, name) for name in names},
+            since=query.since,
+            until=query.until,
+            before=None if query.cursor is None else int(position_in(_LIST, query.cursor)[0]),
+            limit=query.limit + 1,
+        )
+    shown, cursor = page_of(found, limit=query.limit, kind=_LIST, position=lambda row: [row.seq])
+    return Page[AuditEventOut](items=[_event(row) for row in shown], next_cursor=cursor)
+
+
+def _event(row: AnyRow) -> AuditEventOut:
+    """A line as its record says it: what the hash covers is what goes out."""
+    return AuditEventOut(
+        **json.loads(row.record), integrity_hash=row.integrity_hash.hex(), prev_hash=row.prev_hash.hex()
+    )

@@ -1,0 +1,110 @@
+"""The trail over HTTP: every change and every denied attempt, for those who may read it, and for them to recompute."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import httpx
+import pytest
+import rfc8785
+from running_server import RunningServer, mint, mint_body, register_issuer
+
+from attestlab.core.wire import format_time
+from attestlab.orgs.rules import Plan
+
+HASHES = ("integrity_hash", "prev_hash")
+
+
+def trail(client: httpx.Client, **query: Any) -> list[dict[str, Any]]:
+    """The whole trail, newest first, page by page."""
+    found: list[dict[str, Any]] = []
+    cursor = None
+    while True:
+        page = client.get("/v1/audit/events", params={**query, **({"cursor": cursor} if cursor else {})})
+        assert page.status_code == 200, page.text
+        found += page.json()["items"]
+        cursor = page.json()["next_cursor"]
+        if cursor is None:
+            return found
+
+
+def test_a_reader_can_recompute_the_chain(server: RunningServer) -> None:
+    """
+    From what goes out alone: no line is missing, none was changed, and the first has nothing before it.
+    """
+    with server.client() as client:
+        mint(client, mint_body(register_issuer(client)))
+        lines = trail(client, limit=3)
+
+    before = bytes(32)
+    for line in reversed(lines):
+        record = rfc8785.dumps({name: value for name, value in line.items() if name not in HASHES})
+        assert line["prev_hash"] == before.hex()
+        before = hashlib.sha256(before + record).digest()
+        assert line["integrity_hash"] == before.hex()
+    actions = [line["action"] for line in lines]
+    assert {"issuer.create", "key.create", "attestation.mint"} <= set(actions)
+    assert actions[-1] == "tenant.create"
+
+
+def test_each_filter_leaves_exactly_what_it_names(server: RunningServer) -> None:
+    with server.client() as client:
+        issuer = register_issuer(client)
+        mint(client, mint_body(issuer))
+        client.get("/v1/issuers", headers={"X-API-Key": "wrong"})
+        every = trail(client)
+        for name in ("actor_id", "action", "resource_type", "resource_id", "outcome"):
+            for value in {line[name] for line in every}:
+                assert trail(client, **{name: value}) == [line for line in every if line[name] == value]
+        middle = every[len(every) // 2]["timestamp"]
+        newer = [line for line in every if line["timestamp"] >= middle]
+        assert trail(client, **{"from": middle}) == newer
+        assert trail(client, to=middle) == every[len(newer) :]
+        assert trail(client, action="attestation.mint", resource_type="issuer") == []
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"outcome": "MAYBE"},
+        {"limit": 101},
+        {"limit": 0},
+        {"cursor": "junk"},
+        {"from": "yesterday"},
+        {"actor": "somebody"},
+        {"action": ""},
+    ],
+)
+def test_a_query_that_makes_no_sense_is_refused(server: RunningServer, query: dict[str, Any]) -> None:
+    with server.client() as client:
+        refused = client.get("/v1/audit/events", params=query)
+
+    assert (refused.status_code, refused.json()["code"]) == (400, "VALIDATION_ERROR")
+
+
+def test_a_denied_attempt_is_in_the_trail_of_whoever_made_it(server: RunningServer) -> None:
+    lab = server.open_lab()
+    tenant = lab.orgs.create_tenant("Example Registry", plan=Plan.ENTERPRISE)
+    lab.close()
+    with server.client() as operator, server.client(key=tenant.api_key) as client:
+        client.get("/v1/issuers", headers={"X-API-Key": "al_live_" + "0" * 32, "X-Request-Id": "stranger"})
+        client.get("/v1/me/nothing")
+        theirs = trail(client)
+        ours = trail(operator, outcome="FAILURE")
+
+    assert [line for line in theirs if line["outcome"] == "FAILURE"] == []
+    (attempt,) = ours
+    assert (attempt["action"], attempt["resource_id"]) == ("request.denied", "GET /v1/issuers")
+    assert (attempt["actor_type"], attempt["actor_id"]) == ("SERVICE", "stranger")
+    assert (attempt["metadata"]["code"], attempt["metadata"]["request_id"]) == ("AUTH_INVALID", "stranger")
+    assert {line["tenant_id"] for line in theirs} == {str(tenant.tenant_id)}
+
+
+def test_times_go_out_as_everywhere(server: RunningServer) -> None:
+    with server.client() as client:
+        (newest, *_) = trail(client)
+
+    lab = server.open_lab()
+    assert newest["timestamp"] <= format_time(lab.clock.now())
+    lab.close()
