@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -29,14 +30,15 @@ from attestlab.attestations.verification import (
 from attestlab.core import audit, outbox, rows
 from attestlab.core.audit import AuditEntry
 from attestlab.core.clock import Clock
-from attestlab.core.errors import Conflict, ProofInvalid
+from attestlab.core.errors import Conflict, IntegrityFailed, ProofInvalid, ValidationFailed
 from attestlab.core.signing import Algorithm
 from attestlab.core.storage import Storage
 from attestlab.core.transaction import AnyRow, Transaction
-from attestlab.core.wire import parse_json
-from attestlab.issuers.rules import IssuerStatus, KeyStatus, require_may_mint
+from attestlab.core.wire import parse_json, parse_time
+from attestlab.issuers.rules import Custody, IssuerStatus, KeyStatus, require_may_mint
 from attestlab.issuers.service import Issuers
 from attestlab.issuers.store import SigningKey
+from attestlab.log import entries
 from attestlab.log import rules as log_rules
 from attestlab.log.entries import EntryType
 from attestlab.log.service import Appended, Log
@@ -154,7 +156,7 @@ class Attestations:
             log_index=row["log_index"],
             created_at=row["created_at"],
         )
-        at = row["created_at"]
+        at = self.clock.now()  # which an external key's holder does not choose, as they do created_at
         outbox.tell(tx, row["tenant_id"], created, at=at)
         entry = AuditEntry(
             tenant_id=row["tenant_id"],
@@ -215,7 +217,7 @@ class Attestations:
             signature=row.signature,
             status=Status(row.status),
             log_index=row.log_index,
-            logged_at=row.created_at,
+            logged_at=_logged_at(row),
             issuer=None
             if row.found_issuer is None
             else IssuerFacts(IssuerStatus(row.issuer_status), row.revoked_index),
@@ -272,6 +274,18 @@ def _issuer_facts(row: AnyRow) -> IssuerFacts | None:
     if row.found_issuer is None:
         return None
     return IssuerFacts(IssuerStatus(row.issuer_status), row.revoked_index)
+
+
+def _logged_at(row: AnyRow) -> datetime:
+    """When the entry was made: its own word, for the holder of an external key chose `created_at`.
+
+    An entry that cannot be read says nothing; the proof of it fails a few steps on.
+    """
+    if row.custody == Custody.EXTERNAL and row.entry is not None:
+        with suppress(IntegrityFailed, ValidationFailed):
+            return parse_time(str(entries.read(row.entry).members.get("at")))
+    created_at: datetime = row.created_at
+    return created_at
 
 
 def statement_of(row: Any) -> Statement:

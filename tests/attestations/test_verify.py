@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from datetime import timedelta
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from sqlalchemy import delete, select, text, update
@@ -17,10 +17,12 @@ from attestlab.attestations.service import Minted
 from attestlab.attestations.store import attestations
 from attestlab.attestations.tables import VerificationTally
 from attestlab.attestations.verification import Evidence, Presented
+from attestlab.core import signing
 from attestlab.core.clock import FixedClock
-from attestlab.core.errors import PermissionDenied
+from attestlab.core.errors import PermissionDenied, ValidationFailed
 from attestlab.core.outbox import OutboxEvent
 from attestlab.core.signing import Algorithm
+from attestlab.core.wire import b64url_encode
 from attestlab.issuers.rules import IssuerStatus
 from attestlab.issuers.store import issuers, keys
 from attestlab.lab import Lab
@@ -205,6 +207,35 @@ def test_a_time_of_compromise_counts_against_the_entrys_logged_time(
     behind_the_services_back(lab, update(keys).values(status="compromised", changed_index=99, compromised_at=at))
 
     assert verdict_and_reasons(lab, minted)[0] == verdict
+
+
+def mint_externally(lab: Lab, caller: Caller, **changes: Any) -> UUID:
+    """Mint with a key whose owner signs, who also names the id and the time."""
+    private = signing.generate(Algorithm.ED25519)
+    made = lab.issuers.create({"name": "Northfield", "domain": "northfield.example.edu"}, caller=caller)
+    public = signing.spki(private.public_key())
+    lab.issuers.add_key(made.issuer["id"], kid="own", alg=Algorithm.ED25519, public_key=public, caller=caller)
+    named = {"issuer_id": made.issuer["id"], "kid": "own", "schema": "degree", "claims": {"student_name": "Ada"}}
+    request = MintRequest(**named, id=uuid4(), **changes)
+    with pytest.raises(ValidationFailed) as told:
+        lab.attestations.mint(request, caller=caller)
+    signed = str(told.value.details["signing_input_b64url"])
+    token = f"{signed}.{b64url_encode(signing.sign(Algorithm.ED25519, private, signed.encode()))}"
+    return lab.attestations.mint(dataclasses.replace(request, signature=token), caller=caller).id
+
+
+@pytest.mark.tampered
+def test_a_thief_of_an_external_key_cannot_sign_their_way_back_before_the_theft(
+    lab: Lab, caller: Caller, clock: FixedClock
+) -> None:
+    """
+    `created_at` is what the signer says; when it was logged is what counts.
+    """
+    minted_id = mint_externally(lab, caller, created_at=clock.now() - timedelta(hours=2))
+    stolen_at = clock.now() - timedelta(hours=1)
+    behind_the_services_back(lab, update(keys).values(status="compromised", changed_index=99, compromised_at=stolen_at))
+
+    assert lab.attestations.verify(minted_id, Presented()).report.verdict is Verdict.INVALID
 
 
 @pytest.mark.tampered
