@@ -12,7 +12,7 @@ ARGS ?=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check bench notebooks lock soak clean
+.PHONY: help setup run test check bench access notebooks lock soak clean
 
 help:  ## List these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -46,6 +46,9 @@ bench: setup  ## Print one JSON line a figure; ONLY=http|log|verify|cli|serve fo
 
 soak: setup  ## Run the long versions of the crash and race stories
 	$(BIN)/python -m pytest -m soak $(ARGS)
+
+access: setup  ## Write the table of docs/access.md anew from the routes
+	$(BIN)/python -m attestlab.access docs/access.md
 
 notebooks: setup  ## Execute the notebooks anew, as they are committed
 	$(BIN)/jupyter execute --inplace notebooks/*.ipynb

@@ -9,6 +9,7 @@ import pytest
 import typer
 
 from attestlab import cli
+from attestlab.access import with_table
 from attestlab.app import all_routes
 from attestlab.core.events import Event
 from attestlab.settings import Settings
@@ -48,6 +49,13 @@ def test_every_route_has_its_line():
 
     assert len(answered) > 20
     assert [route for route in answered if f"`{route}`" not in page] == []
+
+
+def test_the_access_table_is_the_one_that_is_in_force():
+    """docs/access.md shows what the routes declare; `make access` writes it anew."""
+    page = (DOCS / "access.md").read_text()
+
+    assert with_table(page, all_routes()) == page
 
 
 def test_every_command_has_its_line():
