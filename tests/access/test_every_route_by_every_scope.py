@@ -1,0 +1,69 @@
+"""Every route by every single scope, over HTTP, against a table that was written by hand."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import httpx
+import pytest
+import yaml
+from access_world import World, world_of
+from app_in_process import served
+
+from attestlab.app import all_routes
+from attestlab.lab import Lab
+from attestlab.orgs.rules import Scope
+from attestlab.web.routing import Route
+
+EXPECTED = yaml.safe_load((Path(__file__).parent / "expectations.yaml").read_text())
+ROUTES = {f"{route.method} {route.path}": route for route in all_routes()}
+_IN_PATH = re.compile(r"\{\w+(?:\.\.\.)?\}")
+
+
+@pytest.fixture
+def world(lab: Lab) -> Iterator[World]:
+    with served(lab) as url, world_of(lab, url) as made:
+        yield made
+
+
+def called(client: httpx.Client, route: Route) -> int:
+    """The status of a call with nothing that exists: whoever may call gets far enough to be told so."""
+    path = _IN_PATH.sub(str(uuid4()), route.path)
+    body = None if route.method in ("GET", "DELETE") else {}
+    return client.request(route.method, path, json=body, headers={"Idempotency-Key": str(uuid4())}).status_code
+
+
+def test_every_route_has_its_line_and_every_line_its_route() -> None:
+    assert sorted(EXPECTED) == sorted(ROUTES)
+
+
+def test_a_single_scope_opens_what_it_names_and_nothing_else(world: World) -> None:
+    wrong = []
+    for scope in Scope:
+        with world.key_with(scope) as client:
+            for name, route in ROUTES.items():
+                may = EXPECTED[name] in ("public", "any", scope.value)
+                status = called(client, route)
+                if (status not in (401, 403)) != may and not _is_other_401(name):
+                    wrong.append((scope.value, name, status))
+
+    assert wrong == []
+
+
+def test_without_a_credential_only_public_routes_answer(world: World) -> None:
+    wrong = []
+    with world.anonymous() as client:
+        for name, route in ROUTES.items():
+            status = called(client, route)
+            if (status != 401) != (EXPECTED[name] == "public") and not _is_other_401(name):
+                wrong.append((name, status))
+
+    assert wrong == []
+
+
+def _is_other_401(name: str) -> bool:
+    """Signing in is public and answers 401 to what is no credential."""
+    return name.startswith("POST /v1/auth/")

@@ -1,0 +1,55 @@
+"""The true application in a thread of this process, over real HTTP: for stories in which the clock must move."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import httpx
+from tornado.netutil import bind_sockets
+
+from attestlab.app import site_of
+from attestlab.desk import Desk
+from attestlab.lab import Lab
+from attestlab.web.server import Server
+
+START_S = 20
+
+
+@contextmanager
+def served(lab: Lab) -> Iterator[str]:
+    """Serve an open installation on a free port; its address."""
+    started, url = threading.Event(), ""
+    over: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
+
+    async def serve() -> None:
+        nonlocal url
+        desk = Desk(lab)
+        server = Server(site_of(lab, desk))
+        sockets = bind_sockets(0, "127.0.0.1", family=socket.AF_INET)
+        server.add_sockets(sockets)
+        url = f"http://127.0.0.1:{sockets[0].getsockname()[1]}"
+        over.append((asyncio.get_running_loop(), asyncio.Event()))
+        started.set()
+        await over[0][1].wait()
+        await server.stop_gracefully(within_s=1)
+        await desk.finish()
+
+    thread = threading.Thread(target=asyncio.run, args=(serve(),))
+    thread.start()
+    assert started.wait(START_S), "the server did not start"
+    try:
+        yield url
+    finally:
+        loop, event = over[0]
+        loop.call_soon_threadsafe(event.set)
+        thread.join(START_S)
+
+
+def client_of(url: str, *, key: str | None = None, token: str | None = None) -> httpx.Client:
+    """A client with a key or a token, or with neither."""
+    headers = {"X-API-Key": key} if key else {"Authorization": f"Bearer {token}"} if token else {}
+    return httpx.Client(base_url=url, headers=headers, timeout=30)
