@@ -29,7 +29,7 @@ from attestlab.web.routing import Route, Routes
 from attestlab.web.server import Server
 from attestlab.web.site import Site
 
-STOP_WITHIN_S = 5.0
+STOP_WITHIN_S = 4.5  # of the five seconds in which the process is gone
 TITLE = "AttestLab"
 CAPABILITIES: tuple[Routes, ...] = (
     attestation_routes.routes,

@@ -94,7 +94,7 @@ def demo_world(folder: Path | None = None, *, clock: Clock | None = None) -> Wor
     Raises:
         Conflict: `folder` holds an installation already.
     """
-    settings = Settings(data=folder or Path(tempfile.mkdtemp(prefix="attestlab-demo-")))
+    settings = Settings(data=folder or Path(tempfile.mkdtemp(prefix="attestlab-demo-")), database_url=None)
     lab, made = Lab.init(settings, clock=clock)
     caller = lab.orgs.service_caller(made.tenant.tenant_id)
     issuers = [_issuer(lab, caller, *row) for row in _ISSUERS]

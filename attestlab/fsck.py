@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from sqlalchemy import Connection, Table, func, select
+from sqlalchemy.exc import DatabaseError, OperationalError
 from sqlmodel import SQLModel
 
 from attestlab import migrations
@@ -36,6 +37,7 @@ from attestlab.log.fsck import Problem, check_log
 from attestlab.log.tables import IMMUTABILITY_DDL, LogHead, LogLeaf
 from attestlab.mail import store as mail_store
 from attestlab.orgs import store as org_store
+from attestlab.settings import Settings
 from attestlab.web import remembered
 
 _audit: Any = AuditEvent.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
@@ -44,6 +46,25 @@ _heads: Any = ChainHead.__table__  # type: ignore[attr-defined]
 _log_heads: Any = LogHead.__table__  # type: ignore[attr-defined]
 _leaves: Any = LogLeaf.__table__  # type: ignore[attr-defined]
 PAGE = 500
+
+
+def problems_of(settings: Settings) -> list[Problem]:
+    """Every problem of an installation; that its records are no database at all is one.
+
+    Raises:
+        AttestLabError: there is none, or its key-encryption key is missing.
+        SQLAlchemyError: the records cannot be reached, so that nothing can be said.
+    """
+    try:
+        lab = Lab.open(settings)
+    except DatabaseError as fault:
+        if isinstance(fault, OperationalError):
+            raise
+        return [Problem("database", str(settings.data), f"cannot be read: {fault.orig}")]
+    try:
+        return list(fsck(lab))
+    finally:
+        lab.close()
 
 
 def fsck(lab: Lab) -> Iterator[Problem]:

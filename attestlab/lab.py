@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from attestlab.core.storage import Storage, ping
 from attestlab.core.transaction import Transaction
 from attestlab.core.wire import parse_uuid
 from attestlab.issuers.service import Issuers
+from attestlab.log import store as log_store
 from attestlab.log.guard import HeadGuard
 from attestlab.log.service import Log
 from attestlab.log.trust import TrustPolicy
@@ -74,12 +76,18 @@ class Lab:
 
         Raises:
             NotFound: there is none; `attestlab init` makes one.
+            ValidationFailed: its key-encryption key is missing, or cannot be used.
+            IntegrityFailed: the key-encryption key is another one's.
         """
         settings = settings or Settings()
-        lab = cls._wired(settings, Keyring.open(settings.data, os.environ), clock)
-        with lab.storage.read() as connection:
-            if not lab.log.is_created(connection):
-                raise NotFound("installation in", settings.data)
+        with _records(settings) as storage:
+            with storage.read() as connection:
+                if log_store.head(connection) is None:
+                    raise NotFound("installation in", settings.data)
+            keys = Keyring.open(settings.data, os.environ)
+            lab = cls(settings, storage=storage, keys=keys, clock=clock or SystemClock())
+            with storage.read() as connection:
+                lab.log.check_key(connection)
         return lab
 
     @classmethod
@@ -92,20 +100,16 @@ class Lab:
             Conflict: there is one already.
         """
         settings.data.mkdir(parents=True, exist_ok=True)
-        lab = cls._wired(settings, _keyring(settings.data), clock)
-        with lab.storage.write() as tx:
-            if lab.log.is_created(tx.connection):
-                raise Conflict(f"{settings.data} is initialised already; its keys and log are kept.")
-            origin = settings.log_origin or f"attestlab.local/log-{secrets.token_hex(4)}"
-            vkey = lab.log.create(tx, origin=origin, private=Ed25519PrivateKey.generate())
-            tenant = lab.orgs.create_tenant(OPERATOR, plan=Plan.ENTERPRISE, operator=True)
+        with _records(settings) as storage:
+            with storage.read() as connection:
+                _require_no_log(connection, settings)
+            lab = cls(settings, storage=storage, keys=_keyring(settings.data), clock=clock or SystemClock())
+            with storage.write() as tx:
+                _require_no_log(tx.connection, settings)
+                origin = settings.log_origin or f"attestlab.local/log-{secrets.token_hex(4)}"
+                vkey = lab.log.create(tx, origin=origin, private=Ed25519PrivateKey.generate())
+                tenant = lab.orgs.create_tenant(OPERATOR, plan=Plan.ENTERPRISE, operator=True)
         return lab, Initialised(tenant, vkey)
-
-    @classmethod
-    def _wired(cls, settings: Settings, keys: Keyring, clock: Clock | None) -> Lab:
-        storage = Storage(settings.records_url)
-        migrations.upgrade(storage)
-        return cls(settings, storage=storage, keys=keys, clock=clock or SystemClock())
 
     @property
     def log_id(self) -> str:
@@ -143,8 +147,28 @@ class Lab:
         self.storage.close()
 
 
+@contextmanager
+def _records(settings: Settings) -> Iterator[Storage]:
+    """The records with this version's tables; closed again where what is to use them cannot be made."""
+    storage = Storage(settings.records_url)
+    try:
+        migrations.upgrade(storage)
+        yield storage
+    except BaseException:
+        storage.close()
+        raise
+
+
+def _require_no_log(connection: Connection, settings: Settings) -> None:
+    if log_store.head(connection) is not None:
+        raise Conflict(f"{settings.data} is initialised already; its keys and log are kept.")
+
+
 def _keyring(folder: Path) -> Keyring:
-    """The key-encryption key of the environment, or of a file that is made where there is none."""
+    """The key-encryption key of the environment, or of a file that is made where there is none.
+
+    Only before there is a log: beside one, a new key would open nothing.
+    """
     if os.environ.get(keyring.ENVIRONMENT_NAME) or (folder / keyring.FILE_NAME).exists():
         return Keyring.open(folder, os.environ)
     try:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import json
+import os
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from attestlab.attestations.bundle import Bundle, OfflineReport, verify_bundle
-from attestlab.attestations.rules import Verdict
+from attestlab.attestations.rules import Reason, Verdict
 from attestlab.core.errors import AttestLabError
-from attestlab.core.wire import parse_json
 from attestlab.log.trust import TrustPolicy
 
+NO_DOCUMENT = "attestlab: The attestation names no document, so the file could not be checked."
 VALID, OTHER_VERDICT, UNUSABLE, COULD_NOT_CHECK = 0, 1, 2, 3
 READ_BYTES = 1024 * 1024
 NO_TRUST = (
@@ -23,10 +25,33 @@ NO_TRUST = (
 )
 
 
+def command(arguments: list[str]) -> int:
+    """The command line of `attestlab verify`; returns the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="attestlab verify",
+        description="Verify a proof bundle offline, against a pinned trust policy.",
+        epilog="Exit status: 0 VALID, 1 another verdict, 2 unusable input, 3 could not check. "
+        "Example: attestlab verify bundle.json --file diploma.pdf --trust log.policy",
+        allow_abbrev=False,
+    )
+    pinned = os.environ.get("ATTESTLAB_TRUST") or None
+    parser.add_argument("bundle", metavar="BUNDLE.json", type=Path, help="a proof bundle")
+    parser.add_argument("--file", metavar="DOC", type=Path, help="the document that was attested")
+    parser.add_argument(
+        "--trust",
+        metavar="POLICY",
+        type=Path,
+        default=pinned and Path(pinned),
+        help="pinned logs and witnesses, a C2SP tlog-policy (also ATTESTLAB_TRUST)",
+    )
+    parser.add_argument("--json", dest="as_json", action="store_true", help="print one JSON object")
+    return verify(**vars(parser.parse_args(arguments)))
+
+
 def verify(bundle: Path, *, file: Path | None, trust: Path | None, as_json: bool) -> int:
     """Check a bundle and print each check with its result; returns the exit status."""
     try:
-        parsed = Bundle.parse(parse_json(bundle.read_bytes()))
+        parsed = Bundle.read(bundle.read_bytes())
         file_sha256 = None if file is None else _sha256(file)
     except (OSError, AttestLabError) as fault:
         return _give_up(f"Unusable input: {fault}", UNUSABLE, as_json)
@@ -38,7 +63,12 @@ def verify(bundle: Path, *, file: Path | None, trust: Path | None, as_json: bool
         return _give_up(f"The trust policy cannot be used: {fault}", COULD_NOT_CHECK, as_json)
     report = verify_bundle(parsed, trust=policy, now=datetime.now(UTC), file_sha256=file_sha256)
     print(json.dumps(_as_json(parsed, report)) if as_json else _as_text(parsed, report))
-    return VALID if report.verdict is Verdict.VALID else OTHER_VERDICT
+    if report.verdict is not Verdict.VALID:
+        return OTHER_VERDICT
+    if Reason.DOCUMENT_HASH_NOT_STORED in report.report.reasons:
+        print(NO_DOCUMENT, file=sys.stderr)
+        return COULD_NOT_CHECK
+    return VALID
 
 
 def _sha256(path: Path) -> bytes:

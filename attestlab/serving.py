@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import gc
 import socket
-import tempfile
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from attestlab import app
-from attestlab.core.errors import Conflict, NotFound, ValidationFailed
+from attestlab.core.errors import Conflict
 from attestlab.lab import Initialised, Lab
 from attestlab.settings import Settings
 from attestlab.workers import Workers
@@ -21,14 +22,9 @@ Ready = Callable[[], None]
 def ensure_initialised(settings: Settings) -> Initialised | None:
     """Initialise a fresh installation; None where there was one. Several processes may start at once."""
     try:
-        Lab.open(settings).close()
-        return None
-    except (NotFound, ValidationFailed):
-        pass  # no log, or no keyring yet
-    try:
         lab, made = Lab.init(settings)
     except Conflict:
-        return None  # another process was quicker
+        return None
     lab.close()
     return made
 
@@ -42,8 +38,12 @@ def run(settings: Settings, *, host: str, port: int, workers: int, announce: Cal
     def work(ready: Ready) -> None:
         _serve(settings, sockets, ready)
 
+    def let_go() -> None:
+        for listening in sockets:
+            listening.close()
+
     if workers > 1:
-        return Workers(workers, work).run(ready=lambda: announce(url))
+        return Workers(workers, work, let_go=let_go).run(ready=lambda: announce(url))
     work(lambda: announce(url))
     return 0
 
@@ -52,9 +52,11 @@ def run_demo(folder: Path | None, *, host: str, port: int, show: Callable[[dict[
     """Make the demo's world where it is not yet made, and serve it; returns the exit code."""
     from attestlab import demo  # with pillow, which only the demo needs
 
-    folder = folder or Path(tempfile.mkdtemp(prefix="attestlab-demo-"))
-    shown = demo.credentials(folder)
-    return run(Settings(data=folder), host=host, port=port, workers=1, announce=lambda url: show({**shown, "url": url}))
+    with ExitStack() as stack:
+        folder = folder or Path(stack.enter_context(TemporaryDirectory(prefix="attestlab-demo-")))
+        shown = demo.credentials(folder)
+        settings = Settings(data=folder, database_url=None)  # a world of its own, whatever the environment says
+        return run(settings, host=host, port=port, workers=1, announce=lambda url: show({**shown, "url": url}))
 
 
 def _serve(settings: Settings, sockets: list[socket.socket], ready: Ready) -> None:

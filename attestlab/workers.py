@@ -18,11 +18,16 @@ STOPPING = (signal.SIGTERM, signal.SIGINT)
 
 
 class Workers:
-    """A parent's view of its workers; `work(ready)` is what each of them runs, and returns when told to stop."""
+    """A parent's view of its workers.
 
-    def __init__(self, count: int, work: Callable[[Callable[[], None]], None]) -> None:
+    `work(ready)` is what each of them runs, and returns when told to stop. `let_go` is called when
+    all shall stop: the parent's own hold on the sockets would keep the port open behind them.
+    """
+
+    def __init__(self, count: int, work: Callable[[Callable[[], None]], None], *, let_go: Callable[[], None]) -> None:
         self._count = count
         self._work = work
+        self._let_go = let_go
         self._children: set[int] = set()
         self._stopping = False
 
@@ -85,6 +90,7 @@ class Workers:
 
     def _stop(self, number: int, _frame: object) -> None:
         self._stopping = True
+        self._let_go()
         for child in self._children:
             os.kill(child, number)
 

@@ -10,7 +10,6 @@ from attestlab.attestations.bundle import Bundle, verify_bundle
 from attestlab.attestations.rendering import bundle as rendered
 from attestlab.attestations.rules import Verdict
 from attestlab.attestations.store import attestations
-from attestlab.core.wire import parse_json
 from attestlab.fsck import fsck
 from attestlab.lab import Lab
 from attestlab.log.rules import verify_consistency
@@ -52,7 +51,7 @@ def _check_bundles(lab: Lab) -> None:
 
 def check_bundle(text: bytes, trust: TrustPolicy, lab: Lab) -> None:
     """A bundle as it goes over the wire verifies offline, unless its attestation has run out."""
-    report = verify_bundle(Bundle.parse(parse_json(text)), trust=trust, now=lab.clock.now())
+    report = verify_bundle(Bundle.read(text), trust=trust, now=lab.clock.now())
     assert report.verdict in (Verdict.VALID, Verdict.EXPIRED, Verdict.REVOKED, Verdict.SUPERSEDED), report
 
 

@@ -25,7 +25,7 @@ from attestlab.web.connection import Patience
 from attestlab.web.health import health_routes
 from attestlab.web.metrics import Metrics, metrics_routes
 from attestlab.web.openapi import openapi_routes
-from attestlab.web.paging import OffsetPageQuery, Page, page_of, position_in
+from attestlab.web.paging import OffsetPageQuery, Page, number_in, page_of
 from attestlab.web.routing import Routes
 from attestlab.web.server import Server
 from attestlab.web.site import Site
@@ -82,8 +82,8 @@ class Readme(Out):
 @notes.get("/v1/notes", scope="notes:read")
 def listed(call: Call, query: OffsetPageQuery) -> Page[str]:
     """Ten notes, newest first."""
-    below = position_in("notes", query.cursor)[0] if query.cursor else 11
-    rows = [f"note {n}" for n in range(10, 0, -1) if n < int(below)][query.offset :]
+    below = number_in("notes", query.cursor)
+    rows = [f"note {n}" for n in range(10, 0, -1) if below is None or n < below][query.skipped :]
     items, cursor = page_of(rows[: query.limit + 1], limit=query.limit, kind="notes", position=lambda r: [int(r[5:])])
     return Page(items=list(items), next_cursor=cursor)
 

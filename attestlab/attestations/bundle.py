@@ -13,12 +13,13 @@ from __future__ import annotations
 import base64
 import binascii
 import hmac
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
-from attestlab.attestations.rules import Reason, Statement, Status, Verdict, file_matches, payload_bytes, sha256
+from attestlab.attestations.rules import Reason, Statement, Status, Verdict, payload_bytes, sha256
 from attestlab.attestations.verification import (
     Evidence,
     Finding,
@@ -36,16 +37,20 @@ from attestlab.core import signing
 from attestlab.core.canonical import canonical, sha256_b64url
 from attestlab.core.errors import IntegrityFailed, ProofInvalid, ValidationFailed
 from attestlab.core.signing import Algorithm
-from attestlab.core.wire import b64url_decode, parse_time, parse_uuid
+from attestlab.core.wire import MAX_DEPTH, b64url_decode, b64url_encode, format_time, parse_json, parse_time, parse_uuid
 from attestlab.issuers.rules import IssuerStatus, KeyStatus
 from attestlab.log import entries
 from attestlab.log import rules as log_rules
 from attestlab.log.entries import NONCE_BYTES, EntryType, commit_of, sha256_name
-from attestlab.log.trust import TrustPolicy
+from attestlab.log.notes import signature_lines
+from attestlab.log.proof import LogProof
+from attestlab.log.trust import Checkpoint, TrustPolicy
 
+DEPTH = MAX_DEPTH + 2  # a bundle holds the claims of a mint two levels deeper than the mint's body did
 NOT_CHECKED_OFFLINE = (
-    "whether the issuer or its key changed after this bundle was made",
-    "whether the attestation was revoked or superseded after this bundle was made",
+    "whether the issuer or its key changed after the attestation was logged",
+    "whether the attestation was revoked or superseded: its status is the service's word when the bundle was made",
+    "the issuer's name, domain and trust level, and the attestation's metadata, which nobody signed",
     "the policies of the service",
 )
 
@@ -71,6 +76,16 @@ class Bundle:
     status: Status
     public_key: bytes
     log: LogEvidence
+    document: Mapping[str, Any]  # as it was read, for what it repeats of what others prove
+
+    @classmethod
+    def read(cls, text: bytes) -> Bundle:
+        """Read a bundle's JSON text, as it comes from the service.
+
+        Raises:
+            ValidationFailed: it is no strict JSON, or not that of a bundle.
+        """
+        return cls.parse(parse_json(text, max_depth=DEPTH))
 
     @classmethod
     def parse(cls, document: object) -> Bundle:
@@ -147,7 +162,10 @@ def _check_file(evidence: Evidence, file_sha256: bytes | None) -> Finding:
     if file_sha256 is None:
         return Finding("content")
     statement = evidence.statement
-    if file_matches(statement.document_hash, statement.payload_hash, file_sha256):
+    if statement.document_hash is None:
+        is_payload = statement.payload_hash == b64url_encode(file_sha256)
+        return Finding("content", (Reason.PAYLOAD_HASH_OK if is_payload else Reason.DOCUMENT_HASH_NOT_STORED,))
+    if statement.document_hash == file_sha256.hex():
         return Finding("content", (Reason.DOCUMENT_HASH_OK,))
     return Finding("content", (Reason.DOCUMENT_HASH_MISMATCH,), Verdict.ALTERED)
 
@@ -179,6 +197,7 @@ def _prove_logged(bundle: Bundle, trust: TrustPolicy) -> dict[str, Any]:
     log_rules.verify_inclusion(
         bundle.log.index, head.size, log_rules.leaf_hash(bundle.log.entry), bundle.log.hashes, head.root
     )
+    _require_copies_agree(bundle, head)
     require_entry_speaks_of(
         _entry(bundle.log.entry),
         bundle.log.nonce,
@@ -188,6 +207,37 @@ def _prove_logged(bundle: Bundle, trust: TrustPolicy) -> dict[str, Any]:
         public_key=bundle.public_key,
     )
     return {"size": head.size, "origin": head.origin}
+
+
+def _require_copies_agree(bundle: Bundle, head: Checkpoint) -> None:
+    """What a bundle repeats in a friendlier form is what was proven; whoever reads only that is not misled.
+
+    Raises:
+        ProofInvalid: it says something else.
+    """
+    told = {name: bundle.document.get(name) for name in ("inclusion_proof", "signed_tree_head", "tlog_proof")}
+    for part, proven in _copies(bundle.log, head).items():
+        repeated = told[part]
+        if isinstance(proven, dict) and isinstance(repeated, Mapping):
+            wrong = [name for name, value in proven.items() if repeated.get(name, value) != value]
+        else:
+            wrong = [] if repeated in (None, proven) else [""]
+        if wrong:
+            raise ProofInvalid(f"/{'/'.join(filter(None, (part, wrong[0])))} is not what the checkpoint proves.")
+
+
+def _copies(log: LogEvidence, head: Checkpoint) -> dict[str, Any]:
+    """What the note and the entry prove, as the friendlier members of a bundle say it."""
+    own, others = signature_lines(log.checkpoint, head.origin)
+    size_and_root = {"tree_size": head.size, "root_hash": sha256_name(head.root)}
+    signed = {**size_and_root, "signature": own[0].rsplit(" ", 1)[1], "cosignatures": others}
+    if head.timestamp_s is not None:
+        signed["timestamp"] = format_time(datetime.fromtimestamp(head.timestamp_s, UTC))
+    return {
+        "inclusion_proof": {**size_and_root, "leaf_hash": sha256_name(log_rules.leaf_hash(log.entry))},
+        "signed_tree_head": signed,
+        "tlog_proof": LogProof(index=log.index, hashes=log.hashes, checkpoint=log.checkpoint).text,
+    }
 
 
 def require_entry_speaks_of(
@@ -249,6 +299,11 @@ class _Reader:
             raise ValueError(f"{self.where}/{name} must be a count")
         return found
 
+    def require_same(self, name: str, proven: str) -> None:
+        """A copy may be left out, and may not say anything else."""
+        if self.value.get(name, proven) != proven:
+            raise ValueError(f"{self.where}/{name} is not {proven!r}, which the bundle says elsewhere")
+
     def texts(self, name: str) -> list[str]:
         found = self.value.get(name)
         if not isinstance(found, list) or not all(isinstance(item, str) for item in found):
@@ -265,6 +320,10 @@ def _bundle(top: _Reader) -> Bundle:
         raise ValueError("/inclusion_proof/log_index differs from /attestation/log_index")
     if key.text("kid") != attestation.text("kid"):
         raise ValueError("/key/kid differs from /attestation/kid")
+    attestation.require_same("alg", key.text("algorithm"))
+    attestation.require_same("schema", payload.text("schema"))
+    attestation.require_same("attestation_id", attestation.text("id"))
+    top.inner("issuer").require_same("id", attestation.text("issuer_id"))
     return Bundle(
         statement=_statement(attestation, payload.text("schema"), claims, Algorithm(key.text("algorithm"))),
         claims=claims,
@@ -278,6 +337,7 @@ def _bundle(top: _Reader) -> Bundle:
             hashes=tuple(_prefixed(item) for item in proof.texts("hashes")),
             checkpoint=top.inner("signed_tree_head").text("checkpoint"),
         ),
+        document=top.value,
     )
 
 
@@ -306,17 +366,12 @@ def _standard_base64(text: str, where: str) -> bytes:
 
 
 def _hex(text: str, where: str) -> bytes:
-    try:
-        raw = bytes.fromhex(text)
-    except ValueError:
-        raise ValueError(f"{where} is not hexadecimal") from None
-    if len(raw) != NONCE_BYTES:
-        raise ValueError(f"{where} must be {NONCE_BYTES} bytes")
-    return raw
+    if not re.fullmatch(f"[0-9a-f]{{{2 * NONCE_BYTES}}}", text):
+        raise ValueError(f"{where} must be {NONCE_BYTES} bytes in lowercase hexadecimal")
+    return bytes.fromhex(text)
 
 
 def _prefixed(text: str) -> bytes:
-    name, _, digits = text.partition(":")
-    if name != "sha256" or len(digits) != 64:
+    if not re.fullmatch("sha256:[0-9a-f]{64}", text):
         raise ValueError("/inclusion_proof/hashes must be of the form sha256:<hex>")
-    return bytes.fromhex(digits)
+    return bytes.fromhex(text.removeprefix("sha256:"))

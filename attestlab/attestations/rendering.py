@@ -25,6 +25,7 @@ from attestlab.attestations.shapes import (
 )
 from attestlab.core.wire import b64url_encode
 from attestlab.log.entries import sha256_name
+from attestlab.log.notes import signature_lines
 from attestlab.log.proof import LogProof
 from attestlab.log.service import Head, Inclusion
 
@@ -106,15 +107,14 @@ def bundle(row: Any, proof: Inclusion, head: Head, *, now: datetime) -> BundleOu
 
 def _tree_head(head: Head) -> TreeHeadOut:
     """The friendlier copies beside the note: the log's own signature, and the lines of its witnesses."""
-    lines = head.note.partition("\n\n")[2].splitlines()
-    own = [line for line in lines if line.startswith(f"\u2014 {head.origin} ")]
+    own, others = signature_lines(head.note, head.origin)
     return TreeHeadOut(
         tree_size=head.size,
         root_hash=sha256_name(head.root),
         signature=own[0].rsplit(" ", 1)[1],
         checkpoint=head.note,
         timestamp=head.at,
-        cosignatures=[line for line in lines if line not in own],
+        cosignatures=others,
     )
 
 

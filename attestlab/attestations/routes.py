@@ -30,13 +30,13 @@ from attestlab.core.canonical import canonical
 from attestlab.core.errors import AttestLabError, NotFound
 from attestlab.core.shapes import Moment, Uuid
 from attestlab.core.signing import Algorithm
-from attestlab.core.wire import b64url_decode, parse_uuid
+from attestlab.core.wire import b64url_decode
 from attestlab.orgs.rules import Scope
 from attestlab.web import problems
 from attestlab.web.access import PUBLIC
 from attestlab.web.answers import Raw
 from attestlab.web.call import Call
-from attestlab.web.paging import OffsetPageQuery, Page, page_of, position_in
+from attestlab.web.paging import OffsetPageQuery, Page, number_in, page_of
 from attestlab.web.routing import Routes
 from attestlab.web.validation import body_as
 
@@ -178,11 +178,11 @@ def list_attestations(call: Call, query: AttestationsQuery) -> Page[AttestationO
     found = call.lab.attestations.page(
         query.filter(),
         caller=call.caller,
-        before=None if query.cursor is None else parse_uuid(str(position_in(_LIST, query.cursor)[0])),
-        offset=query.offset,
+        before=number_in(_LIST, query.cursor),
+        offset=query.skipped,
         limit=query.limit + 1,
     )
-    shown, cursor = page_of(found, limit=query.limit, kind=_LIST, position=lambda row: [str(row.id)])
+    shown, cursor = page_of(found, limit=query.limit, kind=_LIST, position=lambda row: [row.log_index])
     return Page[AttestationOut](items=[rendering.attestation(row, now=call.now) for row in shown], next_cursor=cursor)
 
 

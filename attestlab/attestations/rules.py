@@ -171,13 +171,6 @@ def require_future(expiry_at: datetime | None, *, now: datetime) -> None:
         raise ValidationFailed.of("/expiry_at", "not_in_future", "expiry_at must lie in the future.")
 
 
-def file_matches(document_hash: str | None, payload_hash: str, file_sha256: bytes) -> bool:
-    """Whether a file in hand is the one attested: by its document hash, or where none is stored by the payload's."""
-    if document_hash is not None:
-        return document_hash == file_sha256.hex()
-    return payload_hash == b64url_encode(file_sha256)
-
-
 def sha256(raw: bytes) -> bytes:
     """SHA-256, 32 bytes."""
     return hashlib.sha256(raw).digest()

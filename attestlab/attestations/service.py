@@ -179,9 +179,9 @@ class Attestations:
             return store.owned(connection, attestation_id, tenant_id=caller.tenant_id)
 
     def page(
-        self, wanted: store.Filter, *, caller: Caller, before: UUID | None = None, offset: int = 0, limit: int = 50
+        self, wanted: store.Filter, *, caller: Caller, before: int | None = None, offset: int = 0, limit: int = 50
     ) -> Sequence[AnyRow]:
-        """The caller's attestations, newest first."""
+        """The caller's attestations, newest first: by their place in the log, from the one behind `before`."""
         with self.storage.read() as connection:
             return store.page(
                 connection,

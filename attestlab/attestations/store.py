@@ -107,15 +107,15 @@ def page(
     tenant_id: UUID,
     wanted: Filter,
     now: datetime,
-    before: UUID | None,
+    before: int | None,
     offset: int,
     limit: int,
 ) -> Sequence[AnyRow]:
-    """The tenant's attestations, newest first, from the one behind `before`."""
+    """The tenant's attestations, newest first, from the one behind the log index `before`."""
     query = select(*_COLUMNS).where(attestations.c.tenant_id == tenant_id)
     if before is not None:
-        query = query.where(attestations.c.id < before)
-    query = _filtered(query, wanted, now).order_by(attestations.c.id.desc()).limit(limit).offset(offset)
+        query = query.where(attestations.c.log_index < before)
+    query = _filtered(query, wanted, now).order_by(attestations.c.log_index.desc()).limit(limit).offset(offset)
     return connection.execute(query).all()
 
 

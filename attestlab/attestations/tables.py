@@ -17,8 +17,8 @@ class Attestation(SQLModel, table=True):
 
     __tablename__ = "attestations"
     __table_args__ = (
-        Index("ix_attestations_tenant_id_id", "tenant_id", "id"),
-        Index("ix_attestations_issuer_id_id", "issuer_id", "id"),
+        Index("ix_attestations_of_tenant", "tenant_id", "log_index"),
+        Index("ix_attestations_of_issuer", "issuer_id", "log_index"),
     )
 
     id: UUID = Field(primary_key=True)

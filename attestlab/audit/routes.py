@@ -7,7 +7,7 @@ from attestlab.audit.shapes import AuditEventOut, TrailQuery
 from attestlab.core.transaction import AnyRow
 from attestlab.orgs.rules import Scope
 from attestlab.web.call import Call
-from attestlab.web.paging import Page, page_of, position_in
+from attestlab.web.paging import Page, number_in, page_of
 from attestlab.web.routing import Limit, Routes
 
 routes = Routes("audit")
@@ -25,7 +25,7 @@ def list_events(call: Call, query: TrailQuery) -> Page[AuditEventOut]:
             equal={name: getattr(query, name) for name in names},
             since=query.since,
             until=query.until,
-            before=None if query.cursor is None else int(position_in(_LIST, query.cursor)[0]),
+            before=number_in(_LIST, query.cursor),
             limit=query.limit + 1,
         )
     shown, cursor = page_of(found, limit=query.limit, kind=_LIST, position=lambda row: [row.seq])

@@ -44,7 +44,7 @@ class Storage:
         self._local = threading.local()
         self._write_lock = threading.Lock()
         self._readers: list[Connection] = []
-        self._engine = _sqlite_engine(self.url) if self.is_sqlite else create_engine(self.url, pool_size=8)
+        self._engine = _sqlite_engine(self.url) if self.is_sqlite else _postgresql_engine(self.url)
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
@@ -240,6 +240,27 @@ def database_url(url: str) -> URL:
     if parsed.get_backend_name() == "postgresql":
         return parsed.set(drivername="postgresql+psycopg")
     return parsed
+
+
+def _postgresql_engine(url: URL) -> Engine:
+    """Connections that keep our promise whatever the database's own defaults are.
+
+    In a zone east of Greenwich the last hours of the year 9999 cannot be read back; and a commit
+    that is not waited for is none.
+    """
+    engine = create_engine(url, pool_size=8)
+
+    @event.listens_for(engine, "connect")
+    def configure(connection: Any, _record: Any) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute("SET TIME ZONE 'UTC'")
+            cursor.execute(
+                "SELECT set_config('synchronous_commit', 'on', false) "
+                "WHERE current_setting('synchronous_commit') = 'off'"
+            )
+        connection.commit()
+
+    return engine
 
 
 def _sqlite_engine(url: URL) -> Engine:

@@ -3,9 +3,104 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID
 
+from sqlalchemy import Connection, bindparam, select
+
+from attestlab.core.transaction import AnyRow, Transaction
 from attestlab.identity.tables import RefreshToken, Session, TokenKey
+from attestlab.orgs.store import api_keys, orgs, tenants, users
 
 token_keys: Any = TokenKey.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
 sessions: Any = Session.__table__  # type: ignore[attr-defined]
 refresh_tokens: Any = RefreshToken.__table__  # type: ignore[attr-defined]
+
+_PERSON = (
+    users.c.id,
+    users.c.tenant_id,
+    users.c.org_id,
+    users.c.email,
+    users.c.name,
+    users.c.roles,
+    users.c.status,
+    users.c.password_hash,
+    tenants.c.name.label("tenant_name"),
+    tenants.c.plan,
+    tenants.c.adjusted,
+    tenants.c.realm,
+)
+_PEOPLE = select(*_PERSON).join(tenants, tenants.c.id == users.c.tenant_id)
+_BY_ID = _PEOPLE.where(users.c.id == bindparam("id"))
+_BY_ADDRESS = _PEOPLE.where(users.c.email == bindparam("address"))
+_BY_SESSION = (
+    select(*_PERSON, sessions.c.ended_at)
+    .join(tenants, tenants.c.id == users.c.tenant_id)
+    .join(sessions, sessions.c.user_id == users.c.id)
+    .where(sessions.c.id == bindparam("session_id"))
+)
+_KEY_HOLDER = (
+    select(api_keys.c.id, api_keys.c.name, tenants.c.id.label("tenant_id"), tenants.c.name.label("tenant_name"))
+    .join(tenants, tenants.c.id == api_keys.c.tenant_id)
+    .where(api_keys.c.id == bindparam("id"))
+)
+
+
+def person(connection: Connection, user_id: UUID) -> AnyRow | None:
+    """A person with what matters of their tenant."""
+    return connection.execute(_BY_ID, {"id": user_id}).first()
+
+
+def person_by_address(connection: Connection, address: str) -> AnyRow | None:
+    """The person with this e-mail address, which is trimmed and in lower case, as stored ones are."""
+    return connection.execute(_BY_ADDRESS, {"address": address}).first()
+
+
+def person_by_session(connection: Connection, session_id: UUID) -> AnyRow | None:
+    """The person whose session this is, with `ended_at` of the session."""
+    return connection.execute(_BY_SESSION, {"session_id": session_id}).first()
+
+
+def key_holder(connection: Connection, key_id: UUID) -> AnyRow | None:
+    """An API key's name and tenant."""
+    return connection.execute(_KEY_HOLDER, {"id": key_id}).first()
+
+
+def first_org(connection: Connection, tenant_id: UUID) -> UUID | None:
+    """The organization that came with the tenant; ids grow with time."""
+    found: UUID | None = connection.execute(
+        select(orgs.c.id).where(orgs.c.tenant_id == tenant_id).order_by(orgs.c.id).limit(1)
+    ).scalar()
+    return found
+
+
+def whole_user(tx: Transaction, user_id: UUID) -> AnyRow | None:
+    """A person's own row, every column of it, to be changed."""
+    return tx.exec(select(*users.c).where(users.c.id == user_id)).first()
+
+
+def whole_session(tx: Transaction, session_id: UUID) -> AnyRow:
+    """A session's row, every column of it, to be changed."""
+    return tx.exec(select(*sessions.c).where(sessions.c.id == session_id)).one()
+
+
+def open_sessions(tx: Transaction, user_id: UUID) -> list[AnyRow]:
+    """A person's sessions that go on, every column of each."""
+    ongoing = select(*sessions.c).where(sessions.c.user_id == user_id, sessions.c.ended_at.is_(None))
+    return list(tx.exec(ongoing.order_by(sessions.c.id)))
+
+
+def whole_refresh_token(tx: Transaction, secret_sha256: bytes) -> AnyRow | None:
+    """The refresh token whose secret has this SHA-256, every column of it."""
+    return tx.exec(select(*refresh_tokens.c).where(refresh_tokens.c.secret_sha256 == secret_sha256)).first()
+
+
+def signing_keys(connection: Connection) -> list[AnyRow]:
+    """Every key that signs or signed access tokens, the newest first."""
+    newest_first = select(*token_keys.c).order_by(token_keys.c.created_at.desc(), token_keys.c.kid)
+    return list(connection.execute(newest_first))
+
+
+def newest_signing_key(tx: Transaction) -> AnyRow | None:
+    """The key that signs, also one that this very transaction made; None where there is none yet."""
+    newest_first = select(*token_keys.c).order_by(token_keys.c.created_at.desc(), token_keys.c.kid)
+    return tx.exec(newest_first.limit(1)).first()

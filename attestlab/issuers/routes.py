@@ -6,17 +6,18 @@ from uuid import UUID
 
 from attestlab.core import signing
 from attestlab.core.signing import PrivateKey
-from attestlab.core.wire import b64url_decode, b64url_encode, parse_uuid
+from attestlab.core.wire import b64url_decode, b64url_encode
 from attestlab.issuers.service import IssuerWithKeys
-from attestlab.issuers.shapes import IssuerIn, IssuerOut, IssuerPatch, JwksOut, KeyIn, KeyOut, KeysOut
+from attestlab.issuers.shapes import IssuerIn, IssuerOut, IssuerPatch, JwksOut, KeyIn, KeyOut
 from attestlab.orgs.rules import Scope
 from attestlab.web.access import PUBLIC
 from attestlab.web.call import Call
-from attestlab.web.paging import OffsetPageQuery, Page, page_of, position_in
+from attestlab.web.paging import OffsetPageQuery, Page, PageQuery, id_in, page_of, position_in
 from attestlab.web.routing import Routes
 
 routes = Routes("issuers")
 _LIST = "issuers"
+_KEYS = "keys"
 
 
 async def _new_pair(call: Call, body: IssuerIn | KeyIn) -> PrivateKey | None:
@@ -39,8 +40,8 @@ def create(call: Call, body: IssuerIn, prepared: PrivateKey | None) -> IssuerOut
 @routes.get("/v1/issuers", scope=Scope.ISSUERS_READ)
 def list_issuers(call: Call, query: OffsetPageQuery) -> Page[IssuerOut]:
     """The tenant's issuers, newest first."""
-    before = None if query.cursor is None else parse_uuid(str(position_in(_LIST, query.cursor)[0]), field="cursor")
-    found = call.lab.issuers.page(caller=call.caller, before=before, offset=query.offset, limit=query.limit + 1)
+    before = id_in(_LIST, query.cursor)
+    found = call.lab.issuers.page(caller=call.caller, before=before, offset=query.skipped, limit=query.limit + 1)
     shown, cursor = page_of(found, limit=query.limit, kind=_LIST, position=lambda item: [str(item.issuer["id"])])
     return Page[IssuerOut](items=[_issuer(item) for item in shown], next_cursor=cursor)
 
@@ -68,9 +69,14 @@ def add_key(call: Call, id: UUID, body: KeyIn, prepared: PrivateKey | None) -> K
 
 
 @routes.get("/v1/issuers/{id}/keys", scope=Scope.ISSUERS_READ)
-def list_keys(call: Call, id: UUID) -> KeysOut:
-    """An issuer's keys, oldest first."""
-    return KeysOut(items=[_key(row) for row in call.lab.issuers.keys(id, caller=call.caller)])
+def list_keys(call: Call, id: UUID, query: PageQuery) -> Page[KeyOut]:
+    """An issuer's keys, newest first."""
+    after = None if query.cursor is None else str(position_in(_KEYS, query.cursor)[0])
+    found = call.lab.issuers.keys(id, caller=call.caller, after=after)
+    shown, cursor = page_of(
+        found[: query.limit + 1], limit=query.limit, kind=_KEYS, position=lambda row: [str(row["kid"])]
+    )
+    return Page[KeyOut](items=[_key(row) for row in shown], next_cursor=cursor)
 
 
 @routes.get("/v1/issuers/{id}/jwks.json", scope=PUBLIC)

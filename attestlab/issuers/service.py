@@ -163,13 +163,19 @@ class Issuers:
             store.owned(tx.exec, issuer_id, tenant_id=caller.tenant_id)
             return self._add_key(tx, issuer_id, key, caller, self.clock.now())
 
-    def keys(self, issuer_id: UUID, *, caller: Caller) -> Sequence[Mapping[str, Any]]:
-        """The issuer's keys, oldest first.
+    def keys(self, issuer_id: UUID, *, caller: Caller, after: str | None = None) -> Sequence[Mapping[str, Any]]:
+        """The issuer's keys, newest first, from the one behind the key named `after`.
 
         Raises:
-            NotFound: there is no such issuer in the caller's tenant.
+            NotFound: there is no such issuer in the caller's tenant, or no such key of it.
         """
-        return self.get(issuer_id, caller=caller).keys
+        found = self.get(issuer_id, caller=caller).keys[::-1]
+        if after is None:
+            return found
+        names = [row["kid"] for row in found]
+        if after not in names:
+            raise NotFound("key", after)
+        return found[names.index(after) + 1 :]
 
     def jwks(self, issuer_id: UUID) -> list[dict[str, str]]:
         """The issuer's public keys as JWKs (RFC 7517), each with its status; for anyone.

@@ -74,12 +74,6 @@ class KeyOut(Out):
     compromised_at: Moment | None = None
 
 
-class KeysOut(Out):
-    """An issuer's keys, oldest first."""
-
-    items: list[KeyOut]
-
-
 class IssuerOut(Out):
     """An issuer with its keys."""
 

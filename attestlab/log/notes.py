@@ -267,3 +267,10 @@ def sign_checkpoint(signer: NoteSigner, head: TreeHead, *, at_s: int) -> str:
     """The checkpoint of `head` as a signed note: the log's signature, then the same key's timestamped one."""
     text = head.text
     return f"{text}\n{signer.sign(text)}{signer.cosign(text, at_s=at_s)}"
+
+
+def signature_lines(note: str, name: str) -> tuple[list[str], list[str]]:
+    """The signature lines of a note as they stand, those under `name` (by which a log signs) and the others."""
+    lines = note.partition("\n\n")[2].splitlines()
+    own = [line for line in lines if line.startswith(f"\u2014 {name} ")]
+    return own, [line for line in lines if line not in own]

@@ -27,7 +27,7 @@ from attestlab.log.store import CheckpointRow, LeafRow
 from attestlab.web.access import PUBLIC
 from attestlab.web.answers import Raw
 from attestlab.web.call import Call
-from attestlab.web.paging import Page, PageQuery, page_of, position_in
+from attestlab.web.paging import Page, PageQuery, number_in, page_of
 from attestlab.web.routing import Routes
 
 IMMUTABLE = "public, max-age=31536000, immutable"
@@ -70,7 +70,7 @@ def head(call: Call) -> HeadOut:
 @routes.get("/v1/log/checkpoints", scope=PUBLIC)
 def checkpoints(call: Call, query: PageQuery) -> Page[CheckpointOut]:
     """Every signed tree head, newest first."""
-    before = None if query.cursor is None else int(position_in(_CHECKPOINTS, query.cursor)[0])
+    before = number_in(_CHECKPOINTS, query.cursor)
     with call.lab.storage.read() as connection:
         found = call.lab.log.checkpoints(connection, limit=query.limit + 1, before=before)
     shown, cursor = page_of(found, limit=query.limit, kind=_CHECKPOINTS, position=lambda row: [row.size])

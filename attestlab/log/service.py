@@ -227,6 +227,14 @@ class Log:
         """Whether the records hold a log."""
         return store.head(connection) is not None
 
+    def check_key(self, connection: Connection) -> None:
+        """The keyring opens the log's own key, so it is this installation's.
+
+        Raises:
+            IntegrityFailed: it does not.
+        """
+        self._key(_require_created(store.head(connection)))
+
     def vkey(self, connection: Connection) -> str:
         """The key to pin: C2SP `name+id+base64`."""
         return _require_created(store.head(connection)).vkey

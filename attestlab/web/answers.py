@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from attestlab.web.access import PUBLIC
 from attestlab.web.call import Later
 
 if TYPE_CHECKING:
@@ -50,6 +51,8 @@ def render(route: Route, call: Call, result: Any) -> Answer:
         headers, body = {"Content-Type": JSON}, route.serializer.to_json(result)
     if route.cache_control is not None:
         headers["Cache-Control"] = route.cache_control
+    elif route.method == "GET":  # kept with its ETag and asked for again; nobody else's copy where it took a credential
+        headers["Cache-Control"] = "no-cache" if route.needs is PUBLIC else "private, no-cache"
     headers.update(call.respond_headers)
     return Answer(route.status, headers, body)
 

@@ -12,18 +12,20 @@ import json
 from collections.abc import Callable, Sequence
 from hashlib import sha256
 from typing import Annotated, Generic, Never, TypeVar
+from uuid import UUID
 
 from pydantic import Field
 
 from attestlab.core.errors import ValidationFailed
 from attestlab.core.shapes import In, Out
-from attestlab.core.wire import b64url_decode, b64url_encode
+from attestlab.core.wire import b64url_decode, b64url_encode, parse_uuid
 
 Item = TypeVar("Item")
 Row = TypeVar("Row")
 Position = Sequence[str | int]
 
 _CHECK_BYTES = 6
+_GREATEST = 2**63 - 1
 
 
 class PageQuery(In):
@@ -37,6 +39,11 @@ class OffsetPageQuery(PageQuery):
     """The query of a list that can also be counted into; a cursor goes before an offset."""
 
     offset: Annotated[int, Field(ge=0, le=2**31)] = 0
+
+    @property
+    def skipped(self) -> int:
+        """How many rows to leave out behind the cursor: none where there is one."""
+        return 0 if self.cursor is not None else self.offset
 
 
 class Page(Out, Generic[Item]):
@@ -81,6 +88,38 @@ def position_in(kind: str, cursor: str) -> list[str | int]:
     if not isinstance(position, list) or not position or not all(isinstance(item, (str, int)) for item in position):
         _refuse()
     return position
+
+
+def number_in(kind: str, cursor: str | None) -> int | None:
+    """The number that a cursor names, for a list in the order of one; None without a cursor.
+
+    Raises:
+        ValidationFailed: it is not a cursor of this list.
+    """
+    if cursor is None:
+        return None
+    (number, *rest) = position_in(kind, cursor)
+    if rest or not isinstance(number, int) or isinstance(number, bool) or not 0 <= number <= _GREATEST:
+        _refuse()
+    return number
+
+
+def id_in(kind: str, cursor: str | None) -> UUID | None:
+    """The id that a cursor names, for a list in the order of one; None without a cursor.
+
+    Raises:
+        ValidationFailed: it is not a cursor of this list.
+    """
+    if cursor is None:
+        return None
+    (text, *rest) = position_in(kind, cursor)
+    try:
+        found = parse_uuid(str(text))
+    except ValidationFailed:
+        _refuse()
+    if rest:
+        _refuse()
+    return found
 
 
 def _check(kind: str, text: bytes) -> bytes:

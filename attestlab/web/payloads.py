@@ -4,7 +4,7 @@ The file itself is never kept (CONTRACT section 5), only its SHA-256 and sizes. 
 52 million characters needs a few hundred kilobytes of memory: `Scanner` follows the text just
 far enough to know where that member's string begins and ends, hashes what it spells, and keeps
 the rest with an empty string in its place. Only the inside of one string literal is left out,
-and only characters that are base64url, so the rest is well-formed exactly where the whole is.
+and only base64url, escaped or not, so the rest is well-formed exactly where the whole is.
 """
 
 from __future__ import annotations
@@ -102,6 +102,7 @@ class Scanner:
         self._rest = bytearray()
         self._payload: Payload | None = None
         self._digest: Digest | None = None  # open while inside of the payload's string
+        self._escape = b""  # as much as has come of an escape within it
         self._in_string = False
         self._escaped = False
         self._depth = 0
@@ -130,14 +131,28 @@ class Scanner:
         return bytes(self._rest), self._payload
 
     def _through_payload(self, piece: bytes, at: int, digest: Digest) -> int:
+        if self._escape:
+            return self._through_escape(piece, at, digest)
         end = piece.find(b'"', at)
         inside = piece[at:] if end < 0 else piece[at:end]
+        if (slash := inside.find(b"\\")) >= 0:
+            digest.feed(inside[:slash])
+            self._escape = b"\\"
+            return at + slash + 1
         digest.feed(inside)
         if end < 0:
             return len(piece)
         self._payload, self._digest = digest.finish(), None
         self._keep(b'"')
         return end + 1
+
+    def _through_escape(self, piece: bytes, at: int, digest: Digest) -> int:
+        """JSON lets a writer spell any character as \\uXXXX, and some spell = so."""
+        self._escape += piece[at : at + 1]
+        if len(self._escape) == (6 if self._escape[1:2] == b"u" else 2):
+            digest.feed(_unescaped(self._escape))
+            self._escape = b""
+        return at + 1
 
     def _through_string(self, piece: bytes, at: int) -> int:
         if self._escaped:
@@ -185,6 +200,13 @@ class Scanner:
         self._rest += text
         if len(self._rest) > self._rest_limit:
             raise PayloadTooLarge(self._rest_limit, "request_body")
+
+
+def _unescaped(escape: bytes) -> bytes:
+    try:
+        return str(json.loads(b'"' + escape + b'"')).encode("utf-8", "surrogatepass")
+    except ValueError:
+        raise ValidationFailed.of(FIELD, "malformed", "The body is not JSON: an escape is malformed.") from None
 
 
 def _end(pattern: re.Pattern[bytes], piece: bytes, at: int) -> int:

@@ -7,7 +7,7 @@ that leads nowhere is tried again one step back.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 from uuid import UUID
@@ -62,14 +62,16 @@ class Table:
         """
         wanted = "GET" if method == "HEAD" else method
         fixed = self._fixed.get(path)
-        if fixed is not None and wanted in fixed:
-            return fixed[wanted]
+        if fixed is not None:
+            if wanted in fixed:
+                return fixed[wanted]
+            raise MethodNotAllowed(method, _allowed(fixed))
         ends = list(_ends(self._root, _segments(path), ()))
         for methods, texts in ends:
             if wanted in methods:
                 return Found(methods[wanted], _values(methods[wanted], texts))
         if ends:
-            raise MethodNotAllowed(method, _allowed(ends))
+            raise MethodNotAllowed(method, _allowed({name for methods, _ in ends for name in methods}))
         raise NotFound("route", path[:_SHOWN_CHARACTERS])
 
     def knows(self, path: str) -> bool:
@@ -144,6 +146,5 @@ def _value(name: str, kind: type, text: str) -> Any:
     return text
 
 
-def _allowed(ends: list[_End]) -> list[str]:
-    methods = {method for routes, _ in ends for method in routes}
-    return sorted(methods | ({"HEAD"} if "GET" in methods else set()))
+def _allowed(methods: Collection[str]) -> list[str]:
+    return sorted({*methods, "HEAD"} if "GET" in methods else methods)

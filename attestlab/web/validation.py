@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from collections.abc import Mapping
+from typing import Any, get_args
 from urllib.parse import parse_qsl
 
 from pydantic import BaseModel, ValidationError
@@ -10,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 from attestlab.core.errors import FieldError, ValidationFailed
 
 _MOST_PARAMETERS = 50
+_PLAIN_NUMBER = re.compile(r"0|-?[1-9][0-9]*")
 _OWN_PREFIX = "Value error, "  # pydantic puts it before what a validator of ours said
 
 
@@ -36,10 +39,21 @@ def query_as(model: type[BaseModel] | None, text: str) -> BaseModel | None:
         if values:
             raise _unknown(values)
         return None
+    _require_plain_numbers(model, values)
     try:
         return model.__pydantic_validator__.validate_strings(values, strict=True)  # type: ignore[no-any-return]
     except ValidationError as faults:
         raise _failed("query", faults, pointers=False) from None
+
+
+def _require_plain_numbers(model: type[BaseModel], values: Mapping[str, str]) -> None:
+    """A whole number has one spelling; pydantic would also take 1_0, +5, 05 and one with blanks around it."""
+    for name, field in model.model_fields.items():
+        text = values.get(field.alias or name)
+        is_number = int in (field.annotation, *get_args(field.annotation))
+        if text is not None and is_number and not _PLAIN_NUMBER.fullmatch(text):
+            fault = FieldError(field.alias or name, "int_parsing", "A whole number is written in plain digits.")
+            raise ValidationFailed(f"The query is not valid; {fault.field}: {fault.message}", [fault])
 
 
 def _parameters(text: str) -> dict[str, Any]:

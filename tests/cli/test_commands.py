@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
+import socket
 import subprocess
 import time
 from pathlib import Path
@@ -109,12 +111,13 @@ def test_verify_exits_by_what_it_found(bundle: tuple[Path, Path], tmp_path: Path
 
     assert run("verify", str(sound), "--trust", str(policy)).returncode == 0
     assert run("verify", str(sound), ATTESTLAB_TRUST=str(policy)).returncode == 0
-    assert run("verify", str(sound), "--file", str(policy), "--trust", str(policy)).returncode == 1
     assert run("verify", str(altered), "--trust", str(policy)).returncode == 1
     assert run("verify", str(junk), "--trust", str(policy)).returncode == 2
     assert run("verify", str(tmp_path / "none.json"), "--trust", str(policy)).returncode == 2
     assert run("verify", str(sound)).returncode == 3
     assert run("verify", str(sound), "--trust", str(junk)).returncode == 3
+    unchecked = run("verify", str(sound), "--file", str(policy), "--trust", str(policy))
+    assert (unchecked.returncode, "names no document" in unchecked.stderr) == (3, True)
 
 
 def test_verify_says_what_it_checked_and_what_it_could_not(bundle: tuple[Path, Path]) -> None:
@@ -170,3 +173,118 @@ def test_a_mistyped_command_is_guessed() -> None:
 
     assert done.returncode == 2
     assert "verify" in done.stderr
+
+
+@pytest.mark.parametrize("command", [("init",), ("serve", "--port", "0"), ("log", "fsck")])
+def test_without_its_key_encryption_key_an_installation_is_left_as_it_is(
+    tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    """
+    A new key beside an old log would open nothing, and be kept in place of the one that does.
+    """
+    printed("init", "--data", str(tmp_path), "--json")
+    (tmp_path / "keyring.key").rename(tmp_path / "elsewhere")
+
+    refused = run(*command, "--data", str(tmp_path))
+
+    assert (refused.returncode, "ready" in refused.stdout) == (2, False)
+    assert not (tmp_path / "keyring.key").exists()
+    assert len(refused.stderr.splitlines()) == 1
+
+
+def test_another_installations_key_is_refused_at_the_start(tmp_path: Path) -> None:
+    for name in ("one", "other"):
+        printed("init", "--data", str(tmp_path / name), "--json")
+    shutil.copy(tmp_path / "other" / "keyring.key", tmp_path / "one" / "keyring.key")
+
+    refused = run("serve", "--port", "0", "--data", str(tmp_path / "one"))
+
+    assert refused.returncode == 2
+    assert "key-encryption key" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("init", "--data", "/etc/passwd"),
+        ("serve", "--port", "0", "--host", "999.1.1.1"),
+        ("serve", "--port", "0", "--database-url", "mysql://x/y"),
+        ("serve", "--port", "0", "--database-url", "postgresql://nobody@127.0.0.1:1/nothing"),
+        ("log", "fsck", "--database-url", "postgresql://nobody@127.0.0.1:1/nothing"),
+        ("log", "export", "/proc/nowhere"),
+    ],
+    ids=lambda command: " ".join(command[:3]),
+)
+def test_what_cannot_be_used_is_one_line_and_exit_2(tmp_path: Path, command: tuple[str, ...]) -> None:
+    if "--data" not in command:
+        printed("init", "--data", str(tmp_path), "--json")
+        command = (*command, "--data", str(tmp_path))
+
+    failed = run(*command)
+
+    assert (failed.returncode, failed.stdout) == (2, "")
+    assert "Traceback" not in failed.stderr
+    assert failed.stderr.startswith("attestlab: ")
+
+
+def test_a_setting_that_makes_no_sense_is_named(tmp_path: Path) -> None:
+    failed = run("serve", "--port", "0", "--data", str(tmp_path), ATTESTLAB_BODY_TIMEOUT_S="soon")
+
+    assert failed.returncode == 2
+    assert "body_timeout_s" in failed.stderr
+    assert "Traceback" not in failed.stderr
+
+
+def test_records_that_are_no_database_are_a_problem(tmp_path: Path) -> None:
+    printed("init", "--data", str(tmp_path), "--json")
+    for name in ("records.db", "records.db-wal", "records.db-shm"):
+        (tmp_path / name).unlink(missing_ok=True)
+    (tmp_path / "records.db").write_bytes(b"this is no database, " * 1000)
+
+    found = run("log", "fsck", "--data", str(tmp_path))
+
+    assert (found.returncode, "cannot be read" in found.stdout) == (1, True)
+
+
+def test_a_taken_port_is_one_line(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        failed = run("serve", "--data", str(tmp_path), "--port", str(taken.getsockname()[1]))
+
+    assert (failed.returncode, "Traceback" in failed.stderr) == (2, False)
+
+
+def test_when_several_workers_stop_the_port_is_free_at_once(tmp_path: Path) -> None:
+    """
+    While one of them still finishes what it accepted, nobody is let in to be cut off.
+    """
+    server = RunningServer.initialised(tmp_path, f"sqlite:///{tmp_path / 'r.db'}").start("--workers", "2")
+    assert server.process is not None
+    address = ("127.0.0.1", int(server.url.rpartition(":")[2]))
+    try:
+        with socket.create_connection(address) as slow:
+            slow.sendall(b"POST /v1/verify HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n")
+            time.sleep(0.3)
+            server.process.send_signal(signal.SIGTERM)
+            time.sleep(0.7)
+            with pytest.raises(ConnectionRefusedError), socket.create_connection(address):
+                pass
+        server.stop()
+    finally:
+        if server.process.poll() is None:
+            server.kill()
+
+
+def test_the_demo_is_a_world_of_its_own_whatever_the_environment_says(tmp_path: Path) -> None:
+    environment = {
+        **os.environ,
+        "ATTESTLAB_DATABASE_URL": f"sqlite:///{tmp_path / 'precious.db'}",
+        "TMPDIR": str(tmp_path),
+    }
+    command = [*COMMAND, "demo", "--port", "0", "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stdout is not None
+        assert json.loads(process.stdout.readline())["url"]
+        process.send_signal(signal.SIGTERM)
+
+    assert process.returncode == 0
+    assert list(tmp_path.iterdir()) == [], "what it made for itself is gone with it"

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from sqlalchemy import func, select, update
+from conftest import fresh_postgres_database
+from sqlalchemy import func, select, text, update
 from sqlalchemy.exc import IntegrityError
 
 from attestlab.core.chains import ChainHead
@@ -206,3 +208,24 @@ def test_sqlite_runs_with_the_settings_the_promise_rests_on(storage: Storage) ->
         }
 
     assert asked == {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1}
+
+
+def test_the_last_moment_comes_back_whatever_zone_the_database_is_in(postgres_url: str, migrated_postgres: str) -> None:
+    """
+    East of Greenwich it lies in the year 10000, which no date can hold. Nor may a commit go unwaited for.
+    """
+    url = fresh_postgres_database(postgres_url, template=migrated_postgres)
+    careless = Storage(url)
+    name = careless.url.database
+    with careless.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        connection.execute(text(f"ALTER DATABASE {name} SET timezone = 'Asia/Tokyo'"))
+        connection.execute(text(f"ALTER DATABASE {name} SET synchronous_commit = off"))
+    careless.close()
+
+    opened = Storage(url)
+    with opened.read() as connection:
+        last = connection.scalar(text("SELECT '9999-12-31 23:59:59.999+00'::timestamptz"))
+        promise = connection.scalar(text("SHOW synchronous_commit"))
+    opened.close()
+
+    assert (last, promise) == (datetime(9999, 12, 31, 23, 59, 59, 999000, tzinfo=UTC), "on")

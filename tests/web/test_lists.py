@@ -1,5 +1,7 @@
 """Lists come a page at a time, newest first."""
 
+from uuid import uuid4
+
 import httpx
 import pytest
 from hypothesis import given
@@ -7,7 +9,7 @@ from hypothesis import strategies as st
 
 from attestlab.core.errors import ValidationFailed
 from attestlab.core.wire import b64url_decode, b64url_encode
-from attestlab.web.paging import PageQuery, cursor_after, page_of, position_in
+from attestlab.web.paging import PageQuery, cursor_after, id_in, number_in, page_of, position_in
 from attestlab.web.validation import query_as
 
 
@@ -30,7 +32,23 @@ def test_a_list_can_be_counted_into(client: httpx.Client) -> None:
     assert client.get("/v1/notes?offset=8").json() == {"items": ["note 2", "note 1"], "next_cursor": None}
 
 
-@pytest.mark.parametrize("query", ["limit=0", "limit=101", "limit=-1", "limit=", "offset=-1", "offset=3000000000"])
+@pytest.mark.parametrize(
+    "query",
+    [
+        "limit=0",
+        "limit=101",
+        "limit=-1",
+        "limit=",
+        "offset=-1",
+        "offset=3000000000",
+        "limit=1_0",
+        "limit=+5",
+        "limit=05",
+        "limit=%205",
+        "limit=5.0",
+        "limit=%D9%A5",
+    ],
+)
 def test_numbers_beyond_their_bounds_are_400(client: httpx.Client, query: str) -> None:
     response = client.get(f"/v1/notes?{query}")
 
@@ -41,10 +59,7 @@ def test_numbers_beyond_their_bounds_are_400(client: httpx.Client, query: str) -
 def test_what_is_not_a_cursor_is_400(client: httpx.Client, cursor: str) -> None:
     response = client.get("/v1/notes", params={"cursor": cursor})
 
-    if cursor:
-        assert (response.status_code, response.json()["details"]["fields"][0]["field"]) == (400, "cursor")
-    else:
-        assert response.json()["items"][0] == "note 10"
+    assert (response.status_code, response.json()["details"]["fields"][0]["field"]) == (400, "cursor")
 
 
 def test_a_nul_character_is_no_text() -> None:
@@ -78,3 +93,24 @@ def test_the_last_page_has_no_cursor_even_when_it_is_full() -> None:
     assert page_of(rows, limit=3, kind="n", position=lambda r: [r]) == ([3, 2, 1], None)
     shown, cursor = page_of(rows, limit=2, kind="n", position=lambda r: [r])
     assert (list(shown), position_in("n", cursor or "")) == ([3, 2], [2])
+
+
+def test_a_cursor_goes_before_an_offset(client: httpx.Client) -> None:
+    cursor = client.get("/v1/notes?limit=3").json()["next_cursor"]
+
+    page = client.get("/v1/notes", params={"limit": 2, "cursor": cursor, "offset": 4}).json()
+
+    assert page["items"] == ["note 7", "note 6"]
+
+
+@pytest.mark.parametrize("position", [["abc"], [2**63], [-1], [True], ["5"], [5, 5]])
+def test_a_number_that_was_forged_into_a_cursor_is_refused(position: list[str | int]) -> None:
+    """The check in a cursor is no secret."""
+    with pytest.raises(ValidationFailed):
+        number_in("notes", cursor_after("notes", position))
+
+
+@pytest.mark.parametrize("position", [["abc"], [7], [True], [str(uuid4()), 5]])
+def test_an_id_that_was_forged_into_a_cursor_is_refused(position: list[str | int]) -> None:
+    with pytest.raises(ValidationFailed):
+        id_in("notes", cursor_after("notes", position))

@@ -1,0 +1,216 @@
+"""A bundle is believed as it stands, or not at all: whatever one changes in it, it is not VALID any more."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from attestlab import offline
+from attestlab.attestations.bundle import Bundle, verify_bundle
+from attestlab.attestations.drafting import MintRequest
+from attestlab.attestations.rendering import bundle as rendered
+from attestlab.attestations.rules import Verdict
+from attestlab.core.clock import FixedClock
+from attestlab.core.errors import AttestLabError
+from attestlab.core.signing import Algorithm
+from attestlab.lab import Lab
+from attestlab.orgs.rules import Caller
+
+# Nobody signed these; `not_checked` says so.
+UNPROVEN = {
+    "/issuer/name",
+    "/issuer/domain",
+    "/issuer/trust_level",
+    "/attestation/custody",
+    "/attestation/metadata",
+    "/attestation/metadata/ref",
+    "/attestation/subject_reference",
+    "/attestation/superseded_by_attestation_id",
+    "/attestation/revocation_reason",
+    "/attestation/revoked_at",
+    "/status_proof",
+}
+# A reader may do without these: they repeat, in a friendlier form, what other members prove.
+COPIES = {
+    "/attestation/alg",
+    "/attestation/schema",
+    "/attestation/attestation_id",
+    "/issuer",
+    "/issuer/id",
+    "/inclusion_proof/tree_size",
+    "/inclusion_proof/leaf_hash",
+    "/inclusion_proof/root_hash",
+    "/signed_tree_head/tree_size",
+    "/signed_tree_head/root_hash",
+    "/signed_tree_head/signature",
+    "/signed_tree_head/timestamp",
+    "/signed_tree_head/cosignatures",
+    "/tlog_proof",
+}
+FILE = bytes(range(32))
+
+
+def minted(lab: Lab, caller: Caller, **changes: Any) -> dict[str, Any]:
+    """The bundle of a fresh attestation, as it goes over the wire."""
+    issuer = lab.issuers.create(
+        {"name": "Northfield", "domain": "northfield.example"}, caller=caller, alg=Algorithm.ES256
+    )
+    request = {
+        "issuer_id": issuer.issuer["id"],
+        "kid": issuer.keys[0]["kid"],
+        "schema": "degree",
+        "claims": {"student_name": "Ada", "honors": ["first"], "extra": [{"of": 2}]},
+        "metadata": {"ref": "A-1"},
+        "subject_reference": "s-1",
+        "expiry_at": lab.clock.now() + timedelta(days=1),
+    }
+    done = lab.attestations.mint(MintRequest(**{**request, **changes}), caller=caller)
+    found, proof, head = lab.attestations.evidence_of(done.id, caller=caller)
+    shown: dict[str, Any] = json.loads(rendered(found, proof, head, now=lab.clock.now()).model_dump_json(by_alias=True))
+    return shown
+
+
+@pytest.fixture
+def bundle(lab: Lab, caller: Caller) -> dict[str, Any]:
+    for _ in range(5):
+        minted(lab, caller)
+    return minted(lab, caller, file_sha256=FILE)
+
+
+def verdict(lab: Lab, document: Any) -> Verdict | None:
+    """The verdict over a bundle; None where it cannot even be read."""
+    try:
+        return verify_bundle(Bundle.parse(document), trust=lab.trust, now=lab.clock.now()).verdict
+    except AttestLabError:
+        return None
+
+
+def places(value: Any, where: str = "") -> Iterator[str]:
+    """A JSON Pointer to everything that stands in a document."""
+    members = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for name, inner in members:
+        yield f"{where}/{name}"
+        yield from places(inner, f"{where}/{name}")
+
+
+def others(value: Any) -> Iterator[Any]:
+    """Values that differ from this one, and look like it."""
+    if isinstance(value, str):
+        yield from (value[:-1], value + "A", "", value.swapcase(), flipped(value, 0), flipped(value, len(value) // 2))
+    elif isinstance(value, bool):
+        yield not value
+    elif isinstance(value, int):
+        yield from (value + 1, value - 1, 0, -value, 2**63)
+    elif isinstance(value, list):
+        yield from (value[:-1], [*value, *value[:1]], value[::-1], [])
+    yield from (None, {}, [], "x", 0)
+
+
+def flipped(text: str, at: int) -> str:
+    return text[:at] + ("B" if text[at : at + 1] != "B" else "C") + text[at + 1 :]
+
+
+def changed(document: dict[str, Any], place: str, value: Any) -> dict[str, Any]:
+    copied = copy.deepcopy(document)
+    *path, last = place[1:].split("/")
+    holder: Any = copied
+    for name in path:
+        holder = holder[int(name)] if isinstance(holder, list) else holder[name]
+    holder[int(last) if isinstance(holder, list) else last] = value
+    return copied
+
+
+def at(document: Any, place: str) -> Any:
+    for name in place[1:].split("/"):
+        document = document[int(name)] if isinstance(document, list) else document[name]
+    return document
+
+
+def test_nothing_that_stands_in_a_bundle_can_be_changed(lab: Lab, bundle: dict[str, Any]) -> None:
+    """
+    Beside what nobody signed. A copy may be missing; a copy that says something else is refused.
+    """
+    assert verdict(lab, bundle) is Verdict.VALID
+    tried, believed = 0, set()
+    for place in places(bundle):
+        for value in others(at(bundle, place)):
+            if value == at(bundle, place) or is_same_value(place, value, at(bundle, place)):
+                continue
+            tried += 1
+            if verdict(lab, changed(bundle, place, value)) is Verdict.VALID:
+                believed.add((place, value in (None, {}, [])))
+
+    assert tried > 300
+    assert {place for place, is_left_out in believed if not is_left_out} <= UNPROVEN
+    assert {place for place, is_left_out in believed if is_left_out} <= UNPROVEN | COPIES
+
+
+def is_same_value(place: str, value: Any, before: Any) -> bool:
+    """A UUID is the same in capitals (RFC 9562), and a time in small letters (RFC 3339)."""
+    names = ("id", "issuer_id", "attestation_id", "created_at", "expiry_at")
+    return place.rpartition("/")[2] in names and isinstance(value, str) and value.lower() == str(before).lower()
+
+
+def test_a_path_cannot_be_longer_or_shorter_or_of_another_leaf(
+    lab: Lab, caller: Caller, bundle: dict[str, Any]
+) -> None:
+    other = minted(lab, caller)
+
+    assert verdict(lab, {**bundle, "inclusion_proof": other["inclusion_proof"]}) is None
+    assert verdict(lab, {**bundle, "log_entry": other["log_entry"]}) is Verdict.INVALID
+    assert verdict(lab, {**bundle, "signed_tree_head": other["signed_tree_head"]}) is Verdict.INVALID
+    assert verdict(lab, {**bundle, "key": other["key"]}) is None
+
+
+def test_another_log_of_the_same_name_is_not_believed(
+    lab: Lab, bundle: dict[str, Any], tmp_path: Any, clock: FixedClock
+) -> None:
+    from attestlab.settings import Settings
+
+    impostor, made = Lab.init(
+        Settings(data=tmp_path / "impostor", database_url=None, log_origin=lab.log_id), clock=clock
+    )
+    caller = impostor.orgs.service_caller(made.tenant.tenant_id)
+    forged = minted(impostor, caller)
+
+    assert verdict(impostor, forged) is Verdict.VALID
+    assert verdict(lab, forged) is Verdict.INVALID
+    impostor.close()
+
+
+def test_the_deepest_claims_that_are_minted_can_be_verified_offline(
+    lab: Lab, caller: Caller, tmp_path: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    deep: Any = "end"
+    for _ in range(62):
+        deep = [deep]
+    (tmp_path / "bundle.json").write_text(
+        json.dumps(minted(lab, caller, schema="custom", claims={"subject": "s", "x": deep}))
+    )
+    with lab.storage.read() as connection:
+        (tmp_path / "trust.txt").write_text(f"log {lab.log.vkey(connection)}\nquorum none\n")
+
+    code = offline.command([str(tmp_path / "bundle.json"), "--trust", str(tmp_path / "trust.txt")])
+
+    assert code in (offline.VALID, offline.OTHER_VERDICT), "the clock of this story may have left its expiry behind"
+    assert "Unusable" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("sha256", "reason"), [(FILE, "document_hash_not_stored"), (None, None)], ids=["file", "none"])
+def test_a_file_that_no_hash_speaks_of_is_said_to_be_unchecked(
+    lab: Lab, caller: Caller, sha256: bytes | None, reason: str | None
+) -> None:
+    """
+    As online: the verdict is of the attestation, and the reason says that nothing was stored to compare.
+    """
+    claims_only = Bundle.parse(minted(lab, caller))
+
+    report = verify_bundle(claims_only, trust=lab.trust, now=lab.clock.now(), file_sha256=sha256)
+
+    assert report.verdict is Verdict.VALID
+    assert ("document_hash_not_stored" in [r.value for r in report.report.reasons]) == (reason is not None)
