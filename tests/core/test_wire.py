@@ -138,6 +138,11 @@ def test_sixty_four_levels_are_read_and_sixty_five_refused():
     assert refusal(nested(65)) == ("too_deep", "Arrays and objects are nested more than 64 deep; send a flatter value.")
 
 
+def test_a_text_of_nothing_but_objects_is_as_deep_as_one_of_arrays():
+    assert parse_json(b'{"a":' * 64 + b"1" + b"}" * 64)
+    assert refusal(b'{"a":' * 65 + b"1" + b"}" * 65)[0] == "too_deep"
+
+
 def test_the_limit_is_the_callers():
     assert parse_json(b"[[1]]", max_depth=2) == [[1]]
     assert refusal(b"[[1]]", max_depth=1)[0] == "too_deep"

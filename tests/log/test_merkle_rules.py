@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from attestlab.core.errors import NotFound, PayloadTooLarge, ProofInvalid
 from attestlab.log import rules
-from attestlab.log.rules import TileName, node_hash, verify_consistency, verify_inclusion
+from attestlab.log.rules import TileName, leaf_hash, node_hash, verify_consistency, verify_inclusion
 
 # The reference accepts 12-byte roots of one size; here a hash has 32 bytes, whatever else holds.
 TWELVE_BYTE_ROOTS = "additional/sizes-are-equal-one-and-proof-is-empty.json"
@@ -147,3 +147,25 @@ def test_an_entry_that_no_bundle_could_carry_is_refused() -> None:
     rules.require_entry_fits(bytes(65_535))
     with pytest.raises(PayloadTooLarge):
         rules.require_entry_fits(bytes(65_536))
+
+
+@pytest.mark.parametrize("size", range(1, 9))
+def test_a_leaf_beyond_the_tree_is_not_in_it(size: int) -> None:
+    leaf = leaf_hash(b"leaf")
+    for proof in ([], [leaf], [leaf] * 2, [leaf] * 3):
+        with pytest.raises(ProofInvalid, match="Leaf"):
+            verify_inclusion(size, size, leaf, proof, leaf)
+
+
+def test_a_consistency_proof_must_lead_to_the_old_root_too() -> None:
+    """Of three leaves in four: the new root alone could be any tree's that ends alike."""
+    a, b, c, d = (leaf_hash(bytes([number])) for number in range(4))
+    ab, cd = node_hash(a, b), node_hash(c, d)
+    old, new = node_hash(ab, c), node_hash(ab, cd)
+    proof = [c, d, ab]
+
+    verify_consistency(3, 4, old, new, proof)
+    with pytest.raises(ProofInvalid):
+        verify_consistency(3, 4, node_hash(ab, d), new, proof)
+    with pytest.raises(ProofInvalid):
+        verify_consistency(3, 4, old, node_hash(cd, ab), proof)

@@ -1,0 +1,241 @@
+"""What must hold at the moment of a commit: nothing is done twice, nobody waits for ever, nobody pays for another."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+from sqlalchemy import func, select
+from sqlalchemy.exc import IntegrityError
+
+from attestlab.core import outbox
+from attestlab.core.chains import ChainHead, link_hash
+from attestlab.core.errors import Conflict, Unavailable
+from attestlab.core.loop_writer import LoopWriter
+from attestlab.core.storage import CommitUnknown, Storage
+from attestlab.core.transaction import Transaction
+from attestlab.core.writer import GROUP_CAP, Job, Writer
+
+heads: Any = ChainHead.__table__
+Outcome = tuple[Any, BaseException | None]
+
+
+@pytest.fixture
+def sqlite(migrated_file: Path, tmp_path: Path) -> Iterator[Storage]:
+    (tmp_path / "records.db").write_bytes(migrated_file.read_bytes())
+    opened = Storage(f"sqlite:///{tmp_path / 'records.db'}")
+    yield opened
+    opened.close()
+
+
+def adding(name: str) -> Job:
+    return lambda tx: tx.add(heads, {"name": name, "length": 0, "hash": b"\0" * 32})
+
+
+def refusing(tx: Transaction) -> None:
+    raise Conflict("not so")
+
+
+def names(storage: Storage) -> list[str]:
+    with storage.read() as connection:
+        return list(connection.scalars(select(heads.c.name).order_by(heads.c.name)))
+
+
+def done_on_the_loop(storage: Storage, jobs: list[Job], **options: Any) -> list[Outcome]:
+    """What came of jobs that were handed in together."""
+
+    async def run() -> list[Outcome]:
+        writer, outcomes = LoopWriter(storage, **options), list[Outcome]()
+        for job in jobs:
+            writer.submit(job, lambda result, fault: outcomes.append((result, fault)))
+        await asyncio.wait_for(writer.finish(), 30)
+        return outcomes
+
+    return asyncio.run(run())
+
+
+def done_in_a_thread(storage: Storage, jobs: list[Job]) -> list[Outcome]:
+    outcomes: list[Outcome] = []
+    writer = Writer(storage)
+    for job in jobs:
+        writer.submit(job, lambda result, fault: outcomes.append((result, fault)))
+    writer.close()
+    return outcomes
+
+
+@pytest.fixture(params=[done_on_the_loop, done_in_a_thread], ids=["loop", "thread"])
+def done(request: pytest.FixtureRequest) -> Callable[[Storage, list[Job]], list[Outcome]]:
+    found: Callable[[Storage, list[Job]], list[Outcome]] = request.param
+    return found
+
+
+def test_everything_that_was_accepted_is_finished(sqlite: Storage, done: Any) -> None:
+    outcomes = done(sqlite, [adding(f"{number:03}") for number in range(50)])
+
+    assert [fault for _, fault in outcomes] == [None] * 50
+    assert len(names(sqlite)) == 50
+
+
+def test_a_commit_that_may_have_happened_is_not_repeated(sqlite: Storage, done: Any) -> None:
+    """
+    It did happen here; running its jobs again would do everything twice.
+    """
+    runs: list[str] = []
+
+    def noted(name: str) -> Job:
+        return lambda tx: (runs.append(name), adding(name)(tx))
+
+    commit = sqlite.commit
+
+    def unconfirmed(tx: Transaction) -> None:
+        commit(tx)
+        raise CommitUnknown
+
+    sqlite.commit = unconfirmed  # type: ignore[method-assign]
+    outcomes = done(sqlite, [noted("a"), refusing, noted("b")])
+
+    assert sorted(runs) == ["a", "b"]
+    assert names(sqlite) == ["a", "b"]
+    kinds = sorted(type(fault).__name__ for _, fault in outcomes)
+    assert kinds == ["CommitUnknown", "CommitUnknown", "Conflict"], "whoever was refused hears of their refusal"
+
+
+def test_only_the_job_that_breaks_the_group_fails(sqlite: Storage, done: Any) -> None:
+    outcomes = done(sqlite, [adding("a"), adding("b"), adding("a"), adding("c")])
+
+    assert names(sqlite) == ["a", "b", "c"]
+    assert [type(fault) for _, fault in outcomes if fault] == [IntegrityError]
+
+
+def test_a_full_queue_of_the_loop_refuses_at_once(sqlite: Storage) -> None:
+    async def run() -> None:
+        writer = LoopWriter(sqlite, queue_cap=2)
+        for name in "ab":
+            writer.submit(adding(name), lambda result, fault: None)
+        with pytest.raises(Unavailable) as refused:
+            writer.submit(adding("c"), lambda result, fault: None)
+        assert refused.value.retry_after_s == 1
+        await writer.finish()
+
+    asyncio.run(run())
+    assert names(sqlite) == ["a", "b"]
+
+
+def test_a_group_is_not_larger_than_its_cap(sqlite: Storage) -> None:
+    sealed: list[int] = []
+    sqlite.sealers.append(lambda tx: sealed.append(1))
+
+    outcomes = done_on_the_loop(sqlite, [adding(f"{number:05}") for number in range(GROUP_CAP + 1)])
+
+    assert (len(outcomes), len(sealed)) == (GROUP_CAP + 1, 2)
+
+
+def test_who_waits_for_a_commit_is_told_only_of_their_own(sqlite: Storage) -> None:
+    """
+    A job that was taken back leaves no call behind.
+    """
+    told: list[str] = []
+
+    def telling(name: str, *, refuse: bool = False) -> Job:
+        def job(tx: Transaction) -> None:
+            tx.after_commit(lambda: told.append(name))
+            if refuse:
+                raise Conflict("not so")
+
+        return job
+
+    done_on_the_loop(sqlite, [telling("a"), telling("b", refuse=True), telling("c")])
+
+    assert told == ["a", "c"]
+
+
+def test_whoever_has_begun_is_the_only_writer(sqlite: Storage) -> None:
+    """
+    A begin that takes no lock gives two writers the same view, and the same next index.
+    """
+    other = Storage(str(sqlite.url))
+    tx = sqlite.begin()
+
+    assert other.begin_at_once() is None
+
+    sqlite.abandon(tx)
+    again = other.begin_at_once()
+    assert again is not None
+    other.abandon(again)
+    other.close()
+
+
+def test_a_transaction_that_the_database_gave_up_is_no_success(storage: Storage) -> None:
+    tx = storage.begin()
+    adding("lost")(tx)
+    tx.flush()
+    driver: Any = tx.connection.connection.dbapi_connection
+    driver.rollback()
+
+    with pytest.raises(Unavailable):
+        storage.commit(tx)
+
+    assert names(storage) == []
+
+
+def test_a_commit_that_is_not_confirmed_says_so(storage: Storage) -> None:
+    tx = storage.begin()
+    adding("perhaps")(tx)
+    storage.seal(tx)
+    committed = tx.connection.commit
+
+    def cut_off() -> None:
+        committed()
+        raise OSError("the line went dead")
+
+    tx.connection.commit = cut_off  # type: ignore[method-assign]
+    with pytest.raises(CommitUnknown):
+        storage.commit(tx)
+
+    assert names(storage) == ["perhaps"]
+
+
+def test_one_read_is_one_look(storage: Storage) -> None:
+    """
+    What somebody commits meanwhile is not half seen.
+    """
+    other = Storage(storage.url.render_as_string(hide_password=False))
+    count = select(func.count()).select_from(heads)
+    with storage.read() as connection:
+        before = connection.scalar(count)
+        with other.write() as tx:
+            adding("meanwhile")(tx)
+        after = connection.scalar(count)
+    other.close()
+
+    assert (before, after) == (0, 0)
+    assert names(storage) == ["meanwhile"]
+
+
+def test_what_is_recalled_is_as_fresh_as_a_query(storage: Storage) -> None:
+    other = Storage(storage.url.render_as_string(hide_password=False))
+    count = select(func.count()).select_from(heads)
+    seen = [storage.recalled("count", lambda connection: connection.scalar(count))]
+    for name in "ab":
+        with other.write() as tx:
+            adding(name)(tx)
+        seen.append(storage.recalled("count", lambda connection: connection.scalar(count)))
+    other.close()
+
+    assert seen == [0, 1, 2]
+
+
+def test_a_link_of_a_chain_covers_what_came_before() -> None:
+    """Computed by hand; another value would disown every stored chain."""
+    assert link_hash(b"\1" * 32, b"content") == hashlib.sha256(b"\1" * 32 + b"content").digest()
+
+
+def test_a_link_of_the_outbox_covers_whose_event_it_is() -> None:
+    tenant = UUID("0193b5a0-7f3c-7abc-8def-0123456789ab")
+
+    assert outbox.linked_bytes(tenant, b"{}") == tenant.bytes + b"{}"
