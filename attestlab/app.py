@@ -16,9 +16,13 @@ from attestlab.audit import routes as audit_routes
 from attestlab.audit import trail
 from attestlab.core.errors import AttestLabError, AuthInvalid
 from attestlab.desk import Desk
+from attestlab.identity import routes as identity_routes
 from attestlab.issuers import routes as issuer_routes
 from attestlab.lab import Lab
 from attestlab.log import routes as log_routes
+from attestlab.mail.courier import Courier
+from attestlab.orgs import key_routes
+from attestlab.orgs import routes as org_routes
 from attestlab.orgs.rules import Caller
 from attestlab.web.call import Call
 from attestlab.web.connection import Patience
@@ -36,6 +40,9 @@ CAPABILITIES: tuple[Routes, ...] = (
     issuer_routes.routes,
     log_routes.routes,
     audit_routes.routes,
+    identity_routes.routes,
+    key_routes.routes,
+    org_routes.routes,
 )
 
 
@@ -52,10 +59,15 @@ def site_of(lab: Lab, desk: Desk) -> Site:
 
     def authenticate(call: Call) -> Caller:
         credential = call.credential
-        if credential is None or credential.kind != "api_key":
+        if credential is None:
             raise AuthInvalid
+        if credential.kind == "bearer":
+            return lab.identity.sessions.caller(credential.secret, now=call.now)
         name = ("caller", hashlib.sha256(credential.secret.encode()).digest())
-        return lab.storage.recalled(name, lambda connection: lab.orgs.authenticate(connection, credential.secret))
+        caller = lab.storage.recalled(name, lambda connection: lab.orgs.authenticate(connection, credential.secret))
+        if caller.expires_at is not None and call.now >= caller.expires_at:
+            raise AuthInvalid(known=caller)
+        return caller
 
     async def denied(call: Call, fault: AttestLabError) -> None:
         await desk.write(lambda tx: trail.denied(tx, call, fault))
@@ -85,10 +97,12 @@ async def serve(lab: Lab, sockets: list[socket.socket], *, ready: Callable[[], N
     )
     server.add_sockets(sockets)
     sweeping = asyncio.create_task(desk.sweep_forever())
+    courier = Courier(lab.mails, lab.mail_carrier, sender=lab.mail_sender, write=desk.write)
+    courier.start()
     ready()
     await stop.wait()
     sweeping.cancel()
-    await server.stop_gracefully(within_s=STOP_WITHIN_S)
+    await asyncio.gather(server.stop_gracefully(within_s=STOP_WITHIN_S), courier.finish(within_s=STOP_WITHIN_S))
     await desk.finish()
 
 

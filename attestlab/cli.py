@@ -40,8 +40,10 @@ app = typer.Typer(
     "  attestlab verify bundle.json --file diploma.pdf --trust log.policy",
 )
 tenants = typer.Typer(no_args_is_help=True, help="Tenants of an installation.")
+consumers = typer.Typer(no_args_is_help=True, help="Consumers, each with an account of their own.")
 log = typer.Typer(no_args_is_help=True, help="The transparency log.")
 app.add_typer(tenants, name="tenant")
+app.add_typer(consumers, name="consumer")
 app.add_typer(log, name="log")
 
 Data = Annotated[
@@ -98,6 +100,26 @@ def tenant_create(
     _print({**created.public(), "log_vkey": vkey}, as_json)
 
 
+@consumers.command("create")
+def consumer_create(
+    email: str,
+    data: Data,
+    name: Annotated[str, typer.Option(help="What they are called; else the address.")] = "",
+    database_url: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Create a consumer, with a password that is shown this once.
+
+    Example: attestlab consumer create ada@example.org --name "Ada Lovelace" --data lab --json
+    """
+    import secrets
+
+    password = secrets.token_urlsafe(18)
+    with _reporting(), _opened(data, database_url) as lab:
+        created = lab.orgs.add_consumer(email, password, name=name or email)
+    _print({**created.public(), "password": password}, as_json)
+
+
 @app.command()
 def serve(
     data: Data,
@@ -113,8 +135,10 @@ def serve(
 
     Example: attestlab serve --data lab --port 8080
     """
-    serving = _serving()
-    with _reporting():
+    from attestlab.workers import shared_metrics
+
+    with shared_metrics(workers), _reporting():
+        serving = _serving()
         settings = _settings(data, database_url, env=env)
         made = serving.ensure_initialised(settings)
         if made is not None:

@@ -19,7 +19,7 @@ from attestlab.core.writer import Job, Ticket, Writer
 from attestlab.lab import Lab
 from attestlab.web import idempotency
 from attestlab.web.answers import Answer, render
-from attestlab.web.call import Call
+from attestlab.web.call import Call, Refused
 from attestlab.web.idempotency import Intent
 
 SWEEP_EVERY_S = 5.0
@@ -70,6 +70,8 @@ class Desk:
             self.in_flight.discard(intent.place)
 
     async def _run(self, call: Call, body: BaseModel | None, intent: Intent | None) -> Answer:
+        if call.route.is_async:
+            return await self._awaited(call, body, intent)
         try:
             prepared = None if call.route.prepare is None else await call.route.prepare(call, body)
         except AttestLabError:
@@ -77,7 +79,19 @@ class Desk:
                 return answer  # what was done once stays done, whatever changed since
             raise
         pending: Pending = await self.write(lambda tx: _job(tx, call, body, prepared, intent, self.in_flight))
+        if pending.refusal is not None:
+            raise pending.refusal
         return pending.answer
+
+    async def _awaited(self, call: Call, body: BaseModel | None, intent: Intent | None) -> Answer:
+        """An async route sees to its own writes; what it answered is remembered behind them."""
+        if intent is not None and (known := self._recall(intent)) is not None:
+            return known
+        answer = render(call.route, call, await call.route.run(call, body))
+        if intent is None:
+            return answer
+        settled: Answer = await self.write(lambda tx: _settled(tx, intent, answer))
+        return settled
 
     def _recall(self, intent: Intent) -> Answer | None:
         with self.lab.storage.read() as connection:
@@ -98,12 +112,13 @@ class Desk:
 
 
 class Pending:
-    """An answer that is complete once the transaction is sealed."""
+    """An answer that is complete once the transaction is sealed; or a refusal, which is not remembered."""
 
-    __slots__ = ("answer",)
+    __slots__ = ("answer", "refusal")
 
-    def __init__(self, answer: Answer | None = None) -> None:
+    def __init__(self, answer: Answer | None = None, refusal: AttestLabError | None = None) -> None:
         self.answer: Answer = answer or Answer(500, {}, b"")
+        self.refusal = refusal
 
 
 def _job(
@@ -117,6 +132,8 @@ def _job(
     if intent is not None and (known := idempotency.claim(tx, intent, together_with=in_flight)) is not None:
         return Pending(known)
     result = call.route.run(call, body, prepared)
+    if isinstance(result, Refused):
+        return Pending(refusal=result.fault)
     pending = Pending()
 
     def finish() -> None:
@@ -126,6 +143,14 @@ def _job(
 
     tx.after_seal(finish)
     return pending
+
+
+def _settled(tx: Transaction, intent: Intent, answer: Answer) -> Answer:
+    """The answer that is remembered: this one, or that of another process which was quicker."""
+    known = idempotency.claim(tx, intent, together_with=[intent.place])
+    if known is None:
+        idempotency.remember(tx, intent, answer)
+    return known or answer
 
 
 def _resolve(group: Iterable[Ticket]) -> None:

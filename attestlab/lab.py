@@ -24,18 +24,23 @@ from attestlab.core.keyring import Keyring
 from attestlab.core.storage import Storage, ping
 from attestlab.core.transaction import Transaction
 from attestlab.core.wire import parse_uuid
+from attestlab.identity.service import Identity
 from attestlab.issuers.service import Issuers
 from attestlab.log import store as log_store
 from attestlab.log.guard import HeadGuard
 from attestlab.log.service import Log
 from attestlab.log.trust import TrustPolicy
+from attestlab.mail.carriers import carrier_of, sender_address
+from attestlab.mail.service import Mails
 from attestlab.orgs import usage
+from attestlab.orgs.people import People
 from attestlab.orgs.rules import Plan
 from attestlab.orgs.service import Orgs, TenantCreated
 from attestlab.settings import Settings
 from attestlab.web import remembered
 
 HEAD_GUARD = "head.guard"
+MAILDIR = "maildir"
 OPERATOR = "Operator"
 
 
@@ -64,6 +69,19 @@ class Lab:
         self.guard = HeadGuard(settings.data / HEAD_GUARD)
         self.log = Log(storage=storage, keyring=keys, clock=clock, guard=self.guard)
         self.orgs = Orgs(storage=storage, clock=clock, settings=settings)
+        self.api_keys = self.orgs.api_keys
+        self.mails = Mails(keyring=keys, clock=clock)
+        self.mail_carrier = carrier_of(settings.smtp_url, folder=settings.data / MAILDIR)
+        self.mail_sender = sender_address(settings.mail_from)
+        self.people = People(storage=storage, clock=clock, mails=self.mails, portal_url=self.portal_url)
+        self.identity = Identity(
+            storage=storage,
+            keyring=keys,
+            clock=clock,
+            counters=self.counters,
+            settings=settings,
+            issuer=lambda: settings.token_issuer or self.log_id,
+        )
         self.issuers = Issuers(storage=storage, keyring=keys, clock=clock, log=self.log)
         self.attestations = Attestations(storage=storage, clock=clock, issuers=self.issuers, log=self.log)
         self.log.finders |= {"attestation_id": _index_by_id, "document_hash": _index_by_document}

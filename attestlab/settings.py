@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from pathlib import Path
 
-from pydantic import Field
+from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 
@@ -32,10 +32,20 @@ class Settings(BaseSettings):
         default=None, description="Address people see in verification links; the server's own when left out."
     )
     key_prefix: str = Field(default="al", pattern=r"^[a-z]{1,12}$", description="First part of tenant API keys.")
+    consumer_key_prefix: str = Field(
+        default="alc", pattern=r"^[a-z]{1,12}$", description="First part of consumers' API keys."
+    )
     log_origin: str | None = Field(
         default=None, description="Name of the log, fixed when it is created; generated when left out."
     )
-    idle_timeout_s: float = Field(default=30.0, gt=0, description="Seconds a connection may take over its next header.")
+    token_issuer: str | None = Field(
+        default=None, description="The `iss` of access tokens; the name of the log when left out."
+    )
+    smtp_url: SecretStr | None = Field(
+        default=None, description="Mail server, smtp://user:password@host:port; a Maildir in the data folder without."
+    )
+    mail_from: str = Field(default="AttestLab <attestlab@localhost>", description="Sender of e-mails.")
+    idle_timeout_s: float = Field(default=30.0, gt=0, description="Seconds a connection may rest between two requests.")
     body_timeout_s: float = Field(default=60.0, gt=0, description="Seconds a request body may take.")
 
     @property

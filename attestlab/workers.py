@@ -10,11 +10,28 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from tempfile import TemporaryDirectory
 
 RESTART_PAUSE_S = 0.5
 READY = b"r"
+METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 STOPPING = (signal.SIGTERM, signal.SIGINT)
+
+
+@contextmanager
+def shared_metrics(count: int) -> Iterator[None]:
+    """Where there are several workers, let each count in a file that all of them read, so that any answers for all.
+
+    The library that counts looks for the folder once, when it is loaded: enter this before.
+    """
+    if count == 1:
+        yield
+        return
+    with TemporaryDirectory(prefix="attestlab-metrics-") as folder:
+        os.environ[METRICS_FOLDER] = folder
+        yield
 
 
 class Workers:

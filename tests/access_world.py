@@ -6,8 +6,10 @@ import hashlib
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from datetime import timedelta
+from functools import cached_property
 from typing import Any
+from uuid import uuid4
 
 import httpx
 from app_in_process import client_of
@@ -19,15 +21,89 @@ from attestlab.lab import Lab
 from attestlab.orgs import rules, store
 from attestlab.orgs.rules import Environment, Plan, Scope
 from attestlab.orgs.service import TenantCreated
+from attestlab.web.routing import Route
+
+PASSWORD = "a long enough password"
 
 
-@dataclass
+class Account:
+    """Everything that one party can call with: keys, somebody who signed in, and a consumer beside them."""
+
+    longest_life = timedelta(days=91)  # of a consumer's key; an access token lives for an hour
+
+    def __init__(self, lab: Lab, url: str, tenant: TenantCreated) -> None:
+        self.lab, self.url, self.tenant = lab, url, tenant
+        self.with_key = client_of(url, key=tenant.api_key)
+        self.signed_in = client_of(url, token=self.token(tenant.owner_email, tenant.owner_password))
+        made = lab.orgs.add_consumer(f"{uuid4().hex[:8]}@example.com", PASSWORD, name="A consumer")
+        self.consumer = client_of(url, token=self.token(made.email, PASSWORD))
+        answer = self.consumer.post("/v1/consumer/api-keys", json={"name": "mine"})
+        self.consumer_key = client_of(url, key=answer.json()["secret"])
+
+    def token(self, email: str, password: str) -> str:
+        """An access token of somebody who signs in for it."""
+        with client_of(self.url) as client:
+            answer = client.post("/v1/auth/login", json={"email": email, "password": password})
+        assert answer.status_code == 200, answer.text
+        token: str = answer.json()["access_token"]
+        return token
+
+    def client_for(self, route: Route) -> httpx.Client:
+        """The one that may call a route."""
+        needs = route.needs
+        if needs is None or not needs.a_user:
+            return self.with_key
+        return self.consumer if needs.realm == "consumer" else self.signed_in
+
+    def revoked_key(self) -> str:
+        body = {"name": "short-lived", "scopes": ["issuers:read"]}
+        made = self.signed_in.post("/v1/api-keys", json=body).json()
+        assert self.signed_in.post(f"/v1/api-keys/{made['id']}/revoke", json={"reason": "a test"}).status_code == 200
+        secret: str = made["secret"]
+        return secret
+
+    def signed_out_token(self) -> str:
+        token = self.token(self.tenant.owner_email, self.tenant.owner_password)
+        with client_of(self.url, token=token) as client:
+            assert client.post("/v1/auth/logout").status_code == 204
+        return token
+
+    def close(self) -> None:
+        for client in (self.with_key, self.signed_in, self.consumer, self.consumer_key):
+            client.close()
+
+
 class World:
     """A served installation with a tenant beside the operator's own."""
 
-    lab: Lab
-    url: str
-    tenant: TenantCreated
+    def __init__(self, lab: Lab, url: str) -> None:
+        self.lab, self.url = lab, url
+        self.tenant = lab.orgs.create_tenant("Example Registry", plan=Plan.ENTERPRISE)
+        self._clients: list[httpx.Client] = []
+        self._accounts: list[Account] = []
+
+    @cached_property
+    def account(self) -> Account:
+        """The tenant's own."""
+        return self._kept(Account(self.lab, self.url, self.tenant))
+
+    def stranger(self) -> Account:
+        """Another tenant's."""
+        return self._kept(Account(self.lab, self.url, self.lab.orgs.create_tenant("Stranger", plan=Plan.ENTERPRISE)))
+
+    def _kept(self, account: Account) -> Account:
+        self._accounts.append(account)
+        return account
+
+    def with_headers(self, headers: dict[str, str]) -> httpx.Client:
+        client = self.anonymous()
+        client.headers.update(headers)
+        self._clients.append(client)
+        return client
+
+    def close(self) -> None:
+        for opened in (*self._clients, *self._accounts):
+            opened.close()
 
     def anonymous(self) -> httpx.Client:
         return client_of(self.url)
@@ -54,8 +130,14 @@ class World:
             audited.insert(tx, store.api_keys, row, Deed(self.tenant.tenant_id, actor, "api_key.create", now))
         return client_of(self.url, key=secret)
 
+    def owner_token(self) -> str:
+        """An access token of the tenant's owner, who signs in for it."""
+        return self.account.token(self.tenant.owner_email, self.tenant.owner_password)
+
 
 @contextmanager
 def world_of(lab: Lab, url: str) -> Iterator[World]:
     """The world around an installation that is served at `url`."""
-    yield World(lab, url, lab.orgs.create_tenant("Example Registry", plan=Plan.ENTERPRISE))
+    world = World(lab, url)
+    yield world
+    world.close()

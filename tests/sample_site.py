@@ -177,6 +177,8 @@ async def wait(call: Call) -> Readme:
 
 async def perform(call: Call, body: Any) -> Answer:
     """A write without a store."""
+    if call.route.is_async:
+        return render(call.route, call, await call.route.run(call, body))
     prepared = None if call.route.prepare is None else await call.route.prepare(call, body)
     return render(call.route, call, call.route.run(call, body, prepared))
 

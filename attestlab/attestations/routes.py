@@ -142,12 +142,13 @@ def _recorded(call: Call, draft: Draft | AttestLabError) -> Minted | AttestLabEr
 
 
 def _item(call: Call, index: int, item: Minted | AttestLabError) -> BatchItemOut:
-    if isinstance(item, AttestLabError):
-        answer = problems.refusal(item, call.request_id)
-        return BatchItemOut(index=index, http_status=answer.status, error=json.loads(answer.body))
-    return BatchItemOut(
-        index=index, http_status=201, attestation=rendering.minted(item, portal_url=call.lab.portal_url)
-    )
+    if not isinstance(item, AttestLabError):
+        minted = rendering.minted(item, portal_url=call.lab.portal_url)
+        return BatchItemOut(index=index, http_status=201, attestation=minted)
+    error = json.loads(problems.refusal(item, call.request_id).body)
+    for fault in error["details"].get("fields", ()):
+        fault["field"] = f"/items/{index}{fault['field']}"
+    return BatchItemOut(index=index, http_status=error["http_status"], error=error)
 
 
 @routes.post(
@@ -199,7 +200,7 @@ def proof_bundle(call: Call, id: UUID) -> BundleOut:
     return rendering.bundle(row, proof, head, now=call.now)
 
 
-@routes.post("/v1/verify", scope=PUBLIC, payload=True, idempotency="none")
+@routes.post("/v1/verify", scope=PUBLIC, payload=True)
 async def verify(call: Call, body: VerifyIn) -> VerifyOut:
     """Verify an attestation: exactly one verdict, always with HTTP 200. Metered to the issuer's tenant."""
     presented = Presented(call.payload and call.payload.sha256, body.document_hash_hex)

@@ -2,12 +2,13 @@
 
 from typing import Annotated, Any
 
-from pydantic import EmailStr, Field, JsonValue, StrictBool, StringConstraints
+from pydantic import EmailStr, Field, GetJsonSchemaHandler, JsonValue, StrictBool, StringConstraints
 
 from attestlab.attestations.catalogue import CATALOGUE, ContentType
 from attestlab.attestations.rules import Status, Verdict
 from attestlab.core.shapes import In, Moment, Out, Uuid
 from attestlab.core.signing import Algorithm
+from attestlab.web.problems import ErrorEnvelope
 
 Kid = Annotated[str, StringConstraints(min_length=1, max_length=64)]
 SchemaId = Annotated[str, Field(json_schema_extra={"enum": list(CATALOGUE)})]
@@ -143,10 +144,22 @@ class BundleOut(Out):
     tlog_proof: str
 
 
+class _MintItem:
+    """Lets the description name the body of a mint for each item, though one that is none fails alone."""
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, _schema: Any, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        described: dict[str, Any] = handler(MintIn.__pydantic_core_schema__)
+        return described
+
+
+_Item = Annotated[dict[str, Any], _MintItem]
+
+
 class BatchIn(In):
     """Up to a hundred attestations in one append; each is judged on its own."""
 
-    items: Annotated[list[dict[str, Any]], Field(min_length=1, max_length=100)]
+    items: Annotated[list[_Item], Field(min_length=1, max_length=100)]
 
 
 class BatchItemOut(Out):
@@ -154,8 +167,8 @@ class BatchItemOut(Out):
 
     index: int
     http_status: int
-    attestation: MintOut | None = None
-    error: dict[str, Any] | None = None
+    attestation: MintOut | None = Field(default=None, exclude_if=lambda value: value is None)
+    error: ErrorEnvelope | None = Field(default=None, exclude_if=lambda value: value is None)
 
 
 class BatchOut(Out):

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+from typing import Any
+
 from attestlab.core import audit
 from attestlab.core.audit import AuditEntry
 from attestlab.core.errors import AttestLabError, AuthInvalid
 from attestlab.core.transaction import Transaction
+from attestlab.identity.rules import SignInRefused
 from attestlab.orgs import store
 from attestlab.orgs.rules import Caller
 from attestlab.web.call import Call
 
 ATTEMPT = "request.denied"
+SIGN_IN = "session.create"
+ADDRESS_DIGITS = 16  # of the SHA-256: enough to see that attempts are alike
 
 
 class Stranger:
@@ -22,6 +28,10 @@ class Stranger:
 
 def denied(tx: Transaction, call: Call, fault: AttestLabError) -> None:
     """Record an attempt at what the caller may not do."""
+    told = {"code": fault.code, "path": call.path[:200], "peer": call.peer, "request_id": call.request_id}
+    if isinstance(fault, SignInRefused):
+        audit.record(tx, _sign_in(tx, fault, call.now, told))
+        return
     caller = call.caller or (fault.known if isinstance(fault, AuthInvalid) else None)
     known = caller if isinstance(caller, Caller) else None
     entry = AuditEntry(
@@ -32,6 +42,20 @@ def denied(tx: Transaction, call: Call, fault: AttestLabError) -> None:
         resource_id=f"{call.route.method} {call.route.path}",
         at=call.now,
         outcome="FAILURE",
-        metadata={"code": fault.code, "path": call.path[:200], "peer": call.peer, "request_id": call.request_id},
+        metadata=told,
     )
     audit.record(tx, entry)
+
+
+def _sign_in(tx: Transaction, fault: SignInRefused, at: datetime, told: dict[str, Any]) -> AuditEntry:
+    """A login that failed: with the person whose address it was, else with the operator, and never the address."""
+    return AuditEntry(
+        tenant_id=fault.tenant_id or store.operator_id(tx),
+        actor=Stranger(),
+        action=SIGN_IN,
+        resource_type="user",
+        resource_id=str(fault.user_id or f"sha256:{fault.address_sha256[:ADDRESS_DIGITS]}"),
+        at=at,
+        outcome="FAILURE",
+        metadata=told,
+    )

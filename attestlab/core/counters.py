@@ -46,6 +46,7 @@ _SET = """
 INSERT INTO counters (key, until, used) VALUES (:key, :until, 1)
 ON CONFLICT (key) DO UPDATE SET until = :until, used = 1"""
 _FORGET = "DELETE FROM counters WHERE until < :now"
+_CLEAR = "DELETE FROM counters WHERE key = :key"
 
 
 class Count(NamedTuple):
@@ -122,6 +123,10 @@ class Counters:
     def forget(self, *, now: datetime) -> None:
         """Remove what says nothing any more."""
         self._engine.run(_FORGET, {"now": _moment(now)})
+
+    def clear(self, key: str) -> None:
+        """Let a count or a block begin anew."""
+        self._engine.run(_CLEAR, {"key": key})
 
     def close(self) -> None:
         """Give the connections back."""

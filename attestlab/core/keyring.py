@@ -1,4 +1,4 @@
-"""The keyring: private keys sealed at rest with AES-256-GCM (NIST SP 800-38D).
+"""The keyring: private keys and other secrets sealed at rest with AES-256-GCM (NIST SP 800-38D).
 
 The records hold the sealed blobs, the key-encryption key (KEK) lives outside of them:
 in the environment or in a file of mode 0600. Whoever has only one of the two has nothing.
@@ -10,6 +10,7 @@ algorithm does not open. The id says which KEK is needed and nothing about it.
 
 from __future__ import annotations
 
+import hmac
 import os
 import secrets
 import stat
@@ -46,6 +47,7 @@ class Keyring:
             raise ValueError(f"A key-encryption key has {_KEK_BYTES} bytes.")
         self.id = sha256(b"attestlab keyring v1\x00" + kek).digest()[:_ID_BYTES]
         self._cipher = AESGCM(kek)
+        self._keyed = hmac.digest(kek, b"attestlab keyed sha-256 v1", "sha256")
 
     def __repr__(self) -> str:
         return f"<Keyring {self.id.hex()}>"
@@ -75,9 +77,7 @@ class Keyring:
 
     def seal(self, private_der: bytes, *, tenant_id: UUID | None, issuer_id: UUID | None, kid: str, alg: str) -> bytes:
         """The blob to store; `tenant_id` and `issuer_id` are None for a key of the service itself."""
-        head = _VERSION + self.id
-        nonce = secrets.token_bytes(_NONCE_BYTES)
-        return head + nonce + self._cipher.encrypt(nonce, private_der, head + _owner(tenant_id, issuer_id, kid, alg))
+        return self._sealed(private_der, _owner(tenant_id, issuer_id, kid, alg))
 
     def unseal(self, blob: bytes, *, tenant_id: UUID | None, issuer_id: UUID | None, kid: str, alg: str) -> bytes:
         """The private key in the blob, if it was sealed here for exactly this owner.
@@ -85,14 +85,45 @@ class Keyring:
         Raises:
             IntegrityFailed: another KEK, another owner, or a changed blob.
         """
-        head, nonce, sealed = _split(blob)
-        self._require_mine(head)
         try:
-            return self._cipher.decrypt(nonce, sealed, head + _owner(tenant_id, issuer_id, kid, alg))
+            return self._unsealed(blob, _owner(tenant_id, issuer_id, kid, alg))
         except InvalidTag:
             raise IntegrityFailed(
                 f"The sealed key {kid!r} does not open: it was changed or is of another tenant, issuer, kid or alg."
             ) from None
+
+    def seal_secret(self, secret: bytes, *, purpose: str) -> bytes:
+        """The blob to store of a secret that is no key, such as the text of an e-mail.
+
+        `purpose` names what it is for, and whose it is where that matters: the blob opens for nothing else.
+        """
+        return self._sealed(secret, _use(purpose))
+
+    def unseal_secret(self, blob: bytes, *, purpose: str) -> bytes:
+        """The secret in the blob, if it was sealed here for exactly this purpose.
+
+        Raises:
+            IntegrityFailed: another KEK, another purpose, or a changed blob.
+        """
+        try:
+            return self._unsealed(blob, _use(purpose))
+        except InvalidTag:
+            raise IntegrityFailed(
+                f"The sealed {purpose} does not open: it was changed, or sealed for another purpose."
+            ) from None
+
+    def keyed_sha256(self, message: bytes) -> bytes:
+        """HMAC-SHA-256 of a message: equal messages are known again, and nobody can try out what they were."""
+        return hmac.digest(self._keyed, message, "sha256")
+
+    def _sealed(self, secret: bytes, bound_to: bytes) -> bytes:
+        head, nonce = _VERSION + self.id, secrets.token_bytes(_NONCE_BYTES)
+        return head + nonce + self._cipher.encrypt(nonce, secret, head + bound_to)
+
+    def _unsealed(self, blob: bytes, bound_to: bytes) -> bytes:
+        head, nonce, sealed = _split(blob)
+        self._require_mine(head)
+        return self._cipher.decrypt(nonce, sealed, head + bound_to)
 
     def rewrap(
         self, blob: bytes, new: Keyring, *, tenant_id: UUID | None, issuer_id: UUID | None, kid: str, alg: str
@@ -123,6 +154,11 @@ def _owner(tenant_id: UUID | None, issuer_id: UUID | None, kid: str, alg: str) -
     """What the blob is bound to. Canonical JSON, so that no two owners are written alike."""
     tenant, issuer = (None if one is None else str(one) for one in (tenant_id, issuer_id))
     return canonical({"tenant_id": tenant, "issuer_id": issuer, "kid": kid, "alg": str(alg)})
+
+
+def _use(purpose: str) -> bytes:
+    """What a secret that is no key is bound to; no owner of a key is written like this."""
+    return canonical({"purpose": purpose})
 
 
 def _parse_kek(text: str, *, source: str) -> bytes:

@@ -40,6 +40,11 @@ Moment = Annotated[
 ]
 
 
+def without_default(schema: dict[str, Any]) -> None:
+    """For a field of a patch: what is left out stays as it is; the placeholder is nobody's default."""
+    del schema["default"]
+
+
 class In(BaseModel):
     """What a caller sends."""
 

@@ -15,6 +15,8 @@ token_keys: Any = TokenKey.__table__  # type: ignore[attr-defined]  # SQLModel s
 sessions: Any = Session.__table__  # type: ignore[attr-defined]
 refresh_tokens: Any = RefreshToken.__table__  # type: ignore[attr-defined]
 
+Columns = dict[str, Any]  # a whole row, by column
+
 _PERSON = (
     users.c.id,
     users.c.tenant_id,
@@ -66,32 +68,29 @@ def key_holder(connection: Connection, key_id: UUID) -> AnyRow | None:
 
 
 def first_org(connection: Connection, tenant_id: UUID) -> UUID | None:
-    """The organization that came with the tenant; ids grow with time."""
+    """The organization that came with the tenant."""
     found: UUID | None = connection.execute(
-        select(orgs.c.id).where(orgs.c.tenant_id == tenant_id).order_by(orgs.c.id).limit(1)
+        select(orgs.c.id).where(orgs.c.tenant_id == tenant_id).order_by(orgs.c.created_at, orgs.c.id).limit(1)
     ).scalar()
     return found
 
 
-def whole_user(tx: Transaction, user_id: UUID) -> AnyRow | None:
-    """A person's own row, every column of it, to be changed."""
-    return tx.exec(select(*users.c).where(users.c.id == user_id)).first()
+def whole_user(tx: Transaction, user_id: UUID) -> Columns:
+    """A person's own row, to be changed."""
+    return dict(tx.exec(select(*users.c).where(users.c.id == user_id)).mappings().one())
 
 
-def whole_session(tx: Transaction, session_id: UUID) -> AnyRow:
-    """A session's row, every column of it, to be changed."""
-    return tx.exec(select(*sessions.c).where(sessions.c.id == session_id)).one()
-
-
-def open_sessions(tx: Transaction, user_id: UUID) -> list[AnyRow]:
-    """A person's sessions that go on, every column of each."""
+def open_sessions(tx: Transaction, user_id: UUID) -> list[Columns]:
+    """A person's sessions that go on, to be ended."""
     ongoing = select(*sessions.c).where(sessions.c.user_id == user_id, sessions.c.ended_at.is_(None))
-    return list(tx.exec(ongoing.order_by(sessions.c.id)))
+    return [dict(row) for row in tx.exec(ongoing.order_by(sessions.c.id)).mappings()]
 
 
-def whole_refresh_token(tx: Transaction, secret_sha256: bytes) -> AnyRow | None:
-    """The refresh token whose secret has this SHA-256, every column of it."""
-    return tx.exec(select(*refresh_tokens.c).where(refresh_tokens.c.secret_sha256 == secret_sha256)).first()
+def refresh_token(tx: Transaction, secret_sha256: bytes) -> Columns | None:
+    """The refresh token whose secret has this SHA-256, to be used."""
+    found = tx.exec(select(*refresh_tokens.c).where(refresh_tokens.c.secret_sha256 == secret_sha256))
+    row = found.mappings().first()
+    return None if row is None else dict(row)
 
 
 def signing_keys(connection: Connection) -> list[AnyRow]:

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, StringConstraints
 
-from attestlab.core.shapes import In, Moment, Out, Uuid
+from attestlab.core.shapes import In, Moment, Out, Uuid, without_default
 from attestlab.core.signing import Algorithm
 
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
@@ -35,16 +35,11 @@ class IssuerIn(ProfileIn):
         return self.model_dump(exclude={"alg", "kid"})
 
 
-def _without_default(schema: dict[str, Any]) -> None:
-    """What is left out of a patch stays as it is; the placeholder is nobody's default."""
-    del schema["default"]
-
-
 class IssuerPatch(ProfileIn):
     """Changes of a profile; what is left out stays, null takes a value away."""
 
-    name: Name = Field(default="", json_schema_extra=_without_default)
-    domain: Text = Field(default="", json_schema_extra=_without_default)
+    name: Name = Field(default="", json_schema_extra=without_default)
+    domain: Text = Field(default="", json_schema_extra=without_default)
 
     def changes(self) -> dict[str, str | None]:
         """Only what was sent."""

@@ -2,8 +2,33 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
+from uuid import UUID
 
+from sqlalchemy import bindparam, select
+
+from attestlab.core.transaction import Transaction
+from attestlab.mail.rules import MailStatus
 from attestlab.mail.tables import Mail
 
 mails: Any = Mail.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
+
+_BY_ID = select(*mails.c).where(mails.c.id == bindparam("id"))
+_DUE = (
+    select(*mails.c)
+    .where(mails.c.next_attempt_at <= bindparam("now"), mails.c.status == MailStatus.WAITING.value)
+    .order_by(mails.c.next_attempt_at, mails.c.id)
+    .limit(1)
+)
+
+
+def due(tx: Transaction, now: datetime) -> dict[str, Any] | None:
+    """The mail that has waited longest for its next attempt."""
+    row = tx.exec(_DUE, {"now": now}).mappings().first()
+    return None if row is None else dict(row)
+
+
+def mail(tx: Transaction, mail_id: UUID) -> dict[str, Any]:
+    """One mail, every column of it, to be changed."""
+    return dict(tx.exec(_BY_ID, {"id": mail_id}).mappings().one())

@@ -1,7 +1,8 @@
 """Who may call: plans, scopes, and the shape of an API key (CONTRACT section 3).
 
-A key is `<prefix>_<environment>_` and 32 base62 characters, of which the last six
-are the CRC-32 of the 26 before, so that a typo is caught without asking anyone.
+A key is `<prefix>_<environment>_` (a consumer's: `<consumer prefix>_`) and 32 base62
+characters, of which the last six are the CRC-32 of the 26 before, so that a typo is
+caught without asking anyone.
 The 26 random characters carry 154 bits; the checksum protects against slips of the
 hand, never against an attacker.
 """
@@ -13,19 +14,23 @@ import unicodedata
 import zlib
 from collections.abc import Set
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from itertools import count
 from typing import Literal
 from uuid import UUID
 
-from attestlab.core.errors import AuthInvalid, ValidationFailed
+from attestlab.core.errors import AuthInvalid, PermissionDenied, ValidationFailed
 
 ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 RANDOM_LENGTH = 26
 CHECKSUM_LENGTH = 6
 SHOWN_LENGTH = 6
 NAME_LENGTH = 200
+SLUG_LENGTH = 40  # of a chosen one; a number that makes it unique may follow
+CONSUMER_KEYS = 5  # active ones of one account
+CONSUMER_KEY_FOR = timedelta(days=90)
+_SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _BODY = re.compile(f"[0-9A-Za-z]{{{RANDOM_LENGTH + CHECKSUM_LENGTH}}}")
 
 ActorType = Literal["API_KEY", "USER", "SERVICE"]
@@ -102,10 +107,11 @@ class OrgStatus(StrEnum):
 
 
 class ApiKeyStatus(StrEnum):
-    """REVOKED is final."""
+    """REVOKED and EXPIRED are final; EXPIRED is told by the clock and never stored."""
 
     ACTIVE = "ACTIVE"
     REVOKED = "REVOKED"
+    EXPIRED = "EXPIRED"
 
 
 class Environment(StrEnum):
@@ -163,9 +169,42 @@ def api_key_environment(secret: str, *, prefix: str) -> Environment:
     raise AuthInvalid
 
 
+def compose_consumer_key(prefix: str, random_part: str) -> str:
+    """A consumer's whole key around 26 random base62 characters."""
+    return f"{prefix}_{random_part}{checksum(random_part)}"
+
+
+def is_consumer_key(secret: str, *, prefix: str) -> bool:
+    """Whether it has the shape of a consumer's key, and its checksum holds."""
+    lead = f"{prefix}_"
+    return secret.startswith(lead) and _is_sound(secret[len(lead) :])
+
+
 def _require_sound(body: str) -> None:
-    if _BODY.fullmatch(body) is None or checksum(body[:RANDOM_LENGTH]) != body[RANDOM_LENGTH:]:
+    if not _is_sound(body):
         raise AuthInvalid
+
+
+def _is_sound(body: str) -> bool:
+    return _BODY.fullmatch(body) is not None and checksum(body[:RANDOM_LENGTH]) == body[RANDOM_LENGTH:]
+
+
+def key_status(stored: str, expires_at: datetime | None, now: datetime) -> ApiKeyStatus:
+    """What a key is at this moment."""
+    is_over = expires_at is not None and now >= expires_at
+    return ApiKeyStatus.EXPIRED if is_over and stored == ApiKeyStatus.ACTIVE else ApiKeyStatus(stored)
+
+
+def require_within(wanted: Set[Scope], held: Set[Scope | ConsumerScope]) -> None:
+    """Nobody gives a key more than they may do themselves.
+
+    Raises:
+        PermissionDenied: `details.required_scope` is the first one that is missing.
+    """
+    for scope in Scope:
+        if scope in wanted and scope not in held:
+            message = f"A key cannot have the scope {scope}, which its creator does not have."
+            raise PermissionDenied(message, details={"required_scope": scope.value})
 
 
 def shown_prefix(secret: str) -> str:
@@ -198,7 +237,19 @@ def slug(name: str) -> str:
     ('universitat-zurich-archiv', 'tenant')
     """
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
-    return re.sub("[^a-z0-9]+", "-", plain).strip("-")[:40].strip("-") or "tenant"
+    return re.sub("[^a-z0-9]+", "-", plain).strip("-")[:SLUG_LENGTH].strip("-") or "tenant"
+
+
+def chosen_slug(text: str) -> str:
+    """A part of an address that somebody chose, as it is.
+
+    Raises:
+        ValidationFailed: it could not stand in an address.
+    """
+    if len(text) > SLUG_LENGTH or not _SLUG.fullmatch(text):
+        message = f"A slug is 1 to {SLUG_LENGTH} of a-z and 0-9, with single hyphens between them."
+        raise ValidationFailed.of("/slug", "slug", message)
+    return text
 
 
 def free_slug(wanted: str, taken: Set[str]) -> str:

@@ -1,26 +1,31 @@
-"""The verbs of tenants and keys: create a tenant, find the caller behind a key."""
+"""The verbs of tenants and organizations: create one, look, change it, find the caller behind a key."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import secrets
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, Table
+from sqlalchemy import Connection
 
-from attestlab.core import audited
+from attestlab.core import audited, passwords
+from attestlab.core.audit import Actor
 from attestlab.core.audited import Deed
 from attestlab.core.clock import Clock
 from attestlab.core.errors import AuthInvalid, Conflict, NotFound
 from attestlab.core.ids import new_id
 from attestlab.core.storage import Storage
 from attestlab.core.transaction import Transaction
-from attestlab.orgs import rules, store
-from attestlab.orgs.rules import ApiKeyStatus, Caller, Environment, OrgStatus, Plan, Role, Scope
+from attestlab.orgs import rules, store, team
+from attestlab.orgs.keys import ApiKeys
+from attestlab.orgs.origins import origins
+from attestlab.orgs.rules import ApiKeyStatus, Caller, ConsumerScope, Environment, OrgStatus, Plan, Realm, Role, Scope
 from attestlab.settings import Environment as Stage
 from attestlab.settings import Settings
 
@@ -49,6 +54,19 @@ class TenantCreated:
 
 
 @dataclass(frozen=True)
+class ConsumerCreated:
+    """A fresh consumer, and the tenant that is theirs alone."""
+
+    consumer_id: UUID
+    tenant_id: UUID
+    email: str
+
+    def public(self) -> dict[str, str]:
+        """As the command line prints it."""
+        return {"consumer_id": str(self.consumer_id), "tenant_id": str(self.tenant_id), "email": self.email}
+
+
+@dataclass(frozen=True)
 class Installer:
     """The actor of what is done on the command line, before anyone can sign in."""
 
@@ -57,12 +75,13 @@ class Installer:
 
 
 class Orgs:
-    """Tenants, their people and their keys."""
+    """Tenants and their organizations; `api_keys` are their keys."""
 
     def __init__(self, *, storage: Storage, clock: Clock, settings: Settings) -> None:
         self.storage = storage
         self.clock = clock
         self.settings = settings
+        self.api_keys = ApiKeys(storage=storage, clock=clock, settings=settings)
 
     def create_tenant(self, name: str, *, plan: Plan, operator: bool = False) -> TenantCreated:
         """A tenant with its organization, an owner, and a live key with every tenant scope.
@@ -73,30 +92,74 @@ class Orgs:
         """
         name = rules.one_line("name", name)
         password = secrets.token_urlsafe(PASSWORD_BYTES)
-        password_hash = _argon2id(password)  # takes long on purpose, so nobody waits for it under the writer's lock
+        password_hash = passwords.hashed(password)
         with self.storage.write() as tx:
             if operator and store.has_operator(tx):
                 raise Conflict("There is an operator's tenant already; create this one without `operator`.")
             now = self.clock.now()
-            tenant_id = self._add_tenant(tx, name, plan, operator, now)
-            org_id, slug = self._add_org(tx, tenant_id, name, now)
-            email = self._add_owner(tx, tenant_id, org_id, slug, operator, password_hash, now)
-            secret = self._add_key(tx, tenant_id, "First key", now)
-        return TenantCreated(tenant_id, org_id, email, password, secret)
+            tenant_id = _add_tenant(tx, {"name": name, "plan": plan.value, "is_operator": operator}, now)
+            wanted = rules.slug(name)
+            slug = rules.free_slug(wanted, store.slugs_like(tx, wanted))
+            org_id = _add_org(tx, tenant_id, name, slug, Installer(), now)["id"]
+            roles = {Role.OWNER, Role.SUPER_ADMIN} if operator else {Role.OWNER}
+            owner = {
+                "email": f"owner@{slug}.example",
+                "name": "Owner",
+                "password_hash": password_hash,
+                "roles": team.stored(roles),
+            }
+            _add_user(tx, {**owner, "tenant_id": tenant_id, "org_id": org_id}, now)
+            columns = {"name": "First key", "environment": Environment.LIVE.value, "scopes": " ".join(Scope)}
+            secret = self.api_keys.add(tx, columns, tenant_id=tenant_id, actor=Installer(), at=now).secret
+        return TenantCreated(tenant_id, org_id, owner["email"], password, secret)
+
+    def add_consumer(self, email: str, password: str, *, name: str) -> ConsumerCreated:
+        """A person with an account of their own, in a tenant that is theirs alone; slow.
+
+        Raises:
+            ValidationFailed: address, name or password are not acceptable.
+            Conflict: the address belongs to somebody already.
+        """
+        address, name = team.address(email), rules.one_line("name", name)
+        passwords.require_acceptable(password, email=address, field="/password")
+        password_hash = passwords.hashed(password)
+        with self.storage.write() as tx:
+            now = self.clock.now()
+            kind = {"plan": Plan.FREE.value, "is_operator": False, "realm": Realm.CONSUMER.value}
+            tenant_id = _add_tenant(tx, {"name": name, **kind}, now)
+            # Theirs is no organization that anyone looks up, so its address says nothing of them.
+            org = _add_org(tx, tenant_id, name, f"consumer-{tenant_id.hex}", Installer(), now)
+            person = {"email": address, "name": name, "password_hash": password_hash, "roles": Role.MEMBER.value}
+            user_id = _add_user(tx, {**person, "tenant_id": tenant_id, "org_id": org["id"], "joined_at": now}, now)
+        return ConsumerCreated(user_id, tenant_id, address)
 
     def authenticate(self, connection: Connection, secret: str) -> Caller:
         """The caller behind an API key; the lookup is by SHA-256, so no secret is ever compared.
 
         Raises:
-            AuthInvalid: malformed, unknown, revoked, or a dev key in production.
+            AuthInvalid: malformed, unknown, revoked, or a dev key in production. That it has expired is for the
+                one who asks at each request to see, by `expires_at`.
         """
-        environment = rules.api_key_environment(secret, prefix=self.settings.key_prefix)
+        environment = self._environment(secret)
         if environment is Environment.DEV and self.settings.env is Stage.PRODUCTION:
             raise AuthInvalid
         found = store.key_by_secret(connection, hashlib.sha256(secret.encode()).digest())
-        if found is None or found.status != ApiKeyStatus.ACTIVE or found.environment != environment:
+        if found is None or found.environment != environment:
             raise AuthInvalid
-        return Caller(found.tenant_id, "API_KEY", str(found.id), _scopes(found.scopes), found.plan)
+        caller = Caller(
+            found.tenant_id,
+            "API_KEY",
+            str(found.id),
+            _scopes(found.scopes),
+            found.plan,
+            adjusted=found.adjusted,
+            realm=Realm(found.realm or Realm.TENANT),
+            credential_id=str(found.id),
+            expires_at=found.expires_at,
+        )
+        if found.status != ApiKeyStatus.ACTIVE:
+            raise AuthInvalid(known=caller)
+        return caller
 
     def service_caller(self, tenant_id: UUID) -> Caller:
         """The service itself acting for a tenant, with every scope; for demos and notebooks in process.
@@ -110,79 +173,95 @@ class Orgs:
             raise NotFound("tenant", tenant_id)
         return Caller(tenant_id, "SERVICE", "attestlab", frozenset(Scope), found.plan)
 
-    def _add_tenant(self, tx: Transaction, name: str, plan: Plan, operator: bool, now: datetime) -> UUID:
-        tenant_id = new_id(now)
-        row = {"id": tenant_id, "name": name, "plan": plan.value, "is_operator": operator, "created_at": now}
-        _add(tx, store.tenants, row, tenant_id, "tenant", now)
-        return tenant_id
+    def page(self, *, caller: Caller, before: UUID | None = None, limit: int = 50) -> Sequence[Mapping[str, Any]]:
+        """The tenant's organizations, newest first."""
+        with self.storage.read() as connection:
+            return store.page(connection, store.orgs, tenant_id=caller.tenant_id, before=before, limit=limit)
 
-    def _add_org(self, tx: Transaction, tenant_id: UUID, name: str, now: datetime) -> tuple[UUID, str]:
-        wanted = rules.slug(name)
-        slug = rules.free_slug(wanted, store.slugs_like(tx, wanted))
-        row: dict[str, Any] = {
-            "id": new_id(now),
-            "tenant_id": tenant_id,
-            "name": name,
-            "slug": slug,
-            "status": OrgStatus.ACTIVE.value,
-            "created_at": now,
-        }
-        _add(tx, store.orgs, row, tenant_id, "org", now)
-        return row["id"], slug
+    def get(self, org_id: UUID, *, caller: Caller) -> Mapping[str, Any]:
+        """One of the tenant's organizations.
 
-    def _add_owner(
-        self,
-        tx: Transaction,
-        tenant_id: UUID,
-        org_id: UUID,
-        slug: str,
-        operator: bool,
-        password_hash: str,
-        now: datetime,
-    ) -> str:
-        email = f"owner@{slug}.example"
-        row = {
-            "id": new_id(now),
-            "tenant_id": tenant_id,
-            "org_id": org_id,
-            "email": email,
-            "name": "Owner",
-            "password_hash": password_hash,
-            "roles": " ".join([Role.OWNER, Role.SUPER_ADMIN] if operator else [Role.OWNER]),
-            "created_at": now,
-        }
-        _add(tx, store.users, row, tenant_id, "user", now)
-        return email
+        Raises:
+            NotFound: there is none of that id in the caller's tenant.
+        """
+        with self.storage.read() as connection:
+            return store.owned(connection.execute, store.orgs, org_id, tenant_id=caller.tenant_id)
 
-    def _add_key(self, tx: Transaction, tenant_id: UUID, name: str, now: datetime) -> str:
-        random_part = "".join(secrets.choice(rules.ALPHABET) for _ in range(rules.RANDOM_LENGTH))
-        secret = rules.compose_api_key(self.settings.key_prefix, Environment.LIVE, random_part)
-        row: dict[str, Any] = {
-            "id": new_id(now),
-            "tenant_id": tenant_id,
-            "name": name,
-            "prefix": rules.shown_prefix(secret),
-            "secret_sha256": hashlib.sha256(secret.encode()).digest(),
-            "environment": Environment.LIVE.value,
-            "scopes": " ".join(Scope),
-            "status": ApiKeyStatus.ACTIVE.value,
-            "created_at": now,
-        }
-        _add(tx, store.api_keys, row, tenant_id, "api_key", now)
-        return secret
+    def create(self, name: str, *, caller: Caller, slug: str | None = None) -> Mapping[str, Any]:
+        """A further organization of the tenant; without a `slug` it gets the first one like its name that is free.
+
+        Raises:
+            ValidationFailed: name or slug are not acceptable.
+            Conflict: somebody has the slug.
+        """
+        name = rules.one_line("name", name)
+        wanted = rules.slug(name) if slug is None else rules.chosen_slug(slug)
+        with self.storage.write() as tx:
+            taken = store.slugs_like(tx, wanted)
+            if slug is not None and slug in taken:
+                raise Conflict(f"The slug {slug} is taken; choose another.", details={"reason": "slug_taken"})
+            return _add_org(tx, caller.tenant_id, name, rules.free_slug(wanted, taken), caller, self.clock.now())
+
+    def update(
+        self, org_id: UUID, *, caller: Caller, name: str | None = None, return_origins: Sequence[str] | None = None
+    ) -> Mapping[str, Any]:
+        """Change what is given; what is None stays as it is.
+
+        Raises:
+            NotFound: there is none of that id in the caller's tenant.
+            ValidationFailed: the name, or one of the origins, is not acceptable.
+        """
+        asked: dict[str, Any] = {}
+        if name is not None:
+            asked["name"] = rules.one_line("name", name)
+        if return_origins is not None:
+            allow_loopback = self.settings.env is Stage.SANDBOX
+            asked["return_origins"] = json.dumps(origins(return_origins, allow_loopback=allow_loopback))
+        with self.storage.write() as tx:
+            row = store.owned(tx.exec, store.orgs, org_id, tenant_id=caller.tenant_id)
+            changes = {column: value for column, value in asked.items() if row[column] != value}
+            if not changes:
+                return row
+            now = self.clock.now()
+            deed = Deed(caller.tenant_id, caller, "org.update", now)
+            return audited.change(tx, store.orgs, row, {**changes, "updated_at": now}, deed)
+
+    def _environment(self, secret: str) -> Environment:
+        """What a key is for, by its shape alone; a consumer's is always live."""
+        if rules.is_consumer_key(secret, prefix=self.settings.consumer_key_prefix):
+            return Environment.LIVE
+        return rules.api_key_environment(secret, prefix=self.settings.key_prefix)
 
 
-def _add(tx: Transaction, table: Table, row: dict[str, Any], tenant_id: UUID, kind: str, now: datetime) -> None:
-    audited.insert(tx, table, row, Deed(tenant_id, Installer(), f"{kind}.create", now))
+def _add_tenant(tx: Transaction, columns: Mapping[str, Any], now: datetime) -> UUID:
+    tenant_id = new_id(now)
+    row = {**columns, "id": tenant_id, "created_at": now}
+    audited.insert(tx, store.tenants, row, Deed(tenant_id, Installer(), "tenant.create", now))
+    return tenant_id
 
 
-def _argon2id(password: str) -> str:
-    from argon2 import PasswordHasher  # slow to import, and needed only here
+def _add_org(tx: Transaction, tenant_id: UUID, name: str, slug: str, actor: Actor, now: datetime) -> Mapping[str, Any]:
+    row = {
+        "id": new_id(now),
+        "tenant_id": tenant_id,
+        "name": name,
+        "slug": slug,
+        "status": OrgStatus.ACTIVE.value,
+        "created_at": now,
+    }
+    return audited.insert(tx, store.orgs, row, Deed(tenant_id, actor, "org.create", now))
 
-    return PasswordHasher().hash(password)
+
+def _add_user(tx: Transaction, columns: Mapping[str, Any], now: datetime) -> UUID:
+    if store.user_by_address(tx.exec, columns["email"]) is not None:
+        raise Conflict("This address belongs to an account already.", details={"reason": "address_taken"})
+    row = {**columns, "id": new_id(now), "created_at": now}
+    audited.insert(tx, store.users, row, Deed(columns["tenant_id"], Installer(), "user.create", now))
+    user_id: UUID = row["id"]
+    return user_id
 
 
 @lru_cache(maxsize=256)
-def _scopes(stored: str) -> frozenset[Scope]:
+def _scopes(stored: str) -> frozenset[Scope | ConsumerScope]:
     """The scopes of a stored list; few different ones exist."""
-    return frozenset(map(Scope, stored.split()))
+    return frozenset(ConsumerScope(name) if name in list(ConsumerScope) else Scope(name) for name in stored.split())

@@ -1,20 +1,29 @@
-"""Every query about tenants, people and keys; columns are named, values are parameters."""
+"""Every query about tenants, organizations, people and keys; columns are named, values are parameters."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, bindparam, select
+from sqlalchemy import Connection, CursorResult, bindparam, func, or_, select
 
+from attestlab.core.errors import NotFound
 from attestlab.core.transaction import AnyRow, Transaction
+from attestlab.orgs.rules import ApiKeyStatus
 from attestlab.orgs.tables import ApiKey, Org, Tenant, User
+from attestlab.orgs.team import UserStatus
 
 tenants: Any = Tenant.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
 orgs: Any = Org.__table__  # type: ignore[attr-defined]
 users: Any = User.__table__  # type: ignore[attr-defined]
 api_keys: Any = ApiKey.__table__  # type: ignore[attr-defined]
 
+# How a query is put: `connection.execute`, or `tx.exec`, which also sees what its transaction is about to insert.
+Look = Callable[..., CursorResult[*tuple[Any, ...]]]
+
+_KINDS = {"orgs": "organization", "users": "user", "api_keys": "API key"}
 _BY_SECRET = (
     select(
         api_keys.c.id,
@@ -22,7 +31,10 @@ _BY_SECRET = (
         api_keys.c.scopes,
         api_keys.c.status,
         api_keys.c.environment,
+        api_keys.c.expires_at,
         tenants.c.plan,
+        tenants.c.adjusted,
+        tenants.c.realm,
     )
     .join(tenants, tenants.c.id == api_keys.c.tenant_id)
     .where(api_keys.c.secret_sha256 == bindparam("secret_sha256"))
@@ -30,13 +42,72 @@ _BY_SECRET = (
 
 
 def key_by_secret(connection: Connection, secret_sha256: bytes) -> AnyRow | None:
-    """The key whose secret has this SHA-256, with its tenant's plan."""
+    """The key whose secret has this SHA-256, with what matters of its tenant."""
     return connection.execute(_BY_SECRET, {"secret_sha256": secret_sha256}).first()
 
 
 def tenant(connection: Connection, tenant_id: UUID) -> AnyRow | None:
     """A tenant's row."""
     return connection.execute(select(*tenants.c).where(tenants.c.id == tenant_id)).first()
+
+
+def owned(look: Look, table: Any, row_id: UUID, *, tenant_id: UUID) -> dict[str, Any]:
+    """The tenant's own row of a table, every column of it; another tenant's is as unknown as none.
+
+    Raises:
+        NotFound: there is none.
+    """
+    query = select(*table.c).where(table.c.id == row_id, table.c.tenant_id == tenant_id)
+    row = look(query).mappings().first()
+    if row is None:
+        raise NotFound(_KINDS[table.name], row_id)
+    return dict(row)
+
+
+def page(
+    connection: Connection, table: Any, *, tenant_id: UUID, before: UUID | None, limit: int
+) -> list[dict[str, Any]]:
+    """The tenant's rows of a table, newest first, from the one behind `before`."""
+    query = select(*table.c).where(table.c.tenant_id == tenant_id)
+    if before is not None:
+        query = query.where(table.c.id < before)
+    return [dict(row) for row in connection.execute(query.order_by(table.c.id.desc()).limit(limit)).mappings()]
+
+
+def count_active_keys(tx: Transaction, tenant_id: UUID, now: datetime) -> int:
+    """How many keys of a tenant work at this moment."""
+    goes_on = or_(api_keys.c.expires_at.is_(None), api_keys.c.expires_at > now)
+    mine = (api_keys.c.tenant_id == tenant_id, api_keys.c.status == ApiKeyStatus.ACTIVE.value)
+    found: int = tx.exec(select(func.count()).select_from(api_keys).where(*mine, goes_on)).scalar_one()
+    return found
+
+
+def user_by_address(look: Look, address: str) -> dict[str, Any] | None:
+    """The person with this e-mail address, whosever tenant they are in."""
+    row = look(select(*users.c).where(users.c.email == address)).mappings().first()
+    return None if row is None else dict(row)
+
+
+def user_by_invitation(look: Look, token_sha256: bytes) -> dict[str, Any] | None:
+    """The person to whom the token with this SHA-256 was mailed last, and who has not used it."""
+    row = look(select(*users.c).where(users.c.invitation_sha256 == token_sha256)).mappings().first()
+    return None if row is None else dict(row)
+
+
+def roles_of_others(tx: Transaction, user: dict[str, Any]) -> set[str]:
+    """Every role that some other active person of the same tenant has."""
+    is_active = or_(users.c.status.is_(None), users.c.status == UserStatus.ACTIVE.value)
+    others = (users.c.tenant_id == user["tenant_id"], users.c.id != user["id"], is_active)
+    return {
+        role for roles in tx.exec(select(users.c.roles).where(*others).distinct()).scalars() for role in roles.split()
+    }
+
+
+def first_org(look: Look, tenant_id: UUID) -> UUID:
+    """The organization that came with the tenant."""
+    oldest = select(orgs.c.id).where(orgs.c.tenant_id == tenant_id).order_by(orgs.c.created_at, orgs.c.id).limit(1)
+    found: UUID = look(oldest).scalar_one()
+    return found
 
 
 def slugs_like(tx: Transaction, slug: str) -> set[str]:

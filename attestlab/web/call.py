@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from attestlab.core.errors import AttestLabError
+
 if TYPE_CHECKING:
     from attestlab.web.credentials import Credential
     from attestlab.web.payloads import Payload
@@ -21,6 +23,13 @@ class Later:
     """A result that can only be made once the log has sealed what the route appended."""
 
     make: Callable[[], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A refusal that leaves something behind: raised once what the route changed is durable."""
+
+    fault: AttestLabError
 
 
 class Call:
@@ -87,3 +96,7 @@ class Call:
     def later(self, make: Callable[[], Result]) -> Result:
         """Return this from a write route whose answer holds a proof: `make` runs when the proof is known."""
         return cast(Result, Later(make))
+
+    def refused(self, fault: AttestLabError) -> Any:
+        """Return this from a write route that refuses, and yet keeps what it changed; raising takes that back."""
+        return Refused(fault)

@@ -116,7 +116,7 @@ class Exchange:
         call.query = query_as(route.query, head.query)
         if route.method == "GET":
             return await self._read(call)
-        return await self._done(call, await self._checked_body(call))
+        return await site.perform(call, await self._checked_body(call))
 
     def _require_readable_body(self, route: Route) -> None:
         length = self._head.length
@@ -154,12 +154,6 @@ class Exchange:
         route = call.route
         result: Any = await (route.run(call) if route.is_async else self._site.read(route.run, call))
         return conditional(render(route, call, result), call.headers.get("if-none-match"))
-
-    async def _done(self, call: Call, body: BaseModel | None) -> Answer:
-        route = call.route
-        if route.is_async:
-            return render(route, call, await route.run(call, body))
-        return await self._site.perform(call, body)
 
     def _composed(self, *, close: bool) -> bytes:
         return compose(

@@ -3,6 +3,9 @@
 A repeat gets the stored status and body byte for byte. Because answer and change are
 one commit, a crash between commit and answer leaves a retry that finds what was done.
 Refusals (400, 401, 403, 429) are not remembered: they changed nothing.
+
+Where a route is `secret` the answer is sealed, bound to its place, and the fingerprint is keyed: without
+the key-encryption key nobody reads the one or tries passwords against the other.
 """
 
 from __future__ import annotations
@@ -17,7 +20,8 @@ from datetime import datetime, timedelta
 from sqlalchemy import Connection, bindparam, select
 
 from attestlab.core.canonical import canonical
-from attestlab.core.errors import IdempotencyKeyReused, ValidationFailed
+from attestlab.core.errors import IdempotencyKeyReused, IntegrityFailed, ValidationFailed
+from attestlab.core.keyring import Keyring
 from attestlab.core.transaction import AnyRow, Transaction
 from attestlab.web import remembered
 from attestlab.web.answers import Answer
@@ -27,6 +31,7 @@ from attestlab.web.remembered import answers
 HEADER = "Idempotency-Key"
 KEPT_FOR = timedelta(hours=24)
 MEMO = "idempotency.known"
+SEALED = b"sealed "  # before the stored headers of an answer that is; others begin as JSON does
 _KEY = re.compile(r"[\x20-\x7e]{1,255}")
 
 _FIND = select(
@@ -36,11 +41,20 @@ _FIND = select(
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """One keyed write: `place` is the tenant, route and key; `fingerprint` the request. Both are SHA-256."""
+    """One keyed write: `place` is the tenant, route and key; `fingerprint` the request. Both are SHA-256.
+
+    `sealing` is the keyring where the answer holds a secret.
+    """
 
     place: bytes
     fingerprint: bytes
     at: datetime
+    sealing: Keyring | None = None
+
+    @property
+    def purpose(self) -> str:
+        """What a sealed answer is for."""
+        return f"answer {self.place.hex()}"
 
 
 def intent_of(call: Call) -> Intent | None:
@@ -58,8 +72,13 @@ def intent_of(call: Call) -> Intent | None:
         return None
     if not _KEY.fullmatch(key):
         raise ValidationFailed.of(HEADER, "malformed", "An Idempotency-Key is 1-255 printable ASCII characters.")
-    owner = str(call.caller.tenant_id) if call.caller is not None else ""
-    return Intent(_place(owner, route.method, route.path, key), _fingerprint(call), call.now)
+    owner = str(call.caller.tenant_id) if call.caller is not None else f"anonymous {call.peer}"
+    place, fingerprint = _place(owner, route.method, route.path, key), _fingerprint(call)
+    if not route.secret:
+        return Intent(place, fingerprint, call.now)
+    # Of one tenant's people each keeps their own secrets: another's repeat is another request.
+    keyring, asked_by = call.lab.keyring, "" if call.caller is None else call.caller.credential_id
+    return Intent(place, keyring.keyed_sha256(fingerprint + asked_by.encode()), call.now, keyring)
 
 
 def _place(owner: str, method: str, path: str, key: str) -> bytes:
@@ -110,18 +129,31 @@ def _answer(row: AnyRow | None, intent: Intent) -> Answer | None:
         return None
     if row.fingerprint != intent.fingerprint:
         raise IdempotencyKeyReused
-    return Answer(row.status, {**json.loads(row.headers), "Idempotent-Replayed": "true"}, row.body)
+    headers, body = row.headers, row.body
+    if headers.startswith(SEALED):
+        body = _keyring(intent).unseal_secret(body, purpose=intent.purpose)
+    told = json.loads(headers.removeprefix(SEALED))
+    return Answer(row.status, {**told, "Idempotent-Replayed": "true"}, body)
+
+
+def _keyring(intent: Intent) -> Keyring:
+    if intent.sealing is None:
+        raise IntegrityFailed("A sealed answer is remembered where answers are not sealed.")
+    return intent.sealing
 
 
 def remember(tx: Transaction, intent: Intent, answer: Answer) -> None:
     """Keep the answer, in the same transaction as what it tells."""
+    headers, body = json.dumps(dict(answer.headers)).encode(), answer.body
+    if intent.sealing is not None:
+        headers, body = SEALED + headers, intent.sealing.seal_secret(body, purpose=intent.purpose)
     tx.buffer(remembered.CHAIN).append(
         {
             "place": intent.place,
             "fingerprint": intent.fingerprint,
             "status": answer.status,
-            "headers": json.dumps(dict(answer.headers)).encode(),
-            "body": answer.body,
+            "headers": headers,
+            "body": body,
             "created_at": intent.at,
         }
     )

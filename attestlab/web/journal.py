@@ -15,6 +15,11 @@ def failed(fault: BaseException, *, request_id: str) -> None:
     _journal().error("request failed", request_id=request_id, exc_info=fault)
 
 
+def part_failed(fault: BaseException, *, part: str) -> None:
+    """Tell of work behind the requests that failed, and will be tried again."""
+    _journal().error("part failed", part=part, exc_info=fault)
+
+
 def _journal() -> Any:
     import structlog
 

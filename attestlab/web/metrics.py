@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
+from prometheus_client.multiprocess import MultiProcessCollector
 
 from attestlab.web.access import PUBLIC
 from attestlab.web.answers import Raw
@@ -15,7 +18,7 @@ _UNROUTED = "(none)"
 
 
 class Metrics:
-    """What one server process has answered. Used from its event loop alone."""
+    """What this server has answered: one process, or all of its workers. Used from the event loop alone."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -43,7 +46,11 @@ class Metrics:
 
     def exposition(self) -> bytes:
         """Everything in the text format 0.0.4."""
-        return generate_latest(self.registry)
+        if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
+            return generate_latest(self.registry)
+        of_all = CollectorRegistry()
+        MultiProcessCollector(of_all)  # type: ignore[no-untyped-call]  # it has no hints
+        return generate_latest(of_all)
 
     def _labelled(self, route: Route | None, status: int) -> tuple[Counter, Histogram]:
         method, path = ("(any)", _UNROUTED) if route is None else (route.method, route.path)
@@ -56,7 +63,7 @@ def metrics_routes(metrics: Metrics) -> Routes:
 
     @routes.get("/metrics", scope=PUBLIC)
     def exposition(call: Call) -> Raw:
-        """What this process has answered, for Prometheus."""
+        """What this server has answered, for Prometheus."""
         return Raw(metrics.exposition(), CONTENT_TYPE_PLAIN_0_0_4)
 
     return routes

@@ -12,10 +12,10 @@ from uuid import UUID
 
 from pydantic import TypeAdapter
 
-from attestlab.core.shapes import Out
 from attestlab.web.access import PUBLIC, Needs
 from attestlab.web.answers import JSON, Raw
 from attestlab.web.call import Call
+from attestlab.web.problems import ErrorEnvelope
 from attestlab.web.routing import Route, Routes
 
 if TYPE_CHECKING:
@@ -41,16 +41,6 @@ _SECURITY_SCHEMES = {
 _IDEMPOTENCY_SCHEMA = {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[ -~]+$"}
 
 Schemas = Mapping[tuple[str, str], dict[str, Any]]  # by operation id and role
-
-
-class ErrorEnvelope(Out):
-    """Every error of every route; `details.request_id` equals the X-Request-Id header."""
-
-    code: str
-    message: str
-    http_status: int
-    retry_after_ms: int = 0
-    details: dict[str, Any]
 
 
 def openapi_routes(others: Sequence[Route], *, title: str, version: str) -> Routes:

@@ -11,7 +11,10 @@ import math
 from datetime import datetime
 from typing import Any
 
+from pydantic import Field
+
 from attestlab.core import errors
+from attestlab.core.shapes import Out
 from attestlab.core.wire import format_time
 from attestlab.web import journal
 from attestlab.web.answers import JSON, Answer
@@ -35,6 +38,16 @@ STATUS_OF: dict[type[errors.AttestLabError], int] = {
 }
 WWW_AUTHENTICATE = 'ApiKey realm="attestlab", Bearer realm="attestlab"'
 _UNFORESEEN = "Something went wrong on our side; the request id names it in our log."
+
+
+class ErrorEnvelope(Out):
+    """Every error of every route; `details.request_id` equals the X-Request-Id header."""
+
+    code: str
+    message: str
+    http_status: int
+    retry_after_ms: int | None = Field(default=None, exclude_if=lambda value: value is None)
+    details: dict[str, Any]
 
 
 def status_of(fault: errors.AttestLabError) -> int:

@@ -68,7 +68,7 @@ class Route:
     cache_control: str | None
     limit: Limit | None  # of its own, beside that of the caller's plan
     charged: bool  # whether a request counts towards the limit of its caller or address
-    secret: bool  # the answer holds a secret, so what is remembered of it is sealed
+    secret: bool  # body or answer hold a secret, so what is remembered of them is sealed and keyed
     path_types: Mapping[str, type]
     query: type[BaseModel] | None
     body: type[BaseModel] | None

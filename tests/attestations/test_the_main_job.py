@@ -17,6 +17,7 @@ from joserfc.jwk import KeySet
 from running_server import mint, mint_body, printed, register_issuer
 
 from attestlab.attestations.catalogue import CONTENT_TYPES, SCHEMA_IDS
+from attestlab.core import signing
 from attestlab.core.canonical import canonical
 from attestlab.core.signing import Algorithm
 from attestlab.demo_documents import badge_png, diploma_pdf
@@ -123,7 +124,13 @@ def test_an_item_of_a_batch_fails_alone(client: httpx.Client, issuer: dict[str, 
     items = client.post("/v1/attestations/batch", json={"items": [good, bad, good]}).json()["items"]
 
     assert [item["http_status"] for item in items] == [201, 400, 201]
+    assert [sorted(item) for item in items] == [
+        ["attestation", "http_status", "index"],
+        ["error", "http_status", "index"],
+        ["attestation", "http_status", "index"],
+    ]
     assert items[1]["error"]["code"] == "VALIDATION_ERROR"
+    assert items[1]["error"]["details"]["fields"][0]["field"] == "/items/1/claims/student_name"
     assert items[2]["attestation"]["log_index"] == items[0]["attestation"]["log_index"] + 1
 
 
@@ -198,9 +205,22 @@ def test_a_repeat_is_answered_byte_for_byte_and_another_body_is_refused(
     assert (other.status_code, other.json()["details"]["reason"]) == (422, "idempotency_key_reused")
 
 
-def test_an_external_key_signs_exactly_what_it_is_told(client: httpx.Client, issuer: dict[str, Any]) -> None:
-    from attestlab.core import signing
+def test_a_verification_that_is_repeated_under_its_key_is_done_once(
+    client: httpx.Client, issuer: dict[str, Any]
+) -> None:
+    made = minted(client, mint_body(issuer))
+    body, key = {"attestation_id": made["id"]}, {"Idempotency-Key": str(uuid4())}
 
+    first = client.post("/v1/verify", json=body, headers=key)
+    again = client.post("/v1/verify", json=body, headers=key)
+    other = client.post("/v1/verify", json={**body, "document_hash_hex": HASH}, headers=key)
+
+    assert (again.content, again.headers["idempotent-replayed"]) == (first.content, "true")
+    assert "idempotent-replayed" not in first.headers
+    assert (other.status_code, other.json()["details"]["reason"]) == (422, "idempotency_key_reused")
+
+
+def test_an_external_key_signs_exactly_what_it_is_told(client: httpx.Client, issuer: dict[str, Any]) -> None:
     private = signing.generate(Algorithm.ES256)
     kid = f"external-{uuid4()}"
     public = b64url(signing.spki(private.public_key()))
@@ -221,6 +241,34 @@ def test_an_external_key_signs_exactly_what_it_is_told(client: httpx.Client, iss
     assert twice.status_code == 409
     assert forged.status_code == 400
     assert client.get(f"/v1/attestations/{told['id']}").json()["custody"] == "external"
+
+
+def test_attestations_are_listed_in_the_order_of_the_log_whatever_their_ids(
+    client: httpx.Client, issuer: dict[str, Any]
+) -> None:
+    """
+    The holder of an external key chooses the id; that must not move it behind a cursor that was handed out.
+    """
+    private, kid = signing.generate(Algorithm.ED25519), f"external-{uuid4()}"
+    public = b64url(signing.spki(private.public_key()))
+    client.post(f"/v1/issuers/{issuer['id']}/keys", json={"kid": kid, "alg": "Ed25519", "public_key_b64url": public})
+    named = [f"{digit}0000000-0000-4000-8000-{uuid4().hex[:12]}" for digit in "f0"]
+    for attestation_id in named:
+        body = mint_body(issuer, kid=kid, alg="Ed25519", id=attestation_id)
+        told = mint(client, body).json()["details"]
+        signed = told["signing_input_b64url"]
+        token = f"{signed}.{b64url(signing.sign(Algorithm.ED25519, private, signed.encode()))}"
+        assert mint(client, {**body, "created_at": told["created_at"], "signature": token}).status_code == 201
+        minted(client, mint_body(issuer))
+
+    pages = [client.get("/v1/attestations", params={"issuer_id": issuer["id"], "limit": 1}).json()]
+    while cursor := pages[-1]["next_cursor"]:
+        query = {"issuer_id": issuer["id"], "limit": 1, "cursor": cursor}
+        pages.append(client.get("/v1/attestations", params=query).json())
+
+    indexes = [page["items"][0]["log_index"] for page in pages]
+    assert indexes == sorted(indexes, reverse=True)
+    assert len(indexes) >= 4
 
 
 def test_the_document_hash_comes_from_claims_then_field_then_file(client: httpx.Client, issuer: dict[str, Any]) -> None:

@@ -16,6 +16,8 @@ import httpx
 import pytest
 from running_server import COMMAND, RunningServer, mint, mint_body, printed, register_issuer
 
+COUNT_OF_SCHEMAS = 'attestlab_http_requests_total{method="GET",route="/v1/schemas",status="200"}'
+
 
 def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
@@ -272,6 +274,20 @@ def test_when_several_workers_stop_the_port_is_free_at_once(tmp_path: Path) -> N
     finally:
         if server.process.poll() is None:
             server.kill()
+
+
+def test_any_worker_tells_what_all_of_them_answered(tmp_path: Path) -> None:
+    server = RunningServer.initialised(tmp_path, f"sqlite:///{tmp_path / 'r.db'}").start("--workers", "2")
+    counted = []
+    try:
+        for _ in range(20):
+            httpx.get(f"{server.url}/v1/schemas")
+            lines = httpx.get(f"{server.url}/metrics").text.splitlines()
+            counted += [float(line.split()[-1]) for line in lines if line.startswith(COUNT_OF_SCHEMAS)]
+    finally:
+        server.stop()
+
+    assert counted == list(range(1, 21))
 
 
 def test_the_demo_is_a_world_of_its_own_whatever_the_environment_says(tmp_path: Path) -> None:

@@ -144,3 +144,18 @@ def test_a_file_that_is_spoiled_is_begun_anew(tmp_path: Path) -> None:
 
     assert counters.take("bucket", per_minute=60, now=NOON).allowed
     counters.close()
+
+
+def test_what_is_cleared_begins_anew_and_nothing_else_does(counters: Counters) -> None:
+    for key in ("one", "other"):
+        counters.count(key, limit=1, window_s=60, now=NOON)
+
+    counters.clear("one")
+
+    assert [counters.count(key, limit=1, window_s=60, now=NOON).allowed for key in ("one", "other")] == [True, False]
+
+
+def test_an_attempt_that_is_taken_back_counts_as_none(counters: Counters) -> None:
+    for _ in range(5):
+        assert counters.count("key", limit=1, window_s=60, now=NOON).allowed
+        counters.count("key", limit=1, window_s=60, now=NOON, cost=-1)

@@ -256,3 +256,33 @@ def test_of_many_processes_that_create_at_once_one_wins_and_the_file_is_whole(tm
 
     assert outcomes.count("conflict") == 3
     assert Keyring.open(tmp_path, {}).id.hex() in outcomes
+
+
+def test_a_secret_that_is_no_key_opens_for_its_own_purpose_alone():
+    """
+    An answer is not taken for another, nor for a private key; and a private key for neither.
+    """
+    keyring = Keyring(KEK)
+    blob = keyring.seal_secret(SECRET, purpose="answer 1")
+
+    assert keyring.unseal_secret(blob, purpose="answer 1") == SECRET
+    with pytest.raises(IntegrityFailed, match="answer 2"):
+        keyring.unseal_secret(blob, purpose="answer 2")
+    with pytest.raises(IntegrityFailed):
+        keyring.unseal(blob, **OWNER)
+    with pytest.raises(IntegrityFailed):
+        keyring.unseal_secret(sealed(), purpose="answer 1")
+    with pytest.raises(IntegrityFailed):
+        Keyring(bytes(32)).unseal_secret(blob, purpose="answer 1")
+
+
+def test_the_same_secret_sealed_twice_looks_different():
+    keyring = Keyring(KEK)
+
+    assert keyring.seal_secret(SECRET, purpose="mail") != keyring.seal_secret(SECRET, purpose="mail")
+
+
+def test_a_keyed_hash_is_the_same_for_whoever_has_the_key_and_for_nobody_else():
+    assert Keyring(KEK).keyed_sha256(b"request") == Keyring(KEK).keyed_sha256(b"request")
+    assert Keyring(KEK).keyed_sha256(b"request") != Keyring(bytes(32)).keyed_sha256(b"request")
+    assert Keyring(KEK).keyed_sha256(b"request") != Keyring(KEK).keyed_sha256(b"request.")

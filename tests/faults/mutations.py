@@ -11,6 +11,7 @@ from typing import Any
 from uuid import uuid4
 
 RECORDS = "records.db"
+TRIES = 1000
 FILES = ("head.guard", "keyring.key")
 Mutation = Callable[[sqlite3.Connection, str, random.Random], str | None]
 
@@ -20,13 +21,17 @@ def mutate(folder: Path, place: str, chance: random.Random) -> str:
     if place in FILES:
         return flip_file(folder / place, chance)
     with opened(folder / RECORDS) as records:
-        done = None
-        while done is None:
+        for _ in range(TRIES):
             mutation = chance.choice(MUTATIONS)
             try:
                 done = mutation(records, place, chance)
             except sqlite3.IntegrityError:
                 records.rollback()  # the database itself refuses; something else then
+            else:
+                if done is not None:
+                    break
+        else:
+            raise AssertionError(f"nothing can be changed in {place}; has it rows?")
         records.commit()
     return f"{mutation.__name__} {place} {done}"
 
@@ -153,7 +158,9 @@ def a_row(records: sqlite3.Connection, table: str, chance: random.Random, what: 
 
 
 def unlike(value: Any, chance: random.Random) -> Any:
-    """Another value of the same kind."""
+    """Another value of the same kind; nothing stays nothing."""
+    if value is None:
+        return None
     if isinstance(value, int):
         return value + chance.randrange(1, 1 << 20)
     if isinstance(value, bytes):

@@ -22,7 +22,8 @@ from attestlab.fsck import fsck
 from attestlab.lab import Lab
 from attestlab.migrations import VERSION_TABLE
 from attestlab.migrations.models import metadata
-from attestlab.orgs.rules import Plan
+from attestlab.orgs.rules import Plan, Role
+from attestlab.orgs.service import TenantCreated
 from attestlab.settings import Settings
 from attestlab.web import idempotency
 from attestlab.web.answers import Answer
@@ -41,7 +42,11 @@ def founded(folder: Path, *, external_keys: int) -> Path:
     """An installation in which every table has rows; with many keys its log has a full tile."""
     lab, made = Lab.init(Settings(data=folder), clock=CLOCK)
     caller = lab.orgs.service_caller(made.tenant.tenant_id)
-    lab.orgs.create_tenant("A second tenant", plan=Plan.FREE)
+    second = lab.orgs.create_tenant("A second tenant", plan=Plan.FREE)
+    for name in ("ada", "grace"):
+        lab.people.invite(f"{name}@example.com", role=Role.MEMBER, caller=caller)
+    for _ in range(2):
+        sign_in(lab, second)
     told = list(minting.mints(lab, 6))
     profile = {"name": "Southfield", "domain": "southfield.example", "jurisdiction": "SE"}
     issuer = lab.issuers.create(profile, caller=caller, alg=Algorithm.ES256).issuer["id"]
@@ -55,6 +60,13 @@ def founded(folder: Path, *, external_keys: int) -> Path:
         remember(lab, str(number))
     lab.close()
     return folder
+
+
+def sign_in(lab: Lab, tenant: TenantCreated) -> None:
+    """A session of the owner's, whose first refresh token is used up."""
+    email, password = tenant.owner_email, tenant.owner_password
+    tokens = lab.identity.sign_in(lab.identity.recognise(email, password, peer="192.0.2.1", now=lab.clock.now()))
+    lab.identity.sessions.refresh(tokens.refresh_token)
 
 
 def verify(lab: Lab, attestation_id: str, *, times: int, presented: bytes | None = None) -> None:

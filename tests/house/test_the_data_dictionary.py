@@ -15,9 +15,11 @@ from attestlab.attestations.rules import Statement
 from attestlab.audit.shapes import AuditEventOut
 from attestlab.core.signing import Algorithm
 from attestlab.core.wire import parse_json
+from attestlab.identity.shapes import CredentialOut, MeOut, TokensOut
 from attestlab.issuers.shapes import IssuerOut, KeyOut
 from attestlab.log import entries
 from attestlab.log import shapes as log_shapes
+from attestlab.orgs.shapes import ApiKeyMadeOut, ApiKeyOut, OrgOut, UserOut
 
 FILE = Path(__file__).parents[2] / "data" / "dictionary.csv"
 COLUMNS = ["object", "field", "type", "format", "meaning", "source"]
@@ -44,6 +46,13 @@ SHAPES: dict[str, type[BaseModel]] = {
     "log_record": log_shapes.EntryOut,
     "consistency_proof": log_shapes.ConsistencyOut,
     "audit_event": AuditEventOut,
+    "tokens": TokensOut,
+    "me": MeOut,
+    "me_credential": CredentialOut,
+    "api_key": ApiKeyOut,
+    "api_key_made": ApiKeyMadeOut,
+    "org": OrgOut,
+    "user": UserOut,
 }
 MADE: dict[str, bytes] = {
     "statement": Statement(

@@ -43,6 +43,7 @@ def serving(world: World) -> Iterator[str]:
         authenticate=lambda _call: None,
         perform=nothing_is_written,
         write=nothing_is_written,
+        denied=nothing_is_written,
         clock=world.clock,
         metrics=Metrics(),
         reads_inline=world.storage.is_sqlite,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -10,7 +11,7 @@ from alembic import command
 from sqlalchemy import Column, DateTime, Integer, LargeBinary, MetaData, Table, delete, func, select, update
 
 from attestlab.core.clock import FixedClock
-from attestlab.core.errors import IdempotencyKeyReused
+from attestlab.core.errors import IdempotencyKeyReused, IntegrityFailed
 from attestlab.core.storage import Storage
 from attestlab.fsck import fsck
 from attestlab.lab import Lab
@@ -131,3 +132,35 @@ def test_answers_of_an_older_version_are_linked_when_its_records_are_upgraded(em
         in_order = connection.scalars(select(remembered.answers.c.place).order_by(remembered.answers.c.seq)).all()
     assert [place[0] for place in in_order] == [2, 1, 0]
     storage.close()
+
+
+def test_a_sealed_answer_comes_back_whole_and_stands_nowhere_in_clear(lab: Lab) -> None:
+    """
+    The answer of a route that hands out secrets; its headers say that it is sealed.
+    """
+    wanted = replace(intent(lab, "key 1"), sealing=lab.keyring)
+
+    assert claimed(lab, wanted) is None
+
+    repeated = claimed(lab, wanted)
+    assert repeated is not None
+    assert (repeated.status, repeated.body, repeated.headers["Location"]) == (201, b"made", "/here")
+    with lab.storage.read() as connection:
+        (row,) = connection.execute(select(remembered.answers.c.headers, remembered.answers.c.body))
+    assert row.headers.startswith(idempotency.SEALED)
+    assert b"made" not in row.body
+
+
+@pytest.mark.tampered
+def test_a_sealed_answer_opens_in_its_own_place_alone(lab: Lab) -> None:
+    """
+    Whoever can write to the records cannot hand one client the answer of another.
+    """
+    wanted = replace(intent(lab, "key 1"), sealing=lab.keyring)
+    claimed(lab, wanted)
+    elsewhere = replace(intent(lab, "key 2"), sealing=lab.keyring)
+    with lab.storage.engine.begin() as connection:
+        connection.execute(update(remembered.answers).values(place=elsewhere.place))
+
+    with pytest.raises(IntegrityFailed):
+        claimed(lab, elsewhere)

@@ -88,6 +88,24 @@ def test_a_path_with_other_methods_tells_all_of_them() -> None:
     assert fault.value.allowed == ("DELETE", "GET", "HEAD")
 
 
+def test_a_fixed_path_is_not_taken_for_a_parameter_by_another_method() -> None:
+    """GET /v1/things/mint is no thing of that name: the path has a meaning, and the method is wrong."""
+    routes = Routes("things")
+
+    @routes.get("/v1/things/{id}", scope=PUBLIC)
+    def thing(call: Call, id: UUID) -> Result:
+        raise NotImplementedError
+
+    @routes.post("/v1/things/mint", scope=PUBLIC)
+    def mint(call: Call) -> Result:
+        raise NotImplementedError
+
+    with pytest.raises(MethodNotAllowed) as refused:
+        Table(routes).find("GET", "/v1/things/mint")
+
+    assert refused.value.allowed == ("POST",)
+
+
 def test_an_error_about_an_endless_path_is_short() -> None:
     with pytest.raises(NotFound) as fault:
         table_of("/a").find("GET", "/" + "x" * 15_000)

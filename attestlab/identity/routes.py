@@ -1,0 +1,98 @@
+"""The HTTP door of signing in."""
+
+from dataclasses import asdict
+from uuid import UUID
+
+from attestlab.core.errors import AuthInvalid
+from attestlab.identity import rules
+from attestlab.identity.service import Recognised
+from attestlab.identity.sessions import Tokens
+from attestlab.identity.shapes import (
+    CredentialOut,
+    LoginIn,
+    LogoutIn,
+    MeOut,
+    PasswordIn,
+    RefreshIn,
+    TokenKeysOut,
+    TokensOut,
+)
+from attestlab.web.access import PUBLIC, Needs
+from attestlab.web.call import Call
+from attestlab.web.routing import Routes
+
+routes = Routes("identity")
+_PUBLISHED_FOR = "public, max-age=300"
+
+
+async def _recognised(call: Call, body: LoginIn) -> Recognised:
+    """The person, before the write: their password takes long to verify."""
+    recognise = call.lab.identity.recognise
+    found: Recognised = await call.site.aside(
+        lambda: recognise(body.email, body.password, peer=call.peer, now=call.now)
+    )
+    return found
+
+
+async def _new_password(call: Call, body: PasswordIn) -> Recognised:
+    """The person and the hash of the new password, before the write."""
+    current, new, prepare = body.current_password, body.new_password, call.lab.identity.prepare_password
+    found: Recognised = await call.site.aside(
+        lambda: prepare(current, new, caller=call.caller, peer=call.peer, now=call.now)
+    )
+    return found
+
+
+@routes.post("/v1/auth/login", scope=PUBLIC, prepare=_recognised, secret=True)
+def login(call: Call, body: LoginIn, prepared: Recognised) -> TokensOut:
+    """Sign in; a wrong password and an unknown address are the same refusal."""
+    return _tokens(call.lab.identity.sign_in(prepared))
+
+
+@routes.post("/v1/auth/refresh", scope=PUBLIC, secret=True)
+def refresh(call: Call, body: RefreshIn) -> TokensOut:
+    """Exchange a refresh token for the next tokens; used twice, it ends the session."""
+    issued = call.lab.identity.sessions.refresh(body.refresh_token)
+    return call.refused(issued) if isinstance(issued, AuthInvalid) else _tokens(issued)
+
+
+@routes.post("/v1/auth/logout", scope=Needs(a_user=True), status=204, secret=True)
+def logout(call: Call, body: LogoutIn | None) -> None:
+    """End the session; its access token is worth nothing from the next request on."""
+    refresh_token = None if body is None else body.refresh_token
+    call.lab.identity.sessions.sign_out(caller=call.caller, refresh_token=refresh_token)
+
+
+@routes.get("/.well-known/jwks.json", scope=PUBLIC, cache_control=_PUBLISHED_FOR)
+def jwks(call: Call) -> TokenKeysOut:
+    """The public keys of access tokens."""
+    return TokenKeysOut(keys=call.lab.identity.tokens.published())
+
+
+@routes.get("/v1/me", scope=Needs())
+def me(call: Call) -> MeOut:
+    """Who the request was made by, and what they may do."""
+    caller = call.caller
+    credential = CredentialOut(
+        type="jwt" if caller.actor_type == "USER" else "api_key",
+        id=UUID(caller.credential_id or caller.actor_id),
+        scopes=sorted(caller.scopes),
+        expires_at=caller.expires_at,
+    )
+    shown = asdict(call.lab.identity.me(caller=caller))
+    return MeOut(**shown, realm=caller.realm, roles=sorted(caller.roles), plan=caller.plan, credential=credential)
+
+
+@routes.post("/v1/me/password", scope=Needs(a_user=True), status=204, prepare=_new_password, secret=True)
+def change_password(call: Call, body: PasswordIn, prepared: Recognised) -> None:
+    """Change one's password; every other session of one's own ends."""
+    call.lab.identity.change_password(prepared, caller=call.caller)
+
+
+def _tokens(issued: Tokens) -> TokensOut:
+    return TokensOut(
+        access_token=issued.access_token,
+        expires_in=rules.ACCESS_S,
+        refresh_token=issued.refresh_token,
+        refresh_expires_in=int(rules.REFRESH_FOR.total_seconds()),
+    )

@@ -1,0 +1,211 @@
+"""Who is signed in: the claims of an access token (RFC 7519), the shape of a refresh token, a person's rights.
+
+An access token says what SPEC (JWT) lists, and beside that its session (`sid`) and its own id (`jti`).
+It names rights and does not carry them: those come from the records, each time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from functools import lru_cache
+from typing import Any
+from uuid import UUID
+
+from attestlab.core.canonical import canonical
+from attestlab.core.errors import AuthInvalid, ValidationFailed
+from attestlab.core.wire import b64url_decode, b64url_encode, parse_json, parse_uuid
+from attestlab.orgs import team
+from attestlab.orgs.rules import (
+    CONSUMER_SCOPES,
+    PLATFORM_ROLES,
+    SCOPES_OF_ROLES,
+    Caller,
+    ConsumerScope,
+    Realm,
+    Role,
+    Scope,
+)
+from attestlab.orgs.team import UserStatus
+
+ACCESS_S = 3600
+REFRESH_FOR = timedelta(days=30)
+REFRESH_BYTES = 32
+LATEST = 4_102_444_800  # the year 2100; beyond, arithmetic with dates ends before numbers do
+SKEW_S = 5  # by which the clocks of two machines may differ
+_TYPES: dict[str, type] = {
+    "sub": str,
+    "tenant_id": str,
+    "email": str,
+    "roles": list,
+    "iat": int,
+    "exp": int,
+    "iss": str,
+    "sid": str,
+    "jti": str,
+}
+_REFRESH = re.compile(r"[A-Za-z0-9_-]{43}")
+
+
+class EndedBecause(StrEnum):
+    """Why a session is over."""
+
+    LOGOUT = "logout"
+    REUSE = "reuse"
+    PASSWORD = "password"
+
+
+class SignInRefused(AuthInvalid):
+    """A login that failed; told like every other AuthInvalid. What it was about is for the audit trail alone.
+
+    `tenant_id` and `user_id` are None for an address that nobody has.
+    """
+
+    def __init__(self, address_sha256: str, *, tenant_id: UUID | None = None, user_id: UUID | None = None) -> None:
+        super().__init__()
+        self.address_sha256 = address_sha256
+        self.tenant_id = tenant_id
+        self.user_id = user_id
+
+
+def address(email: str) -> str:
+    """An e-mail address as accounts are found by it; what is none is found nowhere.
+
+    >>> address(" Ada@Example.ORG "), address("Nobody")
+    ('ada@example.org', 'nobody')
+    """
+    try:
+        return team.address(email)
+    except ValidationFailed:
+        return email.strip().lower()
+
+
+def address_sha256(email: str) -> str:
+    """The SHA-256 (hex) of an address, for places where it must not stand in clear."""
+    return hashlib.sha256(address(email).encode()).hexdigest()
+
+
+def is_active(status: str | None) -> bool:
+    """Whether a person may sign in: not while they are only invited, and never again once removed."""
+    return status is None or status == UserStatus.ACTIVE
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """What an access token says; `iat` and `exp` are whole seconds since 1970."""
+
+    sub: UUID
+    tenant_id: UUID
+    email: str
+    roles: tuple[str, ...]
+    iat: int
+    exp: int
+    iss: str
+    sid: UUID
+    jti: str
+
+    @classmethod
+    def of(cls, person: Caller, *, email: str, issuer: str, jti: str, at: datetime) -> Claims:
+        """What is said of a person who is in a session, for an hour from `at`."""
+        iat, roles = int(at.timestamp()), tuple(sorted(person.roles))
+        sid = UUID(person.credential_id)
+        return cls(UUID(person.actor_id), person.tenant_id, email, roles, iat, iat + ACCESS_S, issuer, sid, jti)
+
+    @classmethod
+    def read(cls, payload: bytes) -> Claims:
+        """The claims in a payload: all of them and no others, each of its type, in our one spelling.
+
+        Raises:
+            AuthInvalid: they are not.
+        """
+        try:
+            said: Any = parse_json(payload)
+            if not _is_complete(said):
+                raise AuthInvalid
+            ids = {name: parse_uuid(said[name]) for name in ("sub", "tenant_id", "sid")}
+        except ValidationFailed:
+            raise AuthInvalid from None
+        claims = cls(**{**said, **ids, "roles": tuple(said["roles"])})
+        if claims.canonical() != payload:
+            raise AuthInvalid
+        return claims
+
+    def canonical(self) -> bytes:
+        """The payload: canonical JSON (RFC 8785)."""
+        values: dict[str, object] = {name: getattr(self, name) for name in _TYPES}
+        ids = {name: str(values[name]) for name in ("sub", "tenant_id", "sid")}
+        return canonical({**values, **ids, "roles": list(self.roles)})
+
+    def require_sound(self, *, issuer: str) -> None:
+        """Refuse claims of somebody else, and a lifetime that we never gave.
+
+        Raises:
+            AuthInvalid: they are such.
+        """
+        if self.iss != issuer or self.exp - self.iat != ACCESS_S or not 0 <= self.iat <= LATEST:
+            raise AuthInvalid
+
+    def is_current(self, now: datetime) -> bool:
+        """Whether the token has begun and not ended."""
+        at = now.timestamp()
+        return self.iat <= at + SKEW_S and at < self.exp
+
+    @property
+    def expires_at(self) -> datetime:
+        """The moment from which on the token is worth nothing."""
+        return datetime.fromtimestamp(self.exp, UTC)
+
+
+def _is_complete(said: Any) -> bool:
+    """Every claim is there, no other, and each is exactly of its type (`true` is no number)."""
+    if not isinstance(said, dict) or said.keys() != _TYPES.keys():
+        return False
+    return all(type(said[name]) is kind for name, kind in _TYPES.items()) and all(
+        type(role) is str for role in said["roles"]
+    )
+
+
+def compose_refresh_token(prefix: str, chance: bytes) -> str:
+    """The whole refresh token around 32 random bytes."""
+    return f"{prefix}r_{b64url_encode(chance)}"
+
+
+def refresh_sha256(token: str, *, prefix: str) -> bytes:
+    """The SHA-256 by which a refresh token is found.
+
+    Raises:
+        AuthInvalid: this was never one of ours.
+    """
+    lead, body = f"{prefix}r_", token.removeprefix(f"{prefix}r_")
+    if not token.startswith(lead) or _REFRESH.fullmatch(body) is None:
+        raise AuthInvalid
+    try:
+        b64url_decode(body)
+    except ValidationFailed:
+        raise AuthInvalid from None
+    return hashlib.sha256(token.encode()).digest()
+
+
+@dataclass(frozen=True, slots=True)
+class Rights:
+    """What a person may do, and as what."""
+
+    realm: Realm
+    roles: frozenset[Role]
+    scopes: frozenset[Scope | ConsumerScope]
+
+
+@lru_cache(maxsize=256)
+def rights(roles: str, realm: str | None) -> Rights:
+    """The rights of somebody with these stored roles in a tenant of this stored realm.
+
+    A consumer has the fixed scopes of consumers and no role, whatever the row says.
+    """
+    if realm == Realm.CONSUMER:
+        return Rights(Realm.CONSUMER, frozenset(), CONSUMER_SCOPES)
+    held = team.held(roles)
+    scopes = frozenset(scope for role in held for scope in SCOPES_OF_ROLES[role])
+    return Rights(Realm.PLATFORM if held & PLATFORM_ROLES else Realm.TENANT, held, scopes)

@@ -1,0 +1,177 @@
+"""The verbs of people: sign in, change one's password, see who one is."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from uuid import UUID
+
+from attestlab.core import audited, outbox, passwords
+from attestlab.core.audited import Deed
+from attestlab.core.clock import Clock
+from attestlab.core.counters import Counters
+from attestlab.core.errors import AuthInvalid, PermissionDenied
+from attestlab.core.keyring import Keyring
+from attestlab.core.storage import Storage
+from attestlab.core.transaction import AnyRow, Transaction
+from attestlab.identity import rules, store, throttle
+from attestlab.identity.events import PasswordChanged
+from attestlab.identity.rules import EndedBecause, SignInRefused
+from attestlab.identity.sessions import Sessions, Tokens
+from attestlab.identity.throttle import Guess
+from attestlab.identity.tokens import AccessTokens
+from attestlab.orgs import store as org_store
+from attestlab.orgs.people import Person
+from attestlab.orgs.rules import Caller
+from attestlab.settings import Settings
+
+
+@dataclass(frozen=True)
+class Recognised:
+    """A person whose password was right a moment ago; `next_hash` takes the place of its hash, where there is one."""
+
+    user_id: UUID
+    password_hash: str = field(repr=False)
+    next_hash: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
+class Me:
+    """Who a credential stands for; `email` is None for an API key, whose own id and name these are."""
+
+    id: UUID
+    tenant_id: UUID
+    tenant_name: str
+    org_id: UUID | None
+    email: str | None
+    name: str
+
+
+class Identity:
+    """People and their passwords; `issuer` says what the `iss` of their tokens is.
+
+    What is called slow verifies or makes an argon2id hash, and belongs neither on the
+    event loop nor under the writer's lock.
+    """
+
+    def __init__(
+        self,
+        *,
+        storage: Storage,
+        keyring: Keyring,
+        clock: Clock,
+        counters: Counters,
+        settings: Settings,
+        issuer: Callable[[], str],
+    ) -> None:
+        self.storage = storage
+        self.clock = clock
+        self.counters = counters
+        self.tokens = AccessTokens(storage=storage, keyring=keyring, issuer=issuer)
+        self.sessions = Sessions(storage=storage, clock=clock, tokens=self.tokens, key_prefix=settings.key_prefix)
+
+    def recognise(self, email: str, password: str, *, peer: str, now: datetime) -> Recognised:
+        """The person with this address and password; slow, whether there is one or not.
+
+        Raises:
+            RateLimited: too many attempts failed, for this account or from this peer.
+            SignInRefused: there is no such person, or they may not sign in.
+        """
+        guess = Guess(rules.address_sha256(email), peer)
+        throttle.attempt(self.counters, guess, now=now)
+        with self.storage.read() as connection:
+            row = store.person_by_address(connection, rules.address(email))
+        stored = row.password_hash if row is not None and rules.is_active(row.status) else None
+        if not passwords.matches(password, stored) or row is None or stored is None:
+            raise _refused(guess, row)
+        throttle.succeeded(self.counters, guess, now=now)
+        return Recognised(row.id, stored, passwords.hashed(password) if passwords.is_outdated(stored) else None)
+
+    def sign_in(self, recognised: Recognised) -> Tokens:
+        """Begin a session.
+
+        Raises:
+            AuthInvalid: the account or its password changed since it was recognised.
+        """
+        with self.storage.write() as tx:
+            now = self.clock.now()
+            person = _still(tx, recognised)
+            if recognised.next_hash is not None:
+                deed = Deed(person.tenant_id, Person(str(person.id)), "user.rehash_password", now)
+                self._store_hash(tx, recognised, {}, deed)
+            return self.sessions.begin(tx, person, at=now)
+
+    def prepare_password(self, current: str, new: str, *, caller: Caller, peer: str, now: datetime) -> Recognised:
+        """The caller, recognised by their current password, with the hash of the new one; slow.
+
+        Raises:
+            ValidationFailed: the new one is too easily guessed.
+            RateLimited: too many attempts failed.
+            PermissionDenied: the current one is another.
+        """
+        with self.storage.read() as connection:
+            email = _known(store.person(connection, UUID(caller.actor_id))).email
+        passwords.require_acceptable(new, email=email, field="/new_password")
+        try:
+            recognised = self.recognise(email, current, peer=peer, now=now)
+        except SignInRefused:
+            message = "This is not the current password."
+            raise PermissionDenied(message, details={"reason": "wrong_password"}) from None
+        return replace(recognised, next_hash=passwords.hashed(new))
+
+    def change_password(self, recognised: Recognised, *, caller: Caller) -> None:
+        """Exchange the password's hash, and end every other session of the caller's.
+
+        Raises:
+            AuthInvalid: the account or its password changed since it was recognised.
+        """
+        with self.storage.write() as tx:
+            now = self.clock.now()
+            person = _still(tx, recognised)
+            deed = Deed(person.tenant_id, caller, "user.change_password", now)
+            self._store_hash(tx, recognised, {"password_changed_at": now}, deed)
+            ended = self.sessions.end_others(tx, EndedBecause.PASSWORD, caller=caller, at=now)
+            event = PasswordChanged(user_id=person.id, sessions_ended=ended, changed_at=now)
+            outbox.tell(tx, person.tenant_id, event, at=now)
+
+    def me(self, *, caller: Caller) -> Me:
+        """Who the caller's credential stands for.
+
+        Raises:
+            AuthInvalid: nobody any more.
+        """
+        with self.storage.read() as connection:
+            if caller.actor_type == "USER":
+                row = _known(store.person(connection, UUID(caller.actor_id)))
+                return Me(row.id, row.tenant_id, row.tenant_name, row.org_id, row.email, row.name)
+            key = _known(store.key_holder(connection, UUID(caller.actor_id)))
+            org_id = store.first_org(connection, key.tenant_id)
+            return Me(key.id, key.tenant_id, key.tenant_name, org_id, None, key.name)
+
+    def _store_hash(self, tx: Transaction, recognised: Recognised, more: dict[str, datetime], deed: Deed) -> None:
+        user = store.whole_user(tx, recognised.user_id)
+        audited.change(tx, org_store.users, user, {"password_hash": recognised.next_hash, **more}, deed)
+
+
+def _refused(guess: Guess, row: AnyRow | None) -> SignInRefused:
+    if row is None:
+        return SignInRefused(guess.address_sha256)
+    return SignInRefused(guess.address_sha256, tenant_id=row.tenant_id, user_id=row.id)
+
+
+def _known(row: AnyRow | None) -> AnyRow:
+    if row is None:
+        raise AuthInvalid
+    return row
+
+
+def _still(tx: Transaction, recognised: Recognised) -> AnyRow:
+    """The person as they are under the writer's lock, if they may sign in and the password is the one that was seen."""
+    tx.flush()
+    person = _known(store.person(tx.connection, recognised.user_id))
+    same = hmac.compare_digest(person.password_hash, recognised.password_hash)
+    if not (same and rules.is_active(person.status)):
+        raise AuthInvalid
+    return person

@@ -1,0 +1,181 @@
+"""Sessions: from the login to the logout, one access token at a time (RFC 6749 section 6, RFC 9700 section 4.14).
+
+A refresh token is used once and brings the next. One that comes a second time is in two hands,
+and nobody can tell whose are the right ones, so the whole session ends.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Connection
+
+from attestlab.core import audited, outbox
+from attestlab.core.audited import Deed
+from attestlab.core.clock import Clock
+from attestlab.core.errors import AuthInvalid
+from attestlab.core.ids import new_id
+from attestlab.core.storage import Storage
+from attestlab.core.transaction import AnyRow, Transaction
+from attestlab.identity import rules, store
+from attestlab.identity.events import SuspiciousActivity
+from attestlab.identity.rules import Claims, EndedBecause
+from attestlab.identity.tokens import AccessTokens
+from attestlab.orgs.rules import Caller
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """What a person signs in with from now on."""
+
+    access_token: str = field(repr=False)
+    refresh_token: str = field(repr=False)
+
+
+class Sessions:
+    """Who is signed in; `key_prefix` begins our refresh tokens."""
+
+    def __init__(self, *, storage: Storage, clock: Clock, tokens: AccessTokens, key_prefix: str) -> None:
+        self.storage = storage
+        self.clock = clock
+        self.tokens = tokens
+        self.key_prefix = key_prefix
+
+    def caller(self, token: str, *, now: datetime) -> Caller:
+        """The person behind an access token, with the rights that the records give them now.
+
+        Raises:
+            AuthInvalid: it is not ours or not current, or its session or account is over.
+        """
+        claims = self.tokens.proven(token)
+        caller = self.storage.recalled(claims, lambda connection: _caller(connection, claims))
+        if not claims.is_current(now):
+            raise AuthInvalid(known=caller)
+        return caller
+
+    def begin(self, tx: Transaction, person: AnyRow, *, at: datetime) -> Tokens:
+        """A new session of this person."""
+        session_id = new_id(at)
+        row = {"id": session_id, "tenant_id": person.tenant_id, "user_id": person.id, "created_at": at}
+        caller = caller_of(person, session_id)
+        audited.insert(tx, store.sessions, row, Deed(person.tenant_id, caller, "session.create", at))
+        return self._issued(tx, person, caller, at)
+
+    def refresh(self, refresh_token: str) -> Tokens | AuthInvalid:
+        """The next tokens of a session, for a refresh token that is used up by this.
+
+        Where it was used before, that its session ends must be kept: so this refusal is returned, not raised.
+
+        Raises:
+            AuthInvalid: it is unknown or expired, or its session or account is over.
+        """
+        secret_sha256 = rules.refresh_sha256(refresh_token, prefix=self.key_prefix)
+        with self.storage.write() as tx:
+            now, token = self.clock.now(), store.refresh_token(tx, secret_sha256)
+            if token is None:
+                raise AuthInvalid
+            person, caller = _signed_in(tx.connection, token["session_id"])
+            if token["used_at"] is not None:
+                return self._reused(tx, caller, now)
+            if now >= token["expires_at"]:
+                raise AuthInvalid(known=caller)
+            deed = Deed(caller.tenant_id, caller, "refresh_token.use", now)
+            audited.change(tx, store.refresh_tokens, token, {"used_at": now}, deed)
+            return self._issued(tx, person, caller, now)
+
+    def sign_out(self, *, caller: Caller, refresh_token: str | None = None) -> None:
+        """End the caller's session, and that of the refresh token where it is another one of theirs."""
+        with self.storage.write() as tx:
+            ending = {UUID(caller.credential_id), self._session_of(tx, refresh_token)}
+            self._end(tx, ending.__contains__, EndedBecause.LOGOUT, caller, self.clock.now())
+
+    def end_others(self, tx: Transaction, because: EndedBecause, *, caller: Caller, at: datetime) -> int:
+        """End every session of the caller's but the one they are in; returns how many."""
+        return self._end(tx, UUID(caller.credential_id).__ne__, because, caller, at)
+
+    def _issued(self, tx: Transaction, person: AnyRow, caller: Caller, now: datetime) -> Tokens:
+        secret = rules.compose_refresh_token(self.key_prefix, secrets.token_bytes(rules.REFRESH_BYTES))
+        row: dict[str, Any] = {
+            "id": new_id(now),
+            "session_id": UUID(caller.credential_id),
+            "secret_sha256": rules.refresh_sha256(secret, prefix=self.key_prefix),
+            "issued_at": now,
+            "expires_at": now + rules.REFRESH_FOR,
+        }
+        audited.insert(tx, store.refresh_tokens, row, Deed(caller.tenant_id, caller, "refresh_token.create", now))
+        claims = Claims.of(caller, email=person.email, issuer=self.tokens.issuer(), jti=str(row["id"]), at=now)
+        return Tokens(self.tokens.sign(tx, claims, at=now), secret)
+
+    def _reused(self, tx: Transaction, caller: Caller, now: datetime) -> AuthInvalid:
+        person_id, session_id = UUID(caller.actor_id), UUID(caller.credential_id)
+        self._end(tx, session_id.__eq__, EndedBecause.REUSE, caller, now)
+        event = SuspiciousActivity(
+            user_id=person_id, session_id=session_id, reason="refresh_token_reused", detected_at=now
+        )
+        outbox.tell(tx, caller.tenant_id, event, at=now)
+        return AuthInvalid(known=caller)
+
+    def _end(
+        self, tx: Transaction, ends: Callable[[UUID], bool], because: EndedBecause, caller: Caller, now: datetime
+    ) -> int:
+        """End those of the person's open sessions that `ends` says; returns how many."""
+        ending = [session for session in store.open_sessions(tx, UUID(caller.actor_id)) if ends(session["id"])]
+        for session in ending:
+            deed = Deed(caller.tenant_id, caller, "session.end", now, {"because": because.value})
+            audited.change(tx, store.sessions, session, {"ended_at": now, "ended_because": because.value}, deed)
+        return len(ending)
+
+    def _session_of(self, tx: Transaction, refresh_token: str | None) -> UUID | None:
+        """The session that a refresh token continues; None for one that is not ours."""
+        if refresh_token is None:
+            return None
+        try:
+            secret_sha256 = rules.refresh_sha256(refresh_token, prefix=self.key_prefix)
+        except AuthInvalid:
+            return None
+        token = store.refresh_token(tx, secret_sha256)
+        return None if token is None else token["session_id"]
+
+
+def caller_of(person: AnyRow, session_id: UUID, expires_at: datetime | None = None) -> Caller:
+    """A person in a session of theirs."""
+    rights = rules.rights(person.roles, person.realm)
+    return Caller(
+        person.tenant_id,
+        "USER",
+        str(person.id),
+        rights.scopes,
+        person.plan,
+        person.adjusted,
+        rights.realm,
+        rights.roles,
+        str(session_id),
+        expires_at,
+    )
+
+
+def _signed_in(connection: Connection, session_id: UUID, expires_at: datetime | None = None) -> tuple[AnyRow, Caller]:
+    """The person of a session that goes on.
+
+    Raises:
+        AuthInvalid: it is over, or the account is.
+    """
+    person = store.person_by_session(connection, session_id)
+    if person is None:
+        raise AuthInvalid
+    caller = caller_of(person, session_id, expires_at)
+    if person.ended_at is not None or not rules.is_active(person.status):
+        raise AuthInvalid(known=caller)
+    return person, caller
+
+
+def _caller(connection: Connection, claims: Claims) -> Caller:
+    person, caller = _signed_in(connection, claims.sid, claims.expires_at)
+    if (person.id, person.tenant_id) != (claims.sub, claims.tenant_id):
+        raise AuthInvalid
+    return caller

@@ -1,0 +1,161 @@
+"""Access tokens: JWTs (RFC 7519, 8725) as compact JWS (RFC 7515), and the keys that sign them (RFC 7517, 7638).
+
+A token is never asked how it wants to be verified: its header must be, byte for byte, the one
+header of a key that is in the records. That a token was signed here and says what it says stays
+true, so it is remembered; whether its session goes on is asked anew each time, by `service`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from attestlab.core import audited, jws, signing
+from attestlab.core.audited import Deed
+from attestlab.core.canonical import canonical
+from attestlab.core.errors import AuthInvalid, SignatureInvalid, ValidationFailed
+from attestlab.core.keyring import Keyring
+from attestlab.core.signing import Algorithm, PrivateKey, PublicKey
+from attestlab.core.storage import Storage
+from attestlab.core.transaction import AnyRow, Transaction
+from attestlab.core.wire import b64url_decode, b64url_encode
+from attestlab.identity import store
+from attestlab.identity.rules import Claims
+from attestlab.orgs import store as org_store
+
+PROVEN_CAP = 10_000
+
+
+class Service:
+    """The actor of what the service does of its own accord."""
+
+    actor_type = "SERVICE"
+    actor_id = "attestlab"
+
+
+@dataclass(frozen=True, slots=True)
+class Verifier:
+    """The public half of a key that signs tokens."""
+
+    kid: str
+    alg: Algorithm
+    public: PublicKey
+
+
+@dataclass(frozen=True, slots=True)
+class Signer:
+    """The key that signs tokens."""
+
+    kid: str
+    alg: Algorithm
+    private: PrivateKey = field(repr=False)
+
+
+class AccessTokens:
+    """Signs access tokens and proves them; `issuer` says what `iss` is."""
+
+    def __init__(self, *, storage: Storage, keyring: Keyring, issuer: Callable[[], str]) -> None:
+        self.storage = storage
+        self.keyring = keyring
+        self.issuer = issuer
+        self._signer: Signer | None = None
+        self._verifiers: dict[str, Verifier] = {}  # by the one protected header of each
+        self._proven: dict[bytes, Claims] = {}  # by the SHA-256 of the token
+
+    def sign(self, tx: Transaction, claims: Claims, *, at: datetime) -> str:
+        """The token that says so; the first one of an installation makes the key."""
+        signer = self._signer or self._found(tx) or self.new_key(tx, at=at)
+        if self._signer is None:
+            tx.after_commit(lambda: self._keep(signer))
+        return jws.sign_compact(signer.alg, signer.private, signer.kid, claims.canonical())
+
+    def proven(self, token: str) -> Claims:
+        """What a token says that was signed here, whether it is current or not.
+
+        Raises:
+            AuthInvalid: it was not, or is not spelled as we spell it.
+        """
+        digest = hashlib.sha256(token.encode()).digest()
+        claims = self._proven.get(digest)
+        if claims is None:
+            claims = self._verified(token)
+            if len(self._proven) >= PROVEN_CAP:
+                self._proven.clear()
+            self._proven[digest] = claims
+        return claims
+
+    def published(self) -> list[dict[str, str]]:
+        """Every public key as a JWK, the newest first; the first is made by the first login."""
+        return [signing.jwk(key.alg, key.public, key.kid) for key in self._all()]
+
+    def new_key(self, tx: Transaction, *, at: datetime, alg: Algorithm = Algorithm.ED25519) -> Signer:
+        """Make a key that signs from now on, in processes that have not signed yet; the older ones go on verifying."""
+        private = signing.generate(alg)
+        public = private.public_key()
+        kid = thumbprint(alg, public)
+        row: dict[str, Any] = {
+            "kid": kid,
+            "alg": alg.value,
+            "spki": signing.spki(public),
+            "sealed": self.keyring.seal(
+                signing.dump_private(private), tenant_id=None, issuer_id=None, kid=kid, alg=alg.value
+            ),
+            "created_at": at,
+        }
+        deed = Deed(org_store.operator_id(tx), Service(), "token_key.create", at)
+        audited.insert(tx, store.token_keys, row, deed)
+        return Signer(kid, alg, private)
+
+    def _verified(self, token: str) -> Claims:
+        try:
+            header, payload_b64, _ = token.split(".")
+        except ValueError:
+            raise AuthInvalid from None
+        key = self._verifier_of(header)
+        try:
+            payload = b64url_decode(payload_b64)
+            jws.verify_compact(key.alg, key.public, token, kid=key.kid, payload=payload)
+        except (SignatureInvalid, ValidationFailed):
+            raise AuthInvalid from None
+        claims = Claims.read(payload)
+        claims.require_sound(issuer=self.issuer())
+        return claims
+
+    def _verifier_of(self, header: str) -> Verifier:
+        """The key whose header this is; another process may have made it a moment ago."""
+        if header not in self._verifiers:
+            self._verifiers = {jws.protected_header(key.alg, key.kid): key for key in self._all()}
+        if header not in self._verifiers:
+            raise AuthInvalid
+        return self._verifiers[header]
+
+    def _all(self) -> list[Verifier]:
+        with self.storage.read() as connection:
+            return [_verifier(row) for row in store.signing_keys(connection)]
+
+    def _keep(self, signer: Signer) -> None:
+        """Only once the transaction that may have made it is durable."""
+        self._signer = signer
+
+    def _found(self, tx: Transaction) -> Signer | None:
+        row = store.newest_signing_key(tx)
+        if row is None:
+            return None
+        der = self.keyring.unseal(row.sealed, tenant_id=None, issuer_id=None, kid=row.kid, alg=row.alg)
+        alg = Algorithm(row.alg)
+        return Signer(row.kid, alg, signing.load_private(alg, der))
+
+
+def thumbprint(alg: Algorithm, public: PublicKey) -> str:
+    """The key's name: its JWK thumbprint (RFC 7638), base64url SHA-256."""
+    extra = ("kid", "alg", "use")
+    members = {name: value for name, value in signing.jwk(alg, public, "").items() if name not in extra}
+    return b64url_encode(hashlib.sha256(canonical(members)).digest())
+
+
+def _verifier(row: AnyRow) -> Verifier:
+    alg = Algorithm(row.alg)
+    return Verifier(row.kid, alg, signing.load_public(alg, row.spki))

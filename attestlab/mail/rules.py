@@ -1,0 +1,36 @@
+"""What becomes of an e-mail, and when it is tried again."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from enum import StrEnum
+
+MOST_ATTEMPTS = 10
+FIRST_PAUSE = timedelta(minutes=1)
+LONGEST_PAUSE = timedelta(hours=1)
+
+
+class MailStatus(StrEnum):
+    """WAITING for its first or next attempt; CARRIED and FAILED are final."""
+
+    WAITING = "WAITING"
+    CARRIED = "CARRIED"
+    FAILED = "FAILED"
+
+
+def pause_after(attempts: int) -> timedelta:
+    """How long to wait after so many attempts: a minute, doubling up to an hour.
+
+    >>> [int(pause_after(attempts).total_seconds() / 60) for attempts in (1, 2, 3, 7, 10)]
+    [1, 2, 4, 60, 60]
+    """
+    return min(FIRST_PAUSE * (1 << (attempts - 1)), LONGEST_PAUSE)
+
+
+def fault_shown(fault: BaseException) -> str:
+    """A failed attempt, for the records: its kind and code alone.
+
+    What a server answers may quote the message, and that holds a secret.
+    """
+    code = getattr(fault, "smtp_code", None) or getattr(fault, "errno", None)
+    return f"{type(fault).__name__} {code}" if isinstance(code, int) else type(fault).__name__

@@ -1,0 +1,133 @@
+"""The verbs of e-mails: post one with what it tells of, claim it, say how it went.
+
+A mail is carried at least once: whoever claims it moves its next attempt forward under
+the writer's lock, so that one process at a time is at it, and one that dies at it only
+delays it. Its Message-ID stays the same, by which a second copy is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from attestlab.core import audited
+from attestlab.core.audited import Deed
+from attestlab.core.clock import Clock
+from attestlab.core.errors import ValidationFailed
+from attestlab.core.ids import new_id
+from attestlab.core.keyring import Keyring
+from attestlab.core.transaction import Transaction
+from attestlab.mail import store
+from attestlab.mail.rules import MOST_ATTEMPTS, MailStatus, pause_after
+
+SUBJECT_LENGTH = 200
+
+
+class PostOffice:
+    """The actor of what happens to mails."""
+
+    actor_type = "SERVICE"
+    actor_id = "attestlab-mail"
+
+
+@dataclass(frozen=True)
+class Claimed:
+    """A mail that this process shall carry; the text is still sealed."""
+
+    id: UUID
+    recipient: str
+    subject: str
+    created_at: datetime
+    sealed: bytes = field(repr=False)
+
+
+class Mails:
+    """E-mails on their way; `posted` are called back once new ones are durable."""
+
+    def __init__(self, *, keyring: Keyring, clock: Clock) -> None:
+        self.keyring = keyring
+        self.clock = clock
+        self.posted: list[Callable[[], None]] = []
+
+    def post(self, tx: Transaction, *, tenant_id: UUID, recipient: str, subject: str, text: str, at: datetime) -> UUID:
+        """Put a mail beside what it tells of: it goes out if and only if the transaction commits.
+
+        Raises:
+            ValidationFailed: recipient or subject are more than one line.
+        """
+        _require_one_line(recipient=recipient, subject=subject)
+        mail_id = new_id(at)
+        row = {
+            "id": mail_id,
+            "tenant_id": tenant_id,
+            "recipient": recipient,
+            "subject": subject[:SUBJECT_LENGTH],
+            "sealed": self.keyring.seal_secret(text.encode(), purpose=_purpose(mail_id)),
+            "status": MailStatus.WAITING.value,
+            "attempts": 0,
+            "next_attempt_at": at,
+            "created_at": at,
+        }
+        audited.insert(tx, store.mails, row, Deed(tenant_id, PostOffice(), "mail.create", at))
+        tx.after_commit(self._tell)
+        return mail_id
+
+    def claim(self, tx: Transaction) -> Claimed | None:
+        """The mail that is due, this process's to carry until its next attempt is; None where there is none."""
+        now = self.clock.now()
+        row = store.due(tx, now)
+        if row is None:
+            return None
+        attempts = row["attempts"] + 1
+        changes = {"attempts": attempts, "next_attempt_at": now + pause_after(attempts)}
+        self._change(tx, row, changes, "mail.attempt", now)
+        return Claimed(row["id"], row["recipient"], row["subject"], row["created_at"], row["sealed"])
+
+    def text_of(self, mail: Claimed) -> str:
+        """What the mail says.
+
+        Raises:
+            IntegrityFailed: it was changed, or sealed under another key.
+        """
+        return self.keyring.unseal_secret(mail.sealed, purpose=_purpose(mail.id)).decode()
+
+    def carried(self, tx: Transaction, mail_id: UUID) -> None:
+        """It was delivered; its text is forgotten."""
+        now = self.clock.now()
+        changes = {"status": MailStatus.CARRIED.value, "carried_at": now, "last_error": None}
+        self._end(tx, store.mail(tx, mail_id), changes, "mail.carry", now)
+
+    def failed(self, tx: Transaction, mail_id: UUID, *, error: str) -> None:
+        """The attempt failed; after the last one the mail is given up."""
+        now, row = self.clock.now(), store.mail(tx, mail_id)
+        if row["attempts"] < MOST_ATTEMPTS:
+            self._change(tx, row, {"last_error": error}, "mail.attempt_failed", now)
+        else:
+            self._end(tx, row, {"status": MailStatus.FAILED.value, "last_error": error}, "mail.give_up", now)
+
+    def _end(self, tx: Transaction, row: dict[str, Any], changes: dict[str, Any], action: str, now: datetime) -> None:
+        """What another process has ended already stays as it is."""
+        if row["status"] == MailStatus.WAITING:
+            self._change(tx, row, {**changes, "sealed": b"", "next_attempt_at": None}, action, now)
+
+    def _change(
+        self, tx: Transaction, row: dict[str, Any], changes: dict[str, Any], action: str, now: datetime
+    ) -> None:
+        audited.change(tx, store.mails, row, changes, Deed(row["tenant_id"], PostOffice(), action, now))
+
+    def _tell(self) -> None:
+        for posted in self.posted:
+            posted()
+
+
+def _purpose(mail_id: UUID) -> str:
+    return f"mail {mail_id}"
+
+
+def _require_one_line(**texts: str) -> None:
+    for name, text in texts.items():
+        if len(text.splitlines()) != 1:
+            raise ValidationFailed.of(name, "one_line", f"The {name} of an e-mail is one line.")

@@ -1,0 +1,184 @@
+"""The verbs of API keys: make one, look, revoke, flag; for tenants and for consumers (CONTRACT section 3).
+
+A secret is shown once and kept as SHA-256 alone. A revocation is for good, and holds from
+the moment of its commit in every process, since each request asks the records.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from attestlab.core import audited, outbox
+from attestlab.core.audit import Actor
+from attestlab.core.audited import Deed
+from attestlab.core.clock import Clock
+from attestlab.core.errors import Conflict, ValidationFailed
+from attestlab.core.ids import new_id
+from attestlab.core.storage import Storage
+from attestlab.core.transaction import Transaction
+from attestlab.orgs import rules, store
+from attestlab.orgs.events import ApiKeyCompromised
+from attestlab.orgs.rules import CONSUMER_SCOPES, ApiKeyStatus, Caller, ConsumerScope, Environment, Scope
+from attestlab.settings import Environment as Stage
+from attestlab.settings import Settings
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class KeyMade:
+    """A fresh key: its row, and its secret, shown this once."""
+
+    row: Row
+    secret: str = field(repr=False)
+
+
+class ApiKeys:
+    """A tenant's keys, each with the status that it has at this moment."""
+
+    def __init__(self, *, storage: Storage, clock: Clock, settings: Settings) -> None:
+        self.storage = storage
+        self.clock = clock
+        self.settings = settings
+
+    def create(
+        self,
+        name: str,
+        *,
+        scopes: AbstractSet[Scope],
+        caller: Caller,
+        environment: Environment = Environment.LIVE,
+    ) -> KeyMade:
+        """A key of the caller's tenant, which may do no more than the caller.
+
+        Raises:
+            ValidationFailed: the name is not one line, there is no scope, or production is asked for a dev key.
+            PermissionDenied: a scope is missing to the caller.
+        """
+        name = rules.one_line("name", name)
+        if not scopes:
+            raise ValidationFailed.of("/scopes", "too_short", f"A key needs some of the scopes {', '.join(Scope)}.")
+        if environment is Environment.DEV and self.settings.env is Stage.PRODUCTION:
+            raise ValidationFailed.of("/environment", "dev", "Production takes live keys only.")
+        rules.require_within(scopes, caller.scopes)
+        columns = {"name": name, "environment": environment.value, "scopes": _stored(scopes)}
+        with self.storage.write() as tx:
+            return self.add(tx, columns, tenant_id=caller.tenant_id, actor=caller, at=self.clock.now())
+
+    def create_for_consumer(self, name: str, *, caller: Caller) -> KeyMade:
+        """A key of a consumer's own, with the five fixed scopes, for 90 days.
+
+        Raises:
+            ValidationFailed: the name is not one line.
+            Conflict: five of theirs are active.
+        """
+        columns = {
+            "name": rules.one_line("name", name),
+            "environment": Environment.LIVE.value,
+            "scopes": _stored(CONSUMER_SCOPES),
+        }
+        with self.storage.write() as tx:
+            now = self.clock.now()
+            if store.count_active_keys(tx, caller.tenant_id, now) >= rules.CONSUMER_KEYS:
+                message = f"{rules.CONSUMER_KEYS} keys are active already; revoke one first."
+                raise Conflict(message, details={"reason": "too_many_keys", "limit": rules.CONSUMER_KEYS})
+            expiring = {**columns, "expires_at": now + rules.CONSUMER_KEY_FOR}
+            return self.add(tx, expiring, tenant_id=caller.tenant_id, actor=caller, at=now, is_consumers=True)
+
+    def add(
+        self,
+        tx: Transaction,
+        columns: Row,
+        *,
+        tenant_id: UUID,
+        actor: Actor,
+        at: datetime,
+        is_consumers: bool = False,
+    ) -> KeyMade:
+        """Insert an active key with a fresh secret; whoever calls this has decided that it may be made."""
+        secret = self._secret(Environment(columns["environment"]), is_consumers)
+        row = {
+            "id": new_id(at),
+            "tenant_id": tenant_id,
+            "prefix": rules.shown_prefix(secret),
+            "secret_sha256": hashlib.sha256(secret.encode()).digest(),
+            "status": ApiKeyStatus.ACTIVE.value,
+            "created_at": at,
+            "created_by": UUID(actor.actor_id) if actor.actor_type == "USER" else None,
+            **columns,
+        }
+        return KeyMade(audited.insert(tx, store.api_keys, row, Deed(tenant_id, actor, "api_key.create", at)), secret)
+
+    def get(self, key_id: UUID, *, caller: Caller) -> Row:
+        """One of the caller's tenant's keys.
+
+        Raises:
+            NotFound: there is none of that id in the caller's tenant.
+        """
+        with self.storage.read() as connection:
+            row = store.owned(connection.execute, store.api_keys, key_id, tenant_id=caller.tenant_id)
+        return self._current(row)
+
+    def page(self, *, caller: Caller, before: UUID | None = None, limit: int = 50) -> Sequence[Row]:
+        """The tenant's keys, newest first, revoked ones included."""
+        with self.storage.read() as connection:
+            rows = store.page(connection, store.api_keys, tenant_id=caller.tenant_id, before=before, limit=limit)
+        return [self._current(row) for row in rows]
+
+    def revoke(self, key_id: UUID, *, reason: str | None, caller: Caller) -> Row:
+        """Revoke a key for good; a second time nothing changes, the first reason included.
+
+        Raises:
+            NotFound: there is none of that id in the caller's tenant.
+        """
+        with self.storage.write() as tx:
+            row = store.owned(tx.exec, store.api_keys, key_id, tenant_id=caller.tenant_id)
+            if row["status"] == ApiKeyStatus.REVOKED:
+                return row
+            return self._change(tx, row, _revoked(reason, self.clock.now()), "api_key.revoke", caller)
+
+    def compromise(self, key_id: UUID, *, reason: str, caller: Caller) -> Row:
+        """Flag a key as known to others, which revokes it; told once, however often it is flagged.
+
+        Raises:
+            NotFound: there is none of that id in the caller's tenant.
+        """
+        with self.storage.write() as tx:
+            row = store.owned(tx.exec, store.api_keys, key_id, tenant_id=caller.tenant_id)
+            if row["compromised_at"] is not None:
+                return row
+            now = self.clock.now()
+            changes = {} if row["status"] == ApiKeyStatus.REVOKED else _revoked(reason, now)
+            flagged = self._change(tx, row, {**changes, "compromised_at": now}, "api_key.compromise", caller)
+            event = ApiKeyCompromised(api_key_id=key_id, reason=reason, compromised_at=now)
+            outbox.tell(tx, caller.tenant_id, event, at=now)
+        return flagged
+
+    def _change(self, tx: Transaction, row: Row, changes: Row, action: str, caller: Caller) -> Row:
+        deed = Deed(caller.tenant_id, caller, action, self.clock.now())
+        return audited.change(tx, store.api_keys, row, changes, deed)
+
+    def _current(self, row: Row) -> Row:
+        return {**row, "status": rules.key_status(row["status"], row["expires_at"], self.clock.now()).value}
+
+    def _secret(self, environment: Environment, is_consumers: bool) -> str:
+        random_part = "".join(secrets.choice(rules.ALPHABET) for _ in range(rules.RANDOM_LENGTH))
+        if is_consumers:
+            return rules.compose_consumer_key(self.settings.consumer_key_prefix, random_part)
+        return rules.compose_api_key(self.settings.key_prefix, environment, random_part)
+
+
+def _stored(scopes: AbstractSet[Scope | ConsumerScope]) -> str:
+    """Scopes as they are stored, always in the same order."""
+    return " ".join(scope for scope in (*ConsumerScope, *Scope) if scope in scopes)
+
+
+def _revoked(reason: str | None, now: datetime) -> dict[str, Any]:
+    return {"status": ApiKeyStatus.REVOKED.value, "revoked_at": now, "revocation_reason": reason}

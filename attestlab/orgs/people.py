@@ -1,0 +1,248 @@
+"""The verbs of a team: invite, join, look, change a role, remove.
+
+An invitation is an e-mail with a token that is nowhere else; of it the SHA-256 is kept. What
+nobody may undo by two requests at once, such as removing the last two owners, is decided
+under the writer's lock.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from attestlab.core import audited, outbox, passwords
+from attestlab.core.audit import Actor
+from attestlab.core.audited import Deed
+from attestlab.core.clock import Clock
+from attestlab.core.errors import Conflict, NotFound
+from attestlab.core.events import Event
+from attestlab.core.ids import new_id
+from attestlab.core.storage import Storage
+from attestlab.core.transaction import Transaction
+from attestlab.core.wire import b64url_encode
+from attestlab.mail.service import Mails
+from attestlab.orgs import invitations, rules, store, team
+from attestlab.orgs.events import MemberInvited, MemberJoined, MemberRemoved, RoleChanged
+from attestlab.orgs.rules import Caller, Role
+from attestlab.orgs.team import UserStatus
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Joining:
+    """Somebody with a good invitation, and the hash of the password they chose."""
+
+    token_sha256: bytes
+    password_hash: str = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Person:
+    """The actor of what people do before they have signed in."""
+
+    actor_id: str
+    actor_type: str = "USER"
+
+
+class People:
+    """The people of a tenant; `portal_url` begins the links that are mailed to them."""
+
+    def __init__(self, *, storage: Storage, clock: Clock, mails: Mails, portal_url: str) -> None:
+        self.storage = storage
+        self.clock = clock
+        self.mails = mails
+        self.portal_url = portal_url
+
+    def invite(self, email: str, *, role: Role, caller: Caller, name: str | None = None) -> Row:
+        """Invite somebody by e-mail; inviting them again voids the link that they got before.
+
+        Raises:
+            ValidationFailed: the address or the name is none.
+            PermissionDenied: the caller may not make anyone this.
+            Conflict: the address belongs to somebody already, here or elsewhere.
+        """
+        address = team.address(email)
+        name = "" if name is None else rules.one_line("name", name)
+        token = b64url_encode(secrets.token_bytes(team.TOKEN_BYTES))
+        with self.storage.write() as tx:
+            now = self.clock.now()
+            tenant = self._tenant(tx, caller)
+            team.require_may_give(role, caller=caller, is_operators=tenant.is_operator)
+            invitation = {
+                "roles": role.value,
+                "invitation_sha256": team.invitation_sha256(token),
+                "invited_until": now + team.INVITED_FOR,
+            }
+            row = self._invited(tx, address, name, invitation, caller, now)
+            letter = invitations.letter(self.portal_url, token, team_name=tenant.name, until=row["invited_until"])
+            self.mails.post(
+                tx, tenant_id=caller.tenant_id, recipient=address, subject=letter.subject, text=letter.text, at=now
+            )
+            event = MemberInvited(
+                user_id=row["id"], role=role.value, invited_at=now, invited_until=row["invited_until"]
+            )
+            outbox.tell(tx, caller.tenant_id, event, at=now)
+        return row
+
+    def prepare_joining(self, token: str, password: str) -> Joining:
+        """Look at an invitation and hash the password; slow.
+
+        Raises:
+            NotFound: the token is unknown, used or expired; nobody is told which.
+            ValidationFailed: the password is too easily guessed.
+        """
+        token_sha256 = team.invitation_sha256(token)
+        with self.storage.read() as connection:
+            row = self._with_invitation(connection.execute, token_sha256)
+        passwords.require_acceptable(password, email=row["email"], field="/password")
+        return Joining(token_sha256, passwords.hashed(password))
+
+    def join(self, joining: Joining, *, name: str | None = None) -> Row:
+        """Accept an invitation, which is used up by this.
+
+        Raises:
+            NotFound: it was used, renewed or taken back since it was looked at.
+            ValidationFailed: the name is not one line.
+        """
+        with self.storage.write() as tx:
+            now = self.clock.now()
+            row = self._with_invitation(tx.exec, joining.token_sha256)
+            changes = {
+                "password_hash": joining.password_hash,
+                "status": UserStatus.ACTIVE.value,
+                "joined_at": now,
+                "password_changed_at": now,
+                "invitation_sha256": None,
+                "invited_until": None,
+                "name": row["name"] if name is None else rules.one_line("name", name),
+            }
+            event = MemberJoined(user_id=row["id"], role=team.told(team.held(row["roles"])), joined_at=now)
+            return self._change(tx, row, changes, event, "user.join", Person(str(row["id"])), now)
+
+    def get(self, user_id: UUID, *, caller: Caller) -> Row:
+        """One of the tenant's people.
+
+        Raises:
+            NotFound: there is none of that id in the caller's tenant.
+        """
+        with self.storage.read() as connection:
+            return store.owned(connection.execute, store.users, user_id, tenant_id=caller.tenant_id)
+
+    def page(self, *, caller: Caller, before: UUID | None = None, limit: int = 50) -> Sequence[Row]:
+        """The tenant's people, the newest first; whoever was removed is there without a name."""
+        with self.storage.read() as connection:
+            return store.page(connection, store.users, tenant_id=caller.tenant_id, before=before, limit=limit)
+
+    def change_role(self, user_id: UUID, role: Role, *, caller: Caller) -> Row:
+        """Give somebody another role.
+
+        Raises:
+            NotFound: there is none of that id in the caller's tenant.
+            PermissionDenied: the caller may not give this role, or not to them, or raises themselves.
+            Conflict: they were removed, or are the last owner.
+        """
+        with self.storage.write() as tx:
+            row = store.owned(tx.exec, store.users, user_id, tenant_id=caller.tenant_id)
+            current = team.held(row["roles"])
+            self._require_may_set(tx, row, role, caller)
+            wanted = team.after(current, role)
+            if wanted == current:
+                return row
+            self._require_others(tx, row, current - wanted)
+            now = self.clock.now()
+            event = RoleChanged(
+                user_id=user_id, old_role=team.told(current), new_role=team.told(wanted), changed_at=now
+            )
+            return self._change(tx, row, {"roles": team.stored(wanted)}, event, "user.change_role", caller, now)
+
+    def remove(self, user_id: UUID, *, caller: Caller) -> None:
+        """Remove somebody: of them an id remains, their sessions are over, their address is free again.
+
+        Raises:
+            NotFound: there is none of that id in the caller's tenant.
+            PermissionDenied: the caller may not remove an owner, or one of the platform's people.
+            Conflict: they are the last owner.
+        """
+        with self.storage.write() as tx:
+            row = store.owned(tx.exec, store.users, user_id, tenant_id=caller.tenant_id)
+            if row["status"] == UserStatus.REMOVED:
+                return
+            current = team.held(row["roles"])
+            team.require_may_change(current, caller=caller)
+            self._require_others(tx, row, current)
+            now = self.clock.now()
+            event = MemberRemoved(user_id=user_id, removed_at=now)
+            self._change(tx, row, _removed(row, now), event, "user.remove", caller, now)
+
+    def _tenant(self, tx: Transaction, caller: Caller) -> Any:
+        tx.flush()
+        return store.tenant(tx.connection, caller.tenant_id)
+
+    def _invited(
+        self, tx: Transaction, address: str, name: str, invitation: Row, caller: Caller, now: datetime
+    ) -> dict[str, Any]:
+        """The row of whoever is invited, anew or again."""
+        known = store.user_by_address(tx.exec, address)
+        if known is None:
+            row = {
+                "id": new_id(now),
+                "tenant_id": caller.tenant_id,
+                "org_id": store.first_org(tx.exec, caller.tenant_id),
+                "email": address,
+                "name": name,
+                "password_hash": "",
+                "status": UserStatus.INVITED.value,
+                "created_at": now,
+                **invitation,
+            }
+            return audited.insert(tx, store.users, row, Deed(caller.tenant_id, caller, "user.invite", now))
+        if known["tenant_id"] != caller.tenant_id or known["status"] != UserStatus.INVITED:
+            raise Conflict("This address belongs to an account already.", details={"reason": "address_taken"})
+        team.require_may_change(team.held(known["roles"]), caller=caller)
+        renewed = {**invitation, "name": name or known["name"]}
+        return audited.change(tx, store.users, known, renewed, Deed(caller.tenant_id, caller, "user.invite", now))
+
+    def _with_invitation(self, look: store.Look, token_sha256: bytes) -> dict[str, Any]:
+        row = store.user_by_invitation(look, token_sha256)
+        if row is None or row["status"] != UserStatus.INVITED or self.clock.now() >= row["invited_until"]:
+            raise NotFound("invitation", "with this token")
+        return row
+
+    def _require_may_set(self, tx: Transaction, row: Row, role: Role, caller: Caller) -> None:
+        if row["status"] == UserStatus.REMOVED:
+            raise Conflict("This person was removed; invite them again.", details={"status": row["status"]})
+        current = team.held(row["roles"])
+        team.require_may_give(role, caller=caller, is_operators=self._tenant(tx, caller).is_operator)
+        team.require_may_change(current, caller=caller)
+        if str(row["id"]) == caller.actor_id:
+            team.require_not_upwards(current, role)
+
+    def _require_others(self, tx: Transaction, row: dict[str, Any], losing: frozenset[Role]) -> None:
+        """Who was only invited leaves nothing behind; of those who joined, others must remain."""
+        if row["status"] != UserStatus.INVITED:
+            team.require_not_last(losing, {Role(role) for role in store.roles_of_others(tx, row)})
+
+    def _change(
+        self, tx: Transaction, row: Row, changes: Row, event: Event, action: str, actor: Actor, now: datetime
+    ) -> Row:
+        changed = audited.change(tx, store.users, row, changes, Deed(row["tenant_id"], actor, action, now))
+        outbox.tell(tx, row["tenant_id"], event, at=now)
+        return changed
+
+
+def _removed(row: Row, now: datetime) -> dict[str, Any]:
+    return {
+        "status": UserStatus.REMOVED.value,
+        "email": team.tombstone(row["id"]),
+        "name": "",
+        "password_hash": "",
+        "roles": "",
+        "invitation_sha256": None,
+        "invited_until": None,
+        "removed_at": now,
+    }

@@ -1,0 +1,106 @@
+"""The HTTP door of organizations and the people in them."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from attestlab.orgs.people import Joining
+from attestlab.orgs.rules import Scope
+from attestlab.orgs.shapes import JoinIn, OrgIn, OrgOut, OrgPatch, UserIn, UserOut, UserPatch
+from attestlab.orgs.team import UserStatus
+from attestlab.web.access import PUBLIC
+from attestlab.web.call import Call
+from attestlab.web.paging import Page, PageQuery, id_in, page_of
+from attestlab.web.routing import Routes
+
+routes = Routes("orgs")
+_ORGS = "orgs"
+_USERS = "users"
+
+
+@routes.get("/v1/orgs", scope=Scope.USERS_READ)
+def list_orgs(call: Call, query: PageQuery) -> list[OrgOut]:
+    """The tenant's organizations, newest first; `Link` (RFC 8288) and `X-Next-Cursor` lead to the next page."""
+    found = call.lab.orgs.page(caller=call.caller, before=id_in(_ORGS, query.cursor), limit=query.limit + 1)
+    shown, cursor = page_of(found, limit=query.limit, kind=_ORGS, position=lambda row: [str(row["id"])])
+    if cursor is not None:
+        call.respond_headers["Link"] = f'</v1/orgs?limit={query.limit}&cursor={cursor}>; rel="next"'
+        call.respond_headers["X-Next-Cursor"] = cursor
+    return [_org(row) for row in shown]
+
+
+@routes.post("/v1/orgs", scope=Scope.USERS_WRITE, status=201)
+def create_org(call: Call, body: OrgIn) -> OrgOut:
+    """Make a further organization of the tenant."""
+    made = call.lab.orgs.create(body.name, slug=body.slug, caller=call.caller)
+    call.respond_headers["Location"] = f"/v1/orgs/{made['id']}"
+    return _org(made)
+
+
+@routes.get("/v1/orgs/{id}", scope=Scope.USERS_READ)
+def get_org(call: Call, id: UUID) -> OrgOut:
+    """One organization."""
+    return _org(call.lab.orgs.get(id, caller=call.caller))
+
+
+@routes.patch("/v1/orgs/{id}", scope=Scope.USERS_WRITE)
+def update_org(call: Call, id: UUID, body: OrgPatch) -> OrgOut:
+    """Rename an organization, or list the origins to which people may be sent back."""
+    return _org(call.lab.orgs.update(id, caller=call.caller, **body.changes()))
+
+
+@routes.get("/v1/users", scope=Scope.USERS_READ)
+def list_users(call: Call, query: PageQuery) -> Page[UserOut]:
+    """The tenant's people, newest first."""
+    found = call.lab.people.page(caller=call.caller, before=id_in(_USERS, query.cursor), limit=query.limit + 1)
+    shown, cursor = page_of(found, limit=query.limit, kind=_USERS, position=lambda row: [str(row["id"])])
+    return Page[UserOut](items=[_user(row) for row in shown], next_cursor=cursor)
+
+
+@routes.post("/v1/users", scope=Scope.USERS_WRITE, status=201)
+def invite(call: Call, body: UserIn) -> UserOut:
+    """Invite somebody by e-mail, or again, which voids the link that they got before."""
+    invited = call.lab.people.invite(body.email, role=body.role, name=body.name, caller=call.caller)
+    call.respond_headers["Location"] = f"/v1/users/{invited['id']}"
+    return _user(invited)
+
+
+async def _joining(call: Call, body: JoinIn) -> Joining:
+    """The invitation and the password's hash, before the write: hashing takes long."""
+    found: Joining = await call.site.aside(call.lab.people.prepare_joining, body.token, body.password)
+    return found
+
+
+@routes.post("/v1/users/accept-invite", scope=PUBLIC, prepare=_joining, secret=True)
+def accept_invite(call: Call, body: JoinIn, prepared: Joining) -> UserOut:
+    """Join with the token of an invitation; it is good once, for seven days."""
+    return _user(call.lab.people.join(prepared, name=body.name))
+
+
+@routes.get("/v1/users/{id}", scope=Scope.USERS_READ)
+def get_user(call: Call, id: UUID) -> UserOut:
+    """One person."""
+    return _user(call.lab.people.get(id, caller=call.caller))
+
+
+@routes.patch("/v1/users/{id}", scope=Scope.USERS_WRITE)
+def change_role(call: Call, id: UUID, body: UserPatch) -> UserOut:
+    """Give somebody another role."""
+    return _user(call.lab.people.change_role(id, body.role, caller=call.caller))
+
+
+@routes.delete("/v1/users/{id}", scope=Scope.USERS_WRITE)
+def remove(call: Call, id: UUID) -> None:
+    """Remove somebody; their sessions are over at once, and of them an id remains."""
+    call.lab.people.remove(id, caller=call.caller)
+
+
+def _org(row: Mapping[str, Any]) -> OrgOut:
+    shown = {name: row[name] for name in OrgOut.model_fields}
+    return OrgOut(**{**shown, "return_origins": json.loads(row["return_origins"] or "[]")})
+
+
+def _user(row: Mapping[str, Any]) -> UserOut:
+    shown = {name: row[name] for name in UserOut.model_fields if name in row}
+    return UserOut(**{**shown, "roles": row["roles"].split(), "status": row["status"] or UserStatus.ACTIVE.value})

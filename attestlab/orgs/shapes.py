@@ -1,0 +1,136 @@
+"""What goes over the wire about keys, organizations and people (SPEC, API key; CONTRACT sections 3 and 11)."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, StringConstraints
+
+from attestlab.core.passwords import LONGEST_BYTES
+from attestlab.core.shapes import In, Moment, Out, Uuid, without_default
+from attestlab.orgs.rules import Environment, Role, Scope
+
+Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
+Reason = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1024)]
+Email = Annotated[str, StringConstraints(min_length=3, max_length=254), Field(json_schema_extra={"format": "email"})]
+Text = Annotated[str, StringConstraints(min_length=1, max_length=2048)]
+
+
+class ApiKeyIn(In):
+    """A key to be made; its scopes are some of the creator's own."""
+
+    name: Name
+    scopes: Annotated[list[Scope], Field(min_length=1, max_length=len(Scope))]
+    environment: Environment = Environment.LIVE
+
+
+class ConsumerKeyIn(In):
+    """A consumer's key to be made; scopes and lifetime are fixed."""
+
+    name: Name
+
+
+class RevokeIn(In):
+    """Why a key is revoked."""
+
+    reason: Reason | None = None
+
+
+class CompromiseIn(In):
+    """Why a key is believed to be known to others."""
+
+    reason: Reason
+
+
+class ApiKeyOut(Out):
+    """An API key, without its secret."""
+
+    id: Uuid
+    name: str
+    prefix: str
+    scopes: list[str]
+    environment: Literal["live", "dev"]
+    status: Literal["ACTIVE", "REVOKED", "EXPIRED"]
+    created_at: Moment
+    created_by: Uuid | None
+    expires_at: Moment | None
+    revoked_at: Moment | None
+    revocation_reason: str | None
+    compromised_at: Moment | None
+
+
+class ApiKeyMadeOut(ApiKeyOut):
+    """A fresh API key; its secret is shown in this answer and never again."""
+
+    secret: str
+
+
+class OrgIn(In):
+    """An organization to be made; without a slug it gets one like its name."""
+
+    name: Name
+    slug: Annotated[str, StringConstraints(min_length=1, max_length=40)] | None = None
+
+
+class OrgPatch(In):
+    """Changes of an organization; what is left out stays."""
+
+    name: Name = Field(default="", json_schema_extra=without_default)
+    return_origins: list[Text] = Field(
+        default=[],
+        json_schema_extra=without_default,
+        description="https://host[:port], to which people may be sent back",
+    )
+
+    def changes(self) -> dict[str, Any]:
+        """Only what was sent."""
+        return self.model_dump(exclude_unset=True)
+
+
+class OrgOut(Out):
+    """An organization of the tenant."""
+
+    id: Uuid
+    tenant_id: Uuid
+    name: str
+    slug: str
+    status: str
+    return_origins: list[str]
+    created_at: Moment
+    updated_at: Moment | None
+
+
+class UserIn(In):
+    """Somebody to be invited."""
+
+    email: Email
+    role: Role
+    name: Name | None = None
+
+
+class UserPatch(In):
+    """Another role for somebody."""
+
+    role: Role
+
+
+class JoinIn(In):
+    """An invitation's token, and the password that its bearer chooses."""
+
+    token: Annotated[str, StringConstraints(min_length=1, max_length=256)]
+    password: Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_BYTES)]
+    name: Name | None = None
+
+
+class UserOut(Out):
+    """A person of the tenant; of whoever was removed an id remains."""
+
+    id: Uuid
+    tenant_id: Uuid
+    org_id: Uuid
+    email: str
+    name: str
+    roles: list[str]
+    status: Literal["ACTIVE", "INVITED", "REMOVED"]
+    created_at: Moment
+    invited_until: Moment | None
+    joined_at: Moment | None
+    removed_at: Moment | None

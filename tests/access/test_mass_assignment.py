@@ -1,0 +1,85 @@
+"""Fields that a caller must not set, on every route that writes: refused by name, and nothing is changed."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from access_world import World, world_of
+from app_in_process import served
+from running_server import register_issuer
+from sqlalchemy import select
+
+from attestlab.app import all_routes
+from attestlab.lab import Lab
+from attestlab.migrations.models import metadata
+from attestlab.web.routing import Route
+
+FIELDS: dict[str, Any] = {
+    "id": str(uuid4()),
+    "tenant_id": str(uuid4()),
+    "org_id": str(uuid4()),
+    "status": "VALID",
+    "roles": ["super_admin"],
+    "plan": "ENTERPRISE",
+    "is_operator": True,
+    "trust_tier": "ENTERPRISE",
+    "risk_rating": "LOW",
+    "custody": "managed",
+    "log_index": 0,
+    "created_at": "2020-01-01T00:00:00Z",
+    "password_hash": "$argon2id$v=19$m=8,t=1,p=1$AAAAAAAAAAA$AAAAAAAAAAA",
+    "secret_sha256": "0" * 64,
+    "expires_at": "2099-01-01T00:00:00Z",
+}
+WRITES = [route for route in all_routes() if route.body is not None]
+
+
+@pytest.fixture
+def world(lab: Lab) -> Iterator[World]:
+    with served(lab) as url, world_of(lab, url) as made:
+        yield made
+
+
+def of_nobodys_business(route: Route) -> dict[str, Any]:
+    """The fields that the body of this route does not have."""
+    assert route.body is not None
+    own = {field.alias or name for name, field in route.body.model_fields.items()}
+    return {name: value for name, value in FIELDS.items() if name not in own}
+
+
+def everything(lab: Lab) -> str:
+    """A fingerprint of all that is stored."""
+    digest = hashlib.sha256()
+    with lab.storage.read() as connection:
+        for table in metadata().sorted_tables:
+            for row in connection.execute(select(table).order_by(*table.primary_key)):
+                digest.update(repr((table.name, *row)).encode())
+    return digest.hexdigest()
+
+
+def test_there_are_fourteen_of_them_at_least_for_almost_every_route() -> None:
+    assert len(FIELDS) >= 14
+    assert all(len(of_nobodys_business(route)) >= 11 for route in WRITES)
+    assert len(WRITES) >= 6
+
+
+def test_each_is_refused_by_name_and_changes_nothing(world: World) -> None:
+    account, wrong = world.account, []
+    issuer = register_issuer(account.with_key)["id"]
+    before = everything(world.lab)
+    for route in WRITES:
+        path = route.path.replace("{id}", issuer)
+        for name, value in of_nobodys_business(route).items():
+            body, key = {name: value}, {"Idempotency-Key": "k"}
+            answer = account.client_for(route).request(route.method, path, json=body, headers=key)
+            named = [fault["field"] for fault in answer.json().get("details", {}).get("fields", [])]
+            if answer.status_code != 400 or f"/{name}" not in named:
+                wrong.append((route.method, route.path, name, answer.status_code, answer.text[:200]))
+    after = everything(world.lab)
+
+    assert wrong == []
+    assert after == before

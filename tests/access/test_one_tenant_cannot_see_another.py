@@ -1,0 +1,132 @@
+"""Every operation on something that exists, by everybody who must not know that it does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import pytest
+from access_world import Account, World, world_of
+from app_in_process import served
+from running_server import mint, mint_body, register_issuer
+
+from attestlab.app import all_routes
+from attestlab.core.clock import FixedClock
+from attestlab.lab import Lab
+from attestlab.web.routing import Route
+
+WITH_ID = [route for route in all_routes() if "{" in route.path and route.needs is not None]
+# What an owner would send; a stranger's is refused before anything of it is looked at.
+BODIES: dict[str, dict[str, Any]] = {
+    "PATCH /v1/issuers/{id}": {"display_name": "Taken over"},
+    "POST /v1/issuers/{id}/keys": {"kid": "theirs", "alg": "Ed25519"},
+    "POST /v1/api-keys/{id}/compromise": {"reason": "seen elsewhere"},
+    "PATCH /v1/orgs/{id}": {"name": "Taken over"},
+    "PATCH /v1/users/{id}": {"role": "analyst"},
+}
+REQUEST_ID = {"X-Request-Id": "the-same"}
+
+
+@pytest.fixture
+def world(lab: Lab) -> Iterator[World]:
+    with served(lab) as url, world_of(lab, url) as made:
+        yield made
+
+
+def name_of(route: Route) -> str:
+    return f"{route.method} {route.path}"
+
+
+def things_of(account: Account) -> dict[str, str]:
+    """Something of an account's for each place where a path names something, by the path before it."""
+    issuer = register_issuer(account.with_key)
+    member = {"email": f"{uuid4().hex[:8]}@example.com", "role": "member"}
+    key = {"name": "for a test", "scopes": ["issuers:read"]}
+    return {
+        "/v1/issuers": issuer["id"],
+        "/v1/attestations": mint(account.with_key, mint_body(issuer)).json()["id"],
+        "/v1/orgs": account.with_key.get("/v1/orgs").json()[0]["id"],
+        "/v1/users": account.with_key.post("/v1/users", json=member).json()["id"],
+        "/v1/api-keys": account.signed_in.post("/v1/api-keys", json=key).json()["id"],
+        "/v1/consumer/api-keys": account.consumer.post("/v1/consumer/api-keys", json={"name": "mine"}).json()["id"],
+    }
+
+
+def place_of(route: Route) -> str:
+    return route.path.partition("/{")[0]
+
+
+def ask(client: httpx.Client, route: Route, thing: str) -> httpx.Response:
+    path = route.path.replace("{id}", thing)
+    body = None if route.method in ("GET", "DELETE") else BODIES.get(name_of(route), {})
+    return client.request(route.method, path, json=body, headers={**REQUEST_ID, "Idempotency-Key": str(uuid4())})
+
+
+def seen(answer: httpx.Response, thing: str) -> tuple[int, dict[str, str], bytes]:
+    """All that goes over the wire; the id itself, the second, and whether the unread body had come by then left out."""
+    of_the_moment = ("date", "connection", "x-ratelimit-remaining", "x-ratelimit-reset")
+    headers = {name: value for name, value in answer.headers.items() if name not in of_the_moment}
+    return answer.status_code, headers, answer.content.replace(thing.encode(), b"the id")
+
+
+def told_apart(client: httpx.Client, things: dict[str, str], *, status: int | None = None) -> list[str]:
+    """The operations by which this client learns that something is there; or that answer otherwise than they should."""
+    found = []
+    right = {status} if status else {403, 404}
+    for route in WITH_ID:
+        thing, nothing = things[place_of(route)], str(uuid4())
+        there, nowhere = ask(client, route, thing), ask(client, route, nothing)
+        if seen(there, thing) != seen(nowhere, nothing) or there.status_code not in right:
+            found.append(f"{name_of(route)} {there.status_code} {nowhere.status_code}")
+    return found
+
+
+def test_an_owner_gets_what_is_theirs(world: World) -> None:
+    """
+    So every route has its row here, and a refusal below is one of the stranger's.
+    """
+    things = things_of(world.account)
+    assert {place_of(route) for route in WITH_ID} == set(things)
+
+    last = [route for route in WITH_ID if route.method == "DELETE"]
+    refused = [
+        (name_of(route), answer.status_code)
+        for route in [*(route for route in WITH_ID if route not in last), *last]
+        if (answer := ask(world.account.client_for(route), route, things[place_of(route)])).status_code >= 400
+    ]
+
+    assert refused == []
+
+
+@pytest.mark.parametrize("kind", ["with_key", "signed_in", "consumer", "consumer_key"])
+def test_another_tenants_thing_answers_byte_for_byte_as_none(world: World, kind: str) -> None:
+    things = things_of(world.account)
+    stranger = world.stranger()
+
+    assert told_apart(getattr(stranger, kind), things) == []
+
+
+def test_without_a_good_credential_everything_is_the_same_401(world: World) -> None:
+    things, stranger = things_of(world.account), world.stranger()
+    revoked = stranger.revoked_key()
+    signed_out = stranger.signed_out_token()
+    clients = {
+        "none": world.with_headers({}),
+        "unknown key": world.with_headers({"X-API-Key": "al_live_" + "0" * 32}),
+        "junk token": world.with_headers({"Authorization": "Bearer no.such.token"}),
+        "revoked key": world.with_headers({"X-API-Key": revoked}),
+        "token of an ended session": world.with_headers({"Authorization": f"Bearer {signed_out}"}),
+    }
+
+    for kind, client in clients.items():
+        assert told_apart(client, things, status=401) == [], kind
+
+
+def test_what_has_expired_is_worth_nothing(world: World, clock: FixedClock) -> None:
+    things, stranger = things_of(world.account), world.stranger()
+    clock.advance(stranger.longest_life)
+
+    for client in (stranger.signed_in, stranger.consumer, stranger.consumer_key):
+        assert told_apart(client, things, status=401) == []

@@ -1,0 +1,49 @@
+"""Passwords at rest, and what a new one must be."""
+
+from __future__ import annotations
+
+import pytest
+
+from attestlab.core import passwords
+from attestlab.core.errors import ValidationFailed
+
+GOOD = "correct horse battery staple"
+
+
+def test_a_stored_hash_knows_its_password_and_no_other() -> None:
+    stored = passwords.hashed(GOOD)
+
+    assert passwords.matches(GOOD, stored)
+    assert not passwords.matches(GOOD + " ", stored)
+    assert stored.startswith("$argon2id$")
+    assert stored != passwords.hashed(GOOD)
+    assert not passwords.is_outdated(stored)
+
+
+@pytest.mark.parametrize("stored", [None, "", "plain", "$argon2id$v=19$m=65536,t=3,p=4$AAAA", "$2b$12$" + "x" * 53])
+def test_what_is_no_hash_matches_nothing(stored: str | None) -> None:
+    assert not passwords.matches(GOOD, stored)
+    assert not passwords.matches("", stored)
+
+
+@pytest.mark.parametrize("password", ["twelve chars", "é" * 512, "x" * 1024, "            "])
+def test_twelve_characters_to_1024_bytes_are_accepted_whatever_they_are(password: str) -> None:
+    passwords.require_acceptable(password, email="ada@example.org", field="/password")
+
+
+@pytest.mark.parametrize(
+    ("password", "code"),
+    [
+        ("eleven char", "too_short"),
+        ("", "too_short"),
+        ("x" * 1025, "too_long"),
+        ("é" * 513, "too_long"),
+        ("ada@example.org", "is_email"),
+        (" ADA@example.ORG ", "is_email"),
+    ],
+)
+def test_a_password_that_is_easily_guessed_is_refused_by_its_field(password: str, code: str) -> None:
+    with pytest.raises(ValidationFailed) as refused:
+        passwords.require_acceptable(password, email="Ada@example.org", field="/password")
+
+    assert [(fault.field, fault.code) for fault in refused.value.fields] == [("/password", code)]

@@ -1,0 +1,230 @@
+"""From the login to the logout: each refresh token once, and what ends a session ends it at once and everywhere."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from app_in_process import client_of, served
+from issuer_story import told
+from running_server import RunningServer
+from sign_in_story import REFUSED, Door, bearer, change_person, refusal
+from sqlalchemy import select
+
+from attestlab.core.clock import FixedClock
+from attestlab.identity import rules, store
+from attestlab.lab import Lab
+from attestlab.orgs.rules import Plan
+from attestlab.orgs.service import TenantCreated
+from attestlab.settings import Settings
+
+TOGETHER = 8
+
+
+def ended_because(lab: Lab) -> list[str]:
+    """Why each session is over, or that it goes on."""
+    with lab.storage.read() as connection:
+        found = connection.execute(select(store.sessions.c.ended_because)).scalars()
+        return sorted(because or "goes on" for because in found)
+
+
+def suspicions(lab: Lab, tenant: TenantCreated) -> list[dict[str, Any]]:
+    events = told(lab, lab.orgs.service_caller(tenant.tenant_id))
+    return [data for kind, data in events if kind == "security.suspicious_activity"]
+
+
+def test_a_refresh_token_brings_the_next_of_the_same_session(door: Door, lab: Lab, clock: FixedClock) -> None:
+    first = door.signed_in()
+    clock.advance(timedelta(minutes=50))
+
+    second = door.refresh(first["refresh_token"]).json()
+    clock.advance(timedelta(minutes=50))
+
+    assert refusal(door.me(first["access_token"])) == REFUSED
+    assert door.me(second["access_token"]).status_code == 200
+    assert second["refresh_token"] != first["refresh_token"]
+    assert ended_because(lab) == ["goes on"]
+
+
+def test_a_refresh_token_that_comes_twice_ends_its_session_for_both(door: Door, lab: Lab) -> None:
+    """
+    Over HTTP the second use is a plain refusal; what it changed is kept all the same, and is told once.
+    """
+    first, other = door.signed_in(), door.signed_in()
+    second = door.refresh(first["refresh_token"]).json()
+
+    again = [door.refresh(first["refresh_token"]) for _ in range(2)]
+
+    assert [refusal(answer) for answer in again] == [REFUSED, REFUSED]
+    assert ended_because(lab) == ["goes on", "reuse"]
+    for answer in (door.refresh(second["refresh_token"]), door.me(second["access_token"])):
+        assert refusal(answer) == REFUSED
+    assert door.me(other["access_token"]).status_code == 200
+    (event,) = suspicions(lab, door.tenant)
+    assert (event["reason"], event["detected_at"]) == ("refresh_token_reused", "2026-11-21T12:00:00.000Z")
+    assert set(event) == {"user_id", "session_id", "reason", "detected_at"}
+
+
+def test_many_at_once_get_one_answer_and_the_session_ends(door: Door, lab: Lab) -> None:
+    """
+    Whoever is quicker gets the tokens; that somebody else had the same one is noticed whatever the order.
+    """
+    token = door.signed_in()["refresh_token"]
+
+    with ThreadPoolExecutor(TOGETHER) as pool:
+        answers = list(pool.map(lambda _: door.refresh(token).status_code, range(TOGETHER)))
+
+    assert sorted(answers) == [200] + [401] * (TOGETHER - 1)
+    assert ended_because(lab) == ["reuse"]
+    assert len(suspicions(lab, door.tenant)) == 1
+
+
+def test_a_client_that_lost_the_answer_repeats_it_under_its_key_and_stays_signed_in(door: Door, lab: Lab) -> None:
+    token = door.signed_in()["refresh_token"]
+
+    first, second = (door.refresh(token, **{"Idempotency-Key": "lost"}) for _ in range(2))
+
+    assert (first.status_code, first.content) == (200, second.content)
+    assert ended_because(lab) == ["goes on"]
+
+
+def test_a_refresh_token_ends_thirty_days_after_it_was_issued(door: Door, clock: FixedClock) -> None:
+    kept, late = door.signed_in(), door.signed_in()
+    clock.advance(rules.REFRESH_FOR - timedelta(milliseconds=1))
+    kept = door.refresh(kept["refresh_token"]).json()
+    clock.advance(timedelta(milliseconds=1))
+
+    assert refusal(door.refresh(late["refresh_token"])) == REFUSED
+    assert door.refresh(kept["refresh_token"]).status_code == 200
+
+
+def test_what_is_no_refresh_token_of_ours_is_refused_alike(door: Door) -> None:
+    """
+    Among them the access token, the API key, and our token in another spelling.
+    """
+    tokens = door.signed_in()
+    ours = tokens["refresh_token"]
+    last = ours[:-1] + chr(ord(ours[-1]) + 1)
+    wrong = ["x", door.tenant.api_key, ours[:-1], f"{ours}=", f" {ours}", ours.upper(), last, "alr_" + "A" * 43]
+
+    assert {door.refresh(token).status_code for token in wrong} == {401}
+    assert [refusal(door.refresh(token)) for token in wrong] == [REFUSED] * len(wrong)
+    assert door.refresh(tokens["access_token"]).status_code == 400  # longer than any of ours
+    assert door.refresh(ours).status_code == 200
+
+
+def test_a_logout_is_effective_with_the_next_request(door: Door, lab: Lab) -> None:
+    here, there = door.signed_in(), door.signed_in()
+
+    assert door.logout(here).status_code == 204
+
+    assert refusal(door.me(here["access_token"])) == REFUSED
+    assert refusal(door.refresh(here["refresh_token"])) == REFUSED
+    assert refusal(door.logout(here)) == REFUSED
+    assert door.me(there["access_token"]).status_code == 200
+    assert ended_because(lab) == ["goes on", "logout"]
+
+
+def test_a_logout_takes_another_session_of_ones_own_along_and_nobody_elses(door: Door, lab: Lab) -> None:
+    other = lab.orgs.create_tenant("Another", plan=Plan.FREE)
+    here, there = door.signed_in(), door.signed_in()
+    strangers = door.signed_in(email=other.owner_email, password=other.owner_password)
+
+    assert door.logout(door.signed_in(), {"refresh_token": strangers["refresh_token"]}).status_code == 204
+    assert door.logout(door.signed_in(), {"refresh_token": "nonsense"}).status_code == 204
+    assert door.logout(here, {"refresh_token": there["refresh_token"]}).status_code == 204
+
+    assert door.me(strangers["access_token"]).status_code == 200
+    assert refusal(door.me(there["access_token"])) == REFUSED
+
+
+def test_rights_are_those_of_the_records_and_not_of_the_token(door: Door, lab: Lab) -> None:
+    """
+    A role that was taken away is gone with the next request; the token itself goes on.
+    """
+    token = door.signed_in()["access_token"]
+    assert door.client.get("/v1/audit/events", headers=bearer(token)).status_code == 200
+
+    change_person(lab, door.tenant, roles="member")
+
+    assert door.client.get("/v1/audit/events", headers=bearer(token)).status_code == 403
+    assert door.me(token).json()["roles"] == ["member"]
+
+
+def test_who_is_removed_is_out_with_the_next_request(door: Door, lab: Lab) -> None:
+    tokens = door.signed_in()
+    assert door.me(tokens["access_token"]).status_code == 200
+
+    change_person(lab, door.tenant, status="REMOVED")
+
+    assert refusal(door.me(tokens["access_token"])) == REFUSED
+    assert refusal(door.refresh(tokens["refresh_token"])) == REFUSED
+
+
+@pytest.mark.parametrize("ending", ["logout", "reuse", "password"])
+def test_what_ends_a_session_in_one_worker_ends_it_in_the_other(
+    door: Door, lab: Lab, clock: FixedClock, ending: str
+) -> None:
+    """
+    The second worker has verified the very token before, and nobody tells it anything.
+    """
+    settings = Settings(data=lab.settings.data, database_url=lab.settings.database_url)
+    other_lab = Lab.open(settings, clock=clock)
+    with served(other_lab) as url, client_of(url) as client:
+        other = Door(client, door.tenant)
+        tokens, elsewhere = door.signed_in(), other.signed_in()
+        assert [at.me(tokens["access_token"]).status_code for at in (door, other, other)] == [200, 200, 200]
+
+        if ending == "logout":
+            door.logout(tokens)
+        elif ending == "reuse":
+            door.refresh(tokens["refresh_token"])
+            other.refresh(tokens["refresh_token"])
+        else:
+            door.change_password(elsewhere, door.tenant.owner_password, "another long one")
+
+        assert [refusal(at.me(tokens["access_token"])) for at in (other, door)] == [REFUSED, REFUSED]
+        assert other.me(elsewhere["access_token"]).status_code == 200
+    other_lab.close()
+
+
+def test_two_workers_sign_with_one_key_whoever_made_it(door: Door, lab: Lab, clock: FixedClock) -> None:
+    """
+    The key of the first login is found by a worker that was already running, to sign and to verify.
+    """
+    settings = Settings(data=lab.settings.data, database_url=lab.settings.database_url)
+    other_lab = Lab.open(settings, clock=clock)
+    with served(other_lab) as url, client_of(url) as client:
+        other = Door(client, door.tenant)
+        assert door.client.get("/.well-known/jwks.json").json() == {"keys": []}
+
+        with ThreadPoolExecutor(2) as pool:
+            first, second = pool.map(lambda at: at.signed_in(), (door, other))
+
+        assert door.me(second["access_token"]).status_code == other.me(first["access_token"]).status_code == 200
+        assert len(other.client.get("/.well-known/jwks.json").json()["keys"]) == 1
+    other_lab.close()
+
+
+def test_a_session_outlives_the_server(server: RunningServer) -> None:
+    """
+    The real server, stopped and started: the key that signs is opened again, and nothing secret is in its log.
+    """
+    made = TenantCreated(
+        **{name: server.made[name] for name in ("tenant_id", "org_id", "owner_email", "owner_password", "api_key")}  # type: ignore[arg-type]
+    )
+    with client_of(server.url) as client:
+        tokens = Door(client, made).signed_in()
+    server.stop()
+    server.start()
+
+    with client_of(server.url) as client:
+        door = Door(client, made)
+        assert door.me(tokens["access_token"]).json()["realm"] == "platform"
+        assert door.refresh(tokens["refresh_token"]).status_code == 200
+        assert len(client.get("/.well-known/jwks.json").json()["keys"]) == 1
+    written = Path(server.data / "server.log").read_text()
+    assert [secret for secret in tokens.values() if str(secret) in written and len(str(secret)) > 20] == []

@@ -1,0 +1,331 @@
+"""Signing in: one way in, one refusal for everything else, and nothing said about who has an account."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from argon2 import PasswordHasher
+from issuer_story import told
+from sign_in_story import REFUSED, Door, add_person, bearer, change_person, make_consumer, refusal
+from sqlalchemy import select
+
+from attestlab.core import passwords
+from attestlab.core.audit import AuditEvent
+from attestlab.core.clock import FixedClock
+from attestlab.identity import throttle
+from attestlab.identity.rules import address_sha256
+from attestlab.identity.throttle import Guess
+from attestlab.lab import Lab
+from attestlab.orgs import store as org_store
+from attestlab.orgs.rules import CONSUMER_SCOPES, Scope
+from attestlab.web.remembered import RememberedAnswer
+
+WRONG = "not the password"
+
+
+def lines(lab: Lab, action: str) -> list[dict[str, Any]]:
+    """The trail's lines of one action, of every tenant."""
+    wanted = select(AuditEvent.record).where(AuditEvent.action == action)
+    with lab.storage.read() as connection:
+        return [json.loads(record) for record in connection.execute(wanted).scalars()]
+
+
+def test_a_login_brings_tokens_for_an_hour_and_for_thirty_days(door: Door) -> None:
+    tokens = door.signed_in()
+
+    assert {name: tokens[name] for name in ("token_type", "expires_in", "refresh_expires_in")} == {
+        "token_type": "Bearer",
+        "expires_in": 3600,
+        "refresh_expires_in": 2_592_000,
+    }
+    assert door.me(tokens["access_token"]).json()["email"] == door.tenant.owner_email
+
+
+def test_an_address_is_the_same_in_capitals_and_with_blanks_around_it(door: Door) -> None:
+    assert door.login(email=f"  {door.tenant.owner_email.upper()} ").status_code == 200
+
+
+def test_a_wrong_password_and_an_unknown_address_are_one_refusal(door: Door) -> None:
+    wrong, unknown = door.login(password=WRONG), door.login(email="nobody@example.org")
+
+    assert (wrong.status_code, unknown.status_code) == (401, 401)
+    assert refusal(wrong) == refusal(unknown) == REFUSED
+
+
+@pytest.mark.parametrize("stored", ["", "$argon2id$", "x" * 97])
+def test_an_address_with_no_usable_hash_is_refused(door: Door, lab: Lab, stored: str) -> None:
+    change_person(lab, door.tenant, password_hash=stored)
+
+    assert refusal(door.login()) == REFUSED
+
+
+@pytest.mark.parametrize("status", ["INVITED", "REMOVED"])
+def test_somebody_who_is_only_invited_or_was_removed_does_not_sign_in(door: Door, lab: Lab, status: str) -> None:
+    change_person(lab, door.tenant, status=status)
+
+    assert refusal(door.login()) == REFUSED
+
+
+def test_an_unknown_address_costs_as_much_as_a_wrong_password(
+    door: Door, lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    Counted in verifications of argon2id, each with the very parameters of a stored hash.
+    """
+    verified: list[str] = []
+    real = PasswordHasher.verify
+
+    def counting(hasher: PasswordHasher, stored: str, password: str) -> bool:
+        verified.append(stored.rsplit("$", 2)[0])
+        return real(hasher, stored, password)
+
+    monkeypatch.setattr(PasswordHasher, "verify", counting)
+    change_person(lab, door.tenant, status="INVITED")
+
+    door.login(email="nobody@example.org")
+    door.login(password=WRONG)
+    door.login()
+
+    assert verified == [passwords.hashed("any password").rsplit("$", 2)[0]] * 3
+
+
+def test_a_hash_of_weaker_parameters_is_replaced_by_the_next_login(door: Door, lab: Lab) -> None:
+    weak = PasswordHasher(time_cost=1, memory_cost=64).hash(door.tenant.owner_password)
+    change_person(lab, door.tenant, password_hash=weak)
+
+    door.signed_in()
+
+    with lab.storage.read() as connection:
+        users = org_store.users
+        stored = connection.scalar(select(users.c.password_hash).where(users.c.email == door.tenant.owner_email))
+    assert not passwords.is_outdated(stored)
+    assert door.login().status_code == 200
+
+
+def guessed(lab: Lab, email: str, times: int) -> None:
+    """As many attempts that failed, without the time that each of them takes."""
+    for number in range(times):
+        throttle.attempt(lab.counters, Guess(address_sha256(email), f"192.0.2.{number}"), now=lab.clock.now())
+
+
+def test_every_login_has_its_line_and_no_line_holds_an_address_that_nobody_has(door: Door, lab: Lab) -> None:
+    """
+    A stranger's attempts stand in the trail of whoever they were about, else in the operator's.
+    """
+    door.signed_in()
+    door.login(password=WRONG)
+    door.login(email="nobody@example.org")
+
+    made, wrong, unknown = lines(lab, "session.create")
+    assert (made["outcome"], made["actor_type"], made["resource_type"]) == ("SUCCESS", "USER", "session")
+    assert (wrong["outcome"], wrong["resource_id"]) == ("FAILURE", made["actor_id"])
+    assert wrong["tenant_id"] == made["tenant_id"] == str(door.tenant.tenant_id)
+    assert unknown["tenant_id"] == str(lab.operator.tenant_id)  # type: ignore[attr-defined]
+    assert unknown["resource_id"].startswith("sha256:")
+    assert "nobody" not in json.dumps(unknown)
+    assert lines(lab, "request.denied") == []
+
+
+def test_the_eleventh_failure_of_an_account_waits_and_so_does_the_right_password(
+    door: Door, lab: Lab, clock: FixedClock
+) -> None:
+    """
+    The wait is told, the answer is the same for an address that nobody has, and then the way is free again.
+    """
+    for email in (door.tenant.owner_email, "nobody@example.org"):
+        guessed(lab, email, throttle.OF_ACCOUNT - 1)
+        assert door.login(email=email, password=WRONG).status_code == 401
+    clock.advance(timedelta(seconds=60))
+    right, unknown = door.login(), door.login(email="nobody@example.org")
+
+    assert (right.status_code, right.headers["Retry-After"]) == (429, "840")
+    assert right.json()["code"] == "RATE_LIMIT_EXCEEDED"
+    details = {name: value for name, value in right.json()["details"].items() if name != "request_id"}
+    assert details == {"limit": 10, "window_seconds": 900, "retry_after_seconds": 840}
+    assert {name: value for name, value in unknown.json()["details"].items() if name != "request_id"} == details
+    clock.advance(timedelta(seconds=840))
+    assert door.login().status_code == 200
+
+
+def test_a_success_forgets_the_failures_of_its_account(door: Door, lab: Lab) -> None:
+    for _ in range(2):
+        guessed(lab, door.tenant.owner_email, throttle.OF_ACCOUNT - 1)
+        assert door.login().status_code == 200
+
+
+def test_many_accounts_from_one_address_are_counted_together(door: Door, lab: Lab, clock: FixedClock) -> None:
+    """
+    Whoever tries one password on everybody waits as well, and a success among them gives nothing back but itself.
+    """
+    for number in range(throttle.OF_PEER - 1):
+        throttle.attempt(lab.counters, Guess(f"{number:064x}", "127.0.0.1"), now=clock.now())
+
+    assert door.login().status_code == 200
+    assert door.login(email="one-more@example.org").status_code == 401
+    assert door.login().status_code == 429
+
+
+def test_nothing_slow_is_done_for_an_attempt_that_waits(door: Door, lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    guessed(lab, door.tenant.owner_email, throttle.OF_ACCOUNT)
+
+    def unexpected(*_: object) -> bool:
+        raise AssertionError("a password was verified")
+
+    monkeypatch.setattr(PasswordHasher, "verify", unexpected)
+
+    assert door.login().status_code == 429
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"email": "a@example.org"},
+        {"email": "a@example.org", "password": ""},
+        {"email": "a@example.org", "password": "x" * 1025},
+        {"email": ["a@example.org"], "password": "x"},
+        {"email": "a@example.org", "password": "x", "roles": ["owner"]},
+        {"email": "a" * 255, "password": "x"},
+    ],
+)
+def test_a_login_that_is_no_login_is_told_what_is_wrong_without_an_echo(door: Door, body: dict[str, Any]) -> None:
+    answer = door.client.post("/v1/auth/login", json=body)
+
+    assert (answer.status_code, answer.json()["code"]) == (400, "VALIDATION_ERROR")
+    assert "xxx" not in answer.text
+
+
+def test_me_says_who_a_person_is(door: Door, lab: Lab) -> None:
+    person = add_person(lab, door.tenant, "ada@example.org", "a long password", roles="analyst member")
+
+    tokens = door.signed_in(email="ada@example.org", password="a long password")
+    me = door.me(tokens["access_token"]).json()
+
+    credential = me.pop("credential")
+    assert me == {
+        "id": str(person["id"]),
+        "tenant_id": str(door.tenant.tenant_id),
+        "tenant_name": "Example Registry",
+        "org_id": str(door.tenant.org_id),
+        "email": "ada@example.org",
+        "name": "Ada Lovelace",
+        "realm": "tenant",
+        "roles": ["analyst", "member"],
+        "plan": "ENTERPRISE",
+    }
+    assert (credential["type"], credential["expires_at"]) == ("jwt", "2026-11-21T13:00:00.000Z")
+    assert credential["scopes"] == [
+        "attestations:mint",
+        "attestations:read",
+        "audit:read",
+        "issuers:read",
+        "users:read",
+    ]
+
+
+def test_me_says_which_key_a_key_is(door: Door) -> None:
+    me = door.client.get("/v1/me", headers={"X-API-Key": door.tenant.api_key}).json()
+
+    assert me["id"] == me["credential"]["id"]
+    assert (me["email"], me["name"], me["org_id"]) == (None, "First key", str(door.tenant.org_id))
+    assert (me["realm"], me["roles"], me["credential"]["type"]) == ("tenant", [], "api_key")
+    assert (me["credential"]["scopes"], me["credential"]["expires_at"]) == (sorted(Scope), None)
+
+
+def test_somebody_with_a_role_on_the_platform_is_of_the_platform(door: Door, lab: Lab) -> None:
+    change_person(lab, door.tenant, roles="owner reviewer")
+
+    me = door.me(door.signed_in()["access_token"]).json()
+
+    assert (me["realm"], me["roles"]) == ("platform", ["owner", "reviewer"])
+
+
+def test_a_consumer_signs_in_like_everyone_and_has_the_scopes_of_consumers_alone(door: Door, lab: Lab) -> None:
+    """
+    Whatever roles the row says: a consumer owns a tenant of one, and must not become its owner.
+    """
+    make_consumer(lab, door.tenant)
+
+    me = door.me(door.signed_in()["access_token"]).json()
+
+    assert (me["realm"], me["roles"], me["credential"]["scopes"]) == ("consumer", [], sorted(CONSUMER_SCOPES))
+
+
+def test_a_repeated_login_gets_the_same_tokens_and_nothing_of_them_stands_in_the_records(door: Door, lab: Lab) -> None:
+    """
+    The remembered answer is sealed; it is not even to be told from the outside which password it was for.
+    """
+    first, second = door.login(**{"Idempotency-Key": "one"}), door.login(**{"Idempotency-Key": "one"})
+
+    assert first.content == second.content
+    assert second.headers["Idempotent-Replayed"] == "true"
+    with lab.storage.read() as connection:
+        (row,) = connection.execute(select(RememberedAnswer.body, RememberedAnswer.headers))
+    assert not [part for part in (*first.json().values(), "access_token") if str(part).encode() in row.body]
+    assert row.headers.startswith(b"sealed ")
+
+
+def test_the_same_repeat_of_another_person_is_another_request(door: Door, lab: Lab) -> None:
+    """
+    Two people of a tenant who happen to send one Idempotency-Key do not answer for each other.
+    """
+    add_person(lab, door.tenant, "ada@example.org", "a long password")
+    owner, ada = door.signed_in(), door.signed_in(email="ada@example.org", password="a long password")
+    key = {"Idempotency-Key": "bye"}
+
+    first = door.client.post("/v1/auth/logout", headers={**bearer(owner["access_token"]), **key})
+    second = door.client.post("/v1/auth/logout", headers={**bearer(ada["access_token"]), **key})
+
+    assert (first.status_code, second.status_code) == (204, 422)
+
+
+def test_a_key_cannot_sign_out_or_change_a_password(door: Door) -> None:
+    key = {"X-API-Key": door.tenant.api_key}
+    body = {"current_password": "x", "new_password": "y"}
+
+    assert door.client.post("/v1/auth/logout", headers=key).status_code == 403
+    assert door.client.post("/v1/me/password", json=body, headers=key).status_code == 403
+
+
+def test_a_new_password_ends_every_other_session_and_is_told(door: Door, lab: Lab) -> None:
+    here, there = door.signed_in(), door.signed_in()
+
+    assert door.change_password(here, door.tenant.owner_password, "another long one").status_code == 204
+
+    assert door.me(here["access_token"]).status_code == 200
+    assert door.me(there["access_token"]).status_code == 401
+    assert refusal(door.refresh(there["refresh_token"])) == REFUSED
+    assert refusal(door.login()) == REFUSED
+    assert door.login(password="another long one").status_code == 200
+    caller = lab.orgs.service_caller(door.tenant.tenant_id)
+    ((kind, data),) = told(lab, caller)
+    assert (kind, data["sessions_ended"], data["changed_at"]) == (
+        "security.password_changed",
+        1,
+        "2026-11-21T12:00:00.000Z",
+    )
+
+
+@pytest.mark.parametrize("new", ["eleven char", "x" * 1025, "é" * 600, "OWNER@example-registry.example "])
+def test_a_new_password_that_is_easily_guessed_is_refused(door: Door, new: str) -> None:
+    answer = door.change_password(door.signed_in(), door.tenant.owner_password, new)
+
+    assert (answer.status_code, answer.json()["details"]["fields"][0]["field"]) == (400, "/new_password")
+    assert door.login().status_code == 200
+
+
+def test_a_new_password_needs_the_current_one_and_guesses_are_counted(door: Door, lab: Lab) -> None:
+    """
+    A stolen access token is no way to try passwords.
+    """
+    tokens = door.signed_in()
+
+    guessed(lab, door.tenant.owner_email, throttle.OF_ACCOUNT - 1)
+
+    answers = [door.change_password(tokens, WRONG, "another long one") for _ in range(2)]
+
+    assert [answer.status_code for answer in answers] == [403, 429]
+    assert answers[0].json()["details"]["reason"] == "wrong_password"

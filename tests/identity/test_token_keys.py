@@ -1,0 +1,156 @@
+"""The keys behind access tokens, as others see them: published, verified by libraries other than ours, kept sealed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from joserfc import jwt as joserfc_jwt
+from joserfc.jwk import KeySet
+from jwcrypto.jwk import JWKSet
+from jwcrypto.jwt import JWT
+from sign_in_story import Door, bearer
+from sqlalchemy import select, update
+
+from attestlab.core.clock import FixedClock
+from attestlab.core.signing import Algorithm
+from attestlab.core.wire import b64url_decode
+from attestlab.fsck import fsck
+from attestlab.identity import store
+from attestlab.identity.tokens import AccessTokens
+from attestlab.lab import Lab
+from attestlab.settings import Settings
+
+# The contract names EdDSA, which RFC 9864 has since split in two; the judge says so each time.
+pytestmark = pytest.mark.filterwarnings("ignore:EdDSA is deprecated via RFC 9864")
+
+
+def read_by_joserfc(token: str, jwks: str) -> dict[str, Any]:
+    keys = KeySet.import_key_set(json.loads(jwks))
+    return dict(joserfc_jwt.decode(token, keys, algorithms=["EdDSA", "ES256"]).claims)
+
+
+def read_by_jwcrypto(token: str, jwks: str) -> dict[str, Any]:
+    read = JWT(algs=["EdDSA", "ES256"], check_claims={"exp": None})
+    read.leeway = 10**9  # the clock of this story is not the machine's
+    read.deserialize(token, JWKSet.from_json(jwks))
+    claims: dict[str, Any] = json.loads(read.claims)
+    return claims
+
+
+@pytest.mark.parametrize("alg", [Algorithm.ED25519, Algorithm.ES256])
+@pytest.mark.parametrize("read", [read_by_joserfc, read_by_jwcrypto])
+def test_anybody_can_verify_a_token_by_the_published_keys(
+    door: Door, lab: Lab, alg: Algorithm, read: Callable[[str, str], dict[str, Any]]
+) -> None:
+    """
+    With exactly the claims of the specification, and beside them the session and the token's own id.
+    """
+    with lab.storage.write() as tx:
+        lab.identity.tokens.new_key(tx, at=lab.clock.now(), alg=alg)
+    token = door.signed_in()["access_token"]
+    jwks = door.client.get("/.well-known/jwks.json")
+
+    claims = read(token, jwks.text)
+
+    me = door.me(token).json()
+    assert claims.pop("sid") == me["credential"]["id"]
+    assert claims.pop("jti")
+    assert claims == {
+        "sub": me["id"],
+        "tenant_id": me["tenant_id"],
+        "email": me["email"],
+        "roles": ["owner"],
+        "iat": int(lab.clock.now().timestamp()),
+        "exp": int(lab.clock.now().timestamp()) + 3600,
+        "iss": lab.log_id,
+    }
+    assert jwks.headers["Cache-Control"] == "public, max-age=300"
+
+
+def test_the_header_names_the_algorithm_and_the_key_and_nothing_else(door: Door) -> None:
+    token = door.signed_in()["access_token"]
+    (key,) = door.client.get("/.well-known/jwks.json").json()["keys"]
+
+    header = json.loads(b64url_decode(token.partition(".")[0]))
+
+    assert header == {"alg": "EdDSA", "kid": key["kid"]}
+    assert set(key) == {"kty", "crv", "x", "kid", "alg", "use"}
+
+
+def test_a_newer_key_signs_and_the_older_goes_on_verifying(door: Door, lab: Lab, clock: FixedClock) -> None:
+    """
+    Once a process starts that has not signed yet; until then the older one signs, and both are published.
+    """
+    older = door.signed_in()["access_token"]
+    clock.advance(timedelta(seconds=1))
+    fresh = AccessTokens(storage=lab.storage, keyring=lab.keyring, issuer=lambda: lab.log_id)
+    with lab.storage.write() as tx:
+        made = fresh.new_key(tx, at=clock.now())
+        signed = fresh.sign(tx, lab.identity.tokens.proven(older), at=clock.now())
+
+    first, _ = door.client.get("/.well-known/jwks.json").json()["keys"]
+    assert json.loads(b64url_decode(signed.partition(".")[0]))["kid"] == first["kid"] == made.kid
+    assert [door.me(token).status_code for token in (older, signed)] == [200, 200]
+
+
+def test_a_key_of_a_transaction_that_failed_signs_nothing(lab: Lab, door: Door) -> None:
+    """
+    Were it kept in memory, tokens would be signed by a key that is in no records.
+    """
+    with pytest.raises(RuntimeError), lab.storage.write():
+        recognised = lab.identity.recognise(
+            door.tenant.owner_email, door.tenant.owner_password, peer="192.0.2.1", now=lab.clock.now()
+        )
+        lab.identity.sign_in(recognised)
+        raise RuntimeError
+
+    assert door.client.get("/.well-known/jwks.json").json() == {"keys": []}
+    assert door.me(door.signed_in()["access_token"]).status_code == 200
+
+
+def test_an_issuer_that_was_set_is_the_one_that_counts(lab: Lab, door: Door, clock: FixedClock) -> None:
+    token = door.signed_in()["access_token"]
+    settings = Settings(
+        data=lab.settings.data, database_url=lab.settings.database_url, token_issuer="https://id.example"
+    )
+
+    other = Lab.open(settings, clock=clock)
+    tokens = other.identity.sign_in(
+        other.identity.recognise(door.tenant.owner_email, door.tenant.owner_password, peer="192.0.2.1", now=clock.now())
+    )
+
+    assert other.identity.tokens.proven(tokens.access_token).iss == "https://id.example"
+    assert [door.me(each).status_code for each in (token, tokens.access_token)] == [200, 401]
+    other.close()
+
+
+@pytest.mark.tampered
+def test_a_session_brought_back_to_life_behind_the_services_back_is_found(lab: Lab, door: Door) -> None:
+    tokens = door.signed_in()
+    door.logout(tokens)
+    with lab.storage.engine.begin() as connection:
+        connection.execute(update(store.sessions).values(ended_at=None, ended_because=None))
+
+    assert {(problem.kind, problem.message) for problem in fsck(lab)} >= {
+        ("session", "the row differs from what was audited last")
+    }
+
+
+def test_no_token_stands_in_the_records_in_clear(lab: Lab, door: Door) -> None:
+    tokens = door.signed_in()
+    door.refresh(tokens["refresh_token"])
+
+    with lab.storage.read() as connection:
+        stored = [
+            repr(tuple(row))
+            for table in (store.sessions, store.refresh_tokens, store.token_keys)
+            for row in connection.execute(select(*table.c))
+        ]
+
+    assert len(stored) == 4
+    assert not [text for text in stored for token in tokens.values() if len(str(token)) > 20 and str(token) in text]
+    assert door.client.get("/v1/me", headers=bearer(tokens["access_token"])).status_code == 200

@@ -1,0 +1,99 @@
+"""Signing in, as a client does it: login, refresh, logout, and what a credential opens."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+from attestlab.core import audited, passwords
+from attestlab.core.audited import Deed
+from attestlab.core.ids import new_id
+from attestlab.lab import Lab
+from attestlab.orgs import store as org_store
+from attestlab.orgs.service import Installer, TenantCreated
+
+REFUSED = {"code": "AUTH_INVALID", "message": "The credentials are not valid.", "http_status": 401}
+
+
+@dataclass
+class Door:
+    """A client in front of a served installation, and a tenant whose owner may sign in."""
+
+    client: httpx.Client
+    tenant: TenantCreated
+
+    def login(self, *, password: str | None = None, email: str | None = None, **headers: str) -> httpx.Response:
+        """A login as the owner, or with what is given."""
+        body = {"email": email or self.tenant.owner_email, "password": password or self.tenant.owner_password}
+        return self.client.post("/v1/auth/login", json=body, headers=headers)
+
+    def signed_in(self, **changes: str) -> dict[str, Any]:
+        """The tokens of a fresh session."""
+        answer = self.login(**changes)
+        assert answer.status_code == 200, answer.text
+        tokens: dict[str, Any] = answer.json()
+        return tokens
+
+    def refresh(self, refresh_token: str, **headers: str) -> httpx.Response:
+        return self.client.post("/v1/auth/refresh", json={"refresh_token": refresh_token}, headers=headers)
+
+    def logout(self, tokens: dict[str, Any], body: dict[str, Any] | None = None) -> httpx.Response:
+        return self.client.post("/v1/auth/logout", json=body, headers=bearer(tokens["access_token"]))
+
+    def me(self, access_token: str) -> httpx.Response:
+        return self.client.get("/v1/me", headers=bearer(access_token))
+
+    def change_password(self, tokens: dict[str, Any], current: str, new: str) -> httpx.Response:
+        body = {"current_password": current, "new_password": new}
+        return self.client.post("/v1/me/password", json=body, headers=bearer(tokens["access_token"]))
+
+
+def bearer(access_token: str) -> dict[str, str]:
+    """The header that presents an access token."""
+    return {"Authorization": f"Bearer {access_token}"}
+
+
+def refusal(answer: httpx.Response) -> dict[str, Any]:
+    """What a refusal says, but for the request's own id."""
+    told: dict[str, Any] = answer.json()
+    details = told.pop("details")
+    assert set(details) == {"request_id"}
+    return told
+
+
+def add_person(lab: Lab, tenant: TenantCreated, email: str, password: str, **columns: Any) -> dict[str, Any]:
+    """A person of a tenant, as an invitation that was accepted would leave them."""
+    now = lab.clock.now()
+    row = {
+        "id": new_id(now),
+        "tenant_id": tenant.tenant_id,
+        "org_id": tenant.org_id,
+        "email": email,
+        "name": "Ada Lovelace",
+        "password_hash": passwords.hashed(password),
+        "roles": "member",
+        "created_at": now,
+        **columns,
+    }
+    with lab.storage.write() as tx:
+        return audited.insert(tx, org_store.users, row, Deed(tenant.tenant_id, Installer(), "user.create", now))
+
+
+def change_person(lab: Lab, tenant: TenantCreated, *, email: str | None = None, **changes: Any) -> None:
+    """Change the owner's row, or another's, as the service would: with its line in the trail."""
+    users, now = org_store.users, lab.clock.now()
+    whose = users.c.email == (email or tenant.owner_email)
+    with lab.storage.write() as tx:
+        row = dict(tx.exec(users.select().where(whose)).mappings().one())
+        audited.change(tx, users, row, changes, Deed(tenant.tenant_id, Installer(), "user.update", now))
+
+
+def make_consumer(lab: Lab, tenant: TenantCreated) -> None:
+    """Turn a tenant into a consumer's own."""
+    tenants, now = org_store.tenants, lab.clock.now()
+    with lab.storage.write() as tx:
+        row = dict(tx.exec(tenants.select().where(tenants.c.id == tenant.tenant_id)).mappings().one())
+        deed = Deed(tenant.tenant_id, Installer(), "tenant.update", now)
+        audited.change(tx, tenants, row, {"realm": "consumer"}, deed)

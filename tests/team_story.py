@@ -1,0 +1,101 @@
+"""A tenant's people and keys over real HTTP: who signs in, who is invited, what is mailed to whom."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+from app_in_process import client_of
+from sign_in_story import add_person
+from sqlalchemy import select
+
+from attestlab.core.audit import AuditEvent
+from attestlab.core.outbox import OutboxEvent
+from attestlab.core.wire import parse_json
+from attestlab.lab import Lab
+from attestlab.mail.service import Claimed
+from attestlab.mail.store import mails
+from attestlab.orgs.rules import Scope
+from attestlab.orgs.service import ConsumerCreated, TenantCreated
+
+PASSWORD = "correct horse battery staple"
+_TOKEN = re.compile(r"/invitations/accept\?token=([A-Za-z0-9_-]{43})\s")
+
+
+@dataclass
+class Team:
+    """A served installation, and one tenant of it."""
+
+    lab: Lab
+    url: str
+    tenant: TenantCreated
+
+    def anonymous(self) -> httpx.Client:
+        return client_of(self.url)
+
+    def with_key(self, *scopes: Scope, tenant: TenantCreated | None = None) -> httpx.Client:
+        """A client with a fresh key that has these scopes."""
+        return client_of(self.url, key=key_of(self.lab, tenant or self.tenant, *scopes))
+
+    def sign_in(self, email: str, password: str = PASSWORD) -> httpx.Client:
+        with self.anonymous() as client:
+            answer = client.post("/v1/auth/login", json={"email": email, "password": password})
+        assert answer.status_code == 200, answer.text
+        return client_of(self.url, token=answer.json()["access_token"])
+
+    def owner(self, tenant: TenantCreated | None = None) -> httpx.Client:
+        tenant = tenant or self.tenant
+        return self.sign_in(tenant.owner_email, tenant.owner_password)
+
+    def person(self, roles: str, *, tenant: TenantCreated | None = None, email: str = "") -> tuple[str, httpx.Client]:
+        """Somebody who has joined with these roles, signed in; their id and a client."""
+        email = email or f"{roles.replace(' ', '.')}@people.example"
+        row = add_person(self.lab, tenant or self.tenant, email, PASSWORD, roles=roles)
+        return str(row["id"]), self.sign_in(email)
+
+    def consumer(self, email: str = "ada@consumers.example") -> tuple[ConsumerCreated, httpx.Client]:
+        made = self.lab.orgs.add_consumer(email, PASSWORD, name="Ada Lovelace")
+        return made, self.sign_in(email)
+
+
+def key_of(lab: Lab, tenant: TenantCreated, *scopes: Scope) -> str:
+    """The secret of a fresh key of the tenant's."""
+    caller = lab.orgs.service_caller(tenant.tenant_id)
+    return lab.api_keys.create("A key", scopes=frozenset(scopes or Scope), caller=caller).secret
+
+
+def mailed_token(lab: Lab, address: str) -> str:
+    """The token in the last mail to this address that waits to be carried."""
+    with lab.storage.read() as connection:
+        waiting = select(*mails.c).where(mails.c.recipient == address, mails.c.sealed != b"").order_by(mails.c.id)
+        row = connection.execute(waiting).all()[-1]
+    text = lab.mails.text_of(Claimed(row.id, row.recipient, row.subject, row.created_at, row.sealed))
+    return token_in(text)
+
+
+def token_in(text: str) -> str:
+    """The token of the link in an invitation."""
+    found = _TOKEN.search(text)
+    assert found is not None, text
+    return found[1]
+
+
+def accept(client: httpx.Client, token: str, password: str = PASSWORD, **more: Any) -> httpx.Response:
+    return client.post("/v1/users/accept-invite", json={"token": token, "password": password, **more})
+
+
+def told(lab: Lab, kind: str) -> list[dict[str, Any]]:
+    """The data of every event of this type, oldest first."""
+    with lab.storage.read() as connection:
+        query = select(OutboxEvent.body).where(OutboxEvent.type == kind).order_by(OutboxEvent.seq)
+        bodies: list[Any] = [parse_json(body) for body in connection.scalars(query)]
+    return [body["data"] for body in bodies]
+
+
+def trail(lab: Lab, resource_id: str) -> list[tuple[str, str]]:
+    """What was done to something and by what kind of actor, oldest first."""
+    with lab.storage.read() as connection:
+        query = select(AuditEvent.action, AuditEvent.actor_type).where(AuditEvent.resource_id == resource_id)
+        return [(row.action, row.actor_type) for row in connection.execute(query.order_by(AuditEvent.seq))]
