@@ -51,7 +51,7 @@ access: setup  ## Write the table of docs/access.md anew from the routes
 	$(BIN)/python -m attestlab.access docs/access.md
 
 notebooks: setup  ## Execute the notebooks anew, as they are committed
-	$(BIN)/jupyter execute --inplace --NotebookClient.record_timing=False notebooks/*.ipynb
+	$(BIN)/jupyter execute --inplace notebooks/*.ipynb
 
 lock: setup  ## Resolve requirements.lock anew, one file for 3.11 to 3.13 (UPGRADE=1 for newer versions)
 	$(BIN)/uv pip compile pyproject.toml --extra dev --output-file requirements.lock --quiet $(if $(UPGRADE),--upgrade) \
