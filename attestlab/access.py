@@ -12,11 +12,10 @@ from pathlib import Path
 from attestlab.app import all_routes
 from attestlab.orgs.rules import CONSUMER_SCOPES, SCOPES_OF_ROLES, Role, Scope
 from attestlab.web.access import Needs
-from attestlab.web.routing import Limit, Route
+from attestlab.web.routing import Route
 
 BEGIN, END = "<!-- the table begins; it is made from the routes -->", "<!-- the table ends -->"
-_HEAD = "| route | needs | people | consumers | own limit |\n|---|---|---|---|---|\n"
-_SPANS = {60: "a minute", 3600: "an hour", 86400: "a day"}
+_HEAD = "| route | needs | people | consumers |\n|---|---|---|---|\n"
 
 
 def table(routes: Iterable[Route]) -> str:
@@ -27,10 +26,9 @@ def table(routes: Iterable[Route]) -> str:
 
 def _line(route: Route) -> str:
     needs = route.needs
-    own = "" if route.limit is None else _told(route.limit)
     if needs is None:
-        return f"nothing | everybody | yes | {own}"
-    return f"{needs.told()} | {', '.join(_people(needs)) or '-'} | {'yes' if _for_consumers(needs) else '-'} | {own}"
+        return "nothing | everybody | yes"
+    return f"{needs.told()} | {', '.join(_people(needs)) or '-'} | {'yes' if _for_consumers(needs) else '-'}"
 
 
 def _people(needs: Needs) -> list[Role]:
@@ -45,10 +43,6 @@ def _for_consumers(needs: Needs) -> bool:
     if needs.roles or needs.realm not in (None, "consumer"):
         return False
     return needs.scope is None or needs.scope in CONSUMER_SCOPES
-
-
-def _told(limit: Limit) -> str:
-    return f"{limit.requests} {_SPANS[limit.window_s]}"
 
 
 def with_table(page: str, routes: Iterable[Route]) -> str:
