@@ -23,15 +23,19 @@ from attestlab.log import routes as log_routes
 from attestlab.mail.courier import Courier
 from attestlab.orgs import key_routes
 from attestlab.orgs import routes as org_routes
+from attestlab.orgs.plans import Allowance, allowance
 from attestlab.orgs.rules import Caller
+from attestlab.settings import Environment
+from attestlab.web.addresses import Addresses
 from attestlab.web.call import Call
 from attestlab.web.connection import Patience
 from attestlab.web.health import health_routes
+from attestlab.web.limits import Limiter
 from attestlab.web.metrics import Metrics, metrics_routes
 from attestlab.web.openapi import openapi_routes
 from attestlab.web.routing import Route, Routes
 from attestlab.web.server import Server
-from attestlab.web.site import Site
+from attestlab.web.site import Block, Site
 
 STOP_WITHIN_S = 4.5  # of the five seconds in which the process is gone
 TITLE = "AttestLab"
@@ -72,6 +76,9 @@ def site_of(lab: Lab, desk: Desk) -> Site:
     async def denied(call: Call, fault: AttestLabError) -> None:
         await desk.write(lambda tx: trail.denied(tx, call, fault))
 
+    async def blocked(block: Block) -> None:
+        await desk.write(lambda tx: trail.blocked(tx, block))
+
     return Site(
         lab,
         [*routes, *openapi_routes(routes, title=TITLE, version=__version__)],
@@ -79,9 +86,26 @@ def site_of(lab: Lab, desk: Desk) -> Site:
         perform=desk.perform,
         write=desk.write,
         denied=denied,
+        blocked=blocked,
+        limiter=limiter_of(lab),
         clock=lab.clock,
         metrics=metrics,
         reads_inline=lab.storage.is_sqlite,
+        tenant_header_counts=lab.settings.env is Environment.SANDBOX,
+    )
+
+
+def limiter_of(lab: Lab) -> Limiter:
+    """Who may ask how often, by plans and settings."""
+
+    def allowance_of(caller: Caller) -> Allowance:
+        return allowance(caller.plan, caller.adjusted)
+
+    return Limiter(
+        lab.counters,
+        address_per_minute=lab.settings.address_requests_per_minute,
+        allowance_of=allowance_of,
+        addresses=Addresses(lab.settings.trusted_proxies),
     )
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from attestlab.lab import Lab
+    from attestlab.orgs.rules import Plan
     from attestlab.settings import Settings
 
 OK, PROBLEMS, UNUSABLE, COULD_NOT_CHECK = 0, 1, 2, 3
@@ -89,15 +90,35 @@ def tenant_create(
 
     Example: attestlab tenant create "Registry of Deeds" --plan STARTER --data lab --json
     """
-    from attestlab.orgs.rules import Plan
-
-    if plan not in list(Plan):
-        _fail(f"{plan!r} is no plan; choose one of {', '.join(Plan)}.", UNUSABLE)
     with _reporting(), _opened(data, database_url) as lab:
-        created = lab.orgs.create_tenant(name, plan=Plan(plan))
+        created = lab.orgs.create_tenant(name, plan=_plan(plan))
         with lab.storage.read() as connection:
             vkey = lab.log.vkey(connection)
     _print({**created.public(), "log_vkey": vkey}, as_json)
+
+
+@tenants.command("plan")
+def tenant_plan(
+    tenant_id: str,
+    plan: Annotated[str, typer.Argument(help="FREE, STARTER, PROFESSIONAL or ENTERPRISE.")],
+    data: Data,
+    limits: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=COUNT", help="A limit of its own, such as issuers=5; none is unlimited."),
+    ] = None,
+    database_url: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Give a tenant another plan, from its very next request on; limits set before are replaced.
+
+    Example: attestlab tenant plan 01997f3a-... STARTER --set issuers=25 --data lab
+    """
+    from attestlab.core.wire import parse_uuid
+    from attestlab.orgs.plans import allowance, counts, shown
+
+    with _reporting(), _opened(data, database_url) as lab:
+        row = lab.orgs.set_plan(parse_uuid(tenant_id), _plan(plan), counts(limits or ()))
+    _print({"tenant_id": tenant_id, "plan": plan, **shown(allowance(plan, row["adjusted"]))}, as_json)
 
 
 @consumers.command("create")
@@ -254,6 +275,14 @@ def _settings(data: Path, database_url: str | None, *, env: str = "sandbox") -> 
         return Settings(data=data, database_url=database_url, env=Environment(env))
     except ValueError as fault:  # pydantic's, of an environment variable
         _fail(f"A setting cannot be used. {fault}", UNUSABLE)
+
+
+def _plan(name: str) -> Plan:
+    from attestlab.orgs.rules import Plan
+
+    if name not in list(Plan):
+        _fail(f"{name!r} is no plan; choose one of {', '.join(Plan)}.", UNUSABLE)
+    return Plan(name)
 
 
 @contextmanager

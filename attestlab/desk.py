@@ -17,7 +17,7 @@ from attestlab.core.loop_writer import LoopWriter
 from attestlab.core.transaction import Transaction
 from attestlab.core.writer import Job, Ticket, Writer
 from attestlab.lab import Lab
-from attestlab.web import idempotency
+from attestlab.web import idempotency, journal
 from attestlab.web.answers import Answer, render
 from attestlab.web.call import Call, Refused
 from attestlab.web.idempotency import Intent
@@ -101,7 +101,11 @@ class Desk:
         """Close what time has closed, every few seconds, for as long as the server runs."""
         while True:
             await asyncio.sleep(SWEEP_EVERY_S)
-            await self.write(self.lab.sweep)
+            try:
+                await self.write(self.lab.sweep)
+                await asyncio.to_thread(self.lab.forget_counts)
+            except Exception as fault:  # a full disk or a database that is away must not end all sweeping
+                journal.part_failed(fault, part="sweep")
 
     async def finish(self) -> None:
         """Finish every accepted write."""

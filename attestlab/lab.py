@@ -147,6 +147,10 @@ class Lab:
         """Do what time asks for; called every few seconds while a server runs."""
         metering.sweep(tx, now=self.clock.now())
 
+    def forget_counts(self) -> None:
+        """Remove counts that say nothing any more; they are no part of the records, nor of their transactions."""
+        self.counters.forget(now=self.clock.now())
+
     def readiness(self) -> dict[str, Callable[[], None]]:
         """What the service stands on, each as a check that raises."""
         return {"records": self._check_records, "log": self._check_log}

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import Field, SecretStr
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import Field, SecretStr, field_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+IPNetwork = IPv4Network | IPv6Network
 
 
 class Environment(StrEnum):
@@ -47,6 +51,18 @@ class Settings(BaseSettings):
     mail_from: str = Field(default="AttestLab <attestlab@localhost>", description="Sender of e-mails.")
     idle_timeout_s: float = Field(default=30.0, gt=0, description="Seconds a connection may rest between two requests.")
     body_timeout_s: float = Field(default=60.0, gt=0, description="Seconds a request body may take.")
+
+    address_requests_per_minute: int = Field(
+        default=3000, gt=0, description="Requests without a credential that one address may send in a minute."
+    )
+    trusted_proxies: Annotated[tuple[IPNetwork, ...], NoDecode] = Field(
+        default=(), description="Networks of proxies whose X-Forwarded-For is believed, separated by commas."
+    )
+
+    @field_validator("trusted_proxies", mode="before")
+    @classmethod
+    def _listed(cls, value: object) -> object:
+        return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
 
     @property
     def records_url(self) -> str:

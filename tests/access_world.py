@@ -36,6 +36,7 @@ class Account:
         self.with_key = client_of(url, key=tenant.api_key)
         self.signed_in = client_of(url, token=self.token(tenant.owner_email, tenant.owner_password))
         made = lab.orgs.add_consumer(f"{uuid4().hex[:8]}@example.com", PASSWORD, name="A consumer")
+        lab.orgs.set_plan(made.tenant_id, Plan.ENTERPRISE, {})  # who may what is asked here, not how often
         self.consumer = client_of(url, token=self.token(made.email, PASSWORD))
         answer = self.consumer.post("/v1/consumer/api-keys", json={"name": "mine"})
         self.consumer_key = client_of(url, key=answer.json()["secret"])

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Annotated, Any
 from uuid import UUID
@@ -16,21 +17,26 @@ from tornado.httputil import HTTPServerConnectionDelegate
 from tornado.netutil import bind_sockets
 
 from attestlab.core.clock import FixedClock
+from attestlab.core.counters import Counters, _File
 from attestlab.core.errors import AttestLabError, AuthInvalid, Conflict, IntegrityFailed, NotFound, RateLimited
 from attestlab.core.shapes import In, Moment, Out, Uuid
 from attestlab.web.access import PUBLIC
+from attestlab.web.addresses import Addresses
 from attestlab.web.answers import Answer, Raw, render
 from attestlab.web.call import Call
 from attestlab.web.connection import Patience
 from attestlab.web.health import health_routes
+from attestlab.web.limits import Limiter
 from attestlab.web.metrics import Metrics, metrics_routes
 from attestlab.web.openapi import openapi_routes
 from attestlab.web.paging import OffsetPageQuery, Page, number_in, page_of
 from attestlab.web.routing import Routes
 from attestlab.web.server import Server
-from attestlab.web.site import Site
+from attestlab.web.site import Block, Site
 
 PATIENT = Patience()
+PER_MINUTE = 6_000_000  # of an address whose clock stands still
+UNLIMITED = SimpleNamespace(requests_per_minute=None, has_endpoint_limits=False)
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 KEY = "key-of-a-writer"
 READER = "key-of-a-reader"
@@ -192,6 +198,10 @@ async def denied(call: Call, fault: AttestLabError) -> None:
     """Nobody asks for a trail here."""
 
 
+async def blocked(block: Block) -> None:
+    """Nor for this."""
+
+
 def authenticate(call: Call) -> SimpleNamespace:
     credential = call.credential
     if credential is None or credential.kind != "api_key" or credential.secret not in SCOPES:
@@ -206,6 +216,7 @@ class Lab:
     waiting: threading.Event = field(default_factory=threading.Event)
     go_on: threading.Event = field(default_factory=threading.Event)
     broken: set[str] = field(default_factory=set)
+    counters: Counters = field(default_factory=lambda: Counters(_File(Path(":memory:"))))
 
     def check(self) -> None:
         if self.broken:
@@ -215,6 +226,12 @@ class Lab:
 def sample_site(lab: Lab | None = None, *, reads_inline: bool = True) -> Site:
     lab = lab or Lab()
     metrics = Metrics()
+    limiter = Limiter(
+        lab.counters,
+        address_per_minute=PER_MINUTE,
+        allowance_of=lambda caller: UNLIMITED,
+        addresses=Addresses(),
+    )
     routes = [*notes, *health_routes({"records": lab.check}), *metrics_routes(metrics)]
     routes += openapi_routes(routes, title="Notes", version="1")
     return Site(
@@ -224,6 +241,8 @@ def sample_site(lab: Lab | None = None, *, reads_inline: bool = True) -> Site:
         perform=perform,
         write=write,
         denied=denied,
+        blocked=blocked,
+        limiter=limiter,
         clock=FixedClock(NOON),
         metrics=metrics,
         reads_inline=reads_inline,
@@ -289,6 +308,7 @@ def running(
         found[0].lab.go_on.set()
         found[0].loop.call_soon_threadsafe(over[0].set)
         thread.join(20)
+        found[0].lab.counters.close()
 
 
 @dataclass

@@ -18,14 +18,14 @@ from uuid import UUID
 
 from sqlalchemy import Connection, bindparam, delete, select
 
-from attestlab.attestations.events import VerificationCompleted, VerificationFailed
+from attestlab.attestations.events import AttestationCreated, VerificationCompleted, VerificationFailed
 from attestlab.attestations.rules import Verdict
 from attestlab.attestations.tables import VerificationTally
 from attestlab.core import outbox
 from attestlab.core.outbox import OutboxEvent
 from attestlab.core.transaction import AnyRow, Transaction, upserts
 from attestlab.core.wire import parse_time
-from attestlab.orgs import usage
+from attestlab.orgs import quotas, usage
 
 BUFFER = "verifications"
 TOLD_SINGLY_PER_MINUTE = 100
@@ -59,9 +59,13 @@ class Verified:
         return VerificationCompleted.type if self.verdict is Verdict.VALID else VerificationFailed.type
 
 
-def count(tx: Transaction, verified: Verified) -> None:
-    """Meter one verification, if and only if the transaction commits."""
-    usage.count(tx, verified.tenant_id, usage.VERIFICATIONS, at=verified.at)
+def count(tx: Transaction, verified: Verified, *, limit: int | None = None) -> None:
+    """Meter one verification, if and only if the transaction commits; the issuer's plan allows `limit` a day.
+
+    Raises:
+        BillingLimit: it would be one more than that.
+    """
+    quotas.count_verification(tx, verified.tenant_id, limit, at=verified.at)
     tx.buffer(BUFFER).append(verified)
 
 
@@ -120,30 +124,33 @@ def disagreements(connection: Connection, *, now: datetime) -> Iterator[tuple[st
     """
     told, used = _told(connection)
     for row in connection.execute(select(*_tallies.c)):
-        used[row.tenant_id, row.minute.date()] += row.untold
+        used[row.tenant_id, usage.VERIFICATIONS, row.minute.date()] += row.untold
         if row.untold < 0 or row.counted != told.pop((row.issuer_id, row.minute, row.type), 0) + row.untold:
             yield f"tally {row.issuer_id} {row.minute} {row.type}", "it does not count what the events tell"
     for issuer_id, minute, event_type in told:
         if minute + timedelta(minutes=1) > now:
             yield f"tally {issuer_id} {minute} {event_type}", "it is missing"
     for tenant_id, metric, day, counted in usage.days(connection):
-        if metric != usage.VERIFICATIONS or used.pop((tenant_id, day), 0) != counted:
+        if used.pop((tenant_id, metric, day), 0) != counted:
             yield f"usage {tenant_id} {metric} {day}", "it is not what the events add up to"
-    for tenant_id, day in used:
-        yield f"usage {tenant_id} {usage.VERIFICATIONS} {day}", "it is missing"
+    for tenant_id, metric, day in used:
+        yield f"usage {tenant_id} {metric} {day}", "it is missing"
 
 
-def _told(connection: Connection) -> tuple[Counter[tuple[UUID, datetime, str]], Counter[tuple[UUID, date]]]:
-    """Single events by issuer, minute and type; and verifications by tenant and day, those told in sum included."""
+def _told(connection: Connection) -> tuple[Counter[tuple[UUID, datetime, str]], Counter[tuple[UUID, str, date]]]:
+    """Single verifications by issuer, minute and type; and what was used by tenant, metric and day."""
     singly: Counter[tuple[UUID, datetime, str]] = Counter()
-    used: Counter[tuple[UUID, date]] = Counter()
+    used: Counter[tuple[UUID, str, date]] = Counter()
     columns = (_outbox.c.tenant_id, _outbox.c.type, _outbox.c.created_at, _outbox.c.body)
-    ours = _outbox.c.type.in_([VerificationCompleted.type, VerificationFailed.type])
+    ours = _outbox.c.type.in_([AttestationCreated.type, VerificationCompleted.type, VerificationFailed.type])
     for row in connection.execution_options(yield_per=SWEEP_LIMIT).execute(select(*columns).where(ours)):
+        if row.type == AttestationCreated.type:
+            used[row.tenant_id, usage.ATTESTATIONS, row.created_at.date()] += 1
+            continue
         data = json.loads(row.body)["data"]
         if "minute" in data:
-            used[row.tenant_id, parse_time(data["minute"]).date()] += data["count"]
+            used[row.tenant_id, usage.VERIFICATIONS, parse_time(data["minute"]).date()] += data["count"]
         else:
-            used[row.tenant_id, row.created_at.date()] += 1
+            used[row.tenant_id, usage.VERIFICATIONS, row.created_at.date()] += 1
             singly[UUID(data["issuer_id"]), row.created_at.replace(second=0, microsecond=0), row.type] += 1
     return singly, used

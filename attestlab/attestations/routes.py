@@ -37,12 +37,13 @@ from attestlab.web.access import PUBLIC
 from attestlab.web.answers import Raw
 from attestlab.web.call import Call
 from attestlab.web.paging import OffsetPageQuery, Page, number_in, page_of
-from attestlab.web.routing import Routes
+from attestlab.web.routing import Limit, Routes
 from attestlab.web.validation import body_as
 
 routes = Routes("attestations")
 _SIGNED_INLINE = {Algorithm.ED25519, Algorithm.ES256}  # tens of microseconds; the others go to a thread
 _LIST = "attestations"
+_MINTS = Limit("mint", 100, 60)  # of single ones and of items of batches
 
 
 class AttestationsQuery(OffsetPageQuery):
@@ -108,9 +109,12 @@ async def _draft(call: Call, body: MintIn) -> Draft:
 
 
 async def _drafts(call: Call, body: BatchIn) -> list[Draft | AttestLabError]:
-    """Check and sign every item, in a thread; an item that fails fails alone."""
-    drafts: list[Draft | AttestLabError] = await call.site.aside(lambda: [_drafted(call, item) for item in body.items])
-    return drafts
+    """Check and sign every item that there is room for, in a thread; an item that fails fails alone."""
+    room, refused = await call.site.read(lambda: call.site.limiter.fit(call, _MINTS, len(body.items)))
+    drafts: list[Draft | AttestLabError] = await call.site.aside(
+        lambda: [_drafted(call, item) for item in body.items[:room]]
+    )
+    return drafts + [refused] * (len(body.items) - room)
 
 
 def _drafted(call: Call, item: dict[str, Any]) -> Draft | AttestLabError:
@@ -158,6 +162,7 @@ def _item(call: Call, index: int, item: Minted | AttestLabError) -> BatchItemOut
     payload=True,
     idempotency="required",
     prepare=_draft,
+    limit=_MINTS,
 )
 def mint(call: Call, body: MintIn, prepared: Draft) -> MintOut:
     """Mint an attestation: sign it, give it a place in the log, and answer with the proof."""

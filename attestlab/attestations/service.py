@@ -42,6 +42,8 @@ from attestlab.log import entries
 from attestlab.log import rules as log_rules
 from attestlab.log.entries import EntryType
 from attestlab.log.service import Appended, Log
+from attestlab.orgs import quotas
+from attestlab.orgs.plans import allowance
 from attestlab.orgs.rules import Caller
 
 NOT_FOUND = Report(Verdict.NOT_FOUND, (Finding("resolve", (Reason.ATTESTATION_NOT_FOUND,), Verdict.NOT_FOUND),))
@@ -122,13 +124,16 @@ class Attestations:
 
         Raises:
             Conflict: issuer or key changed since the draft, or the id is taken.
+            RateLimited: the plan allows no more of them today.
         """
         with self.storage.write() as tx:
             self._require_unchanged(tx, draft)
+            at = self.clock.now()  # which an external key's holder does not choose, as they do created_at
+            quotas.count_attestation(tx, draft.caller, at=at)
             logged = self.log.append(tx, draft.entry, kind=EntryType.MINTED)
             row = {**draft.row, "log_index": logged.index}
             tx.add(store.attestations, row)
-            self._tell(tx, draft.caller, row)
+            self._tell(tx, draft.caller, row, at)
         return Minted(row, logged, draft.warnings)
 
     def _require_unchanged(self, tx: Transaction, draft: Draft) -> None:
@@ -147,7 +152,7 @@ class Attestations:
             raise Conflict(f"An attestation {attestation_id} exists already.", details={"id": str(attestation_id)})
         named.append(attestation_id)
 
-    def _tell(self, tx: Transaction, caller: Caller, row: dict[str, Any]) -> None:
+    def _tell(self, tx: Transaction, caller: Caller, row: dict[str, Any], at: datetime) -> None:
         created = AttestationCreated(
             attestation_id=row["id"],
             issuer_id=row["issuer_id"],
@@ -156,7 +161,6 @@ class Attestations:
             log_index=row["log_index"],
             created_at=row["created_at"],
         )
-        at = self.clock.now()  # which an external key's holder does not choose, as they do created_at
         outbox.tell(tx, row["tenant_id"], created, at=at)
         entry = AuditEntry(
             tenant_id=row["tenant_id"],
@@ -204,10 +208,16 @@ class Attestations:
         return Verified(attestation_id, row, report, now)
 
     def meter(self, tx: Transaction, verified: Verified) -> None:
-        """Count a verification for the issuer's tenant and tell of it; an unknown id costs nobody."""
+        """Count a verification for the issuer's tenant and tell of it; an unknown id costs nobody.
+
+        Raises:
+            BillingLimit: the plan of the issuer's tenant allows no more of them today.
+        """
         row = verified.row
         if row is not None:
-            metering.count(tx, metering.Verified(row.tenant_id, row.issuer_id, row.id, verified.verdict, verified.at))
+            limit = None if row.plan is None else allowance(row.plan, row.adjusted).verifications_per_day
+            counted = metering.Verified(row.tenant_id, row.issuer_id, row.id, verified.verdict, verified.at)
+            metering.count(tx, counted, limit=limit)
 
     def _evidence(self, connection: Connection, row: AnyRow) -> Evidence:
         statement = statement_of(row)
@@ -218,9 +228,7 @@ class Attestations:
             status=Status(row.status),
             log_index=row.log_index,
             logged_at=_logged_at(row),
-            issuer=None
-            if row.found_issuer is None
-            else IssuerFacts(IssuerStatus(row.issuer_status), row.revoked_index),
+            issuer=_issuer_facts(row),
             key=self._key_facts(row),
             prove_logged=lambda: self._prove_logged(connection, row, statement),
         )

@@ -16,11 +16,13 @@ from attestlab.core.errors import NotFound
 from attestlab.core.transaction import AnyRow
 from attestlab.issuers.tables import Issuer, IssuerKey
 from attestlab.log.tables import LogLeaf
+from attestlab.orgs.tables import Tenant
 
 attestations: Any = Attestation.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
 _issuers: Any = Issuer.__table__  # type: ignore[attr-defined]
 _keys: Any = IssuerKey.__table__  # type: ignore[attr-defined]
 _leaves: Any = LogLeaf.__table__  # type: ignore[attr-defined]
+_tenants: Any = Tenant.__table__  # type: ignore[attr-defined]
 
 _COLUMNS = tuple(attestations.c)
 _ISSUER_COLUMNS = (
@@ -44,7 +46,7 @@ _KEY_COLUMNS = (
     _keys.c.compromised_at,
 )
 _WITH_EVIDENCE = (
-    select(*_COLUMNS, *_ISSUER_COLUMNS, *_KEY_COLUMNS, _leaves.c.entry)
+    select(*_COLUMNS, *_ISSUER_COLUMNS, *_KEY_COLUMNS, _leaves.c.entry, _tenants.c.plan, _tenants.c.adjusted)
     .select_from(
         attestations.outerjoin(_issuers, _issuers.c.id == attestations.c.issuer_id)
         .outerjoin(
@@ -56,6 +58,7 @@ _WITH_EVIDENCE = (
             ),
         )
         .outerjoin(_leaves, _leaves.c.index == attestations.c.log_index)
+        .outerjoin(_tenants, _tenants.c.id == attestations.c.tenant_id)
     )
     .where(attestations.c.id == bindparam("id"))
 )

@@ -14,7 +14,7 @@ routes = Routes("audit")
 _LIST = "audit"
 
 
-@routes.get("/v1/audit/events", scope=Scope.AUDIT_READ, limit=Limit(requests=30, window_s=60))
+@routes.get("/v1/audit/events", scope=Scope.AUDIT_READ, limit=Limit("audit", 30, 60))
 def list_events(call: Call, query: TrailQuery) -> Page[AuditEventOut]:
     """The tenant's audit trail, newest first: who did, or tried, what."""
     names = ("actor_id", "action", "resource_type", "resource_id", "outcome")

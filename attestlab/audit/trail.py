@@ -13,8 +13,10 @@ from attestlab.identity.rules import SignInRefused
 from attestlab.orgs import store
 from attestlab.orgs.rules import Caller
 from attestlab.web.call import Call
+from attestlab.web.site import Block
 
 ATTEMPT = "request.denied"
+BLOCK = "address.block"
 SIGN_IN = "session.create"
 ADDRESS_DIGITS = 16  # of the SHA-256: enough to see that attempts are alike
 
@@ -43,6 +45,22 @@ def denied(tx: Transaction, call: Call, fault: AttestLabError) -> None:
         at=call.now,
         outcome="FAILURE",
         metadata=told,
+    )
+    audit.record(tx, entry)
+
+
+def blocked(tx: Transaction, block: Block) -> None:
+    """Record that an address was blocked, with the tenant whose credential it used, else with the operator."""
+    caller = block.caller if isinstance(block.caller, Caller) else None
+    entry = AuditEntry(
+        tenant_id=caller.tenant_id if caller else store.operator_id(tx),
+        actor=caller or Stranger(),
+        action=BLOCK,
+        resource_type="address",
+        resource_id=block.address,
+        at=block.at,
+        outcome="FAILURE",
+        metadata={"request_id": block.request_id},
     )
     audit.record(tx, entry)
 

@@ -92,6 +92,11 @@ class Counters:
         row = self._engine.run(_LOOK, {"key": key})
         return self._bucket(key, per_minute, at, interval, row or (at,))
 
+    def whole(self, *, per_minute: int, now: datetime) -> Count:
+        """A bucket from which nothing was taken; asks nobody."""
+        at, interval = _moment(now), -(-60 * SECOND // max(per_minute, 1))
+        return self._bucket("", per_minute, at, interval, (at,))
+
     def _bucket(self, key: str, per_minute: int, at: int, interval: int, row: Any) -> Count:
         room = max(FULL_BUCKET_S * SECOND, interval)
         until = row[0] if row else self._until(key, at)

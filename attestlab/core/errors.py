@@ -9,6 +9,7 @@ to it is a table at the edge (`web.problems`). A message carries its remedy.
     |   +-- UnsupportedMediaType
     +-- AuthRequired, AuthInvalid who is calling is not known
     +-- PermissionDenied          who is calling may not do this
+    +-- TenantIdentityUnverified  a header names another tenant than the credential does
     +-- QuotaExceeded, BillingLimit, RateLimited
     +-- NotFound
     +-- Conflict                  the state does not allow it
@@ -24,6 +25,7 @@ to it is a table at the edge (`web.problems`). A message carries its remedy.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -103,6 +105,13 @@ class PermissionDenied(AttestLabError):
     code = "PERMISSION_DENIED"
 
 
+class TenantIdentityUnverified(AttestLabError):
+    code = "TENANT_IDENTITY_UNVERIFIED"
+
+    def __init__(self) -> None:
+        super().__init__("X-Tenant-ID is not the tenant of the credential; leave it out, for the credential says it.")
+
+
 class QuotaExceeded(AttestLabError):
     code = "QUOTA_EXCEEDED"
 
@@ -113,6 +122,12 @@ class BillingLimit(AttestLabError):
 
 class RateLimited(AttestLabError):
     code = "RATE_LIMIT_EXCEEDED"
+
+    @classmethod
+    def over(cls, message: str, *, limit: int, window_s: int, wait_s: float) -> RateLimited:
+        """More than `limit` in `window_s` seconds; the next one may come in `wait_s`."""
+        details = {"limit": limit, "window_seconds": window_s, "retry_after_seconds": max(1, math.ceil(wait_s))}
+        return cls(message, details=details, retry_after_s=wait_s)
 
 
 class NotFound(AttestLabError):

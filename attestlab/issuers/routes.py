@@ -13,7 +13,7 @@ from attestlab.orgs.rules import Scope
 from attestlab.web.access import PUBLIC
 from attestlab.web.call import Call
 from attestlab.web.paging import OffsetPageQuery, Page, PageQuery, id_in, page_of, position_in
-from attestlab.web.routing import Routes
+from attestlab.web.routing import Limit, Routes
 
 routes = Routes("issuers")
 _LIST = "issuers"
@@ -28,7 +28,7 @@ async def _new_pair(call: Call, body: IssuerIn | KeyIn) -> PrivateKey | None:
     return pair
 
 
-@routes.post("/v1/issuers", scope=Scope.ISSUERS_WRITE, status=201, prepare=_new_pair)
+@routes.post("/v1/issuers", scope=Scope.ISSUERS_WRITE, status=201, prepare=_new_pair, limit=Limit("issuers", 10, 3600))
 def create(call: Call, body: IssuerIn, prepared: PrivateKey | None) -> IssuerOut:
     """Register an issuer; it begins ACTIVE, SELF_SIGNED and LOW."""
     issuers, profile = call.lab.issuers, body.profile()

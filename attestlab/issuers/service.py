@@ -27,6 +27,7 @@ from attestlab.issuers.ledger import Change, Ledger
 from attestlab.issuers.rules import Custody, IssuerStatus, KeyStatus, RiskRating, TrustTier
 from attestlab.issuers.store import SigningKey
 from attestlab.log.service import Log
+from attestlab.orgs import quotas
 from attestlab.orgs.rules import Caller
 
 KID_BYTES = 6
@@ -80,6 +81,7 @@ class Issuers:
 
         Raises:
             ValidationFailed: a part of the profile, or a `kid` without `alg`, is not acceptable.
+            QuotaExceeded: the plan allows no more issuers.
             Conflict: the kid is taken.
         """
         if kid is not None and alg is None:
@@ -88,6 +90,7 @@ class Issuers:
         key = None if alg is None else _managed(kid or _new_kid(alg), alg, private)
         with self.storage.write() as tx:
             now = self.clock.now()
+            quotas.require_room("issuers", quotas.of(caller).issuers, lambda: store.count(tx, caller.tenant_id))
             row = _new_issuer(cleaned, caller, now)
             tx.add(store.issuers, row)
             self.ledger.standing(tx, row, now)
@@ -156,6 +159,7 @@ class Issuers:
         Raises:
             NotFound: there is no such issuer in the caller's tenant.
             ValidationFailed: the kid or the public key is not acceptable.
+            QuotaExceeded: the plan allows the issuer no more active keys.
             Conflict: the kid is taken.
         """
         key = _managed(kid, alg, private) if public_key is None else _external(kid, alg, public_key)
@@ -267,6 +271,8 @@ class Issuers:
         tenant_id = caller.tenant_id
         if store.is_kid_taken(tx, tenant_id=tenant_id, kid=key.kid):
             raise Conflict(f"The kid {key.kid} is taken in this tenant.", details={"kid": key.kid})
+        limit = quotas.of(caller).keys_per_issuer
+        quotas.require_room("keys_per_issuer", limit, lambda: store.count_active_keys(tx, issuer_id))
         tx.memo[_CHANGED] = True
         row = _new_key_row(key, self._sealed(key, tenant_id, issuer_id), tenant_id, issuer_id, now)
         row["log_index"] = self.ledger.key(tx, row, now)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, CursorResult, bindparam, select
+from sqlalchemy import Connection, CursorResult, bindparam, func, select
 
 from attestlab.core.errors import NotFound
 from attestlab.core.signing import Algorithm
@@ -108,6 +108,20 @@ def page(connection: Connection, *, tenant_id: UUID, before: UUID | None, offset
 def exists(connection: Connection, issuer_id: UUID) -> bool:
     """Whether any tenant has this issuer."""
     return connection.execute(select(issuers.c.id).where(issuers.c.id == issuer_id)).first() is not None
+
+
+def count(tx: Transaction, tenant_id: UUID) -> int:
+    """How many issuers a tenant has; a revoked one attests no more and does not count."""
+    mine = (issuers.c.tenant_id == tenant_id, issuers.c.status != IssuerStatus.REVOKED.value)
+    found: int = tx.exec(select(func.count()).select_from(issuers).where(*mine)).scalar_one()
+    return found
+
+
+def count_active_keys(tx: Transaction, issuer_id: UUID) -> int:
+    """How many keys of an issuer can sign; those that it had before do not count."""
+    active = (keys.c.issuer_id == issuer_id, keys.c.status == KeyStatus.ACTIVE.value)
+    found: int = tx.exec(select(func.count()).select_from(keys).where(*active)).scalar_one()
+    return found
 
 
 def keys_of(look: Look, issuer_ids: Sequence[UUID]) -> dict[UUID, list[AnyRow]]:

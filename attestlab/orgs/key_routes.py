@@ -18,7 +18,7 @@ _MANAGERS = users_with([Role.OWNER, Role.ADMIN])
 _CONSUMERS = Needs(a_user=True, realm=Realm.CONSUMER)
 
 
-@routes.post("/v1/api-keys", scope=_MANAGERS, status=201, limit=Limit(requests=20, window_s=86_400), secret=True)
+@routes.post("/v1/api-keys", scope=_MANAGERS, status=201, limit=Limit("api-keys", 20, 86_400), secret=True)
 def create(call: Call, body: ApiKeyIn) -> ApiKeyMadeOut:
     """Make an API key; its secret is in this answer and never shown again."""
     keys, scopes = call.lab.api_keys, frozenset(body.scopes)

@@ -71,15 +71,15 @@ class People:
         token = b64url_encode(secrets.token_bytes(team.TOKEN_BYTES))
         with self.storage.write() as tx:
             now = self.clock.now()
-            tenant = self._tenant(tx, caller)
-            team.require_may_give(role, caller=caller, is_operators=tenant.is_operator)
+            tenant = store.tenant(tx.exec, caller.tenant_id)
+            team.require_may_give(role, caller=caller, is_operators=tenant["is_operator"])
             invitation = {
                 "roles": role.value,
                 "invitation_sha256": team.invitation_sha256(token),
                 "invited_until": now + team.INVITED_FOR,
             }
             row = self._invited(tx, address, name, invitation, caller, now)
-            letter = invitations.letter(self.portal_url, token, team_name=tenant.name, until=row["invited_until"])
+            letter = invitations.letter(self.portal_url, token, team_name=tenant["name"], until=row["invited_until"])
             self.mails.post(
                 tx, tenant_id=caller.tenant_id, recipient=address, subject=letter.subject, text=letter.text, at=now
             )
@@ -179,10 +179,6 @@ class People:
             event = MemberRemoved(user_id=user_id, removed_at=now)
             self._change(tx, row, _removed(row, now), event, "user.remove", caller, now)
 
-    def _tenant(self, tx: Transaction, caller: Caller) -> Any:
-        tx.flush()
-        return store.tenant(tx.connection, caller.tenant_id)
-
     def _invited(
         self, tx: Transaction, address: str, name: str, invitation: Row, caller: Caller, now: datetime
     ) -> dict[str, Any]:
@@ -217,7 +213,7 @@ class People:
         if row["status"] == UserStatus.REMOVED:
             raise Conflict("This person was removed; invite them again.", details={"status": row["status"]})
         current = team.held(row["roles"])
-        team.require_may_give(role, caller=caller, is_operators=self._tenant(tx, caller).is_operator)
+        team.require_may_give(role, caller=caller, is_operators=store.tenant(tx.exec, caller.tenant_id)["is_operator"])
         team.require_may_change(current, caller=caller)
         if str(row["id"]) == caller.actor_id:
             team.require_not_upwards(current, role)

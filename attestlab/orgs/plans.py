@@ -7,6 +7,7 @@ without limits and is given them one by one, as any tenant can be.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from functools import lru_cache
 
@@ -70,6 +71,7 @@ PLANS: dict[Plan, Allowance] = {
         has_endpoint_limits=False,
     ),
 }
+DIGITS = 9  # of a limit; a thousand million is as good as none
 ADJUSTABLE = tuple(field.name for field in fields(Allowance) if field.name != "has_endpoint_limits")
 
 
@@ -83,7 +85,7 @@ def allowance(plan: str, adjusted: str | None = None) -> Allowance:
     return replace(PLANS[Plan(plan)], **(json.loads(adjusted) if adjusted else {}))
 
 
-def adjusted(changes: dict[str, int | None]) -> str | None:
+def adjusted(changes: Mapping[str, int | None]) -> str | None:
     """Limits that the operator sets for one tenant, as they are stored.
 
     Raises:
@@ -94,7 +96,25 @@ def adjusted(changes: dict[str, int | None]) -> str | None:
             raise ValidationFailed.of(name, "unknown", f"There is no limit {name}; there are {', '.join(ADJUSTABLE)}.")
         if value is not None and value < 0:
             raise ValidationFailed.of(name, "negative", f"{name} is a count from 0, or none.")
-    return json.dumps(changes, sort_keys=True) if changes else None
+    return json.dumps(dict(changes), sort_keys=True) if changes else None
+
+
+def counts(assignments: Iterable[str]) -> dict[str, int | None]:
+    """Limits as the command line writes them.
+
+    Raises:
+        ValidationFailed: one of them does not read `name=count`.
+
+    >>> counts(["issuers=5", "agents=none"])
+    {'issuers': 5, 'agents': None}
+    """
+    found: dict[str, int | None] = {}
+    for assignment in assignments:
+        name, _, value = assignment.partition("=")
+        if value != "none" and not (value.isascii() and value.isdigit() and len(value) <= DIGITS):
+            raise ValidationFailed.of(name, "count", f"{assignment!r} is no limit; write name=count or name=none.")
+        found[name] = None if value == "none" else int(value)
+    return found
 
 
 def shown(allowed: Allowance) -> dict[str, int | bool | None]:

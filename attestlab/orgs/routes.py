@@ -90,7 +90,7 @@ def change_role(call: Call, id: UUID, body: UserPatch) -> UserOut:
     return _user(call.lab.people.change_role(id, body.role, caller=call.caller))
 
 
-@routes.delete("/v1/users/{id}", scope=Scope.USERS_WRITE)
+@routes.delete("/v1/users/{id}", scope=Scope.USERS_WRITE, status=204)
 def remove(call: Call, id: UUID) -> None:
     """Remove somebody; their sessions are over at once, and of them an id remains."""
     call.lab.people.remove(id, caller=call.caller)

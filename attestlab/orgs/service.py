@@ -18,11 +18,11 @@ from attestlab.core import audited, passwords
 from attestlab.core.audit import Actor
 from attestlab.core.audited import Deed
 from attestlab.core.clock import Clock
-from attestlab.core.errors import AuthInvalid, Conflict, NotFound
+from attestlab.core.errors import AuthInvalid, Conflict
 from attestlab.core.ids import new_id
 from attestlab.core.storage import Storage
 from attestlab.core.transaction import Transaction
-from attestlab.orgs import rules, store, team
+from attestlab.orgs import plans, rules, store, team
 from attestlab.orgs.keys import ApiKeys
 from attestlab.orgs.origins import origins
 from attestlab.orgs.rules import ApiKeyStatus, Caller, ConsumerScope, Environment, OrgStatus, Plan, Realm, Role, Scope
@@ -133,6 +133,21 @@ class Orgs:
             user_id = _add_user(tx, {**person, "tenant_id": tenant_id, "org_id": org["id"], "joined_at": now}, now)
         return ConsumerCreated(user_id, tenant_id, address)
 
+    def set_plan(self, tenant_id: UUID, plan: Plan, limits: Mapping[str, int | None]) -> Mapping[str, Any]:
+        """Give a tenant another plan, and limits of its own beside it; those that it had before are over.
+
+        Raises:
+            NotFound: there is no such tenant.
+            ValidationFailed: there is no such limit, or it is no count.
+        """
+        changes = {"plan": plan.value, "adjusted": plans.adjusted(limits)}
+        with self.storage.write() as tx:
+            row = store.tenant(tx.exec, tenant_id)
+            deed = Deed(
+                tenant_id, Installer(), "tenant.plan", self.clock.now(), {"plan": plan.value, "limits": dict(limits)}
+            )
+            return audited.change(tx, store.tenants, row, changes, deed)
+
     def authenticate(self, connection: Connection, secret: str) -> Caller:
         """The caller behind an API key; the lookup is by SHA-256, so no secret is ever compared.
 
@@ -168,10 +183,8 @@ class Orgs:
             NotFound: there is no such tenant.
         """
         with self.storage.read() as connection:
-            found = store.tenant(connection, tenant_id)
-        if found is None:
-            raise NotFound("tenant", tenant_id)
-        return Caller(tenant_id, "SERVICE", "attestlab", frozenset(Scope), found.plan)
+            found = store.tenant(connection.execute, tenant_id)
+        return Caller(tenant_id, "SERVICE", "attestlab", frozenset(Scope), found["plan"], adjusted=found["adjusted"])
 
     def page(self, *, caller: Caller, before: UUID | None = None, limit: int = 50) -> Sequence[Mapping[str, Any]]:
         """The tenant's organizations, newest first."""

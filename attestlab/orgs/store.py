@@ -46,9 +46,16 @@ def key_by_secret(connection: Connection, secret_sha256: bytes) -> AnyRow | None
     return connection.execute(_BY_SECRET, {"secret_sha256": secret_sha256}).first()
 
 
-def tenant(connection: Connection, tenant_id: UUID) -> AnyRow | None:
-    """A tenant's row."""
-    return connection.execute(select(*tenants.c).where(tenants.c.id == tenant_id)).first()
+def tenant(look: Look, tenant_id: UUID) -> dict[str, Any]:
+    """A tenant's row, every column of it.
+
+    Raises:
+        NotFound: there is none.
+    """
+    row = look(select(*tenants.c).where(tenants.c.id == tenant_id)).mappings().first()
+    if row is None:
+        raise NotFound("tenant", tenant_id)
+    return dict(row)
 
 
 def owned(look: Look, table: Any, row_id: UUID, *, tenant_id: UUID) -> dict[str, Any]:

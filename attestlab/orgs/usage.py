@@ -10,12 +10,13 @@ from datetime import date, datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import BigInteger, Connection, select
+from sqlalchemy import BigInteger, Connection, bindparam, select
 from sqlmodel import Field, SQLModel
 
 from attestlab.core.transaction import Transaction, upserts
 
 BUFFER = "usage"
+ATTESTATIONS = "attestations"
 VERIFICATIONS = "verifications"
 
 
@@ -31,6 +32,7 @@ class UsageDay(SQLModel, table=True):
 
 
 _table: Any = UsageDay.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
+_USED = select(_table.c.used).where(*(_table.c[name] == bindparam(name) for name in ("tenant_id", "metric", "day")))
 _ADD = upserts(_table, key=("tenant_id", "metric", "day"), change=lambda new: {"used": _table.c.used + new.used})
 
 
@@ -58,7 +60,14 @@ def days(connection: Connection) -> Iterator[tuple[UUID, str, date, int]]:
 
 def used(connection: Connection, tenant_id: UUID, metric: str, day: date) -> int:
     """How much of `metric` the tenant used on `day`."""
-    found = connection.scalar(
-        select(_table.c.used).where(_table.c.tenant_id == tenant_id, _table.c.metric == metric, _table.c.day == day)
-    )
-    return found or 0
+    return connection.execute(_USED, {"tenant_id": tenant_id, "metric": metric, "day": day}).scalar() or 0
+
+
+def by_now(tx: Transaction, tenant_id: UUID, metric: str, *, at: datetime) -> int:
+    """How much of `metric` the tenant used on the day of `at`, together with what this transaction counts."""
+    place = (tenant_id, metric, at.date())
+    known = ("usage", place)
+    if known not in tx.memo:
+        tx.memo[known] = used(tx.connection, *place)
+    committed: int = tx.memo[known]
+    return committed + tx.buffer(BUFFER).count(place)

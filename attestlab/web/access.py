@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, Final
 
-from attestlab.core.errors import PermissionDenied
+from attestlab.core.errors import PermissionDenied, TenantIdentityUnverified
 
 PUBLIC: Final = None
 
@@ -63,3 +63,13 @@ def needs_of(access: Access) -> Needs | None:
 def users_with(roles: Collection[str]) -> Needs:
     """A person who signed in and has any of these roles."""
     return Needs(roles=tuple(roles), a_user=True)
+
+
+def require_same_tenant(claimed: str | None, caller: Any) -> None:
+    """Refuse a caller who names a tenant in a header that is not their credential's.
+
+    Raises:
+        TenantIdentityUnverified: it is another one, or none that can be read.
+    """
+    if claimed is not None and claimed.lower() != str(caller.tenant_id):
+        raise TenantIdentityUnverified

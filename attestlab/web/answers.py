@@ -1,10 +1,8 @@
-"""What goes back: status, headers and body, and the one place that composes every response's head.
-
-Limits that must show on every response (CONTRACT section 2) have their place in `compose`.
-"""
+"""What goes back: status, headers and body, and the one place that composes every response's head."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -14,6 +12,7 @@ from attestlab.web.access import PUBLIC
 from attestlab.web.call import Later
 
 if TYPE_CHECKING:
+    from attestlab.core.counters import Count
     from attestlab.web.call import Call
     from attestlab.web.routing import Route
 
@@ -57,8 +56,8 @@ def render(route: Route, call: Call, result: Any) -> Answer:
     return Answer(route.status, headers, body)
 
 
-def compose(answer: Answer, *, request_id: str, date: str, close: bool, without_body: bool) -> bytes:
-    """The response as it goes over the wire.
+def compose(answer: Answer, *, request_id: str, date: str, rate: Count, close: bool, without_body: bool) -> bytes:
+    """The response as it goes over the wire; `rate` is the tightest limit that applied to its request.
 
     Raises:
         ValueError: a header holds a line break or a character outside of Latin-1.
@@ -74,6 +73,14 @@ def compose(answer: Answer, *, request_id: str, date: str, close: bool, without_
         fields += "\r\nConnection: close"
     head = (
         f"{_STATUS_LINES[answer.status]}\r\nDate: {date}\r\nX-Request-Id: {request_id}"
-        f"\r\nX-Content-Type-Options: nosniff{fields}\r\n\r\n"
+        f"\r\nX-Content-Type-Options: nosniff{_rate_fields(rate)}{fields}\r\n\r\n"
     ).encode("latin-1")
     return head if without_body else head + answer.body
+
+
+def _rate_fields(rate: Count) -> str:
+    """SPEC, Rate limit headers: on every response."""
+    return (
+        f"\r\nX-RateLimit-Limit: {rate.limit}\r\nX-RateLimit-Remaining: {rate.remaining}"
+        f"\r\nX-RateLimit-Reset: {math.ceil(rate.reset_at)}\r\nX-RateLimit-Policy: {rate.limit};w={rate.window_s}"
+    )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from attestlab.core.errors import AttestLabError
 
 if TYPE_CHECKING:
+    from attestlab.core.counters import Count
     from attestlab.web.credentials import Credential
     from attestlab.web.payloads import Payload
     from attestlab.web.routing import Route
@@ -52,6 +53,7 @@ class Call:
         "payload",
         "peer",
         "query",
+        "rate",
         "request_id",
         "respond_headers",
         "route",
@@ -79,11 +81,12 @@ class Call:
         self.path = path  # as sent
         self.path_values = path_values
         self.headers = headers
-        self.peer = peer  # the address of the socket's other end, never one that a header claims
+        self.peer = peer  # the client's address: the socket's other end, or what a trusted proxy says of it
         self.request_id = request_id
         self.now = now
         self.credential: Credential | None = None  # as presented, not yet believed; None on a public route
         self.caller: Any = None  # what `authenticate` returned; None on a public route
+        self.rate: Count | None = None  # the tightest limit that applied so far
         self.query: Any = None
         self.document: Any = None  # the body as parsed, its huge payload member replaced by ""
         self.payload: Payload | None = None

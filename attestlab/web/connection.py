@@ -144,7 +144,7 @@ class Connection:
 
     async def _refuse_unreadable(self, fault: AttestLabError) -> bool:
         exchange = Exchange(self._site, _UNREADABLE, FixedBody(self, 0), self._peer.remote_ip)
-        exchange.refuse(fault)
+        await exchange.refuse(fault)
         await self._send(exchange.response(close=True))
         return await self._part(lingering=True)
 

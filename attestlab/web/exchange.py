@@ -1,55 +1,76 @@
 """One request and its answer.
 
 In this order, so that a refusal costs as little as it can and tells nobody more than they may
-know: path and method, declared length and type of the body, who is calling and what they may
-do; only then is the body read, and checked; only then does the route run.
+know: path and method, who is calling, how often, and what they may do, declared length and type
+of the body; only then is the body read, and checked; only then does the route run.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Awaitable
 from time import perf_counter
 from typing import Any
 
 from pydantic import BaseModel
 from tornado.iostream import StreamClosedError
 
+from attestlab.core.counters import Count
 from attestlab.core.errors import (
     AttestLabError,
     AuthInvalid,
+    AuthRequired,
     BillingLimit,
     PermissionDenied,
     QuotaExceeded,
+    RateLimited,
+    TenantIdentityUnverified,
     ValidationFailed,
 )
 from attestlab.core.storage import is_unreachable
 from attestlab.web import bodies, problems
-from attestlab.web.access import PUBLIC
+from attestlab.web.access import PUBLIC, require_same_tenant
 from attestlab.web.answers import Answer, compose, render
 from attestlab.web.call import Call
 from attestlab.web.credentials import presented
 from attestlab.web.etags import conditional
 from attestlab.web.http1 import Head
 from attestlab.web.incoming import Body
+from attestlab.web.limits import BLOCKED_FOR_S, AddressBlocked, OverLimit, is_probe, told_by
 from attestlab.web.routing import Route
-from attestlab.web.site import Site
+from attestlab.web.site import Block, Site
 from attestlab.web.validation import body_as, query_as
 
 # Attempts to do what one may not do, as opposed to what cannot be done.
-DENIALS = (AuthInvalid, PermissionDenied, QuotaExceeded, BillingLimit)
+DENIALS = (AuthInvalid, PermissionDenied, TenantIdentityUnverified, QuotaExceeded, BillingLimit)
+# Those of them that no plan of whoever makes them limits; so their lines are limited by address.
+UNPAID = (AuthInvalid, BillingLimit)
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
 class Exchange:
     """The life of one request, from its head to the bytes of its answer."""
 
-    __slots__ = ("_answer", "_began", "_body", "_call", "_head", "_now", "_peer", "_request_id", "_route", "_site")
+    __slots__ = (
+        "_answer",
+        "_began",
+        "_body",
+        "_call",
+        "_head",
+        "_now",
+        "_peer",
+        "_rate",
+        "_request_id",
+        "_route",
+        "_site",
+    )
 
     def __init__(self, site: Site, head: Head, body: Body, peer: str) -> None:
         self._site = site
         self._head = head
         self._body = body
-        self._peer = peer
+        self._peer = site.limiter.addresses.client(peer, head.headers.get("x-forwarded-for"))
+        self._rate: Count | None = None
         self._route: Route | None = None
         self._call: Call | None = None
         self._began = perf_counter()
@@ -63,17 +84,21 @@ class Exchange:
         Raises:
             StreamClosedError: the client went away while its body was read.
         """
+        await self._settle(self._answered())
+
+    async def refuse(self, fault: AttestLabError) -> None:
+        """Answer with an error that came before there was anything to run."""
+        await self._settle(self._refused_unseen(fault))
+
+    async def _settle(self, answering: Awaitable[Answer]) -> None:
+        """Wait for the answer; what goes wrong on the way becomes one, also while a refusal is noted."""
         try:
-            self._answer = await self._answered_or_refused()
+            self._answer = await self._answered_or_refused(answering)
         except StreamClosedError:
             raise
         except Exception as fault:
             answered = problems.unreachable if is_unreachable(fault) else problems.crash
             self._answer = answered(fault, self._request_id)
-
-    def refuse(self, fault: AttestLabError) -> None:
-        """Answer with an error that came before there was anything to run."""
-        self._answer = problems.refusal(fault, self._request_id)
 
     def response(self, *, close: bool) -> bytes:
         """The answer as it goes over the wire; `close` announces that it is the connection's last."""
@@ -85,18 +110,54 @@ class Exchange:
         self._site.metrics.answered(self._route, self._answer.status, perf_counter() - self._began)
         return message
 
-    async def _answered_or_refused(self) -> Answer:
-        """An attempt that is denied is told of first; where that fails, it fails as whatever else would."""
+    async def _answered_or_refused(self, answering: Awaitable[Answer]) -> Answer:
         try:
-            return await self._answered()
+            return await answering
         except AttestLabError as fault:
-            if isinstance(fault, DENIALS) and self._call is not None:
-                await self._site.denied(self._call, fault)
-            return problems.refusal(fault, self._request_id)
+            refused = await self._noted(fault)
+            if isinstance(refused, RateLimited):
+                self._rate = told_by(refused, now=self._now)
+            return problems.refusal(refused, self._request_id)
+
+    async def _noted(self, fault: AttestLabError) -> AttestLabError:
+        """A refusal once it is counted, and told of where it is an attempt that was denied; which may change it."""
+        limiter, call = self._site.limiter, self._call
+        is_told = isinstance(fault, DENIALS) and call is not None
+        if isinstance(fault, UNPAID):
+            failures = await self._site.read(lambda: limiter.failed(self._peer, now=self._now))
+            is_told = is_told and failures.allowed
+            if isinstance(fault, AuthInvalid) and not failures.allowed:
+                fault = OverLimit(failures, caller=fault.known)
+        if isinstance(fault, OverLimit) and not isinstance(fault, AddressBlocked):
+            return await self._violated(fault)
+        if is_told and call is not None:
+            await self._site.denied(call, fault)
+        return fault
+
+    async def _violated(self, fault: OverLimit) -> OverLimit:
+        """The violation that is one too many says for how long the address is blocked by it."""
+        limiter = self._site.limiter
+        if not await self._site.read(lambda: limiter.violated(self._peer, now=self._now)):
+            return fault
+        await self._site.blocked(Block(self._peer, fault.caller, self._now, self._request_id))
+        return OverLimit(fault.count, caller=fault.caller, wait_s=BLOCKED_FOR_S)
+
+    async def _refused_unseen(self, fault: AttestLabError) -> Answer:
+        """Refuse what no route answers; it costs the address what any request does."""
+        await self._site.read(self._charge_stranger)
+        raise fault
+
+    def _charge_stranger(self) -> None:
+        limiter = self._site.limiter
+        limiter.require_unblocked(self._peer, now=self._now)
+        self._rate = limiter.charge_address(self._peer, now=self._now)
 
     async def _answered(self) -> Answer:
         head, site = self._head, self._site
-        route, values = site.table.find(head.method, head.path)
+        try:
+            route, values = site.table.find(head.method, head.path)
+        except AttestLabError as fault:
+            return await self._refused_unseen(fault)
         self._route = route
         call = self._call = Call(
             lab=site.lab,
@@ -110,9 +171,10 @@ class Exchange:
             request_id=self._request_id,
             now=self._now,
         )
+        if not is_probe(route):
+            await site.read(self._admit, call)
         if route.method != "GET":
             self._require_readable_body(route)
-        await self._admit(call)
         call.query = query_as(route.query, head.query)
         if route.method == "GET":
             return await self._read(call)
@@ -125,14 +187,22 @@ class Exchange:
         bodies.require_length(length or 0, limit_bytes=route.body_limit, with_payload=route.payload)
         bodies.require_json(self._head.headers)
 
-    async def _admit(self, call: Call) -> None:
-        """Find out who is calling, and refuse those who may not."""
-        needs = call.route.needs
-        if needs is PUBLIC:
-            return
-        call.credential = presented(call.headers)
-        call.caller = await self._site.read(self._site.authenticate, call)
-        needs.require(call.caller)
+    def _admit(self, call: Call) -> None:
+        """Find out who is calling, count it, and refuse those who may not; in one go, for it may be in a thread."""
+        site, needs, limiter = self._site, call.route.needs, self._site.limiter
+        limiter.require_unblocked(call.peer, now=call.now)
+        if needs is not PUBLIC:
+            try:
+                call.credential = presented(call.headers)
+                call.caller = site.authenticate(call)
+            except (AuthRequired, AuthInvalid):
+                self._rate = limiter.charge_address(call.peer, now=call.now)
+                raise
+        call.rate = limiter.charge(call)
+        if needs is not PUBLIC:
+            if site.tenant_header_counts:
+                require_same_tenant(call.header("X-Tenant-ID"), call.caller)
+            needs.require(call.caller)
 
     async def _checked_body(self, call: Call) -> BaseModel | None:
         route = call.route
@@ -156,10 +226,12 @@ class Exchange:
         return conditional(render(route, call, result), call.headers.get("if-none-match"))
 
     def _composed(self, *, close: bool) -> bytes:
+        rate = self._rate or (self._call and self._call.rate) or self._site.limiter.untouched(now=self._now)
         return compose(
             self._answer,
             request_id=self._request_id,
             date=self._site.date(self._now),
+            rate=rate,
             close=close,
             without_body=self._head.method == "HEAD",
         )

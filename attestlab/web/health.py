@@ -29,12 +29,12 @@ def health_routes(checks: Mapping[str, Check]) -> Routes:
     """The two routes; `checks` by name."""
     routes = Routes("operations")
 
-    @routes.get("/healthz", scope=PUBLIC)
+    @routes.get("/healthz", scope=PUBLIC, charged=False)
     def healthz(call: Call) -> Health:
         """Whether the process runs."""
         return Health(status="ok")
 
-    @routes.get("/readyz", scope=PUBLIC)
+    @routes.get("/readyz", scope=PUBLIC, charged=False)
     def readyz(call: Call) -> Readiness:
         """Whether the process can do its work; 503 with the failed checks where it cannot."""
         results = {name: _result(check) for name, check in checks.items()}

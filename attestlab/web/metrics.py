@@ -61,7 +61,7 @@ def metrics_routes(metrics: Metrics) -> Routes:
     """`GET /metrics`."""
     routes = Routes("operations")
 
-    @routes.get("/metrics", scope=PUBLIC)
+    @routes.get("/metrics", scope=PUBLIC, charged=False)
     def exposition(call: Call) -> Raw:
         """What this server has answered, for Prometheus."""
         return Raw(metrics.exposition(), CONTENT_TYPE_PLAIN_0_0_4)

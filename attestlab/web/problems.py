@@ -26,6 +26,7 @@ STATUS_OF: dict[type[errors.AttestLabError], int] = {
     errors.BillingLimit: 402,
     errors.QuotaExceeded: 402,
     errors.PermissionDenied: 403,
+    errors.TenantIdentityUnverified: 403,
     errors.NotFound: 404,
     errors.MethodNotAllowed: 405,
     errors.Conflict: 409,

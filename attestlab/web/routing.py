@@ -45,8 +45,12 @@ _BY_NAME = frozenset({"call", "query", "body", "prepared", "return"})
 
 
 class Limit(NamedTuple):
-    """At most so many requests of one tenant in each window, without burst (SPEC, Per-endpoint limits)."""
+    """At most so many requests of one tenant in each window, without burst (SPEC, Per-endpoint limits).
 
+    Routes that name the same one share it.
+    """
+
+    name: str
     requests: int
     window_s: int
 

@@ -6,6 +6,7 @@ import asyncio
 import secrets
 from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from datetime import datetime
 from email.utils import format_datetime
 from typing import Any, Protocol, TypeVar
@@ -16,6 +17,7 @@ from attestlab.core.clock import Clock
 from attestlab.core.errors import AttestLabError
 from attestlab.web.answers import Answer
 from attestlab.web.call import Call
+from attestlab.web.limits import Limiter
 from attestlab.web.metrics import Metrics
 from attestlab.web.routing import Route
 from attestlab.web.table import Table
@@ -35,6 +37,20 @@ Write = Callable[[Callable[[Any], Any]], Awaitable[Any]]
 Denied = Callable[[Call, AttestLabError], Awaitable[None]]
 
 
+@dataclass(frozen=True, slots=True)
+class Block:
+    """An address was blocked for what came from it, of `caller` where the credential was somebody's."""
+
+    address: str
+    caller: Any
+    at: datetime
+    request_id: str
+
+
+# Records that an address was blocked.
+Blocked = Callable[[Block], Awaitable[None]]
+
+
 class Perform(Protocol):
     """Does a write once, durably: `route.prepare`, idempotency, the transaction, `route.run`, `render`."""
 
@@ -49,8 +65,9 @@ def request_id() -> str:
 class Site:
     """An application as the web toolkit sees it.
 
-    `reads_inline` says that authentication and GET routes are so fast that they run on the
-    event loop (SQLite in the same process); otherwise they run in a thread.
+    `reads_inline` says that authentication, counts and GET routes are so fast that they run on the
+    event loop (SQLite in the same process); otherwise they run in a thread. `tenant_header_counts`
+    says that X-Tenant-ID must agree with the credential; otherwise it is not even looked at.
     """
 
     def __init__(
@@ -62,9 +79,12 @@ class Site:
         perform: Perform,
         write: Write,
         denied: Denied,
+        blocked: Blocked,
+        limiter: Limiter,
         clock: Clock,
         metrics: Metrics,
         reads_inline: bool = True,
+        tenant_header_counts: bool = False,
         new_request_id: Callable[[], str] = request_id,
     ) -> None:
         self.lab = lab
@@ -73,9 +93,12 @@ class Site:
         self.perform = perform
         self.write = write
         self.denied = denied
+        self.blocked = blocked
+        self.limiter = limiter
         self.clock = clock
         self.metrics = metrics
         self.reads_inline = reads_inline
+        self.tenant_header_counts = tenant_header_counts
         self.new_request_id = new_request_id
         self._pool = ThreadPoolExecutor(_THREADS, "attestlab-web")
         self._date_of: datetime | None = None

@@ -12,6 +12,7 @@ from attestlab import cli
 from attestlab.access import with_table
 from attestlab.app import all_routes
 from attestlab.core.events import Event
+from attestlab.orgs.plans import ADJUSTABLE, PLANS
 from attestlab.settings import Settings
 
 ROOT = Path(__file__).parents[2]
@@ -79,3 +80,20 @@ def test_every_link_leads_to_a_file(page: Path):
     leading_nowhere = [link for link in LINK.findall(page.read_text()) if not (page.parent / link).exists()]
 
     assert leading_nowhere == []
+
+
+def test_the_table_of_plans_is_the_one_that_is_in_force():
+    """docs/limits.md shows what `orgs/plans.py` holds to."""
+    lines = (DOCS / "limits.md").read_text().splitlines()
+    head = "| | " + " | ".join(PLANS) + " |"
+    rows = {
+        name: f"| `{name}` | " + " | ".join(_told(getattr(allowed, name)) for allowed in PLANS.values()) + " |"
+        for name in ADJUSTABLE
+    }
+
+    assert head in lines
+    assert [name for name, row in rows.items() if row not in lines] == []
+
+
+def _told(limit: int | None) -> str:
+    return "-" if limit is None else str(limit)

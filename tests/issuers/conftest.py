@@ -18,7 +18,7 @@ from attestlab.settings import Settings
 @pytest.fixture
 def stranger(lab: Lab) -> Caller:
     """Somebody of another tenant, with every scope there."""
-    return lab.orgs.service_caller(lab.orgs.create_tenant("Stranger", plan=Plan.FREE).tenant_id)
+    return lab.orgs.service_caller(lab.orgs.create_tenant("Stranger", plan=Plan.ENTERPRISE).tenant_id)
 
 
 @pytest.fixture

@@ -1,0 +1,71 @@
+"""What a plan caps, held where it is used up: under the writer's lock, in the transaction that uses it.
+
+So however many ask at once, in however many processes, exactly as many get through as there is room for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, time, timedelta
+from uuid import UUID
+
+from attestlab.core.errors import BillingLimit, QuotaExceeded, RateLimited
+from attestlab.core.transaction import Transaction
+from attestlab.orgs import usage
+from attestlab.orgs.plans import Allowance, allowance
+from attestlab.orgs.rules import Caller
+
+DAY_S = 86_400
+
+
+def of(caller: Caller) -> Allowance:
+    """What the caller's tenant may do."""
+    return allowance(caller.plan, caller.adjusted)
+
+
+def require_room(resource: str, limit: int | None, used: Callable[[], int]) -> None:
+    """Refuse one more where the plan has no room for it; `used` is asked only where there is a limit.
+
+    Raises:
+        QuotaExceeded: `details` are `{resource, limit, used}`.
+    """
+    if limit is not None and (found := used()) >= limit:
+        raise QuotaExceeded(
+            f"The plan allows {limit} {resource.replace('_', ' ')}; ask the operator for a larger one.",
+            details={"resource": resource, "limit": limit, "used": found},
+        )
+
+
+def count_attestation(tx: Transaction, caller: Caller, *, at: datetime) -> None:
+    """Count one attestation of the caller's tenant; the day is UTC's.
+
+    Raises:
+        RateLimited: it would be one more than the plan allows in a day.
+    """
+    limit = of(caller).attestations_per_day
+    if limit is not None and usage.by_now(tx, caller.tenant_id, usage.ATTESTATIONS, at=at) >= limit:
+        message = f"The plan allows {limit} attestations a day (UTC); go on tomorrow, or ask the operator for more."
+        raise RateLimited.over(message, limit=limit, window_s=DAY_S, wait_s=(_tomorrow(at) - at).total_seconds())
+    usage.count(tx, caller.tenant_id, usage.ATTESTATIONS, at=at)
+
+
+def count_verification(tx: Transaction, tenant_id: UUID, limit: int | None, *, at: datetime) -> None:
+    """Count one verification for the issuer's tenant, whose plan allows `limit` a day.
+
+    Raises:
+        BillingLimit: it would be one more than that.
+    """
+    if limit is not None and usage.by_now(tx, tenant_id, usage.VERIFICATIONS, at=at) >= limit:
+        raise BillingLimit(
+            f"The issuer's plan allows {limit} verifications a day (UTC); verify offline, or come back tomorrow.",
+            details={
+                "resource": usage.VERIFICATIONS,
+                "limit": limit,
+                "resets_at": f"{_tomorrow(at):%Y-%m-%dT%H:%M:%SZ}",
+            },
+        )
+    usage.count(tx, tenant_id, usage.VERIFICATIONS, at=at)
+
+
+def _tomorrow(at: datetime) -> datetime:
+    return datetime.combine(at.astimezone(UTC).date() + timedelta(days=1), time(), UTC)

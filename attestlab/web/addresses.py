@@ -1,0 +1,67 @@
+"""Whose address a request comes from: the socket's other end, unless that is a proxy we were told to trust.
+
+`X-Forwarded-For` is a list to which each proxy adds the address that it sees. So its right end is
+as true as the proxies are, and everything to the left of the first stranger is only a claim.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+
+IPNetwork = IPv4Network | IPv6Network
+_KEPT = 4096
+_NETWORK_BITS = 64  # of an IPv6 address: whoever has one has all that share them
+_UNNAMED = "local"  # of a socket that has no address
+
+
+class Addresses:
+    """Tells addresses; `trusted` are the networks of proxies whose word is taken."""
+
+    def __init__(self, trusted: Sequence[IPNetwork] = ()) -> None:
+        self._trusted = tuple(trusted)
+
+    def client(self, peer: str, forwarded: str | None) -> str:
+        """The address of the client; `forwarded` is the X-Forwarded-For that came from `peer`.
+
+        Where a trusted proxy forwards nothing that can be read, it is taken for the client itself.
+        """
+        if not self._trusted or forwarded is None or not self._trusts(peer):
+            return peer
+        client = peer
+        for claimed in reversed(forwarded.split(",")):
+            address = _parsed(claimed.strip())
+            if address is None:
+                break
+            client = str(address)
+            if not self._trusts(client):
+                break
+        return client
+
+    def _trusts(self, text: str) -> bool:
+        address = _parsed(text)
+        return address is not None and any(address in network for network in self._trusted)
+
+
+@lru_cache(maxsize=_KEPT)
+def counted(client: str) -> str:
+    """The address as limits count it: all of an IPv4 one, the network of an IPv6 one.
+
+    >>> counted("203.0.113.9"), counted("2001:db8:1:2:3:4:5:6"), counted("::ffff:203.0.113.9")
+    ('203.0.113.9', '2001:db8:1:2::/64', '203.0.113.9')
+    """
+    address = _parsed(client)
+    if isinstance(address, IPv6Address):
+        return str(IPv6Network((int(address), _NETWORK_BITS), strict=False))
+    return _UNNAMED if address is None else str(address)
+
+
+@lru_cache(maxsize=_KEPT)
+def _parsed(text: str) -> IPv4Address | IPv6Address | None:
+    """IPv4 within IPv6 counts as what it is; an address that cannot be read is none."""
+    try:
+        address = ip_address(text)
+    except ValueError:
+        return None
+    return (address.ipv4_mapped or address) if isinstance(address, IPv6Address) else address

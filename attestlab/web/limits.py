@@ -1,0 +1,187 @@
+"""How often somebody may ask (SPEC, Limits; CONTRACT section 2).
+
+A tenant has a bucket of its plan's size, whatever credential, header or spelling of a path it
+comes with; whoever shows no valid credential draws on the bucket of their address. Some routes
+have a window of their own beside it. Whoever goes on regardless is blocked by address for a while.
+
+Which limit applied is told on every response. The counts are shared by all processes, so a
+method here is one or a few short statements; on PostgreSQL it is called in a thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any, Protocol
+
+from attestlab.core.counters import Count, Counters
+from attestlab.core.errors import RateLimited
+from attestlab.web.addresses import Addresses, counted
+from attestlab.web.call import Call
+from attestlab.web.routing import Limit, Route
+
+VIOLATIONS = Limit("violations", 5, 600)  # the last of which blocks the address
+BLOCKED_FOR_S = 15 * 60
+# Of credentials that are not valid, from one address: each leaves a line in an audit trail, which is kept for good.
+FAILURES = Limit("failed", 600, 60)
+
+
+class Allowance(Protocol):
+    """What the limiter asks of a plan."""
+
+    @property
+    def requests_per_minute(self) -> int | None:
+        """None is unlimited."""
+        ...
+
+    @property
+    def has_endpoint_limits(self) -> bool:
+        """Whether the limits of single routes hold."""
+        ...
+
+
+class OverLimit(RateLimited):
+    """A limit was violated: `count` says which, `caller` whose credential it was."""
+
+    def __init__(self, count: Count, *, caller: Any = None, wait_s: float | None = None) -> None:
+        wait_s = count.retry_after_s if wait_s is None else wait_s
+        told = RateLimited.over(
+            "Too many requests; send the next one after Retry-After.",
+            limit=count.limit,
+            window_s=count.window_s,
+            wait_s=wait_s,
+        )
+        super().__init__(told.message, details=told.details, retry_after_s=wait_s)
+        self.count = count
+        self.caller = caller
+
+
+class AddressBlocked(OverLimit):
+    """The address violated limits again and again; that it goes on changes nothing any more."""
+
+
+class Limiter:
+    """Every limit of requests; `allowance_of` tells what a caller's plan allows."""
+
+    def __init__(
+        self,
+        counters: Counters,
+        *,
+        address_per_minute: int,
+        allowance_of: Callable[[Any], Allowance],
+        addresses: Addresses,
+    ) -> None:
+        self.addresses = addresses
+        self._counters = counters
+        self._address_per_minute = address_per_minute
+        self._allowance_of = allowance_of
+
+    def require_unblocked(self, client: str, *, now: datetime) -> None:
+        """Let nobody pass whose address is blocked.
+
+        Raises:
+            AddressBlocked: it is; that does not prolong it.
+        """
+        left_s = self._counters.until(f"block:{counted(client)}", now=now)
+        if left_s:
+            _, limit, window_s = VIOLATIONS
+            raise AddressBlocked(Count(False, limit, 0, window_s, now.timestamp() + left_s, left_s))
+
+    def charge(self, call: Call) -> Count:
+        """Take what the request costs its caller, or its address where there is no caller; returns the tightest limit.
+
+        Raises:
+            OverLimit: there is not so much left.
+        """
+        if not call.route.charged:
+            return self.look(call.peer, now=call.now)
+        if call.caller is None:
+            return self.charge_address(call.peer, now=call.now)
+        allowed = self._allowance_of(call.caller)
+        applied = []
+        if allowed.requests_per_minute is not None:
+            place, per_minute = f"tenant:{call.caller.tenant_id}", allowed.requests_per_minute
+            applied.append(self._counters.take(place, per_minute=per_minute, now=call.now))
+            _require(applied[-1], call)
+        if call.route.limit is not None and allowed.has_endpoint_limits:
+            applied.append(self._count(call, call.route.limit, 1))
+            _require(applied[-1], call)
+        return tightest(applied) if applied else self.look(call.peer, now=call.now)
+
+    def charge_address(self, client: str, *, now: datetime) -> Count:
+        """Take a token of the address.
+
+        Raises:
+            OverLimit: it has none.
+        """
+        count = self._counters.take(f"address:{counted(client)}", per_minute=self._address_per_minute, now=now)
+        _require(count)
+        return count
+
+    def look(self, client: str, *, now: datetime) -> Count:
+        """How the bucket of an address stands; costs nothing of it."""
+        return self._counters.look(f"address:{counted(client)}", per_minute=self._address_per_minute, now=now)
+
+    def untouched(self, *, now: datetime) -> Count:
+        """The bucket of an address from which nothing was taken; for answers that must not depend on the counts."""
+        return self._counters.whole(per_minute=self._address_per_minute, now=now)
+
+    def fit(self, call: Call, limit: Limit, wanted: int) -> tuple[int, OverLimit | None]:
+        """How many of `wanted` items of one request still fit into a limit, and what the others are told."""
+        if not self._allowance_of(call.caller).has_endpoint_limits:
+            return wanted, None
+        taken, count = wanted, self._count(call, limit, wanted)
+        while not count.allowed and count.remaining:  # as many as there is room for, unless others were quicker
+            taken = min(taken, count.remaining)
+            count = self._count(call, limit, taken)
+        call.rate = count if call.rate is None else tightest([call.rate, count])
+        taken = taken if count.allowed else 0
+        return taken, None if taken == wanted else OverLimit(self._full(count, call), caller=call.caller)
+
+    def _full(self, count: Count, call: Call) -> Count:
+        return count._replace(allowed=False, retry_after_s=count.reset_at - call.now.timestamp())
+
+    def _count(self, call: Call, limit: Limit, cost: int) -> Count:
+        place = f"limit:{call.caller.tenant_id}:{limit.name}"
+        return self._counters.count(place, limit=limit.requests, window_s=limit.window_s, now=call.now, cost=cost)
+
+    def failed(self, client: str, *, now: datetime) -> Count:
+        """Count an attempt that leaves a line in a trail, and that nobody's plan pays for."""
+        return self._of_address(FAILURES, client, now)
+
+    def violated(self, client: str, *, now: datetime) -> bool:
+        """Count a violation; whether it is the one that blocks the address, of which there is exactly one."""
+        count = self._of_address(VIOLATIONS, client, now)
+        blocks = count.allowed and not count.remaining
+        if blocks:
+            self._counters.block(f"block:{counted(client)}", for_s=BLOCKED_FOR_S, now=now)
+        return blocks
+
+    def _of_address(self, limit: Limit, client: str, now: datetime) -> Count:
+        place = f"{limit.name}:{counted(client)}"
+        return self._counters.count(place, limit=limit.requests, window_s=limit.window_s, now=now)
+
+
+def is_probe(route: Route) -> bool:
+    """Whether it watches the service: then it is answered even where counts cannot be, and blocks mean nothing."""
+    return route.method == "GET" and not route.charged
+
+
+def tightest(counts: list[Count]) -> Count:
+    """The limit of which the least is left."""
+    return min(counts, key=lambda count: count.remaining)
+
+
+def told_by(fault: RateLimited, *, now: datetime) -> Count | None:
+    """The limit that a refusal speaks of, be it one that is not counted here; None where it names none."""
+    if isinstance(fault, OverLimit):
+        return fault.count
+    limit, window_s, wait_s = fault.details.get("limit"), fault.details.get("window_seconds"), fault.retry_after_s
+    if not isinstance(limit, int) or not isinstance(window_s, int) or wait_s is None:
+        return None
+    return Count(False, limit, 0, window_s, now.timestamp() + wait_s, wait_s)
+
+
+def _require(count: Count, call: Call | None = None) -> None:
+    if not count.allowed:
+        raise OverLimit(count, caller=call and call.caller)

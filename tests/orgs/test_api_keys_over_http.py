@@ -1,0 +1,222 @@
+"""API keys over HTTP: made by owners and admins, shown once, revoked for good."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import pytest
+from app_in_process import client_of
+from sqlalchemy import select
+from team_story import Team, key_of, told, trail
+
+from attestlab.core.clock import FixedClock
+from attestlab.orgs import store
+from attestlab.orgs.rules import Plan, Scope
+
+BODY = {"name": "Nightly export", "scopes": ["attestations:read", "issuers:read"]}
+READ_AND_ONCE = {"X-Request-Id": "the-same"}
+
+
+def made(client: httpx.Client, **changes: Any) -> dict[str, Any]:
+    answer = client.post("/v1/api-keys", json={**BODY, **changes})
+    assert answer.status_code == 201, answer.text
+    key: dict[str, Any] = answer.json()
+    return key
+
+
+def test_a_key_is_shown_once_and_works_at_once(team: Team) -> None:
+    with team.owner() as owner:
+        answer = owner.post("/v1/api-keys", json=BODY)
+        key = answer.json()
+        again = owner.get(answer.headers["Location"]).json()
+
+    assert (answer.status_code, answer.headers["Location"]) == (201, f"/v1/api-keys/{key['id']}")
+    assert key["secret"].startswith(key["prefix"])
+    assert len(key["secret"]) == len("al_live_") + 32
+    assert (key["environment"], key["status"], set(key["scopes"])) == ("live", "ACTIVE", set(BODY["scopes"]))
+    assert again == {name: value for name, value in key.items() if name != "secret"}
+    with client_of(team.url, key=key["secret"]) as client:
+        assert client.get("/v1/issuers").status_code == 200
+        assert client.get("/v1/audit/events").json()["details"]["required_scope"] == "audit:read"
+
+
+def test_of_the_secret_only_the_sha_256_is_kept(team: Team) -> None:
+    with team.owner() as owner:
+        secret = made(owner)["secret"]
+
+    with team.lab.storage.read() as connection:
+        stored = connection.execute(select(store.api_keys.c.secret_sha256)).scalars().all()
+    assert hashlib.sha256(secret.encode()).digest() in stored
+
+
+def test_a_repeat_under_the_same_idempotency_key_is_the_same_key(team: Team) -> None:
+    with team.owner() as owner:
+        first, second = (owner.post("/v1/api-keys", json=BODY, headers={"Idempotency-Key": "k"}) for _ in range(2))
+
+    assert (first.content, second.headers["Idempotent-Replayed"]) == (second.content, "true")
+
+
+def test_the_list_is_newest_first_a_page_at_a_time_and_without_secrets(team: Team, clock: FixedClock) -> None:
+    with team.owner() as owner:
+        for number in range(3):
+            clock.advance(timedelta(milliseconds=1))
+            made(owner, name=f"key {number}")
+        page = owner.get("/v1/api-keys", params={"limit": 2}).json()
+        rest = owner.get("/v1/api-keys", params={"cursor": page["next_cursor"]}).json()
+
+    listed = [*page["items"], *rest["items"]]
+    assert [key["name"] for key in listed] == ["key 2", "key 1", "key 0", "First key"]
+    assert (len(page["items"]), rest["next_cursor"]) == (2, None)
+    assert not any("secret" in field for key in listed for field in key)
+
+
+def test_a_revoked_key_is_refused_from_the_very_next_request_on_and_for_good(team: Team) -> None:
+    with team.owner() as owner:
+        key = made(owner)
+        with client_of(team.url, key=key["secret"]) as client:
+            before = client.get("/v1/issuers").status_code
+            revoked = owner.post(f"/v1/api-keys/{key['id']}/revoke", json={"reason": "rotated"})
+            after = client.get("/v1/issuers")
+        again = owner.post(f"/v1/api-keys/{key['id']}/revoke", json={"reason": "another reason"})
+
+    assert (before, after.status_code, after.json()["code"]) == (200, 401, "AUTH_INVALID")
+    assert (revoked.status_code, revoked.json()["id"], revoked.json()["status"]) == (200, key["id"], "REVOKED")
+    assert (again.status_code, again.content) == (200, revoked.content)
+    assert revoked.json()["revocation_reason"] == "rotated"
+
+
+@pytest.mark.parametrize("body", [None, {}])
+def test_a_revocation_needs_no_reason(team: Team, body: dict[str, Any] | None) -> None:
+    with team.owner() as owner:
+        revoked = owner.post(f"/v1/api-keys/{made(owner)['id']}/revoke", json=body)
+
+    assert (revoked.status_code, revoked.json()["revocation_reason"]) == (200, None)
+
+
+def test_the_use_of_a_revoked_key_stands_in_the_trail_of_its_tenant(team: Team) -> None:
+    with team.owner() as owner, client_of(team.url, key=(key := made(owner))["secret"]) as client:
+        owner.post(f"/v1/api-keys/{key['id']}/revoke", json={})
+        client.get("/v1/issuers")
+        denied = owner.get("/v1/audit/events", params={"outcome": "FAILURE"}).json()["items"]
+
+    assert [(line["actor_id"], line["resource_id"]) for line in denied] == [(key["id"], "GET /v1/issuers")]
+
+
+def test_a_flagged_key_is_revoked_and_told_of_once(team: Team) -> None:
+    with team.owner() as owner:
+        key = made(owner)
+        flagged = owner.post(f"/v1/api-keys/{key['id']}/compromise", json={"reason": "seen on a paste site"})
+        again = owner.post(f"/v1/api-keys/{key['id']}/compromise", json={"reason": "again"})
+
+    assert (flagged.json()["status"], flagged.json()["revocation_reason"]) == ("REVOKED", "seen on a paste site")
+    assert again.content == flagged.content
+    [event] = told(team.lab, "security.api_key_compromised")
+    assert event == {
+        "api_key_id": key["id"],
+        "reason": "seen on a paste site",
+        "compromised_at": flagged.json()["compromised_at"],
+    }
+    assert trail(team.lab, key["id"]) == [("api_key.create", "USER"), ("api_key.compromise", "USER")]
+
+
+def test_a_revoked_key_can_still_be_flagged_and_keeps_its_reason(team: Team) -> None:
+    with team.owner() as owner:
+        key = made(owner)
+        owner.post(f"/v1/api-keys/{key['id']}/revoke", json={"reason": "rotated"})
+        flagged = owner.post(f"/v1/api-keys/{key['id']}/compromise", json={"reason": "leaked"}).json()
+
+    assert (flagged["revocation_reason"], flagged["compromised_at"] is None) == ("rotated", False)
+    assert [event["reason"] for event in told(team.lab, "security.api_key_compromised")] == ["leaked"]
+
+
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    ({"scopes": []}, "/scopes"),
+    ({"scopes": ["everything"]}, "/scopes/0"),
+    ({"scopes": ["consumer:read"]}, "/scopes/0"),
+    ({"scopes": "issuers:read"}, "/scopes"),
+    ({"name": ""}, "/name"),
+    ({"name": "two\nlines"}, "/name"),
+    ({"name": 7}, "/name"),
+    ({"environment": "test"}, "/environment"),
+    ({"secret": "al_live_" + "0" * 32}, "/secret"),
+    ({"tenant_id": str(uuid4())}, "/tenant_id"),
+    ({"status": "ACTIVE"}, "/status"),
+    ({"expires_at": None}, "/expires_at"),
+]
+
+
+def test_what_cannot_be_a_key_is_refused_by_the_field_and_makes_none(team: Team) -> None:
+    with team.owner() as owner:
+        answers = [(owner.post("/v1/api-keys", json={**BODY, **changes}), field) for changes, field in REFUSED]
+        listed = owner.get("/v1/api-keys").json()["items"]
+
+    assert [answer.text for answer, _ in answers if answer.status_code != 400] == []
+    assert [answer.json()["details"]["fields"][0]["field"] for answer, _ in answers] == [field for _, field in REFUSED]
+    assert [key["name"] for key in listed] == ["First key"]
+
+
+def test_scopes_named_twice_are_there_once(team: Team) -> None:
+    with team.owner() as owner:
+        assert made(owner, scopes=["issuers:read", "issuers:read"])["scopes"] == ["issuers:read"]
+
+
+def test_only_a_signed_in_owner_or_admin_makes_keys(team: Team) -> None:
+    _, admin = team.person("admin")
+    _, analyst = team.person("analyst")
+    _, member = team.person("member")
+    _, consumer = team.consumer()
+    with team.with_key(*Scope) as key, team.anonymous() as nobody, admin, analyst, member, consumer:
+        statuses = [
+            client.post("/v1/api-keys", json=BODY) for client in (admin, analyst, member, consumer, key, nobody)
+        ]
+
+    assert [answer.status_code for answer in statuses] == [201, 403, 403, 403, 403, 401]
+    assert statuses[1].json()["details"]["required_roles"] == ["owner", "admin"]
+    assert statuses[4].json()["details"]["required_credential"] == "jwt"
+
+
+def test_another_tenants_key_answers_byte_for_byte_as_none(team: Team) -> None:
+    other = team.lab.orgs.create_tenant("Other", plan=Plan.ENTERPRISE)
+    with team.owner(other) as stranger, team.owner() as owner:
+        theirs, none = made(owner)["id"], str(uuid4())
+        for method, path in (("GET", ""), ("POST", "/revoke"), ("POST", "/compromise")):
+            body = None if method == "GET" else {"reason": "mine now"}
+            there, nowhere = (
+                stranger.request(method, f"/v1/api-keys/{id}{path}", json=body, headers=READ_AND_ONCE)
+                for id in (theirs, none)
+            )
+            assert (there.status_code, nowhere.status_code) == (404, 404)
+            assert there.text.replace(theirs, "the id") == nowhere.text.replace(none, "the id")
+        assert owner.get(f"/v1/api-keys/{theirs}").json()["status"] == "ACTIVE"
+        assert theirs not in stranger.get("/v1/api-keys").text
+
+
+def test_a_dev_key_works_in_the_sandbox(team: Team) -> None:
+    with team.owner() as owner:
+        key = made(owner, environment="dev")
+
+    assert key["secret"].startswith("al_dev_")
+    with client_of(team.url, key=key["secret"]) as client:
+        assert client.get("/v1/issuers").status_code == 200
+
+
+def test_a_key_of_the_tenant_outlives_whoever_made_it(team: Team) -> None:
+    """It acts for the tenant; who leaves takes nothing away from it but what is revoked."""
+    person, admin = team.person("admin")
+    with admin, team.owner() as owner:
+        secret = made(admin)["secret"]
+        assert owner.delete(f"/v1/users/{person}").status_code == 204
+
+    with client_of(team.url, key=secret) as client:
+        assert client.get("/v1/issuers").status_code == 200
+
+
+def test_every_key_of_the_tenant_made_in_process_is_one_like_any_other(team: Team) -> None:
+    secret = key_of(team.lab, team.tenant, Scope.ISSUERS_READ)
+
+    with client_of(team.url, key=secret) as client:
+        assert [client.get(path).status_code for path in ("/v1/issuers", "/v1/users")] == [200, 403]

@@ -1,0 +1,145 @@
+"""Organizations over HTTP: a bare array with its next page in the headers; made, looked at, changed."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+import httpx
+from team_story import Team, trail
+
+from attestlab.core.clock import FixedClock
+from attestlab.orgs.rules import Plan, Scope
+
+BOTH = (Scope.USERS_READ, Scope.USERS_WRITE)
+
+
+def made(client: httpx.Client, **body: Any) -> dict[str, Any]:
+    answer = client.post("/v1/orgs", json={"name": "Archive", **body})
+    assert answer.status_code == 201, answer.text
+    org: dict[str, Any] = answer.json()
+    return org
+
+
+def test_the_list_is_a_bare_array_newest_first_whose_headers_lead_on(team: Team, clock: FixedClock) -> None:
+    with team.with_key(*BOTH) as client:
+        for number in range(4):
+            clock.advance(timedelta(milliseconds=1))
+            made(client, name=f"Archive {number}")
+        first = client.get("/v1/orgs", params={"limit": 2})
+        second = client.get(first.links["next"]["url"])
+        last = client.get("/v1/orgs", params={"limit": 2, "cursor": second.headers["X-Next-Cursor"]})
+        whole = client.get("/v1/orgs")
+
+    assert [len(page.json()) for page in (first, second, last)] == [2, 2, 1]
+    assert whole.json() == [*first.json(), *second.json(), *last.json()]
+    assert [org["slug"] for org in whole.json()[:-1]] == ["archive-3", "archive-2", "archive-1", "archive-0"]
+    assert "next" not in last.links
+    assert "X-Next-Cursor" not in last.headers
+    assert whole.json()[-1] | {"created_at": ""} == {
+        "id": str(team.tenant.org_id),
+        "tenant_id": str(team.tenant.tenant_id),
+        "name": "Example Registry",
+        "slug": "example-registry",
+        "status": "ACTIVE",
+        "return_origins": [],
+        "created_at": "",
+        "updated_at": None,
+    }
+
+
+def test_a_bad_page_is_refused(team: Team) -> None:
+    with team.with_key(*BOTH) as client:
+        statuses = [
+            client.get(f"/v1/orgs?{query}").status_code for query in ("limit=0", "limit=101", "cursor=x", "x=1")
+        ]
+
+    assert statuses == [400] * 4
+
+
+def test_a_further_one_gets_a_slug_of_its_own(team: Team) -> None:
+    with team.with_key(*BOTH) as client:
+        answer = client.post("/v1/orgs", json={"name": "Archive"})
+        slugs = [answer.json()["slug"], made(client)["slug"], made(client, slug="the-archive")["slug"]]
+        shown = client.get(answer.headers["Location"]).json()
+
+    assert slugs == ["archive", "archive-2", "the-archive"]
+    assert shown == answer.json()
+    assert trail(team.lab, shown["id"]) == [("org.create", "API_KEY")]
+
+
+def test_a_taken_slug_is_a_conflict_whoever_has_it(team: Team) -> None:
+    team.lab.orgs.create_tenant("Other", plan=Plan.FREE)
+    with team.with_key(*BOTH) as client:
+        answers = [client.post("/v1/orgs", json={"name": "x", "slug": slug}) for slug in ("other", "example-registry")]
+
+    assert [(answer.status_code, answer.json()["details"]["reason"]) for answer in answers] == [(409, "slug_taken")] * 2
+
+
+def test_what_cannot_be_an_organization_is_refused_by_the_field(team: Team) -> None:
+    refused: list[tuple[dict[str, Any], str]] = [
+        ({"name": ""}, "/name"),
+        ({"name": "two\nlines"}, "/name"),
+        ({"name": None}, "/name"),
+        *(({"name": "x", "slug": slug}, "/slug") for slug in ("", "Ärger", "UPPER", "-x", "x-", "a--b", "x" * 41)),
+        ({"name": "x", "tenant_id": str(uuid4())}, "/tenant_id"),
+        ({"name": "x", "status": "ACTIVE"}, "/status"),
+        ({"name": "x", "return_origins": []}, "/return_origins"),
+    ]
+    with team.with_key(*BOTH) as client:
+        answers = [client.post("/v1/orgs", json=body) for body, _ in refused]
+        listed = client.get("/v1/orgs").json()
+
+    assert [answer.json()["details"]["fields"][0]["field"] for answer in answers] == [field for _, field in refused]
+    assert len(listed) == 1
+
+
+def test_a_patch_changes_what_it_names(team: Team) -> None:
+    path = f"/v1/orgs/{team.tenant.org_id}"
+    with team.with_key(*BOTH) as client:
+        named = client.patch(path, json={"name": "Renamed"}).json()
+        listed = client.patch(path, json={"return_origins": ["https://a.example", "http://localhost:3000"]}).json()
+        same = client.patch(path, json={"name": "Renamed"}).json()
+        nothing = client.patch(path, json={}).json()
+        emptied = client.patch(path, json={"return_origins": []}).json()
+
+    assert (named["name"], named["slug"], named["updated_at"] is None) == ("Renamed", "example-registry", False)
+    assert (listed["name"], listed["return_origins"]) == ("Renamed", ["https://a.example", "http://localhost:3000"])
+    assert same == nothing == listed
+    assert emptied["return_origins"] == []
+    assert trail(team.lab, str(team.tenant.org_id)) == [("org.create", "SERVICE"), *[("org.update", "API_KEY")] * 3]
+
+
+def test_a_patch_that_cannot_be_is_refused_and_changes_nothing(team: Team) -> None:
+    path = f"/v1/orgs/{team.tenant.org_id}"
+    wrong: list[dict[str, Any]] = [
+        {"name": None},
+        {"name": " "},
+        {"slug": "other"},
+        {"status": "CLOSED"},
+        {"id": str(uuid4())},
+        {"return_origins": ["http://plain.example"]},
+        {"return_origins": None},
+        {"name": "Good", "return_origins": ["https://a.example/path"]},
+    ]
+    with team.with_key(*BOTH) as client:
+        before = client.get(path).json()
+        statuses = [client.patch(path, json=body).status_code for body in wrong]
+        after = client.get(path).json()
+
+    assert statuses == [400] * len(wrong)
+    assert after == before
+
+
+def test_another_tenants_organization_answers_byte_for_byte_as_none(team: Team) -> None:
+    other = team.lab.orgs.create_tenant("Other", plan=Plan.FREE)
+    theirs, none = str(other.org_id), str(uuid4())
+    with team.with_key(*BOTH) as client:
+        for method, body in (("GET", None), ("PATCH", {"name": "Mine"})):
+            there, nowhere = (
+                client.request(method, f"/v1/orgs/{id}", json=body, headers={"X-Request-Id": "r"})
+                for id in (theirs, none)
+            )
+            assert (there.status_code, there.text.replace(theirs, "id")) == (404, nowhere.text.replace(none, "id"))
+        assert theirs not in client.get("/v1/orgs").text

@@ -1,0 +1,76 @@
+"""Origins to which people may be sent back: absolute, https, in one spelling."""
+
+from __future__ import annotations
+
+import pytest
+
+from attestlab.core.errors import ValidationFailed
+from attestlab.orgs.origins import origins
+
+
+@pytest.mark.parametrize(
+    ("sent", "kept"),
+    [
+        ("https://portal.example.org", "https://portal.example.org"),
+        ("HTTPS://Portal.Example.ORG", "https://portal.example.org"),
+        ("https://portal.example.org:443", "https://portal.example.org"),
+        ("https://portal.example.org:8443", "https://portal.example.org:8443"),
+        ("https://[2001:db8::1]:8443", "https://[2001:db8::1]:8443"),
+        ("http://localhost:3000", "http://localhost:3000"),
+        ("http://127.0.0.1", "http://127.0.0.1"),
+        ("http://[::1]:80", "http://[::1]"),
+    ],
+)
+def test_an_origin_has_one_spelling(sent: str, kept: str) -> None:
+    assert origins([sent, sent], allow_loopback=True) == [kept]
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        "",
+        "portal.example.org",
+        "//portal.example.org",
+        "https://",
+        "https:///x",
+        "https://portal.example.org/",
+        "https://portal.example.org/back",
+        "https://portal.example.org?x=1",
+        "https://portal.example.org#x",
+        "https://user@portal.example.org",
+        "https://portal.example.org:0",
+        "https://portal.example.org:99999",
+        "https://portal.example.org:",
+        "https://[::1",
+        "https://*.example.org",
+        "https://portal.example.org\n",
+        "https://por\ttal.example.org",
+        " https://portal.example.org",
+        "https://münchen.example",
+        "http://portal.example.org",
+        "http://10.0.0.1",
+        "http://localhost.example.org",
+        "javascript:alert(1)",
+        "https://" + "x" * 200 + ".example",
+    ],
+)
+def test_what_is_no_origin_is_refused(sent: str) -> None:
+    with pytest.raises(ValidationFailed) as refused:
+        origins(["https://good.example", sent], allow_loopback=True)
+
+    assert refused.value.fields[0].field == "/return_origins/1"
+
+
+def test_this_very_machine_is_none_in_production() -> None:
+    with pytest.raises(ValidationFailed):
+        origins(["http://localhost:3000"], allow_loopback=False)
+
+    assert origins(["https://localhost:3000"], allow_loopback=False) == ["https://localhost:3000"]
+
+
+def test_there_are_twenty_at_most() -> None:
+    listed = [f"https://host{number}.example" for number in range(20)]
+
+    assert origins(listed, allow_loopback=False) == listed
+    with pytest.raises(ValidationFailed):
+        origins([*listed, "https://one.more.example"], allow_loopback=False)

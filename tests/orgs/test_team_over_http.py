@@ -1,0 +1,346 @@
+"""A team over HTTP: invited by e-mail, joined once, given roles, removed without a trace but an id."""
+
+from __future__ import annotations
+
+import base64
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import pytest
+from sqlalchemy import select
+from team_story import PASSWORD, Team, accept, mailed_token, told, trail
+
+from attestlab.core.clock import FixedClock
+from attestlab.mail.store import mails
+from attestlab.orgs import store
+from attestlab.orgs.rules import Plan, Scope
+
+ADA = "ada@people.example"
+WRITE = (Scope.USERS_READ, Scope.USERS_WRITE)
+NO_INVITATION = "No invitation with this token is known."
+
+
+def invited(client: httpx.Client, email: str = ADA, role: str = "member", **more: Any) -> dict[str, Any]:
+    answer = client.post("/v1/users", json={"email": email, "role": role, **more})
+    assert answer.status_code == 201, answer.text
+    user: dict[str, Any] = answer.json()
+    return user
+
+
+def user_row(team: Team, user_id: str) -> dict[str, Any]:
+    with team.lab.storage.read() as connection:
+        rows = connection.execute(select(*store.users.c)).mappings()
+        return next(dict(row) for row in rows if str(row["id"]) == user_id)
+
+
+def test_an_invitation_is_a_mail_with_a_link_and_no_account_yet(team: Team, clock: FixedClock) -> None:
+    with team.with_key(*WRITE) as client:
+        answer = client.post("/v1/users", json={"email": " Ada@People.Example ", "role": "analyst", "name": "Ada"})
+        user = answer.json()
+        shown = client.get(answer.headers["Location"]).json()
+
+    assert (answer.status_code, shown) == (201, user)
+    assert (user["email"], user["name"], user["roles"], user["status"]) == (ADA, "Ada", ["analyst"], "INVITED")
+    assert (user["tenant_id"], user["org_id"]) == (str(team.tenant.tenant_id), str(team.tenant.org_id))
+    assert user["joined_at"] is None
+    token = mailed_token(team.lab, ADA)
+    assert len(base64.urlsafe_b64decode(token + "=")) == 32
+    [event] = told(team.lab, "team.member_invited")
+    assert (event["user_id"], event["role"]) == (user["id"], "analyst")
+    assert ADA not in str(event)
+
+
+def test_the_token_is_kept_as_sha_256_alone_and_its_mail_is_sealed(team: Team) -> None:
+    with team.with_key(*WRITE) as client:
+        invited(client)
+    token = mailed_token(team.lab, ADA)
+
+    with team.lab.storage.read() as connection:
+        stored = [*connection.execute(select(*store.users.c)), *connection.execute(select(*mails.c))]
+    assert token not in repr(stored)
+
+
+def test_whoever_accepts_joins_and_signs_in(team: Team) -> None:
+    with team.with_key(*WRITE) as client, team.anonymous() as anyone:
+        user = invited(client, role="analyst")
+        joined = accept(anyone, mailed_token(team.lab, ADA), name="Ada Lovelace")
+
+    assert joined.status_code == 200, joined.text
+    assert joined.json()["id"] == user["id"]
+    assert (joined.json()["status"], joined.json()["name"]) == ("ACTIVE", "Ada Lovelace")
+    with team.sign_in(ADA) as ada:
+        assert ada.get("/v1/me").json()["roles"] == ["analyst"]
+    assert [event["role"] for event in told(team.lab, "team.member_joined")] == ["analyst"]
+    assert trail(team.lab, user["id"])[:2] == [("user.invite", "API_KEY"), ("user.join", "USER")]
+
+
+def test_an_invitation_is_good_once(team: Team) -> None:
+    with team.with_key(*WRITE) as client, team.anonymous() as anyone:
+        invited(client)
+        token = mailed_token(team.lab, ADA)
+        statuses = [accept(anyone, token).status_code, accept(anyone, token, "another password").status_code]
+
+    assert statuses == [200, 404]
+    team.sign_in(ADA).close()
+
+
+def test_an_invitation_is_good_for_seven_days(team: Team, clock: FixedClock) -> None:
+    with team.with_key(*WRITE) as client, team.anonymous() as anyone:
+        for email in (ADA, "grace@people.example"):
+            invited(client, email)
+        clock.advance(timedelta(days=7) - timedelta(milliseconds=1))
+        last = accept(anyone, mailed_token(team.lab, ADA)).status_code
+        clock.advance(timedelta(milliseconds=1))
+        after = accept(anyone, mailed_token(team.lab, "grace@people.example"))
+
+    assert (last, after.status_code, after.json()["message"]) == (200, 404, NO_INVITATION)
+
+
+def test_nobody_is_told_why_a_token_is_none(team: Team, clock: FixedClock) -> None:
+    """Unknown, used, renewed, taken back, expired, malformed: one answer."""
+    emails = [f"{word}@people.example" for word in ("used", "renewed", "removed", "expired")]
+    with team.with_key(*WRITE) as client, team.anonymous() as anyone:
+        ids = {email: invited(client, email)["id"] for email in emails}
+        tokens = [mailed_token(team.lab, email) for email in emails]
+        accept(anyone, tokens[0])
+        clock.advance(timedelta(days=3))
+        invited(client, emails[1])
+        client.delete(f"/v1/users/{ids[emails[2]]}")
+        clock.advance(timedelta(days=5))
+        answers = [accept(anyone, token).json() for token in (*tokens, "A" * 43, "x")]
+
+    assert {answer["message"] for answer in answers} == {NO_INVITATION}
+    assert {answer["http_status"] for answer in answers} == {404}
+
+
+def test_inviting_again_voids_the_link_that_was_sent_before(team: Team, clock: FixedClock) -> None:
+    with team.with_key(*WRITE) as client, team.anonymous() as anyone:
+        first = invited(client, name="Ada")
+        old = mailed_token(team.lab, ADA)
+        clock.advance(timedelta(days=6))
+        again = invited(client, role="analyst")
+        new = mailed_token(team.lab, ADA)
+        statuses = [accept(anyone, old).status_code, accept(anyone, new).status_code]
+
+    assert (again["id"], again["roles"], again["name"]) == (first["id"], ["analyst"], "Ada")
+    assert (new != old, statuses) == (True, [404, 200])
+
+
+def test_an_address_that_somebody_has_is_a_conflict_wherever_they_are(team: Team) -> None:
+    other = team.lab.orgs.create_tenant("Other", plan=Plan.FREE)
+    with team.with_key(*WRITE) as client, team.with_key(*WRITE, tenant=other) as stranger:
+        invited(client)
+        answers = [
+            client.post("/v1/users", json={"email": team.tenant.owner_email, "role": "member"}),
+            stranger.post("/v1/users", json={"email": team.tenant.owner_email.upper(), "role": "member"}),
+            stranger.post("/v1/users", json={"email": ADA, "role": "member"}),
+        ]
+
+    assert [(a.status_code, a.json()["details"]["reason"]) for a in answers] == [(409, "address_taken")] * 3
+
+
+def test_a_password_that_is_easily_guessed_is_refused_and_the_token_stays_good(team: Team) -> None:
+    with team.with_key(*WRITE) as client, team.anonymous() as anyone:
+        invited(client)
+        token = mailed_token(team.lab, ADA)
+        refused = [accept(anyone, token, password) for password in ("short", ADA.upper(), "x" * 1025, "")]
+        named = accept(anyone, token, name="two\nlines")
+        joined = accept(anyone, token)
+
+    assert [answer.json()["details"]["fields"][0]["field"] for answer in refused] == ["/password"] * 4
+    assert (named.status_code, joined.status_code) == (400, 200)
+
+
+def test_accepting_takes_nothing_but_what_it_names(team: Team) -> None:
+    with team.with_key(*WRITE) as client, team.anonymous() as anyone:
+        user = invited(client)
+        token = mailed_token(team.lab, ADA)
+        extra = [{"role": "owner"}, {"roles": ["owner"]}, {"email": "x@y.example"}, {"tenant_id": str(uuid4())}]
+        statuses = [accept(anyone, token, **more).status_code for more in extra]
+        shown = client.get(f"/v1/users/{user['id']}").json()
+
+    assert statuses == [400] * len(extra)
+    assert shown == user
+
+
+def test_a_repeat_of_an_accept_under_its_key_is_answered_again(team: Team) -> None:
+    with team.with_key(*WRITE) as client, team.anonymous() as anyone:
+        invited(client)
+        anyone.headers["Idempotency-Key"] = "once"
+        token = mailed_token(team.lab, ADA)
+        first, second = accept(anyone, token), accept(anyone, token)
+
+    assert (second.status_code, second.content) == (200, first.content)
+    assert second.headers["Idempotent-Replayed"] == "true"
+
+
+def test_what_cannot_be_an_invitation_is_refused_by_the_field(team: Team) -> None:
+    refused: list[tuple[dict[str, Any], str]] = [
+        ({"email": "nobody", "role": "member"}, "/email"),
+        ({"email": "a@b.example\r\nBcc: c@d.example", "role": "member"}, "/email"),
+        ({"email": "x" * 250 + "@b.example", "role": "member"}, "/email"),
+        ({"email": ADA, "role": "king"}, "/role"),
+        ({"email": ADA}, "/role"),
+        ({"email": ADA, "role": "member", "name": "a\u202eb"}, "/name"),
+        ({"email": ADA, "role": "member", "status": "ACTIVE"}, "/status"),
+        ({"email": ADA, "role": "member", "password": PASSWORD}, "/password"),
+        ({"email": ADA, "role": "member", "tenant_id": str(uuid4())}, "/tenant_id"),
+        ({"email": ADA, "roles": ["member"], "role": "member"}, "/roles"),
+    ]
+    with team.with_key(*WRITE) as client:
+        answers = [client.post("/v1/users", json=body) for body, _ in refused]
+        listed = client.get("/v1/users").json()["items"]
+
+    assert [answer.json()["details"]["fields"][0]["field"] for answer in answers] == [field for _, field in refused]
+    assert [user["email"] for user in listed] == [team.tenant.owner_email]
+
+
+def test_who_may_invite_whom(team: Team) -> None:
+    _, admin = team.person("admin")
+    _, analyst = team.person("analyst")
+    with team.owner() as owner, admin, analyst, team.with_key(*WRITE) as key, team.with_key(Scope.USERS_READ) as reader:
+        statuses = {
+            (name, role): client.post("/v1/users", json={"email": f"{name}.{role}@x.example", "role": role}).status_code
+            for name, client in {
+                "owner": owner,
+                "admin": admin,
+                "key": key,
+                "analyst": analyst,
+                "reader": reader,
+            }.items()
+            for role in ("owner", "admin", "analyst", "member", "super_admin", "content_admin", "reviewer")
+        }
+
+    allowed = {pair for pair, status in statuses.items() if status == 201}
+    assert allowed == {
+        ("owner", "owner"),
+        *((who, role) for who in ("owner", "admin", "key") for role in ("admin", "analyst", "member")),
+    }
+    assert {status for status in statuses.values() if status != 201} == {403}
+
+
+def test_platform_roles_are_given_in_the_operators_tenant_by_a_super_admin(team: Team, caller: Any) -> None:
+    with team.lab.storage.read() as connection:
+        org = connection.execute(select(store.orgs.c.id).where(store.orgs.c.tenant_id == caller.tenant_id)).scalar_one()
+    operator = type(team.tenant)(caller.tenant_id, org, "", "", "")
+    _, root = team.person("owner super_admin", tenant=operator, email="root@people.example")
+    _, plain = team.person("owner", tenant=operator, email="plain@people.example")
+    with root, plain:
+        given = root.post("/v1/users", json={"email": "r@people.example", "role": "reviewer"})
+        refused = plain.post("/v1/users", json={"email": "s@people.example", "role": "reviewer"})
+        beside = root.patch(f"/v1/users/{invited(root, role='admin')['id']}", json={"role": "content_admin"})
+        alone = root.patch(f"/v1/users/{beside.json()['id']}", json={"role": "member"})
+        untouched = plain.delete(f"/v1/users/{given.json()['id']}")
+
+    assert (given.status_code, given.json()["roles"]) == (201, ["reviewer"])
+    assert (refused.status_code, refused.json()["details"]["required_roles"]) == (403, ["super_admin"])
+    assert (beside.json()["roles"], alone.json()["roles"]) == (["admin", "content_admin"], ["member"])
+    assert (untouched.status_code, untouched.json()["details"]["required_roles"]) == (403, ["super_admin"])
+
+
+def test_a_changed_role_holds_from_the_next_request_on(team: Team) -> None:
+    ada, signed_in = team.person("member")
+    with team.owner() as owner, signed_in:
+        before = signed_in.get("/v1/users").status_code
+        changed = owner.patch(f"/v1/users/{ada}", json={"role": "admin"})
+        after = signed_in.get("/v1/users").status_code
+        same = owner.patch(f"/v1/users/{ada}", json={"role": "admin"})
+
+    assert (before, changed.status_code, changed.json()["roles"], after) == (403, 200, ["admin"], 200)
+    assert same.content == changed.content
+    events = told(team.lab, "team.role_changed")
+    assert [(event["user_id"], event["old_role"], event["new_role"]) for event in events] == [(ada, "member", "admin")]
+
+
+def test_nobody_raises_themselves_and_only_owners_touch_owners(team: Team) -> None:
+    ada, admin = team.person("admin")
+    with team.owner() as owner, admin, team.with_key(*WRITE) as key:
+        me = owner.get("/v1/me").json()["id"]
+        second, _client = team.person("owner", email="second@people.example")
+        refused = [
+            admin.patch(f"/v1/users/{ada}", json={"role": "owner"}),
+            admin.patch(f"/v1/users/{me}", json={"role": "member"}),
+            admin.delete(f"/v1/users/{me}"),
+            key.patch(f"/v1/users/{second}", json={"role": "member"}),
+            key.delete(f"/v1/users/{second}"),
+            owner.patch(f"/v1/users/{ada}", json={"role": "super_admin"}),
+        ]
+        lowered = admin.patch(f"/v1/users/{ada}", json={"role": "member"})
+
+    assert [answer.status_code for answer in refused] == [403] * len(refused)
+    assert lowered.json()["roles"] == ["member"]
+
+
+@pytest.mark.parametrize("attempt", ["remove", "demote"])
+def test_the_last_owner_stays(team: Team, attempt: str) -> None:
+    with team.owner() as owner:
+        me = owner.get("/v1/me").json()["id"]
+        invited(owner, role="owner")  # who has not joined yet is no owner
+
+        def tried() -> httpx.Response:
+            if attempt == "remove":
+                return owner.delete(f"/v1/users/{me}")
+            return owner.patch(f"/v1/users/{me}", json={"role": "admin"})
+
+        alone = tried()
+        with team.anonymous() as anyone:
+            accept(anyone, mailed_token(team.lab, ADA))
+        beside = tried()
+
+    assert (alone.status_code, alone.json()["details"]["reason"]) == (409, "last_owner")
+    assert beside.status_code in (200, 204)
+
+
+def test_of_whoever_is_removed_an_id_remains_and_their_address_is_free(team: Team) -> None:
+    ada, signed_in = team.person("admin", email=ADA)
+    with team.owner() as owner, signed_in:
+        removed = owner.delete(f"/v1/users/{ada}")
+        over = signed_in.get("/v1/me")
+        again = owner.delete(f"/v1/users/{ada}")
+        shown = owner.get(f"/v1/users/{ada}").json()
+        patched = owner.patch(f"/v1/users/{ada}", json={"role": "member"})
+        anew = invited(owner)
+
+    assert (removed.status_code, removed.content, again.status_code) == (204, b"", 204)
+    assert (over.status_code, patched.status_code) == (401, 409)
+    assert (shown["status"], shown["email"], shown["name"], shown["roles"]) == (
+        "REMOVED",
+        f"{ada}@removed.invalid",
+        "",
+        [],
+    )
+    assert anew["id"] != ada
+    row = user_row(team, ada)
+    assert (row["password_hash"], row["invitation_sha256"]) == ("", None)
+    assert [event["user_id"] for event in told(team.lab, "team.member_removed")] == [ada]
+    with team.anonymous() as anyone:
+        assert anyone.post("/v1/auth/login", json={"email": ADA, "password": PASSWORD}).status_code == 401
+
+
+def test_the_list_is_newest_first_and_a_page_at_a_time(team: Team, clock: FixedClock) -> None:
+    with team.with_key(*WRITE) as client:
+        for number in range(3):
+            clock.advance(timedelta(milliseconds=1))
+            invited(client, f"person{number}@people.example")
+        page = client.get("/v1/users", params={"limit": 3}).json()
+        rest = client.get("/v1/users", params={"limit": 3, "cursor": page["next_cursor"]}).json()
+
+    assert [user["email"][:7] for user in page["items"]] == ["person2", "person1", "person0"]
+    assert ([user["status"] for user in rest["items"]], rest["next_cursor"]) == (["ACTIVE"], None)
+    assert "password" not in str(page)
+
+
+def test_another_tenants_person_answers_byte_for_byte_as_none(team: Team) -> None:
+    other = team.lab.orgs.create_tenant("Other", plan=Plan.FREE)
+    with team.owner() as owner, team.owner(other) as stranger:
+        theirs, none = owner.get("/v1/me").json()["id"], str(uuid4())
+        for method, body in (("GET", None), ("PATCH", {"role": "member"}), ("DELETE", None)):
+            there, nowhere = (
+                stranger.request(method, f"/v1/users/{id}", json=body, headers={"X-Request-Id": "r"})
+                for id in (theirs, none)
+            )
+            assert (there.status_code, there.text.replace(theirs, "id")) == (404, nowhere.text.replace(none, "id"))
+        assert theirs not in stranger.get("/v1/users").text
+        assert owner.get("/v1/me").status_code == 200
