@@ -205,7 +205,7 @@ def proof_bundle(call: Call, id: UUID) -> BundleOut:
     return rendering.bundle(row, proof, head, now=call.now)
 
 
-@routes.post("/v1/verify", scope=PUBLIC, payload=True)
+@routes.post("/v1/verify", scope=PUBLIC, payload=True, charged=False)
 async def verify(call: Call, body: VerifyIn) -> VerifyOut:
     """Verify an attestation: exactly one verdict, always with HTTP 200. Metered to the issuer's tenant."""
     presented = Presented(call.payload and call.payload.sha256, body.document_hash_hex)

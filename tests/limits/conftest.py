@@ -1,0 +1,22 @@
+"""The true application with a clock that stands still, behind a proxy that it trusts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from ipaddress import ip_network
+
+import pytest
+from app_in_process import served
+from limits_story import Place
+
+from attestlab.core.clock import FixedClock
+from attestlab.lab import Lab
+
+
+@pytest.fixture
+def place(lab: Lab, clock: FixedClock) -> Iterator[Place]:
+    lab.settings = lab.settings.model_copy(update={"trusted_proxies": (ip_network("127.0.0.1/32"),)})
+    with served(lab) as url:
+        opened = Place(lab, url, clock)
+        yield opened
+        opened.close()

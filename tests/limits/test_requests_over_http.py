@@ -1,0 +1,292 @@
+"""How often somebody may ask: by tenant, by route, by address; and what they are told of it."""
+
+from __future__ import annotations
+
+import socket
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from typing import Any
+
+import httpx
+from limits_story import Place
+from running_server import mint, mint_body, register_issuer
+from sqlalchemy import select
+
+from attestlab.core.audit import AuditEvent
+from attestlab.orgs.rules import Plan
+
+HEADERS = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "X-RateLimit-Policy")
+BURST = 10  # of a FREE tenant's 60 a minute
+
+
+def spend(client: httpx.Client, times: int, path: str = "/v1/issuers") -> list[int]:
+    """The statuses of so many requests in a row."""
+    return [client.get(path).status_code for _ in range(times)]
+
+
+def told(answer: httpx.Response) -> tuple[str, ...]:
+    return tuple(answer.headers[name] for name in HEADERS)
+
+
+def test_every_response_says_how_its_caller_stands(place: Place) -> None:
+    """Also errors, probes and what no route answers."""
+    free, stranger = place.client(place.tenant()), place.client()
+    answers = [
+        free.get("/v1/issuers"),
+        free.get("/v1/issuers/nonsense"),
+        free.post("/v1/issuers", content=b"{", headers={"Content-Type": "application/json"}),
+        free.post("/v1/issuers", content=b"<a/>", headers={"Content-Type": "text/xml"}),
+        free.post("/v1/issuers", content=b" " * 1024 * 1025),
+        stranger.get("/v1/issuers"),
+        stranger.get("/v1/issuers", headers={"X-API-Key": "al_live_x"}),
+        stranger.get("/nowhere"),
+        stranger.delete("/v1/issuers"),
+        stranger.get("/healthz"),
+        stranger.get("/readyz"),
+        stranger.get("/metrics"),
+        stranger.get("/openapi.json"),
+        stranger.post("/v1/verify", json={}),
+        stranger.head("/log/checkpoint"),
+    ]
+
+    assert [answer.status_code for answer in answers] == [
+        *(200, 400, 400, 415, 413, 401, 401, 404, 405, 200, 200, 200, 200, 400, 200)
+    ]
+    assert [answer.status_code for answer in answers if not all(name in answer.headers for name in HEADERS)] == []
+    noon = int(place.clock.now().timestamp())
+    assert told(answers[0]) == ("60", "9", str(noon + 1), "60;w=60")
+    assert told(answers[5]) == ("3000", "499", str(noon + 1), "3000;w=60")
+
+
+def test_so_does_the_answer_to_what_is_no_http(place: Place) -> None:
+    address = httpx.URL(place.url)
+    with socket.create_connection((address.host, address.port), timeout=10) as connection:
+        connection.sendall(b"GET /healthz\r\n\r\n")
+        head = connection.recv(4096).decode().partition("\r\n\r\n")[0]
+
+    assert head.startswith("HTTP/1.1 400")
+    assert [name for name in HEADERS if f"\r\n{name}: " not in head] == []
+
+
+def test_twice_the_rate_lasts_ten_seconds_and_no_minute_sees_more_than_limit_and_burst(place: Place) -> None:
+    client = place.client(place.tenant())
+
+    allowed = []
+    for _ in range(60):
+        allowed.append(spend(client, 2).count(200))
+        place.lab.counters.clear("violations:192.0.2.1")  # it is not the block that is looked at here
+        place.clock.advance(timedelta(seconds=1))
+
+    assert allowed[:9] == [2] * 9
+    assert sum(allowed) == 60 + BURST - 1  # a token is whole at the end of its second
+    assert allowed[-40:] == [1] * 40
+
+
+def test_too_many_requests_are_told_when_to_come_back_and_are_let_in_then(place: Place) -> None:
+    client = place.client(place.tenant())
+    assert spend(client, BURST) == [200] * BURST
+
+    refused = client.get("/v1/issuers")
+    error = refused.json()
+
+    assert (refused.status_code, error["code"], refused.headers["Retry-After"]) == (429, "RATE_LIMIT_EXCEEDED", "1")
+    assert error["retry_after_ms"] == 1000
+    assert error["details"].items() >= {"limit": 60, "window_seconds": 60, "retry_after_seconds": 1}.items()
+    assert told(refused)[:2] == ("60", "0")
+    place.clock.advance(timedelta(seconds=1))
+    assert spend(client, 2) == [200, 429]
+
+
+def test_however_it_is_spelt_it_is_one_tenants_bucket(place: Place) -> None:
+    """
+    Both header forms, people and keys, cases and slashes of a path, whatever a stranger's proxy forwards.
+    """
+    tenant = place.tenant()
+    owner = place.owner(tenant)
+    clients = [place.client(tenant, address=f"192.0.2.{number}, 198.51.100.{number}") for number in range(30)]
+    for number, client in enumerate(clients):
+        if number % 3 == 1:
+            del client.headers["X-API-Key"]
+            client.headers["Authorization"] = f"ApiKey {tenant.api_key}"
+        client.headers["X-Tenant-Id" if number % 2 else "x-tenant-id"] = str(tenant.tenant_id)
+
+    statuses = [
+        status
+        for number, client in enumerate(clients)
+        for status in (
+            client.get(("/v1/issuers", "/V1/Issuers", "/v1/issuers/", "/v1/issuers?limit=1")[number % 4]).status_code,
+            owner.get("/v1/me").status_code if number < 8 else 404,
+        )
+    ]
+
+    assert statuses.count(200) == BURST
+    assert set(statuses) == {200, 404, 429}
+
+
+def test_another_tenant_has_a_bucket_of_its_own(place: Place) -> None:
+    spend(place.client(place.tenant()), BURST + 1)
+
+    assert spend(place.client(place.tenant()), BURST) == [200] * BURST
+
+
+def test_enterprise_is_unlimited_until_the_operator_says_otherwise(place: Place) -> None:
+    unlimited, limited = place.tenant(Plan.ENTERPRISE), place.tenant(Plan.ENTERPRISE, requests_per_minute=30)
+
+    assert spend(place.client(unlimited), 40) == [200] * 40
+    assert spend(place.client(limited, address="192.0.2.2"), 7) == [200] * 5 + [429] * 2
+
+
+def test_a_burst_of_64_at_once_gets_what_one_after_the_other_would(place: Place) -> None:
+    tenant = place.tenant(Plan.STARTER)
+    clients = [place.client(tenant, address=f"192.0.2.{number}") for number in range(64)]
+
+    with ThreadPoolExecutor(64) as pool:
+        statuses = list(pool.map(lambda client: spend(client, 3), clients))
+
+    assert sum(status.count(200) for status in statuses) == 300 // 6
+
+
+def test_a_route_with_a_window_of_its_own(place: Place) -> None:
+    path, limit, window_s = "/v1/audit/events", 30, 60
+    client = place.client(place.tenant(Plan.PROFESSIONAL))
+
+    assert spend(client, limit, path) == [200] * limit
+    refused = client.get(path)
+
+    said = {"limit": limit, "window_seconds": window_s, "retry_after_seconds": window_s}
+    assert refused.json()["details"].items() >= said.items()
+    assert told(refused) == (
+        str(limit),
+        "0",
+        str(int(place.clock.now().timestamp()) + window_s),
+        f"{limit};w={window_s}",
+    )
+    assert spend(client, 1) == [200]
+    place.clock.advance(timedelta(seconds=window_s))
+    assert spend(client, 1, path) == [200]
+
+
+def test_ten_issuers_an_hour_and_twenty_keys_a_day(place: Place) -> None:
+    tenant = place.tenant(Plan.PROFESSIONAL)
+    key, owner = place.client(tenant), place.owner(tenant)
+
+    def issuer() -> int:
+        return key.post("/v1/issuers", json={"name": "Registry", "domain": "r.example"}).status_code
+
+    def api_key() -> int:
+        return owner.post("/v1/api-keys", json={"name": "one more", "scopes": ["issuers:read"]}).status_code
+
+    assert [issuer() for _ in range(11)] == [201] * 10 + [429]
+    assert [api_key() for _ in range(21)] == [201] * 20 + [429]
+    place.clock.advance(timedelta(hours=1))
+    owner = place.owner(tenant)
+    assert (issuer(), api_key()) == (201, 429)
+    place.clock.advance(timedelta(hours=23))
+    owner = place.owner(tenant)
+    assert api_key() == 201
+
+
+def test_a_hundred_mints_a_minute_counting_each_item_of_a_batch(place: Place) -> None:
+    client = place.client(place.tenant(Plan.PROFESSIONAL))
+    body = mint_body(register_issuer(client))
+
+    def batch(size: int) -> list[int]:
+        answer = client.post("/v1/attestations/batch", json={"items": [body] * size})
+        assert answer.status_code == 200, answer.text
+        return [item["http_status"] for item in answer.json()["items"]]
+
+    assert [mint(client, body).status_code for _ in range(30)] == [201] * 30
+    assert batch(60) == [201] * 60
+    assert batch(25) == [201] * 10 + [429] * 15
+    refused = mint(client, body)
+    assert (refused.status_code, refused.json()["details"]["limit"]) == (429, 100)
+    place.clock.advance(timedelta(minutes=1))
+    assert batch(100) == [201] * 100
+
+
+def test_verifying_and_probing_cost_nothing(place: Place) -> None:
+    stranger = place.client()
+    unknown = {"attestation_id": "01997f3a-0000-7000-8000-000000000000"}
+
+    answers = [stranger.post("/v1/verify", json=unknown) for _ in range(100)]
+
+    assert {answer.status_code for answer in answers} == {200}
+    assert {status for path in ("/healthz", "/readyz", "/metrics") for status in spend(stranger, 5, path)} == {200}
+    assert answers[-1].headers["X-RateLimit-Remaining"] == "500"
+
+
+def test_whoever_has_no_valid_credential_draws_on_their_address(place: Place) -> None:
+    one, other, neighbour = (
+        place.client(address=address) for address in ("2001:db8:0:1::1", "2001:db8:0:2::1", "2001:db8:0:1:ff::9")
+    )
+
+    def left(client: httpx.Client, path: str, **options: Any) -> int:
+        return int(client.get(path, **options).headers["X-RateLimit-Remaining"])
+
+    assert left(one, "/v1/issuers") == 499
+    assert left(one, "/v1/issuers", headers={"X-API-Key": "al_live_" + "0" * 32}) == 498
+    assert left(one, "/log/checkpoint") == 497
+    assert left(one, "/nowhere") == 496
+    assert left(neighbour, "/log/checkpoint") == 495
+    assert left(other, "/log/checkpoint") == 499
+
+
+def test_credentials_that_are_not_valid_are_refused_for_a_while_when_there_are_too_many(place: Place) -> None:
+    """So a trail that is kept for good does not grow with every guess."""
+    guesser = place.client()
+    guesser.headers["X-API-Key"] = "al_live_" + "0" * 32
+
+    statuses = []
+    for _ in range(12):
+        statuses += spend(guesser, 51)
+        place.clock.advance(timedelta(seconds=1.1))
+
+    assert statuses == [401] * 600 + [429] * 12
+    with place.lab.storage.read() as connection:
+        lines = connection.execute(select(AuditEvent.id).where(AuditEvent.action == "request.denied")).all()
+    assert len(lines) == 600
+
+
+def test_five_violations_block_the_address_for_a_quarter_of_an_hour(place: Place) -> None:
+    """Everything but the probes, whosever credential is shown; nobody else; and the trail tells of it once."""
+    tenant = place.tenant()
+    wild = place.client(tenant)
+    spend(wild, BURST)
+
+    refused = [wild.get("/v1/issuers") for _ in range(5)]
+    assert [answer.headers["Retry-After"] for answer in refused] == ["1"] * 4 + ["900"]
+
+    place.clock.advance(timedelta(minutes=5))
+    also = [wild.get("/v1/issuers"), place.client().post("/v1/verify", json={}), place.client().get("/nowhere")]
+    assert [(answer.status_code, answer.headers["Retry-After"]) for answer in also] == [(429, "600")] * 3
+    assert spend(place.client(), 1, "/healthz") == [200]
+    assert spend(place.client(tenant, address="192.0.2.2"), 1) == [200]
+    place.clock.advance(timedelta(minutes=10))
+    assert spend(wild, 1) == [200]
+
+    with place.lab.storage.read() as connection:
+        blocks = select(AuditEvent.tenant_id, AuditEvent.resource_id).where(AuditEvent.action == "address.block")
+        assert connection.execute(blocks).all() == [(tenant.tenant_id, "192.0.2.1")]
+
+
+def test_violations_that_lie_further_apart_block_nobody(place: Place) -> None:
+    client = place.client(place.tenant())
+
+    for _ in range(3):
+        assert spend(client, BURST + 3)[-1] == 429
+        place.clock.advance(timedelta(minutes=11))
+
+    assert spend(client, 1) == [200]
+
+
+def test_another_tenant_in_the_header_is_refused_in_the_sandbox(place: Place) -> None:
+    tenant, other = place.tenant(), place.tenant()
+    client = place.client(tenant)
+
+    def status(claimed: str) -> tuple[int, str]:
+        answer = client.get("/v1/issuers", headers={"X-Tenant-ID": claimed})
+        return answer.status_code, answer.json().get("code", "")
+
+    assert status(str(tenant.tenant_id)) == status(str(tenant.tenant_id).upper()) == (200, "")
+    assert status(str(other.tenant_id)) == (403, "TENANT_IDENTITY_UNVERIFIED")
+    assert status("nonsense") == (403, "TENANT_IDENTITY_UNVERIFIED")

@@ -1,0 +1,54 @@
+"""Whose address a request comes from, behind proxies that are trusted and others that are not."""
+
+from __future__ import annotations
+
+from ipaddress import ip_network
+
+import pytest
+
+from attestlab.web.addresses import Addresses, counted
+
+BEHIND = Addresses([ip_network("10.0.0.0/8"), ip_network("fd00::/8")])
+
+
+@pytest.mark.parametrize(
+    ("peer", "forwarded", "client"),
+    [
+        ("192.0.2.1", None, "192.0.2.1"),
+        ("192.0.2.1", "203.0.113.9", "192.0.2.1"),
+        ("10.0.0.1", None, "10.0.0.1"),
+        ("10.0.0.1", "203.0.113.9", "203.0.113.9"),
+        ("10.0.0.1", " 203.0.113.9 ", "203.0.113.9"),
+        ("10.0.0.1", "198.51.100.1, 203.0.113.9", "203.0.113.9"),
+        ("10.0.0.1", "198.51.100.1, 203.0.113.9, 10.0.0.2", "203.0.113.9"),
+        ("10.0.0.1", "10.0.0.3, 10.0.0.2", "10.0.0.3"),
+        ("10.0.0.1", "nonsense", "10.0.0.1"),
+        ("10.0.0.1", "nonsense, 10.0.0.2", "10.0.0.2"),
+        ("10.0.0.1", "203.0.113.9, nonsense", "10.0.0.1"),
+        ("10.0.0.1", "", "10.0.0.1"),
+        ("fd00::1", "2001:db8::9", "2001:db8::9"),
+        ("::ffff:10.0.0.1", "203.0.113.9", "203.0.113.9"),
+    ],
+)
+def test_a_trusted_proxy_is_believed_and_nobody_before_a_stranger(
+    peer: str, forwarded: str | None, client: str
+) -> None:
+    assert BEHIND.client(peer, forwarded) == client
+
+
+def test_without_trusted_proxies_a_header_says_nothing() -> None:
+    assert Addresses().client("10.0.0.1", "203.0.113.9") == "10.0.0.1"
+
+
+@pytest.mark.parametrize(
+    ("address", "place"),
+    [
+        ("203.0.113.9", "203.0.113.9"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("2001:DB8:1:2::", "2001:db8:1:2::/64"),
+        ("::ffff:203.0.113.9", "203.0.113.9"),
+        ("", "local"),
+    ],
+)
+def test_a_network_of_ipv6_counts_as_one(address: str, place: str) -> None:
+    assert counted(address) == place
