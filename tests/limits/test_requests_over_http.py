@@ -30,7 +30,7 @@ def told(answer: httpx.Response) -> tuple[str, ...]:
 
 def test_every_response_says_how_its_caller_stands(place: Place) -> None:
     """Also errors, probes and what no route answers."""
-    free, stranger = place.client(place.tenant()), place.client()
+    free, stranger = place.client(place.tenant()), place.client(address="192.0.2.2")
     answers = [
         free.get("/v1/issuers"),
         free.get("/v1/issuers/nonsense"),
