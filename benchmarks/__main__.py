@@ -1,4 +1,4 @@
-"""`python -m benchmarks [--only http|log|verify|cli|serve]`: one JSON line a figure."""
+"""`python -m benchmarks [--only http|log|verify|access|cli|serve]`: one JSON line a figure."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from benchmarks import log_alone, offline, over_http, starting
+from benchmarks import access_checks, log_alone, offline, over_http, starting
 from benchmarks.figures import Figure
 
 GROUPS: dict[str, Callable[[Path], Iterator[Figure]]] = {
     "http": over_http.figures,
     "log": log_alone.figures,
     "verify": offline.figures,
+    "access": access_checks.figures,
     "cli": starting.cli_figures,
     "serve": starting.serve_figures,
 }
