@@ -16,6 +16,7 @@ from attestlab.audit import routes as audit_routes
 from attestlab.audit import trail
 from attestlab.core.errors import AttestLabError, AuthInvalid
 from attestlab.desk import Desk
+from attestlab.governance import routes as governance_routes
 from attestlab.identity import routes as identity_routes
 from attestlab.issuers import routes as issuer_routes
 from attestlab.lab import Lab
@@ -42,6 +43,7 @@ TITLE = "AttestLab"
 CAPABILITIES: tuple[Routes, ...] = (
     attestation_routes.routes,
     issuer_routes.routes,
+    governance_routes.routes,
     log_routes.routes,
     audit_routes.routes,
     identity_routes.routes,

@@ -27,6 +27,7 @@ from attestlab.core.errors import AttestLabError, ProofInvalid, SignatureInvalid
 from attestlab.core.outbox import OutboxEvent
 from attestlab.core.signing import Algorithm
 from attestlab.core.transaction import AnyRow
+from attestlab.governance import store as governance_store
 from attestlab.identity import store as identity_store
 from attestlab.issuers import store as issuer_store
 from attestlab.issuers.service import key_name
@@ -238,6 +239,7 @@ def _audited_rows(connection: Connection) -> Iterator[Problem]:
         (issuer_store.issuers, "issuer", lambda row: str(row.id)),
         (issuer_store.keys, "key", lambda row: key_name(row._mapping)),
         (attestation_store.attestations, "attestation", lambda row: str(row.id)),
+        (governance_store.requests, "issuer_request", lambda row: str(row.id)),
     ):
         for resource_id, message in rows.unaccounted(connection, table, resource_type=kind, name=name):
             yield Problem(kind, resource_id, message)

@@ -24,6 +24,7 @@ from attestlab.core.keyring import Keyring
 from attestlab.core.storage import Storage, ping
 from attestlab.core.transaction import Transaction
 from attestlab.core.wire import parse_uuid
+from attestlab.governance.service import Governance
 from attestlab.identity.service import Identity
 from attestlab.issuers.service import Issuers
 from attestlab.log import store as log_store
@@ -83,6 +84,7 @@ class Lab:
             issuer=lambda: settings.token_issuer or self.log_id,
         )
         self.issuers = Issuers(storage=storage, keyring=keys, clock=clock, log=self.log)
+        self.governance = Governance(storage=storage, clock=clock, issuers=self.issuers)
         self.attestations = Attestations(storage=storage, clock=clock, issuers=self.issuers, log=self.log)
         self.log.finders |= {"attestation_id": _index_by_id, "document_hash": _index_by_document}
         storage.closers += [metering.seal, usage.seal, outbox.sealer(clock), audit.seal, remembered.seal]

@@ -56,6 +56,14 @@ class Account:
             return self.with_key
         return self.consumer if needs.realm == "consumer" else self.signed_in
 
+    def asked_for(self, issuer_id: str) -> str:
+        """A request about an issuer that is ready to be carried out; who approves it is on the platform."""
+        body = {"type": "CHANGE_RISK_RATING", "target_issuer_id": issuer_id, "reason": "r", "new_risk_rating": "HIGH"}
+        made = self.signed_in.post("/v1/governance/issuer-requests", json=body)
+        assert made.status_code == 201, made.text
+        request_id: str = made.json()["id"]
+        return request_id
+
     def revoked_key(self) -> str:
         body = {"name": "short-lived", "scopes": ["issuers:read"]}
         made = self.signed_in.post("/v1/api-keys", json=body).json()

@@ -194,6 +194,10 @@ async def write(job: Callable[[Any], Any]) -> Any:
     return job(None)
 
 
+def counters_in_memory() -> Counters:
+    return Counters(_File(Path(":memory:")))
+
+
 async def denied(call: Call, fault: AttestLabError) -> None:
     """Nobody asks for a trail here."""
 
@@ -216,22 +220,23 @@ class Lab:
     waiting: threading.Event = field(default_factory=threading.Event)
     go_on: threading.Event = field(default_factory=threading.Event)
     broken: set[str] = field(default_factory=set)
-    counters: Counters = field(default_factory=lambda: Counters(_File(Path(":memory:"))))
+    counters: Counters = field(default_factory=counters_in_memory)
 
     def check(self) -> None:
         if self.broken:
             raise RuntimeError("the disk said: /secret/path")
 
 
+def generous(counters: Counters) -> Limiter:
+    """A limiter that lets everybody through."""
+    return Limiter(
+        counters, address_per_minute=PER_MINUTE, allowance_of=lambda caller: UNLIMITED, addresses=Addresses()
+    )
+
+
 def sample_site(lab: Lab | None = None, *, reads_inline: bool = True) -> Site:
     lab = lab or Lab()
     metrics = Metrics()
-    limiter = Limiter(
-        lab.counters,
-        address_per_minute=PER_MINUTE,
-        allowance_of=lambda caller: UNLIMITED,
-        addresses=Addresses(),
-    )
     routes = [*notes, *health_routes({"records": lab.check}), *metrics_routes(metrics)]
     routes += openapi_routes(routes, title="Notes", version="1")
     return Site(
@@ -242,7 +247,7 @@ def sample_site(lab: Lab | None = None, *, reads_inline: bool = True) -> Site:
         write=write,
         denied=denied,
         blocked=blocked,
-        limiter=limiter,
+        limiter=generous(lab.counters),
         clock=FixedClock(NOON),
         metrics=metrics,
         reads_inline=reads_inline,

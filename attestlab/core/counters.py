@@ -143,30 +143,39 @@ class Counters:
 
 
 class _File:
-    """An SQLite file that is never synced; one that a power cut spoiled is begun anew."""
+    """An SQLite file that is never synced; one that a power cut spoiled is begun anew.
+
+    While the disk is full or fails, each process counts for itself in memory: limits hold on, and reads go on.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
+        self._spare: sqlite3.Connection | None = None
 
     def run(self, statement: str, values: Mapping[str, Any]) -> Any:
         with self._lock:
-            if self._connection is None:
-                self._connection = self._opened()
-            return self._connection.execute(statement, values).fetchone()
+            try:
+                if self._connection is None:
+                    self._connection = self._opened()
+                return self._connection.execute(statement, values).fetchone()
+            except sqlite3.OperationalError:
+                if self._spare is None:
+                    self._spare = self._connected(Path(":memory:"))
+                return self._spare.execute(statement, values).fetchone()
 
     def _opened(self) -> sqlite3.Connection:
         try:
-            return self._connected()
+            return self._connected(self._path)
         except sqlite3.DatabaseError as fault:
             if isinstance(fault, sqlite3.OperationalError):
                 raise
             self._path.unlink()
-            return self._connected()
+            return self._connected(self._path)
 
-    def _connected(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False, timeout=5)
+    def _connected(self, path: Path) -> sqlite3.Connection:
+        connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=5)
         try:
             for pragma in ("journal_mode=WAL", "synchronous=OFF"):
                 connection.execute(f"PRAGMA {pragma}")
@@ -178,9 +187,9 @@ class _File:
 
     def close(self) -> None:
         with self._lock:
-            if self._connection is not None:
-                self._connection.close()
-                self._connection = None
+            for connection in filter(None, (self._connection, self._spare)):
+                connection.close()
+            self._connection = self._spare = None
 
 
 class _Table:

@@ -38,10 +38,11 @@ _STANDING = frozenset({"status", "trust_tier", "risk_rating", "jurisdiction"})
 
 @dataclass(frozen=True)
 class IssuerWithKeys:
-    """An issuer's row (by column) and its keys', oldest first."""
+    """An issuer's row (by column) and its keys', oldest first; `log_index` where a change of standing was logged."""
 
     issuer: Mapping[str, Any]
     keys: Sequence[Mapping[str, Any]]
+    log_index: int | None = None
 
 
 @dataclass(frozen=True)
@@ -235,21 +236,22 @@ class Issuers:
         return signing.load_private(alg, der)
 
     def _change(self, issuer_id: UUID, asked: Mapping[str, Any], caller: Caller) -> IssuerWithKeys:
+        index = None
         with self.storage.write() as tx:
             row = dict(store.owned(tx.exec, issuer_id, tenant_id=caller.tenant_id)._mapping)
             changed = {name: value for name, value in asked.items() if row[name] != value}
             if "domain" in changed:
                 rules.require_domain_may_change(TrustTier(row["trust_tier"]))
             if changed:
-                row = self._write_change(tx, row, changed, caller)
+                row, index = self._write_change(tx, row, changed, caller)
             keys = store.keys_of(tx.exec, [issuer_id])[issuer_id]
-        return IssuerWithKeys(row, [dict(key._mapping) for key in keys])
+        return IssuerWithKeys(row, [dict(key._mapping) for key in keys], index)
 
     def _write_change(
         self, tx: Transaction, old: Mapping[str, Any], changed: dict[str, Any], caller: Caller
-    ) -> dict[str, Any]:
+    ) -> tuple[dict[str, Any], int | None]:
         tx.memo[_CHANGED] = True
-        now = self.clock.now()
+        now, index = self.clock.now(), None
         row = {**old, **changed, "updated_at": now}
         if not _STANDING.isdisjoint(changed):
             index = self.ledger.standing(tx, row, now)
@@ -260,7 +262,7 @@ class Issuers:
         if changed.get("status") == IssuerStatus.SUSPENDED:
             event = IssuerSuspended(issuer_id=old["id"], suspended_at=now)
         self._tell_issuer(tx, event, "issuer.update", row, caller, now)
-        return row
+        return row, index
 
     def _tell_issuer(
         self, tx: Transaction, event: Event, action: str, row: Mapping[str, Any], caller: Caller, now: datetime

@@ -22,6 +22,7 @@ WITH_ID = [route for route in all_routes() if "{" in route.path and route.needs 
 BODIES: dict[str, dict[str, Any]] = {
     "PATCH /v1/issuers/{id}": {"display_name": "Taken over"},
     "POST /v1/issuers/{id}/keys": {"kid": "theirs", "alg": "Ed25519"},
+    "POST /v1/governance/issuer-requests/{id}/reject": {"reason": "not theirs to say"},
     "POST /v1/api-keys/{id}/compromise": {"reason": "seen elsewhere"},
     "PATCH /v1/orgs/{id}": {"name": "Taken over"},
     "PATCH /v1/users/{id}": {"role": "analyst"},
@@ -46,6 +47,7 @@ def things_of(account: Account) -> dict[str, str]:
     key = {"name": "for a test", "scopes": ["issuers:read"]}
     return {
         "/v1/issuers": issuer["id"],
+        "/v1/governance/issuer-requests": account.asked_for(issuer["id"]),
         "/v1/attestations": mint(account.with_key, mint_body(issuer)).json()["id"],
         "/v1/orgs": account.with_key.get("/v1/orgs").json()[0]["id"],
         "/v1/users": account.with_key.post("/v1/users", json=member).json()["id"],

@@ -34,6 +34,18 @@ def test_a_bucket_holds_a_sixth_of_its_limit(counters: Counters, per_minute: int
     assert taken(counters, room + 20, at=NOON, per_minute=per_minute) == room
 
 
+def test_while_the_disk_fails_a_process_counts_for_itself(tmp_path: Path) -> None:
+    folder = tmp_path / "gone"
+    counters = Counters.beside(database_url("sqlite://"), folder)
+    assert taken(counters, 12, at=NOON) == 10
+
+    folder.mkdir()
+
+    assert taken(counters, 12, at=NOON) == 10
+    assert (folder / FILE_NAME).exists()
+    counters.close()
+
+
 def test_twice_the_rate_lasts_exactly_ten_seconds(counters: Counters) -> None:
     allowed = [taken(counters, 1, at=NOON + timedelta(seconds=second / 2)) for second in range(60)]
 

@@ -15,6 +15,15 @@ from attestlab.attestations.rules import Statement
 from attestlab.audit.shapes import AuditEventOut
 from attestlab.core.signing import Algorithm
 from attestlab.core.wire import parse_json
+from attestlab.governance.shapes import (
+    ApprovalOut,
+    BlastRadiusOut,
+    ImpactOut,
+    IssuerRequestOut,
+    MonthCountOut,
+    RecipientCountOut,
+    SchemaCountOut,
+)
 from attestlab.identity.shapes import CredentialOut, MeOut, TokensOut
 from attestlab.issuers.shapes import IssuerOut, KeyOut
 from attestlab.log import entries
@@ -53,6 +62,13 @@ SHAPES: dict[str, type[BaseModel]] = {
     "api_key_made": ApiKeyMadeOut,
     "org": OrgOut,
     "user": UserOut,
+    "issuer_request": IssuerRequestOut,
+    "issuer_request_approval": ApprovalOut,
+    "issuer_request_impact": ImpactOut,
+    "blast_radius": BlastRadiusOut,
+    "schema_count": SchemaCountOut,
+    "month_count": MonthCountOut,
+    "recipient_count": RecipientCountOut,
 }
 MADE: dict[str, bytes] = {
     "statement": Statement(

@@ -15,6 +15,7 @@ from typing import Any
 import httpx
 import pytest
 from log_world import ISSUER, World, entry
+from sample_site import counters_in_memory, generous
 from tlog_scales.backend import HttpBackend
 from tlog_scales.reader import TilesReader
 from tlog_scales.signing import Vkey
@@ -44,6 +45,8 @@ def serving(world: World) -> Iterator[str]:
         perform=nothing_is_written,
         write=nothing_is_written,
         denied=nothing_is_written,
+        blocked=nothing_is_written,
+        limiter=generous(counters_in_memory()),
         clock=world.clock,
         metrics=Metrics(),
         reads_inline=world.storage.is_sqlite,

@@ -1,0 +1,130 @@
+"""The HTTP door of issuer governance."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from attestlab.core.shapes import In, Uuid
+from attestlab.governance.rules import PLATFORM_APPROVERS, REQUESTERS, RequestStatus
+from attestlab.governance.service import Asked, needed
+from attestlab.governance.shapes import (
+    ApprovalOut,
+    BlastRadiusOut,
+    ImpactOut,
+    IssuerRequestIn,
+    IssuerRequestOut,
+    MonthCountOut,
+    RecipientCountOut,
+    RejectIn,
+    SchemaCountOut,
+)
+from attestlab.orgs.rules import Role, Scope
+from attestlab.web.access import users_with
+from attestlab.web.call import Call
+from attestlab.web.paging import Page, PageQuery, id_in, page_of
+from attestlab.web.routing import Routes
+
+routes = Routes("governance")
+_LIST = "issuer_requests"
+_DECIDERS = users_with([*REQUESTERS, *PLATFORM_APPROVERS])
+_READERS = users_with([*REQUESTERS, Role.ANALYST, *PLATFORM_APPROVERS])
+
+
+class RequestsQuery(PageQuery):
+    """Which requests to list."""
+
+    issuer_id: Uuid | None = None
+    status: RequestStatus | None = None
+
+
+class RadiusQuery(In):
+    """Of which key; without one, of the issuer with all its keys."""
+
+    kid: str | None = None
+
+
+@routes.post("/v1/governance/issuer-requests", scope=users_with(REQUESTERS), status=201)
+def create(call: Call, body: IssuerRequestIn) -> IssuerRequestOut:
+    """Ask for a change of an issuer's standing; the answer says what it would touch."""
+    asked = Asked(
+        type=body.type,
+        issuer_id=body.target_issuer_id,
+        reason=body.reason,
+        new_trust_tier=body.new_trust_tier,
+        new_risk_rating=body.new_risk_rating,
+    )
+    made = call.lab.governance.request(asked, caller=call.caller)
+    call.respond_headers["Location"] = f"/v1/governance/issuer-requests/{made['id']}"
+    return _request(made)
+
+
+@routes.get("/v1/governance/issuer-requests", scope=_READERS)
+def list_requests(call: Call, query: RequestsQuery) -> Page[IssuerRequestOut]:
+    """The tenant's requests, newest first; for reviewers of the platform, everybody's."""
+    found = call.lab.governance.page(
+        caller=call.caller,
+        issuer_id=query.issuer_id,
+        status=query.status,
+        before=id_in(_LIST, query.cursor),
+        limit=query.limit + 1,
+    )
+    shown, cursor = page_of(found, limit=query.limit, kind=_LIST, position=lambda row: [str(row["id"])])
+    return Page[IssuerRequestOut](items=[_request(row) for row in shown], next_cursor=cursor)
+
+
+@routes.get("/v1/governance/issuer-requests/{id}", scope=_READERS)
+def get(call: Call, id: UUID) -> IssuerRequestOut:
+    """One request."""
+    return _request(call.lab.governance.get(id, caller=call.caller))
+
+
+@routes.post("/v1/governance/issuer-requests/{id}/approve", scope=_DECIDERS)
+def approve(call: Call, id: UUID) -> IssuerRequestOut:
+    """Agree to somebody else's request."""
+    return _request(call.lab.governance.approve(id, caller=call.caller))
+
+
+@routes.post("/v1/governance/issuer-requests/{id}/reject", scope=_DECIDERS)
+def reject(call: Call, id: UUID, body: RejectIn) -> IssuerRequestOut:
+    """Refuse a request for good, or take one's own back."""
+    return _request(call.lab.governance.reject(id, reason=body.reason, caller=call.caller))
+
+
+@routes.post("/v1/governance/issuer-requests/{id}/execute", scope=users_with(REQUESTERS))
+def execute(call: Call, id: UUID) -> IssuerRequestOut:
+    """Carry out what was approved; the log says so in the same moment."""
+    return _request(call.lab.governance.execute(id, caller=call.caller))
+
+
+@routes.get("/v1/issuers/{id}/blast-radius", scope=Scope.ISSUERS_READ)
+def blast_radius(call: Call, id: UUID, query: RadiusQuery) -> BlastRadiusOut:
+    """What stands on an issuer, or on one of its keys: by schema, month and recipient."""
+    found = call.lab.governance.blast_radius(id, kid=query.kid, caller=call.caller)
+    return BlastRadiusOut(
+        issuer_id=id,
+        kid=query.kid,
+        attestations=found.attestations,
+        valid=found.valid,
+        by_schema=[SchemaCountOut(**row._mapping) for row in found.by_schema],
+        by_month=[
+            MonthCountOut(
+                month=f"{int(row.year):04d}-{int(row.month):02d}", attestations=row.attestations, valid=row.valid
+            )
+            for row in found.by_month
+        ],
+        by_recipient=[RecipientCountOut(**row._mapping) for row in found.by_recipient],
+    )
+
+
+def _request(row: Mapping[str, Any]) -> IssuerRequestOut:
+    shown = {name: row[name] for name in IssuerRequestOut.model_fields if name in row}
+    return IssuerRequestOut(
+        **{
+            **shown,
+            "target_issuer_id": row["issuer_id"],
+            "approvals": [ApprovalOut(**given) for given in json.loads(row["approvals"])],
+            "approvals_needed": needed(row),
+            "impact": ImpactOut(**json.loads(row["impact"])),
+        }
+    )

@@ -1,0 +1,237 @@
+"""The verbs of issuer governance: ask, approve, reject, carry out; and how far the trouble reaches."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from attestlab.core import audited
+from attestlab.core.audited import Deed
+from attestlab.core.clock import Clock
+from attestlab.core.errors import NotFound
+from attestlab.core.ids import new_id
+from attestlab.core.storage import Storage
+from attestlab.core.transaction import AnyRow, Transaction
+from attestlab.core.wire import format_time
+from attestlab.governance import rules, store
+from attestlab.governance.rules import RequestStatus, RequestType
+from attestlab.issuers import store as issuer_store
+from attestlab.issuers.rules import RiskRating, TrustTier
+from attestlab.issuers.service import Issuers
+from attestlab.orgs.rules import Caller
+
+Row = Mapping[str, Any]
+RECIPIENTS = 100
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What somebody asks for about an issuer, and why."""
+
+    type: RequestType
+    issuer_id: UUID
+    reason: str
+    new_trust_tier: TrustTier | None = None
+    new_risk_rating: RiskRating | None = None
+
+
+@dataclass(frozen=True)
+class BlastRadius:
+    """What stands on an issuer or a key: groups of `(name, attestations, valid)`."""
+
+    attestations: int
+    valid: int
+    by_schema: Sequence[AnyRow]
+    by_month: Sequence[AnyRow]
+    by_recipient: Sequence[AnyRow]
+
+
+class Governance:
+    """Requests about issuers' standing; a change itself is the issuers' (`Issuers.set_standing`)."""
+
+    def __init__(self, *, storage: Storage, clock: Clock, issuers: Issuers) -> None:
+        self.storage = storage
+        self.clock = clock
+        self.issuers = issuers
+
+    def request(self, asked: Asked, *, caller: Caller) -> Row:
+        """Ask for a change.
+
+        Raises:
+            ValidationFailed: it does not say what is to change, or says too much.
+            NotFound: no such issuer in the caller's tenant.
+            Conflict: the issuer's standing does not allow it.
+        """
+        rules.require_target(asked.type, asked.new_trust_tier, asked.new_risk_rating)
+        with self.storage.write() as tx:
+            now = self.clock.now()
+            issuer = issuer_store.owned(tx.exec, asked.issuer_id, tenant_id=caller.tenant_id)
+            wanted = rules.standing(asked.type, asked.new_trust_tier, asked.new_risk_rating)
+            rules.require_possible(asked.type, wanted, dict(issuer._mapping))
+            row = {
+                "id": new_id(now),
+                "tenant_id": caller.tenant_id,
+                "issuer_id": asked.issuer_id,
+                "type": asked.type.value,
+                "reason": asked.reason,
+                "new_trust_tier": asked.new_trust_tier,
+                "new_risk_rating": asked.new_risk_rating,
+                "status": RequestStatus.PENDING.value,
+                "requested_by": caller.actor_id,
+                "created_at": now,
+                "approvals": "[]",
+                "impact": self._impact(tx, asked.issuer_id, now),
+            }
+            return audited.insert(tx, store.requests, row, _deed(row, caller, "create", now))
+
+    def get(self, request_id: UUID, *, caller: Caller) -> Row:
+        """One request: of the caller's tenant, or of any where the caller approves for the platform.
+
+        Raises:
+            NotFound: there is none.
+        """
+        with self.storage.read() as connection:
+            return store.visible(connection.execute, request_id, tenant_id=_seen_by(caller))
+
+    def page(
+        self,
+        *,
+        caller: Caller,
+        issuer_id: UUID | None = None,
+        status: RequestStatus | None = None,
+        before: UUID | None = None,
+        limit: int = 50,
+    ) -> Sequence[Row]:
+        """Requests, newest first."""
+        with self.storage.read() as connection:
+            return store.page(
+                connection, tenant_id=_seen_by(caller), issuer_id=issuer_id, status=status, before=before, limit=limit
+            )
+
+    def approve(self, request_id: UUID, *, caller: Caller) -> Row:
+        """Agree to a request; with the last approval that it needs it is APPROVED.
+
+        Raises:
+            NotFound: there is none.
+            PermissionDenied: it is the caller's own, or not theirs to approve.
+            Conflict: it is over, or they approved it already.
+        """
+        with self.storage.write() as tx:
+            row = store.visible(tx.exec, request_id, tenant_id=_seen_by(caller))
+            kind = RequestType(row["type"])
+            rules.require_may_approve(kind, requested_by=row["requested_by"], tenant_id=row["tenant_id"], caller=caller)
+            rules.require_open(RequestStatus(row["status"]))
+            given = json.loads(row["approvals"])
+            rules.require_not_yet([approval["user_id"] for approval in given], caller)
+            now = self.clock.now()
+            given.append({"user_id": caller.actor_id, "approved_at": format_time(now)})
+            enough = len(given) >= needed(row)
+            changes = {
+                "approvals": json.dumps(given),
+                "status": (RequestStatus.APPROVED if enough else RequestStatus.PENDING).value,
+                "impact": self._impact(tx, row["issuer_id"], now),
+            }
+            return audited.change(tx, store.requests, row, changes, _deed(row, caller, "approve", now))
+
+    def reject(self, request_id: UUID, *, reason: str, caller: Caller) -> Row:
+        """Refuse a request for good; whoever asked may take it back likewise.
+
+        Raises:
+            NotFound: there is none.
+            PermissionDenied: it is not theirs to decide on.
+            Conflict: it is over.
+        """
+        with self.storage.write() as tx:
+            row = store.visible(tx.exec, request_id, tenant_id=_seen_by(caller))
+            if caller.actor_id != row["requested_by"]:
+                kind = RequestType(row["type"])
+                rules.require_may_approve(kind, requested_by="", tenant_id=row["tenant_id"], caller=caller)
+            rules.require_open(RequestStatus(row["status"]))
+            now = self.clock.now()
+            changes = {
+                "status": RequestStatus.REJECTED.value,
+                "rejected_by": caller.actor_id,
+                "rejected_at": now,
+                "rejection_reason": reason,
+            }
+            return audited.change(tx, store.requests, row, changes, _deed(row, caller, "reject", now))
+
+    def execute(self, request_id: UUID, *, caller: Caller) -> Row:
+        """Carry out what was approved: the issuer's standing changes, in the log, in the same transaction.
+
+        Raises:
+            NotFound: there is none in the caller's tenant.
+            Conflict: approvals are missing, it is over, or the issuer's standing does not allow it any more.
+        """
+        with self.storage.write() as tx:
+            row = store.visible(tx.exec, request_id, tenant_id=caller.tenant_id)
+            given = len(json.loads(row["approvals"]))
+            rules.require_approved(RequestStatus(row["status"]), given=given, needed=needed(row))
+            now = self.clock.now()
+            impact = self._impact(tx, row["issuer_id"], now)
+            changes = {
+                "status": RequestStatus.EXECUTED.value,
+                "executed_by": caller.actor_id,
+                "executed_at": now,
+                "impact": impact,
+                "log_index": self._carry_out(tx, row, caller),
+            }
+            return audited.change(tx, store.requests, row, changes, _deed(row, caller, "execute", now))
+
+    def _carry_out(self, tx: Transaction, row: Row, caller: Caller) -> int | None:
+        """Change the issuer; returns the index of the entry that says so."""
+        kind = RequestType(row["type"])
+        wanted = rules.standing(kind, row["new_trust_tier"], row["new_risk_rating"])
+        issuer = issuer_store.owned(tx.exec, row["issuer_id"], tenant_id=caller.tenant_id)
+        rules.require_possible(kind, wanted, dict(issuer._mapping))
+        return self.issuers.set_standing(row["issuer_id"], caller=caller, **wanted).log_index
+
+    def _impact(self, tx: Transaction, issuer_id: UUID, now: datetime) -> str:
+        found = store.minted(tx.exec, issuer_id, now=now)
+        keys = issuer_store.count_active_keys(tx, issuer_id)
+        counted = {"attestations": found.attestations, "valid": int(found.valid), "active_keys": keys}
+        return json.dumps({**counted, "counted_at": format_time(now)})
+
+    def blast_radius(self, issuer_id: UUID, *, caller: Caller, kid: str | None = None) -> BlastRadius:
+        """What stands on an issuer, or on one of its keys; recipients are the hundred with the most.
+
+        Raises:
+            NotFound: no such issuer in the caller's tenant, or no such key of it.
+        """
+        with self.storage.read() as connection:
+            issuer_store.owned(connection.execute, issuer_id, tenant_id=caller.tenant_id)
+            if kid is not None and kid not in _kids(issuer_store.keys_of(connection.execute, [issuer_id])[issuer_id]):
+                raise NotFound("key", kid)
+            place, now = (connection, caller.tenant_id, issuer_id, kid), self.clock.now()
+            schemas = store.by_schema(*place, now=now)
+            return BlastRadius(
+                sum(row.attestations for row in schemas),
+                sum(int(row.valid) for row in schemas),
+                schemas,
+                store.by_month(*place, now=now),
+                store.by_recipient(*place, now=now, limit=RECIPIENTS),
+            )
+
+
+def needed(row: Row) -> int:
+    """How many approvals a request needs."""
+    tier = row["new_trust_tier"]
+    return rules.approvals_needed(RequestType(row["type"]), None if tier is None else TrustTier(tier))
+
+
+def _kids(keys: Sequence[AnyRow]) -> set[str]:
+    return {key.kid for key in keys}
+
+
+def _seen_by(caller: Caller) -> UUID | None:
+    """Whose requests the caller sees: their tenant's, or everybody's."""
+    return None if rules.is_platform(caller) else caller.tenant_id
+
+
+def _deed(row: Row, caller: Caller, verb: str, at: datetime) -> Deed:
+    """In the trail of the issuer's tenant, whoever approved."""
+    return Deed(row["tenant_id"], caller, f"issuer_request.{verb}", at)

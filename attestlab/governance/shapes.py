@@ -1,0 +1,105 @@
+"""What goes over the wire about issuer governance (CONTRACT section 4)."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints
+
+from attestlab.core.shapes import In, Moment, Out, Uuid
+from attestlab.governance.rules import RequestType
+from attestlab.issuers.rules import RiskRating, TrustTier
+
+Reason = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1024)]
+Types = Literal["SUSPEND_ISSUER", "REVOKE_ISSUER", "REINSTATE_ISSUER", "CHANGE_TRUST_TIER", "CHANGE_RISK_RATING"]
+Statuses = Literal["PENDING", "APPROVED", "REJECTED", "EXECUTED"]
+
+
+class IssuerRequestIn(In):
+    """A change of an issuer's standing that somebody asks for."""
+
+    type: RequestType
+    target_issuer_id: Uuid
+    reason: Reason
+    new_trust_tier: TrustTier | None = None
+    new_risk_rating: RiskRating | None = None
+
+
+class RejectIn(In):
+    """Why a request is refused."""
+
+    reason: Reason
+
+
+class ApprovalOut(Out):
+    """Somebody's approval."""
+
+    user_id: str
+    approved_at: Moment
+
+
+class ImpactOut(Out):
+    """What the change would touch, as it was counted last."""
+
+    attestations: int
+    valid: int
+    active_keys: int
+    counted_at: Moment
+
+
+class IssuerRequestOut(Out):
+    """A request about an issuer's standing."""
+
+    id: Uuid
+    tenant_id: Uuid
+    type: Types
+    target_issuer_id: Uuid
+    reason: str
+    new_trust_tier: str | None
+    new_risk_rating: str | None
+    status: Statuses
+    requested_by: str
+    created_at: Moment
+    approvals: list[ApprovalOut]
+    approvals_needed: int
+    impact: ImpactOut
+    rejected_by: str | None
+    rejected_at: Moment | None
+    rejection_reason: str | None
+    executed_by: str | None
+    executed_at: Moment | None
+    log_index: int | None
+
+
+class SchemaCountOut(Out):
+    """Attestations of one schema."""
+
+    schema_id: str = Field(alias="schema")
+    attestations: int
+    valid: int
+
+
+class MonthCountOut(Out):
+    """Attestations minted in one month (UTC)."""
+
+    month: str
+    attestations: int
+    valid: int
+
+
+class RecipientCountOut(Out):
+    """Attestations of one recipient."""
+
+    recipient: str
+    attestations: int
+    valid: int
+
+
+class BlastRadiusOut(Out):
+    """What stands on an issuer or a key."""
+
+    issuer_id: Uuid
+    kid: str | None
+    attestations: int
+    valid: int
+    by_schema: list[SchemaCountOut]
+    by_month: list[MonthCountOut]
+    by_recipient: list[RecipientCountOut]

@@ -1,0 +1,97 @@
+"""Every query of issuer governance; columns are named, values are parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Connection, CursorResult, and_, case, extract, func, or_, select
+
+from attestlab.attestations.rules import Status
+from attestlab.attestations.store import attestations
+from attestlab.core.errors import NotFound
+from attestlab.core.transaction import AnyRow
+from attestlab.governance.tables import IssuerRequest
+
+requests: Any = IssuerRequest.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
+
+Look = Callable[..., CursorResult[*tuple[Any, ...]]]
+_ALL = func.count().label("attestations")
+
+
+def visible(look: Look, request_id: UUID, *, tenant_id: UUID | None) -> dict[str, Any]:
+    """A request of the tenant's, or of anybody's where `tenant_id` is None; every column of it.
+
+    Raises:
+        NotFound: there is none.
+    """
+    query = select(*requests.c).where(requests.c.id == request_id)
+    if tenant_id is not None:
+        query = query.where(requests.c.tenant_id == tenant_id)
+    row = look(query).mappings().first()
+    if row is None:
+        raise NotFound("issuer request", request_id)
+    return dict(row)
+
+
+def page(
+    connection: Connection,
+    *,
+    tenant_id: UUID | None,
+    issuer_id: UUID | None,
+    status: str | None,
+    before: UUID | None,
+    limit: int,
+) -> list[dict[str, Any]]:
+    """The tenant's requests, or everybody's where `tenant_id` is None, newest first."""
+    equal = {requests.c.tenant_id: tenant_id, requests.c.issuer_id: issuer_id, requests.c.status: status}
+    query = select(*requests.c).where(*(column == value for column, value in equal.items() if value is not None))
+    if before is not None:
+        query = query.where(requests.c.id < before)
+    return [dict(row) for row in connection.execute(query.order_by(requests.c.id.desc()).limit(limit)).mappings()]
+
+
+def _valid(now: datetime) -> Any:
+    """How many of a group hold at this moment."""
+    columns = attestations.c
+    holds = and_(columns.status == Status.VALID.value, or_(columns.expiry_at.is_(None), columns.expiry_at > now))
+    return func.coalesce(func.sum(case((holds, 1), else_=0)), 0).label("valid")
+
+
+def minted(look: Look, issuer_id: UUID, *, now: datetime) -> AnyRow:
+    """How many attestations an issuer has, as `(attestations, valid)`."""
+    return look(select(_ALL, _valid(now)).where(attestations.c.issuer_id == issuer_id)).one()
+
+
+def _of(tenant_id: UUID, issuer_id: UUID, kid: str | None) -> list[Any]:
+    mine = [attestations.c.tenant_id == tenant_id, attestations.c.issuer_id == issuer_id]
+    return mine if kid is None else [*mine, attestations.c.kid == kid]
+
+
+def by_schema(
+    connection: Connection, tenant_id: UUID, issuer_id: UUID, kid: str | None, *, now: datetime
+) -> Sequence[AnyRow]:
+    """`(schema, attestations, valid)` of an issuer or one of its keys, the most first."""
+    schema = attestations.c.schema_id.label("schema")
+    query = select(schema, _ALL, _valid(now)).where(*_of(tenant_id, issuer_id, kid)).group_by(schema)
+    return connection.execute(query.order_by(_ALL.desc(), schema)).all()
+
+
+def by_month(
+    connection: Connection, tenant_id: UUID, issuer_id: UUID, kid: str | None, *, now: datetime
+) -> Sequence[AnyRow]:
+    """`(year, month, attestations, valid)` by the month of the mint (UTC), oldest first."""
+    parts = [extract(part, attestations.c.created_at).label(part) for part in ("year", "month")]
+    query = select(*parts, _ALL, _valid(now)).where(*_of(tenant_id, issuer_id, kid)).group_by(*parts)
+    return connection.execute(query.order_by(*parts)).all()
+
+
+def by_recipient(
+    connection: Connection, tenant_id: UUID, issuer_id: UUID, kid: str | None, *, now: datetime, limit: int
+) -> Sequence[AnyRow]:
+    """`(recipient, attestations, valid)` of those that name one, the most first."""
+    recipient = attestations.c.recipient_email.label("recipient")
+    query = select(recipient, _ALL, _valid(now)).where(*_of(tenant_id, issuer_id, kid), recipient.is_not(None))
+    return connection.execute(query.group_by(recipient).order_by(_ALL.desc(), recipient).limit(limit)).all()

@@ -1,0 +1,37 @@
+"""The rows of this capability."""
+
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import BigInteger, Index
+from sqlmodel import Field, SQLModel
+
+
+class IssuerRequest(SQLModel, table=True):
+    """A request about an issuer's standing.
+
+    `approvals` is a JSON array of `{user_id, approved_at}`, `impact` the JSON object of what it would touch,
+    counted when it was asked for, and again at each approval and when it was carried out.
+    """
+
+    __tablename__ = "issuer_requests"
+    __table_args__ = (Index("ix_issuer_requests_of_tenant", "tenant_id", "id"),)
+
+    id: UUID = Field(primary_key=True)
+    tenant_id: UUID = Field(foreign_key="tenants.id")
+    issuer_id: UUID = Field(foreign_key="issuers.id", index=True)
+    type: str = Field(max_length=20)
+    reason: str = Field(max_length=1024)
+    new_trust_tier: str | None = Field(default=None, max_length=12)
+    new_risk_rating: str | None = Field(default=None, max_length=8)
+    status: str = Field(max_length=8)
+    requested_by: str = Field(max_length=64)
+    created_at: datetime
+    approvals: str = Field(max_length=2048)
+    impact: str = Field(max_length=512)
+    rejected_by: str | None = Field(default=None, max_length=64)
+    rejected_at: datetime | None = None
+    rejection_reason: str | None = Field(default=None, max_length=1024)
+    executed_by: str | None = Field(default=None, max_length=64)
+    executed_at: datetime | None = None
+    log_index: int | None = Field(default=None, sa_type=BigInteger)

@@ -1,0 +1,261 @@
+"""Requests about an issuer's standing: who asks, who agrees, what happens then, and what the log says of it."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from governance_story import PATH, Board
+from issuer_story import logged
+from running_server import register_issuer
+from team_story import told
+
+from attestlab.core.clock import FixedClock
+
+TIER = {"new_trust_tier": "VERIFIED"}
+
+
+def test_one_asks_another_approves_and_the_tenant_carries_it_out(board: Board) -> None:
+    minted = board.minted().json()["id"]
+    asked = board.ask("SUSPEND_ISSUER")
+    request = asked.json()
+    assert (asked.status_code, asked.headers["Location"]) == (201, f"{PATH}/{request['id']}")
+    assert (request["status"], request["approvals"], request["approvals_needed"]) == ("PENDING", [], 1)
+    assert request["impact"].items() >= {"attestations": 1, "valid": 1, "active_keys": 1}.items()
+    assert board.minted().status_code == 201, "nothing has changed yet"
+
+    approved = board.do("approve", request["id"], who="reviewer").json()
+    done = board.do("execute", request["id"], who="admin").json()
+
+    assert (approved["status"], len(approved["approvals"]), approved["impact"]["attestations"]) == ("APPROVED", 1, 2)
+    assert done["status"] == "EXECUTED"
+    entry = logged(board.lab, done["log_index"])[0].members
+    assert (entry["type"], entry["status"], entry["issuer_id"]) == ("issuer.status", "SUSPENDED", board.issuer["id"])
+    assert [event["issuer_id"] for event in told(board.lab, "issuer.suspended")] == [board.issuer["id"]]
+    refused = board.minted()
+    assert (refused.status_code, refused.json()["details"]["reason"]) == (403, "issuer_not_active")
+    found = board.verdict(minted)
+    assert (found["verdict"], found["governance"]["issuer_status"], found["governance"]["snapshot_status"]) == (
+        *("VALID", "SUSPENDED", "ACTIVE"),
+    )
+    assert "issuer_suspended" in found["reasons"]
+
+
+def test_a_suspended_issuer_is_reinstated_and_mints_again(board: Board) -> None:
+    board.decide("SUSPEND_ISSUER", "admin")
+
+    board.decide("REINSTATE_ISSUER", "reviewer")
+
+    assert board.minted().status_code == 201
+
+
+def test_a_revoked_issuer_mints_no_more_and_what_it_minted_before_is_flagged(board: Board) -> None:
+    before = board.minted().json()["id"]
+
+    board.decide("REVOKE_ISSUER", "admin", "reviewer")
+
+    found = board.verdict(before)
+    assert (found["verdict"], "issuer_revoked" in found["reasons"], "governance_ok" in found["reasons"]) == (
+        *("VALID", True, False),
+    )
+    assert board.minted().status_code == 403
+    over = board.ask("REINSTATE_ISSUER")
+    assert (over.status_code, over.json()["details"]["issuer_status"]) == (409, "REVOKED")
+
+
+def test_tier_and_rating_change_and_a_verification_shows_then_and_now(board: Board) -> None:
+    minted = board.minted().json()["id"]
+
+    board.decide("CHANGE_TRUST_TIER", "reviewer", **TIER)
+    board.decide("CHANGE_RISK_RATING", "reviewer", new_risk_rating="HIGH")
+
+    shown = board.verdict(minted)["governance"]
+    assert (shown["issuer_trust_tier"], shown["snapshot_trust_tier"]) == ("VERIFIED", "SELF_SIGNED")
+    assert (shown["issuer_risk_rating"], shown["snapshot_risk_rating"]) == ("HIGH", "LOW")
+    assert board.key.get(f"/v1/issuers/{board.issuer['id']}").json()["trust_tier"] == "VERIFIED"
+
+
+@pytest.mark.parametrize(
+    ("kind", "more", "first", "second"),
+    [
+        ("REVOKE_ISSUER", {}, "admin", "reviewer"),
+        ("CHANGE_TRUST_TIER", {"new_trust_tier": "ENTERPRISE"}, "reviewer", "second reviewer"),
+    ],
+)
+def test_what_cannot_be_taken_back_takes_two(
+    board: Board, kind: str, more: dict[str, str], first: str, second: str
+) -> None:
+    request_id = board.asked(kind, **more)
+    one = board.do("approve", request_id, who=first).json()
+    again = board.do("approve", request_id, who=first)
+    early = board.do("execute", request_id, who="owner")
+    two = board.do("approve", request_id, who=second).json()
+
+    assert (one["status"], one["approvals_needed"], two["status"]) == ("PENDING", 2, "APPROVED")
+    assert (again.status_code, again.json()["details"]["reason"]) == (409, "already_approved")
+    assert early.status_code == 409
+    assert early.json()["details"].items() >= {"status": "PENDING", "approvals": 1, "approvals_needed": 2}.items()
+    assert board.do("execute", request_id, who="owner").status_code == 200
+
+
+def test_nobody_approves_their_own_request(board: Board) -> None:
+    request_id = board.asked("SUSPEND_ISSUER", who="admin")
+
+    refused = board.do("approve", request_id, who="admin")
+
+    assert (refused.status_code, refused.json()["details"]["reason"]) == (403, "own_request")
+    assert board.do("approve", request_id, who="owner").json()["status"] == "APPROVED"
+
+
+@pytest.mark.parametrize(
+    ("kind", "more"), [("CHANGE_TRUST_TIER", TIER), ("CHANGE_RISK_RATING", {"new_risk_rating": "HIGH"})]
+)
+def test_what_raises_trust_is_approved_by_the_platform_alone(board: Board, kind: str, more: dict[str, str]) -> None:
+    request_id = board.asked(kind, **more)
+
+    refused = board.do("approve", request_id, who="admin")
+
+    assert (refused.status_code, refused.json()["details"]["required_roles"]) == (403, ["reviewer", "super_admin"])
+    assert board.do("approve", request_id, who="analyst").status_code == 403
+    assert board.do("approve", request_id, who="reviewer").status_code == 200
+
+
+def test_a_rejected_request_is_over_and_whoever_asked_may_take_theirs_back(board: Board) -> None:
+    refused, withdrawn = board.asked("SUSPEND_ISSUER"), board.asked("REVOKE_ISSUER", who="admin")
+
+    rejected = board.do("reject", refused, who="reviewer", reason="no evidence").json()
+    taken_back = board.do("reject", withdrawn, who="admin", reason="a mistake").json()
+
+    assert (rejected["status"], rejected["rejection_reason"]) == ("REJECTED", "no evidence")
+    assert taken_back["status"] == "REJECTED"
+    later = [board.do(verb, refused, who="reviewer").status_code for verb in ("approve",)]
+    later.append(board.do("execute", refused, who="owner").status_code)
+    later.append(board.do("reject", refused, who="reviewer", reason="again").status_code)
+    assert later == [409, 409, 409]
+    assert board.minted().status_code == 201
+
+
+def test_what_was_overtaken_is_not_carried_out(board: Board) -> None:
+    first, second = board.asked("SUSPEND_ISSUER"), board.asked("SUSPEND_ISSUER")
+    for request_id in (first, second):
+        board.do("approve", request_id, who="reviewer")
+    assert board.do("execute", first, who="owner").status_code == 200
+
+    overtaken = board.do("execute", second, who="owner")
+
+    assert (overtaken.status_code, overtaken.json()["details"]["issuer_status"]) == (409, "SUSPENDED")
+    assert board.who("owner").get(f"{PATH}/{second}").json()["status"] == "APPROVED"
+
+
+def test_eight_at_once_carry_it_out_once(board: Board) -> None:
+    request_id = board.asked("SUSPEND_ISSUER")
+    board.do("approve", request_id, who="reviewer")
+    before = len(logged(board.lab))
+
+    with ThreadPoolExecutor(8) as pool:
+        statuses = list(pool.map(lambda _: board.do("execute", request_id, who="owner").status_code, range(8)))
+
+    assert sorted(statuses) == [200] + [409] * 7
+    assert len(logged(board.lab)) == before + 1
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"type": "CHANGE_TRUST_TIER"}, "/new_trust_tier"),
+        ({"type": "CHANGE_RISK_RATING", "new_trust_tier": "BASIC"}, "/new_trust_tier"),
+        ({"type": "SUSPEND_ISSUER", "new_risk_rating": "HIGH"}, "/new_risk_rating"),
+        ({"type": "SUSPEND_ISSUER", "reason": "   "}, "/reason"),
+        ({"type": "ABOLISH_ISSUER"}, "/type"),
+        ({"type": "SUSPEND_ISSUER", "status": "APPROVED"}, "/status"),
+    ],
+)
+def test_a_request_that_says_too_little_or_too_much_is_refused(board: Board, body: dict[str, Any], field: str) -> None:
+    sent = {"target_issuer_id": board.issuer["id"], "reason": "r", **body}
+
+    refused = board.who("owner").post(PATH, json=sent)
+
+    assert refused.status_code == 400
+    assert field in [fault["field"] for fault in refused.json()["details"]["fields"]]
+    assert board.who("owner").get(PATH).json()["items"] == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "more"),
+    [
+        ("REINSTATE_ISSUER", {}),
+        ("CHANGE_TRUST_TIER", {"new_trust_tier": "SELF_SIGNED"}),
+        ("CHANGE_RISK_RATING", {"new_risk_rating": "LOW"}),
+    ],
+)
+def test_what_the_issuer_is_already_is_not_asked_for(board: Board, kind: str, more: dict[str, str]) -> None:
+    refused = board.ask(kind, **more)
+
+    assert (refused.status_code, refused.json()["details"]["issuer_status"]) == (409, "ACTIVE")
+
+
+def test_the_platform_sees_every_tenants_requests_and_a_stranger_none(board: Board, clock: FixedClock) -> None:
+    first = board.asked("SUSPEND_ISSUER")
+    clock.advance(timedelta(milliseconds=1))
+    second = board.asked("CHANGE_TRUST_TIER", **TIER)
+    board.do("reject", first, who="owner", reason="a mistake")
+
+    def listed(who: str, **query: str) -> list[str]:
+        return [item["id"] for item in board.who(who).get(PATH, params=query).json()["items"]]
+
+    assert listed("owner") == listed("analyst") == listed("reviewer") == [second, first]
+    assert listed("reviewer", status="PENDING", issuer_id=board.issuer["id"]) == [second]
+    assert listed("reviewer", issuer_id=str(uuid4())) == listed("stranger") == []
+    page = board.who("owner").get(PATH, params={"limit": 1}).json()
+    assert listed("owner", cursor=page["next_cursor"], limit="1") == [first]
+    hidden = board.who("stranger")
+    assert hidden.get(f"{PATH}/{first}").status_code == 404
+    assert hidden.post(f"{PATH}/{first}/execute").status_code == 404
+
+
+def test_every_step_is_a_line_in_the_trail_of_the_issuers_tenant(board: Board) -> None:
+    board.decide("SUSPEND_ISSUER", "reviewer")
+
+    query = {"resource_type": "issuer_request"}
+    lines = board.who("owner").get("/v1/audit/events", params=query).json()["items"]
+
+    assert [line["action"].partition(".")[2] for line in lines] == ["execute", "approve", "create"]
+    assert len({line["actor_id"] for line in lines}) == 2
+
+
+def test_the_blast_radius_of_an_issuer_and_of_a_key(board: Board, clock: FixedClock) -> None:
+    def mint(kid: str, schema: str, recipient: str | None, expires: bool = False) -> None:
+        claims = {"student_name": "Ada Lovelace"} if schema == "degree" else {"recipient_name": "Ada Lovelace"}
+        body: dict[str, Any] = {
+            **{"issuer_id": board.issuer["id"], "kid": kid, "schema": schema, "claims": claims},
+            **{"recipient_email": recipient, "alg": "Ed25519"},
+        }
+        if expires:
+            body["expiry_at"] = "2026-11-21T13:00:00Z"
+        answer = board.key.post("/v1/attestations/mint", json=body, headers={"Idempotency-Key": str(uuid4())})
+        assert answer.status_code == 201, answer.text
+
+    first = board.issuer["keys"][0]["kid"]
+    path = f"/v1/issuers/{board.issuer['id']}"
+    board.key.post(f"{path}/keys", json={"kid": "second", "alg": "Ed25519"})
+    mint(first, "degree", "ada@people.example")
+    mint(first, "degree", None, expires=True)
+    clock.advance(timedelta(days=30))
+    mint("second", "degree", "ada@people.example")
+
+    whole = board.key.get(f"{path}/blast-radius").json()
+    of_second = board.key.get(f"{path}/blast-radius", params={"kid": "second"}).json()
+
+    assert (whole["attestations"], whole["valid"]) == (3, 2)
+    assert whole["by_schema"] == [{"schema": "degree", "attestations": 3, "valid": 2}]
+    assert whole["by_month"] == [
+        {"month": "2026-11", "attestations": 2, "valid": 1},
+        {"month": "2026-12", "attestations": 1, "valid": 1},
+    ]
+    assert whole["by_recipient"] == [{"recipient": "ada@people.example", "attestations": 2, "valid": 2}]
+    assert (of_second["kid"], of_second["attestations"]) == ("second", 1)
+    assert board.key.get(f"{path}/blast-radius", params={"kid": "none"}).status_code == 404
+    assert register_issuer(board.key)["id"] != board.issuer["id"]

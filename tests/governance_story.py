@@ -1,0 +1,79 @@
+"""A tenant with people of every kind, an issuer of theirs, and the operator's reviewers, behind real HTTP."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+from running_server import mint, mint_body
+from team_story import Team
+
+from attestlab.lab import Lab
+from attestlab.orgs.rules import Plan
+from attestlab.orgs.service import TenantCreated
+
+PATH = "/v1/governance/issuer-requests"
+
+
+@dataclass
+class Board:
+    """Who decides: `owner`, `admin`, `analyst` of the tenant, two reviewers of the platform, and a stranger."""
+
+    team: Team
+    operator: TenantCreated
+    issuer: dict[str, Any]
+    key: httpx.Client
+    _known: dict[str, httpx.Client] = field(default_factory=dict)
+
+    def who(self, name: str) -> httpx.Client:
+        """Somebody who is signed in, from the first time on that they are named."""
+        if name not in self._known:
+            self._known[name] = self._signed_in(name)
+        return self._known[name]
+
+    def _signed_in(self, name: str) -> httpx.Client:
+        if name == "owner":
+            return self.team.owner()
+        if name == "stranger":
+            return self.team.owner(self.lab.orgs.create_tenant("Stranger", plan=Plan.ENTERPRISE))
+        role, tenant = name.split()[-1], self.operator if "reviewer" in name else None
+        return self.team.person(role, tenant=tenant, email=f"{name.replace(' ', '.')}@people.example")[1]
+
+    @property
+    def lab(self) -> Lab:
+        return self.team.lab
+
+    def ask(self, kind: str, *, who: str = "owner", **more: Any) -> httpx.Response:
+        body = {"type": kind, "target_issuer_id": self.issuer["id"], "reason": "seen in the news", **more}
+        return self.who(who).post(PATH, json=body)
+
+    def asked(self, kind: str, *, who: str = "owner", **more: Any) -> str:
+        answer = self.ask(kind, who=who, **more)
+        assert answer.status_code == 201, answer.text
+        request_id: str = answer.json()["id"]
+        return request_id
+
+    def do(self, verb: str, request_id: str, *, who: str, **body: Any) -> httpx.Response:
+        return self.who(who).post(f"{PATH}/{request_id}/{verb}", json=body or None)
+
+    def decide(self, kind: str, *approvers: str, **more: Any) -> dict[str, Any]:
+        """From the request to its execution."""
+        request_id = self.asked(kind, **more)
+        for approver in approvers:
+            assert self.do("approve", request_id, who=approver).status_code == 200
+        done = self.do("execute", request_id, who="owner")
+        assert done.status_code == 200, done.text
+        found: dict[str, Any] = done.json()
+        return found
+
+    def minted(self) -> httpx.Response:
+        return mint(self.key, mint_body(self.issuer))
+
+    def verdict(self, attestation_id: str) -> dict[str, Any]:
+        found: dict[str, Any] = self.key.post("/v1/verify", json={"attestation_id": attestation_id}).json()
+        return found
+
+    def close(self) -> None:
+        for client in (self.key, *self._known.values()):
+            client.close()
