@@ -13,6 +13,7 @@ from uuid import uuid4
 
 import httpx
 from app_in_process import client_of
+from sign_in_story import add_person
 
 from attestlab.core import audited
 from attestlab.core.audited import Deed
@@ -56,13 +57,23 @@ class Account:
             return self.with_key
         return self.consumer if needs.realm == "consumer" else self.signed_in
 
-    def asked_for(self, issuer_id: str) -> str:
-        """A request about an issuer that is ready to be carried out; who approves it is on the platform."""
-        body = {"type": "CHANGE_RISK_RATING", "target_issuer_id": issuer_id, "reason": "r", "new_risk_rating": "HIGH"}
-        made = self.signed_in.post("/v1/governance/issuer-requests", json=body)
+    def asked_for(self, issuer_id: str, *, approved: bool = False) -> str:
+        """A colleague's request about an issuer, which the owner may approve, or has approved."""
+        path, body = "/v1/governance/issuer-requests", {"type": "SUSPEND_ISSUER", "reason": "a test"}
+        with client_of(self.url, token=self.colleague) as colleague:
+            made = colleague.post(path, json={**body, "target_issuer_id": issuer_id})
         assert made.status_code == 201, made.text
         request_id: str = made.json()["id"]
+        if approved:
+            assert self.signed_in.post(f"{path}/{request_id}/approve").status_code == 200
         return request_id
+
+    @cached_property
+    def colleague(self) -> str:
+        """An access token of an admin of the same tenant."""
+        email = f"{uuid4().hex[:8]}@people.example"
+        add_person(self.lab, self.tenant, email, PASSWORD, roles="admin")
+        return self.token(email, PASSWORD)
 
     def revoked_key(self) -> str:
         body = {"name": "short-lived", "scopes": ["issuers:read"]}
