@@ -26,6 +26,8 @@ from attestlab.core.transaction import Transaction
 from attestlab.core.wire import parse_uuid
 from attestlab.governance.service import Governance
 from attestlab.identity.service import Identity
+from attestlab.issuers.dns import DnsResolver
+from attestlab.issuers.domain_proof import DomainProofs
 from attestlab.issuers.service import Issuers
 from attestlab.log import store as log_store
 from attestlab.log.guard import HeadGuard
@@ -84,6 +86,9 @@ class Lab:
             issuer=lambda: settings.token_issuer or self.log_id,
         )
         self.issuers = Issuers(storage=storage, keyring=keys, clock=clock, log=self.log)
+        self.domain_proofs = DomainProofs(
+            storage=storage, keyring=keys, issuers=self.issuers, resolver=DnsResolver(settings.dns_server)
+        )
         self.governance = Governance(storage=storage, clock=clock, issuers=self.issuers)
         self.attestations = Attestations(storage=storage, clock=clock, issuers=self.issuers, log=self.log)
         self.log.finders |= {"attestation_id": _index_by_id, "document_hash": _index_by_document}

@@ -59,6 +59,10 @@ class Settings(BaseSettings):
         default=(), description="Networks of proxies whose X-Forwarded-For is believed, separated by commas."
     )
 
+    dns_server: str | None = Field(
+        default=None, description="host:port of the resolver that domain proofs are looked up at; else the system's."
+    )
+
     @field_validator("trusted_proxies", mode="before")
     @classmethod
     def _listed(cls, value: object) -> object:

@@ -108,7 +108,9 @@ def storage(migrated_database: str) -> Iterator[Storage]:
 @pytest.fixture
 def lab(request: pytest.FixtureRequest, migrated_database: str, tmp_path: Path, clock: FixedClock) -> Iterator[Lab]:
     """A fresh installation in process, on either engine; re-verified from outside when the test is over."""
-    made, initialised = Lab.init(Settings(data=tmp_path / "data", database_url=migrated_database), clock=clock)
+    nobody = "127.0.0.1:1"  # whom a test asks for names, unless it says otherwise
+    settings = Settings(data=tmp_path / "data", database_url=migrated_database, dns_server=nobody)
+    made, initialised = Lab.init(settings, clock=clock)
     made.operator = made.orgs.service_caller(initialised.tenant.tenant_id)  # type: ignore[attr-defined]
     yield made
     if request.node.get_closest_marker("tampered"):

@@ -7,8 +7,9 @@ from uuid import UUID
 from attestlab.core import signing
 from attestlab.core.signing import PrivateKey
 from attestlab.core.wire import b64url_decode, b64url_encode
+from attestlab.issuers.domain_proof import Challenge
 from attestlab.issuers.service import IssuerWithKeys
-from attestlab.issuers.shapes import IssuerIn, IssuerOut, IssuerPatch, JwksOut, KeyIn, KeyOut
+from attestlab.issuers.shapes import DomainProofOut, IssuerIn, IssuerOut, IssuerPatch, JwksOut, KeyIn, KeyOut
 from attestlab.orgs.rules import Scope
 from attestlab.web.access import PUBLIC
 from attestlab.web.call import Call
@@ -83,6 +84,38 @@ def list_keys(call: Call, id: UUID, query: PageQuery) -> Page[KeyOut]:
 def jwks(call: Call, id: UUID) -> JwksOut:
     """An issuer's public keys as a JSON Web Key Set."""
     return JwksOut(keys=call.lab.issuers.jwks(id))
+
+
+async def _looked_up(call: Call, body: None) -> Challenge:
+    """The DNS is asked before the write."""
+    found: Challenge = await call.site.aside(
+        lambda: call.lab.domain_proofs.looked_up(call.path_values["id"], caller=call.caller)
+    )
+    return found
+
+
+@routes.get("/v1/issuers/{id}/domain-proof", scope=Scope.ISSUERS_READ)
+def domain_proof(call: Call, id: UUID) -> DomainProofOut:
+    """The TXT record that proves that the issuer holds its domain."""
+    return _proof(call.lab.domain_proofs.challenge(id, caller=call.caller))
+
+
+@routes.post("/v1/issuers/{id}/domain-proof/check", scope=Scope.ISSUERS_WRITE, prepare=_looked_up)
+def check_domain_proof(call: Call, id: UUID, prepared: Challenge) -> DomainProofOut:
+    """Look the record up; found, it lifts the issuer from SELF_SIGNED to BASIC."""
+    return _proof(call.lab.domain_proofs.accept(prepared, caller=call.caller))
+
+
+def _proof(challenge: Challenge) -> DomainProofOut:
+    return DomainProofOut(
+        issuer_id=challenge.issuer_id,
+        domain=challenge.domain,
+        record_type="TXT",
+        record_name=challenge.record_name,
+        record_value=challenge.record_value,
+        proven=challenge.is_proven,
+        trust_tier=challenge.trust_tier,
+    )
 
 
 def _issuer(found: IssuerWithKeys) -> IssuerOut:

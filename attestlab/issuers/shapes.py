@@ -95,3 +95,15 @@ class JwksOut(Out):
     """A JSON Web Key Set (RFC 7517); `status` is an additive member of each key."""
 
     keys: list[dict[str, Any]]
+
+
+class DomainProofOut(Out):
+    """What proves that an issuer holds its domain, and whether it was found."""
+
+    issuer_id: Uuid
+    domain: str
+    record_type: str
+    record_name: str
+    record_value: str
+    proven: bool
+    trust_tier: str

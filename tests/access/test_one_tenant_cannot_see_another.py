@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import httpx
 import pytest
@@ -14,6 +14,7 @@ from running_server import mint, mint_body, register_issuer
 
 from attestlab.app import all_routes
 from attestlab.core.clock import FixedClock
+from attestlab.issuers.rules import TrustTier
 from attestlab.lab import Lab
 from attestlab.web.routing import Route
 
@@ -43,6 +44,10 @@ def name_of(route: Route) -> str:
 def things_of(account: Account) -> dict[str, str]:
     """Something of an account's for each place where a path names something, by the path before it or by the route."""
     issuer, suspended = register_issuer(account.with_key), register_issuer(account.with_key)["id"]
+    caller = account.lab.orgs.service_caller(account.tenant.tenant_id)
+    account.lab.issuers.set_standing(
+        UUID(issuer["id"]), trust_tier=TrustTier.BASIC, caller=caller
+    )  # its domain is proven
     member = {"email": f"{uuid4().hex[:8]}@example.com", "role": "member"}
     key = {"name": "for a test", "scopes": ["issuers:read"]}
     return {

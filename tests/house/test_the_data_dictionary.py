@@ -25,7 +25,7 @@ from attestlab.governance.shapes import (
     SchemaCountOut,
 )
 from attestlab.identity.shapes import CredentialOut, MeOut, TokensOut
-from attestlab.issuers.shapes import IssuerOut, KeyOut
+from attestlab.issuers.shapes import DomainProofOut, IssuerOut, KeyOut
 from attestlab.log import entries
 from attestlab.log import shapes as log_shapes
 from attestlab.orgs.shapes import ApiKeyMadeOut, ApiKeyOut, OrgOut, UserOut
@@ -50,6 +50,7 @@ SHAPES: dict[str, type[BaseModel]] = {
     "signed_tree_head": shapes.TreeHeadOut,
     "issuer": IssuerOut,
     "key": KeyOut,
+    "domain_proof": DomainProofOut,
     "checkpoint": log_shapes.CheckpointOut,
     "log_head": log_shapes.HeadOut,
     "log_record": log_shapes.EntryOut,

@@ -1,0 +1,57 @@
+"""Where TXT records are asked for: the system's resolver, or one that the operator names."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from attestlab.core.errors import Unavailable
+
+PATIENCE_S = 5.0
+PORT = 53
+
+
+class Resolver(Protocol):
+    """Looks up TXT records."""
+
+    def txt(self, name: str) -> list[str]:
+        """The texts of all TXT records of an absolute name, each joined from its parts; none where there are none.
+
+        Raises:
+            Unavailable: nobody answered in time, or not as a resolver does.
+        """
+        ...
+
+
+class DnsResolver:
+    """Asks over DNS (RFC 1035); `server` is `host:port` or a host's address, None the system's own resolver."""
+
+    def __init__(self, server: str | None = None) -> None:
+        self._server = server
+
+    def txt(self, name: str) -> list[str]:
+        import dns.exception  # slow to import, and most processes never need it
+        import dns.resolver
+
+        resolver = dns.resolver.Resolver(configure=self._server is None)
+        if self._server is not None:
+            host, port = _place(self._server)
+            resolver.nameservers, resolver.port = [host], port
+        try:
+            # The trailing dot: a search list must not turn it into somebody else's name.
+            answer = resolver.resolve(f"{name}.", "TXT", lifetime=PATIENCE_S)
+        except (dns.resolver.NXDOMAIN, dns.resolver.NoAnswer):
+            return []
+        except (dns.exception.DNSException, OSError) as fault:
+            raise Unavailable(f"The TXT records of {name} could not be looked up; try again later.") from fault
+        return [b"".join(record.strings).decode("utf-8", "replace") for record in answer]
+
+
+def _place(server: str) -> tuple[str, int]:
+    """
+    >>> _place("192.0.2.53"), _place("127.0.0.1:5353"), _place("[2001:db8::1]:53")
+    (('192.0.2.53', 53), ('127.0.0.1', 5353), ('2001:db8::1', 53))
+    """
+    host, colon, port = server.rpartition(":")
+    if not colon or (":" in host and not host.startswith("[")):
+        return server, PORT
+    return host.strip("[]"), int(port)

@@ -1,0 +1,109 @@
+"""Proof that an issuer holds its domain: a TXT record that only whoever runs the domain can write.
+
+The text is an HMAC over tenant, issuer and domain, so it need not be stored, cannot be guessed,
+and proves nothing for anybody else. Found, it lifts SELF_SIGNED to BASIC, in the log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from attestlab.core.canonical import canonical
+from attestlab.core.errors import Conflict
+from attestlab.core.keyring import Keyring
+from attestlab.core.storage import Storage
+from attestlab.core.wire import b64url_encode
+from attestlab.issuers import store
+from attestlab.issuers.dns import Resolver
+from attestlab.issuers.rules import IssuerStatus, TrustTier
+from attestlab.issuers.service import Issuers
+from attestlab.orgs.rules import Caller
+
+LABEL = "_attestlab-challenge"
+LEAD = "attestlab-domain-verification="
+
+
+@dataclass(frozen=True)
+class Challenge:
+    """What to write into the DNS of `domain`; `is_proven` says that it was found once."""
+
+    issuer_id: UUID
+    domain: str
+    record_name: str
+    record_value: str
+    trust_tier: str
+
+    @property
+    def is_proven(self) -> bool:
+        """From BASIC on the domain was verified."""
+        return self.trust_tier != TrustTier.SELF_SIGNED
+
+
+class DomainProofs:
+    """Challenges, and what becomes of an issuer that meets its own."""
+
+    def __init__(self, *, storage: Storage, keyring: Keyring, issuers: Issuers, resolver: Resolver) -> None:
+        self.storage = storage
+        self.keyring = keyring
+        self.issuers = issuers
+        self.resolver = resolver
+
+    def challenge(self, issuer_id: UUID, *, caller: Caller) -> Challenge:
+        """What proves that the issuer holds its domain.
+
+        Raises:
+            NotFound: there is no such issuer in the caller's tenant.
+        """
+        with self.storage.read() as connection:
+            row = store.owned(connection.execute, issuer_id, tenant_id=caller.tenant_id)
+        return self._challenge(dict(row._mapping))
+
+    def looked_up(self, issuer_id: UUID, *, caller: Caller) -> Challenge:
+        """The challenge, once it was found in the DNS; slow, so before the write.
+
+        Raises:
+            NotFound: there is no such issuer in the caller's tenant.
+            Conflict: the record is not there.
+            Unavailable: nobody could be asked.
+        """
+        challenge = self.challenge(issuer_id, caller=caller)
+        if not challenge.is_proven and challenge.record_value not in self.resolver.txt(challenge.record_name):
+            raise Conflict(
+                f"There is no TXT record {challenge.record_name} with the text {challenge.record_value} yet; "
+                "write it, and check again when the DNS has it.",
+                details={"reason": "record_not_found", "record_name": challenge.record_name},
+            )
+        return challenge
+
+    def accept(self, found: Challenge, *, caller: Caller) -> Challenge:
+        """Lift the issuer to BASIC for a challenge that was found; one that is beyond it stays where it is.
+
+        Raises:
+            NotFound: there is no such issuer in the caller's tenant.
+            Conflict: its domain changed meanwhile, or it is not ACTIVE.
+        """
+        with self.storage.write() as tx:
+            row = store.owned(tx.exec, found.issuer_id, tenant_id=caller.tenant_id)
+            now = self._challenge(dict(row._mapping))
+            if now.is_proven:
+                return now
+            if now.record_value != found.record_value:
+                raise Conflict("The domain changed while its record was looked up; check again.")
+            if row.status != IssuerStatus.ACTIVE:
+                raise Conflict(f"The issuer is {row.status}.", details={"issuer_status": row.status})
+            lifted = self.issuers.set_standing(found.issuer_id, trust_tier=TrustTier.BASIC, caller=caller)
+            return self._challenge(lifted.issuer)
+
+    def _challenge(self, issuer: Mapping[str, Any]) -> Challenge:
+        bound = {"proof": "domain", "tenant_id": str(issuer["tenant_id"]), "issuer_id": str(issuer["id"])}
+        token = self.keyring.keyed_sha256(canonical({**bound, "domain": issuer["domain"]}))
+        return Challenge(
+            issuer["id"],
+            issuer["domain"],
+            f"{LABEL}.{issuer['domain']}",
+            LEAD + b64url_encode(token),
+            issuer["trust_tier"],
+        )

@@ -1,0 +1,130 @@
+"""An issuer proves its domain by a TXT record, asked for over real DNS; that lifts it to BASIC, in the log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import httpx
+import pytest
+from app_in_process import client_of, served
+from issuer_story import logged
+from name_server import NameServer, name_server
+from running_server import register_issuer
+from team_story import key_of
+
+from attestlab.issuers.dns import DnsResolver
+from attestlab.issuers.rules import IssuerStatus
+from attestlab.lab import Lab
+from attestlab.orgs.rules import Plan
+
+
+@dataclass
+class Registry:
+    """A tenant with an issuer whose domain nobody has proven."""
+
+    lab: Lab
+    client: httpx.Client
+    issuer: dict[str, Any]
+    dns: NameServer
+
+    @property
+    def path(self) -> str:
+        return f"/v1/issuers/{self.issuer['id']}/domain-proof"
+
+    def write_record(self) -> None:
+        challenge = self.client.get(self.path).json()
+        self.dns.texts[challenge["record_name"]] = ["v=spf1 -all", challenge["record_value"]]
+
+    def check(self) -> httpx.Response:
+        return self.client.post(f"{self.path}/check")
+
+
+@pytest.fixture
+def registry(lab: Lab) -> Iterator[Registry]:
+    tenant = lab.orgs.create_tenant("Example Registry", plan=Plan.ENTERPRISE)
+    with name_server() as dns, served(lab) as url, client_of(url, key=key_of(lab, tenant)) as client:
+        lab.domain_proofs.resolver = DnsResolver(dns.address)
+        yield Registry(lab, client, register_issuer(client), dns)
+
+
+def test_the_record_lifts_the_issuer_to_basic(registry: Registry) -> None:
+    before = registry.client.get(registry.path).json()
+    registry.write_record()
+
+    done = registry.check()
+
+    assert (before["record_type"], before["record_name"]) == ("TXT", "_attestlab-challenge.northfield.example.edu")
+    assert before["record_value"].startswith("attestlab-domain-verification=")
+    assert (before["proven"], before["trust_tier"]) == (False, "SELF_SIGNED")
+    assert (done.status_code, done.json()["proven"], done.json()["trust_tier"]) == (200, True, "BASIC")
+    assert registry.client.get(f"/v1/issuers/{registry.issuer['id']}").json()["trust_tier"] == "BASIC"
+    last = logged(registry.lab)[-1].members
+    assert (last["type"], last["trust_tier"]) == ("issuer.status", "BASIC")
+
+
+def test_without_the_record_nothing_changes(registry: Registry) -> None:
+    entries = len(logged(registry.lab))
+
+    missing = registry.check()
+    registry.dns.texts["_attestlab-challenge.northfield.example.edu"] = ["attestlab-domain-verification=somebody-elses"]
+    wrong = registry.check()
+
+    assert [answer.status_code for answer in (missing, wrong)] == [409, 409]
+    assert missing.json()["details"]["reason"] == "record_not_found"
+    assert registry.dns.asked == ["_attestlab-challenge.northfield.example.edu"] * 2
+    assert len(logged(registry.lab)) == entries
+
+
+def test_a_name_server_that_fails_is_a_503(registry: Registry) -> None:
+    registry.write_record()
+    registry.dns.is_broken = True
+
+    refused = registry.check()
+
+    assert (refused.status_code, refused.json()["code"]) == (503, "SERVICE_UNAVAILABLE")
+    registry.dns.is_broken = False
+    assert registry.check().json()["proven"]
+
+
+def test_once_proven_it_stays_so_and_nobody_is_asked_again(registry: Registry) -> None:
+    registry.write_record()
+    registry.check()
+    registry.dns.texts.clear()
+    asked, entries = len(registry.dns.asked), len(logged(registry.lab))
+
+    again = registry.check()
+
+    assert (again.status_code, again.json()["proven"]) == (200, True)
+    assert (len(registry.dns.asked), len(logged(registry.lab))) == (asked, entries)
+
+
+def test_a_record_proves_one_issuer_and_one_domain(registry: Registry) -> None:
+    """Neither another issuer of the same domain, nor the same issuer with another one, nor another tenant."""
+    registry.write_record()
+    other = Registry(registry.lab, registry.client, register_issuer(registry.client), registry.dns)
+    values = {one.client.get(one.path).json()["record_value"] for one in (registry, other)}
+
+    assert len(values) == 2
+    assert other.check().status_code == 409
+    registry.client.patch(f"/v1/issuers/{registry.issuer['id']}", json={"domain": "elsewhere.example.edu"})
+    assert registry.check().status_code == 409
+
+
+def test_a_long_record_comes_in_parts(registry: Registry) -> None:
+    challenge = registry.client.get(registry.path).json()
+    registry.dns.texts[challenge["record_name"]] = ["x" * 600, challenge["record_value"]]
+
+    assert registry.check().json()["proven"]
+
+
+def test_a_suspended_issuer_is_not_lifted(registry: Registry) -> None:
+    registry.write_record()
+    caller = registry.lab.orgs.service_caller(UUID(registry.issuer["tenant_id"]))
+    registry.lab.issuers.set_standing(UUID(registry.issuer["id"]), status=IssuerStatus.SUSPENDED, caller=caller)
+
+    refused = registry.check()
+
+    assert (refused.status_code, refused.json()["details"]["issuer_status"]) == (409, "SUSPENDED")

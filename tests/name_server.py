@@ -1,0 +1,61 @@
+"""A name server on loopback, for proofs of domains: it answers over UDP what it was told."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import dns.flags
+import dns.message
+import dns.rcode
+import dns.rrset
+
+
+@dataclass
+class NameServer:
+    """`texts` are the TXT records by name; it fails while `is_broken`; `asked` is every name that it was asked for."""
+
+    address: str
+    texts: dict[str, list[str]] = field(default_factory=dict)
+    is_broken: bool = False
+    asked: list[str] = field(default_factory=list)
+
+    def answer(self, question: bytes) -> bytes:
+        query = dns.message.from_wire(question)
+        response = dns.message.make_response(query)
+        response.flags |= dns.flags.RA
+        name = query.question[0].name.to_text(omit_final_dot=True)
+        self.asked.append(name)
+        if self.is_broken:
+            response.set_rcode(dns.rcode.SERVFAIL)
+        elif name not in self.texts:
+            response.set_rcode(dns.rcode.NXDOMAIN)
+        else:
+            quoted = [
+                " ".join(f'"{text[at : at + 200]}"' for at in range(0, len(text), 200)) for text in self.texts[name]
+            ]
+            response.answer.append(dns.rrset.from_text(query.question[0].name, 60, "IN", "TXT", *quoted))
+        return response.to_wire()
+
+
+@contextmanager
+def name_server() -> Iterator[NameServer]:
+    """Serve until left."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as opened:
+        opened.bind(("127.0.0.1", 0))
+        server, over = NameServer(f"127.0.0.1:{opened.getsockname()[1]}"), b"over"
+
+        def serve() -> None:
+            while (received := opened.recvfrom(4096))[0] != over:
+                opened.sendto(server.answer(received[0]), received[1])
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        try:
+            yield server
+        finally:
+            opened.sendto(over, opened.getsockname())
+            thread.join(10)
