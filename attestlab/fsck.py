@@ -237,6 +237,7 @@ def _audited_rows(connection: Connection) -> Iterator[Problem]:
         (identity_store.refresh_tokens, "refresh_token", lambda row: str(row.id)),
         (mail_store.mails, "mail", lambda row: str(row.id)),
         (issuer_store.issuers, "issuer", lambda row: str(row.id)),
+        (issuer_store.logos, "issuer_logo", lambda row: str(row.issuer_id)),
         (issuer_store.keys, "key", lambda row: key_name(row._mapping)),
         (attestation_store.attestations, "attestation", lambda row: str(row.id)),
         (governance_store.requests, "issuer_request", lambda row: str(row.id)),

@@ -28,6 +28,7 @@ from attestlab.governance.service import Governance
 from attestlab.identity.service import Identity
 from attestlab.issuers.dns import DnsResolver
 from attestlab.issuers.domain_proof import DomainProofs
+from attestlab.issuers.logos import Logos
 from attestlab.issuers.service import Issuers
 from attestlab.log import store as log_store
 from attestlab.log.guard import HeadGuard
@@ -86,6 +87,7 @@ class Lab:
             issuer=lambda: settings.token_issuer or self.log_id,
         )
         self.issuers = Issuers(storage=storage, keyring=keys, clock=clock, log=self.log)
+        self.logos = Logos(storage=storage, clock=clock, issuers=self.issuers, portal_url=self.portal_url)
         self.domain_proofs = DomainProofs(
             storage=storage, keyring=keys, issuers=self.issuers, resolver=DnsResolver(settings.dns_server)
         )

@@ -34,11 +34,14 @@ class NameServer:
         elif name not in self.texts:
             response.set_rcode(dns.rcode.NXDOMAIN)
         else:
-            quoted = [
-                " ".join(f'"{text[at : at + 200]}"' for at in range(0, len(text), 200)) for text in self.texts[name]
-            ]
-            response.answer.append(dns.rrset.from_text(query.question[0].name, 60, "IN", "TXT", *quoted))
+            records = map(in_parts, self.texts[name])
+            response.answer.append(dns.rrset.from_text(query.question[0].name, 60, "IN", "TXT", *records))
         return response.to_wire()
+
+
+def in_parts(text: str) -> str:
+    """A text as a record holds it: in strings of at most 255 bytes."""
+    return " ".join(f'"{text[at : at + 200]}"' for at in range(0, len(text), 200))
 
 
 @contextmanager

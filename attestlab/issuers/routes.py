@@ -9,9 +9,20 @@ from attestlab.core.signing import PrivateKey
 from attestlab.core.wire import b64url_decode, b64url_encode
 from attestlab.issuers.domain_proof import Challenge
 from attestlab.issuers.service import IssuerWithKeys
-from attestlab.issuers.shapes import DomainProofOut, IssuerIn, IssuerOut, IssuerPatch, JwksOut, KeyIn, KeyOut
+from attestlab.issuers.shapes import (
+    DomainProofOut,
+    IssuerIn,
+    IssuerOut,
+    IssuerPatch,
+    JwksOut,
+    KeyIn,
+    KeyOut,
+    LogoIn,
+    LogoOut,
+)
 from attestlab.orgs.rules import Scope
 from attestlab.web.access import PUBLIC
+from attestlab.web.answers import Raw
 from attestlab.web.call import Call
 from attestlab.web.paging import OffsetPageQuery, Page, PageQuery, id_in, page_of, position_in
 from attestlab.web.routing import Limit, Routes
@@ -19,6 +30,11 @@ from attestlab.web.routing import Limit, Routes
 routes = Routes("issuers")
 _LIST = "issuers"
 _KEYS = "keys"
+# Opened by itself, an SVG is a page: this one may load nothing and run nothing.
+_ONLY_SEEN = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
+    "Cross-Origin-Resource-Policy": "cross-origin",
+}
 
 
 async def _new_pair(call: Call, body: IssuerIn | KeyIn) -> PrivateKey | None:
@@ -84,6 +100,33 @@ def list_keys(call: Call, id: UUID, query: PageQuery) -> Page[KeyOut]:
 def jwks(call: Call, id: UUID) -> JwksOut:
     """An issuer's public keys as a JSON Web Key Set."""
     return JwksOut(keys=call.lab.issuers.jwks(id))
+
+
+@routes.put("/v1/issuers/{id}/logo", scope=Scope.ISSUERS_WRITE)
+def put_logo(call: Call, id: UUID, body: LogoIn) -> LogoOut:
+    """Upload a logo; the profile names it from then on."""
+    content = b64url_decode(body.content_b64url, field="/content_b64url")
+    row = call.lab.logos.put(id, content, caller=call.caller)
+    return LogoOut(
+        issuer_id=id,
+        media_type=row["media_type"],
+        size=len(row["content"]),
+        sha256=row["sha256"],
+        logo_url=call.lab.logos.url(id),
+    )
+
+
+@routes.get("/v1/issuers/{id}/logo", scope=PUBLIC)
+def logo(call: Call, id: UUID) -> Raw:
+    """The uploaded logo itself, as an image that can do nothing but be seen."""
+    row = call.lab.logos.get(id)
+    return Raw(row["content"], row["media_type"], _ONLY_SEEN)
+
+
+@routes.delete("/v1/issuers/{id}/logo", scope=Scope.ISSUERS_WRITE, status=204)
+def remove_logo(call: Call, id: UUID) -> None:
+    """Take the uploaded logo away."""
+    call.lab.logos.remove(id, caller=call.caller)
 
 
 async def _looked_up(call: Call, body: None) -> Challenge:

@@ -128,6 +128,14 @@ class Issuers:
         """
         return self._change(issuer_id, rules.profile(changes), caller)
 
+    def set_logo(self, issuer_id: UUID, url: str | None, *, caller: Caller) -> IssuerWithKeys:
+        """Name the logo that the profile shows; whoever calls this knows that it may be shown.
+
+        Raises:
+            NotFound: there is none of that id in the caller's tenant.
+        """
+        return self._change(issuer_id, {"logo_url": url}, caller)
+
     def set_standing(
         self,
         issuer_id: UUID,

@@ -46,6 +46,22 @@ class IssuerPatch(ProfileIn):
         return self.model_dump(exclude_unset=True)
 
 
+class LogoIn(In):
+    """An image: PNG, JPEG, GIF, WebP, or an SVG that does nothing but draw; at most 256 KiB."""
+
+    content_b64url: Annotated[str, StringConstraints(min_length=1)]
+
+
+class LogoOut(Out):
+    """An uploaded logo."""
+
+    issuer_id: Uuid
+    media_type: str
+    size: int
+    sha256: str
+    logo_url: str
+
+
 class KeyIn(In):
     """A key to be added; without `public_key_b64url` the service makes and holds the pair."""
 

@@ -13,10 +13,12 @@ from attestlab.core.errors import NotFound
 from attestlab.core.signing import Algorithm
 from attestlab.core.transaction import AnyRow, Transaction
 from attestlab.issuers.rules import Custody, IssuerStatus, KeyStatus
-from attestlab.issuers.tables import Issuer, IssuerKey
+from attestlab.issuers.tables import Issuer, IssuerKey, IssuerLogo
 
 issuers: Any = Issuer.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
 keys: Any = IssuerKey.__table__  # type: ignore[attr-defined]
+
+logos: Any = IssuerLogo.__table__  # type: ignore[attr-defined]
 
 # How a query is put: `connection.execute`, or `tx.exec`, which also sees what its transaction is about to insert.
 Look = Callable[..., CursorResult[*tuple[Any, ...]]]
@@ -108,6 +110,12 @@ def page(connection: Connection, *, tenant_id: UUID, before: UUID | None, offset
 def exists(connection: Connection, issuer_id: UUID) -> bool:
     """Whether any tenant has this issuer."""
     return connection.execute(select(issuers.c.id).where(issuers.c.id == issuer_id)).first() is not None
+
+
+def logo(look: Look, issuer_id: UUID) -> dict[str, Any] | None:
+    """The logo of an issuer, whoever has it; one without bytes was taken away."""
+    row = look(select(*logos.c).where(logos.c.issuer_id == issuer_id)).mappings().first()
+    return None if row is None else dict(row)
 
 
 def count(tx: Transaction, tenant_id: UUID) -> int:

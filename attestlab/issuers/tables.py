@@ -31,6 +31,19 @@ class Issuer(SQLModel, table=True):
     updated_at: datetime
 
 
+class IssuerLogo(SQLModel, table=True):
+    """An uploaded logo; one that was taken away keeps no bytes."""
+
+    __tablename__ = "issuer_logos"
+
+    issuer_id: UUID = Field(primary_key=True, foreign_key="issuers.id")
+    tenant_id: UUID = Field(foreign_key="tenants.id")
+    media_type: str = Field(max_length=16)
+    content: bytes = Field(sa_type=LargeBinary)
+    sha256: str = Field(max_length=64)
+    created_at: datetime
+
+
 class IssuerKey(SQLModel, table=True):
     """A signing key: its public half as SubjectPublicKeyInfo, its private half sealed where we hold it.
 

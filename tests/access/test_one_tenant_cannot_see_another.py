@@ -22,6 +22,7 @@ WITH_ID = [route for route in all_routes() if "{" in route.path and route.needs 
 # What an owner would send; a stranger's is refused before anything of it is looked at.
 BODIES: dict[str, dict[str, Any]] = {
     "PATCH /v1/issuers/{id}": {"display_name": "Taken over"},
+    "PUT /v1/issuers/{id}/logo": {"content_b64url": "R0lGODlhAQABAAAAACw"},
     "POST /v1/issuers/{id}/keys": {"kid": "theirs", "alg": "Ed25519"},
     "POST /v1/governance/issuer-requests/{id}/reject": {"reason": "not theirs to say"},
     "POST /v1/api-keys/{id}/compromise": {"reason": "seen elsewhere"},
@@ -45,9 +46,8 @@ def things_of(account: Account) -> dict[str, str]:
     """Something of an account's for each place where a path names something, by the path before it or by the route."""
     issuer, suspended = register_issuer(account.with_key), register_issuer(account.with_key)["id"]
     caller = account.lab.orgs.service_caller(account.tenant.tenant_id)
-    account.lab.issuers.set_standing(
-        UUID(issuer["id"]), trust_tier=TrustTier.BASIC, caller=caller
-    )  # its domain is proven
+    # Its domain is proven, so that nobody is asked for it here.
+    account.lab.issuers.set_standing(UUID(issuer["id"]), trust_tier=TrustTier.BASIC, caller=caller)
     member = {"email": f"{uuid4().hex[:8]}@example.com", "role": "member"}
     key = {"name": "for a test", "scopes": ["issuers:read"]}
     return {

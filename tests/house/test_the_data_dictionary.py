@@ -25,7 +25,7 @@ from attestlab.governance.shapes import (
     SchemaCountOut,
 )
 from attestlab.identity.shapes import CredentialOut, MeOut, TokensOut
-from attestlab.issuers.shapes import DomainProofOut, IssuerOut, KeyOut
+from attestlab.issuers.shapes import DomainProofOut, IssuerOut, KeyOut, LogoOut
 from attestlab.log import entries
 from attestlab.log import shapes as log_shapes
 from attestlab.orgs.shapes import ApiKeyMadeOut, ApiKeyOut, OrgOut, UserOut
@@ -51,6 +51,7 @@ SHAPES: dict[str, type[BaseModel]] = {
     "issuer": IssuerOut,
     "key": KeyOut,
     "domain_proof": DomainProofOut,
+    "logo": LogoOut,
     "checkpoint": log_shapes.CheckpointOut,
     "log_head": log_shapes.HeadOut,
     "log_record": log_shapes.EntryOut,

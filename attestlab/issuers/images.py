@@ -1,0 +1,102 @@
+"""What may be an issuer's logo: told from its bytes, never from what the sender calls it.
+
+An SVG is a document that can do things. So one is taken only if it does nothing but draw: no
+script, no handler, no foreign content, nothing from elsewhere, no document type or entity.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Never
+from xml.parsers import expat
+
+from attestlab.core.errors import PayloadTooLarge, ValidationFailed
+
+LIMIT_BYTES = 256 * 1024
+PNG, JPEG, GIF, WEBP, SVG = "image/png", "image/jpeg", "image/gif", "image/webp", "image/svg+xml"
+_BEGINNINGS = {b"\x89PNG\r\n\x1a\n": PNG, b"\xff\xd8\xff": JPEG, b"GIF87a": GIF, b"GIF89a": GIF}
+_NAMESPACE = "http://www.w3.org/2000/svg"
+_XLINK = "http://www.w3.org/1999/xlink"
+_SHAPES = "path rect circle ellipse line polyline polygon text tspan textPath"
+_STRUCTURE = "svg g defs title desc metadata symbol use switch style clipPath mask marker"
+_PAINT = "linearGradient radialGradient stop pattern filter feBlend feColorMatrix feComposite feFlood feGaussianBlur"
+_MORE_PAINT = (
+    "feMerge feMergeNode feOffset feDropShadow feMorphology feComponentTransfer feFuncR feFuncG feFuncB feFuncA"
+)
+_DRAWING = frozenset(f"{_SHAPES} {_STRUCTURE} {_PAINT} {_MORE_PAINT}".split())
+# A backslash begins an escape of CSS, behind which any of the others could hide.
+_ELSEWHERE = re.compile(r"\\|@import|image-set|expression\s*\(|javascript:|url\s*\(\s*+['\"]?+\s*+(?!#)", re.IGNORECASE)
+
+
+def media_type(content: bytes) -> str:
+    """The media type of an image, by its bytes.
+
+    Raises:
+        PayloadTooLarge: it has more than 256 KiB.
+        ValidationFailed: it is no image of these kinds, or an SVG that does more than draw.
+    """
+    if len(content) > LIMIT_BYTES:
+        raise PayloadTooLarge(LIMIT_BYTES, "payload")
+    for beginning, found in _BEGINNINGS.items():
+        if content.startswith(beginning):
+            return found
+    if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
+        return WEBP
+    if not content.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
+        _refuse("A logo is a PNG, JPEG, GIF, WebP or SVG image.")
+    _Drawing().read(content)
+    return SVG
+
+
+class _Drawing:
+    """Reads an SVG and refuses what does more than draw."""
+
+    def __init__(self) -> None:
+        self._parser = expat.ParserCreate(namespace_separator=" ")
+        self._parser.StartElementHandler = self._element
+        self._parser.CharacterDataHandler = self._text
+        self._parser.StartDoctypeDeclHandler = self._doctype
+        self._parser.ProcessingInstructionHandler = self._instruction
+        self._parser.buffer_text = True
+        self._is_root = True
+
+    def read(self, content: bytes) -> None:
+        try:
+            self._parser.Parse(content, True)
+        except expat.ExpatError as fault:
+            raise ValidationFailed.of("/content_b64url", "image", f"The SVG cannot be read: {fault}.") from fault
+
+    def _element(self, name: str, attributes: dict[str, str]) -> None:
+        namespace, _, local = name.rpartition(" ")
+        if self._is_root and (namespace, local) != (_NAMESPACE, "svg"):
+            _refuse("A logo is a PNG, JPEG, GIF, WebP or SVG image.")
+        self._is_root = False
+        if namespace == _NAMESPACE and local not in _DRAWING:
+            _refuse(f"An SVG with <{local}> does more than draw.")
+        if namespace in ("", "http://www.w3.org/1999/xhtml"):
+            _refuse(f"An SVG with foreign content such as <{local}> is not taken.")
+        for attribute, value in attributes.items():
+            self._attribute(attribute, value)
+
+    def _attribute(self, name: str, value: str) -> None:
+        namespace, _, local = name.rpartition(" ")
+        if local.lower().startswith("on"):
+            _refuse(f"An SVG with the handler {local} does more than draw.")
+        if local == "href" and namespace in ("", _XLINK) and not value.strip().startswith("#"):
+            _refuse("An SVG that points elsewhere is not taken.")
+        self._text(value)
+
+    def _text(self, text: str) -> None:
+        """Also of attributes: `style`, `fill` and others name places with url()."""
+        if _ELSEWHERE.search(text):
+            _refuse("An SVG that loads from elsewhere is not taken.")
+
+    def _doctype(self, *_: object) -> None:
+        _refuse("An SVG with a document type is not taken; remove the DOCTYPE.")
+
+    def _instruction(self, *_: object) -> None:
+        _refuse("An SVG with processing instructions is not taken.")
+
+
+def _refuse(message: str) -> Never:
+    raise ValidationFailed.of("/content_b64url", "image", message)

@@ -1,0 +1,86 @@
+"""The verbs of an issuer's logo: take one in, show it, take it away."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from attestlab.core import audited
+from attestlab.core.audited import Deed
+from attestlab.core.clock import Clock
+from attestlab.core.errors import NotFound
+from attestlab.core.storage import Storage
+from attestlab.issuers import images, store
+from attestlab.issuers.service import Issuers
+from attestlab.orgs.rules import Caller
+
+
+class Logos:
+    """Uploaded logos; an issuer's `logo_url` is a part of its profile, and names ours once there is one."""
+
+    def __init__(self, *, storage: Storage, clock: Clock, issuers: Issuers, portal_url: str) -> None:
+        self.storage = storage
+        self.clock = clock
+        self.issuers = issuers
+        self.portal_url = portal_url
+
+    def put(self, issuer_id: UUID, content: bytes, *, caller: Caller) -> Mapping[str, Any]:
+        """Take in a logo, in place of the one before; the issuer's `logo_url` names it from then on.
+
+        Raises:
+            NotFound: there is no such issuer in the caller's tenant.
+            PayloadTooLarge, ValidationFailed: it is no image that may be shown, see `images.media_type`.
+        """
+        media_type = images.media_type(content)
+        with self.storage.write() as tx:
+            now = self.clock.now()
+            store.owned(tx.exec, issuer_id, tenant_id=caller.tenant_id)
+            columns = {
+                "media_type": media_type,
+                "content": content,
+                "sha256": hashlib.sha256(content).hexdigest(),
+                "created_at": now,
+            }
+            deed = Deed(caller.tenant_id, caller, "issuer_logo.put", now)
+            before = store.logo(tx.exec, issuer_id)
+            if before is not None:
+                row = audited.change(tx, store.logos, before, columns, deed)
+            else:
+                key = {"issuer_id": issuer_id, "tenant_id": caller.tenant_id}
+                row = audited.insert(tx, store.logos, {**key, **columns}, deed)
+            self.issuers.set_logo(issuer_id, self.url(issuer_id), caller=caller)
+        return row
+
+    def get(self, issuer_id: UUID) -> Mapping[str, Any]:
+        """The logo, for anyone.
+
+        Raises:
+            NotFound: there is no such issuer, or it has none.
+        """
+        with self.storage.read() as connection:
+            row = store.logo(connection.execute, issuer_id)
+        if row is None or not row["content"]:
+            raise NotFound("logo of issuer", issuer_id)
+        return row
+
+    def remove(self, issuer_id: UUID, *, caller: Caller) -> None:
+        """Take the logo away, and from the profile where it names this one.
+
+        Raises:
+            NotFound: there is no such issuer in the caller's tenant.
+        """
+        with self.storage.write() as tx:
+            issuer = store.owned(tx.exec, issuer_id, tenant_id=caller.tenant_id)
+            row = store.logo(tx.exec, issuer_id)
+            if row is not None:
+                now = self.clock.now()
+                empty = {"content": b"", "sha256": hashlib.sha256(b"").hexdigest()}
+                audited.change(tx, store.logos, row, empty, Deed(caller.tenant_id, caller, "issuer_logo.remove", now))
+            if issuer.logo_url == self.url(issuer_id):
+                self.issuers.set_logo(issuer_id, None, caller=caller)
+
+    def url(self, issuer_id: UUID) -> str:
+        """Where it is shown."""
+        return f"{self.portal_url}/v1/issuers/{issuer_id}/logo"

@@ -1,0 +1,171 @@
+"""Logos: what is taken for an image, what an SVG may not do, and how an uploaded one is shown."""
+
+from __future__ import annotations
+
+import io
+from base64 import urlsafe_b64encode
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+from app_in_process import client_of, served
+from PIL import Image
+from running_server import mint, mint_body, register_issuer
+from team_story import key_of
+
+from attestlab.core.errors import PayloadTooLarge, ValidationFailed
+from attestlab.issuers import images
+from attestlab.lab import Lab
+from attestlab.orgs.rules import Plan
+
+SVG = '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" viewBox="0 0 9 9">{}</svg>'
+DRAWING = SVG.format(
+    '<defs><linearGradient id="g"><stop offset="0" style="stop-color:#f00"/></linearGradient></defs>'
+    '<circle cx="4" cy="4" r="4" fill="url(#g)"/><use xlink:href="#g"/><style>.a{fill:url( "#g" )}</style>'
+)
+HARMFUL = {
+    "script": "<script>alert(1)</script>",
+    "handler": '<circle r="1" onload="alert(1)"/>',
+    "handler in capitals": '<circle r="1" ONCLICK="alert(1)"/>',
+    "foreign object": "<foreignObject><p>x</p></foreignObject>",
+    "html": '<p xmlns="http://www.w3.org/1999/xhtml">x</p>',
+    "script of html": '<x:script xmlns:x="http://www.w3.org/1999/xhtml">alert(1)</x:script>',
+    "no namespace": '<b xmlns="">x</b>',
+    "link": '<a href="https://evil.example"><circle r="1"/></a>',
+    "javascript": '<use href="javascript:alert(1)"/>',
+    "elsewhere": '<use xlink:href="https://evil.example/x.svg#a"/>',
+    "picture": '<image href="https://evil.example/x.png"/>',
+    "data": '<use href="data:image/svg+xml,x#a"/>',
+    "style that imports": '<style>@import "https://evil.example/x.css";</style>',
+    "style in pieces": "<style>@im<!-- -->port 'x';</style>",
+    "style with escapes": r"<style>@\69mport 'x';</style>",
+    "style that loads": "<style>*{background:url(https://evil.example)}</style>",
+    "attribute that loads": '<circle r="1" style="fill:url( //evil.example )"/>',
+    "animation": '<circle r="1"><set attributeName="href" to="javascript:alert(1)"/></circle>',
+}
+
+
+def picture(kind: str, side: int = 2) -> bytes:
+    content = io.BytesIO()
+    Image.new("RGB", (side, side), "red").save(content, kind)
+    return content.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        (picture("PNG"), "image/png"),
+        (picture("JPEG"), "image/jpeg"),
+        (picture("GIF"), "image/gif"),
+        (picture("WEBP"), "image/webp"),
+        (DRAWING.encode(), "image/svg+xml"),
+        (b'\xef\xbb\xbf <?xml version="1.0"?>'.replace(b" <", b"<") + DRAWING.encode(), "image/svg+xml"),
+    ],
+)
+def test_an_image_is_told_by_its_bytes(content: bytes, kind: str) -> None:
+    assert images.media_type(content) == kind
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"MZ\x90\x00",
+        b"%PDF-1.7",
+        b"<html><script>alert(1)</script></html>",
+        b"<svg>without its namespace</svg>",
+        b"<svg",
+        DRAWING.encode("utf-16"),
+        b'<!DOCTYPE svg [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]>' + DRAWING.encode(),
+        b'<!DOCTYPE svg SYSTEM "file:///etc/passwd">' + DRAWING.encode(),
+        b'<?xml-stylesheet href="https://evil.example/x.css"?>' + DRAWING.encode(),
+        *(SVG.format(inner).encode() for inner in HARMFUL.values()),
+    ],
+)
+def test_what_is_no_image_or_does_more_than_draw_is_refused(content: bytes) -> None:
+    with pytest.raises(ValidationFailed):
+        images.media_type(content)
+
+
+def test_a_logo_has_at_most_256_kib() -> None:
+    whole = picture("GIF") + bytes(images.LIMIT_BYTES)
+    assert images.media_type(whole[: images.LIMIT_BYTES]) == "image/gif"
+
+    with pytest.raises(PayloadTooLarge):
+        images.media_type(whole[: images.LIMIT_BYTES + 1])
+
+
+@pytest.fixture
+def client(lab: Lab) -> Iterator[httpx.Client]:
+    tenant = lab.orgs.create_tenant("Example Registry", plan=Plan.ENTERPRISE)
+    with served(lab) as url, client_of(url, key=key_of(lab, tenant)) as opened:
+        yield opened
+
+
+def put(client: httpx.Client, issuer: dict[str, Any], content: bytes) -> httpx.Response:
+    body = {"content_b64url": urlsafe_b64encode(content).rstrip(b"=").decode()}
+    return client.put(f"/v1/issuers/{issuer['id']}/logo", json=body)
+
+
+def test_an_uploaded_logo_is_shown_to_everybody_and_can_only_be_seen(client: httpx.Client) -> None:
+    issuer = register_issuer(client)
+    path = f"/v1/issuers/{issuer['id']}/logo"
+
+    done = put(client, issuer, DRAWING.encode())
+    with client_of(str(client.base_url)) as anyone:
+        shown = anyone.get(path)
+        again = anyone.get(path, headers={"If-None-Match": shown.headers["ETag"]})
+    minted = mint(client, mint_body(issuer)).json()
+    verified = client.post("/v1/verify", json={"attestation_id": minted["id"]}).json()
+
+    told = done.json()
+    assert (done.status_code, told["media_type"], told["size"]) == (200, "image/svg+xml", len(DRAWING))
+    assert (shown.content, shown.headers["Content-Type"]) == (DRAWING.encode(), "image/svg+xml")
+    assert "sandbox" in shown.headers["Content-Security-Policy"]
+    assert "default-src 'none'" in shown.headers["Content-Security-Policy"]
+    assert shown.headers["X-Content-Type-Options"] == "nosniff"
+    assert again.status_code == 304
+    assert client.get(f"/v1/issuers/{issuer['id']}").json()["logo_url"] == told["logo_url"]
+    assert verified["governance"]["logo_url"] == told["logo_url"]
+
+
+def test_another_one_takes_its_place_and_none_is_a_404(client: httpx.Client) -> None:
+    issuer = register_issuer(client)
+    path = f"/v1/issuers/{issuer['id']}/logo"
+    assert client.get(path).status_code == 404
+    put(client, issuer, picture("PNG"))
+
+    put(client, issuer, picture("GIF"))
+    replaced = client.get(path)
+    removed = client.delete(path)
+
+    assert replaced.headers["Content-Type"] == "image/gif"
+    assert (removed.status_code, client.get(path).status_code) == (204, 404)
+    assert client.get(f"/v1/issuers/{issuer['id']}").json()["logo_url"] is None
+    assert put(client, issuer, picture("PNG")).status_code == 200
+    assert client.get(path).headers["Content-Type"] == "image/png"
+
+
+def test_a_linked_logo_stays_when_the_uploaded_one_goes(client: httpx.Client) -> None:
+    issuer = register_issuer(client)
+    put(client, issuer, picture("PNG"))
+    client.patch(f"/v1/issuers/{issuer['id']}", json={"logo_url": "https://northfield.example.edu/logo.png"})
+
+    client.delete(f"/v1/issuers/{issuer['id']}/logo")
+
+    shown = client.get(f"/v1/issuers/{issuer['id']}").json()
+    assert shown["logo_url"] == "https://northfield.example.edu/logo.png"
+
+
+def test_what_is_refused_changes_nothing(client: httpx.Client) -> None:
+    issuer = register_issuer(client)
+
+    harmful = put(client, issuer, SVG.format(HARMFUL["script"]).encode())
+    large = put(client, issuer, picture("GIF") + bytes(images.LIMIT_BYTES))
+    nonsense = client.put(f"/v1/issuers/{issuer['id']}/logo", json={"content_b64url": "***"})
+
+    assert [answer.status_code for answer in (harmful, large, nonsense)] == [400, 413, 400]
+    assert large.json()["details"].items() >= {"limit_bytes": 262_144, "scope": "payload"}.items()
+    assert client.get(f"/v1/issuers/{issuer['id']}/logo").status_code == 404
+    assert client.get(f"/v1/issuers/{issuer['id']}").json()["logo_url"] is None
