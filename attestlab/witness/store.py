@@ -132,16 +132,19 @@ class WitnessStore:
 
 @contextmanager
 def _connected(path: Path, *, mode: str) -> Iterator[sqlite3.Connection]:
-    connection = sqlite3.connect(
-        f"{path.absolute().as_uri()}?mode={mode}",
-        uri=True,
-        isolation_level=None,
-        check_same_thread=False,
-        timeout=BUSY_TIMEOUT_S,
-    )
     try:
+        connection = sqlite3.connect(
+            f"{path.absolute().as_uri()}?mode={mode}",
+            uri=True,
+            isolation_level=None,
+            check_same_thread=False,
+            timeout=BUSY_TIMEOUT_S,
+        )
         for pragma in ("journal_mode=WAL", "synchronous=FULL"):
             connection.execute(f"PRAGMA {pragma}")
+    except sqlite3.Error as fault:
+        raise Unavailable(f"{path.name} cannot be used: {fault}.") from fault
+    try:
         yield connection
     finally:
         connection.close()
