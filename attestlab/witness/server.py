@@ -32,7 +32,7 @@ STATUS_OF: dict[type[errors.AttestLabError], int] = {
     errors.Unavailable: 503,
 }
 TEXT = "text/plain; charset=utf-8"
-IDLE_S = 30.0  # between requests, and for a request's head
+IDLE_S = 30.0
 BODY_S = 10.0
 MAX_HEAD_BYTES = 16 * 1024
 STOP_WITHIN_S = 4.5
@@ -91,9 +91,12 @@ class AddCheckpoint(PlainHandler):
 
 
 class WitnessServer:
-    """A witness on sockets; requests run in a few threads, and the store puts them in order."""
+    """A witness on sockets; requests run in a few threads, and the store puts them in order.
 
-    def __init__(self, witness: Witness) -> None:
+    A client may take `idle_s` seconds between two requests and for a head, and `body_s` for a body.
+    """
+
+    def __init__(self, witness: Witness, *, idle_s: float = IDLE_S, body_s: float = BODY_S) -> None:
         self._witness = witness
         self._pool = ThreadPoolExecutor(_THREADS, "attestlab-witness")
         self._at_work = 0
@@ -104,8 +107,8 @@ class WitnessServer:
             max_body_size=MAX_SUBMISSION_BYTES,
             max_buffer_size=MAX_SUBMISSION_BYTES + MAX_HEAD_BYTES,
             max_header_size=MAX_HEAD_BYTES,
-            idle_connection_timeout=IDLE_S,
-            body_timeout=BODY_S,
+            idle_connection_timeout=idle_s,
+            body_timeout=body_s,
         )
 
     def start(self, sockets: list[socket.socket]) -> None:
