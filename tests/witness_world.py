@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -12,6 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import TracebackType
 
@@ -22,7 +25,7 @@ from tornado.netutil import bind_sockets
 from attestlab.core.clock import Clock, FixedClock
 from attestlab.core.keyring import Keyring
 from attestlab.log.notes import NoteSigner, TreeHead, VerifierKey, sign_checkpoint
-from attestlab.log.rules import leaf_hash
+from attestlab.log.rules import TILE_WIDTH, encode_bundle, leaf_hash, tiles_of
 from attestlab.log.submissions import Submission
 from attestlab.log.tree import TileCache, Tree, TreeReader
 from attestlab.witness.server import WitnessServer
@@ -76,9 +79,44 @@ class Branch:
         """The same as the body of the request."""
         return self.submission(old, size).text.encode()
 
+    def publish(self, folder: Path, size: int, *cosignatures: str) -> None:
+        """This history as static files (C2SP tlog-tiles), in the place of whatever was published before."""
+        shutil.rmtree(folder, ignore_errors=True)
+        reader = self.reader(size)
+        for name in tiles_of(size):
+            path = folder / name.path
+            path.parent.mkdir(parents=True, exist_ok=True)
+            start = name.index * TILE_WIDTH
+            if name.level is None:
+                path.write_bytes(encode_bundle(self.leaves[start : start + name.width]))
+            else:
+                path.write_bytes(reader.tile(name.level, name.index, name.width))
+        folder.mkdir(exist_ok=True)
+        (folder / "checkpoint").write_text(self.checkpoint(size) + "".join(cosignatures))
+
 
 def _nowhere(level: int, index: int) -> bytes:
     raise AssertionError(f"tile {level}/{index} of a branch is not in memory")
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *arguments: object) -> None:
+        """Nobody reads it."""
+
+
+@contextmanager
+def folder_served(folder: Path) -> Iterator[str]:
+    """A folder on a web server that knows nothing of logs; its address."""
+    folder.mkdir(parents=True, exist_ok=True)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(folder)))
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        thread.join(START_S)
+        server.server_close()
 
 
 @contextmanager
