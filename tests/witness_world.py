@@ -43,6 +43,9 @@ def log_signer(origin: str = ORIGIN, seed: int = 1) -> NoteSigner:
     return NoteSigner(origin, Ed25519PrivateKey.from_private_bytes(bytes([seed]) * 32))
 
 
+WITNESS_KEY = log_signer("witness.example/w1", seed=20)  # of somebody who may be no witness at all
+
+
 @dataclass(frozen=True)
 class Branch:
     """One history of a log: its leaves, and the key that signs whatever it is asked to."""

@@ -21,6 +21,7 @@ from attestlab.log.store import CheckpointRow, CosignatureRow
 from attestlab.log.trust import TrustPolicy
 
 CHAIN = "log.cosignatures"
+LATEST_S = 253_402_300_799  # the last second of the year 9999
 NEWEST = 1024  # how many cosignatures are looked through for a head that a quorum has seen
 
 
@@ -44,6 +45,8 @@ class Cosignature:
         at_s = Note.parse(f"{text}\n{lines}").verify([key]).get(key)
         if at_s is None:
             raise SignatureInvalid(f"The answer holds no cosignature of {key.name}.")
+        if at_s > LATEST_S:
+            raise SignatureInvalid(f"The cosignature of {key.name} states a time that no calendar has.")
         own = next(line for line in lines.splitlines() if Note.parse(f"{text}\n{line}\n").verify([key]))
         return cls(tree_size, key, f"{own}\n", datetime.fromtimestamp(at_s, UTC))
 

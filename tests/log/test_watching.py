@@ -12,7 +12,7 @@ from uuid import UUID
 import pytest
 from log_served import serving
 from log_world import World, entry
-from witness_world import NOON, Branch, folder_served, log_signer
+from witness_world import NOON, WITNESS_KEY, Branch, folder_served, log_signer
 
 from attestlab.core.clock import FixedClock
 from attestlab.core.errors import Unavailable, ValidationFailed
@@ -26,8 +26,7 @@ from attestlab.log.trust import TrustPolicy
 from attestlab.log.watching import Alarm, AlarmName, Follower, Seen, Unwitnessed
 
 ISSUER = UUID("01935f00-0000-7000-8000-000000000001")
-WITNESS = log_signer("witness.example/w1", seed=20)
-POLICY = f"witness w1 {WITNESS.vkey.cosigner()}\nquorum w1\n"
+POLICY = f"witness w1 {WITNESS_KEY.vkey.cosigner()}\nquorum w1\n"
 VKEY = str(log_signer().vkey)
 
 
@@ -206,7 +205,7 @@ def test_a_log_at_rest_stays_fresh_by_the_time_of_a_witness(log: Log, clock: Fix
     branch = Branch.of(9)
     clock.advance(timedelta(hours=3))
     later_s = int(clock.now().timestamp())
-    branch.publish(log.folder, 9, WITNESS.cosign(branch.head(9).text, at_s=later_s))
+    branch.publish(log.folder, 9, WITNESS_KEY.cosign(branch.head(9).text, at_s=later_s))
 
     assert log.follow(policy=POLICY, max_age_s=60).at_s == later_s
 
@@ -216,7 +215,7 @@ def test_entries_count_when_the_wanted_witnesses_have_seen_them(log: Log) -> Non
     The newest checkpoint may still be waiting for them; until then the one that they cosigned counts.
     """
     branch = Branch.of(12)
-    cosigned = branch.checkpoint(7) + WITNESS.cosign(branch.head(7).text, at_s=int(NOON.timestamp()))
+    cosigned = branch.checkpoint(7) + WITNESS_KEY.cosign(branch.head(7).text, at_s=int(NOON.timestamp()))
     branch.publish(log.folder, 12)
     with pytest.raises(Unwitnessed):
         log.follow(policy=POLICY)
@@ -226,7 +225,7 @@ def test_entries_count_when_the_wanted_witnesses_have_seen_them(log: Log) -> Non
     assert log.follow(policy=POLICY).size == 7
     assert log.taken == list(branch.leaves[:7])
 
-    branch.publish(log.folder, 12, WITNESS.cosign(branch.head(12).text, at_s=int(NOON.timestamp())))
+    branch.publish(log.folder, 12, WITNESS_KEY.cosign(branch.head(12).text, at_s=int(NOON.timestamp())))
     assert log.follow(policy=POLICY).size == 12
 
 
@@ -236,7 +235,7 @@ def test_a_log_that_shows_us_another_history_than_its_witnesses_is_forked(log: L
     """
     seen, shown = Branch.of(9), Branch.of(12, other_from=8)
     shown.publish(log.folder, 12)
-    cosigned = seen.checkpoint(9) + WITNESS.cosign(seen.head(9).text, at_s=int(NOON.timestamp()))
+    cosigned = seen.checkpoint(9) + WITNESS_KEY.cosign(seen.head(9).text, at_s=int(NOON.timestamp()))
     (log.folder / "checkpoint.witnessed").write_text(cosigned)
 
     log.alarm(AlarmName.FORK, policy=POLICY)
@@ -246,7 +245,7 @@ def test_a_log_that_shows_us_another_history_than_its_witnesses_is_forked(log: L
 def test_a_log_that_shows_us_less_than_its_witnesses_saw_hides_something(log: Log) -> None:
     branch = Branch.of(12)
     branch.publish(log.folder, 7)
-    cosigned = branch.checkpoint(12) + WITNESS.cosign(branch.head(12).text, at_s=int(NOON.timestamp()))
+    cosigned = branch.checkpoint(12) + WITNESS_KEY.cosign(branch.head(12).text, at_s=int(NOON.timestamp()))
     (log.folder / "checkpoint.witnessed").write_text(cosigned)
 
     log.alarm(AlarmName.SHRINK, policy=POLICY)
@@ -254,7 +253,7 @@ def test_a_log_that_shows_us_less_than_its_witnesses_saw_hides_something(log: Lo
 
 def test_witnesses_that_fall_silent_make_the_head_stale(log: Log, clock: FixedClock) -> None:
     branch = Branch.of(12)
-    branch.publish(log.folder, 7, WITNESS.cosign(branch.head(7).text, at_s=int(NOON.timestamp())))
+    branch.publish(log.folder, 7, WITNESS_KEY.cosign(branch.head(7).text, at_s=int(NOON.timestamp())))
     log.follow(policy=POLICY, max_age_s=60)
     branch.publish(log.folder, 12)
     with pytest.raises(Unwitnessed):
