@@ -172,8 +172,7 @@ class RunningWitness:
     def __exit__(
         self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self.process.poll() is None:
-            self.kill()
+        self.kill()
 
     def start(self, port: int = 0) -> None:
         """Start it and wait until it is ready."""
@@ -198,5 +197,5 @@ class RunningWitness:
 
     def _gone(self) -> None:
         self.process.wait(START_S)
-        assert self.process.stdout is not None
-        self.process.stdout.close()
+        if self.process.stdout is not None:
+            self.process.stdout.close()

@@ -37,6 +37,7 @@ from attestlab.web import journal
 LOOKS_EVERY_S = 0.5
 LOCK_EVERY_S = 5.0
 TIMEOUT = httpx.Timeout(10, connect=5)
+WITHIN_S = 30.0  # for all that is said to a witness in one turn
 REFRESH_AFTER = timedelta(hours=1)  # a log at rest shows by a newer cosignature that it is at rest
 MAX_ANSWER_BYTES = 64 * 1024
 AHEAD_AT_MOST = timedelta(minutes=5)  # how much the clock of a witness may be ahead of ours
@@ -140,10 +141,11 @@ class Feeder:
     async def _fed(self, client: httpx.AsyncClient, witness: WitnessAddress) -> Outcome:
         size = None
         try:
-            cosignature = await self._cosigned(client, witness)
+            async with asyncio.timeout(WITHIN_S):
+                cosignature = await self._cosigned(client, witness)
             outcome = Outcome.CURRENT if cosignature is None else Outcome.COSIGNED
             size = cosignature.tree_size if cosignature else None
-        except (httpx.HTTPError, Unavailable):
+        except (httpx.HTTPError, TimeoutError, Unavailable):
             outcome = Outcome.UNREACHABLE
         except AttestLabError as fault:
             outcome = Outcome.REFUSED

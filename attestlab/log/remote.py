@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Protocol
 
 import httpx
@@ -12,6 +13,7 @@ from attestlab.log.rules import HASH_BYTES, MAX_ENTRY_BYTES, TILE_BYTES, TILE_WI
 from attestlab.log.tree import NO_ROWS, TileCache, Tree, TreeReader, extended
 
 TIMEOUT = httpx.Timeout(20, connect=5)
+WITHIN_S = 120.0  # for one answer, which may be an entry bundle of 16 MB
 CACHED_TILES = 256
 MAX_BUNDLE_BYTES = TILE_WIDTH * (2 + MAX_ENTRY_BYTES)
 CHECKPOINT = "checkpoint"
@@ -78,6 +80,7 @@ class HttpLog:
 
     def _got(self, path: str, most: int) -> bytes | None:
         """What is at `path`; None for a 404."""
+        deadline = time.monotonic() + WITHIN_S
         try:
             with self._client.stream("GET", self._url + path) as answer:
                 if answer.status_code == 404:
@@ -89,6 +92,8 @@ class HttpLog:
                     body += piece
                     if len(body) > most:
                         raise Unavailable(f"{self._url}{path} is longer than the {most:,} bytes it can have.")
+                    if time.monotonic() > deadline:
+                        raise Unavailable(f"{self._url}{path} did not come within {WITHIN_S:.0f} seconds.")
                 return body
         except (httpx.HTTPError, httpx.InvalidURL) as fault:
             raise Unavailable(f"{self._url}{path} cannot be read: {str(fault) or type(fault).__name__}.") from fault
