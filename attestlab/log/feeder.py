@@ -112,8 +112,11 @@ class Feeder:
         return {witness.name: outcome for witness, outcome in zip(self.witnesses, outcomes, strict=True)}
 
     async def _run(self) -> None:
-        async with self._sole(), httpx.AsyncClient(timeout=TIMEOUT, trust_env=False) as client:
-            await asyncio.gather(*(self._feed_forever(client, witness) for witness in self.witnesses))
+        try:
+            async with self._sole(), httpx.AsyncClient(timeout=TIMEOUT, trust_env=False) as client:
+                await asyncio.gather(*(self._feed_forever(client, witness) for witness in self.witnesses))
+        except OSError as fault:  # the lock cannot be made
+            journal.part_failed(fault, part="feeder")
 
     @asynccontextmanager
     async def _sole(self) -> AsyncIterator[None]:

@@ -65,7 +65,7 @@ class Standings:
             BrokenChain: it is a status entry that does not follow from the one before.
         """
         kind = _kind(entry)
-        if kind is None:
+        if kind is None or kind is EntryType.MINTED:
             return
         try:
             said = entries.read(entry)

@@ -147,6 +147,26 @@ def test_a_witness_that_is_away_costs_its_cosignature_and_nothing_else(world: Wo
             demanding.verify_checkpoint(newest(world))
 
 
+def test_the_witnessed_head_is_the_newest_that_a_quorum_has_seen(world: World, tmp_path: Path) -> None:
+    """
+    An optional witness alone makes no head that a bundle is made under.
+    """
+    with at_work(world, tmp_path, "w1") as (_required, line1), at_work(world, tmp_path, "w2") as (_optional, line2):
+        for size, lines in ((3, (line1, line2)), (5, (line1,)), (9, (line2,))):
+            world.grow(size)
+            ask(world, *lines)
+            fed(world, tmp_path)
+        sizes = []
+        for quorum in ("w1", "w2", "both", "either", "none"):
+            group = [f"group {quorum} {'all' if quorum == 'both' else 'any'} w1 w2"] if quorum[0] in "be" else []
+            ask(world, line1, line2, *group, quorum=quorum)
+            with world.storage.read() as records:
+                found = world.log.witnessed(records)
+                assert found is not None
+                sizes.append((quorum, found.size, world.log.head_with(records, 7).size))
+    assert sizes == [("w1", 5, 9), ("w2", 9, 9), ("both", 3, 9), ("either", 9, 9), ("none", 9, 9)]
+
+
 def test_a_witness_that_was_fed_by_somebody_else_says_where_it_stands(world: World, tmp_path: Path) -> None:
     """
     Its 409 names a size; the submission is made again from there.
@@ -200,7 +220,12 @@ def test_a_log_that_was_made_twice_from_one_key_is_found_by_its_witness(sqlite_w
     forked.storage.close()
 
 
-def test_a_log_whose_records_went_back_is_found_by_its_witness(sqlite_world: World, tmp_path: Path) -> None:
+def test_a_log_whose_records_went_back_is_found_by_its_witness(
+    sqlite_world: World, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """
+    And the operator reads of it.
+    """
     sqlite_world.grow(5)
     older = tmp_path / "older"
     older.mkdir()
@@ -215,6 +240,7 @@ def test_a_log_whose_records_went_back_is_found_by_its_witness(sqlite_world: Wor
         ask(restored, line)
         assert fed(restored, tmp_path) == {"w1": Outcome.REFUSED}
         restored.storage.close()
+    assert "A witness cosigned 9 entries and the records hold 5: an older copy, or a fork." in capfd.readouterr().err
 
 
 @pytest.mark.parametrize(
