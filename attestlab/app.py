@@ -21,6 +21,7 @@ from attestlab.identity import routes as identity_routes
 from attestlab.issuers import routes as issuer_routes
 from attestlab.lab import Lab
 from attestlab.log import routes as log_routes
+from attestlab.log.feeder import Feeder
 from attestlab.mail.courier import Courier
 from attestlab.orgs import key_routes
 from attestlab.orgs import routes as org_routes
@@ -118,16 +119,25 @@ async def serve(lab: Lab, sockets: list[socket.socket], *, ready: Callable[[], N
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     desk = Desk(lab)
-    server = Server(
-        site_of(lab, desk), patience=Patience(idle_s=lab.settings.idle_timeout_s, body_s=lab.settings.body_timeout_s)
-    )
+    site = site_of(lab, desk)
+    server = Server(site, patience=Patience(idle_s=lab.settings.idle_timeout_s, body_s=lab.settings.body_timeout_s))
     server.add_sockets(sockets)
     sweeping = asyncio.create_task(desk.sweep_forever())
     courier = Courier(lab.mails, lab.mail_carrier, sender=lab.mail_sender, write=desk.write)
     courier.start()
+    feeder = Feeder(
+        lab.log,
+        lab.storage,
+        write=desk.write,
+        clock=lab.clock,
+        folder=lab.settings.data,
+        counted=site.metrics.submitted,
+    )
+    feeder.start()
     ready()
     await stop.wait()
     sweeping.cancel()
+    await feeder.finish()
     await asyncio.gather(server.stop_gracefully(within_s=STOP_WITHIN_S), courier.finish(within_s=STOP_WITHIN_S))
     await desk.finish()
 

@@ -12,11 +12,25 @@ import sys
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from attestlab.core.errors import AttestLabError, HeadGuardMismatch
+from attestlab import watchers
+from attestlab.terminal import (
+    COULD_NOT_CHECK,
+    OK,
+    PROBLEMS,
+    UNUSABLE,
+    Host,
+    Json,
+    Port,
+    announce,
+    fail,
+    reporting,
+    show,
+    talk,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,8 +38,6 @@ if TYPE_CHECKING:
     from attestlab.lab import Lab
     from attestlab.orgs.rules import Plan
     from attestlab.settings import Settings
-
-OK, PROBLEMS, UNUSABLE, COULD_NOT_CHECK = 0, 1, 2, 3
 
 app = typer.Typer(
     name="attestlab",
@@ -45,7 +57,9 @@ consumers = typer.Typer(no_args_is_help=True, help="Consumers, each with an acco
 log = typer.Typer(no_args_is_help=True, help="The transparency log.")
 app.add_typer(tenants, name="tenant")
 app.add_typer(consumers, name="consumer")
+log.command("watch")(watchers.log_watch)
 app.add_typer(log, name="log")
+app.add_typer(watchers.witnesses, name="witness")
 
 Data = Annotated[
     Path,
@@ -59,9 +73,6 @@ DatabaseUrl = Annotated[
         "--database-url", envvar="ATTESTLAB_DATABASE_URL", help="SQLite or PostgreSQL; else SQLite in --data."
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
-Port = Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")]
-Host = Annotated[str, typer.Option(help="Address to listen on.")]
 
 
 @app.command()
@@ -72,10 +83,10 @@ def init(data: Data, database_url: DatabaseUrl = None, as_json: Json = False) ->
     """
     from attestlab.lab import Lab
 
-    with _reporting():
+    with reporting():
         lab, made = Lab.init(_settings(data, database_url))
         lab.close()
-    _print(made.public(), as_json)
+    show(made.public(), as_json)
 
 
 @tenants.command("create")
@@ -90,11 +101,11 @@ def tenant_create(
 
     Example: attestlab tenant create "Registry of Deeds" --plan STARTER --data lab --json
     """
-    with _reporting(), _opened(data, database_url) as lab:
+    with reporting(), _opened(data, database_url) as lab:
         created = lab.orgs.create_tenant(name, plan=_plan(plan))
         with lab.storage.read() as connection:
             vkey = lab.log.vkey(connection)
-    _print({**created.public(), "log_vkey": vkey}, as_json)
+    show({**created.public(), "log_vkey": vkey}, as_json)
 
 
 @tenants.command("plan")
@@ -116,9 +127,9 @@ def tenant_plan(
     from attestlab.core.wire import parse_uuid
     from attestlab.orgs.plans import allowance, counts, shown
 
-    with _reporting(), _opened(data, database_url) as lab:
+    with reporting(), _opened(data, database_url) as lab:
         row = lab.orgs.set_plan(parse_uuid(tenant_id), _plan(plan), counts(limits or ()))
-    _print({"tenant_id": tenant_id, "plan": plan, **shown(allowance(plan, row["adjusted"]))}, as_json)
+    show({"tenant_id": tenant_id, "plan": plan, **shown(allowance(plan, row["adjusted"]))}, as_json)
 
 
 @consumers.command("create")
@@ -136,9 +147,9 @@ def consumer_create(
     import secrets
 
     password = secrets.token_urlsafe(18)
-    with _reporting(), _opened(data, database_url) as lab:
+    with reporting(), _opened(data, database_url) as lab:
         created = lab.orgs.add_consumer(email, password, name=name or email)
-    _print({**created.public(), "password": password}, as_json)
+    show({**created.public(), "password": password}, as_json)
 
 
 @app.command()
@@ -158,13 +169,13 @@ def serve(
     """
     from attestlab.workers import shared_metrics
 
-    with shared_metrics(workers), _reporting():
+    with shared_metrics(workers), reporting():
         serving = _serving()
         settings = _settings(data, database_url, env=env)
         made = serving.ensure_initialised(settings)
         if made is not None:
-            _talk("Initialised. Keep these, they are shown once:\n" + json.dumps(made.public(), indent=2))
-        code = serving.run(settings, host=host, port=port, workers=workers, announce=_announce)
+            talk("Initialised. Keep these, they are shown once:\n" + json.dumps(made.public(), indent=2))
+        code = serving.run(settings, host=host, port=port, workers=workers, announce=announce)
     raise typer.Exit(code)
 
 
@@ -180,7 +191,7 @@ def demo(
     Example: attestlab demo --port 8080
     """
     serving = _serving()
-    with _reporting():
+    with reporting():
         code = serving.run_demo(data, host=host, port=port, show=lambda shown: _print_demo(shown, as_json))
     raise typer.Exit(code)
 
@@ -197,7 +208,7 @@ def log_vkey(data: Data, database_url: DatabaseUrl = None, as_json: Json = False
 
     Example: attestlab log vkey --data lab
     """
-    with _reporting(), _opened(data, database_url) as lab, lab.storage.read() as connection:
+    with reporting(), _opened(data, database_url) as lab, lab.storage.read() as connection:
         vkey = lab.log.vkey(connection)
     print(json.dumps({"vkey": vkey}) if as_json else vkey)
 
@@ -213,7 +224,7 @@ def log_fsck(data: Data, database_url: DatabaseUrl = None, as_json: Json = False
     from attestlab.fsck import problems_of
     from attestlab.log.fsck import GUARD
 
-    with _reporting():
+    with reporting():
         problems = problems_of(_settings(data, database_url))
     shown = [{"kind": item.kind, "where": item.where, "message": item.message} for item in problems]
     if as_json:
@@ -221,7 +232,7 @@ def log_fsck(data: Data, database_url: DatabaseUrl = None, as_json: Json = False
     else:
         for item in problems:
             print(f"{item.kind} {item.where}: {item.message}")
-        _talk("clean" if not problems else f"{len(problems)} problems")
+        talk("clean" if not problems else f"{len(problems)} problems")
     guarded = any(item.kind == GUARD for item in problems)
     raise typer.Exit(COULD_NOT_CHECK if guarded else PROBLEMS if problems else OK)
 
@@ -239,9 +250,9 @@ def log_export(
     """
     from attestlab.log.export import export
 
-    with _reporting(), _opened(data, database_url) as lab, lab.storage.read() as connection:
+    with reporting(), _opened(data, database_url) as lab, lab.storage.read() as connection:
         done = export(lab.log, connection, out)
-    _print({"folder": str(out), "tree_size": done.size, "files_written": done.files}, as_json)
+    show({"folder": str(out), "tree_size": done.size, "files_written": done.files}, as_json)
 
 
 def main() -> None:
@@ -270,18 +281,18 @@ def _settings(data: Path, database_url: str | None, *, env: str = "sandbox") -> 
     from attestlab.settings import Environment, Settings
 
     if env not in list(Environment):
-        _fail(f"{env!r} is no environment; choose sandbox or production.", UNUSABLE)
+        fail(f"{env!r} is no environment; choose sandbox or production.", UNUSABLE)
     try:
         return Settings(data=data, database_url=database_url, env=Environment(env))
     except ValueError as fault:  # pydantic's, of an environment variable
-        _fail(f"A setting cannot be used. {fault}", UNUSABLE)
+        fail(f"A setting cannot be used. {fault}", UNUSABLE)
 
 
 def _plan(name: str) -> Plan:
     from attestlab.orgs.rules import Plan
 
     if name not in list(Plan):
-        _fail(f"{name!r} is no plan; choose one of {', '.join(Plan)}.", UNUSABLE)
+        fail(f"{name!r} is no plan; choose one of {', '.join(Plan)}.", UNUSABLE)
     return Plan(name)
 
 
@@ -294,51 +305,6 @@ def _opened(data: Path, database_url: str | None) -> Iterator[Lab]:
         yield lab
     finally:
         lab.close()
-
-
-@contextmanager
-def _reporting() -> Iterator[None]:
-    """Turn our own errors, and those of disk, network and database, into one line and an exit code."""
-    try:
-        yield
-    except HeadGuardMismatch as fault:
-        _fail(fault.message, COULD_NOT_CHECK)
-    except AttestLabError as fault:
-        _fail(fault.message, UNUSABLE)
-    except OSError as fault:
-        _fail(str(fault), UNUSABLE)
-    except Exception as fault:
-        if not _is_of_the_database(fault):
-            raise
-        _fail(f"The records cannot be used: {str(fault).splitlines()[0]}", UNUSABLE)
-
-
-def _is_of_the_database(fault: Exception) -> bool:
-    """Whether it comes from SQLAlchemy, which is loaded by now if it does, or is a driver that is not there."""
-    kinds = {kind.__module__.partition(".")[0] for kind in type(fault).__mro__}
-    return "sqlalchemy" in kinds or isinstance(fault, ModuleNotFoundError)
-
-
-def _fail(message: str, code: int) -> NoReturn:
-    _talk(f"attestlab: {message}")
-    raise typer.Exit(code)
-
-
-def _talk(message: str) -> None:
-    print(message, file=sys.stderr)
-
-
-def _announce(url: str) -> None:
-    print(f"ready {url}", flush=True)
-
-
-def _print(values: dict[str, Any], as_json: bool) -> None:
-    if as_json:
-        print(json.dumps(values), flush=True)
-        return
-    width = max(map(len, values))
-    for name, value in values.items():
-        print(f"{name:<{width}}  {value}", flush=True)
 
 
 def _print_demo(shown: dict[str, str], as_json: bool) -> None:

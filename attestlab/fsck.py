@@ -32,7 +32,7 @@ from attestlab.identity import store as identity_store
 from attestlab.issuers import store as issuer_store
 from attestlab.issuers.service import key_name
 from attestlab.lab import Lab
-from attestlab.log import entries
+from attestlab.log import cosignatures, entries
 from attestlab.log.entries import EntryType
 from attestlab.log.fsck import Problem, check_log
 from attestlab.log.tables import IMMUTABILITY_DDL, LogHead, LogLeaf
@@ -79,6 +79,7 @@ def fsck(lab: Lab) -> Iterator[Problem]:
             ("audit", _trails(connection)),
             ("outbox", _outbox_chain(connection)),
             ("rows", _audited_rows(connection)),
+            ("cosignatures", _cosignatures(connection)),
             ("usage", _usage(connection, lab)),
             ("answers", _answers(connection)),
             ("spelling", _misspelled(connection)),
@@ -215,7 +216,7 @@ def _outbox_chain(connection: Connection) -> Iterator[Problem]:
 
 def _chain_heads(connection: Connection) -> dict[str, tuple[int, bytes]]:
     """Of the trails; the others are compared with their rows where those are read."""
-    others = (outbox.CHAIN, remembered.CHAIN, remembered.BEGINNING)
+    others = (outbox.CHAIN, remembered.CHAIN, remembered.BEGINNING, cosignatures.CHAIN)
     found = connection.execute(select(_heads.c.name, _heads.c.length, _heads.c.hash))
     return {row.name: (row.length, row.hash) for row in found if row.name not in others}
 
@@ -250,6 +251,12 @@ def _usage(connection: Connection, lab: Lab) -> Iterator[Problem]:
     """What was counted of verifications, against the events that tell of them."""
     for place, message in metering.disagreements(connection, now=lab.clock.now()):
         yield Problem("usage", place, message)
+
+
+def _cosignatures(connection: Connection) -> Iterator[Problem]:
+    """What witnesses signed: gapless, chained, and true of the checkpoints."""
+    for place, message in cosignatures.disagreements(connection):
+        yield Problem("cosignatures", place, message)
 
 
 def _answers(connection: Connection) -> Iterator[Problem]:

@@ -103,8 +103,9 @@ class Lab:
 
         Raises:
             NotFound: there is none; `attestlab init` makes one.
-            ValidationFailed: its key-encryption key is missing, or cannot be used.
+            ValidationFailed: its key-encryption key is missing, or cannot be used; or the file of witnesses cannot.
             IntegrityFailed: the key-encryption key is another one's.
+            OSError: the file of witnesses cannot be read.
         """
         settings = settings or Settings()
         with _records(settings) as storage:
@@ -115,6 +116,7 @@ class Lab:
             lab = cls(settings, storage=storage, keys=keys, clock=clock or SystemClock())
             with storage.read() as connection:
                 lab.log.check_key(connection)
+                lab.log.witnesses = _witnesses(settings, lab.log.vkey(connection))
         return lab
 
     @classmethod
@@ -193,6 +195,11 @@ def _records(settings: Settings) -> Iterator[Storage]:
 def _require_no_log(connection: Connection, settings: Settings) -> None:
     if log_store.head(connection) is not None:
         raise Conflict(f"{settings.data} is initialised already; its keys and log are kept.")
+
+
+def _witnesses(settings: Settings, vkey: str) -> TrustPolicy | None:
+    """Who is asked to cosign, and how many of them must, as the operator wrote it down."""
+    return None if settings.witnesses is None else TrustPolicy.witnessing(settings.witnesses.read_bytes(), vkey)
 
 
 def _keyring(folder: Path) -> Keyring:

@@ -42,6 +42,10 @@ class Settings(BaseSettings):
     log_origin: str | None = Field(
         default=None, description="Name of the log, fixed when it is created; generated when left out."
     )
+    witnesses: Path | None = Field(
+        default=None,
+        description="A tlog-policy file: the witnesses that are asked to cosign checkpoints, their URLs, a quorum.",
+    )
     token_issuer: str | None = Field(
         default=None, description="The `iss` of access tokens; the name of the log when left out."
     )

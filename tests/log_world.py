@@ -64,6 +64,13 @@ class World:
         migrations.upgrade(storage)
         return cls.found(storage, folder, clock)
 
+    @classmethod
+    def opened_in(cls, folder: Path, original: World) -> World:
+        """A copy of another world's files in `folder`, opened with its keys; the caller closes its storage."""
+        storage, guard = Storage(f"sqlite:///{folder / 'records.db'}"), HeadGuard(folder / "head.guard")
+        log = Log(storage=storage, keyring=original.keyring, clock=original.clock, guard=guard)
+        return cls(storage, original.keyring, original.clock, guard, log)
+
     def mint(self, *numbers: int) -> list[Appended]:
         """Append one entry for each number, all in one transaction."""
         with self.storage.write() as tx:

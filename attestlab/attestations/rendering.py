@@ -24,10 +24,10 @@ from attestlab.attestations.shapes import (
     VerifyOut,
 )
 from attestlab.core.wire import b64url_encode
+from attestlab.log.answers import Head, Inclusion
 from attestlab.log.entries import sha256_name
 from attestlab.log.notes import signature_lines
 from attestlab.log.proof import LogProof
-from attestlab.log.service import Head, Inclusion
 
 
 def minted(done: Minted, *, portal_url: str) -> MintOut:

@@ -266,7 +266,7 @@ class Attestations:
             store.owned(connection, attestation_id, tenant_id=caller.tenant_id)
             row = store.with_evidence(connection, attestation_id)
             assert row is not None  # one consistent read found it a line above
-            head = self.log.head(connection)
+            head = self.log.head_with(connection, row.log_index)
             return row, self.log.inclusion(connection, row.log_index, head.size), head
 
 

@@ -15,7 +15,8 @@ from sqlalchemy import Connection
 
 from attestlab.core.errors import Conflict, SignatureInvalid
 from attestlab.log import rules
-from attestlab.log.service import Head, Log
+from attestlab.log.answers import Head
+from attestlab.log.service import Log
 from attestlab.log.trust import Checkpoint, TrustPolicy
 
 CHECKPOINT = "checkpoint"

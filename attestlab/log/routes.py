@@ -45,6 +45,16 @@ def checkpoint(call: Call) -> Raw:
     return Raw(note.encode(), "text/plain; charset=utf-8")
 
 
+@routes.get("/log/checkpoint.witnessed", scope=PUBLIC, cache_control=ALWAYS_ASK)
+def witnessed_checkpoint(call: Call) -> Raw:
+    """The newest checkpoint that a quorum of the configured witnesses cosigned, a signed note."""
+    with call.lab.storage.read() as connection:
+        found = call.lab.log.witnessed(connection)
+    if found is None:
+        raise NotFound("checkpoint", "with the quorum's cosignatures")
+    return Raw(found.note.encode(), "text/plain; charset=utf-8")
+
+
 @routes.get("/log/tile/{path...}", scope=PUBLIC, cache_control=IMMUTABLE)
 def tile(call: Call, path: str) -> Raw:
     """A tile `<level>/<index>[.p/<width>]` or an entry bundle `entries/<index>[.p/<width>]`."""

@@ -21,12 +21,14 @@ from attestlab.core.keyring import Keyring
 from attestlab.core.signing import Algorithm, dump_private, load_private
 from attestlab.core.storage import CommitUnknown, Storage
 from attestlab.core.transaction import Transaction
-from attestlab.log import entries, rules, store
+from attestlab.log import cosignatures, entries, rules, store
+from attestlab.log.answers import Consistency, Head, Inclusion
 from attestlab.log.guard import HeadGuard, require_continues
 from attestlab.log.memory import TreeMemory
 from attestlab.log.notes import NoteSigner, TreeHead, sign_checkpoint
 from attestlab.log.store import CheckpointRow, HeadRow, LeafRow
 from attestlab.log.tree import Growth, Tree, TreeReader
+from attestlab.log.trust import TrustPolicy
 
 BUFFER = "log.leaves"
 MEMO = "log"
@@ -52,39 +54,6 @@ class Appended:
     proof: list[bytes] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
-    """A signed tree head that may be shown: the guard holds it. `note` is the checkpoint, verbatim."""
-
-    origin: str
-    size: int
-    root: bytes
-    note: str
-    at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class Inclusion:
-    """That the tree of `tree_size` leaves under `root` has `leaf_hash` at `index`."""
-
-    index: int
-    tree_size: int
-    leaf_hash: bytes
-    root: bytes
-    hashes: list[bytes]
-
-
-@dataclass(frozen=True, slots=True)
-class Consistency:
-    """That the tree of `size2` leaves begins with the one of `size1`."""
-
-    size1: int
-    size2: int
-    root1: bytes
-    root2: bytes
-    hashes: list[bytes]
-
-
 @dataclass(slots=True)
 class _Batch:
     """What a transaction knows of the log: the head it found under the writer's lock, and the tree of that head."""
@@ -99,11 +68,13 @@ class Log:
     """One transparency log in the records.
 
     `finders` turn other names of an entry (`attestation_id`, `document_hash`) into its
-    index; the capabilities that know them register them.
+    index; the capabilities that know them register them. `witnesses` are those that the
+    operator asks for cosignatures, and their quorum.
     """
 
     def __init__(self, *, storage: Storage, keyring: Keyring, clock: Clock, guard: HeadGuard) -> None:
         self.finders: dict[str, Finder] = {}
+        self.witnesses: TrustPolicy | None = None
         self._keyring, self._clock, self._guard = keyring, clock, guard
         self._memory = TreeMemory()
         self._signer: NoteSigner | None = None
@@ -262,7 +233,18 @@ class Log:
         if signed is None or signed.root != head.root:
             raise IntegrityFailed(f"The checkpoint of size {head.size} is missing; run `attestlab log fsck`.")
         self._observe(connection, head)
-        return Head(head.origin, head.size, head.root, signed.note, signed.at)
+        return _shown(head.origin, connection, signed)
+
+    def witnessed(self, connection: Connection) -> Head | None:
+        """The newest signed tree head that a quorum of our witnesses cosigned, if there is one."""
+        size = cosignatures.newest_witnessed(connection, self.witnesses) if self.witnesses else None
+        signed = None if size is None else store.checkpoint(connection, size)
+        return None if signed is None else _shown(self._head(connection).origin, connection, signed)
+
+    def head_with(self, connection: Connection, index: int) -> Head:
+        """The head that proves entry `index` best: one that a quorum cosigned, or while there is none, the newest."""
+        witnessed = self.witnessed(connection)
+        return witnessed if witnessed is not None and witnessed.size > index else self.head(connection)
 
     def inclusion(self, connection: Connection, index: int, tree_size: int | None = None) -> Inclusion:
         """The proof that entry `index` is in the tree of `tree_size` leaves, by default the newest.
@@ -301,7 +283,8 @@ class Log:
         """Up to `limit` checkpoints, newest first, of sizes below `before`."""
         head = self._head(connection)
         self._observe(connection, head)
-        return store.checkpoints_before(connection, head.size + 1 if before is None else before, limit)
+        found = store.checkpoints_before(connection, head.size + 1 if before is None else before, limit)
+        return cosignatures.shown_with(connection, found)
 
     def lookup(self, connection: Connection, leaf_hash: bytes) -> int:
         """The index of the entry with this leaf hash.
@@ -349,6 +332,11 @@ class Log:
 
     def _require_guard(self, connection: Connection, head: TreeHead) -> None:
         self._guard.require(head, lambda size: self._memory.reader(connection, head, size).root)
+
+
+def _shown(origin: str, connection: Connection, signed: CheckpointRow) -> Head:
+    (shown,) = cosignatures.shown_with(connection, [signed])
+    return Head(origin, shown.size, shown.root, shown.note, shown.at)
 
 
 def unsealed_signer(row: HeadRow, keyring: Keyring) -> NoteSigner:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
@@ -11,7 +11,7 @@ from sqlalchemy import Connection, bindparam, func, literal_column, select, upda
 
 from attestlab.core.errors import IntegrityFailed
 from attestlab.core.transaction import Transaction
-from attestlab.log.tables import SEGMENT_BITS, LogCheckpoint, LogHead, LogLeaf, LogTile
+from attestlab.log.tables import SEGMENT_BITS, LogCheckpoint, LogCosignature, LogHead, LogLeaf, LogTile
 
 HEAD_ID = 1
 SEGMENTS_A_QUERY = 8192
@@ -20,6 +20,7 @@ ROWS_A_PAGE = 1024
 leaves: Any = LogLeaf.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
 tiles: Any = LogTile.__table__  # type: ignore[attr-defined]
 checkpoints: Any = LogCheckpoint.__table__  # type: ignore[attr-defined]
+cosignatures: Any = LogCosignature.__table__  # type: ignore[attr-defined]
 heads: Any = LogHead.__table__  # type: ignore[attr-defined]
 
 _HEAD: Any = select(heads.c.origin, heads.c.size, heads.c.root, heads.c.vkey, heads.c.sealed_key).where(
@@ -39,6 +40,19 @@ _CHECKPOINT_COLUMNS = (
     checkpoints.c.at,
 )
 _CHECKPOINT: Any = select(*_CHECKPOINT_COLUMNS).where(checkpoints.c.size == bindparam("size"))
+_COSIGNATURE_COLUMNS = (
+    cosignatures.c.seq,
+    cosignatures.c.tree_size,
+    cosignatures.c.vkey,
+    cosignatures.c.line,
+    cosignatures.c.at,
+    cosignatures.c.hash,
+)
+_COSIGNATURES_OF: Any = (
+    select(*_COSIGNATURE_COLUMNS)
+    .where(cosignatures.c.tree_size.in_(bindparam("sizes", expanding=True)))
+    .order_by(cosignatures.c.seq)
+)
 _LEAF_COLUMNS = (leaves.c.index, leaves.c.leaf_hash, leaves.c.entry, leaves.c.kind, leaves.c.subject)
 _RANGE = leaves.c.index.between(bindparam("first"), bindparam("last"))
 _LEAVES: Any = select(*_LEAF_COLUMNS).where(_RANGE).order_by(leaves.c.index)
@@ -85,6 +99,18 @@ class CheckpointRow:
     root: bytes
     note: str
     at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class CosignatureRow:
+    """A cosignature as the records have it; `line` is the signature line, with its line feed."""
+
+    seq: int
+    tree_size: int
+    vkey: str
+    line: str
+    at: datetime
+    hash: bytes
 
 
 def head(connection: Connection) -> HeadRow | None:
@@ -167,6 +193,41 @@ def all_checkpoints(connection: Connection) -> Iterator[CheckpointRow]:
     while rows:
         yield from (CheckpointRow(*row) for row in rows)
         rows = connection.execute(page, {"after": rows[-1].size}).all()
+
+
+def add_cosignature(tx: Transaction, row: CosignatureRow) -> None:
+    """Insert a cosignature."""
+    tx.add(cosignatures, asdict(row))
+
+
+def last_cosignature(connection: Connection, vkey: str) -> CosignatureRow | None:
+    """What a witness cosigned last."""
+    newest = select(*_COSIGNATURE_COLUMNS).where(cosignatures.c.vkey == vkey).order_by(cosignatures.c.seq.desc())
+    row = connection.execute(newest.limit(1)).first()
+    return CosignatureRow(*row) if row else None
+
+
+def cosignatures_of(connection: Connection, sizes: list[int]) -> Iterator[CosignatureRow]:
+    """What was cosigned of these sizes, in the order in which it came."""
+    for row in connection.execute(_COSIGNATURES_OF, {"sizes": sizes}):
+        yield CosignatureRow(*row)
+
+
+def newest_cosigners(connection: Connection, limit: int) -> Iterator[tuple[int, str]]:
+    """Size and witness of the cosignatures of the largest trees, largest first."""
+    wanted = select(cosignatures.c.tree_size, cosignatures.c.vkey).order_by(cosignatures.c.tree_size.desc())
+    for row in connection.execute(wanted.limit(limit)):
+        yield row[0], row[1]
+
+
+def all_cosignatures(connection: Connection) -> Iterator[CosignatureRow]:
+    """Every cosignature in order, a page at a time."""
+    page = select(*_COSIGNATURE_COLUMNS).where(cosignatures.c.seq > bindparam("after")).order_by(cosignatures.c.seq)
+    page = page.limit(ROWS_A_PAGE)
+    rows = connection.execute(page, {"after": -1}).all()
+    while rows:
+        yield from (CosignatureRow(*row) for row in rows)
+        rows = connection.execute(page, {"after": rows[-1].seq}).all()
 
 
 def leaf_rows(connection: Connection, first: int, count: int) -> list[LeafRow]:

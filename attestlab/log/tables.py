@@ -80,9 +80,26 @@ class LogCheckpoint(SQLModel, table=True):
     at: datetime
 
 
+class LogCosignature(SQLModel, table=True):
+    """What a witness signed of the checkpoint of `tree_size`: its signature line, and the time that the line states.
+
+    `vkey` is the witness's key, by which the line verifies. A witness may sign a size again, later.
+    """
+
+    __tablename__ = "log_cosignatures"
+    __table_args__ = (Index("ix_log_cosignatures_vkey", "vkey", "seq"),)
+
+    seq: int = Field(primary_key=True, sa_type=INDEX_TYPE, sa_column_kwargs={"autoincrement": False})
+    tree_size: int = Field(sa_type=BigInteger, index=True)
+    vkey: str = Field(max_length=400)
+    line: str = Field(sa_type=Text)
+    at: datetime
+    hash: bytes = Field(sa_type=LargeBinary)
+
+
 Guard = tuple[str, str]  # a table, and a statement that protects it
 
-WRITTEN_ONCE = ("log_leaves", "log_tiles", "log_checkpoints")
+WRITTEN_ONCE = ("log_leaves", "log_tiles", "log_checkpoints", "log_cosignatures")
 _SHRINKS = "NEW.size < OLD.size OR (NEW.size = OLD.size AND NEW.root <> OLD.root) OR NEW.origin <> OLD.origin"
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from attestlab.core.errors import SignatureInvalid, ValidationFailed
 from attestlab.log.notes import Note, SignatureType, TreeHead, VerifierKey
@@ -45,12 +45,13 @@ class Group:
 
 @dataclass(frozen=True)
 class TrustPolicy:
-    """The logs and witnesses of a policy text, and its quorum."""
+    """The logs and witnesses of a policy text, and its quorum; `urls` says where witnesses take submissions."""
 
     logs: tuple[VerifierKey, ...]
     witnesses: dict[bytes, VerifierKey] = field(default_factory=dict)
     groups: dict[bytes, Group] = field(default_factory=dict)
     quorum: bytes = NONE
+    urls: dict[bytes, str] = field(default_factory=dict)
 
     @classmethod
     def parse(cls, policy: str | bytes) -> TrustPolicy:
@@ -59,6 +60,28 @@ class TrustPolicy:
         Raises:
             ValidationFailed: it breaks a rule of tlog-policy, names no log, or has keys that are not Ed25519.
         """
+        parsed = cls._read(policy)
+        if not parsed.logs:
+            raise ValidationFailed("The trust policy names no log, so nothing could be verified with it.")
+        return parsed
+
+    @classmethod
+    def witnessing(cls, policy: str | bytes, vkey: str) -> TrustPolicy:
+        """Read witnesses and quorum for the one log of `vkey`, which is known from elsewhere; other logs are left out.
+
+        Raises:
+            ValidationFailed: it breaks a rule of tlog-policy, or the URL of a witness is not one of HTTP.
+        """
+        parsed = cls._read(policy)
+        for name, url in parsed.urls.items():
+            if not url.startswith(("http://", "https://")):
+                raise ValidationFailed(
+                    f"The URL of the witness {_shown(name)} begins with neither http:// nor https://."
+                )
+        return replace(parsed, logs=cls.unwitnessed(vkey).logs)
+
+    @classmethod
+    def _read(cls, policy: str | bytes) -> TrustPolicy:
         raw = policy.encode() if isinstance(policy, str) else policy
         if len(raw) > MAX_POLICY_BYTES or _FORBIDDEN.search(raw):
             raise ValidationFailed("A trust policy is a text without control characters, of at most 1 MB.")
@@ -90,10 +113,14 @@ class TrustPolicy:
         if log is None:
             raise SignatureInvalid(f"The checkpoint is not signed by a trusted key of {head.origin}.")
         present = {name for name, key in self.witnesses.items() if key in signed}
-        if not self._is_witnessed(self.quorum, present):
+        if not self.is_quorum(present):
             raise SignatureInvalid(self._shortfall(present))
         times = {_shown(name): signed[self.witnesses[name]] or 0 for name in sorted(present)}
         return Checkpoint(head.origin, head.size, head.root, signed.get(log.cosigner()), times)
+
+    def is_quorum(self, present: Set[bytes]) -> bool:
+        """Whether these witnesses are enough."""
+        return self._is_witnessed(self.quorum, present)
 
     def _is_witnessed(self, name: bytes, present: Set[bytes]) -> bool:
         if name == NONE or name in present:
@@ -120,6 +147,7 @@ class _PolicyReader:
         self.logs: list[VerifierKey] = []
         self.witnesses: dict[bytes, VerifierKey] = {}
         self.groups: dict[bytes, Group] = {}
+        self.urls: dict[bytes, str] = {}
         self.members: set[bytes] = set()
         self.quorum: bytes | None = None
 
@@ -129,8 +157,10 @@ class _PolicyReader:
         match keyword, rest:
             case b"log", [vkey] | [vkey, _]:
                 self._add_log(vkey, where)
-            case b"witness", [name, vkey] | [name, vkey, _]:
+            case b"witness", [name, vkey, *url] if len(url) < 2:
                 self._define_witness(name, vkey, where)
+                if url:
+                    self.urls[name] = _shown(url[0])
             case b"group", [name, threshold, *members] if members:
                 self._define_group(name, threshold, members, where)
             case b"quorum", [name]:
@@ -142,9 +172,7 @@ class _PolicyReader:
         """The policy, if it says all that a verifier must know."""
         if self.quorum is None:
             raise ValidationFailed("The trust policy has no quorum line; 'quorum none' asks for no witness.")
-        if not self.logs:
-            raise ValidationFailed("The trust policy names no log, so nothing could be verified with it.")
-        return TrustPolicy(tuple(self.logs), self.witnesses, self.groups, self.quorum)
+        return TrustPolicy(tuple(self.logs), self.witnesses, self.groups, self.quorum, self.urls)
 
     def _add_log(self, vkey: bytes, where: str) -> None:
         key = _key(vkey, SignatureType.ED25519, where)

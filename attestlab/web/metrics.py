@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from prometheus_client.multiprocess import MultiProcessCollector
 
@@ -33,6 +33,19 @@ class Metrics:
             buckets=_SECONDS,
             registry=self.registry,
         )
+        self._submissions = Counter(
+            "attestlab_witness_submissions",
+            "Checkpoints handed to a witness, by what came of it.",
+            ("witness", "outcome"),
+            registry=self.registry,
+        )
+        self._cosigned = Gauge(
+            "attestlab_witness_cosigned_size",
+            "The largest tree that a witness cosigned.",
+            ("witness",),
+            registry=self.registry,
+            multiprocess_mode="max",
+        )
         # The library looks children up by their labels under a lock; here they are found by route and status.
         self._children: dict[tuple[int, int], tuple[Counter, Histogram]] = {}
 
@@ -43,6 +56,12 @@ class Metrics:
             children = self._children[id(route), status] = self._labelled(route, status)
         children[0].inc()
         children[1].observe(seconds)
+
+    def submitted(self, witness: str, outcome: str, size: int | None) -> None:
+        """Count what came of handing a checkpoint to a witness; `size` is that of the tree that it cosigned."""
+        self._submissions.labels(witness, outcome).inc()
+        if size is not None:
+            self._cosigned.labels(witness).set(size)
 
     def exposition(self) -> bytes:
         """Everything in the text format 0.0.4."""

@@ -6,10 +6,12 @@ import hashlib
 import random
 import shutil
 import sqlite3
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from faults import minting, mutations
 
 from attestlab.attestations.rules import Verdict
@@ -20,6 +22,9 @@ from attestlab.core.signing import Algorithm
 from attestlab.core.wire import parse_uuid
 from attestlab.fsck import fsck
 from attestlab.lab import Lab
+from attestlab.log import cosignatures
+from attestlab.log.cosignatures import Cosignature
+from attestlab.log.notes import Note, NoteSigner
 from attestlab.migrations import VERSION_TABLE
 from attestlab.migrations.models import metadata
 from attestlab.orgs.rules import Plan, Role
@@ -58,6 +63,8 @@ def founded(folder: Path, *, external_keys: int) -> Path:
     verify(lab, told[1].id, times=3, presented=bytes(32))
     for number in range(5):
         remember(lab, str(number))
+    for name in ("w1", "w2"):
+        cosign(lab, name)
     lab.close()
     return folder
 
@@ -76,6 +83,18 @@ def verify(lab: Lab, attestation_id: str, *, times: int, presented: bytes | None
     with lab.storage.write() as tx:
         for _ in range(times):
             lab.attestations.meter(tx, verified)
+
+
+def cosign(lab: Lab, name: str) -> None:
+    """What a witness signs of the newest checkpoints."""
+    witness = NoteSigner(f"witness.example/{name}", Ed25519PrivateKey.generate())
+    with lab.storage.read() as connection:
+        newest = lab.log.checkpoints(connection, limit=3)
+    for row in reversed(newest):
+        line = witness.cosign(Note.parse(row.note).text, at_s=int(CLOCK.now().timestamp()) + row.size)
+        cosignature = Cosignature.verified(row.note, row.size, witness.vkey.cosigner(), line)
+        with lab.storage.write() as tx:
+            cosignatures.record(tx, cosignature)
 
 
 def remember(lab: Lab, key: str) -> None:
@@ -102,9 +121,12 @@ def first_problem(folder: Path) -> object:
         lab = Lab.open(Settings(data=folder), clock=CLOCK)
     except Exception as fault:
         return fault
+    problems = fsck(lab)
     try:
-        return next(fsck(lab), None)
+        return next(problems, None)
     finally:
+        with suppress(sqlite3.DatabaseError):  # a damaged file may refuse even the end of a look at it
+            problems.close()
         lab.close()
 
 

@@ -1,0 +1,39 @@
+"""What the log answers with: a signed head, and proofs that lead to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """A signed tree head that may be shown: the guard holds it. `note` is the checkpoint, verbatim."""
+
+    origin: str
+    size: int
+    root: bytes
+    note: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Inclusion:
+    """That the tree of `tree_size` leaves under `root` has `leaf_hash` at `index`."""
+
+    index: int
+    tree_size: int
+    leaf_hash: bytes
+    root: bytes
+    hashes: list[bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Consistency:
+    """That the tree of `size2` leaves begins with the one of `size1`."""
+
+    size1: int
+    size2: int
+    root1: bytes
+    root2: bytes
+    hashes: list[bytes]

@@ -1,0 +1,252 @@
+"""The feeder: hands the newest checkpoint to each witness and keeps its cosignature (C2SP tlog-witness, the client).
+
+It runs beside the requests and no mint waits for it: a witness that is away costs its
+cosignature and nothing else. Of the processes of one data folder one feeds; where two machines
+do, the witnesses answer both alike.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+from collections.abc import AsyncIterator, Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, TypeVar
+
+import httpx
+from sqlalchemy import Connection
+
+from attestlab.core.clock import Clock
+from attestlab.core.errors import AttestLabError, IntegrityFailed, SignatureInvalid, Unavailable
+from attestlab.core.storage import Storage
+from attestlab.core.transaction import Transaction
+from attestlab.log import cosignatures, store
+from attestlab.log.cosignatures import Cosignature
+from attestlab.log.notes import VerifierKey, decimal
+from attestlab.log.service import Log
+from attestlab.log.submissions import PATH, SIZE_TYPE, Submission
+from attestlab.log.trust import TrustPolicy
+from attestlab.web import journal
+
+LOOKS_EVERY_S = 0.5
+LOCK_EVERY_S = 5.0
+TIMEOUT = httpx.Timeout(10, connect=5)
+WITHIN_S = 30.0  # for all that is said to a witness in one turn
+REFRESH_AFTER = timedelta(hours=1)  # a log at rest shows by a newer cosignature that it is at rest
+MAX_ANSWER_BYTES = 64 * 1024
+AHEAD_AT_MOST = timedelta(minutes=5)  # how much the clock of a witness may be ahead of ours
+LONGEST_PAUSE_S = 60.0
+TRIES = 3
+LOCK_NAME = "feeder.lock"
+
+Write = Callable[[Callable[[Transaction], Any]], Coroutine[Any, Any, Any]]
+Counted = Callable[[str, str, int | None], None]  # witness, outcome, size that was cosigned
+Asked = TypeVar("Asked")
+Result = TypeVar("Result")
+
+
+class Outcome(StrEnum):
+    """What came of handing a checkpoint to a witness."""
+
+    COSIGNED = "cosigned"
+    CURRENT = "current"  # it had cosigned this one
+    UNREACHABLE = "unreachable"
+    REFUSED = "refused"  # it knows another tree, does not know us, or answers with what is no cosignature
+
+
+@dataclass(frozen=True, slots=True)
+class WitnessAddress:
+    """A witness as the operator wrote it down: its name in the policy, its key, and its submission prefix."""
+
+    name: str
+    key: VerifierKey
+    url: str
+
+
+def addresses(policy: TrustPolicy) -> list[WitnessAddress]:
+    """The witnesses that can be asked; one without a URL only counts towards the quorum."""
+    return [
+        WitnessAddress(name.decode(errors="replace"), policy.witnesses[name], url.rstrip("/"))
+        for name, url in policy.urls.items()
+    ]
+
+
+class Feeder:
+    """Feeds the witnesses of one log, from `start` to `finish`, or once with `feed`.
+
+    `write` runs a job in a write transaction and returns when it is durable.
+    """
+
+    def __init__(
+        self, log: Log, storage: Storage, *, write: Write, clock: Clock, folder: Path, counted: Counted | None = None
+    ) -> None:
+        self.witnesses = addresses(log.witnesses) if log.witnesses else []
+        self._log, self._storage, self._write, self._clock = log, storage, write, clock
+        self._lock = folder / LOCK_NAME
+        self._counted = counted or (lambda _witness, _outcome, _size: None)
+        self._reading = ThreadPoolExecutor(1, "attestlab-feeder")
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin to feed, in a task of the running loop; without witnesses there is nothing to do."""
+        if self.witnesses:
+            self._task = asyncio.create_task(self._run())
+
+    async def finish(self) -> None:
+        """Stop at once; what a witness had not answered yet is handed to it again another day."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+        await asyncio.to_thread(self._reading.shutdown)
+
+    async def feed(self) -> dict[str, Outcome]:
+        """Hand the newest checkpoint to every witness once; what came of it, by the witness's name."""
+        async with httpx.AsyncClient(timeout=TIMEOUT, trust_env=False) as client:
+            outcomes = await asyncio.gather(*(self._fed(client, witness) for witness in self.witnesses))
+        return {witness.name: outcome for witness, outcome in zip(self.witnesses, outcomes, strict=True)}
+
+    async def _run(self) -> None:
+        try:
+            async with self._sole(), httpx.AsyncClient(timeout=TIMEOUT, trust_env=False) as client:
+                await asyncio.gather(*(self._feed_forever(client, witness) for witness in self.witnesses))
+        except OSError as fault:  # the lock cannot be made
+            journal.part_failed(fault, part="feeder")
+
+    @asynccontextmanager
+    async def _sole(self) -> AsyncIterator[None]:
+        """Wait until no other process of this folder feeds; its death lets go of the lock."""
+        file = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            while True:
+                with suppress(BlockingIOError):
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                await asyncio.sleep(LOCK_EVERY_S)
+            yield
+        finally:
+            os.close(file)
+
+    async def _feed_forever(self, client: httpx.AsyncClient, witness: WitnessAddress) -> None:
+        """One witness, whatever becomes of the others; one that fails is asked less and less often."""
+        pause = LOOKS_EVERY_S
+        while True:
+            outcome = await self._fed(client, witness)
+            failed = outcome in (Outcome.UNREACHABLE, Outcome.REFUSED)
+            pause = min(2 * pause, LONGEST_PAUSE_S) if failed else LOOKS_EVERY_S
+            await asyncio.sleep(pause)
+
+    async def _fed(self, client: httpx.AsyncClient, witness: WitnessAddress) -> Outcome:
+        size = None
+        try:
+            async with asyncio.timeout(WITHIN_S):
+                cosignature = await self._cosigned(client, witness)
+            outcome = Outcome.CURRENT if cosignature is None else Outcome.COSIGNED
+            size = cosignature.tree_size if cosignature else None
+        except (httpx.HTTPError, TimeoutError, Unavailable):
+            outcome = Outcome.UNREACHABLE
+        except AttestLabError as fault:
+            outcome = Outcome.REFUSED
+            journal.part_failed(fault, part=f"feeder of {witness.name}")
+        except Exception as fault:  # the records cannot be reached; feeding goes on when they can
+            outcome = Outcome.UNREACHABLE
+            journal.part_failed(fault, part=f"feeder of {witness.name}")
+        if outcome is not Outcome.CURRENT:
+            self._counted(witness.name, outcome.value, size)
+        return outcome
+
+    async def _cosigned(self, client: httpx.AsyncClient, witness: WitnessAddress) -> Cosignature | None:
+        """The witness's cosignature of the newest checkpoint, kept; None where it was there already.
+
+        Raises:
+            Unavailable: the witness cannot do its work at the moment.
+            IntegrityFailed: it knows another tree, or what it answers is no cosignature of its own.
+            httpx.HTTPError: it cannot be reached.
+        """
+        known = await self._read(self._where_to_begin, witness)
+        if known is None:
+            return None
+        for _ in range(TRIES):
+            submission, size = await self._read(self._submission, known)
+            status, text = await _handed_over(client, witness.url, submission)
+            if status == 409:
+                known = _size_told(text, size, submission)
+                continue
+            if status != 200:
+                raise _refusal(witness.name, status, text)
+            return await self._kept(witness, submission, size, text)
+        raise Unavailable(f"The witness {witness.name} and the log do not meet; trying again later.")
+
+    def _where_to_begin(self, records: Connection, witness: WitnessAddress) -> int | None:
+        """Where a submission has to begin; None where the witness has just cosigned what is newest."""
+        last = store.last_cosignature(records, str(witness.key))
+        if last is None:
+            return 0
+        is_fresh = self._clock.now() < last.at + REFRESH_AFTER
+        return None if last.tree_size == self._log.size(records) and is_fresh else last.tree_size
+
+    def _submission(self, records: Connection, begin: int) -> tuple[Submission, int]:
+        """The newest checkpoint for a witness that knows the first `begin` entries; and its size."""
+        head = self._log.head(records)
+        if begin > head.size:
+            raise IntegrityFailed(
+                f"A witness cosigned {begin} entries and the records hold {head.size}: an older copy, or a fork."
+            )
+        own = store.checkpoint(records, head.size)
+        assert own is not None  # the head of this look at the records has one
+        proof = self._log.consistency(records, begin, head.size).hashes
+        return Submission(begin, tuple(proof), own.note), head.size
+
+    async def _kept(self, witness: WitnessAddress, sent: Submission, size: int, lines: str) -> Cosignature:
+        cosignature = Cosignature.verified(sent.checkpoint, size, witness.key, lines)
+        if cosignature.at > self._clock.now() + AHEAD_AT_MOST:
+            raise SignatureInvalid(f"The witness {witness.name} signed a time that is still to come.")
+        await self._write(lambda tx: cosignatures.record(tx, cosignature))
+        return cosignature
+
+    async def _read(self, ask: Callable[[Connection, Asked], Result], about: Asked) -> Result:
+        """Look at the records in a thread of our own, which keeps its connection."""
+
+        def look() -> Result:
+            with self._storage.read() as records:
+                return ask(records, about)
+
+        return await asyncio.get_running_loop().run_in_executor(self._reading, look)
+
+
+async def _handed_over(client: httpx.AsyncClient, url: str, submission: Submission) -> tuple[int, str]:
+    """Status and body of a witness's answer; a 409 without the size it should tell is any other refusal."""
+    async with client.stream("POST", url + PATH, content=submission.text.encode()) as answer:
+        body = b""
+        async for piece in answer.aiter_bytes():
+            body += piece
+            if len(body) > MAX_ANSWER_BYTES:
+                raise SignatureInvalid(f"A witness answers with at most {MAX_ANSWER_BYTES:,} bytes.")
+    told_size = answer.headers.get("content-type", "").partition(";")[0].strip() == SIZE_TYPE
+    status = 400 if answer.status_code == 409 and not told_size else answer.status_code
+    return status, body.decode(errors="replace")
+
+
+def _size_told(text: str, size: int, sent: Submission) -> int:
+    """The size that a witness knows, by the body of its 409.
+
+    Raises:
+        IntegrityFailed: it is no size, or the one from which we began: then the trees differ.
+    """
+    try:
+        known = decimal(text.removesuffix("\n"))
+    except ValueError as fault:
+        raise IntegrityFailed(f"A witness answers 409 with what is not a size: {text[:100]!r}.") from fault
+    if known == sent.old_size:
+        raise IntegrityFailed(f"A witness cosigned another tree of {known} entries than the one of these records.")
+    return known
+
+
+def _refusal(name: str, status: int, text: str) -> AttestLabError:
+    said = f"The witness {name} answers {status}: {text[:200].strip()}"
+    return Unavailable(said) if status >= 500 or status == 429 else IntegrityFailed(said)

@@ -1,0 +1,156 @@
+"""Somebody else's log, read over HTTP (C2SP tlog-tiles): bounded in size and time, and believed in nothing."""
+
+from __future__ import annotations
+
+import time
+from typing import Protocol
+
+import httpx
+
+from attestlab.core.errors import IntegrityFailed, ProofInvalid, Unavailable
+from attestlab.log.notes import MAX_NOTE_CHARS
+from attestlab.log.rules import HASH_BYTES, MAX_ENTRY_BYTES, TILE_BYTES, TILE_WIDTH, TileName
+from attestlab.log.tree import NO_ROWS, TileCache, Tree, TreeReader, extended
+
+TIMEOUT = httpx.Timeout(20, connect=5)
+WITHIN_S = 120.0  # for one answer, which may be an entry bundle of 16 MB
+CACHED_TILES = 256
+MAX_BUNDLE_BYTES = TILE_WIDTH * (2 + MAX_ENTRY_BYTES)
+CHECKPOINT = "checkpoint"
+WITNESSED = "checkpoint.witnessed"
+PREFIXES = ("", "/log")  # the log's own address, or that of a service which keeps its log there
+
+
+class LogSource(Protocol):
+    """Where a follower reads a log."""
+
+    def checkpoint(self) -> str:
+        """The newest checkpoint, a note."""
+        ...
+
+    def witnessed(self) -> str | None:
+        """The newest checkpoint that witnesses cosigned, where the log has one."""
+        ...
+
+    def tile(self, name: TileName) -> bytes:
+        """The bytes of a tile or entry bundle."""
+        ...
+
+
+class HttpLog:
+    """The log at `url`, which is the prefix of its tiles or the address of an AttestLab service.
+
+    Every method raises `Unavailable` when it cannot be reached, or does not answer with a 200.
+    """
+
+    def __init__(self, url: str, client: httpx.Client | None = None) -> None:
+        self._url = url.rstrip("/")
+        self._client = client or httpx.Client(timeout=TIMEOUT, trust_env=False)
+        self._prefix: str | None = None  # which of PREFIXES it is, once it is known
+
+    def close(self) -> None:
+        """Give the connections back."""
+        self._client.close()
+
+    def checkpoint(self) -> str:
+        """The newest checkpoint; the first call finds out where the log is."""
+        for prefix in PREFIXES if self._prefix is None else (self._prefix,):
+            found = self._got(f"{prefix}/{CHECKPOINT}", MAX_NOTE_CHARS)
+            if found is not None:
+                self._prefix = prefix
+                return found.decode(errors="replace")
+        raise Unavailable(f"There is no log at {self._url}; name the address under which its checkpoint is.")
+
+    def witnessed(self) -> str | None:
+        """The newest witnessed checkpoint; a log that has none says 404."""
+        if self._prefix is None:
+            self.checkpoint()
+        found = self._got(f"{self._prefix}/{WITNESSED}", MAX_NOTE_CHARS)
+        return None if found is None else found.decode(errors="replace")
+
+    def tile(self, name: TileName) -> bytes:
+        """A tile; where a partial one is gone, the beginning of the full one (C2SP tlog-tiles)."""
+        most = MAX_BUNDLE_BYTES if name.level is None else TILE_BYTES
+        found = self._got(f"{self._prefix or ''}/{name.path}", most)
+        if found is None and name.width < TILE_WIDTH:
+            found = self._got(f"{self._prefix or ''}/{TileName(name.level, name.index).path}", most)
+        if found is None:
+            raise Unavailable(f"The log at {self._url} does not serve {name.path}, which its checkpoint promises.")
+        return found
+
+    def _got(self, path: str, most: int) -> bytes | None:
+        """What is at `path`; None for a 404."""
+        deadline = time.monotonic() + WITHIN_S
+        try:
+            with self._client.stream("GET", self._url + path) as answer:
+                if answer.status_code == 404:
+                    return None
+                if answer.status_code != 200:
+                    raise Unavailable(f"{self._url}{path} answers {answer.status_code}.")
+                body = b""
+                for piece in answer.iter_bytes():
+                    body += piece
+                    if len(body) > most:
+                        raise Unavailable(f"{self._url}{path} is longer than the {most:,} bytes it can have.")
+                    if time.monotonic() > deadline:
+                        raise Unavailable(f"{self._url}{path} did not come within {WITHIN_S:.0f} seconds.")
+                return body
+        except (httpx.HTTPError, httpx.InvalidURL) as fault:
+            raise Unavailable(f"{self._url}{path} cannot be read: {str(fault) or type(fault).__name__}.") from fault
+
+
+class RemoteTree:
+    """The tree of `size` leaves as `source` shows it. Nothing of it is true before `root` equals a signed one.
+
+    The right edge is read at once, a tile of each level; other tiles when they are asked for, and
+    then each must have the hash that the tile above it holds.
+    """
+
+    def __init__(self, source: LogSource, size: int) -> None:
+        self._source = source
+        self._tree = _right_edge(source, size)
+        self._cache = TileCache(CACHED_TILES)
+        self._reader = self._at(size)
+
+    @property
+    def root(self) -> bytes:
+        """The root that the tiles lead to."""
+        return self._reader.root
+
+    def root_at(self, size: int) -> bytes:
+        """The root of the first `size` leaves.
+
+        Raises:
+            ProofInvalid: the tiles contradict each other.
+        """
+        try:
+            return self._at(size).root
+        except IntegrityFailed as fault:
+            raise ProofInvalid("The tiles that the log serves contradict each other.") from fault
+
+    def leaf(self, index: int) -> bytes:
+        """The hash of a leaf.
+
+        Raises:
+            ProofInvalid: the tiles contradict each other.
+        """
+        try:
+            return self._reader.node(0, index)
+        except IntegrityFailed as fault:
+            raise ProofInvalid("The tiles that the log serves contradict each other.") from fault
+
+    def _at(self, size: int) -> TreeReader:
+        return TreeReader(self._tree, size, cache=self._cache, fetch=self._full)
+
+    def _full(self, level: int, index: int) -> bytes:
+        return self._source.tile(TileName(level, index))
+
+
+def _right_edge(source: LogSource, size: int) -> Tree:
+    edge, level, count = [], 0, size
+    while count:
+        index, width = divmod(count, TILE_WIDTH)
+        hashes = source.tile(TileName(level, index, width)) if width else b""
+        edge.append(extended(NO_ROWS, hashes[: width * HASH_BYTES])[0])
+        level, count = level + 1, index
+    return Tree(size, tuple(edge))

@@ -1,0 +1,72 @@
+"""What a log hands to a witness, and what it reads back: the `add-checkpoint` call of C2SP tlog-witness.
+
+A submission names the size that the witness is believed to know, proves (RFC 6962,
+2.1.2) that the new tree begins with that one, and ends with the checkpoint.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from dataclasses import dataclass
+
+from attestlab.core.errors import SignatureInvalid, ValidationFailed
+from attestlab.log.notes import Note, TreeHead, decimal, standard_base64
+from attestlab.log.rules import HASH_BYTES
+
+PATH = "/add-checkpoint"
+SIZE_TYPE = "text/x.tlog.size"  # of a 409, whose body is the size that the witness knows
+MAX_PROOF_LINES = 63
+MAX_SUBMISSION_BYTES = 512 * 1024  # a checkpoint with a hundred signatures, post-quantum ones among them
+OLD = "old "
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """`proof` leads from the tree of `old_size` leaves to that of `checkpoint`, a signed note, verbatim."""
+
+    old_size: int
+    proof: tuple[bytes, ...]
+    checkpoint: str
+
+    @property
+    def text(self) -> str:
+        """The body of the request."""
+        lines = [f"{OLD}{self.old_size}", *(b64encode(value).decode() for value in self.proof)]
+        return "\n".join([*lines, "", self.checkpoint])
+
+    @classmethod
+    def parse(cls, body: bytes) -> Submission:
+        """Take a request's body apart; nothing in it is believed yet.
+
+        Raises:
+            ValidationFailed: it is too long, or not of the form that tlog-witness gives it.
+        """
+        if len(body) > MAX_SUBMISSION_BYTES:
+            raise ValidationFailed(f"A submission has at most {MAX_SUBMISSION_BYTES:,} bytes.")
+        try:
+            head, blank, checkpoint = body.decode().partition("\n\n")
+            old, *proof = head.split("\n")
+            if not blank or not old.startswith(OLD) or len(proof) > MAX_PROOF_LINES:
+                raise ValueError(f"an old size line, up to {MAX_PROOF_LINES} proof lines and an empty line come first")
+            return cls(decimal(old.removeprefix(OLD)), tuple(map(_hash, proof)), checkpoint)
+        except ValueError as fault:
+            raise ValidationFailed(f"The submission is malformed: {fault}.") from fault
+
+    def read(self) -> tuple[Note, TreeHead]:
+        """The checkpoint, understood; whose signatures it bears is still to be verified.
+
+        Raises:
+            ValidationFailed: it is not a checkpoint.
+        """
+        try:
+            note = Note.parse(self.checkpoint)
+            return note, TreeHead.parse(note.text)
+        except SignatureInvalid as fault:
+            raise ValidationFailed(fault.message) from fault
+
+
+def _hash(line: str) -> bytes:
+    value = standard_base64(line)
+    if len(value) != HASH_BYTES:
+        raise ValueError(f"a proof line is the base64 of {HASH_BYTES} bytes")
+    return value

@@ -1,0 +1,245 @@
+"""Follow a log: every entry once, proven, and an alarm when the log is not what it was.
+
+A follower remembers the last tree it saw. What it is shown next must be signed, must begin
+with that tree, and must open leaf by leaf to the entries that it is handed; then it hands
+them over, and only when they were taken does it remember. So an entry may come twice after a
+crash, and none is ever passed over.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+
+from attestlab.core.clock import Clock
+from attestlab.core.errors import IntegrityFailed, ProofInvalid, SignatureInvalid, Unavailable, ValidationFailed
+from attestlab.core.wire import parse_json
+from attestlab.log.entries import sha256_name
+from attestlab.log.followed import Followed
+from attestlab.log.notes import Note, TreeHead
+from attestlab.log.remote import LogSource, RemoteTree
+from attestlab.log.rules import TILE_WIDTH, TileName, decode_bundle, leaf_hash
+from attestlab.log.standing import BrokenChain, Standings
+from attestlab.log.trust import Checkpoint, TrustPolicy
+
+
+class AlarmName(StrEnum):
+    """What a follower can find."""
+
+    SHRINK = "shrink"  # the log has fewer entries than it had
+    FORK = "fork"  # it shows another tree than before, or than it signed
+    STALE_HEAD = "stale_head"  # its newest time is too long ago
+    BROKEN_STATUS_CHAIN = "broken_status_chain"  # a status entry does not follow from the one before
+    UNKNOWN_KEY = "unknown_key"  # another key signed its checkpoint
+    WRONG_ENTRY = "wrong_entry"  # an entry is not the one that the tree has
+
+
+class Alarm(IntegrityFailed):
+    """The log is not what it was, or not what it says; `evidence` has the checkpoints that show it."""
+
+    def __init__(self, name: AlarmName, message: str, **evidence: str) -> None:
+        super().__init__(message, details={"alarm": name.value, **evidence})
+        self.name = name
+        self.evidence = evidence
+
+
+class Unwitnessed(Unavailable):
+    """No checkpoint that the wanted witnesses cosigned is to be had; a matter of time, as far as one can tell."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """An entry that the signed tree has at `index`."""
+
+    index: int
+    leaf_hash: bytes
+    entry: bytes
+
+
+def as_json(seen: Seen) -> dict[str, object]:
+    """An entry as `GET /v1/log/entries` shows it; `type` and `entry` are null where it is no JSON object."""
+    try:
+        entry = parse_json(seen.entry)
+    except ValidationFailed:
+        entry = None
+    members = entry if isinstance(entry, dict) else {}
+    return {
+        "log_index": seen.index,
+        "leaf_hash": sha256_name(seen.leaf_hash),
+        "type": members.get("type"),
+        "entry_b64": b64encode(seen.entry).decode(),
+        "entry": entry,
+    }
+
+
+HandOver = Callable[[Sequence[Seen]], None]
+
+
+class Follower:
+    """Follows one log. `state` is the file in which it remembers; nobody else writes it.
+
+    `vkey` pins the log; `witnesses`, a tlog-policy for it, demands cosignatures; `max_age_s`
+    is how old the newest time of a head may be.
+    """
+
+    def __init__(
+        self,
+        source: LogSource,
+        vkey: str,
+        state: Path,
+        *,
+        clock: Clock,
+        witnesses: TrustPolicy | None = None,
+        max_age_s: float | None = None,
+    ) -> None:
+        self._source, self._state, self._clock, self._max_age_s = source, state, clock, max_age_s
+        self._log = TrustPolicy.unwitnessed(vkey)
+        self._witnesses = witnesses
+        self.followed = Followed.load(state, vkey)
+
+    def advance(self, hand_over: HandOver) -> Followed:
+        """Take in what is new, and say how far that leads.
+
+        `hand_over` gets the entries in order, some at a time; when it returns they count as taken.
+
+        Raises:
+            Alarm: the log is not what it was, or not what it says.
+            Unwitnessed: the witnesses have not cosigned yet.
+            Unavailable: the log cannot be reached.
+        """
+        witnessed = self._source.witnessed() if self._witnesses else None
+        note = self._source.checkpoint()
+        newest = self._signed(note)
+        tree = self._grown(newest, note)
+        accepted, note = self._accepted(newest, note, witnessed, tree)
+        if accepted is not None:
+            if tree is not None and accepted.size > self.followed.size:
+                self._deliver(tree, newest.size, accepted.size, note, hand_over)
+            self._remember(replace(self.followed, checkpoint=note, at_s=max(self.followed.at_s, _time_s(accepted))))
+        self._require_fresh(note)
+        if accepted is None:
+            raise Unwitnessed("The log shows no checkpoint yet that the wanted witnesses cosigned.")
+        return self.followed
+
+    def _signed(self, note: str) -> Checkpoint:
+        """A checkpoint, signed by the pinned key and no smaller than the last."""
+        try:
+            TreeHead.parse(Note.parse(note).text)
+        except SignatureInvalid as fault:
+            raise Unavailable(f"What the log shows is no checkpoint. {fault.message}") from fault
+        try:
+            newest = self._log.verify_checkpoint(note)
+        except SignatureInvalid as fault:
+            raise self._alarm(AlarmName.UNKNOWN_KEY, fault.message, note) from fault
+        if newest.size < self.followed.size:
+            message = f"The log has {newest.size} entries, where it had {self.followed.size}."
+            raise self._alarm(AlarmName.SHRINK, message, note)
+        return newest
+
+    def _grown(self, newest: Checkpoint, note: str) -> RemoteTree | None:
+        """The tree of the newest checkpoint, which begins with the one that is known; None where it is that one."""
+        known = self.followed
+        if newest.size == known.size:
+            self._require_root(newest.root, known.root, known.size, note)
+            return None
+        tree = RemoteTree(self._source, newest.size)
+        if tree.root != newest.root:
+            raise self._alarm(AlarmName.FORK, "The tiles are those of another tree than the signed one.", note)
+        self._require_root(self._root_at(tree, known.size, note), known.root, known.size, note)
+        return tree
+
+    def _accepted(
+        self, newest: Checkpoint, note: str, witnessed: str | None, tree: RemoteTree | None
+    ) -> tuple[Checkpoint | None, str]:
+        """The checkpoint up to which entries count, and its note: the newest, or the newest that is witnessed."""
+        if self._witnesses is None:
+            return newest, note
+        for candidate in (note, witnessed):
+            try:
+                accepted = self._witnesses.verify_checkpoint(candidate or "")
+            except SignatureInvalid:
+                continue
+            self._require_same_tree(accepted, newest, candidate or "", tree)
+            return accepted, candidate or ""
+        return None, note
+
+    def _require_same_tree(self, accepted: Checkpoint, newest: Checkpoint, note: str, tree: RemoteTree | None) -> None:
+        """What the witnesses saw is the beginning of what we are shown."""
+        if accepted.size > newest.size:
+            message = f"Witnesses saw {accepted.size} entries before the log showed us {newest.size}."
+            raise self._alarm(AlarmName.SHRINK, message, note)
+        if tree is not None:
+            self._require_root(self._root_at(tree, accepted.size, note), accepted.root, accepted.size, note)
+
+    def _deliver(self, tree: RemoteTree, size: int, end: int, note: str, hand_over: HandOver) -> None:
+        """Hand over the entries up to `end` of a tree of `size`, a bundle at a time; what was taken is remembered."""
+        while self.followed.size < end:
+            known = self.followed
+            seen = self._bundle(tree, size, known.size // TILE_WIDTH, note)
+            seen = [item for item in seen if known.size <= item.index < end]
+            standings = self._standings(seen, note)
+            hand_over(seen)
+            reached = known.size + len(seen)
+            root = self._root_at(tree, reached, note)
+            self._remember(replace(known, size=reached, root=root, checkpoint=note, standings=standings))
+
+    def _bundle(self, tree: RemoteTree, size: int, number: int, note: str) -> list[Seen]:
+        """The entries of a bundle, each of them the one that the tree has at its place."""
+        start = number * TILE_WIDTH
+        width = min(TILE_WIDTH, size - start)
+        try:
+            entries = decode_bundle(self._source.tile(TileName(None, number, width)))[:width]
+            seen = [Seen(start + place, leaf_hash(entry), entry) for place, entry in enumerate(entries)]
+            wrong = [item.index for item in seen if item.leaf_hash != tree.leaf(item.index)]
+        except ProofInvalid as fault:
+            raise self._alarm(AlarmName.WRONG_ENTRY, fault.message, note) from fault
+        if wrong or len(seen) != width:
+            place = wrong[0] if wrong else start + len(seen)
+            message = f"What the log shows as entry {place} is not the entry that its tree has there."
+            raise self._alarm(AlarmName.WRONG_ENTRY, message, note)
+        return seen
+
+    def _standings(self, seen: Sequence[Seen], note: str) -> Standings:
+        """What is known of every subject after these entries."""
+        standings = self.followed.standings.copy()
+        for item in seen:
+            try:
+                standings.follow(item.entry, item.leaf_hash)
+            except BrokenChain as fault:
+                message = f"Entry {item.index} of the log: {fault.message}"
+                raise self._alarm(AlarmName.BROKEN_STATUS_CHAIN, message, note) from fault
+        return standings
+
+    def _remember(self, followed: Followed) -> None:
+        if followed != self.followed:
+            followed.save(self._state)
+            self.followed = followed
+
+    def _require_fresh(self, note: str) -> None:
+        if self._max_age_s is None:
+            return
+        age_s = self._clock.now().timestamp() - self.followed.at_s
+        if age_s > self._max_age_s:
+            stated = f"is {age_s:.0f} seconds old" if self.followed.at_s else "was never stated"
+            raise self._alarm(AlarmName.STALE_HEAD, f"The newest time of the log {stated}.", note)
+
+    def _root_at(self, tree: RemoteTree, size: int, note: str) -> bytes:
+        try:
+            return tree.root_at(size)
+        except ProofInvalid as fault:
+            raise self._alarm(AlarmName.FORK, fault.message, note) from fault
+
+    def _require_root(self, found: bytes, wanted: bytes, size: int, note: str) -> None:
+        if found != wanted:
+            raise self._alarm(AlarmName.FORK, f"Another tree of {size} entries was shown before.", note)
+
+    def _alarm(self, name: AlarmName, message: str, note: str) -> Alarm:
+        return Alarm(name, message, shown=note, known=self.followed.checkpoint)
+
+
+def _time_s(checkpoint: Checkpoint) -> int:
+    """The newest time that the log or a witness states."""
+    return max([checkpoint.timestamp_s or 0, *checkpoint.witnesses.values()])

@@ -1,0 +1,111 @@
+"""The verbs of a witness: be founded, and add a checkpoint.
+
+What was decided is on the disk before a cosignature exists, so that a witness that is
+killed between the two never cosigns another tree in its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from attestlab.core import keyring
+from attestlab.core.clock import Clock
+from attestlab.core.errors import IntegrityFailed, NotFound, SignatureInvalid, ValidationFailed
+from attestlab.core.keyring import Keyring
+from attestlab.core.signing import Algorithm, dump_private, load_private
+from attestlab.log.notes import Note, NoteSigner, SignatureType, TreeHead, VerifierKey
+from attestlab.log.submissions import Submission
+from attestlab.witness import rules
+from attestlab.witness.store import Cosigned, Heads, WitnessStore
+
+
+def found(folder: Path, *, name: str, environ: Mapping[str, str]) -> VerifierKey:
+    """Make a witness in `folder`: a key-encryption key, a store, and a fresh key sealed in it.
+
+    Returns the key to pin, that of its cosignatures (type 0x04). Killed half way, it can be run again.
+
+    Raises:
+        Conflict: there is a witness already.
+        ValidationFailed: the name cannot be that of a key.
+    """
+    private = Ed25519PrivateKey.generate()
+    signer = NoteSigner(name, private)
+    folder.mkdir(parents=True, exist_ok=True)
+    is_there = environ.get(keyring.ENVIRONMENT_NAME) or (folder / keyring.FILE_NAME).exists()
+    keys = Keyring.open(folder, environ) if is_there else Keyring.create(folder)
+    sealed = keys.seal_secret(dump_private(private), purpose=_purpose(name))
+    WitnessStore.create(folder, name=name, sealed_key=sealed)
+    return signer.vkey.cosigner()
+
+
+def signer_of(store: WitnessStore, keys: Keyring) -> NoteSigner:
+    """The witness's own key, taken out of its seal.
+
+    Raises:
+        IntegrityFailed: it does not open.
+    """
+    name, sealed = store.identity()
+    private = load_private(Algorithm.ED25519, keys.unseal_secret(sealed, purpose=_purpose(name)))
+    if not isinstance(private, Ed25519PrivateKey):
+        raise IntegrityFailed("The sealed key of the witness is not an Ed25519 key.")
+    return NoteSigner(name, private)
+
+
+def _purpose(name: str) -> str:
+    return f"key of the witness {name}"
+
+
+class Witness:
+    """Cosigns the checkpoints of the `logs` it was told of, each of which has any number of keys."""
+
+    def __init__(self, store: WitnessStore, signer: NoteSigner, *, logs: Iterable[VerifierKey], clock: Clock) -> None:
+        self._store = store
+        self._signer = signer
+        self._clock = clock
+        self._logs: dict[str, list[VerifierKey]] = {}
+        for key in logs:
+            if key.type is not SignatureType.ED25519:
+                raise ValidationFailed(f"The key of the log {key.name} is of type 0x04; give the one of type 0x01.")
+            self._logs.setdefault(key.name, []).append(key)
+
+    @property
+    def vkey(self) -> VerifierKey:
+        """The key of its cosignatures."""
+        return self._signer.vkey.cosigner()
+
+    def add_checkpoint(self, body: bytes) -> str:
+        """The cosignature line over the checkpoint in `body`, a submission of C2SP tlog-witness.
+
+        Raises:
+            ValidationFailed: the submission is malformed, or its old size exceeds the new one.
+            NotFound: the log is not one of ours.
+            SignatureInvalid: none of the log's keys signed it.
+            KnowsAnother: it begins at another size, or shows another tree of a size that was cosigned.
+            ProofInvalid: the new tree does not begin with the one that was cosigned last.
+            Unavailable: it could not be written down.
+        """
+        submission = Submission.parse(body)
+        note, head = submission.read()
+        self._require_signed(note, head)
+        rules.require_forward(submission, head)
+        with self._store.changing() as heads:
+            at_s = self._accept(heads, submission, head)
+        return self._signer.cosign(note.text, at_s=at_s)
+
+    def _require_signed(self, note: Note, head: TreeHead) -> None:
+        keys = self._logs.get(head.origin)
+        if keys is None:
+            raise NotFound("log", head.origin)
+        if not note.verify(keys):
+            raise SignatureInvalid(f"The checkpoint is not signed by a trusted key of {head.origin}.")
+
+    def _accept(self, heads: Heads, submission: Submission, head: TreeHead) -> int:
+        """Write the head down; returns the time of the cosignature, which never runs backwards."""
+        known = heads.find(head.origin)
+        rules.require_continues(known.head if known else None, submission, head)
+        at_s = max(int(self._clock.now().timestamp()), known.at_s if known else 0)
+        heads.keep(Cosigned(head, at_s), submission.checkpoint)
+        return at_s

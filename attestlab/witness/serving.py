@@ -1,0 +1,33 @@
+"""From a command to a running witness: open what it remembers, listen, serve, stop."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from tornado.netutil import bind_sockets
+
+from attestlab.core.clock import SystemClock
+from attestlab.core.keyring import Keyring
+from attestlab.log.notes import VerifierKey
+from attestlab.witness.server import serve
+from attestlab.witness.service import Witness, signer_of
+from attestlab.witness.store import WitnessStore
+
+
+def run(data: Path, *, logs: Iterable[str], host: str, port: int, announce: Callable[[str], None]) -> None:
+    """Serve the witness in `data` for the logs with these verifier keys, until told to stop.
+
+    Raises:
+        NotFound: there is no witness in `data`.
+        ValidationFailed: a verifier key is malformed.
+    """
+    keys = [VerifierKey.parse(vkey) for vkey in logs]
+    with WitnessStore.opened(data) as store:
+        witness = Witness(store, signer_of(store, Keyring.open(data, os.environ)), logs=keys, clock=SystemClock())
+        sockets = bind_sockets(port, host)
+        shown = f"[{host}]" if ":" in host else host
+        url = f"http://{shown}:{sockets[0].getsockname()[1]}"
+        asyncio.run(serve(witness, sockets, ready=lambda: announce(url)))

@@ -1,0 +1,111 @@
+"""`log watch` and `witness init` as others script against them: exit status, one line an entry, one line an alarm."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from running_server import COMMAND, printed
+from witness_world import Branch, folder_served, log_signer
+
+from attestlab.log.notes import SignatureType, VerifierKey
+
+VKEY = str(log_signer().vkey)
+SERVED = tuple[str, Path]  # the address of a log, and the folder that it shows
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[SERVED]:
+    with folder_served(tmp_path / "public") as url:
+        yield url, tmp_path / "public"
+
+
+def watch(served: SERVED, *options: str) -> subprocess.CompletedProcess[str]:
+    url, folder = served
+    state = str(folder.with_name("state.json"))
+    command = [*COMMAND, "log", "watch", url, "--vkey", VKEY, "--state", state, "--once", *options]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_each_entry_is_a_line_and_comes_once(served: SERVED) -> None:
+    Branch.of(3).publish(served[1], 3)
+    first, second = watch(served), watch(served, "--json")
+
+    shown = [json.loads(line) for line in first.stdout.splitlines()]
+    assert [(item["log_index"], item["type"], item["entry"]) for item in shown] == [(n, None, None) for n in range(3)]
+    assert (first.returncode, first.stderr) == (0, "3 entries, 3 of them new\n")
+    assert (second.returncode, second.stdout) == (0, "")
+    assert json.loads(second.stderr)["new"] == 0
+
+
+def test_an_alarm_has_a_name_and_ends_with_1(served: SERVED) -> None:
+    Branch.of(3).publish(served[1], 3)
+    watch(served)
+    Branch.of(4, other_from=2).publish(served[1], 4)
+    spoken, told = watch(served), watch(served, "--json")
+
+    assert (spoken.returncode, spoken.stdout) == (1, "")
+    assert spoken.stderr.startswith("ALARM fork: ")
+    alarm = json.loads(told.stderr)
+    assert alarm["alarm"] == "fork"
+    assert (alarm["known"], alarm["shown"]) == (Branch.of(3).checkpoint(3), Branch.of(4, other_from=2).checkpoint(4))
+
+
+def test_what_cannot_be_reached_ends_with_3_and_what_cannot_be_used_with_2(served: SERVED, tmp_path: Path) -> None:
+    assert watch(served).returncode == 3
+    assert watch(served, "--witnessed", str(tmp_path / "none")).returncode == 2
+    (tmp_path / "state.json").write_text("{}")
+    assert watch(served).returncode == 2
+
+
+def test_it_goes_on_until_there_is_an_alarm(served: SERVED) -> None:
+    """
+    Neither a log that is away nor one that grows ends it.
+    """
+    url, folder = served
+    state = str(folder.with_name("state.json"))
+    options = ["--vkey", VKEY, "--state", state, "--interval", "0.1"]
+    with subprocess.Popen(
+        [*COMMAND, "log", "watch", url, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert "There is no log" in process.stderr.readline()
+        Branch.of(1).publish(folder.with_name("next"), 1)
+        (folder.with_name("next")).rename(folder / "log")
+        assert json.loads(process.stdout.readline())["log_index"] == 0
+        Branch(Branch.of(1).leaves, log_signer(seed=2)).publish(folder.with_name("next"), 1)
+        (folder.with_name("next") / "checkpoint").replace(folder / "log" / "checkpoint")
+        _, talk = process.communicate(timeout=20)
+    assert process.returncode == 1
+    assert "ALARM unknown_key" in talk
+
+
+def test_ctrl_c_ends_it_without_a_word_of_python(served: SERVED) -> None:
+    Branch.of(1).publish(served[1], 1)
+    command = [*COMMAND, "log", "watch", served[0], "--vkey", VKEY, "--state", str(served[1].with_name("s"))]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        _, talk = process.communicate(timeout=20)
+    assert "Traceback" not in talk
+
+
+def test_a_witness_tells_its_key_once_and_is_never_made_twice(tmp_path: Path) -> None:
+    made = printed("witness", "init", "--data", str(tmp_path / "w"), "--name", "witness.example/w", "--json")
+    again = subprocess.run(
+        [*COMMAND, "witness", "init", "--data", str(tmp_path / "w"), "--name", "witness.example/w"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    key = VerifierKey.parse(made["vkey"])
+    assert (key.name, key.type) == ("witness.example/w", SignatureType.COSIGNATURE_V1)
+    assert (again.returncode, again.stdout) == (2, "")

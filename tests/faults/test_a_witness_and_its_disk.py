@@ -1,0 +1,71 @@
+"""What a witness decided is on the disk before anyone hears of it, and it may die at any write."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from faults import tracing
+from witness_world import Branch, RunningWitness, opened_witness
+
+from attestlab.log.submissions import PATH
+from attestlab.witness.rules import KnowsAnother
+from attestlab.witness.service import found
+
+LOG = Branch.of(20)
+FORK = Branch.of(20, other_from=5)
+
+pytestmark = pytest.mark.skipif(not tracing.can_trace(), reason="strace is not here")
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[RunningWitness]:
+    """A witness that has cosigned three entries."""
+    found(tmp_path / "w", name="witness.example/w", environ={})
+    with RunningWitness(tmp_path / "w", str(LOG.signer.vkey)) as witness:
+        assert asked(witness, LOG, 0, 3)
+        yield witness
+
+
+def asked(witness: RunningWitness, branch: Branch, old: int, size: int) -> bool:
+    """Whether the witness cosigned; False also where it died over it."""
+    try:
+        return httpx.post(witness.url + PATH, content=branch.body(old, size), timeout=20).status_code == 200
+    except httpx.HTTPError:
+        return False
+
+
+def test_the_disk_has_it_before_the_caller_does(running: RunningWitness, tmp_path: Path) -> None:
+    recorded = tmp_path / "calls"
+    calls = ("pwrite64", "fdatasync", "sendto")
+    with tracing.attached(running.process.pid, *tracing.recording(recorded, calls)):
+        assert asked(running, LOG, 3, 9)
+
+    told = [(found[1], "witness.db" in found[2]) for found in re.finditer(r"(\w+)\((.*)", recorded.read_text())]
+    kinds = [call for call, is_store in told if is_store or call == "sendto"]
+    assert kinds[-1] == "sendto"
+    assert kinds.index("sendto") > max(place for place, call in enumerate(kinds) if call == "fdatasync")
+    assert max(place for place, call in enumerate(kinds) if call == "pwrite64") < kinds.index("fdatasync")
+
+
+@pytest.mark.parametrize(("call", "number"), [("pwrite64", 1), ("pwrite64", 2), ("fdatasync", 1), ("sendto", 1)])
+def test_killed_at_any_write_it_goes_on_with_what_it_may_have_told(
+    running: RunningWitness, call: str, number: int
+) -> None:
+    with tracing.attached(running.process.pid, *tracing.injecting(call, number, "signal=SIGKILL")):
+        was_told = asked(running, LOG, 3, 9)
+    running.process.wait(20)
+
+    with opened_witness(running.folder) as witness:
+        with pytest.raises(KnowsAnother) as stands:
+            witness.add_checkpoint(LOG.body(0, 9))
+        known = stands.value.size
+        assert known in (3, 9)
+        assert known == 9 or not (was_told or call == "sendto")
+        first, second = (LOG, FORK) if known == 9 else (FORK, LOG)
+        assert witness.add_checkpoint(first.body(known, 9))
+        with pytest.raises(KnowsAnother, match="fork"):
+            witness.add_checkpoint(second.body(9, 9))

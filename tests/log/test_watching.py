@@ -1,0 +1,393 @@
+"""A follower of a log: every entry once and proven, an alarm for every way in which a log can cheat."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from log_served import serving
+from log_world import World, entry
+from witness_world import NOON, WITNESS_KEY, Branch, folder_served, log_signer
+
+from attestlab.core.clock import FixedClock
+from attestlab.core.errors import Unavailable, ValidationFailed
+from attestlab.log import entries
+from attestlab.log.entries import FIRST, Link, issuer_status, key_status
+from attestlab.log.followed import Followed
+from attestlab.log.notes import NoteSigner
+from attestlab.log.remote import HttpLog
+from attestlab.log.rules import leaf_hash
+from attestlab.log.trust import TrustPolicy
+from attestlab.log.watching import Alarm, AlarmName, Follower, Seen, Unwitnessed
+
+ISSUER = UUID("01935f00-0000-7000-8000-000000000001")
+POLICY = f"witness w1 {WITNESS_KEY.vkey.cosigner()}\nquorum w1\n"
+VKEY = str(log_signer().vkey)
+
+
+class Log:
+    """A log on a web server that shows whatever is published, and somebody who follows it."""
+
+    def __init__(self, folder: Path, url: str, clock: FixedClock) -> None:
+        self.folder, self.url, self.clock = folder / "public", url, clock
+        self.state = folder / "state.json"
+        self.taken: list[bytes] = []
+
+    def follow(self, *, vkey: str = VKEY, max_age_s: float | None = None, policy: str | None = None) -> Followed:
+        """One look by a follower who knows only what it saved."""
+        witnesses = None if policy is None else TrustPolicy.witnessing(policy, vkey)
+        source = HttpLog(self.url)
+        try:
+            follower = Follower(source, vkey, self.state, clock=self.clock, witnesses=witnesses, max_age_s=max_age_s)
+            return follower.advance(self.take)
+        finally:
+            source.close()
+
+    def take(self, seen: Sequence[Seen]) -> None:
+        assert [item.index for item in seen] == list(range(len(self.taken), len(self.taken) + len(seen)))
+        self.taken += [item.entry for item in seen]
+
+    def alarm(self, name: AlarmName, **options: object) -> Alarm:
+        """The alarm that the next look raises; what was saved stays as it was."""
+        before = self.state.read_bytes() if self.state.exists() else None
+        with pytest.raises(Alarm) as raised:
+            self.follow(**options)  # type: ignore[arg-type]
+        assert raised.value.name is name, raised.value.message
+        assert (self.state.read_bytes() if self.state.exists() else None) == before
+        return raised.value
+
+
+@pytest.fixture
+def log(tmp_path: Path, clock: FixedClock) -> Iterator[Log]:
+    with folder_served(tmp_path / "public") as url:
+        yield Log(tmp_path, url, clock)
+
+
+@pytest.mark.parametrize("sizes", [(1, 2, 7), (255, 256, 257), (600,), (5, 5, 256, 700)])
+def test_every_entry_is_handed_over_once_and_in_order(log: Log, sizes: tuple[int, ...]) -> None:
+    branch = Branch.of(700)
+    for size in sizes:
+        branch.publish(log.folder, size)
+        assert log.follow().size == size
+        assert log.taken == list(branch.leaves[:size])
+
+
+def test_a_service_is_followed_by_its_own_address_or_by_that_of_its_log(world: World, tmp_path: Path) -> None:
+    """
+    On both engines, over the true routes.
+    """
+    with serving(world) as url:
+        world.grow(5)
+        log = Log(tmp_path, url, world.clock)
+        with world.storage.read() as connection:
+            vkey = world.log.vkey(connection)
+        log.follow(vkey=vkey)
+        world.grow(300)
+        log.url = f"{url}/log/"
+        assert log.follow(vkey=vkey).size == 300
+    assert log.taken == [entry(number, world.clock) for number in range(300)]
+
+
+def test_what_was_not_taken_comes_again(log: Log) -> None:
+    """
+    The state is saved after an entry was processed and never before: a crash may repeat, not lose.
+    """
+    Branch.of(600).publish(log.folder, 600)
+    source = HttpLog(log.url)
+    follower = Follower(source, VKEY, log.state, clock=log.clock)
+    handed: list[int] = []
+
+    def fails_later(seen: Sequence[Seen]) -> None:
+        handed.append(len(seen))
+        if len(handed) == 2:
+            raise RuntimeError("the disk of whoever takes them is full")
+        log.take(seen)
+
+    with pytest.raises(RuntimeError):
+        follower.advance(fails_later)
+    source.close()
+
+    assert Followed.load(log.state, VKEY).size == len(log.taken) == 256
+    assert log.follow().size == 600
+    assert log.taken == list(Branch.of(600).leaves)
+
+
+def test_a_log_that_has_fewer_entries_than_before_has_shrunk(log: Log) -> None:
+    branch = Branch.of(20)
+    branch.publish(log.folder, 9)
+    log.follow()
+    branch.publish(log.folder, 8)
+
+    alarm = log.alarm(AlarmName.SHRINK)
+
+    assert "8 entries, where it had 9" in alarm.message
+    assert (alarm.evidence["shown"], alarm.evidence["known"]) == (branch.checkpoint(8), branch.checkpoint(9))
+
+
+@pytest.mark.parametrize(("before", "after"), [(9, 9), (9, 12), (9, 300), (257, 513), (1, 2)])
+def test_a_log_that_shows_another_history_is_forked(log: Log, before: int, after: int) -> None:
+    """
+    The same key signed both, and each is consistent in itself.
+    """
+    Branch.of(before).publish(log.folder, before)
+    log.follow()
+    Branch.of(after, other_from=before - 1).publish(log.folder, after)
+
+    alarm = log.alarm(AlarmName.FORK)
+
+    assert alarm.evidence["known"] == Branch.of(before).checkpoint(before)
+    assert log.taken == list(Branch.of(before).leaves)
+
+
+def test_an_entry_that_is_hidden_behind_another_is_found(log: Log) -> None:
+    """
+    The tree has a revocation; what the log shows in its place is something harmless.
+    """
+    true, shown = Branch.of(300), Branch.of(300, other_from=299)
+    true.publish(log.folder, 300)
+    bundle = log.folder / "tile/entries/001.p/44"
+    shown.publish(log.folder.with_name("harmless"), 300)
+    shutil.copy(log.folder.with_name("harmless") / "tile/entries/001.p/44", bundle)
+
+    with pytest.raises(Alarm, match="entry 299") as raised:
+        log.follow()
+
+    assert raised.value.name is AlarmName.WRONG_ENTRY
+    assert log.taken == list(true.leaves[:256]), "what was proven before it was handed over"
+
+
+def test_an_entry_that_is_left_out_is_found(log: Log) -> None:
+    Branch.of(9).publish(log.folder, 9)
+    bundle = log.folder / "tile/entries/000.p/9"
+    whole = bundle.read_bytes()
+    for shown in (whole[: -(2 + len(b"leaf 8"))], whole[:-1], b""):
+        bundle.write_bytes(shown)
+        log.alarm(AlarmName.WRONG_ENTRY)
+
+
+@pytest.mark.parametrize("tile", ["tile/0/001.p/44", "tile/1/000.p/1", "tile/0/000"])
+def test_tiles_of_another_tree_than_the_signed_one_are_found(log: Log, tile: str) -> None:
+    Branch.of(300).publish(log.folder, 300)
+    Branch.of(300, other_from=0).publish(log.folder.with_name("other"), 300)
+    shutil.copy(log.folder.with_name("other") / tile, log.folder / tile)
+
+    with pytest.raises(Alarm) as raised:
+        log.follow()
+
+    assert raised.value.name in (AlarmName.FORK, AlarmName.WRONG_ENTRY)
+    assert log.taken == []
+
+
+def test_a_checkpoint_that_another_key_signed_is_not_the_logs(log: Log) -> None:
+    branch = Branch.of(9)
+    for signer in (log_signer(seed=2), log_signer("log.example/other", seed=1)):
+        Branch(branch.leaves, signer).publish(log.folder, 9)
+        log.alarm(AlarmName.UNKNOWN_KEY)
+    branch.publish(log.folder, 9)
+    (log.folder / "checkpoint").write_text(branch.checkpoint(9).replace("\n9\n", "\n8\n"))
+    log.alarm(AlarmName.UNKNOWN_KEY)
+
+
+def test_a_head_is_stale_when_its_newest_time_is_too_long_ago(log: Log, clock: FixedClock) -> None:
+    Branch.of(9).publish(log.folder, 9)
+    assert log.follow(max_age_s=60).size == 9
+    clock.advance(timedelta(seconds=61))
+    log.alarm(AlarmName.STALE_HEAD, max_age_s=60)
+    log.follow(max_age_s=62)
+
+
+def test_a_log_at_rest_stays_fresh_by_the_time_of_a_witness(log: Log, clock: FixedClock) -> None:
+    branch = Branch.of(9)
+    clock.advance(timedelta(hours=3))
+    later_s = int(clock.now().timestamp())
+    branch.publish(log.folder, 9, WITNESS_KEY.cosign(branch.head(9).text, at_s=later_s))
+
+    assert log.follow(policy=POLICY, max_age_s=60).at_s == later_s
+
+
+def test_entries_count_when_the_wanted_witnesses_have_seen_them(log: Log) -> None:
+    """
+    The newest checkpoint may still be waiting for them; until then the one that they cosigned counts.
+    """
+    branch = Branch.of(12)
+    cosigned = branch.checkpoint(7) + WITNESS_KEY.cosign(branch.head(7).text, at_s=int(NOON.timestamp()))
+    branch.publish(log.folder, 12)
+    with pytest.raises(Unwitnessed):
+        log.follow(policy=POLICY)
+    assert log.taken == []
+
+    (log.folder / "checkpoint.witnessed").write_text(cosigned)
+    assert log.follow(policy=POLICY).size == 7
+    assert log.taken == list(branch.leaves[:7])
+
+    branch.publish(log.folder, 12, WITNESS_KEY.cosign(branch.head(12).text, at_s=int(NOON.timestamp())))
+    assert log.follow(policy=POLICY).size == 12
+
+
+def test_a_log_that_shows_us_another_history_than_its_witnesses_is_forked(log: Log) -> None:
+    """
+    A hidden revocation: the service signs a second tree for us, and the witnesses will not cosign that one.
+    """
+    seen, shown = Branch.of(9), Branch.of(12, other_from=8)
+    shown.publish(log.folder, 12)
+    cosigned = seen.checkpoint(9) + WITNESS_KEY.cosign(seen.head(9).text, at_s=int(NOON.timestamp()))
+    (log.folder / "checkpoint.witnessed").write_text(cosigned)
+
+    log.alarm(AlarmName.FORK, policy=POLICY)
+    assert log.taken == []
+
+
+def test_a_log_that_shows_us_less_than_its_witnesses_saw_hides_something(log: Log) -> None:
+    branch = Branch.of(12)
+    branch.publish(log.folder, 7)
+    cosigned = branch.checkpoint(12) + WITNESS_KEY.cosign(branch.head(12).text, at_s=int(NOON.timestamp()))
+    (log.folder / "checkpoint.witnessed").write_text(cosigned)
+
+    log.alarm(AlarmName.SHRINK, policy=POLICY)
+
+
+def test_witnesses_that_fall_silent_make_the_head_stale(log: Log, clock: FixedClock) -> None:
+    branch = Branch.of(12)
+    branch.publish(log.folder, 7, WITNESS_KEY.cosign(branch.head(7).text, at_s=int(NOON.timestamp())))
+    log.follow(policy=POLICY, max_age_s=60)
+    branch.publish(log.folder, 12)
+    with pytest.raises(Unwitnessed):
+        log.follow(policy=POLICY, max_age_s=60)
+    clock.advance(timedelta(seconds=61))
+    log.alarm(AlarmName.STALE_HEAD, policy=POLICY, max_age_s=60)
+
+
+def key(link: Link, status: str, at: datetime = NOON) -> bytes:
+    return key_status(link, issuer_id=ISSUER, kid="k1", alg="Ed25519", public_spki=b"key", status=status, at=at)
+
+
+def issuer(link: Link, status: str) -> bytes:
+    return issuer_status(
+        link, issuer_id=ISSUER, status=status, trust_tier="BASIC", risk_rating="LOW", jurisdiction=None, at=NOON
+    )
+
+
+def chained(*made: tuple[object, str]) -> tuple[bytes, ...]:
+    """Status entries of one subject, each linked to the one before."""
+    link, done = FIRST, []
+    for make, status in made:
+        done.append(make(link, status))  # type: ignore[operator]
+        link = Link(link.seq + 1, leaf_hash(done[-1]))
+    return tuple(done)
+
+
+@pytest.mark.parametrize(
+    "statuses",
+    [("active", "rotated", "revoked", "compromised"), ("pending", "active"), ("active", "compromised")],
+)
+def test_a_key_may_go_the_ways_that_the_specification_names(log: Log, statuses: tuple[str, ...]) -> None:
+    leaves = (*chained(*((key, status) for status in statuses)), *chained((issuer, "ACTIVE"), (issuer, "SUSPENDED")))
+    Branch(leaves, log_signer()).publish(log.folder, len(leaves))
+    assert log.follow().size == len(leaves)
+
+
+@pytest.mark.parametrize(
+    "leaves",
+    [
+        chained((key, "active"), (key, "revoked"), (key, "active")),
+        chained((key, "active"), (key, "compromised"), (key, "revoked")),
+        chained((key, "rotated")),
+        chained((issuer, "ACTIVE"), (issuer, "REVOKED"), (issuer, "ACTIVE")),
+        chained((key, "active"), (key, "rotated"), (key, "revoked"))[::2],
+        chained((key, "active"), (key, "revoked"))[1:],
+        (key(FIRST, "active"), key(FIRST, "active", NOON + timedelta(1))),
+        (key(FIRST, "active"), key(Link(1, bytes(32)), "rotated")),
+        (b'{"type":"key.status","v":1}',),
+        (b'{"v":1, "type":"key.status"}',),
+    ],
+    ids=[
+        "revived",
+        "after the end",
+        "from nothing",
+        "reinstated",
+        "left out",
+        "beheaded",
+        "twice",
+        "elsewhere",
+        "bare",
+        "spelt",
+    ],
+)
+def test_a_status_that_does_not_follow_from_the_one_before_is_found(log: Log, leaves: tuple[bytes, ...]) -> None:
+    """
+    The tree is in order and the entries are in it; only who reads them all can tell.
+    """
+    Branch(leaves, log_signer()).publish(log.folder, len(leaves))
+    log.alarm(AlarmName.BROKEN_STATUS_CHAIN)
+
+
+def test_a_chain_goes_on_over_a_restart(log: Log) -> None:
+    leaves = chained((key, "active"), (key, "rotated"), (key, "revoked"))
+    for size in (1, 2, 3):
+        Branch(leaves, log_signer()).publish(log.folder, size)
+        assert log.follow().size == size
+    broken = (*leaves, key(Link(3, leaf_hash(leaves[2])), "active"))
+    Branch(broken, log_signer()).publish(log.folder, 4)
+    log.alarm(AlarmName.BROKEN_STATUS_CHAIN)
+
+
+def test_entries_of_a_type_that_nobody_knows_yet_are_passed_on(log: Log) -> None:
+    leaves = (b'{"type":"weather.report","v":1}', b"no JSON at all", b"", b"\xff")
+    Branch(leaves, log_signer()).publish(log.folder, 4)
+    log.follow()
+    assert log.taken == list(leaves)
+
+
+def test_every_type_of_entry_that_has_a_status_has_its_rule() -> None:
+    from attestlab.log.standing import MAY_FOLLOW
+
+    statuses = {kind.value for kind in entries.EntryType if kind.value.endswith(".status")}
+    assert statuses <= set(MAY_FOLLOW)
+
+
+@pytest.mark.parametrize("shown", ["<html>Sign in to the airport's network</html>", "", "x\n\n— y AAAA\n"])
+def test_what_is_no_checkpoint_is_no_alarm(log: Log, shown: str) -> None:
+    log.folder.mkdir(exist_ok=True)
+    (log.folder / "checkpoint").write_text(shown)
+    with pytest.raises(Unavailable):
+        log.follow()
+
+
+def test_a_log_that_cannot_be_reached_is_no_alarm(log: Log) -> None:
+    with pytest.raises(Unavailable, match="There is no log"):
+        log.follow()
+    Branch.of(9).publish(log.folder, 9)
+    (log.folder / "tile/entries/000.p/9").unlink()
+    with pytest.raises(Unavailable, match="promises"):
+        log.follow()
+    log.url = "http://127.0.0.1:1"
+    with pytest.raises(Unavailable, match="cannot be read"):
+        log.follow(max_age_s=0)
+
+
+def test_a_partial_tile_that_is_gone_is_the_beginning_of_the_full_one(log: Log) -> None:
+    """
+    C2SP tlog-tiles: a log may drop a partial tile once the full one is there.
+    """
+    branch = Branch.of(300)
+    branch.publish(log.folder, 300)
+    (log.folder / "checkpoint").write_text(branch.checkpoint(200))
+    assert log.follow().size == 200
+    assert log.taken == list(branch.leaves[:200])
+
+
+def test_a_state_is_of_one_log_and_is_never_taken_for_that_of_another(log: Log) -> None:
+    Branch.of(9).publish(log.folder, 9)
+    log.follow()
+    other: NoteSigner = log_signer(seed=2)
+    with pytest.raises(ValidationFailed, match="another log"):
+        Followed.load(log.state, str(other.vkey))
+    for damaged in ("", "[]", json.dumps({"v": 2})):
+        log.state.write_text(damaged)
+        with pytest.raises(ValidationFailed):
+            log.follow()

@@ -1,0 +1,62 @@
+"""The routes of a log alone, over real HTTP in a thread."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any
+
+from log_world import World
+from sample_site import counters_in_memory, generous
+from tornado.netutil import bind_sockets
+
+from attestlab.log import routes as log_routes
+from attestlab.web.metrics import Metrics
+from attestlab.web.server import Server
+from attestlab.web.site import Site
+
+
+async def nothing_is_written(*_: Any) -> Any:
+    raise AssertionError("the log's routes only read")
+
+
+@contextmanager
+def serving(world: World) -> Iterator[str]:
+    """The log's routes on a free port; yields the address."""
+    site = Site(
+        SimpleNamespace(storage=world.storage, log=world.log),
+        log_routes.routes,
+        authenticate=lambda _call: None,
+        perform=nothing_is_written,
+        write=nothing_is_written,
+        denied=nothing_is_written,
+        blocked=nothing_is_written,
+        limiter=generous(counters_in_memory()),
+        clock=world.clock,
+        metrics=Metrics(),
+        reads_inline=world.storage.is_sqlite,
+    )
+    sockets = bind_sockets(0, "127.0.0.1", family=socket.AF_INET)
+    over, started = asyncio.Event(), threading.Event()
+    loop = asyncio.new_event_loop()
+
+    async def serve() -> None:
+        server = Server(site)
+        server.add_sockets(sockets)
+        started.set()
+        await over.wait()
+        await server.stop_gracefully(within_s=1)
+
+    thread = threading.Thread(target=loop.run_until_complete, args=(serve(),))
+    thread.start()
+    assert started.wait(20)
+    try:
+        yield f"http://127.0.0.1:{sockets[0].getsockname()[1]}"
+    finally:
+        loop.call_soon_threadsafe(over.set)
+        thread.join(20)
+        loop.close()

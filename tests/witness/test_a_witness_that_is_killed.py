@@ -1,0 +1,127 @@
+"""A witness that dies between accepting a checkpoint and answering never cosigns another tree in its place."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+from running_server import COMMAND
+from witness_world import Branch, RunningWitness, opened_witness
+
+from attestlab.core.errors import IntegrityFailed
+from attestlab.log.submissions import PATH
+from attestlab.witness.rules import KnowsAnother
+from attestlab.witness.service import found
+
+LOG = Branch.of(60)
+FORK = Branch.of(60, other_from=0)
+# The true witness with a key that kills the process instead of signing: what was decided never leaves.
+DIES_BEFORE_IT_SIGNS = """
+import os, signal, sys
+from pathlib import Path
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from witness_world import log_signer
+from attestlab.core.clock import SystemClock
+from attestlab.log.notes import NoteSigner
+from attestlab.witness.service import Witness
+from attestlab.witness.store import WitnessStore
+
+class Deadly(NoteSigner):
+    def cosign(self, text, *, at_s):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+signer = Deadly("witness.example/w", Ed25519PrivateKey.generate())
+with WitnessStore.opened(Path(sys.argv[1])) as store:
+    Witness(store, signer, logs=[log_signer().vkey], clock=SystemClock()).add_checkpoint(sys.stdin.buffer.read())
+"""
+
+
+def killed_while_signing(folder: Path, body: bytes) -> None:
+    """Hand `body` to a witness that does not survive it."""
+    tests = str(Path(__file__).parents[1])
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([tests, *sys.path])}
+    command = [sys.executable, "-c", DIES_BEFORE_IT_SIGNS, str(folder)]
+    done = subprocess.run(command, input=body, env=environment, timeout=60, check=False)
+    assert done.returncode == -signal.SIGKILL
+
+
+def test_what_was_accepted_before_the_answer_stays_accepted(tmp_path: Path) -> None:
+    found(tmp_path / "w", name="witness.example/w", environ={})
+    killed_while_signing(tmp_path / "w", LOG.body(0, 9))
+
+    with opened_witness(tmp_path / "w") as witness:
+        with pytest.raises(KnowsAnother) as refused:
+            witness.add_checkpoint(FORK.body(0, 9))
+        assert refused.value.size == 9
+        with pytest.raises(KnowsAnother, match="fork"):
+            witness.add_checkpoint(FORK.body(9, 9))
+        assert witness.add_checkpoint(LOG.body(9, 9)), "the log gets the cosignature that it did not see"
+
+
+def test_killed_at_any_moment_it_cosigns_one_history(tmp_path: Path) -> None:
+    """
+    Two histories are handed to it at once, it is killed in the middle of it, and again, and again.
+    """
+    chance, cosigned = random.Random(4), dict[int, set[bytes]]()
+    found(tmp_path / "w", name="witness.example/w", environ={})
+    running = RunningWitness(tmp_path / "w", str(LOG.signer.vkey))
+    for life in range(4):
+        with running:
+            clients = [threading.Thread(target=_fed, args=(running.url, branch, cosigned)) for branch in (LOG, FORK)]
+            for thread in clients:
+                thread.start()
+            time.sleep(chance.uniform(0.02, 0.2) + 0.05 * life)
+            running.kill()
+            for thread in clients:
+                thread.join(20)
+
+    assert cosigned, "it lived too short to say anything"
+    assert [size for size, roots in cosigned.items() if len(roots) > 1] == []
+    histories = [branch for branch in (LOG, FORK) if all({branch.head(n).root} == r for n, r in cosigned.items())]
+    assert len(histories) == 1
+
+
+def _fed(url: str, branch: Branch, cosigned: dict[int, set[bytes]]) -> None:
+    """Hand over one size after the other, from where the witness says that it stands, until it is gone."""
+    known, size = 0, 1
+    with httpx.Client(base_url=url, timeout=20) as client:
+        while size <= len(branch.leaves):
+            try:
+                answer = client.post(PATH, content=branch.body(known, size))
+            except httpx.HTTPError:
+                return
+            if answer.status_code == 200:
+                cosigned.setdefault(size, set()).add(branch.head(size).root)
+                known, size = size, size + 1
+            elif answer.status_code == 409 and int(answer.text) != known:
+                known = int(answer.text)
+                size = max(size, known)
+            else:  # it knows the other history
+                return
+
+
+@pytest.mark.parametrize("name", ["witness.db", "keyring.key"])
+def test_a_witness_without_its_memory_or_its_key_does_not_start(tmp_path: Path, name: str) -> None:
+    found(tmp_path / "w", name="witness.example/w", environ={})
+    (tmp_path / "w" / name).unlink()
+    arguments = ("witness", "serve", "--data", str(tmp_path / "w"), "--log", str(LOG.signer.vkey), "--port", "0")
+    done = subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=60, check=False)
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_key_of_another_witness_does_not_open(tmp_path: Path) -> None:
+    for name in ("w", "v"):
+        found(tmp_path / name, name="witness.example/w", environ={})
+    (tmp_path / "w" / "keyring.key").write_bytes((tmp_path / "v" / "keyring.key").read_bytes())
+    with pytest.raises(IntegrityFailed), opened_witness(tmp_path / "w"):
+        pass

@@ -1,0 +1,246 @@
+"""What a witness cosigns and what it refuses (C2SP tlog-witness), told by a model that knows all leaves."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from contextlib import ExitStack
+from datetime import timedelta
+from pathlib import Path
+
+import outside_vectors
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from tlog_scales.signing import Ed25519CosignatureVerifier, Vkey
+from tlog_scales.tlog import Checkpoint
+from witness_world import AT_S, NOON, ORIGIN, Branch, log_signer, opened_witness
+
+from attestlab.core.clock import FixedClock
+from attestlab.core.errors import (
+    AttestLabError,
+    Conflict,
+    NotFound,
+    ProofInvalid,
+    SignatureInvalid,
+    ValidationFailed,
+)
+from attestlab.log.notes import Note, TreeHead, sign_checkpoint
+from attestlab.log.submissions import Submission
+from attestlab.witness.rules import KnowsAnother
+from attestlab.witness.service import Witness, found
+
+LOG = Branch.of(20)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Where the witness lives."""
+    return tmp_path / "w1"
+
+
+def test_a_cosignature_is_one_line_that_others_verify_under_the_key_that_init_printed(folder: Path) -> None:
+    """
+    tlog-scales, which is not ours, reads the line beside the checkpoint and finds the time in it.
+    """
+    vkey = found(folder, name="witness.example/w1", environ={})
+    with opened_witness(folder) as witness:
+        line = witness.add_checkpoint(LOG.body(0, 7))
+
+    assert line.startswith("— witness.example/w1 ")
+    assert line.count("\n") == 1
+    checkpoint = Checkpoint.from_text(LOG.checkpoint(7) + line)
+    judge = Ed25519CosignatureVerifier(Vkey.from_string(str(vkey)))
+    judge.verify_note(checkpoint.signatures[-1], checkpoint)
+    assert judge.get_timestamp(checkpoint.signatures[-1].payload) == AT_S
+
+
+def test_it_goes_on_from_the_tree_that_it_cosigned_last(folder: Path) -> None:
+    with opened_witness(folder) as witness:
+        for old, size in ((0, 3), (3, 3), (3, 8), (8, 20)):
+            witness.add_checkpoint(LOG.body(old, size))
+
+
+def test_it_remembers_over_a_restart(folder: Path) -> None:
+    with opened_witness(folder) as witness:
+        witness.add_checkpoint(LOG.body(0, 9))
+    with opened_witness(folder) as witness, pytest.raises(KnowsAnother) as refused:
+        witness.add_checkpoint(LOG.body(0, 12))
+    assert refused.value.size == 9
+
+
+def test_of_two_trees_of_one_size_it_cosigns_the_first(folder: Path) -> None:
+    fork = Branch.of(20, other_from=5)
+    with opened_witness(folder) as witness:
+        witness.add_checkpoint(LOG.body(0, 9))
+        with pytest.raises(KnowsAnother, match="fork"):
+            witness.add_checkpoint(fork.body(9, 9))
+        with pytest.raises(ProofInvalid):
+            witness.add_checkpoint(fork.body(9, 12))
+
+
+def test_the_time_of_its_cosignatures_never_runs_backwards(folder: Path) -> None:
+    """
+    A cosignature says that nothing larger was seen by its time; a clock that is set back must not make that untrue.
+    """
+    clock = FixedClock(NOON)
+    with opened_witness(folder, clock=clock) as witness:
+        witness.add_checkpoint(LOG.body(0, 9))
+        clock.advance(timedelta(hours=-1))
+        line = witness.add_checkpoint(LOG.body(9, 10))
+        assert Note.parse(LOG.checkpoint(10) + line).verify([witness.vkey])[witness.vkey] == AT_S
+
+
+def test_a_log_may_sign_with_its_old_key_or_its_new_one_and_nobody_else_may(folder: Path) -> None:
+    renewed, stranger = log_signer(seed=2), log_signer(seed=3)
+    with opened_witness(folder, log_signer().vkey, renewed.vkey) as witness:
+        witness.add_checkpoint(LOG.body(0, 3))
+        witness.add_checkpoint(Branch(LOG.leaves, renewed).body(3, 4))
+        with pytest.raises(SignatureInvalid, match="not signed by a trusted key"):
+            witness.add_checkpoint(Branch(LOG.leaves, stranger).body(4, 5))
+
+
+def test_a_log_that_it_was_not_told_of_is_unknown(folder: Path) -> None:
+    elsewhere = Branch(LOG.leaves, log_signer("log.example/elsewhere"))
+    with opened_witness(folder) as witness, pytest.raises(NotFound):
+        witness.add_checkpoint(elsewhere.body(0, 3))
+
+
+def test_the_logs_timestamp_alone_is_not_its_signature(folder: Path) -> None:
+    text = LOG.head(3).text
+    note = f"{text}\n{LOG.signer.cosign(text, at_s=AT_S)}"
+    with opened_witness(folder) as witness, pytest.raises(SignatureInvalid):
+        witness.add_checkpoint(Submission(0, (), note).text.encode())
+
+
+def test_an_old_size_beyond_the_checkpoint_is_a_mistake(folder: Path) -> None:
+    with opened_witness(folder) as witness, pytest.raises(ValidationFailed, match="exceeds"):
+        witness.add_checkpoint(LOG.body(9, 8))
+
+
+def test_a_log_is_told_by_its_origin_and_two_logs_do_not_disturb_each_other(folder: Path) -> None:
+    other = Branch.of(20, other_from=0, signer=log_signer("log.example/other", seed=5))
+    with opened_witness(folder, LOG.signer.vkey, other.signer.vkey) as witness:
+        witness.add_checkpoint(LOG.body(0, 9))
+        witness.add_checkpoint(other.body(0, 4))
+        witness.add_checkpoint(LOG.body(9, 10))
+
+
+def test_a_witness_is_founded_once_and_never_without_its_memory(folder: Path) -> None:
+    """
+    A witness that had lost its memory could cosign a fork, so none is made up beside a key.
+    """
+    vkey = found(folder, name="witness.example/w1", environ={})
+    with pytest.raises(Conflict):
+        found(folder, name="witness.example/w1", environ={})
+    with opened_witness(folder) as witness:
+        assert witness.vkey == vkey
+    (folder / "witness.db").unlink()
+    with pytest.raises(NotFound), ExitStack() as stack:
+        from attestlab.witness.store import WitnessStore
+
+        stack.enter_context(WitnessStore.opened(folder))
+
+
+CASES = outside_vectors.merkle("consistency")
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_it_judges_consistency_as_the_vectors_of_others_do(name: str, folder: Path) -> None:
+    """
+    98 good and bad proofs (transparency-dev/merkle): cosigned if and only if the proof holds.
+    """
+    case = CASES[name]
+    heads = [TreeHead(ORIGIN, case[f"size{n}"], case[f"root{n}"]) for n in (1, 2)]
+    is_good = not case["wantErr"] and all(len(head.root) == 32 for head in heads)
+    with opened_witness(folder) as witness:
+        try:
+            if heads[0].size:
+                witness.add_checkpoint(_handed_over(0, (), heads[0]))
+            line = witness.add_checkpoint(_handed_over(heads[0].size, tuple(case["proof"]), heads[1]))
+        except AttestLabError:
+            line = ""
+    assert bool(line) == is_good
+
+
+def _handed_over(old: int, proof: tuple[bytes, ...], head: TreeHead) -> bytes:
+    return Submission(old, proof, sign_checkpoint(log_signer(), head, at_s=AT_S)).text.encode()
+
+
+BRANCHES = (Branch.of(40), Branch.of(40, other_from=11), Branch.of(40, other_from=0))
+SIZES = st.integers(0, 40)
+
+
+class OneWitness(RuleBasedStateMachine):
+    """A log with three histories and no scruples, against one witness that is restarted now and then."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = Path(tempfile.mkdtemp())
+        self.stack = ExitStack()
+        self.known: tuple[bytes, ...] = ()
+        self.cosigned: dict[int, bytes] = {}
+        self.open()
+
+    def open(self) -> None:
+        self.witness: Witness = self.stack.enter_context(opened_witness(self.folder / "w"))
+
+    @rule()
+    def restart(self) -> None:
+        self.stack.close()
+        self.open()
+
+    @rule(branch=st.sampled_from(BRANCHES), old=SIZES, size=SIZES)
+    def submit_anything(self, branch: Branch, old: int, size: int) -> None:
+        self.submit(branch, old, size)
+
+    @rule(branch=st.sampled_from(BRANCHES), size=SIZES)
+    def submit_from_where_it_stands(self, branch: Branch, size: int) -> None:
+        self.submit(branch, len(self.known), size)
+
+    @precondition(lambda self: self.known)
+    @rule(branch=st.sampled_from(BRANCHES), size=SIZES, flip=st.integers(0, 255))
+    def submit_a_damaged_proof(self, branch: Branch, size: int, flip: int) -> None:
+        sent = branch.submission(len(self.known), size)
+        if sent.proof and size > len(self.known):
+            damaged = bytes([sent.proof[0][0] ^ (flip or 1)]) + sent.proof[0][1:]
+            with pytest.raises(ProofInvalid):
+                self.witness.add_checkpoint(
+                    Submission(sent.old_size, (damaged, *sent.proof[1:]), sent.checkpoint).text.encode()
+                )
+
+    def submit(self, branch: Branch, old: int, size: int) -> None:
+        expected = self.judged(branch, old, size)
+        if expected is not None:
+            with pytest.raises(expected):
+                self.witness.add_checkpoint(branch.body(old, size))
+            return
+        self.witness.add_checkpoint(branch.body(old, size))
+        self.known = branch.leaves[:size]
+        root = branch.head(size).root
+        assert self.cosigned.setdefault(size, root) == root, "two trees of one size"
+
+    def judged(self, branch: Branch, old: int, size: int) -> type[AttestLabError] | None:
+        """What tlog-witness says to a log whose leaves one can see."""
+        if old > size:
+            return ValidationFailed
+        if old != len(self.known):
+            return KnowsAnother
+        if size == old and branch.leaves[:size] != self.known:
+            return KnowsAnother
+        return None if branch.leaves[:old] == self.known else ProofInvalid
+
+    @invariant()
+    def everything_cosigned_is_a_beginning_of_what_is_known(self) -> None:
+        history = Branch(self.known, log_signer())
+        assert all(size <= len(self.known) for size in self.cosigned)
+        assert all(history.head(size).root == root for size, root in self.cosigned.items())
+
+    def teardown(self) -> None:
+        self.stack.close()
+        shutil.rmtree(self.folder)
+
+
+OneWitness.TestCase.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
+test_whatever_is_handed_to_it_a_witness_cosigns_one_history = OneWitness.TestCase

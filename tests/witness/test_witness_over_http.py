@@ -1,0 +1,174 @@
+"""The answers of a witness over real HTTP: the status of each refusal, and callers who mean it no good."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+
+import httpx
+import pytest
+from witness_world import Branch, RunningWitness, log_signer, opened_witness, witness_served
+
+from attestlab.log.notes import Note, TreeHead, VerifierKey
+from attestlab.log.submissions import MAX_SUBMISSION_BYTES, PATH, SIZE_TYPE
+from attestlab.witness.service import Witness, found
+
+LOG = Branch.of(30)
+FORK = Branch.of(30, other_from=5)
+STRANGER = Branch(LOG.leaves, log_signer(seed=9))
+ELSEWHERE = Branch(LOG.leaves, log_signer("log.example/elsewhere"))
+GOOD = LOG.body(9, 12)
+NOTE = LOG.checkpoint(12).encode()
+
+
+@pytest.fixture
+def witness(tmp_path: Path) -> Iterator[Witness]:
+    with opened_witness(tmp_path / "w1") as opened:
+        yield opened
+
+
+@pytest.fixture
+def client(witness: Witness) -> Iterator[httpx.Client]:
+    """A witness that knows nine entries of the log."""
+    witness.add_checkpoint(LOG.body(0, 9))
+    with witness_served(witness, idle_s=1, body_s=1) as url, httpx.Client(base_url=url, timeout=20) as opened:
+        yield opened
+
+
+def test_what_continues_the_log_is_answered_with_the_cosignature(witness: Witness, client: httpx.Client) -> None:
+    answer = client.post(PATH, content=GOOD)
+
+    assert answer.status_code == 200
+    signed = Note.parse(LOG.checkpoint(12) + answer.text).verify([witness.vkey])
+    assert set(signed) == {witness.vkey}
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b"", 400),
+        (b"old 9\n\n", 400),
+        (b"old 09\n\n" + NOTE, 400),
+        (b"old nine\n\n" + NOTE, 400),
+        (b"OLD 9\n\n" + NOTE, 400),
+        (b"old 9\nAAAA\n\n" + NOTE, 400),
+        (b"old 9\n" + b"!" * 44 + b"\n\n" + NOTE, 400),
+        (b"old 9\n" + b"A" * 43 + b"=\n" * 64 + b"\n" + NOTE, 400),
+        (b"old 9\n" + (b"A" * 43 + b"=\n") * 64 + b"\n" + NOTE, 400),
+        (b"old 9\n\n" + NOTE[:-1], 400),
+        (b"old 9\n\n\xff" + NOTE, 400),
+        (GOOD.replace(b"\n", b"\r\n"), 400),
+        (LOG.body(15, 12), 400),
+        (STRANGER.body(9, 12), 403),
+        (b"old 9\n\n" + NOTE.replace(b"12\n", b"13\n"), 403),
+        (ELSEWHERE.body(0, 12), 404),
+        (LOG.body(8, 12), 409),
+        (LOG.body(0, 12), 409),
+        (FORK.body(9, 9), 409),
+        (FORK.body(9, 12), 422),
+        (b"old 9\n\n" + NOTE, 422),
+    ],
+    ids=str,
+)
+def test_every_refusal_has_the_status_that_tlog_witness_gives_it(
+    client: httpx.Client, body: bytes, status: int
+) -> None:
+    """
+    And leaves the witness where it was.
+    """
+    answer = client.post(PATH, content=body)
+
+    assert answer.status_code == status, answer.text
+    assert "—" not in answer.text
+    assert client.post(PATH, content=GOOD).status_code == 200
+
+
+def test_a_conflict_tells_the_size_that_the_witness_knows(client: httpx.Client) -> None:
+    answer = client.post(PATH, content=LOG.body(0, 12))
+
+    assert answer.headers["content-type"] == SIZE_TYPE
+    assert answer.text == "9\n"
+
+
+def test_a_conflict_about_the_first_checkpoint_tells_zero(tmp_path: Path) -> None:
+    with opened_witness(tmp_path / "fresh") as fresh, witness_served(fresh) as url:
+        answer = httpx.post(url + PATH, content=LOG.body(3, 12))
+    assert (answer.status_code, answer.text) == (409, "0\n")
+
+
+@pytest.mark.parametrize(("method", "path", "status"), [("GET", PATH, 405), ("POST", "/", 404), ("GET", "/x", 404)])
+def test_there_is_one_call_and_nothing_else(client: httpx.Client, method: str, path: str, status: int) -> None:
+    answer = client.request(method, path)
+    assert (answer.status_code, answer.headers["content-type"]) == (status, "text/plain; charset=utf-8")
+
+
+def test_a_body_that_is_too_long_is_refused_before_it_is_read(client: httpx.Client) -> None:
+    """
+    And one that does not say how long it is, as soon as it is.
+    """
+    for content in (b"old 9\n" * MAX_SUBMISSION_BYTES, (b"old 9\n" * 10_000 for _ in range(100))):
+        try:
+            status = client.post(PATH, content=content).status_code
+        except httpx.HTTPError:  # the connection is closed while the rest is still being sent
+            status = 400
+        assert status == 400
+    assert client.post(PATH, content=GOOD).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"",
+        b"POST /add-checkpoint HTTP/1.1\r\nHo",
+        b"POST /add-checkpoint HTTP/1.1\r\nHost: w\r\nContent-Length: 99\r\n\r\nold",
+    ],
+)
+def test_whoever_says_nothing_more_is_let_go_and_nobody_else_waits(client: httpx.Client, sent: bytes) -> None:
+    address = (client.base_url.host, client.base_url.port or 0)
+    with socket.create_connection(address, timeout=15) as connection:
+        connection.sendall(sent)
+        began = time.monotonic()
+        assert client.post(PATH, content=GOOD).status_code == 200
+        while connection.recv(1000):
+            pass
+        assert time.monotonic() - began < 10
+
+
+def test_no_two_trees_of_a_size_are_cosigned_however_many_ask_at_once(tmp_path: Path) -> None:
+    """
+    Two processes of one witness, many threads, a log with two histories: what was cosigned is one history.
+    """
+    with ExitStack() as stack:
+        doors = [stack.enter_context(opened_witness(tmp_path / "w1")) for _ in range(2)]
+        urls = [stack.enter_context(witness_served(door)) for door in doors]
+        pool = stack.enter_context(ThreadPoolExecutor(8))
+        cosigned: list[TreeHead] = []
+        for size in range(1, 13):
+            known = max((head.size for head in cosigned), default=0)
+            rivals = [(url, branch) for url in urls for branch in (LOG, FORK)] * 2
+            answers = pool.map(lambda rival, k=known, s=size: _asked(*rival, k, s), rivals)
+            cosigned += [head for head in answers if head is not None]
+    roots = {(head.size, head.root) for head in cosigned}
+    assert len(roots) == len({size for size, _root in roots}) == 12
+    assert any(all(branch.head(size).root == root for size, root in roots) for branch in (LOG, FORK))
+
+
+def _asked(url: str, branch: Branch, old: int, size: int) -> TreeHead | None:
+    answer = httpx.post(url + PATH, content=branch.body(old, size), timeout=30)
+    assert answer.status_code in (200, 409, 422)
+    return branch.head(size) if answer.status_code == 200 else None
+
+
+def test_the_command_serves_and_ends_when_it_is_told_to(tmp_path: Path) -> None:
+    vkey = found(tmp_path / "w", name="witness.example/w", environ={})
+    with RunningWitness(tmp_path / "w", str(LOG.signer.vkey), str(ELSEWHERE.signer.vkey)) as running:
+        line = httpx.post(running.url + PATH, content=LOG.body(0, 12)).text
+        other = httpx.post(running.url + PATH, content=ELSEWHERE.body(0, 3))
+        running.stop()
+
+    assert VerifierKey.parse(str(vkey)) in Note.parse(LOG.checkpoint(12) + line).verify([vkey])
+    assert other.status_code == 200

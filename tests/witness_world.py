@@ -1,0 +1,201 @@
+"""Logs that exist only as their leaves, so that any tree of them can be signed, and witnesses that are handed them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from types import TracebackType
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from running_server import COMMAND
+from tornado.netutil import bind_sockets
+
+from attestlab.core.clock import Clock, FixedClock
+from attestlab.core.keyring import Keyring
+from attestlab.log.notes import NoteSigner, TreeHead, VerifierKey, sign_checkpoint
+from attestlab.log.rules import TILE_WIDTH, encode_bundle, leaf_hash, tiles_of
+from attestlab.log.submissions import Submission
+from attestlab.log.tree import TileCache, Tree, TreeReader
+from attestlab.witness.server import WitnessServer
+from attestlab.witness.service import Witness, found, signer_of
+from attestlab.witness.store import WitnessStore
+
+ORIGIN = "log.example/watched"
+NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+AT_S = int(NOON.timestamp())
+START_S = 20
+
+
+def log_signer(origin: str = ORIGIN, seed: int = 1) -> NoteSigner:
+    """A log's key; the same for the same seed."""
+    return NoteSigner(origin, Ed25519PrivateKey.from_private_bytes(bytes([seed]) * 32))
+
+
+WITNESS_KEY = log_signer("witness.example/w1", seed=20)  # of somebody who may be no witness at all
+
+
+@dataclass(frozen=True)
+class Branch:
+    """One history of a log: its leaves, and the key that signs whatever it is asked to."""
+
+    leaves: tuple[bytes, ...]
+    signer: NoteSigner
+
+    @classmethod
+    def of(cls, count: int, *, other_from: int | None = None, signer: NoteSigner | None = None) -> Branch:
+        """`count` leaves; from `other_from` on they are others than those of every usual branch."""
+        fork = count if other_from is None else other_from
+        leaves = [b"leaf %d" % number if number < fork else b"another leaf %d" % number for number in range(count)]
+        return cls(tuple(leaves), signer or log_signer())
+
+    def reader(self, size: int) -> TreeReader:
+        """The tree of the first `size` leaves."""
+        growth = Tree().grown([leaf_hash(leaf) for leaf in self.leaves])
+        return TreeReader(growth.tree, size, cache=TileCache(), fetch=_nowhere, fresh=growth.full)
+
+    def head(self, size: int) -> TreeHead:
+        """What a checkpoint of `size` leaves states."""
+        return TreeHead(self.signer.vkey.name, size, self.reader(size).root)
+
+    def checkpoint(self, size: int) -> str:
+        """A signed note of this history."""
+        return sign_checkpoint(self.signer, self.head(size), at_s=AT_S)
+
+    def submission(self, old: int, size: int) -> Submission:
+        """What an honest log with this history hands to a witness that knows `old` leaves of it."""
+        proof = self.reader(size).consistency(old) if 0 < old <= size else []
+        return Submission(old, tuple(proof), self.checkpoint(size))
+
+    def body(self, old: int, size: int) -> bytes:
+        """The same as the body of the request."""
+        return self.submission(old, size).text.encode()
+
+    def publish(self, folder: Path, size: int, *cosignatures: str) -> None:
+        """This history as static files (C2SP tlog-tiles), in the place of whatever was published before."""
+        shutil.rmtree(folder, ignore_errors=True)
+        reader = self.reader(size)
+        for name in tiles_of(size):
+            path = folder / name.path
+            path.parent.mkdir(parents=True, exist_ok=True)
+            start = name.index * TILE_WIDTH
+            if name.level is None:
+                path.write_bytes(encode_bundle(self.leaves[start : start + name.width]))
+            else:
+                path.write_bytes(reader.tile(name.level, name.index, name.width))
+        folder.mkdir(exist_ok=True)
+        (folder / "checkpoint").write_text(self.checkpoint(size) + "".join(cosignatures))
+
+
+def _nowhere(level: int, index: int) -> bytes:
+    raise AssertionError(f"tile {level}/{index} of a branch is not in memory")
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *arguments: object) -> None:
+        """Nobody reads it."""
+
+
+@contextmanager
+def folder_served(folder: Path) -> Iterator[str]:
+    """A folder on a web server that knows nothing of logs; its address."""
+    folder.mkdir(parents=True, exist_ok=True)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(folder)))
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        thread.join(START_S)
+        server.server_close()
+
+
+@contextmanager
+def opened_witness(folder: Path, *logs: VerifierKey, clock: Clock | None = None) -> Iterator[Witness]:
+    """The witness in `folder`, made where there is none; another process of it, if there is one at work."""
+    if not (folder / "witness.db").exists():
+        found(folder, name=f"witness.example/{folder.name}", environ={})
+    with WitnessStore.opened(folder) as store:
+        signer = signer_of(store, Keyring.open(folder, {}))
+        yield Witness(store, signer, logs=logs or [log_signer().vkey], clock=clock or FixedClock(NOON))
+
+
+@contextmanager
+def witness_served(witness: Witness, **patience: float) -> Iterator[str]:
+    """The witness behind its true HTTP server in a thread of this process; its address."""
+    started, sockets = threading.Event(), bind_sockets(0, "127.0.0.1", family=socket.AF_INET)
+    over: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
+
+    async def serve() -> None:
+        server = WitnessServer(witness, **patience)
+        server.start(sockets)
+        over.append((asyncio.get_running_loop(), asyncio.Event()))
+        started.set()
+        await over[0][1].wait()
+        await server.stop()
+
+    thread = threading.Thread(target=asyncio.run, args=(serve(),))
+    thread.start()
+    assert started.wait(START_S), "the witness did not start"
+    try:
+        yield f"http://127.0.0.1:{sockets[0].getsockname()[1]}"
+    finally:
+        loop, event = over[0]
+        loop.call_soon_threadsafe(event.set)
+        thread.join(START_S)
+
+
+class RunningWitness:
+    """The real `attestlab witness serve` on a free port."""
+
+    def __init__(self, folder: Path, *vkeys: str) -> None:
+        self.folder = folder
+        self.vkeys = vkeys
+        self.url = ""
+
+    def __enter__(self) -> RunningWitness:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.kill()
+
+    def start(self, port: int = 0) -> None:
+        """Start it and wait until it is ready."""
+        logs = [argument for vkey in self.vkeys for argument in ("--log", vkey)]
+        command = [*COMMAND, "witness", "serve", "--data", str(self.folder), "--port", str(port), *logs]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=dict(os.environ))
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        assert line.startswith("ready http://"), line
+        self.url = line.split()[1]
+
+    def kill(self) -> None:
+        """SIGKILL."""
+        self.process.kill()
+        self._gone()
+
+    def stop(self) -> None:
+        """SIGTERM; it must exit 0."""
+        self.process.send_signal(signal.SIGTERM)
+        self._gone()
+        assert self.process.returncode == 0
+
+    def _gone(self) -> None:
+        self.process.wait(START_S)
+        if self.process.stdout is not None:
+            self.process.stdout.close()
