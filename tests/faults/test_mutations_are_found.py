@@ -7,8 +7,10 @@ import random
 import shutil
 import sqlite3
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -21,13 +23,15 @@ from attestlab.core.clock import FixedClock
 from attestlab.core.signing import Algorithm
 from attestlab.core.wire import parse_uuid
 from attestlab.fsck import fsck
+from attestlab.governance.rules import RequestType
+from attestlab.governance.service import Asked
 from attestlab.lab import Lab
 from attestlab.log import cosignatures
 from attestlab.log.cosignatures import Cosignature
 from attestlab.log.notes import Note, NoteSigner
 from attestlab.migrations import VERSION_TABLE
 from attestlab.migrations.models import metadata
-from attestlab.orgs.rules import Plan, Role
+from attestlab.orgs.rules import Caller, Plan, Role
 from attestlab.orgs.service import TenantCreated
 from attestlab.settings import Settings
 from attestlab.web import idempotency
@@ -65,8 +69,21 @@ def founded(folder: Path, *, external_keys: int) -> Path:
         remember(lab, str(number))
     for name in ("w1", "w2"):
         cosign(lab, name)
+    for letter in (b"a", b"b"):
+        shown = lab.issuers.create({**profile, "name": f"Shows {letter.decode()}"}, caller=caller).issuer["id"]
+        lab.logos.put(shown, b"GIF89a" + letter, caller=caller)
+        decide(lab, shown, caller)
     lab.close()
     return folder
+
+
+def decide(lab: Lab, issuer_id: UUID, caller: Caller) -> None:
+    """A request about an issuer that somebody approved, and that was carried out."""
+    asked = Asked(type=RequestType.SUSPEND_ISSUER, issuer_id=issuer_id, reason="seen in the news")
+    request_id = lab.governance.request(asked, caller=caller)["id"]
+    reviewer = replace(caller, actor_type="USER", actor_id=str(request_id), roles=frozenset({Role.REVIEWER}))
+    lab.governance.approve(request_id, caller=reviewer)
+    lab.governance.execute(request_id, caller=caller)
 
 
 def sign_in(lab: Lab, tenant: TenantCreated) -> None:
