@@ -15,6 +15,7 @@ from sqlalchemy import Connection
 from attestlab import migrations
 from attestlab.attestations import metering
 from attestlab.attestations import store as attestation_store
+from attestlab.attestations.packs import Packs
 from attestlab.attestations.service import Attestations
 from attestlab.core import audit, keyring, outbox
 from attestlab.core.clock import Clock, SystemClock
@@ -42,6 +43,7 @@ from attestlab.web import remembered
 HEAD_GUARD = "head.guard"
 MAILDIR = "maildir"
 OPERATOR = "Operator"
+EXPIRIES_AT_ONCE = 100
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,7 @@ class Lab:
         )
         self.issuers = Issuers(storage=storage, keyring=keys, clock=clock, log=self.log)
         self.attestations = Attestations(storage=storage, clock=clock, issuers=self.issuers, log=self.log)
+        self.packs = Packs(storage=storage, clock=clock)
         self.log.finders |= {"attestation_id": _index_by_id, "document_hash": _index_by_document}
         storage.closers += [metering.seal, usage.seal, outbox.sealer(clock), audit.seal, remembered.seal]
         self._log_id: str | None = None
@@ -146,6 +149,10 @@ class Lab:
     def sweep(self, tx: Transaction) -> None:
         """Do what time asks for; called every few seconds while a server runs."""
         metering.sweep(tx, now=self.clock.now())
+
+    def expire(self, tx: Transaction) -> bool:
+        """Make some expiries permanent, so few that nobody waits long for the lock; whether there may be more."""
+        return self.attestations.expire_due(tx, limit=EXPIRIES_AT_ONCE) == EXPIRIES_AT_ONCE
 
     def forget_counts(self) -> None:
         """Remove counts that say nothing any more; they are no part of the records, nor of their transactions."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 import base64
 import json
 from datetime import datetime
+from types import SimpleNamespace
 from typing import Any
 
+from attestlab.attestations.changes import Ended
 from attestlab.attestations.rules import Status, Verdict
 from attestlab.attestations.service import Minted, Verified, status_of
 from attestlab.attestations.shapes import (
@@ -19,6 +21,8 @@ from attestlab.attestations.shapes import (
     LogOut,
     MintOut,
     ProofOut,
+    RevokedOut,
+    SupersededOut,
     TreeHeadOut,
     VerifyDetailsOut,
     VerifyOut,
@@ -84,9 +88,32 @@ def attestation(row: Any, *, now: datetime) -> AttestationOut:
         superseded_by_attestation_id=row.superseded_by,
         revocation_reason=row.revocation_reason,
         revoked_at=row.revoked_at,
+        status_log_index=row.changed_index,
+        supersedes_attestation_id=row.supersedes,
+        pack_id=row.pack_id,
         subject_reference=row.subject_reference,
         metadata=None if row.extra is None else json.loads(row.extra),
         created_at=row.created_at,
+    )
+
+
+def superseded(done: Minted, *, portal_url: str, now: datetime) -> SupersededOut:
+    """Both sides of a supersession; the transaction must be sealed."""
+    assert done.ended is not None  # it was minted in place of another
+    old = attestation(SimpleNamespace(**done.ended.row), now=now)
+    return SupersededOut(old=old, new=minted(done, portal_url=portal_url))
+
+
+def revoked(done: Ended) -> RevokedOut:
+    """The answer to a revocation."""
+    row = done.row
+    return RevokedOut(
+        id=row["id"],
+        attestation_id=row["id"],
+        status=Status(row["status"]),
+        revoked_at=row["revoked_at"],
+        revocation_reason=row["revocation_reason"],
+        log_index=row["changed_index"],
     )
 
 
@@ -136,7 +163,7 @@ def verification(verified: Verified, *, log_id: str) -> VerifyOut:
         log=LogOut(log_id=log_id, leaf_index=row.log_index, proof_checked=report.proof_checked),
         governance=None if row.found_issuer is None else _governance(row),
         superseded_by_attestation_id=row.superseded_by,
-        latest_attestation_id=None,
+        latest_attestation_id=verified.latest,
         details=VerifyDetailsOut(
             issuer_id=str(row.issuer_id), issuer_name=row.issuer_name or "", log_index=row.log_index
         ),

@@ -25,6 +25,7 @@ class EntryType(StrEnum):
     """The types of entries."""
 
     MINTED = "attestation.minted"
+    ATTESTATION_STATUS = "attestation.status"
     KEY_STATUS = "key.status"
     ISSUER_STATUS = "issuer.status"
 
@@ -70,6 +71,36 @@ def minted(
         key=sha256_name(hashlib.sha256(public_spki).digest()),
         at=format_time(at),
         commit=sha256_name(commit),
+    )
+
+
+def reason_commit(nonce: bytes, reason: str) -> bytes:
+    """What a status entry says of a reason: it may name people, so only the holder of the nonce can open it."""
+    return hashlib.sha256(nonce + canonical(reason)).digest()
+
+
+def attestation_status(
+    link: Link,
+    *,
+    attestation_id: UUID,
+    issuer_id: UUID,
+    minted_index: int,
+    status: str,
+    at: datetime,
+    reason: bytes | None = None,
+    superseded_by: UUID | None = None,
+) -> bytes:
+    """The entry of an attestation's end; `minted_index` is the index of its first entry, `reason` a `reason_commit`."""
+    return _entry(
+        EntryType.ATTESTATION_STATUS,
+        id=str(attestation_id),
+        issuer_id=str(issuer_id),
+        minted_index=minted_index,
+        status=status,
+        at=format_time(at),
+        reason=None if reason is None else sha256_name(reason),
+        superseded_by=None if superseded_by is None else str(superseded_by),
+        **link.members(),
     )
 
 
@@ -125,6 +156,11 @@ def _entry(kind: EntryType, **members: object) -> bytes:
     return canonical_own({"v": VERSION, "type": kind.value, **members})
 
 
+def attestation_subject(attestation_id: UUID | str) -> str:
+    """The chain of one attestation's status entries."""
+    return f"attestation:{attestation_id}"
+
+
 def key_subject(issuer_id: UUID | str, kid: str) -> str:
     """The chain of one key's status entries."""
     return f"key:{issuer_id}:{kid}"
@@ -164,6 +200,8 @@ def read(entry: bytes) -> ReadEntry:
 
 def _subject(kind: EntryType, members: dict[str, object]) -> str | None:
     match kind:
+        case EntryType.ATTESTATION_STATUS:
+            return attestation_subject(str(members["id"]))
         case EntryType.KEY_STATUS:
             return key_subject(str(members["issuer_id"]), str(members["kid"]))
         case EntryType.ISSUER_STATUS:

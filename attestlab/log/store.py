@@ -270,6 +270,12 @@ def duplicates(connection: Connection, *, first_byte: range) -> list[tuple[bytes
     return [(row[0], row[1]) for row in connection.execute(twice)]
 
 
+def count_of_kind(connection: Connection, kind: str) -> int:
+    """How many entries of a kind there are."""
+    found: int = connection.execute(select(func.count()).select_from(leaves).where(leaves.c.kind == kind)).scalar_one()
+    return found
+
+
 def last_of_subject(tx: Transaction, subject: str) -> tuple[bytes, bytes] | None:
     """Leaf hash and entry of a subject's newest committed status entry."""
     row: Any = tx.peek(_LAST_OF_SUBJECT, {"subject": subject}).first()

@@ -29,6 +29,9 @@ ID = UUID("0193b5a0-7f3c-7abc-8def-0123456789ab")
 SHAPES: dict[str, type[BaseModel]] = {
     "attestation": shapes.AttestationOut,
     "mint_response": shapes.MintOut,
+    "revocation": shapes.RevokedOut,
+    "supersession": shapes.SupersededOut,
+    "attestation_pack": shapes.PackOut,
     "verification_response": shapes.VerifyOut,
     "verification_log": shapes.LogOut,
     "verification_details": shapes.VerifyDetailsOut,
@@ -60,6 +63,9 @@ MADE: dict[str, bytes] = {
     ).canonical(),
     "log_entry:attestation.minted": entries.minted(
         attestation_id=ID, issuer_id=ID, kid="k", alg="Ed25519", public_spki=b"", at=AT, commit=b""
+    ),
+    "log_entry:attestation.status": entries.attestation_status(
+        entries.FIRST, attestation_id=ID, issuer_id=ID, minted_index=0, status="REVOKED", at=AT
     ),
     "log_entry:key.status": entries.key_status(
         entries.FIRST, issuer_id=ID, kid="k", alg="Ed25519", public_spki=b"", status="revoked", at=AT, reason="lost"
