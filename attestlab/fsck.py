@@ -27,8 +27,9 @@ from attestlab.core.outbox import OutboxEvent
 from attestlab.core.signing import Algorithm
 from attestlab.core.transaction import AnyRow
 from attestlab.identity import store as identity_store
+from attestlab.issuers import reckoning
 from attestlab.issuers import store as issuer_store
-from attestlab.issuers.service import key_name
+from attestlab.issuers.keys import key_name
 from attestlab.lab import Lab
 from attestlab.log import entries
 from attestlab.log.entries import EntryType
@@ -74,6 +75,7 @@ def fsck(lab: Lab) -> Iterator[Problem]:
             ("database", _database(connection, lab)),
             ("attestations", _attestations(connection)),
             ("ends", _ends(connection)),
+            ("standings", _standings(connection)),
             ("keys", _managed_keys(connection, lab)),
             ("audit", _trails(connection)),
             ("outbox", _outbox_chain(connection)),
@@ -158,6 +160,12 @@ def _ends(connection: Connection) -> Iterator[Problem]:
     """How attestations ended, by the rows and by the log."""
     for where, message in changes.disagreements(connection):
         yield Problem("attestation", where, message)
+
+
+def _standings(connection: Connection) -> Iterator[Problem]:
+    """How issuers and keys stand, by the rows and by the log."""
+    for where, message in reckoning.disagreements(connection):
+        yield Problem("standing", where, message)
 
 
 def _managed_keys(connection: Connection, lab: Lab) -> Iterator[Problem]:

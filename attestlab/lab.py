@@ -84,7 +84,10 @@ class Lab:
             settings=settings,
             issuer=lambda: settings.token_issuer or self.log_id,
         )
-        self.issuers = Issuers(storage=storage, keyring=keys, clock=clock, log=self.log)
+        self.issuers = Issuers(
+            storage=storage, keyring=keys, clock=clock, log=self.log, count_signed=attestation_store.count_signed
+        )
+        self.signing_keys = self.issuers.signing_keys
         self.attestations = Attestations(storage=storage, clock=clock, issuers=self.issuers, log=self.log)
         self.packs = Packs(storage=storage, clock=clock)
         self.log.finders |= {"attestation_id": _index_by_id, "document_hash": _index_by_document}

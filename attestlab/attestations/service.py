@@ -315,7 +315,7 @@ class Attestations:
         if row.spki is None:
             return None
         public = self.issuers.public_key(Algorithm(row.alg), row.spki)
-        return KeyFacts(public, KeyStatus(row.key_status), row.changed_index, row.compromised_at)
+        return KeyFacts(public, KeyStatus(row.key_status), row.key_changed_index, row.compromised_at)
 
     def _prove_logged(self, connection: Connection, row: AnyRow, statement: Statement) -> None:
         """The entry opens to this attestation and stands under the head we signed."""

@@ -43,7 +43,7 @@ _ISSUER_COLUMNS = (
 _KEY_COLUMNS = (
     _keys.c.spki,
     _keys.c.status.label("key_status"),
-    _keys.c.changed_index,
+    _keys.c.changed_index.label("key_changed_index"),
     _keys.c.compromised_at,
 )
 _WITH_EVIDENCE = (
@@ -221,6 +221,13 @@ def log_indexes(connection: Connection, *, attestation_id: UUID | None, document
     if document_hash is not None:
         query = query.where(attestations.c.document_hash == document_hash)
     return list(connection.scalars(query))
+
+
+def count_signed(tx: Transaction, tenant_id: UUID, kid: str) -> int:
+    """How many attestations a tenant's key has signed, those of this transaction among them."""
+    mine = (attestations.c.tenant_id == tenant_id, attestations.c.kid == kid)
+    found: int = tx.exec(select(func.count()).select_from(attestations).where(*mine)).scalar_one()
+    return found
 
 
 def count(connection: Connection) -> int:

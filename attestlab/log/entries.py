@@ -114,8 +114,9 @@ def key_status(
     status: str,
     at: datetime,
     reason: str | None = None,
+    compromised_at: datetime | None = None,
 ) -> bytes:
-    """The entry of a key's new status."""
+    """The entry of a key's new status; `compromised_at` is since when others may have signed with it, if known."""
     members: dict[str, object] = {
         "issuer_id": str(issuer_id),
         "kid": kid,
@@ -126,6 +127,8 @@ def key_status(
     }
     if reason is not None:
         members["reason"] = reason
+    if compromised_at is not None:
+        members["compromised_at"] = format_time(compromised_at)
     return _entry(EntryType.KEY_STATUS, **members, **link.members())
 
 

@@ -52,6 +52,9 @@ _LAST_OF_SUBJECT: Any = (
     .order_by(leaves.c.index.desc())
     .limit(1)
 )
+_OF_SUBJECT: Any = select(*_LEAF_COLUMNS).where(leaves.c.subject == bindparam("subject")).limit(1)
+_NEWEST_OF_SUBJECT = _OF_SUBJECT.order_by(leaves.c.index.desc())
+_FIRST_OF_SUBJECT = _OF_SUBJECT.order_by(leaves.c.index)
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,6 +277,25 @@ def count_of_kind(connection: Connection, kind: str) -> int:
     """How many entries of a kind there are."""
     found: int = connection.execute(select(func.count()).select_from(leaves).where(leaves.c.kind == kind)).scalar_one()
     return found
+
+
+def count_of_subjects(connection: Connection, kind: str) -> int:
+    """How many chains of a kind there are."""
+    subjects = func.count(leaves.c.subject.distinct())
+    found: int = connection.execute(select(subjects).where(leaves.c.kind == kind)).scalar_one()
+    return found
+
+
+def newest_of_subject(connection: Connection, subject: str) -> LeafRow | None:
+    """The last entry of a subject's chain."""
+    row = connection.execute(_NEWEST_OF_SUBJECT, {"subject": subject}).first()
+    return None if row is None else LeafRow(*row)
+
+
+def first_of_subject(connection: Connection, subject: str) -> LeafRow | None:
+    """The first entry of a subject's chain."""
+    row = connection.execute(_FIRST_OF_SUBJECT, {"subject": subject}).first()
+    return None if row is None else LeafRow(*row)
 
 
 def last_of_subject(tx: Transaction, subject: str) -> tuple[bytes, bytes] | None:

@@ -23,6 +23,9 @@ WITH_ID = [route for route in all_routes() if "{" in route.path and route.needs 
 BODIES: dict[str, dict[str, Any]] = {
     "PATCH /v1/issuers/{id}": {"display_name": "Taken over"},
     "POST /v1/issuers/{id}/keys": {"kid": "theirs", "alg": "Ed25519"},
+    "POST /v1/issuers/keys/{kid}/rotate": {"new_kid": "theirs-2", "alg": "Ed25519"},
+    "POST /v1/issuers/keys/{kid}/revoke": {"reason": "not theirs"},
+    "POST /v1/issuers/keys/{kid}/compromise": {"reason": "not theirs"},
     "POST /v1/attestations/{id}/revoke": {"reason": "not theirs"},
     "POST /v1/attestations/{id}/supersede": {
         **{"kid": "main", "alg": "Ed25519", "schema": "degree"},
@@ -52,12 +55,17 @@ def things_of(account: Account) -> dict[str, str]:
     Some routes have one of their own, because it is over with it once they have done their work.
     """
     issuer = register_issuer(account.with_key, kid="main")
+    kids = {verb: str(uuid4()) for verb in ("rotate", "revoke", "compromise")}  # as long as the name of none
+    for kid in kids.values():
+        register_issuer(account.with_key, kid=kid)
     pack = account.with_key.post("/v1/attestation-packs", json={"name": "A pack"}).json()["id"]
     member = {"email": f"{uuid4().hex[:8]}@example.com", "role": "member"}
     key = {"name": "for a test", "scopes": ["issuers:read"]}
     return {
         "/v1/issuers": issuer["id"],
         "/v1/attestations": mint(account.with_key, mint_body(issuer)).json()["id"],
+        **{f"POST /v1/issuers/keys/{{kid}}/{verb}": kid for verb, kid in kids.items()},
+        "/v1/issuers/keys": "main",
         "POST /v1/attestations/{id}/supersede": mint(account.with_key, mint_body(issuer)).json()["id"],
         "/v1/attestation-packs": pack,
         "/v1/orgs": account.with_key.get("/v1/orgs").json()[0]["id"],

@@ -16,7 +16,7 @@ from attestlab.audit.shapes import AuditEventOut
 from attestlab.core.signing import Algorithm
 from attestlab.core.wire import parse_json
 from attestlab.identity.shapes import CredentialOut, MeOut, TokensOut
-from attestlab.issuers.shapes import IssuerOut, KeyOut
+from attestlab.issuers.shapes import IssuerOut, KeyOut, NewKeyOut, OldKeyOut, RotatedOut, WithdrawnKeyOut
 from attestlab.log import entries
 from attestlab.log import shapes as log_shapes
 from attestlab.orgs.shapes import ApiKeyMadeOut, ApiKeyOut, OrgOut, UserOut
@@ -44,6 +44,10 @@ SHAPES: dict[str, type[BaseModel]] = {
     "signed_tree_head": shapes.TreeHeadOut,
     "issuer": IssuerOut,
     "key": KeyOut,
+    "rotation": RotatedOut,
+    "old_key": OldKeyOut,
+    "new_key": NewKeyOut,
+    "withdrawn_key": WithdrawnKeyOut,
     "checkpoint": log_shapes.CheckpointOut,
     "log_head": log_shapes.HeadOut,
     "log_record": log_shapes.EntryOut,
@@ -68,7 +72,10 @@ MADE: dict[str, bytes] = {
         entries.FIRST, attestation_id=ID, issuer_id=ID, minted_index=0, status="REVOKED", at=AT
     ),
     "log_entry:key.status": entries.key_status(
-        entries.FIRST, issuer_id=ID, kid="k", alg="Ed25519", public_spki=b"", status="revoked", at=AT, reason="lost"
+        entries.FIRST,
+        **{"issuer_id": ID, "kid": "k", "alg": "Ed25519", "public_spki": b"", "status": "compromised", "at": AT},
+        reason="lost",
+        compromised_at=AT,
     ),
     "log_entry:issuer.status": entries.issuer_status(
         entries.FIRST, issuer_id=ID, status="ACTIVE", trust_tier="BASIC", risk_rating="LOW", jurisdiction="NO", at=AT
