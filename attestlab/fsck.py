@@ -17,7 +17,7 @@ from attestlab import migrations
 from attestlab.attestations import changes, metering
 from attestlab.attestations import store as attestation_store
 from attestlab.attestations.bundle import require_entry_speaks_of
-from attestlab.attestations.service import statement_of
+from attestlab.attestations.facts import statement_of
 from attestlab.core import audit, jws, outbox, rows, signing
 from attestlab.core.audit import AuditEvent
 from attestlab.core.canonical import sha256_b64url

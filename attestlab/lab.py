@@ -29,6 +29,7 @@ from attestlab.identity.service import Identity
 from attestlab.issuers.service import Issuers
 from attestlab.log import store as log_store
 from attestlab.log.guard import HeadGuard
+from attestlab.log.listing import StatusLists
 from attestlab.log.service import Log
 from attestlab.log.trust import TrustPolicy
 from attestlab.mail.carriers import carrier_of, sender_address
@@ -70,6 +71,7 @@ class Lab:
         self.counters = Counters.beside(storage.url, settings.data)
         self.guard = HeadGuard(settings.data / HEAD_GUARD)
         self.log = Log(storage=storage, keyring=keys, clock=clock, guard=self.guard)
+        self.status_lists = StatusLists(storage=storage, log=self.log, clock=clock)
         self.orgs = Orgs(storage=storage, clock=clock, settings=settings)
         self.api_keys = self.orgs.api_keys
         self.mails = Mails(keyring=keys, clock=clock)
@@ -88,7 +90,9 @@ class Lab:
             storage=storage, keyring=keys, clock=clock, log=self.log, count_signed=attestation_store.count_signed
         )
         self.signing_keys = self.issuers.signing_keys
-        self.attestations = Attestations(storage=storage, clock=clock, issuers=self.issuers, log=self.log)
+        self.attestations = Attestations(
+            storage=storage, clock=clock, issuers=self.issuers, log=self.log, status_lists=self.status_lists
+        )
         self.packs = Packs(storage=storage, clock=clock)
         self.log.finders |= {"attestation_id": _index_by_id, "document_hash": _index_by_document}
         storage.closers += [metering.seal, usage.seal, outbox.sealer(clock), audit.seal, remembered.seal]
@@ -156,6 +160,10 @@ class Lab:
     def expire(self, tx: Transaction) -> bool:
         """Make some expiries permanent, so few that nobody waits long for the lock; whether there may be more."""
         return self.attestations.expire_due(tx, limit=EXPIRIES_AT_ONCE) == EXPIRIES_AT_ONCE
+
+    def list_statuses(self, tx: Transaction) -> None:
+        """Append the digest of the status list to the log, once a minute while it grows."""
+        self.status_lists.append_if_due(tx)
 
     def forget_counts(self) -> None:
         """Remove counts that say nothing any more; they are no part of the records, nor of their transactions."""

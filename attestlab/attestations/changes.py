@@ -52,6 +52,14 @@ class Change:
 
 
 @dataclass(frozen=True)
+class Timekeeper:
+    """Who makes expiries permanent: the service itself, on nobody's behalf."""
+
+    actor_type: str = "SERVICE"
+    actor_id: str = "timekeeper"
+
+
+@dataclass(frozen=True)
 class Ended:
     """An attestation's row as it is now, by column, and the entry that says so."""
 

@@ -4,24 +4,32 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Sequence
 from datetime import datetime
 from types import SimpleNamespace
 from typing import Any
 
 from attestlab.attestations.changes import Ended
+from attestlab.attestations.facts import status_of
+from attestlab.attestations.proofs import Logged, Proofs
 from attestlab.attestations.rules import Status, Verdict
-from attestlab.attestations.service import Minted, Verified, status_of
+from attestlab.attestations.service import Minted, Verified
 from attestlab.attestations.shapes import (
     AttestationOut,
     BundleIssuerOut,
     BundleKeyOut,
     BundleOut,
+    ChunkOut,
     GovernanceOut,
+    KeyProofOut,
     LogEntryOut,
+    LoggedOut,
     LogOut,
     MintOut,
     ProofOut,
     RevokedOut,
+    StatusListOut,
+    StatusProofOut,
     SupersededOut,
     TreeHeadOut,
     VerifyDetailsOut,
@@ -32,6 +40,7 @@ from attestlab.log.entries import sha256_name
 from attestlab.log.notes import signature_lines
 from attestlab.log.proof import LogProof
 from attestlab.log.service import Head, Inclusion
+from attestlab.log.status_list import Chunk
 
 
 def minted(done: Minted, *, portal_url: str) -> MintOut:
@@ -117,8 +126,9 @@ def revoked(done: Ended) -> RevokedOut:
     )
 
 
-def bundle(row: Any, proof: Inclusion, head: Head, *, now: datetime) -> BundleOut:
+def bundle(row: Any, proofs: Proofs, head: Head, *, now: datetime) -> BundleOut:
     """Everything a verifier needs offline."""
+    proof = proofs.inclusion
     return BundleOut(
         attestation=attestation(row, now=now),
         issuer=BundleIssuerOut(
@@ -127,9 +137,44 @@ def bundle(row: Any, proof: Inclusion, head: Head, *, now: datetime) -> BundleOu
         key=BundleKeyOut(kid=row.kid, algorithm=row.alg, public_key=b64url_encode(row.spki)),
         inclusion_proof=_proof(proof),
         signed_tree_head=_tree_head(head),
-        log_entry=LogEntryOut(entry_b64=base64.b64encode(row.entry).decode("ascii"), nonce=row.nonce.hex()),
+        log_entry=LogEntryOut(entry_b64=_base64(row.entry), nonce=row.nonce.hex()),
+        status_proof=_status_proof(proofs),
         tlog_proof=LogProof(index=proof.index, hashes=tuple(proof.hashes), checkpoint=head.note).text,
     )
+
+
+def _status_proof(proofs: Proofs) -> StatusProofOut:
+    first, newest = proofs.key
+    listed = proofs.listed
+    return StatusProofOut(
+        attestation=None if proofs.change is None else _logged(proofs.change),
+        key=KeyProofOut(first=_logged(first), newest=_logged(newest)),
+        list=None if listed is None else _list(listed[0], listed[1]),
+    )
+
+
+def _logged(logged: Logged) -> LoggedOut:
+    return LoggedOut(
+        entry_b64=_base64(logged.entry),
+        log_index=logged.proof.index,
+        hashes=[sha256_name(value) for value in logged.proof.hashes],
+    )
+
+
+def _list(logged: Logged, chunks: Sequence[Chunk]) -> StatusListOut:
+    shown = [
+        ChunkOut(
+            number=chunk.number,
+            data_b64=_base64(chunk.data),
+            hashes=[sha256_name(value) for value in chunk.hashes],
+        )
+        for chunk in chunks
+    ]
+    return StatusListOut(entry=_logged(logged), chunks=shown)
+
+
+def _base64(raw: bytes) -> str:
+    return base64.b64encode(raw).decode("ascii")
 
 
 def _tree_head(head: Head) -> TreeHeadOut:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -11,16 +10,17 @@ from uuid import UUID
 
 from sqlalchemy import Connection
 
-from attestlab.attestations import changes, drafting, metering, rules, store
+from attestlab.attestations import changes, drafting, metering, proofs, rules, store
 from attestlab.attestations.bundle import require_entry_speaks_of
-from attestlab.attestations.changes import Change, Ended
+from attestlab.attestations.changes import Change, Ended, Timekeeper
 from attestlab.attestations.drafting import Draft, MintRequest
 from attestlab.attestations.events import AttestationCreated
+from attestlab.attestations.facts import issuer_facts, logged_at, members_of, statement_of, status_of
+from attestlab.attestations.proofs import Proofs
 from attestlab.attestations.rules import Reason, Statement, Status, Verdict
 from attestlab.attestations.verification import (
     Evidence,
     Finding,
-    IssuerFacts,
     KeyFacts,
     NoPolicies,
     PolicyGate,
@@ -31,18 +31,17 @@ from attestlab.attestations.verification import (
 from attestlab.core import audit, outbox, rows
 from attestlab.core.audit import AuditEntry
 from attestlab.core.clock import Clock
-from attestlab.core.errors import Conflict, IntegrityFailed, ProofInvalid, ValidationFailed
+from attestlab.core.errors import Conflict, ProofInvalid
 from attestlab.core.signing import Algorithm
 from attestlab.core.storage import Storage
 from attestlab.core.transaction import AnyRow, Transaction
-from attestlab.core.wire import parse_json, parse_time
-from attestlab.issuers.rules import Custody, IssuerStatus, KeyStatus, require_may_mint
+from attestlab.issuers.rules import KeyStatus, require_may_mint
 from attestlab.issuers.service import Issuers
 from attestlab.issuers.store import SigningKey
-from attestlab.log import entries
 from attestlab.log import rules as log_rules
 from attestlab.log.entries import EntryType
-from attestlab.log.service import Appended, Log
+from attestlab.log.listing import StatusLists
+from attestlab.log.service import Appended, Head, Log
 from attestlab.orgs import quotas
 from attestlab.orgs.plans import allowance
 from attestlab.orgs.rules import Caller
@@ -70,14 +69,6 @@ class Minted:
 
 
 @dataclass(frozen=True)
-class Timekeeper:
-    """Who makes expiries permanent: the service itself, on nobody's behalf."""
-
-    actor_type: str = "SERVICE"
-    actor_id: str = "timekeeper"
-
-
-@dataclass(frozen=True)
 class Verified:
     """What a verification found, and the row it found it on (None: no such attestation)."""
 
@@ -97,12 +88,20 @@ class Attestations:
     """The main job. Rows are the truth; the log makes it a truth that cannot be taken back."""
 
     def __init__(
-        self, *, storage: Storage, clock: Clock, issuers: Issuers, log: Log, gate: PolicyGate | None = None
+        self,
+        *,
+        storage: Storage,
+        clock: Clock,
+        issuers: Issuers,
+        log: Log,
+        status_lists: StatusLists,
+        gate: PolicyGate | None = None,
     ) -> None:
         self.storage = storage
         self.clock = clock
         self.issuers = issuers
         self.log = log
+        self.status_lists = status_lists
         self.gate = gate or NoPolicies()
 
     def mint(self, request: MintRequest, *, caller: Caller) -> Minted:
@@ -305,8 +304,8 @@ class Attestations:
             signature=row.signature,
             status=Status(row.status),
             log_index=row.log_index,
-            logged_at=_logged_at(row),
-            issuer=_issuer_facts(row),
+            logged_at=logged_at(row),
+            issuer=issuer_facts(row),
             key=self._key_facts(row),
             prove_logged=lambda: self._prove_logged(connection, row, statement),
         )
@@ -322,7 +321,7 @@ class Attestations:
         if row.entry is None:
             raise ProofInvalid("The log has no entry at the attestation's index.")
         require_entry_speaks_of(
-            _members(row.entry),
+            members_of(row.entry),
             row.nonce,
             statement=statement,
             claims=row.claims,
@@ -334,8 +333,8 @@ class Attestations:
             row.log_index, proof.tree_size, log_rules.leaf_hash(row.entry), proof.hashes, proof.root
         )
 
-    def evidence_of(self, attestation_id: UUID, *, caller: Caller) -> tuple[AnyRow, Any, Any]:
-        """The caller's attestation with issuer, key and entry, its proof, and the head that proves it; for a bundle.
+    def evidence_of(self, attestation_id: UUID, *, caller: Caller) -> tuple[AnyRow, Proofs, Head]:
+        """The caller's attestation with issuer, key and entry, its proofs, and the head that proves them; for a bundle.
 
         Raises:
             NotFound: there is none of that id in the caller's tenant.
@@ -345,52 +344,4 @@ class Attestations:
             row = store.with_evidence(connection, attestation_id)
             assert row is not None  # one consistent read found it a line above
             head = self.log.head(connection)
-            return row, self.log.inclusion(connection, row.log_index, head.size), head
-
-
-def _members(entry: bytes) -> dict[str, Any]:
-    """An entry of our own log; its leaf hash is checked beside this, so its spelling is not."""
-    members = parse_json(entry)
-    if not isinstance(members, dict):
-        raise ProofInvalid("The log entry is not an object.")
-    return members
-
-
-def _issuer_facts(row: AnyRow) -> IssuerFacts | None:
-    if row.found_issuer is None:
-        return None
-    return IssuerFacts(IssuerStatus(row.issuer_status), row.revoked_index)
-
-
-def _logged_at(row: AnyRow) -> datetime:
-    """When the entry was made: its own word, for the holder of an external key chose `created_at`.
-
-    An entry that cannot be read says nothing; the proof of it fails a few steps on.
-    """
-    if row.custody == Custody.EXTERNAL and row.entry is not None:
-        with suppress(IntegrityFailed, ValidationFailed):
-            return parse_time(str(entries.read(row.entry).members.get("at")))
-    created_at: datetime = row.created_at
-    return created_at
-
-
-def statement_of(row: Any) -> Statement:
-    """The statement that a row says was signed."""
-    return Statement(
-        id=row.id,
-        issuer_id=row.issuer_id,
-        kid=row.kid,
-        alg=Algorithm(row.alg),
-        schema=row.schema_id,
-        content_type=row.content_type,
-        payload_hash=row.payload_hash,
-        document_hash=row.document_hash,
-        claims_hash=row.claims_hash,
-        expiry_at=row.expiry_at,
-        created_at=row.created_at,
-    )
-
-
-def status_of(row: Any, *, now: datetime) -> Status:
-    """A row's state as of `now`."""
-    return rules.current_status(Status(row.status), row.expiry_at, now=now)
+            return row, proofs.of(connection, self.log, self.status_lists, row, head.size), head

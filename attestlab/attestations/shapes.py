@@ -162,6 +162,44 @@ class LogEntryOut(Out):
     nonce: str
 
 
+class LoggedOut(Out):
+    """An entry of the log (standard base64) and its path to the root of the bundle's checkpoint, leaf to root."""
+
+    entry_b64: str
+    log_index: int
+    hashes: list[str]
+
+
+class KeyProofOut(Out):
+    """The first and the newest status entry of the signing key; they are one and the same while it never changed."""
+
+    first: LoggedOut
+    newest: LoggedOut
+
+
+class ChunkOut(Out):
+    """A chunk of a status list (standard base64) and its path to the list's digest."""
+
+    number: int
+    data_b64: str
+    hashes: list[str]
+
+
+class StatusListOut(Out):
+    """A status list that is in the log, and the chunks of it that speak of the attestation and its key."""
+
+    entry: LoggedOut
+    chunks: list[ChunkOut]
+
+
+class StatusProofOut(Out):
+    """How the attestation ended, what became of its key, and the newest list of all that changed."""
+
+    attestation: LoggedOut | None
+    key: KeyProofOut
+    list: StatusListOut | None
+
+
 class BundleOut(Out):
     """Everything needed to verify an attestation offline."""
 
@@ -171,9 +209,7 @@ class BundleOut(Out):
     inclusion_proof: ProofOut
     signed_tree_head: TreeHeadOut
     log_entry: LogEntryOut
-    status_proof: dict[str, JsonValue] | None = Field(
-        default=None, description="Proof of a change of status; null while there was none."
-    )
+    status_proof: StatusProofOut
     tlog_proof: str
 
 

@@ -28,6 +28,10 @@ class EntryType(StrEnum):
     ATTESTATION_STATUS = "attestation.status"
     KEY_STATUS = "key.status"
     ISSUER_STATUS = "issuer.status"
+    STATUS_LIST = "status.list"
+
+
+STATUS_LIST_SUBJECT = EntryType.STATUS_LIST.value  # the one chain of all lists
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +159,11 @@ def issuer_status(
     )
 
 
+def status_list(link: Link, *, size: int, digest: bytes, at: datetime) -> bytes:
+    """The entry of a status list: the digest of the list of the `size` entries before it."""
+    return _entry(EntryType.STATUS_LIST, size=size, digest=sha256_name(digest), at=format_time(at), **link.members())
+
+
 def _entry(kind: EntryType, **members: object) -> bytes:
     return canonical_own({"v": VERSION, "type": kind.value, **members})
 
@@ -209,6 +218,8 @@ def _subject(kind: EntryType, members: dict[str, object]) -> str | None:
             return key_subject(str(members["issuer_id"]), str(members["kid"]))
         case EntryType.ISSUER_STATUS:
             return issuer_subject(str(members["issuer_id"]))
+        case EntryType.STATUS_LIST:
+            return STATUS_LIST_SUBJECT
         case EntryType.MINTED:
             return None
 

@@ -199,6 +199,15 @@ def status_leaves(connection: Connection) -> Iterator[LeafRow]:
         rows = connection.execute(chained.where(later)).all()
 
 
+def status_leaves_between(connection: Connection, first: int, end: int) -> Iterator[LeafRow]:
+    """The entries of status chains from index `first` up to, not including, `end`, a page at a time."""
+    page = select(*_LEAF_COLUMNS).where(leaves.c.subject.is_not(None), leaves.c.index < end).order_by(leaves.c.index)
+    page = page.where(leaves.c.index >= bindparam("first")).limit(ROWS_A_PAGE)
+    while rows := [LeafRow(*row) for row in connection.execute(page, {"first": first})]:
+        yield from rows
+        first = rows[-1].index + 1
+
+
 def leaf_hashes(connection: Connection, first: int, end: int) -> list[bytes]:
     """The leaf hashes from index `first` up to, not including, `end`.
 

@@ -11,8 +11,9 @@ from issuer_story import logged, told
 from sqlalchemy import delete, update
 
 from attestlab.attestations.drafting import MintRequest
+from attestlab.attestations.facts import status_of
 from attestlab.attestations.rules import Status
-from attestlab.attestations.service import Minted, status_of
+from attestlab.attestations.service import Minted
 from attestlab.attestations.store import Filter, attestations
 from attestlab.core.clock import FixedClock
 from attestlab.core.errors import Conflict, NotFound, PermissionDenied

@@ -40,6 +40,11 @@ SHAPES: dict[str, type[BaseModel]] = {
     "bundle_issuer": shapes.BundleIssuerOut,
     "bundle_key": shapes.BundleKeyOut,
     "bundle_log_entry": shapes.LogEntryOut,
+    "status_proof": shapes.StatusProofOut,
+    "key_proof": shapes.KeyProofOut,
+    "logged_entry": shapes.LoggedOut,
+    "status_list": shapes.StatusListOut,
+    "status_chunk": shapes.ChunkOut,
     "inclusion_proof": shapes.ProofOut,
     "signed_tree_head": shapes.TreeHeadOut,
     "issuer": IssuerOut,
@@ -80,6 +85,7 @@ MADE: dict[str, bytes] = {
     "log_entry:issuer.status": entries.issuer_status(
         entries.FIRST, issuer_id=ID, status="ACTIVE", trust_tier="BASIC", risk_rating="LOW", jurisdiction="NO", at=AT
     ),
+    "log_entry:status.list": entries.status_list(entries.FIRST, size=1, digest=b"", at=AT),
 }
 
 
