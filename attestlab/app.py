@@ -11,6 +11,7 @@ from collections.abc import Callable
 from tornado.netutil import bind_sockets
 
 from attestlab import __version__
+from attestlab.attestations import pack_routes
 from attestlab.attestations import routes as attestation_routes
 from attestlab.audit import routes as audit_routes
 from attestlab.audit import trail
@@ -43,6 +44,7 @@ STOP_WITHIN_S = 4.5  # of the five seconds in which the process is gone
 TITLE = "AttestLab"
 CAPABILITIES: tuple[Routes, ...] = (
     attestation_routes.routes,
+    pack_routes.routes,
     issuer_routes.routes,
     governance_routes.routes,
     log_routes.routes,

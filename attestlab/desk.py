@@ -103,6 +103,10 @@ class Desk:
             await asyncio.sleep(SWEEP_EVERY_S)
             try:
                 await self.write(self.lab.sweep)
+                while await self.write(self.lab.expire):
+                    pass  # each batch is a job among those of requests, so mints go on in between
+                await asyncio.to_thread(self.lab.status_lists.warm)
+                await self.write(self.lab.list_statuses)
                 await asyncio.to_thread(self.lab.forget_counts)
             except Exception as fault:  # a full disk or a database that is away must not end all sweeping
                 journal.part_failed(fault, part="sweep")

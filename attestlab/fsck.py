@@ -14,23 +14,23 @@ from sqlalchemy.exc import DatabaseError, OperationalError
 from sqlmodel import SQLModel
 
 from attestlab import migrations
-from attestlab.attestations import metering
+from attestlab.attestations import changes, metering
 from attestlab.attestations import store as attestation_store
 from attestlab.attestations.bundle import require_entry_speaks_of
-from attestlab.attestations.rules import Status
-from attestlab.attestations.service import statement_of
+from attestlab.attestations.facts import statement_of
 from attestlab.core import audit, jws, outbox, rows, signing
 from attestlab.core.audit import AuditEvent
 from attestlab.core.canonical import sha256_b64url
 from attestlab.core.chains import GENESIS, ChainHead, head_of, link_hash
-from attestlab.core.errors import AttestLabError, ProofInvalid, SignatureInvalid
+from attestlab.core.errors import AttestLabError, SignatureInvalid
 from attestlab.core.outbox import OutboxEvent
 from attestlab.core.signing import Algorithm
 from attestlab.core.transaction import AnyRow
 from attestlab.governance import store as governance_store
 from attestlab.identity import store as identity_store
+from attestlab.issuers import reckoning
 from attestlab.issuers import store as issuer_store
-from attestlab.issuers.service import key_name
+from attestlab.issuers.keys import key_name
 from attestlab.lab import Lab
 from attestlab.log import cosignatures, entries
 from attestlab.log.entries import EntryType
@@ -75,6 +75,8 @@ def fsck(lab: Lab) -> Iterator[Problem]:
         for part, problems in (
             ("database", _database(connection, lab)),
             ("attestations", _attestations(connection)),
+            ("ends", _ends(connection)),
+            ("standings", _standings(connection)),
             ("keys", _managed_keys(connection, lab)),
             ("audit", _trails(connection)),
             ("outbox", _outbox_chain(connection)),
@@ -154,8 +156,18 @@ def _check_attestation(row: AnyRow) -> None:
         signature=row.signature,
         public_key=row.spki,
     )
-    if Status(row.status) is Status.REVOKED and row.revoked_at is None:
-        raise ProofInvalid("it is REVOKED without a time")
+
+
+def _ends(connection: Connection) -> Iterator[Problem]:
+    """How attestations ended, by the rows and by the log."""
+    for where, message in changes.disagreements(connection):
+        yield Problem("attestation", where, message)
+
+
+def _standings(connection: Connection) -> Iterator[Problem]:
+    """How issuers and keys stand, by the rows and by the log."""
+    for where, message in reckoning.disagreements(connection):
+        yield Problem("standing", where, message)
 
 
 def _managed_keys(connection: Connection, lab: Lab) -> Iterator[Problem]:
@@ -242,6 +254,7 @@ def _audited_rows(connection: Connection) -> Iterator[Problem]:
         (issuer_store.keys, "key", lambda row: key_name(row._mapping)),
         (attestation_store.attestations, "attestation", lambda row: str(row.id)),
         (governance_store.requests, "issuer_request", lambda row: str(row.id)),
+        (attestation_store.packs, "attestation_pack", lambda row: str(row.id)),
     ):
         for resource_id, message in rows.unaccounted(connection, table, resource_type=kind, name=name):
             yield Problem(kind, resource_id, message)

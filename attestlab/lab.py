@@ -15,6 +15,7 @@ from sqlalchemy import Connection
 from attestlab import migrations
 from attestlab.attestations import metering
 from attestlab.attestations import store as attestation_store
+from attestlab.attestations.packs import Packs
 from attestlab.attestations.service import Attestations
 from attestlab.core import audit, keyring, outbox
 from attestlab.core.clock import Clock, SystemClock
@@ -32,6 +33,7 @@ from attestlab.issuers.logos import Logos
 from attestlab.issuers.service import Issuers
 from attestlab.log import store as log_store
 from attestlab.log.guard import HeadGuard
+from attestlab.log.listing import StatusLists
 from attestlab.log.service import Log
 from attestlab.log.trust import TrustPolicy
 from attestlab.mail.carriers import carrier_of, sender_address
@@ -46,6 +48,7 @@ from attestlab.web import remembered
 HEAD_GUARD = "head.guard"
 MAILDIR = "maildir"
 OPERATOR = "Operator"
+EXPIRIES_AT_ONCE = 100
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,7 @@ class Lab:
         self.counters = Counters.beside(storage.url, settings.data)
         self.guard = HeadGuard(settings.data / HEAD_GUARD)
         self.log = Log(storage=storage, keyring=keys, clock=clock, guard=self.guard)
+        self.status_lists = StatusLists(storage=storage, log=self.log, clock=clock)
         self.orgs = Orgs(storage=storage, clock=clock, settings=settings)
         self.api_keys = self.orgs.api_keys
         self.mails = Mails(keyring=keys, clock=clock)
@@ -86,13 +90,19 @@ class Lab:
             settings=settings,
             issuer=lambda: settings.token_issuer or self.log_id,
         )
-        self.issuers = Issuers(storage=storage, keyring=keys, clock=clock, log=self.log)
+        self.issuers = Issuers(
+            storage=storage, keyring=keys, clock=clock, log=self.log, count_signed=attestation_store.count_signed
+        )
+        self.signing_keys = self.issuers.signing_keys
         self.logos = Logos(storage=storage, clock=clock, issuers=self.issuers, portal_url=self.portal_url)
         self.domain_proofs = DomainProofs(
             storage=storage, keyring=keys, issuers=self.issuers, resolver=DnsResolver(settings.dns_server)
         )
         self.governance = Governance(storage=storage, clock=clock, issuers=self.issuers)
-        self.attestations = Attestations(storage=storage, clock=clock, issuers=self.issuers, log=self.log)
+        self.attestations = Attestations(
+            storage=storage, clock=clock, issuers=self.issuers, log=self.log, status_lists=self.status_lists
+        )
+        self.packs = Packs(storage=storage, clock=clock)
         self.log.finders |= {"attestation_id": _index_by_id, "document_hash": _index_by_document}
         storage.closers += [metering.seal, usage.seal, outbox.sealer(clock), audit.seal, remembered.seal]
         self._log_id: str | None = None
@@ -157,6 +167,14 @@ class Lab:
     def sweep(self, tx: Transaction) -> None:
         """Do what time asks for; called every few seconds while a server runs."""
         metering.sweep(tx, now=self.clock.now())
+
+    def expire(self, tx: Transaction) -> bool:
+        """Make some expiries permanent, so few that nobody waits long for the lock; whether there may be more."""
+        return self.attestations.expire_due(tx, limit=EXPIRIES_AT_ONCE) == EXPIRIES_AT_ONCE
+
+    def list_statuses(self, tx: Transaction) -> None:
+        """Append the digest of the status list to the log, once a minute while it grows."""
+        self.status_lists.append_if_due(tx)
 
     def forget_counts(self) -> None:
         """Remove counts that say nothing any more; they are no part of the records, nor of their transactions."""

@@ -102,6 +102,7 @@ def _as_json(bundle: Bundle, report: OfflineReport) -> dict[str, Any]:
             for finding in report.report.findings
         ],
         "log": {"origin": report.origin, "tree_size": report.tree_size},
+        "status_as_of": report.as_of,
         "not_checked": list(report.not_checked),
     }
 
@@ -114,5 +115,7 @@ def _as_text(bundle: Bundle, report: OfflineReport) -> str:
         lines.append(f"  {mark} {finding.step:<13} {said}{'  ' + finding.detail if finding.detail else ''}")
     if report.origin is not None:
         lines.append(f"  log    {report.origin}, {report.tree_size} entries")
+    if report.as_of is not None:
+        lines.append(f"  status  as of the first {report.as_of} entries, by a status list of the log")
     lines += [f"  not checked offline: {item}" for item in report.not_checked]
     return "\n".join(lines)

@@ -10,16 +10,15 @@ RFC 8785 canonical JSON.
 
 from __future__ import annotations
 
-import base64
-import binascii
 import hmac
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from attestlab.attestations.reading import Reader, nonce_of, prefixed, standard_base64
 from attestlab.attestations.rules import Reason, Statement, Status, Verdict, payload_bytes, sha256
+from attestlab.attestations.standing import Standing, StatusProof, prove_standing, require_words_agree, standing_of
 from attestlab.attestations.verification import (
     Evidence,
     Finding,
@@ -38,18 +37,17 @@ from attestlab.core.canonical import canonical, sha256_b64url
 from attestlab.core.errors import IntegrityFailed, ProofInvalid, ValidationFailed
 from attestlab.core.signing import Algorithm
 from attestlab.core.wire import MAX_DEPTH, b64url_decode, b64url_encode, format_time, parse_json, parse_time, parse_uuid
-from attestlab.issuers.rules import IssuerStatus, KeyStatus
+from attestlab.issuers.rules import IssuerStatus
 from attestlab.log import entries
 from attestlab.log import rules as log_rules
-from attestlab.log.entries import NONCE_BYTES, EntryType, commit_of, sha256_name
+from attestlab.log.entries import EntryType, commit_of, sha256_name
 from attestlab.log.notes import signature_lines
 from attestlab.log.proof import LogProof
 from attestlab.log.trust import Checkpoint, TrustPolicy
 
 DEPTH = MAX_DEPTH + 2  # a bundle holds the claims of a mint two levels deeper than the mint's body did
 NOT_CHECKED_OFFLINE = (
-    "whether the issuer or its key changed after the attestation was logged",
-    "whether the attestation was revoked or superseded: its status is the service's word when the bundle was made",
+    "whether the issuer was suspended or revoked",
     "the issuer's name, domain and trust level, and the attestation's metadata, which nobody signed",
     "the policies of the service",
 )
@@ -76,6 +74,7 @@ class Bundle:
     status: Status
     public_key: bytes
     log: LogEvidence
+    status_proof: StatusProof | None
     document: Mapping[str, Any]  # as it was read, for what it repeats of what others prove
 
     @classmethod
@@ -95,7 +94,7 @@ class Bundle:
             ValidationFailed: a member is missing or of the wrong form.
         """
         try:
-            return _bundle(_Reader(document, ""))
+            return _bundle(Reader(document, ""))
         except (KeyError, TypeError, ValueError, AttributeError) as fault:
             raise ValidationFailed(f"This is not a proof bundle: {fault}.") from fault
 
@@ -107,7 +106,16 @@ class OfflineReport:
     report: Report
     tree_size: int | None
     origin: str | None
-    not_checked: tuple[str, ...] = NOT_CHECKED_OFFLINE
+    as_of: int | None = None  # attestation and key were compared with the status list of so many entries
+
+    @property
+    def not_checked(self) -> tuple[str, ...]:
+        """What the bundle leaves open, in sentences for people."""
+        if self.as_of is None:
+            first = "whether the attestation or its key was revoked: no status list of the log shows that it was not"
+        else:
+            first = f"whether the attestation or its key was revoked after the first {self.as_of} entries of the log"
+        return (first, *NOT_CHECKED_OFFLINE)
 
     @property
     def verdict(self) -> Verdict:
@@ -132,13 +140,24 @@ def verify_bundle(
         proven.update(_prove_logged(bundle, trust))
 
     try:
-        evidence = _evidence(bundle, prove_logged)
+        standing = _standing(bundle)
+        evidence = _evidence(bundle, standing, prove_logged)
     except ProofInvalid as fault:
         return _refused("transparency", Reason.TRANSPARENCY_PROOF_FAILED, fault.message)
     except ValidationFailed as fault:
         return _refused("signature", Reason.SIGNATURE_INVALID, fault.message)
     report = _run(evidence, file_sha256, now)
-    return OfflineReport(report, proven.get("size"), proven.get("origin"))
+    return OfflineReport(report, proven.get("size"), proven.get("origin"), standing.as_of if proven else None)
+
+
+def _standing(bundle: Bundle) -> Standing:
+    return standing_of(
+        bundle.status_proof,
+        statement=bundle.statement,
+        public_key=bundle.public_key,
+        index=bundle.log.index,
+        said=bundle.status,
+    )
 
 
 def _refused(step: str, reason: Reason, detail: str) -> OfflineReport:
@@ -170,18 +189,18 @@ def _check_file(evidence: Evidence, file_sha256: bytes | None) -> Finding:
     return Finding("content", (Reason.DOCUMENT_HASH_MISMATCH,), Verdict.ALTERED)
 
 
-def _evidence(bundle: Bundle, prove_logged: Any) -> Evidence:
+def _evidence(bundle: Bundle, standing: Standing, prove_logged: Any) -> Evidence:
     logged_at = _logged_at(bundle.log.entry)
     public = signing.load_public(bundle.statement.alg, bundle.public_key)
     return Evidence(
         statement=bundle.statement,
         claims=bundle.claims,
         signature=bundle.signature,
-        status=bundle.status,
+        status=standing.status,
         log_index=bundle.log.index,
         logged_at=logged_at,
         issuer=IssuerFacts(IssuerStatus.ACTIVE),
-        key=KeyFacts(public, KeyStatus.ACTIVE),
+        key=KeyFacts(public, standing.key_status, standing.key_changed_index, standing.compromised_at),
         prove_logged=prove_logged,
     )
 
@@ -206,6 +225,9 @@ def _prove_logged(bundle: Bundle, trust: TrustPolicy) -> dict[str, Any]:
         signature=bundle.signature,
         public_key=bundle.public_key,
     )
+    if bundle.status_proof is not None:
+        require_words_agree(bundle.document["attestation"], bundle.status_proof, bundle.log.nonce)
+        prove_standing(bundle.status_proof, size=head.size, root=head.root)
     return {"size": head.size, "origin": head.origin}
 
 
@@ -273,45 +295,7 @@ def _logged_at(raw: bytes) -> datetime:
         raise ProofInvalid("The log entry does not say when it was made.") from fault
 
 
-class _Reader:
-    """One object of the bundle; every complaint names the place."""
-
-    def __init__(self, value: object, where: str) -> None:
-        if not isinstance(value, Mapping):
-            raise ValueError(f"{where or '/'} must be an object")
-        self.value, self.where = value, where
-
-    def inner(self, name: str) -> _Reader:
-        return _Reader(self.value.get(name), f"{self.where}/{name}")
-
-    def text(self, name: str) -> str:
-        found = self.value.get(name)
-        if not isinstance(found, str):
-            raise ValueError(f"{self.where}/{name} must be a string")
-        return found
-
-    def text_or_none(self, name: str) -> str | None:
-        return None if self.value.get(name) is None else self.text(name)
-
-    def count(self, name: str) -> int:
-        found = self.value.get(name)
-        if not isinstance(found, int) or isinstance(found, bool) or found < 0:
-            raise ValueError(f"{self.where}/{name} must be a count")
-        return found
-
-    def require_same(self, name: str, proven: str) -> None:
-        """A copy may be left out, and may not say anything else."""
-        if self.value.get(name, proven) != proven:
-            raise ValueError(f"{self.where}/{name} is not {proven!r}, which the bundle says elsewhere")
-
-    def texts(self, name: str) -> list[str]:
-        found = self.value.get(name)
-        if not isinstance(found, list) or not all(isinstance(item, str) for item in found):
-            raise ValueError(f"{self.where}/{name} must be a list of strings")
-        return found
-
-
-def _bundle(top: _Reader) -> Bundle:
+def _bundle(top: Reader) -> Bundle:
     attestation, proof, entry = top.inner("attestation"), top.inner("inclusion_proof"), top.inner("log_entry")
     payload = attestation.inner("payload")
     claims = canonical(payload.inner("claims").value)
@@ -331,17 +315,18 @@ def _bundle(top: _Reader) -> Bundle:
         status=Status(attestation.text("status")),
         public_key=b64url_decode(key.text("public_key")),
         log=LogEvidence(
-            entry=_standard_base64(entry.text("entry_b64"), "/log_entry/entry_b64"),
-            nonce=_hex(entry.text("nonce"), "/log_entry/nonce"),
+            entry=standard_base64(entry.text("entry_b64"), "/log_entry/entry_b64"),
+            nonce=nonce_of(entry.text("nonce"), "/log_entry/nonce"),
             index=proof.count("log_index"),
-            hashes=tuple(_prefixed(item) for item in proof.texts("hashes")),
+            hashes=tuple(prefixed(item) for item in proof.texts("hashes")),
             checkpoint=top.inner("signed_tree_head").text("checkpoint"),
         ),
+        status_proof=StatusProof.read(top.inner_or_none("status_proof")),
         document=top.value,
     )
 
 
-def _statement(attestation: _Reader, schema: str, claims: bytes, alg: Algorithm) -> Statement:
+def _statement(attestation: Reader, schema: str, claims: bytes, alg: Algorithm) -> Statement:
     expiry_at = attestation.text_or_none("expiry_at")
     return Statement(
         id=parse_uuid(attestation.text("id")),
@@ -356,22 +341,3 @@ def _statement(attestation: _Reader, schema: str, claims: bytes, alg: Algorithm)
         expiry_at=None if expiry_at is None else parse_time(expiry_at),
         created_at=parse_time(attestation.text("created_at")),
     )
-
-
-def _standard_base64(text: str, where: str) -> bytes:
-    try:
-        return base64.b64decode(text, validate=True)
-    except binascii.Error:
-        raise ValueError(f"{where} is not base64") from None
-
-
-def _hex(text: str, where: str) -> bytes:
-    if not re.fullmatch(f"[0-9a-f]{{{2 * NONCE_BYTES}}}", text):
-        raise ValueError(f"{where} must be {NONCE_BYTES} bytes in lowercase hexadecimal")
-    return bytes.fromhex(text)
-
-
-def _prefixed(text: str) -> bytes:
-    if not re.fullmatch("sha256:[0-9a-f]{64}", text):
-        raise ValueError("/inclusion_proof/hashes must be of the form sha256:<hex>")
-    return bytes.fromhex(text.removeprefix("sha256:"))

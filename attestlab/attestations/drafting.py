@@ -40,7 +40,8 @@ class MintRequest:
     """What an issuer wants attested.
 
     `file_sha256` (32 bytes) and `file_size` (bytes) describe the file, which itself never
-    arrives here. `id`, `created_at` and `signature` belong to external keys.
+    arrives here. `id`, `created_at` and `signature` belong to external keys. `supersedes`
+    is an attestation of the same tenant whose place the new one takes.
     """
 
     issuer_id: UUID
@@ -57,6 +58,8 @@ class MintRequest:
     subject_reference: str | None = None
     metadata: Mapping[str, Any] | None = None
     recipient_email: str | None = None
+    pack_id: UUID | None = None
+    supersedes: UUID | None = None
     id: UUID | None = None
     created_at: datetime | None = None
     signature: str | None = None
@@ -205,10 +208,13 @@ def _row(
         "subject_reference": request.subject_reference,
         "recipient_email": request.recipient_email,
         "extra": None if request.metadata is None else _metadata(request.metadata),
-        "pack_id": None,
+        "pack_id": request.pack_id,
         "superseded_by": None,
         "revocation_reason": None,
         "revoked_at": None,
+        "changed_index": None,
+        "changed_at": None,
+        "supersedes": request.supersedes,
     }
 
 

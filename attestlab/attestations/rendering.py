@@ -4,21 +4,33 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Sequence
 from datetime import datetime
+from types import SimpleNamespace
 from typing import Any
 
+from attestlab.attestations.changes import Ended
+from attestlab.attestations.facts import status_of
+from attestlab.attestations.proofs import Logged, Proofs
 from attestlab.attestations.rules import Status, Verdict
-from attestlab.attestations.service import Minted, Verified, status_of
+from attestlab.attestations.service import Minted, Verified
 from attestlab.attestations.shapes import (
     AttestationOut,
     BundleIssuerOut,
     BundleKeyOut,
     BundleOut,
+    ChunkOut,
     GovernanceOut,
+    KeyProofOut,
     LogEntryOut,
+    LoggedOut,
     LogOut,
     MintOut,
     ProofOut,
+    RevokedOut,
+    StatusListOut,
+    StatusProofOut,
+    SupersededOut,
     TreeHeadOut,
     VerifyDetailsOut,
     VerifyOut,
@@ -28,6 +40,7 @@ from attestlab.log.answers import Head, Inclusion
 from attestlab.log.entries import sha256_name
 from attestlab.log.notes import signature_lines
 from attestlab.log.proof import LogProof
+from attestlab.log.status_list import Chunk
 
 
 def minted(done: Minted, *, portal_url: str) -> MintOut:
@@ -84,14 +97,38 @@ def attestation(row: Any, *, now: datetime) -> AttestationOut:
         superseded_by_attestation_id=row.superseded_by,
         revocation_reason=row.revocation_reason,
         revoked_at=row.revoked_at,
+        status_log_index=row.changed_index,
+        supersedes_attestation_id=row.supersedes,
+        pack_id=row.pack_id,
         subject_reference=row.subject_reference,
         metadata=None if row.extra is None else json.loads(row.extra),
         created_at=row.created_at,
     )
 
 
-def bundle(row: Any, proof: Inclusion, head: Head, *, now: datetime) -> BundleOut:
+def superseded(done: Minted, *, portal_url: str, now: datetime) -> SupersededOut:
+    """Both sides of a supersession; the transaction must be sealed."""
+    assert done.ended is not None  # it was minted in place of another
+    old = attestation(SimpleNamespace(**done.ended.row), now=now)
+    return SupersededOut(old=old, new=minted(done, portal_url=portal_url))
+
+
+def revoked(done: Ended) -> RevokedOut:
+    """The answer to a revocation."""
+    row = done.row
+    return RevokedOut(
+        id=row["id"],
+        attestation_id=row["id"],
+        status=Status(row["status"]),
+        revoked_at=row["revoked_at"],
+        revocation_reason=row["revocation_reason"],
+        log_index=row["changed_index"],
+    )
+
+
+def bundle(row: Any, proofs: Proofs, head: Head, *, now: datetime) -> BundleOut:
     """Everything a verifier needs offline."""
+    proof = proofs.inclusion
     return BundleOut(
         attestation=attestation(row, now=now),
         issuer=BundleIssuerOut(
@@ -100,9 +137,44 @@ def bundle(row: Any, proof: Inclusion, head: Head, *, now: datetime) -> BundleOu
         key=BundleKeyOut(kid=row.kid, algorithm=row.alg, public_key=b64url_encode(row.spki)),
         inclusion_proof=_proof(proof),
         signed_tree_head=_tree_head(head),
-        log_entry=LogEntryOut(entry_b64=base64.b64encode(row.entry).decode("ascii"), nonce=row.nonce.hex()),
+        log_entry=LogEntryOut(entry_b64=_base64(row.entry), nonce=row.nonce.hex()),
+        status_proof=_status_proof(proofs),
         tlog_proof=LogProof(index=proof.index, hashes=tuple(proof.hashes), checkpoint=head.note).text,
     )
+
+
+def _status_proof(proofs: Proofs) -> StatusProofOut:
+    first, newest = proofs.key
+    listed = proofs.listed
+    return StatusProofOut(
+        attestation=None if proofs.change is None else _logged(proofs.change),
+        key=KeyProofOut(first=_logged(first), newest=_logged(newest)),
+        list=None if listed is None else _list(listed[0], listed[1]),
+    )
+
+
+def _logged(logged: Logged) -> LoggedOut:
+    return LoggedOut(
+        entry_b64=_base64(logged.entry),
+        log_index=logged.proof.index,
+        hashes=[sha256_name(value) for value in logged.proof.hashes],
+    )
+
+
+def _list(logged: Logged, chunks: Sequence[Chunk]) -> StatusListOut:
+    shown = [
+        ChunkOut(
+            number=chunk.number,
+            data_b64=_base64(chunk.data),
+            hashes=[sha256_name(value) for value in chunk.hashes],
+        )
+        for chunk in chunks
+    ]
+    return StatusListOut(entry=_logged(logged), chunks=shown)
+
+
+def _base64(raw: bytes) -> str:
+    return base64.b64encode(raw).decode("ascii")
 
 
 def _tree_head(head: Head) -> TreeHeadOut:
@@ -136,7 +208,7 @@ def verification(verified: Verified, *, log_id: str) -> VerifyOut:
         log=LogOut(log_id=log_id, leaf_index=row.log_index, proof_checked=report.proof_checked),
         governance=None if row.found_issuer is None else _governance(row),
         superseded_by_attestation_id=row.superseded_by,
-        latest_attestation_id=None,
+        latest_attestation_id=verified.latest,
         details=VerifyDetailsOut(
             issuer_id=str(row.issuer_id), issuer_name=row.issuer_name or "", log_index=row.log_index
         ),

@@ -1,6 +1,7 @@
 """The HTTP door of attestations."""
 
 import json
+from dataclasses import replace
 from typing import Any, cast
 from uuid import UUID
 
@@ -19,15 +20,20 @@ from attestlab.attestations.shapes import (
     BundleOut,
     MintIn,
     MintOut,
+    RevokedOut,
+    RevokeIn,
     SchemaOut,
     SchemasOut,
     Sha256Hex,
+    SupersededOut,
+    SupersedeIn,
     VerifyIn,
     VerifyOut,
+    VerifyQuery,
 )
 from attestlab.attestations.verification import Presented
 from attestlab.core.canonical import canonical
-from attestlab.core.errors import AttestLabError, NotFound
+from attestlab.core.errors import AttestLabError
 from attestlab.core.shapes import Moment, Uuid
 from attestlab.core.signing import Algorithm
 from attestlab.core.wire import b64url_decode
@@ -73,8 +79,6 @@ class AttestationsQuery(OffsetPageQuery):
 
 
 def _request_of(body: MintIn, file_sha256: bytes | None, file_size: int | None) -> MintRequest:
-    if body.pack_id is not None:
-        raise NotFound("attestation pack", body.pack_id)
     return MintRequest(
         issuer_id=body.issuer_id,
         kid=body.kid,
@@ -90,6 +94,7 @@ def _request_of(body: MintIn, file_sha256: bytes | None, file_size: int | None) 
         subject_reference=body.subject_reference,
         metadata=body.metadata,
         recipient_email=body.recipient_email,
+        pack_id=body.pack_id,
         id=body.id,
         created_at=body.created_at,
         signature=body.signature,
@@ -97,14 +102,24 @@ def _request_of(body: MintIn, file_sha256: bytes | None, file_size: int | None) 
 
 
 async def _draft(call: Call, body: MintIn) -> Draft:
-    """Check and sign before the write; slow algorithms sign in a thread."""
+    """Check and sign before the write."""
+    payload = call.payload
+    return await _drafted_of(call, _request_of(body, payload and payload.sha256, payload and payload.size))
+
+
+async def _successor(call: Call, body: SupersedeIn) -> Draft:
+    """The draft of an attestation that takes the place of the one in the path."""
+    old_id: UUID = call.path_values["id"]
+    old = await call.site.read(lambda: call.lab.attestations.get(old_id, caller=call.caller))
     payload = call.payload
     request = _request_of(body, payload and payload.sha256, payload and payload.size)
-    draft: Draft
-    if body.alg in _SIGNED_INLINE:
-        draft = await call.site.read(lambda: call.lab.attestations.draft(request, caller=call.caller))
-    else:
-        draft = await call.site.aside(lambda: call.lab.attestations.draft(request, caller=call.caller))
+    return await _drafted_of(call, replace(request, issuer_id=body.issuer_id or old.issuer_id, supersedes=old_id))
+
+
+async def _drafted_of(call: Call, request: MintRequest) -> Draft:
+    """Slow algorithms sign in a thread."""
+    where = call.site.read if request.alg in _SIGNED_INLINE else call.site.aside
+    draft: Draft = await where(lambda: call.lab.attestations.draft(request, caller=call.caller))
     return draft
 
 
@@ -171,6 +186,28 @@ def mint(call: Call, body: MintIn, prepared: Draft) -> MintOut:
     return call.later(lambda: rendering.minted(done, portal_url=call.lab.portal_url))
 
 
+@routes.post("/v1/attestations/{id}/revoke", scope=Scope.ATTESTATIONS_REVOKE)
+def revoke(call: Call, id: UUID, body: RevokeIn) -> RevokedOut:
+    """Withdraw an attestation for good; from then on verification answers REVOKED."""
+    return rendering.revoked(call.lab.attestations.revoke(id, reason=body.reason, caller=call.caller))
+
+
+@routes.post(
+    "/v1/attestations/{id}/supersede",
+    scope=Scope.ATTESTATIONS_MINT,
+    status=201,
+    payload=True,
+    idempotency="required",
+    prepare=_successor,
+    limit=_MINTS,
+)
+def supersede(call: Call, id: UUID, body: SupersedeIn, prepared: Draft) -> SupersededOut:
+    """Mint an attestation that takes the place of this one, which is SUPERSEDED from then on."""
+    done = call.lab.attestations.record(prepared)
+    call.respond_headers["Location"] = f"/v1/attestations/{done.id}"
+    return call.later(lambda: rendering.superseded(done, portal_url=call.lab.portal_url, now=call.now))
+
+
 @routes.post("/v1/attestations/batch", scope=Scope.ATTESTATIONS_MINT, prepare=_drafts)
 def mint_batch(call: Call, body: BatchIn, prepared: list[Draft | AttestLabError]) -> BatchOut:
     """Mint up to a hundred attestations in one append to the log; each is judged on its own."""
@@ -206,10 +243,11 @@ def proof_bundle(call: Call, id: UUID) -> BundleOut:
 
 
 @routes.post("/v1/verify", scope=PUBLIC, payload=True, charged=False)
-async def verify(call: Call, body: VerifyIn) -> VerifyOut:
+async def verify(call: Call, query: VerifyQuery, body: VerifyIn) -> VerifyOut:
     """Verify an attestation: exactly one verdict, always with HTTP 200. Metered to the issuer's tenant."""
     presented = Presented(call.payload and call.payload.sha256, body.document_hash_hex)
-    verified = await call.site.read(lambda: call.lab.attestations.verify(body.attestation_id, presented))
+    attestations, follow = call.lab.attestations, query.follow is not None
+    verified = await call.site.read(lambda: attestations.verify(body.attestation_id, presented, follow=follow))
     if verified.row is not None:
         await call.site.write(lambda tx: call.lab.attestations.meter(tx, verified))
     return rendering.verification(verified, log_id=call.lab.log_id)

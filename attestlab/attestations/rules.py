@@ -15,7 +15,7 @@ from enum import StrEnum
 from uuid import UUID
 
 from attestlab.core.canonical import canonical_own, sha256_b64url
-from attestlab.core.errors import ValidationFailed
+from attestlab.core.errors import Conflict, ValidationFailed
 from attestlab.core.signing import Algorithm
 from attestlab.core.wire import b64url_encode, format_time
 
@@ -121,6 +121,19 @@ def current_status(stored: Status, expiry_at: datetime | None, *, now: datetime)
     if stored is Status.VALID and expiry_at is not None and expiry_at <= now:
         return Status.EXPIRED
     return stored
+
+
+def require_valid(status: Status) -> None:
+    """Only a VALID attestation can be revoked or superseded; the other states are final (SPEC, States and transitions).
+
+    Raises:
+        Conflict: it is not.
+    """
+    if status is not Status.VALID:
+        raise Conflict(
+            f"The attestation is {status.value}, which is final; only a VALID one can change.",
+            details={"status": status.value},
+        )
 
 
 def payload_bytes(schema: str, claims: bytes) -> bytes:

@@ -1,6 +1,6 @@
 """What goes over the wire about attestations (SPEC, Resources; CONTRACT sections 5 and 6)."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import EmailStr, Field, GetJsonSchemaHandler, JsonValue, StrictBool, StringConstraints
 
@@ -35,6 +35,29 @@ class MintIn(In):
     id: Uuid | None = Field(default=None, description="External keys: the id that was signed.")
     created_at: Moment | None = Field(default=None, description="External keys: the time that was signed.")
     signature: str | None = Field(default=None, description="External keys: the compact JWS.")
+
+
+class SupersedeIn(MintIn):
+    """The attestation that takes the place of another; its issuer is the other's where none is named."""
+
+    issuer_id: Uuid | None = None  # type: ignore[assignment]  # the one member of a mint that may be left out
+
+
+class RevokeIn(In):
+    """Why an attestation is withdrawn; the log holds only a commitment to it."""
+
+    reason: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1024)]
+
+
+class RevokedOut(Out):
+    """A revocation; `log_index` is the entry that says so."""
+
+    id: Uuid
+    attestation_id: Uuid
+    status: Status
+    revoked_at: Moment
+    revocation_reason: str
+    log_index: int
 
 
 class ProofOut(Out):
@@ -89,9 +112,19 @@ class AttestationOut(Out):
     superseded_by_attestation_id: Uuid | None
     revocation_reason: str | None
     revoked_at: Moment | None
+    status_log_index: int | None
+    supersedes_attestation_id: Uuid | None
+    pack_id: Uuid | None
     subject_reference: str | None
     metadata: dict[str, JsonValue] | None
     created_at: Moment
+
+
+class SupersededOut(Out):
+    """A supersession: what the old one is now, and the new one with its proof."""
+
+    old: AttestationOut
+    new: MintOut
 
 
 class BundleIssuerOut(Out):
@@ -129,6 +162,44 @@ class LogEntryOut(Out):
     nonce: str
 
 
+class LoggedOut(Out):
+    """An entry of the log (standard base64) and its path to the root of the bundle's checkpoint, leaf to root."""
+
+    entry_b64: str
+    log_index: int
+    hashes: list[str]
+
+
+class KeyProofOut(Out):
+    """The first and the newest status entry of the signing key; they are one and the same while it never changed."""
+
+    first: LoggedOut
+    newest: LoggedOut
+
+
+class ChunkOut(Out):
+    """A chunk of a status list (standard base64) and its path to the list's digest."""
+
+    number: int
+    data_b64: str
+    hashes: list[str]
+
+
+class StatusListOut(Out):
+    """A status list that is in the log, and the chunks of it that speak of the attestation and its key."""
+
+    entry: LoggedOut
+    chunks: list[ChunkOut]
+
+
+class StatusProofOut(Out):
+    """How the attestation ended, what became of its key, and the newest list of all that changed."""
+
+    attestation: LoggedOut | None
+    key: KeyProofOut
+    list: StatusListOut | None
+
+
 class BundleOut(Out):
     """Everything needed to verify an attestation offline."""
 
@@ -138,10 +209,24 @@ class BundleOut(Out):
     inclusion_proof: ProofOut
     signed_tree_head: TreeHeadOut
     log_entry: LogEntryOut
-    status_proof: dict[str, JsonValue] | None = Field(
-        default=None, description="Proof of a change of status; null while there was none."
-    )
+    status_proof: StatusProofOut
     tlog_proof: str
+
+
+class PackIn(In):
+    """A verification pack to be made."""
+
+    name: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
+    description: Annotated[str, StringConstraints(min_length=1, max_length=2048)] | None = None
+
+
+class PackOut(Out):
+    """A verification pack: attestations that belong together."""
+
+    id: Uuid
+    name: str
+    description: str | None
+    created_at: Moment
 
 
 class _MintItem:
@@ -183,6 +268,12 @@ class VerifyIn(In):
     attestation_id: Uuid
     payload_b64url: str | None = None
     document_hash_hex: Sha256Hex | None = None
+
+
+class VerifyQuery(In):
+    """How far to follow attestations that were superseded."""
+
+    follow: Literal["latest"] | None = None
 
 
 class LogOut(Out):

@@ -8,17 +8,18 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, Select, and_, bindparam, func, or_, select
+from sqlalchemy import Connection, Select, and_, bindparam, func, literal_column, or_, select
 
 from attestlab.attestations.rules import Status
-from attestlab.attestations.tables import Attestation
+from attestlab.attestations.tables import Attestation, AttestationPack
 from attestlab.core.errors import NotFound
-from attestlab.core.transaction import AnyRow
+from attestlab.core.transaction import AnyRow, Transaction
 from attestlab.issuers.tables import Issuer, IssuerKey
 from attestlab.log.tables import LogLeaf
 from attestlab.orgs.tables import Tenant
 
 attestations: Any = Attestation.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
+packs: Any = AttestationPack.__table__  # type: ignore[attr-defined]
 _issuers: Any = Issuer.__table__  # type: ignore[attr-defined]
 _keys: Any = IssuerKey.__table__  # type: ignore[attr-defined]
 _leaves: Any = LogLeaf.__table__  # type: ignore[attr-defined]
@@ -42,7 +43,7 @@ _ISSUER_COLUMNS = (
 _KEY_COLUMNS = (
     _keys.c.spki,
     _keys.c.status.label("key_status"),
-    _keys.c.changed_index,
+    _keys.c.changed_index.label("key_changed_index"),
     _keys.c.compromised_at,
 )
 _WITH_EVIDENCE = (
@@ -64,6 +65,12 @@ _WITH_EVIDENCE = (
 )
 _OWNED = select(*_COLUMNS).where(
     attestations.c.id == bindparam("id"), attestations.c.tenant_id == bindparam("tenant_id")
+)
+_DUE = (
+    select(*_COLUMNS)
+    .where(attestations.c.status == literal_column("'VALID'"), attestations.c.expiry_at <= bindparam("now"))
+    .order_by(attestations.c.expiry_at)
+    .limit(bindparam("limit"))
 )
 _TAKEN = select(attestations.c.id).where(attestations.c.id == bindparam("id"))
 
@@ -94,6 +101,39 @@ def owned(connection: Connection, attestation_id: UUID, *, tenant_id: UUID) -> A
     return row
 
 
+def owned_now(tx: Transaction, attestation_id: UUID, *, tenant_id: UUID) -> AnyRow:
+    """`owned` under the writer's lock, with what this transaction did before.
+
+    Raises:
+        NotFound: there is none.
+    """
+    row: AnyRow | None = tx.exec(_OWNED, {"id": attestation_id, "tenant_id": tenant_id}).first()
+    if row is None:
+        raise NotFound("attestation", attestation_id)
+    return row
+
+
+def due(tx: Transaction, *, now: datetime, limit: int) -> Sequence[AnyRow]:
+    """Up to `limit` VALID attestations of anybody whose expiry has passed, the longest overdue first."""
+    return tx.exec(_DUE, {"now": now, "limit": limit}).all()
+
+
+def latest(connection: Connection, attestation_id: UUID) -> UUID:
+    """The last of the attestations that superseded one another, from this one on."""
+    chain = select(attestations.c.id, attestations.c.superseded_by).where(attestations.c.id == attestation_id)
+    walk: Any = chain.cte("walk", recursive=True)
+    following = select(attestations.c.id, attestations.c.superseded_by).where(attestations.c.id == walk.c.superseded_by)
+    walk = walk.union(following)  # not UNION ALL, so that a circle in damaged rows ends
+    found: UUID | None = connection.execute(select(walk.c.id).where(walk.c.superseded_by.is_(None))).scalar()
+    return found or attestation_id
+
+
+def is_superseded_by(connection: Connection, old_id: UUID, new_id: UUID) -> bool:
+    """Whether the row of the old attestation names the new one as its successor."""
+    query = select(attestations.c.id).where(attestations.c.id == old_id, attestations.c.superseded_by == new_id)
+    return connection.execute(query).first() is not None
+
+
 def with_evidence(connection: Connection, attestation_id: UUID) -> AnyRow | None:
     """An attestation with its issuer, its key and its log entry, whoever owns it."""
     return connection.execute(_WITH_EVIDENCE, {"id": attestation_id}).first()
@@ -120,6 +160,27 @@ def page(
         query = query.where(attestations.c.log_index < before)
     query = _filtered(query, wanted, now).order_by(attestations.c.log_index.desc()).limit(limit).offset(offset)
     return connection.execute(query).all()
+
+
+def owned_pack(connection: Connection, pack_id: UUID, *, tenant_id: UUID) -> AnyRow:
+    """The tenant's verification pack; another tenant's is as unknown as none.
+
+    Raises:
+        NotFound: there is none.
+    """
+    query = select(*packs.c).where(packs.c.id == pack_id, packs.c.tenant_id == tenant_id)
+    row = connection.execute(query).first()
+    if row is None:
+        raise NotFound("attestation pack", pack_id)
+    return row
+
+
+def packs_page(connection: Connection, *, tenant_id: UUID, before: UUID | None, limit: int) -> Sequence[AnyRow]:
+    """The tenant's packs, newest first, from the one behind `before`."""
+    query = select(*packs.c).where(packs.c.tenant_id == tenant_id)
+    if before is not None:
+        query = query.where(packs.c.id < before)
+    return connection.execute(query.order_by(packs.c.id.desc()).limit(limit)).all()
 
 
 def _filtered(query: Select[Any], wanted: Filter, now: datetime) -> Select[Any]:
@@ -160,6 +221,13 @@ def log_indexes(connection: Connection, *, attestation_id: UUID | None, document
     if document_hash is not None:
         query = query.where(attestations.c.document_hash == document_hash)
     return list(connection.scalars(query))
+
+
+def count_signed(tx: Transaction, tenant_id: UUID, kid: str) -> int:
+    """How many attestations a tenant's key has signed, those of this transaction among them."""
+    mine = (attestations.c.tenant_id == tenant_id, attestations.c.kid == kid)
+    found: int = tx.exec(select(func.count()).select_from(attestations).where(*mine)).scalar_one()
+    return found
 
 
 def count(connection: Connection) -> int:

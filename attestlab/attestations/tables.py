@@ -3,8 +3,11 @@
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import BigInteger, Index, LargeBinary
+from sqlalchemy import BigInteger, Index, LargeBinary, text
 from sqlmodel import Field, SQLModel
+
+SINCE_0006 = {"info": {"since": "0006"}}
+_RUNNING_OUT = "status = 'VALID' AND expiry_at IS NOT NULL"
 
 
 class Attestation(SQLModel, table=True):
@@ -12,13 +15,21 @@ class Attestation(SQLModel, table=True):
 
     The columns of the signed statement never change; `nonce` opens the log entry's
     commitment. The `snapshot_*` columns are the issuer's standing at the mint. The file
-    itself is never stored, only its hash and size.
+    itself is never stored, only its hash and size. `changed_index` is the log entry that
+    ended the attestation, `changed_at` when that was.
     """
 
     __tablename__ = "attestations"
     __table_args__ = (
         Index("ix_attestations_of_tenant", "tenant_id", "log_index"),
         Index("ix_attestations_of_issuer", "issuer_id", "log_index"),
+        Index("ix_attestations_of_key", "tenant_id", "kid", "log_index"),
+        Index(
+            "ix_attestations_running_out",
+            "expiry_at",
+            sqlite_where=text(_RUNNING_OUT),
+            postgresql_where=text(_RUNNING_OUT),
+        ),
     )
 
     id: UUID = Field(primary_key=True)
@@ -51,6 +62,22 @@ class Attestation(SQLModel, table=True):
     superseded_by: UUID | None = None
     revocation_reason: str | None = Field(default=None, max_length=1024)
     revoked_at: datetime | None = None
+    changed_index: int | None = Field(default=None, sa_type=BigInteger, sa_column_kwargs=SINCE_0006)
+    changed_at: datetime | None = Field(default=None, sa_column_kwargs=SINCE_0006)
+    supersedes: UUID | None = Field(default=None, sa_column_kwargs=SINCE_0006)
+
+
+class AttestationPack(SQLModel, table=True):
+    """A verification pack: attestations that belong together, such as the documents of one person or case."""
+
+    __tablename__ = "attestation_packs"
+    __table_args__ = (Index("ix_attestation_packs_of_tenant", "tenant_id", "id"),)
+
+    id: UUID = Field(primary_key=True)
+    tenant_id: UUID = Field(foreign_key="tenants.id")
+    name: str = Field(max_length=200)
+    description: str | None = Field(default=None, max_length=2048)
+    created_at: datetime
 
 
 class VerificationTally(SQLModel, table=True):

@@ -192,7 +192,7 @@ class Governance:
 
     def _impact(self, tx: Transaction, issuer_id: UUID, now: datetime) -> str:
         found = store.minted(tx.exec, issuer_id, now=now)
-        keys = issuer_store.count_active_keys(tx, issuer_id)
+        keys = issuer_store.count_usable_keys(tx, issuer_id)
         counted = {"attestations": found.attestations, "valid": int(found.valid), "active_keys": keys}
         return json.dumps({**counted, "counted_at": format_time(now)})
 

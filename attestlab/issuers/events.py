@@ -45,3 +45,39 @@ class KeyCreated(Event, type="key.created"):
     alg: str
     custody: str
     created_at: datetime
+
+
+@dataclass(frozen=True)
+class KeyRotated(Event, type="key.rotated"):
+    """Another key took the place of this one; what it signed stays valid."""
+
+    issuer_id: UUID
+    kid: str
+    new_kid: str
+    log_index: int
+    rotated_at: datetime
+
+
+@dataclass(frozen=True)
+class KeyRevoked(Event, type="key.revoked"):
+    """A key was withdrawn; what stood in the log before `log_index` stays valid, flagged."""
+
+    issuer_id: UUID
+    kid: str
+    reason: str
+    log_index: int
+    affected_attestations: int
+    revoked_at: datetime
+
+
+@dataclass(frozen=True)
+class KeyCompromised(Event, type="key.compromised"):
+    """Others may sign with this key: since `compromised_at`, or where that is not known since the report."""
+
+    issuer_id: UUID
+    kid: str
+    reason: str
+    log_index: int
+    affected_attestations: int
+    reported_at: datetime
+    compromised_at: datetime | None = None

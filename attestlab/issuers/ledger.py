@@ -57,8 +57,8 @@ class Ledger:
         )
         return self.log.append(tx, entry, kind=EntryType.ISSUER_STATUS, subject=subject).index
 
-    def key(self, tx: Transaction, key: Mapping[str, Any], at: datetime) -> int:
-        """Log a key's new status; returns the entry's index."""
+    def key(self, tx: Transaction, key: Mapping[str, Any], at: datetime, *, reason: str | None = None) -> int:
+        """Log a key's new status, and the reason for everybody to read; returns the entry's index."""
         subject = entries.key_subject(key["issuer_id"], key["kid"])
         entry = entries.key_status(
             self.log.status_prev(tx, subject),
@@ -68,15 +68,20 @@ class Ledger:
             public_spki=key["spki"],
             status=key["status"],
             at=at,
+            reason=reason,
+            compromised_at=key["compromised_at"],
         )
         return self.log.append(tx, entry, kind=EntryType.KEY_STATUS, subject=subject).index
 
     def told(self, tx: Transaction, event: Event, change: Change) -> None:
         """Put the event into the outbox, and the row's fingerprint into the trail."""
-        tenant_id = change.caller.tenant_id
-        outbox.tell(tx, tenant_id, event, at=change.at)
+        outbox.tell(tx, change.caller.tenant_id, event, at=change.at)
+        self.audited(tx, change)
+
+    def audited(self, tx: Transaction, change: Change) -> None:
+        """Put the row's fingerprint into the trail, where another event tells of the change already."""
         entry = AuditEntry(
-            tenant_id=tenant_id,
+            tenant_id=change.caller.tenant_id,
             actor=change.caller,
             action=change.action,
             resource_type=change.resource_type,

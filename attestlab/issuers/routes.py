@@ -8,8 +8,11 @@ from attestlab.core import signing
 from attestlab.core.signing import PrivateKey
 from attestlab.core.wire import b64url_decode, b64url_encode
 from attestlab.issuers.domain_proof import Challenge
+from attestlab.issuers.keys import Withdrawn
+from attestlab.issuers.rules import KeyStatus
 from attestlab.issuers.service import IssuerWithKeys
 from attestlab.issuers.shapes import (
+    CompromiseKeyIn,
     DomainProofOut,
     IssuerIn,
     IssuerOut,
@@ -19,6 +22,12 @@ from attestlab.issuers.shapes import (
     KeyOut,
     LogoIn,
     LogoOut,
+    NewKeyOut,
+    OldKeyOut,
+    RevokeKeyIn,
+    RotatedOut,
+    RotateIn,
+    WithdrawnKeyOut,
 )
 from attestlab.orgs.rules import Scope
 from attestlab.web.access import PUBLIC
@@ -37,9 +46,9 @@ _ONLY_SEEN = {
 }
 
 
-async def _new_pair(call: Call, body: IssuerIn | KeyIn) -> PrivateKey | None:
+async def _new_pair(call: Call, body: IssuerIn | KeyIn | RotateIn) -> PrivateKey | None:
     """The pair of a managed key, made before the write: RSA takes long enough for everybody to notice."""
-    if body.alg is None or (isinstance(body, KeyIn) and body.public_key_b64url is not None):
+    if body.alg is None or _public_key(body) is not None:
         return None
     pair: PrivateKey = await call.site.aside(signing.generate, body.alg)
     return pair
@@ -78,11 +87,33 @@ def update(call: Call, id: UUID, body: IssuerPatch) -> IssuerOut:
 @routes.post("/v1/issuers/{id}/keys", scope=Scope.ISSUERS_WRITE, status=201, prepare=_new_pair)
 def add_key(call: Call, id: UUID, body: KeyIn, prepared: PrivateKey | None) -> KeyOut:
     """Add a key: managed, or external when its public half is given."""
-    sent = body.public_key_b64url
-    public_key = None if sent is None else b64url_decode(sent, field="/public_key_b64url")
-    issuers = call.lab.issuers
-    added = issuers.add_key(id, kid=body.kid, alg=body.alg, public_key=public_key, private=prepared, caller=call.caller)
-    return _key(added)
+    key = {"kid": body.kid, "alg": body.alg, "public_key": _public_key(body), "private": prepared}
+    return _key(call.lab.signing_keys.add(id, **key, status=KeyStatus(body.status), caller=call.caller))
+
+
+@routes.post("/v1/issuers/keys/{kid}/rotate", scope=Scope.ISSUERS_WRITE, prepare=_new_pair)
+def rotate(call: Call, kid: str, body: RotateIn, prepared: PrivateKey | None) -> RotatedOut:
+    """Let another key take the place of this one: a prepared, an external or a fresh managed one."""
+    key = {"new_kid": body.new_kid, "alg": body.alg, "public_key": _public_key(body), "private": prepared}
+    done = call.lab.signing_keys.rotate(kid, **key, caller=call.caller)
+    new = {name: done.new[name] for name in NewKeyOut.model_fields if name in done.new}
+    return RotatedOut(
+        old_key=OldKeyOut(**{name: done.old[name] for name in OldKeyOut.model_fields}),
+        new_key=NewKeyOut(**new, public_key=b64url_encode(done.new["spki"])),
+    )
+
+
+@routes.post("/v1/issuers/keys/{kid}/revoke", scope=Scope.ISSUERS_WRITE)
+def revoke_key(call: Call, kid: str, body: RevokeKeyIn) -> WithdrawnKeyOut:
+    """Withdraw a key for good; what stood in the log before stays valid, flagged."""
+    return _withdrawn(call.lab.signing_keys.revoke(kid, reason=body.reason, caller=call.caller))
+
+
+@routes.post("/v1/issuers/keys/{kid}/compromise", scope=Scope.ISSUERS_WRITE)
+def compromise_key(call: Call, kid: str, body: CompromiseKeyIn) -> WithdrawnKeyOut:
+    """Report that others may sign with a key: what was logged since is INVALID."""
+    asked = {"reason": body.reason, "compromised_at": body.compromised_at}
+    return _withdrawn(call.lab.signing_keys.compromise(kid, **asked, caller=call.caller))
 
 
 @routes.get("/v1/issuers/{id}/keys", scope=Scope.ISSUERS_READ)
@@ -164,6 +195,26 @@ def _proof(challenge: Challenge) -> DomainProofOut:
 def _issuer(found: IssuerWithKeys) -> IssuerOut:
     shown = {name: found.issuer[name] for name in IssuerOut.model_fields if name in found.issuer}
     return IssuerOut(**shown, trust_level=found.issuer["trust_tier"], keys=[_key(row) for row in found.keys])
+
+
+def _public_key(body: IssuerIn | KeyIn | RotateIn) -> bytes | None:
+    """The public half that was sent for an external key; None for one that the service makes."""
+    if isinstance(body, IssuerIn):
+        return None
+    name = "public_key_b64url" if isinstance(body, KeyIn) else "new_public_key_b64url"
+    sent: str | None = getattr(body, name)
+    return None if sent is None else b64url_decode(sent, field=f"/{name}")
+
+
+def _withdrawn(done: Withdrawn) -> WithdrawnKeyOut:
+    shown = {name: done.key[name] for name in KeyOut.model_fields if name in done.key}
+    return WithdrawnKeyOut(
+        **shown,
+        public_key=b64url_encode(done.key["spki"]),
+        reason=done.reason,
+        log_index=done.key["changed_index"],
+        affected_attestations=done.affected,
+    )
 
 
 def _key(row: Mapping[str, Any]) -> KeyOut:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from enum import StrEnum
 from functools import partial
 from urllib.parse import urlsplit
@@ -82,6 +83,40 @@ def require_may_mint(issuer: IssuerStatus, key: KeyStatus) -> None:
         )
     if key is not KeyStatus.ACTIVE:
         raise Conflict(f"The key is {key.value}; mint with an active one.", details={"key_status": key.value})
+
+
+def require_rotatable(status: KeyStatus) -> None:
+    """Only an active key is rotated (SPEC, Signing key).
+
+    Raises:
+        Conflict: it is not active.
+    """
+    if status is not KeyStatus.ACTIVE:
+        raise Conflict(
+            f"The key is {status.value}; only an active one can be rotated.", details={"key_status": status.value}
+        )
+
+
+_WITHDRAWN = {
+    KeyStatus.REVOKED: frozenset({KeyStatus.REVOKED, KeyStatus.COMPROMISED}),
+    KeyStatus.COMPROMISED: frozenset({KeyStatus.COMPROMISED}),
+}
+
+
+def require_may_become(now: KeyStatus, new: KeyStatus) -> None:
+    """Whatever a key is, it may turn out to be compromised; once withdrawn it is never less so.
+
+    Raises:
+        Conflict: it is withdrawn already.
+    """
+    if now in _WITHDRAWN[new]:
+        raise Conflict(f"The key is {now.value} already.", details={"key_status": now.value})
+
+
+def require_past(compromised_at: datetime | None, *, now: datetime) -> None:
+    """Nobody knows of a theft that is still to come."""
+    if compromised_at is not None and compromised_at > now:
+        raise ValidationFailed.of("/compromised_at", "in_future", "compromised_at must not lie in the future.")
 
 
 def require_domain_may_change(tier: TrustTier) -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
@@ -22,17 +21,16 @@ from attestlab.core.signing import Algorithm, PrivateKey, PublicKey
 from attestlab.core.storage import Storage
 from attestlab.core.transaction import AnyRow, Transaction
 from attestlab.issuers import rules, store
-from attestlab.issuers.events import IssuerCreated, IssuerSuspended, IssuerUpdated, KeyCreated
+from attestlab.issuers.events import IssuerCreated, IssuerSuspended, IssuerUpdated
+from attestlab.issuers.keys import CHANGED, CountSigned, Keys, managed, new_kid
 from attestlab.issuers.ledger import Change, Ledger
-from attestlab.issuers.rules import Custody, IssuerStatus, KeyStatus, RiskRating, TrustTier
+from attestlab.issuers.rules import IssuerStatus, RiskRating, TrustTier
 from attestlab.issuers.store import SigningKey
 from attestlab.log.service import Log
 from attestlab.orgs import quotas
 from attestlab.orgs.rules import Caller
 
-KID_BYTES = 6
 SIGNERS_KEPT = 1024
-_CHANGED = "issuers.changed"
 _STANDING = frozenset({"status", "trust_tier", "risk_rating", "jurisdiction"})
 
 
@@ -45,16 +43,6 @@ class IssuerWithKeys:
     log_index: int | None = None
 
 
-@dataclass(frozen=True)
-class NewKey:
-    """A key about to be registered; `private` is None where its owner alone holds it."""
-
-    kid: str
-    alg: Algorithm
-    public: PublicKey
-    private: PrivateKey | None = field(repr=False)
-
-
 class Issuers:
     """Who attests, and with which keys; every change stands in the log.
 
@@ -62,11 +50,16 @@ class Issuers:
     long that every mint would notice. Who holds the lock already hands one in as `private`.
     """
 
-    def __init__(self, *, storage: Storage, keyring: Keyring, clock: Clock, log: Log) -> None:
+    def __init__(
+        self, *, storage: Storage, keyring: Keyring, clock: Clock, log: Log, count_signed: CountSigned
+    ) -> None:
         self.storage = storage
         self.keyring = keyring
         self.clock = clock
         self.ledger = Ledger(log)
+        self.signing_keys = Keys(
+            storage=storage, keyring=keyring, clock=clock, ledger=self.ledger, count_signed=count_signed
+        )
         self._unsealed = lru_cache(maxsize=SIGNERS_KEPT)(self._unseal)
 
     def create(
@@ -88,7 +81,7 @@ class Issuers:
         if kid is not None and alg is None:
             raise ValidationFailed.of("/kid", "needs_alg", "Send alg with kid, so that a key is made.")
         cleaned = rules.profile(profile)
-        key = None if alg is None else _managed(kid or _new_kid(alg), alg, private)
+        key = None if alg is None else managed(kid or new_kid(alg), alg, private)
         with self.storage.write() as tx:
             now = self.clock.now()
             quotas.require_room("issuers", quotas.of(caller).issuers, lambda: store.count(tx, caller.tenant_id))
@@ -97,7 +90,7 @@ class Issuers:
             self.ledger.standing(tx, row, now)
             event = IssuerCreated(issuer_id=row["id"], name=row["name"], domain=row["domain"], created_at=now)
             self._tell_issuer(tx, event, "issuer.create", row, caller, now)
-            keys = [] if key is None else [self._add_key(tx, row["id"], key, caller, now)]
+            keys = [] if key is None else [self.signing_keys.register(tx, row["id"], key, caller, now)]
         return IssuerWithKeys(row, keys)
 
     def get(self, issuer_id: UUID, *, caller: Caller) -> IssuerWithKeys:
@@ -163,18 +156,9 @@ class Issuers:
         public_key: bytes | None = None,
         private: PrivateKey | None = None,
     ) -> Mapping[str, Any]:
-        """A further key: managed, or external when its public half (raw Ed25519 or SPKI) is given.
-
-        Raises:
-            NotFound: there is no such issuer in the caller's tenant.
-            ValidationFailed: the kid or the public key is not acceptable.
-            QuotaExceeded: the plan allows the issuer no more active keys.
-            Conflict: the kid is taken.
-        """
-        key = _managed(kid, alg, private) if public_key is None else _external(kid, alg, public_key)
-        with self.storage.write() as tx:
-            store.owned(tx.exec, issuer_id, tenant_id=caller.tenant_id)
-            return self._add_key(tx, issuer_id, key, caller, self.clock.now())
+        """A further key of an issuer: `Keys.add`."""
+        add = self.signing_keys.add
+        return add(issuer_id, kid=kid, alg=alg, caller=caller, public_key=public_key, private=private)
 
     def keys(self, issuer_id: UUID, *, caller: Caller, after: str | None = None) -> Sequence[Mapping[str, Any]]:
         """The issuer's keys, newest first, from the one behind the key named `after`.
@@ -216,7 +200,7 @@ class Issuers:
         Raises:
             NotFound: no such issuer, or no such key of it, in the tenant.
         """
-        if _CHANGED in tx.memo:
+        if CHANGED in tx.memo:
             return _signing_key(tx.exec, tenant_id, issuer_id, kid)
         place = ("issuers.signing_key", tenant_id, issuer_id, kid)
         found: SigningKey | None = tx.memo.get(place)
@@ -258,7 +242,7 @@ class Issuers:
     def _write_change(
         self, tx: Transaction, old: Mapping[str, Any], changed: dict[str, Any], caller: Caller
     ) -> tuple[dict[str, Any], int | None]:
-        tx.memo[_CHANGED] = True
+        tx.memo[CHANGED] = True
         now, index = self.clock.now(), None
         row = {**old, **changed, "updated_at": now}
         if not _STANDING.isdisjoint(changed):
@@ -276,45 +260,6 @@ class Issuers:
         self, tx: Transaction, event: Event, action: str, row: Mapping[str, Any], caller: Caller, now: datetime
     ) -> None:
         self.ledger.told(tx, event, Change(caller, action, "issuer", str(row["id"]), store.issuers, row, now))
-
-    def _add_key(self, tx: Transaction, issuer_id: UUID, key: NewKey, caller: Caller, now: datetime) -> dict[str, Any]:
-        tenant_id = caller.tenant_id
-        if store.is_kid_taken(tx, tenant_id=tenant_id, kid=key.kid):
-            raise Conflict(f"The kid {key.kid} is taken in this tenant.", details={"kid": key.kid})
-        limit = quotas.of(caller).keys_per_issuer
-        quotas.require_room("keys_per_issuer", limit, lambda: store.count_active_keys(tx, issuer_id))
-        tx.memo[_CHANGED] = True
-        row = _new_key_row(key, self._sealed(key, tenant_id, issuer_id), tenant_id, issuer_id, now)
-        row["log_index"] = self.ledger.key(tx, row, now)
-        tx.add(store.keys, row)
-        event = KeyCreated(issuer_id=issuer_id, kid=key.kid, alg=key.alg.value, custody=row["custody"], created_at=now)
-        self.ledger.told(tx, event, Change(caller, "key.create", "key", key_name(row), store.keys, row, now))
-        return row
-
-    def _sealed(self, key: NewKey, tenant_id: UUID, issuer_id: UUID) -> bytes | None:
-        """The private half as it is stored, where it is ours."""
-        if key.private is None:
-            return None
-        der = signing.dump_private(key.private)
-        return self.keyring.seal(der, tenant_id=tenant_id, issuer_id=issuer_id, kid=key.kid, alg=key.alg.value)
-
-
-def key_name(row: Mapping[str, Any]) -> str:
-    """How the audit trail names a key: kids repeat between tenants, never within one issuer."""
-    return f"{row['issuer_id']}/{row['kid']}"
-
-
-def _managed(kid: str, alg: Algorithm, private: PrivateKey | None) -> NewKey:
-    kid, pair = rules.kid(kid), private or signing.generate(alg)
-    return NewKey(kid, alg, pair.public_key(), pair)
-
-
-def _external(kid: str, alg: Algorithm, public_key: bytes) -> NewKey:
-    return NewKey(rules.kid(kid), alg, signing.load_public(alg, public_key, field="/public_key_b64url"), None)
-
-
-def _new_kid(alg: Algorithm) -> str:
-    return f"{alg.value.lower()}-{secrets.token_hex(KID_BYTES)}"
 
 
 def _new_issuer(profile: Mapping[str, str | None], caller: Caller, now: datetime) -> dict[str, Any]:
@@ -334,25 +279,6 @@ def _new_issuer(profile: Mapping[str, str | None], caller: Caller, now: datetime
         "revoked_index": None,
         "created_at": now,
         "updated_at": now,
-    }
-
-
-def _new_key_row(key: NewKey, sealed: bytes | None, tenant_id: UUID, issuer_id: UUID, now: datetime) -> dict[str, Any]:
-    """The row, but for its place in the log."""
-    return {
-        "tenant_id": tenant_id,
-        "kid": key.kid,
-        "issuer_id": issuer_id,
-        "alg": key.alg.value,
-        "spki": signing.spki(key.public),
-        "sealed": sealed,
-        "custody": (Custody.EXTERNAL if sealed is None else Custody.MANAGED).value,
-        "status": KeyStatus.ACTIVE.value,
-        "created_at": now,
-        "rotated_at": None,
-        "revoked_at": None,
-        "compromised_at": None,
-        "changed_index": None,
     }
 
 

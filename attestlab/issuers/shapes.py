@@ -1,6 +1,6 @@
 """What goes over the wire about issuers and keys (SPEC, Governance object; CONTRACT section 4)."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints
 
@@ -68,6 +68,37 @@ class KeyIn(In):
     kid: Text
     alg: Algorithm
     public_key_b64url: Text | None = Field(default=None, description="raw 32 bytes for Ed25519, or DER SPKI")
+    status: Literal["active", "pending"] = Field(
+        default="active", description="pending: prepared by the service, to be rotated to."
+    )
+
+
+class RotateIn(In):
+    """The key that takes the place of another; without a public half the service makes and holds the pair."""
+
+    new_kid: Text
+    alg: Algorithm
+    new_public_key_b64url: Text | None = Field(default=None, description="raw 32 bytes for Ed25519, or DER SPKI")
+
+
+Reason = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=1024),
+    Field(description="Stands in the public log."),
+]
+
+
+class RevokeKeyIn(In):
+    """Why a key is withdrawn."""
+
+    reason: Reason
+
+
+class CompromiseKeyIn(In):
+    """Why a key is reported, and since when others may have signed with it, if that is known."""
+
+    reason: Reason
+    compromised_at: Moment | None = None
 
 
 class KeyOut(Out):
@@ -83,6 +114,40 @@ class KeyOut(Out):
     rotated_at: Moment | None = None
     revoked_at: Moment | None = None
     compromised_at: Moment | None = None
+
+
+class OldKeyOut(Out):
+    """The key that was rotated."""
+
+    kid: str
+    status: str
+    rotated_at: Moment
+
+
+class NewKeyOut(Out):
+    """The key that took its place; `public_key` is SubjectPublicKeyInfo, base64url."""
+
+    kid: str
+    status: str
+    alg: str
+    custody: str
+    public_key: str
+    created_at: Moment
+
+
+class RotatedOut(Out):
+    """Both keys of a rotation."""
+
+    old_key: OldKeyOut
+    new_key: NewKeyOut
+
+
+class WithdrawnKeyOut(KeyOut):
+    """A key that is withdrawn; `log_index` says where the log tells of it."""
+
+    reason: str
+    log_index: int
+    affected_attestations: int
 
 
 class IssuerOut(Out):

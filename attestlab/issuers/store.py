@@ -125,10 +125,11 @@ def count(tx: Transaction, tenant_id: UUID) -> int:
     return found
 
 
-def count_active_keys(tx: Transaction, issuer_id: UUID) -> int:
-    """How many keys of an issuer can sign; those that it had before do not count."""
-    active = (keys.c.issuer_id == issuer_id, keys.c.status == KeyStatus.ACTIVE.value)
-    found: int = tx.exec(select(func.count()).select_from(keys).where(*active)).scalar_one()
+def count_usable_keys(tx: Transaction, issuer_id: UUID) -> int:
+    """How many keys of an issuer can sign, or are prepared to; those that it had before do not count."""
+    usable = (KeyStatus.ACTIVE.value, KeyStatus.PENDING.value)
+    mine = (keys.c.issuer_id == issuer_id, keys.c.status.in_(usable))
+    found: int = tx.exec(select(func.count()).select_from(keys).where(*mine)).scalar_one()
     return found
 
 
@@ -139,6 +140,25 @@ def keys_of(look: Look, issuer_ids: Sequence[UUID]) -> dict[UUID, list[AnyRow]]:
     for row in look(query):
         found[row.issuer_id].append(row)
     return found
+
+
+def owned_key(look: Look, kid: str, *, tenant_id: UUID) -> dict[str, Any]:
+    """The tenant's key, every column of it; another tenant's is as unknown as none.
+
+    Raises:
+        NotFound: there is none.
+    """
+    row = look(select(*keys.c).where(keys.c.tenant_id == tenant_id, keys.c.kid == kid)).mappings().first()
+    if row is None:
+        raise NotFound("signing key", kid)
+    return dict(row)
+
+
+def prepared_key(look: Look, issuer_id: UUID, spki: bytes) -> dict[str, Any] | None:
+    """The issuer's pending key with this public half, every column of it."""
+    mine = (keys.c.issuer_id == issuer_id, keys.c.status == KeyStatus.PENDING.value, keys.c.spki == spki)
+    row = look(select(*keys.c).where(*mine)).mappings().first()
+    return None if row is None else dict(row)
 
 
 def is_kid_taken(tx: Transaction, *, tenant_id: UUID, kid: str) -> bool:

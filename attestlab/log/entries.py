@@ -25,8 +25,13 @@ class EntryType(StrEnum):
     """The types of entries."""
 
     MINTED = "attestation.minted"
+    ATTESTATION_STATUS = "attestation.status"
     KEY_STATUS = "key.status"
     ISSUER_STATUS = "issuer.status"
+    STATUS_LIST = "status.list"
+
+
+STATUS_LIST_SUBJECT = EntryType.STATUS_LIST.value  # the one chain of all lists
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +78,36 @@ def minted(
     )
 
 
+def reason_commit(nonce: bytes, reason: str) -> bytes:
+    """What a status entry says of a reason: it may name people, so only the holder of the nonce can open it."""
+    return hashlib.sha256(nonce + canonical(reason)).digest()
+
+
+def attestation_status(
+    link: Link,
+    *,
+    attestation_id: UUID,
+    issuer_id: UUID,
+    minted_index: int,
+    status: str,
+    at: datetime,
+    reason: bytes | None = None,
+    superseded_by: UUID | None = None,
+) -> bytes:
+    """The entry of an attestation's end; `minted_index` is the index of its first entry, `reason` a `reason_commit`."""
+    return _entry(
+        EntryType.ATTESTATION_STATUS,
+        id=str(attestation_id),
+        issuer_id=str(issuer_id),
+        minted_index=minted_index,
+        status=status,
+        at=format_time(at),
+        reason=None if reason is None else sha256_name(reason),
+        superseded_by=None if superseded_by is None else str(superseded_by),
+        **link.members(),
+    )
+
+
 def key_status(
     link: Link,
     *,
@@ -83,8 +118,9 @@ def key_status(
     status: str,
     at: datetime,
     reason: str | None = None,
+    compromised_at: datetime | None = None,
 ) -> bytes:
-    """The entry of a key's new status."""
+    """The entry of a key's new status; `compromised_at` is since when others may have signed with it, if known."""
     members: dict[str, object] = {
         "issuer_id": str(issuer_id),
         "kid": kid,
@@ -95,6 +131,8 @@ def key_status(
     }
     if reason is not None:
         members["reason"] = reason
+    if compromised_at is not None:
+        members["compromised_at"] = format_time(compromised_at)
     return _entry(EntryType.KEY_STATUS, **members, **link.members())
 
 
@@ -121,8 +159,18 @@ def issuer_status(
     )
 
 
+def status_list(link: Link, *, size: int, digest: bytes, at: datetime) -> bytes:
+    """The entry of a status list: the digest of the list of the `size` entries before it."""
+    return _entry(EntryType.STATUS_LIST, size=size, digest=sha256_name(digest), at=format_time(at), **link.members())
+
+
 def _entry(kind: EntryType, **members: object) -> bytes:
     return canonical_own({"v": VERSION, "type": kind.value, **members})
+
+
+def attestation_subject(attestation_id: UUID | str) -> str:
+    """The chain of one attestation's status entries."""
+    return f"attestation:{attestation_id}"
 
 
 def key_subject(issuer_id: UUID | str, kid: str) -> str:
@@ -164,10 +212,14 @@ def read(entry: bytes) -> ReadEntry:
 
 def _subject(kind: EntryType, members: dict[str, object]) -> str | None:
     match kind:
+        case EntryType.ATTESTATION_STATUS:
+            return attestation_subject(str(members["id"]))
         case EntryType.KEY_STATUS:
             return key_subject(str(members["issuer_id"]), str(members["kid"]))
         case EntryType.ISSUER_STATUS:
             return issuer_subject(str(members["issuer_id"]))
+        case EntryType.STATUS_LIST:
+            return STATUS_LIST_SUBJECT
         case EntryType.MINTED:
             return None
 

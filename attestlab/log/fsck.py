@@ -16,9 +16,11 @@ from sqlalchemy import Connection
 from attestlab.core.errors import AttestLabError, HeadGuardMismatch
 from attestlab.core.keyring import Keyring
 from attestlab.log import entries, rules, store
+from attestlab.log.entries import EntryType
 from attestlab.log.guard import HeadGuard, require_continues
 from attestlab.log.notes import Note, TreeHead, VerifierKey
 from attestlab.log.service import unsealed_signer
+from attestlab.log.status_list import StatusList
 from attestlab.log.store import CheckpointRow, HeadRow, LeafRow
 from attestlab.log.tree import TileCache, Tree, TreeReader
 
@@ -76,6 +78,7 @@ class _Check:
         self.waiting: list[bytes] = []  # leaf hashes since the last root was needed
         self.checkpoints = store.all_checkpoints(connection)
         self.checkpoint = next(self.checkpoints, None)
+        self.statuses = StatusList()
         self.last_checkpoint: int | None = None
 
     def problems(self, keyring: Keyring) -> Iterator[Problem]:
@@ -101,11 +104,27 @@ class _Check:
                 yield Problem("gap", f"leaf {size}", f"It is missing; the next one is {leaf.index}.")
                 return
             yield from _leaf(leaf)
+            yield from self._listed(leaf)
             self.waiting.append(rules.leaf_hash(leaf.entry))
             size += 1
             yield from self._stop(size)
         yield from self._tiles()
         yield from self._end(size)
+
+    def _listed(self, leaf: LeafRow) -> Iterator[Problem]:
+        """A status list has the digest of the list of all entries before it."""
+        if leaf.subject is None:
+            return
+        try:
+            said = entries.read(leaf.entry)
+        except AttestLabError:
+            return  # the walk says so
+        if said.kind == EntryType.STATUS_LIST:
+            self.statuses.grow(leaf.index)
+            digest = entries.sha256_name(self.statuses.digest())
+            if (said.members.get("size"), said.members.get("digest")) != (leaf.index, digest):
+                yield Problem("status_list", f"leaf {leaf.index}", "It is not the list of the entries before it.")
+        self.statuses.apply(leaf.index, said)
 
     def _stop(self, size: int) -> Iterator[Problem]:
         """Compare the roots of this size: those of a checkpoint and of the guard."""

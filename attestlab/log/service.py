@@ -118,6 +118,10 @@ class Log:
         pending.append(appended)
         return appended
 
+    def upcoming(self, tx: Transaction) -> tuple[int, list[Appended]]:
+        """The size of the committed log, and what this transaction appended to it so far."""
+        return self._batch(tx).head.size, list(tx.buffer(BUFFER))
+
     def status_prev(self, tx: Transaction, subject: str) -> entries.Link:
         """The link with which the next status entry of `subject` continues its chain."""
         pending: list[Appended] = tx.buffer(BUFFER)

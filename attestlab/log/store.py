@@ -66,6 +66,9 @@ _LAST_OF_SUBJECT: Any = (
     .order_by(leaves.c.index.desc())
     .limit(1)
 )
+_OF_SUBJECT: Any = select(*_LEAF_COLUMNS).where(leaves.c.subject == bindparam("subject")).limit(1)
+_NEWEST_OF_SUBJECT = _OF_SUBJECT.order_by(leaves.c.index.desc())
+_FIRST_OF_SUBJECT = _OF_SUBJECT.order_by(leaves.c.index)
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,6 +260,15 @@ def status_leaves(connection: Connection) -> Iterator[LeafRow]:
         rows = connection.execute(chained.where(later)).all()
 
 
+def status_leaves_between(connection: Connection, first: int, end: int) -> Iterator[LeafRow]:
+    """The entries of status chains from index `first` up to, not including, `end`, a page at a time."""
+    page = select(*_LEAF_COLUMNS).where(leaves.c.subject.is_not(None), leaves.c.index < end).order_by(leaves.c.index)
+    page = page.where(leaves.c.index >= bindparam("first")).limit(ROWS_A_PAGE)
+    while rows := [LeafRow(*row) for row in connection.execute(page, {"first": first})]:
+        yield from rows
+        first = rows[-1].index + 1
+
+
 def leaf_hashes(connection: Connection, first: int, end: int) -> list[bytes]:
     """The leaf hashes from index `first` up to, not including, `end`.
 
@@ -329,6 +341,31 @@ def duplicates(connection: Connection, *, first_byte: range) -> list[tuple[bytes
     if first_byte.stop < 256:
         twice = twice.where(leaves.c.leaf_hash < bytes([first_byte.stop]))
     return [(row[0], row[1]) for row in connection.execute(twice)]
+
+
+def count_of_kind(connection: Connection, kind: str) -> int:
+    """How many entries of a kind there are."""
+    found: int = connection.execute(select(func.count()).select_from(leaves).where(leaves.c.kind == kind)).scalar_one()
+    return found
+
+
+def count_of_subjects(connection: Connection, kind: str) -> int:
+    """How many chains of a kind there are."""
+    subjects = func.count(leaves.c.subject.distinct())
+    found: int = connection.execute(select(subjects).where(leaves.c.kind == kind)).scalar_one()
+    return found
+
+
+def newest_of_subject(connection: Connection, subject: str) -> LeafRow | None:
+    """The last entry of a subject's chain."""
+    row = connection.execute(_NEWEST_OF_SUBJECT, {"subject": subject}).first()
+    return None if row is None else LeafRow(*row)
+
+
+def first_of_subject(connection: Connection, subject: str) -> LeafRow | None:
+    """The first entry of a subject's chain."""
+    row = connection.execute(_FIRST_OF_SUBJECT, {"subject": subject}).first()
+    return None if row is None else LeafRow(*row)
 
 
 def last_of_subject(tx: Transaction, subject: str) -> tuple[bytes, bytes] | None:

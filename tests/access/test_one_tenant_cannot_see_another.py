@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 from uuid import UUID, uuid4
@@ -25,10 +26,19 @@ BODIES: dict[str, dict[str, Any]] = {
     "PUT /v1/issuers/{id}/logo": {"content_b64url": "R0lGODlhAQABAAAAACw"},
     "POST /v1/issuers/{id}/keys": {"kid": "theirs", "alg": "Ed25519"},
     "POST /v1/governance/issuer-requests/{id}/reject": {"reason": "not theirs to say"},
+    "POST /v1/issuers/keys/{kid}/rotate": {"new_kid": "theirs-2", "alg": "Ed25519"},
+    "POST /v1/issuers/keys/{kid}/revoke": {"reason": "not theirs"},
+    "POST /v1/issuers/keys/{kid}/compromise": {"reason": "not theirs"},
+    "POST /v1/attestations/{id}/revoke": {"reason": "not theirs"},
+    "POST /v1/attestations/{id}/supersede": {
+        **{"kid": "main", "alg": "Ed25519", "schema": "degree"},
+        "claims": {"student_name": "Eve"},
+    },
     "POST /v1/api-keys/{id}/compromise": {"reason": "seen elsewhere"},
     "PATCH /v1/orgs/{id}": {"name": "Taken over"},
     "PATCH /v1/users/{id}": {"role": "analyst"},
 }
+_IN_PATH = re.compile(r"\{\w+\}")
 REQUEST_ID = {"X-Request-Id": "the-same"}
 
 
@@ -43,11 +53,18 @@ def name_of(route: Route) -> str:
 
 
 def things_of(account: Account) -> dict[str, str]:
-    """Something of an account's for each place where a path names something, by the path before it or by the route."""
-    issuer, suspended = register_issuer(account.with_key), register_issuer(account.with_key)["id"]
+    """Something of an account's for each place where a path names something, by the path before it.
+
+    Some routes have one of their own, because it is over with it once they have done their work.
+    """
+    issuer, suspended = register_issuer(account.with_key, kid="main"), register_issuer(account.with_key)["id"]
     caller = account.lab.orgs.service_caller(account.tenant.tenant_id)
     # Its domain is proven, so that nobody is asked for it here.
     account.lab.issuers.set_standing(UUID(issuer["id"]), trust_tier=TrustTier.BASIC, caller=caller)
+    kids = {verb: str(uuid4()) for verb in ("rotate", "revoke", "compromise")}  # as long as the name of none
+    for kid in kids.values():
+        register_issuer(account.with_key, kid=kid)
+    pack = account.with_key.post("/v1/attestation-packs", json={"name": "A pack"}).json()["id"]
     member = {"email": f"{uuid4().hex[:8]}@example.com", "role": "member"}
     key = {"name": "for a test", "scopes": ["issuers:read"]}
     return {
@@ -56,6 +73,10 @@ def things_of(account: Account) -> dict[str, str]:
         "POST /v1/governance/issuer-requests/{id}/execute": account.asked_for(suspended, approved=True),
         "POST /v1/governance/issuer-requests/{id}/reject": account.asked_for(issuer["id"]),
         "/v1/attestations": mint(account.with_key, mint_body(issuer)).json()["id"],
+        **{f"POST /v1/issuers/keys/{{kid}}/{verb}": kid for verb, kid in kids.items()},
+        "/v1/issuers/keys": "main",
+        "POST /v1/attestations/{id}/supersede": mint(account.with_key, mint_body(issuer)).json()["id"],
+        "/v1/attestation-packs": pack,
         "/v1/orgs": account.with_key.get("/v1/orgs").json()[0]["id"],
         "/v1/users": account.with_key.post("/v1/users", json=member).json()["id"],
         "/v1/api-keys": account.signed_in.post("/v1/api-keys", json=key).json()["id"],
@@ -72,7 +93,7 @@ def thing_for(route: Route, things: dict[str, str]) -> str:
 
 
 def ask(client: httpx.Client, route: Route, thing: str) -> httpx.Response:
-    path = route.path.replace("{id}", thing)
+    path = _IN_PATH.sub(thing, route.path)
     body = None if route.method in ("GET", "DELETE") else BODIES.get(name_of(route), {})
     return client.request(route.method, path, json=body, headers={**REQUEST_ID, "Idempotency-Key": str(uuid4())})
 

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -30,9 +31,8 @@ UNPROVEN = {
     "/attestation/metadata",
     "/attestation/metadata/ref",
     "/attestation/subject_reference",
-    "/attestation/superseded_by_attestation_id",
-    "/attestation/revocation_reason",
-    "/attestation/revoked_at",
+    "/attestation/supersedes_attestation_id",
+    "/attestation/pack_id",
     "/status_proof",
 }
 # A reader may do without these: they repeat, in a friendlier form, what other members prove.
@@ -51,6 +51,7 @@ COPIES = {
     "/signed_tree_head/timestamp",
     "/signed_tree_head/cosignatures",
     "/tlog_proof",
+    "/status_proof/list",  # without it `not_checked` says more
 }
 FILE = bytes(range(32))
 
@@ -70,16 +71,25 @@ def minted(lab: Lab, caller: Caller, **changes: Any) -> dict[str, Any]:
         "expiry_at": lab.clock.now() + timedelta(days=1),
     }
     done = lab.attestations.mint(MintRequest(**{**request, **changes}), caller=caller)
-    found, proof, head = lab.attestations.evidence_of(done.id, caller=caller)
+    return bundle_of(lab, caller, done.id)
+
+
+def bundle_of(lab: Lab, caller: Caller, attestation_id: UUID) -> dict[str, Any]:
+    """A bundle as it goes over the wire now."""
+    found, proof, head = lab.attestations.evidence_of(attestation_id, caller=caller)
     shown: dict[str, Any] = json.loads(rendered(found, proof, head, now=lab.clock.now()).model_dump_json(by_alias=True))
     return shown
 
 
 @pytest.fixture
-def bundle(lab: Lab, caller: Caller) -> dict[str, Any]:
+def bundle(lab: Lab, caller: Caller, clock: FixedClock) -> dict[str, Any]:
     for _ in range(5):
         minted(lab, caller)
-    return minted(lab, caller, file_sha256=FILE)
+    fresh = minted(lab, caller, file_sha256=FILE)
+    clock.advance(timedelta(minutes=2))
+    with lab.storage.write() as tx:
+        lab.list_statuses(tx)
+    return bundle_of(lab, caller, UUID(fresh["attestation"]["id"]))
 
 
 def verdict(lab: Lab, document: Any) -> Verdict | None:

@@ -15,7 +15,7 @@ from sqlalchemy import Connection, delete, select, text, update
 from attestlab.core.rows import row_sha256, unaccounted
 from attestlab.core.signing import Algorithm
 from attestlab.issuers import store
-from attestlab.issuers.service import key_name
+from attestlab.issuers.keys import key_name
 from attestlab.lab import Lab
 from attestlab.orgs.rules import Caller
 from attestlab.orgs.store import tenants

@@ -25,7 +25,16 @@ from attestlab.governance.shapes import (
     SchemaCountOut,
 )
 from attestlab.identity.shapes import CredentialOut, MeOut, TokensOut
-from attestlab.issuers.shapes import DomainProofOut, IssuerOut, KeyOut, LogoOut
+from attestlab.issuers.shapes import (
+    DomainProofOut,
+    IssuerOut,
+    KeyOut,
+    LogoOut,
+    NewKeyOut,
+    OldKeyOut,
+    RotatedOut,
+    WithdrawnKeyOut,
+)
 from attestlab.log import entries
 from attestlab.log import shapes as log_shapes
 from attestlab.orgs.shapes import ApiKeyMadeOut, ApiKeyOut, OrgOut, UserOut
@@ -38,6 +47,9 @@ ID = UUID("0193b5a0-7f3c-7abc-8def-0123456789ab")
 SHAPES: dict[str, type[BaseModel]] = {
     "attestation": shapes.AttestationOut,
     "mint_response": shapes.MintOut,
+    "revocation": shapes.RevokedOut,
+    "supersession": shapes.SupersededOut,
+    "attestation_pack": shapes.PackOut,
     "verification_response": shapes.VerifyOut,
     "verification_log": shapes.LogOut,
     "verification_details": shapes.VerifyDetailsOut,
@@ -46,12 +58,21 @@ SHAPES: dict[str, type[BaseModel]] = {
     "bundle_issuer": shapes.BundleIssuerOut,
     "bundle_key": shapes.BundleKeyOut,
     "bundle_log_entry": shapes.LogEntryOut,
+    "status_proof": shapes.StatusProofOut,
+    "key_proof": shapes.KeyProofOut,
+    "logged_entry": shapes.LoggedOut,
+    "status_list": shapes.StatusListOut,
+    "status_chunk": shapes.ChunkOut,
     "inclusion_proof": shapes.ProofOut,
     "signed_tree_head": shapes.TreeHeadOut,
     "issuer": IssuerOut,
     "key": KeyOut,
     "domain_proof": DomainProofOut,
     "logo": LogoOut,
+    "rotation": RotatedOut,
+    "old_key": OldKeyOut,
+    "new_key": NewKeyOut,
+    "withdrawn_key": WithdrawnKeyOut,
     "checkpoint": log_shapes.CheckpointOut,
     "log_head": log_shapes.HeadOut,
     "log_record": log_shapes.EntryOut,
@@ -79,12 +100,19 @@ MADE: dict[str, bytes] = {
     "log_entry:attestation.minted": entries.minted(
         attestation_id=ID, issuer_id=ID, kid="k", alg="Ed25519", public_spki=b"", at=AT, commit=b""
     ),
+    "log_entry:attestation.status": entries.attestation_status(
+        entries.FIRST, attestation_id=ID, issuer_id=ID, minted_index=0, status="REVOKED", at=AT
+    ),
     "log_entry:key.status": entries.key_status(
-        entries.FIRST, issuer_id=ID, kid="k", alg="Ed25519", public_spki=b"", status="revoked", at=AT, reason="lost"
+        entries.FIRST,
+        **{"issuer_id": ID, "kid": "k", "alg": "Ed25519", "public_spki": b"", "status": "compromised", "at": AT},
+        reason="lost",
+        compromised_at=AT,
     ),
     "log_entry:issuer.status": entries.issuer_status(
         entries.FIRST, issuer_id=ID, status="ACTIVE", trust_tier="BASIC", risk_rating="LOW", jurisdiction="NO", at=AT
     ),
+    "log_entry:status.list": entries.status_list(entries.FIRST, size=1, digest=b"", at=AT),
 }
 
 

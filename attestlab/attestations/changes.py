@@ -1,0 +1,175 @@
+"""How attestations end: log entry, row, event and audit line of each change, in one transaction.
+
+What ends is VALID, and looked at under the writer's lock; nothing ends twice. So each
+attestation has at most one status entry, the first of its chain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Connection, bindparam, select, update
+
+from attestlab.attestations import store
+from attestlab.attestations.events import AttestationExpired, AttestationRevoked, AttestationSuperseded
+from attestlab.attestations.rules import Status
+from attestlab.core import audit, outbox, rows
+from attestlab.core.audit import Actor, AuditEntry
+from attestlab.core.errors import AttestLabError
+from attestlab.core.events import Event
+from attestlab.core.transaction import AnyRow, Transaction
+from attestlab.core.wire import format_time
+from attestlab.log import entries
+from attestlab.log import store as log_store
+from attestlab.log.entries import FIRST, EntryType
+from attestlab.log.service import Appended, Log
+
+_CHANGED = ("status", "changed_index", "changed_at", "revoked_at", "revocation_reason", "superseded_by")
+_UPDATE = (
+    update(store.attestations)
+    .where(store.attestations.c.id == bindparam("of"))
+    .values({name: bindparam(f"new_{name}") for name in _CHANGED})
+)
+_ACTIONS = {
+    Status.REVOKED: "attestation.revoke",
+    Status.SUPERSEDED: "attestation.supersede",
+    Status.EXPIRED: "attestation.expire",
+}
+
+
+@dataclass(frozen=True)
+class Change:
+    """What becomes of an attestation, and when; a revocation has a reason, a supersession a successor."""
+
+    status: Status
+    at: datetime
+    reason: str | None = None
+    successor: UUID | None = None
+
+
+@dataclass(frozen=True)
+class Timekeeper:
+    """Who makes expiries permanent: the service itself, on nobody's behalf."""
+
+    actor_type: str = "SERVICE"
+    actor_id: str = "timekeeper"
+
+
+@dataclass(frozen=True)
+class Ended:
+    """An attestation's row as it is now, by column, and the entry that says so."""
+
+    row: dict[str, Any]
+    logged: Appended
+
+
+def end(
+    tx: Transaction, log: Log, found: Sequence[AnyRow], change: Change, *, actor_of: Callable[[UUID], Actor]
+) -> list[Ended]:
+    """Let VALID attestations, read whole under the writer's lock, become what `change` says; `actor_of` a tenant."""
+    ended = [_end(tx, log, row, change) for row in found]
+    if ended:
+        tx.exec(_UPDATE, [_values(done.row) for done in ended])
+    for done in ended:
+        _tell(tx, done, change, actor_of(done.row["tenant_id"]))
+    return ended
+
+
+def _end(tx: Transaction, log: Log, row: AnyRow, change: Change) -> Ended:
+    commit = None if change.reason is None else entries.reason_commit(row.nonce, change.reason)
+    entry = entries.attestation_status(
+        FIRST,
+        attestation_id=row.id,
+        issuer_id=row.issuer_id,
+        minted_index=row.log_index,
+        status=change.status.value,
+        at=change.at,
+        reason=commit,
+        superseded_by=change.successor,
+    )
+    logged = log.append(tx, entry, kind=EntryType.ATTESTATION_STATUS, subject=entries.attestation_subject(row.id))
+    now = {
+        "status": change.status.value,
+        "changed_index": logged.index,
+        "changed_at": change.at,
+        "revoked_at": change.at if change.status is Status.REVOKED else None,
+        "revocation_reason": change.reason,
+        "superseded_by": change.successor,
+    }
+    return Ended({**row._mapping, **now}, logged)
+
+
+def _values(row: dict[str, Any]) -> dict[str, Any]:
+    return {"of": row["id"], **{f"new_{name}": row[name] for name in _CHANGED}}
+
+
+def _tell(tx: Transaction, done: Ended, change: Change, actor: Actor) -> None:
+    row = done.row
+    outbox.tell(tx, row["tenant_id"], _event(row, change), at=change.at)
+    entry = AuditEntry(
+        tenant_id=row["tenant_id"],
+        actor=actor,
+        action=_ACTIONS[change.status],
+        resource_type="attestation",
+        resource_id=str(row["id"]),
+        at=change.at,
+        metadata={"log_index": done.logged.index, rows.MEMBER: rows.row_sha256(store.attestations, row)},
+    )
+    audit.record(tx, entry)
+
+
+def _event(row: dict[str, Any], change: Change) -> Event:
+    who, where = (row["id"], row["issuer_id"]), row["changed_index"]
+    if change.reason is not None:
+        return AttestationRevoked(*who, change.reason, where, change.at)
+    if change.successor is not None:
+        return AttestationSuperseded(*who, change.successor, where, change.at)
+    return AttestationExpired(*who, row["expiry_at"], where, change.at)
+
+
+def disagreements(connection: Connection) -> Iterator[tuple[str, str]]:
+    """Where rows and the log tell differently how attestations ended, as (attestation, what is wrong)."""
+    entries_left = log_store.count_of_kind(connection, EntryType.ATTESTATION_STATUS)
+    columns = store.attestations.c
+    for row in connection.execution_options(yield_per=500).execute(select(store.attestations).order_by(columns.id)):
+        if row.changed_index is not None:
+            entries_left -= 1
+        if (fault := _disagreement(connection, row)) is not None:
+            yield str(row.id), fault
+    if entries_left:
+        yield "count", f"the log tells of {entries_left} ends more than the rows do"
+
+
+def _disagreement(connection: Connection, row: AnyRow) -> str | None:
+    if (Status(row.status) is Status.VALID) != (row.changed_index is None):
+        return f"it is {row.status}, which the log does not tell"
+    if row.supersedes is not None and not store.is_superseded_by(connection, row.supersedes, row.id):
+        return "what it says to supersede was not superseded by it"
+    if row.changed_index is None:
+        return None
+    found = log_store.leaf_rows(connection, row.changed_index, 1)
+    try:
+        said = entries.read(found[0].entry).members if found else {}
+    except AttestLabError as fault:
+        return fault.message
+    wrong = [name for name, value in _told_by(row).items() if said.get(name) != value]
+    return f"its status entry says otherwise about {', '.join(wrong)}" if wrong else None
+
+
+def _told_by(row: AnyRow) -> dict[str, object]:
+    """What the status entry of a row must say."""
+    reason = row.revocation_reason
+    return {
+        "type": EntryType.ATTESTATION_STATUS.value,
+        "id": str(row.id),
+        "issuer_id": str(row.issuer_id),
+        "minted_index": row.log_index,
+        "status": row.status,
+        "at": None if row.changed_at is None else format_time(row.changed_at),
+        "reason": None if reason is None else entries.sha256_name(entries.reason_commit(row.nonce, reason)),
+        "superseded_by": None if row.superseded_by is None else str(row.superseded_by),
+    }

@@ -1,0 +1,66 @@
+"""What a stored row says, in the words of the rules: its statement, its state, when it was logged."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from datetime import datetime
+from typing import Any
+
+from attestlab.attestations import rules
+from attestlab.attestations.rules import Statement, Status
+from attestlab.attestations.verification import IssuerFacts
+from attestlab.core.errors import IntegrityFailed, ProofInvalid, ValidationFailed
+from attestlab.core.signing import Algorithm
+from attestlab.core.transaction import AnyRow
+from attestlab.core.wire import parse_json, parse_time
+from attestlab.issuers.rules import Custody, IssuerStatus
+from attestlab.log import entries
+
+
+def members_of(entry: bytes) -> dict[str, Any]:
+    """An entry of our own log; its leaf hash is checked beside this, so its spelling is not."""
+    members = parse_json(entry)
+    if not isinstance(members, dict):
+        raise ProofInvalid("The log entry is not an object.")
+    return members
+
+
+def issuer_facts(row: AnyRow) -> IssuerFacts | None:
+    """The issuer of a row with evidence; None where it is gone."""
+    if row.found_issuer is None:
+        return None
+    return IssuerFacts(IssuerStatus(row.issuer_status), row.revoked_index)
+
+
+def logged_at(row: AnyRow) -> datetime:
+    """When the entry was made: its own word, for the holder of an external key chose `created_at`.
+
+    An entry that cannot be read says nothing; the proof of it fails a few steps on.
+    """
+    if row.custody == Custody.EXTERNAL and row.entry is not None:
+        with suppress(IntegrityFailed, ValidationFailed):
+            return parse_time(str(entries.read(row.entry).members.get("at")))
+    created_at: datetime = row.created_at
+    return created_at
+
+
+def statement_of(row: Any) -> Statement:
+    """The statement that a row says was signed."""
+    return Statement(
+        id=row.id,
+        issuer_id=row.issuer_id,
+        kid=row.kid,
+        alg=Algorithm(row.alg),
+        schema=row.schema_id,
+        content_type=row.content_type,
+        payload_hash=row.payload_hash,
+        document_hash=row.document_hash,
+        claims_hash=row.claims_hash,
+        expiry_at=row.expiry_at,
+        created_at=row.created_at,
+    )
+
+
+def status_of(row: Any, *, now: datetime) -> Status:
+    """A row's state as of `now`."""
+    return rules.current_status(Status(row.status), row.expiry_at, now=now)

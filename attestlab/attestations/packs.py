@@ -1,0 +1,51 @@
+"""Verification packs: attestations that belong together are minted with the id of one, and listed by it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from attestlab.attestations import store
+from attestlab.core import audited
+from attestlab.core.audited import Deed
+from attestlab.core.clock import Clock
+from attestlab.core.ids import new_id
+from attestlab.core.storage import Storage
+from attestlab.core.transaction import AnyRow
+from attestlab.orgs.rules import Caller, one_line
+
+
+class Packs:
+    """The verbs of packs. A pack is never removed, so an attestation's pack is always there."""
+
+    def __init__(self, *, storage: Storage, clock: Clock) -> None:
+        self.storage = storage
+        self.clock = clock
+
+    def create(self, name: str, *, description: str | None = None, caller: Caller) -> dict[str, Any]:
+        """Make a pack of the caller's tenant; returns its row by column.
+
+        Raises:
+            ValidationFailed: the name is not one line of text.
+        """
+        name = one_line("name", name)
+        with self.storage.write() as tx:
+            now = self.clock.now()
+            row = {"id": new_id(now), "tenant_id": caller.tenant_id, "name": name}
+            row |= {"description": description, "created_at": now}
+            return audited.insert(tx, store.packs, row, Deed(caller.tenant_id, caller, "attestation_pack.create", now))
+
+    def page(self, *, caller: Caller, before: UUID | None = None, limit: int = 50) -> Sequence[AnyRow]:
+        """The tenant's packs, newest first, from the one behind `before`."""
+        with self.storage.read() as connection:
+            return store.packs_page(connection, tenant_id=caller.tenant_id, before=before, limit=limit)
+
+    def get(self, pack_id: UUID, *, caller: Caller) -> AnyRow:
+        """One of the tenant's packs.
+
+        Raises:
+            NotFound: there is none of that id in the caller's tenant.
+        """
+        with self.storage.read() as connection:
+            return store.owned_pack(connection, pack_id, tenant_id=caller.tenant_id)

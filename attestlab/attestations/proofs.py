@@ -1,0 +1,76 @@
+"""What of the log goes into a bundle: the entry of the mint, of its end, of its key, and the newest status list."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlalchemy import Connection
+
+from attestlab.core.errors import IntegrityFailed
+from attestlab.core.transaction import AnyRow
+from attestlab.log import entries, store
+from attestlab.log.answers import Head, Inclusion
+from attestlab.log.listing import StatusLists
+from attestlab.log.service import Log
+from attestlab.log.status_list import Chunk
+from attestlab.log.store import LeafRow
+
+
+@dataclass(frozen=True)
+class Logged:
+    """An entry with the proof that it is in the log."""
+
+    entry: bytes
+    proof: Inclusion
+
+
+@dataclass(frozen=True)
+class Proofs:
+    """Everything of the log that speaks of one attestation, under one tree head.
+
+    `change` is how it ended, `key` the first and the newest entry of its key; `listed` is the
+    newest status list, if it covers both, with the chunks that hold them.
+    """
+
+    inclusion: Inclusion
+    change: Logged | None
+    key: tuple[Logged, Logged]
+    listed: tuple[Logged, tuple[Chunk, ...]] | None
+
+
+def of(connection: Connection, log: Log, lists: StatusLists, row: AnyRow) -> tuple[Proofs, Head]:
+    """The proofs of an attestation's row, and the head that proves all of them best.
+
+    A status list that is newer than a head which witnesses signed is left out: it says what is in the log
+    already, and witnesses say what the log has shown to everybody.
+
+    Raises:
+        IntegrityFailed: the log lacks what the row speaks of.
+    """
+    subject = entries.key_subject(row.issuer_id, row.kid)
+    first, newest = store.first_of_subject(connection, subject), store.newest_of_subject(connection, subject)
+    if first is None or newest is None:
+        raise IntegrityFailed("The log has no entry of the attestation's key; run `attestlab log fsck`.")
+
+    head = log.head_with(connection, max(row.log_index, row.changed_index or 0, newest.index))
+
+    def logged(leaf: LeafRow) -> Logged:
+        return Logged(leaf.entry, log.inclusion(connection, leaf.index, head.size))
+
+    found = lists.listed(connection, row.log_index, first.index)
+    if found is not None and found.leaf.index >= head.size:
+        found = None
+    proofs = Proofs(
+        inclusion=log.inclusion(connection, row.log_index, head.size),
+        change=None if row.changed_index is None else logged(_leaf(connection, row.changed_index)),
+        key=(logged(first), logged(newest)),
+        listed=None if found is None else (logged(found.leaf), found.chunks),
+    )
+    return proofs, head
+
+
+def _leaf(connection: Connection, index: int) -> LeafRow:
+    found = store.leaf_rows(connection, index, 1)
+    if not found:
+        raise IntegrityFailed(f"The log has no entry {index}; run `attestlab log fsck`.")
+    return found[0]

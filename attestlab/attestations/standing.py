@@ -1,0 +1,229 @@
+"""How an attestation and its key stand, as a bundle shows it: entries of the log, and a list of all that changed.
+
+What changed is proven by its own entry. That nothing changed is proven by the status list
+of the first n entries, up to n and no further. Where the two contradict each other, or the
+bundle's own word contradicts them, nothing of it is believed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from attestlab.attestations.reading import Reader, prefixed, standard_base64
+from attestlab.attestations.rules import Statement, Status
+from attestlab.core.errors import IntegrityFailed, ProofInvalid, ValidationFailed
+from attestlab.core.wire import b64url_encode, parse_time
+from attestlab.issuers.rules import KeyStatus
+from attestlab.log import entries
+from attestlab.log import rules as log_rules
+from attestlab.log.entries import EntryType, ReadEntry
+from attestlab.log.status_list import CHUNK_BYTES, CODES, INDEXES_A_CHUNK, Chunk, verify_chunk
+
+
+@dataclass(frozen=True)
+class Logged:
+    """An entry, where it is said to stand, and the path that is to prove it, leaf to root."""
+
+    entry: bytes
+    index: int
+    hashes: tuple[bytes, ...]
+
+    @classmethod
+    def read(cls, reader: Reader) -> Logged:
+        """Of an object of the bundle."""
+        return cls(
+            standard_base64(reader.text("entry_b64"), f"{reader.where}/entry_b64"),
+            reader.count("log_index"),
+            tuple(prefixed(item) for item in reader.texts("hashes")),
+        )
+
+    def understood(self) -> ReadEntry:
+        """What the entry says.
+
+        Raises:
+            ProofInvalid: it is not one of the log's.
+        """
+        try:
+            return entries.read(self.entry)
+        except IntegrityFailed as fault:
+            raise ProofInvalid(fault.message) from fault
+
+
+@dataclass(frozen=True)
+class StatusProof:
+    """The status proof of a bundle, taken apart; nothing in it is believed yet."""
+
+    change: Logged | None
+    first_of_key: Logged
+    newest_of_key: Logged
+    list_entry: Logged | None
+    chunks: tuple[Chunk, ...]
+
+    @classmethod
+    def read(cls, reader: Reader | None) -> StatusProof | None:
+        """Of the member `status_proof`, which may be left out."""
+        if reader is None:
+            return None
+        change, key, listed = reader.inner_or_none("attestation"), reader.inner("key"), reader.inner_or_none("list")
+        return cls(
+            change=None if change is None else Logged.read(change),
+            first_of_key=Logged.read(key.inner("first")),
+            newest_of_key=Logged.read(key.inner("newest")),
+            list_entry=None if listed is None else Logged.read(listed.inner("entry")),
+            chunks=() if listed is None else tuple(_chunk(item) for item in listed.inners("chunks")),
+        )
+
+    @property
+    def entries(self) -> list[Logged]:
+        """Every entry that it shows."""
+        shown = (self.change, self.first_of_key, self.newest_of_key, self.list_entry)
+        return [entry for entry in shown if entry is not None]
+
+
+def _chunk(reader: Reader) -> Chunk:
+    return Chunk(
+        reader.count("number"),
+        standard_base64(reader.text("data_b64"), f"{reader.where}/data_b64"),
+        tuple(prefixed(item) for item in reader.texts("hashes")),
+    )
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How attestation and key stand; `as_of` is the size of the list that was compared, None without one."""
+
+    status: Status
+    key_status: KeyStatus = KeyStatus.ACTIVE
+    key_changed_index: int | None = None
+    compromised_at: datetime | None = None
+    as_of: int | None = None
+
+
+def standing_of(
+    proof: StatusProof | None, *, statement: Statement, public_key: bytes, index: int, said: Status
+) -> Standing:
+    """What the entries of a status proof say of an attestation at `index`; `prove_standing` is to prove them.
+
+    A verifier knows what time does: that an attestation has run out needs no entry.
+
+    Raises:
+        ProofInvalid: they speak of something else, or contradict each other or what the bundle `said`.
+    """
+    if proof is None:
+        if said in (Status.REVOKED, Status.SUPERSEDED):
+            raise ProofInvalid(f"The bundle says {said.value} and lacks the proof of it.")
+        return Standing(said)
+    status = Status.VALID if proof.change is None else _ended(proof.change, statement, index)
+    if status is not said and (status, said) != (Status.VALID, Status.EXPIRED):
+        raise ProofInvalid(f"The bundle says {said.value}, and its log entries {status.value}.")
+    first = _of_key(proof.first_of_key, statement, public_key)
+    newest = _of_key(proof.newest_of_key, statement, public_key)
+    if first.link is None or first.link.seq != 0:
+        raise ProofInvalid("The first entry of the key is not the first of its chain.")
+    key_status, since = _key_status(newest), _compromised_at(newest)
+    key_index = proof.newest_of_key.index
+    as_of = None
+    if proof.list_entry is not None:
+        as_of = _listed_size(proof.list_entry)
+        if len({chunk.number for chunk in proof.chunks}) != len(proof.chunks):
+            raise ProofInvalid("A chunk of the status list stands in the bundle twice.")
+        change = None if proof.change is None else proof.change.index
+        _require_code(proof, as_of, index, CODES[EntryType.ATTESTATION_STATUS].get(status, 0), change)
+        _require_code(proof, as_of, proof.first_of_key.index, CODES[EntryType.KEY_STATUS][key_status], key_index)
+    return Standing(said if status is Status.VALID else status, key_status, key_index, since, as_of)
+
+
+def _ended(change: Logged, statement: Statement, index: int) -> Status:
+    read = change.understood()
+    told = (read.members.get("id"), read.members.get("issuer_id"), read.members.get("minted_index"))
+    if read.kind != EntryType.ATTESTATION_STATUS or told != (str(statement.id), str(statement.issuer_id), index):
+        raise ProofInvalid("The status entry is about another attestation.")
+    try:
+        return Status(str(read.members.get("status")))
+    except ValueError:
+        raise ProofInvalid("The status entry names no status.") from None
+
+
+def require_words_agree(told: Mapping[str, object], proof: StatusProof, nonce: bytes) -> None:
+    """What a bundle says of the end in plain words is what the log's entry says; a word may be left out.
+
+    Raises:
+        ProofInvalid: it says something else.
+    """
+    said = {} if proof.change is None else proof.change.understood().members
+    revoked_at = said.get("at") if said.get("status") == Status.REVOKED else None
+    proven = {"superseded_by_attestation_id": said.get("superseded_by"), "revoked_at": revoked_at}
+    proven["status_log_index"] = None if proof.change is None else proof.change.index
+    wrong = [name for name, value in proven.items() if told.get(name, value) != value]
+    reason = told.get("revocation_reason")
+    opened = entries.sha256_name(entries.reason_commit(nonce, reason)) if isinstance(reason, str) else reason
+    if "revocation_reason" in told and opened != said.get("reason"):
+        wrong.append("revocation_reason")
+    if wrong:
+        raise ProofInvalid(f"/attestation/{wrong[0]} is not what the log says.")
+
+
+def _of_key(logged: Logged, statement: Statement, public_key: bytes) -> ReadEntry:
+    read = logged.understood()
+    mine = read.subject == entries.key_subject(statement.issuer_id, statement.kid)
+    if not mine or read.members.get("public_key") != b64url_encode(public_key):
+        raise ProofInvalid("The key's status entry is about another key.")
+    return read
+
+
+def _key_status(read: ReadEntry) -> KeyStatus:
+    try:
+        return KeyStatus(str(read.members.get("status")))
+    except ValueError:
+        raise ProofInvalid("The key's status entry names no status.") from None
+
+
+def _compromised_at(read: ReadEntry) -> datetime | None:
+    told = read.members.get("compromised_at")
+    try:
+        return None if told is None else parse_time(str(told))
+    except ValidationFailed as fault:
+        raise ProofInvalid(fault.message) from fault
+
+
+def _listed_size(logged: Logged) -> int:
+    """A list's size is the index of its entry: it is of all that stands before it."""
+    read = logged.understood()
+    if read.kind != EntryType.STATUS_LIST or read.members.get("size") != logged.index:
+        raise ProofInvalid("The status list's entry is not one of a list of all entries before it.")
+    return logged.index
+
+
+def _require_code(proof: StatusProof, size: int, index: int, code: int, changed_index: int | None) -> None:
+    """The list says of the entry at `index` what its own entry says, unless that came after the list."""
+    if index >= size:
+        raise ProofInvalid("The status list is older than what it is to speak of.")
+    held = {chunk.number: chunk for chunk in proof.chunks}.get(index // INDEXES_A_CHUNK)
+    if held is None or len(held.data) != CHUNK_BYTES:
+        raise ProofInvalid("The chunk of the status list is missing that it takes.")
+    is_later = changed_index is not None and changed_index >= size
+    if not is_later and held.code_of(index) != code:
+        raise ProofInvalid("The status list tells of a change that the bundle hides.")
+
+
+def prove_standing(proof: StatusProof, *, size: int, root: bytes) -> None:
+    """Every entry is in the tree of this root, and every chunk in the list.
+
+    Raises:
+        ProofInvalid: one is not.
+    """
+    for logged in proof.entries:
+        log_rules.verify_inclusion(logged.index, size, log_rules.leaf_hash(logged.entry), logged.hashes, root)
+    if proof.list_entry is not None:
+        members = proof.list_entry.understood().members
+        for chunk in proof.chunks:
+            verify_chunk(chunk, size=proof.list_entry.index, digest=_digest(members))
+
+
+def _digest(members: dict[str, object]) -> bytes:
+    try:
+        return prefixed(str(members.get("digest")))
+    except ValueError as fault:
+        raise ProofInvalid(f"The status list's digest: {fault}.") from fault

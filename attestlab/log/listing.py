@@ -1,0 +1,103 @@
+"""When the log gets its next status list, and what a bundle takes from the newest one.
+
+Once a minute, if the log has grown, the digest of its status list is appended. A process keeps
+the lists that it computed last, so that the next one takes only what was logged since.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from threading import Lock
+
+from sqlalchemy import Connection
+
+from attestlab.core.clock import Clock
+from attestlab.core.storage import Storage
+from attestlab.core.transaction import Transaction
+from attestlab.core.wire import parse_time
+from attestlab.log import entries, store
+from attestlab.log.entries import STATUS_LIST_SUBJECT, EntryType
+from attestlab.log.service import Appended, Log
+from attestlab.log.status_list import Chunk, StatusList
+from attestlab.log.store import LeafRow
+
+LIST_EVERY = timedelta(minutes=1)
+LISTS_KEPT = 3
+
+
+@dataclass(frozen=True)
+class Listed:
+    """The newest status list that covers an index, as its entry, and the chunks of the indexes asked for."""
+
+    leaf: LeafRow
+    chunks: tuple[Chunk, ...]
+
+
+class StatusLists:
+    """The status lists of one log. The records are trusted for their entries only; lists are computed."""
+
+    def __init__(self, *, storage: Storage, log: Log, clock: Clock) -> None:
+        self.storage = storage
+        self.log = log
+        self.clock = clock
+        self._kept: dict[int, StatusList] = {}
+        self._lock = Lock()
+
+    def warm(self) -> None:
+        """Compute the list of the log as it is, in small steps and without the writer's lock."""
+        with self.storage.read() as connection:
+            size = self.log.size(connection)
+        known = max(self._kept, default=0)
+        for step in range(known + store.ROWS_A_PAGE, size, store.ROWS_A_PAGE):
+            with self.storage.read() as connection:
+                self.at(connection, step)
+
+    def append_if_due(self, tx: Transaction) -> Appended | None:
+        """Append the digest of the list, if the log has grown and the last list is a minute old."""
+        now = self.clock.now()
+        newest = store.newest_of_subject(tx.connection, STATUS_LIST_SUBJECT)
+        size, pending = self.log.upcoming(tx)
+        if not self._is_due(tx.connection, newest, size, now):
+            return None
+        made = self.at(tx.connection, size).copy()
+        for appended in pending:
+            made.apply(appended.index, entries.read(appended.entry))
+        entry = entries.status_list(
+            self.log.status_prev(tx, STATUS_LIST_SUBJECT), size=made.size, digest=made.digest(), at=now
+        )
+        return self.log.append(tx, entry, kind=EntryType.STATUS_LIST, subject=STATUS_LIST_SUBJECT)
+
+    def _is_due(self, connection: Connection, newest: LeafRow | None, size: int, now: datetime) -> bool:
+        if newest is None:
+            founded = store.checkpoint(connection, 0)
+            return size > 0 and founded is not None and now - founded.at >= LIST_EVERY
+        return size > newest.index + 1 and now - _made_at(newest) >= LIST_EVERY
+
+    def listed(self, connection: Connection, *indexes: int) -> Listed | None:
+        """What the newest list says of these entries; None where one of them is not in it yet."""
+        newest = store.newest_of_subject(connection, STATUS_LIST_SUBJECT)
+        if newest is None or max(indexes) >= newest.index:
+            return None
+        found = self.at(connection, newest.index)
+        chunks = {chunk.number: chunk for chunk in map(found.chunk_of, indexes)}
+        return Listed(newest, tuple(chunks.values()))
+
+    def at(self, connection: Connection, size: int) -> StatusList:
+        """The list of the first `size` entries, which are committed; not to be changed."""
+        with self._lock:
+            found = self._kept.get(size)
+            if found is None:
+                known = max((kept for kept in self._kept if kept < size), default=None)
+                found = StatusList() if known is None else self._kept[known].copy()
+                for leaf in store.status_leaves_between(connection, found.size, size):
+                    found.apply(leaf.index, entries.read(leaf.entry))
+                found.grow(size)
+                self._kept[size] = found
+                for oldest in sorted(self._kept)[:-LISTS_KEPT]:
+                    del self._kept[oldest]
+            return found
+
+
+def _made_at(leaf: LeafRow) -> datetime:
+    return parse_time(str(entries.read(leaf.entry).members["at"]))

@@ -1,0 +1,135 @@
+"""The status list: two bits for each entry of the log, from which anyone can tell what did *not* change.
+
+An entry proves that something was revoked; that something was not revoked takes a list of
+all that was. The list of size n follows from the first n entries alone. At the index of its
+first entry each subject has a code: 0 while it stands, and else what became of it (`CODES`);
+an attestation's first entry is its mint. Two bits an index, the lower indexes in the lower
+bits, make chunks of 1,024 bytes for 4,096 indexes, filled up with zeros. The list's digest
+is the Merkle tree hash of its chunks (RFC 6962, 2.1), and stands in the log as an entry
+`status.list` at index n. So a chunk and a short path show the status of an entry as of n.
+
+This module is pure: who follows the log, and who verifies offline, computes with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from attestlab.core.errors import ProofInvalid
+from attestlab.log import rules
+from attestlab.log.entries import EntryType, ReadEntry
+
+CHUNK_BYTES = 1024
+INDEXES_A_CHUNK = CHUNK_BYTES * 4
+CODES: dict[str, dict[str, int]] = {
+    EntryType.ATTESTATION_STATUS: {"REVOKED": 1, "SUPERSEDED": 2, "EXPIRED": 3},
+    EntryType.KEY_STATUS: {"pending": 0, "active": 0, "revoked": 1, "rotated": 2, "compromised": 3},
+    EntryType.ISSUER_STATUS: {"ACTIVE": 0, "REVOKED": 1, "SUSPENDED": 2},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A piece of a list with its path to the list's digest, leaf to root; it holds indexes from 4,096 * `number` on."""
+
+    number: int
+    data: bytes
+    hashes: tuple[bytes, ...]
+
+    def code_of(self, index: int) -> int:
+        """The code at an index of the log that this chunk holds."""
+        return _code(self.data, index - self.number * INDEXES_A_CHUNK)
+
+
+@dataclass(slots=True)
+class StatusList:
+    """The list of the first `size` entries; `firsts` are where the chains of keys and issuers begin."""
+
+    size: int = 0
+    bits: bytearray = field(default_factory=bytearray)
+    firsts: dict[str, int] = field(default_factory=dict)
+
+    def copy(self) -> StatusList:
+        """One that can grow on its own."""
+        return StatusList(self.size, bytearray(self.bits), dict(self.firsts))
+
+    def grow(self, size: int) -> None:
+        """Be the list of that many entries, of which the further ones changed no status."""
+        self.size = size
+        missing = _chunk_count(size) * CHUNK_BYTES - len(self.bits)
+        self.bits += bytes(max(0, missing))
+
+    def apply(self, index: int, entry: ReadEntry) -> None:
+        """Take in the entry at `index`; they come in order, and only those with a subject matter."""
+        self.grow(max(self.size, index + 1))
+        codes = CODES.get(entry.kind)
+        if codes is None or entry.subject is None:
+            return
+        place = entry.members.get("minted_index")
+        if entry.kind != EntryType.ATTESTATION_STATUS:
+            place = self.firsts.setdefault(entry.subject, index)
+        if type(place) is int and 0 <= place <= index:  # an entry that points elsewhere changes nothing
+            self._set(place, codes.get(str(entry.members.get("status")), 0))
+
+    def _set(self, index: int, code: int) -> None:
+        byte, shift = index // 4, 2 * (index % 4)
+        self.bits[byte] = self.bits[byte] & ~(3 << shift) | code << shift
+
+    def code_of(self, index: int) -> int:
+        """The code at an index of the log."""
+        return _code(self.bits, index)
+
+    def digest(self) -> bytes:
+        """The Merkle tree hash of the chunks."""
+        return _root(self._hashes())
+
+    def chunk_of(self, index: int) -> Chunk:
+        """The chunk that holds an index, with its path."""
+        number = index // INDEXES_A_CHUNK
+        data = bytes(self.bits[number * CHUNK_BYTES : (number + 1) * CHUNK_BYTES])
+        return Chunk(number, data, tuple(_path(self._hashes(), number)))
+
+    def _hashes(self) -> list[bytes]:
+        starts = range(0, len(self.bits), CHUNK_BYTES)
+        return [rules.leaf_hash(bytes(self.bits[start : start + CHUNK_BYTES])) for start in starts]
+
+
+def verify_chunk(chunk: Chunk, *, size: int, digest: bytes) -> None:
+    """Prove that a chunk is part of the list of `size` entries that has this digest.
+
+    Raises:
+        ProofInvalid: it is not.
+    """
+    if len(chunk.data) != CHUNK_BYTES:
+        raise ProofInvalid(f"A chunk of a status list has exactly {CHUNK_BYTES} bytes.")
+    rules.verify_inclusion(chunk.number, _chunk_count(size), rules.leaf_hash(chunk.data), chunk.hashes, digest)
+
+
+def _chunk_count(size: int) -> int:
+    return -(-size // INDEXES_A_CHUNK)
+
+
+def _code(bits: Sequence[int], index: int) -> int:
+    return bits[index // 4] >> 2 * (index % 4) & 3
+
+
+def _root(hashes: Sequence[bytes]) -> bytes:
+    if len(hashes) < 2:
+        return hashes[0] if hashes else rules.EMPTY_ROOT
+    split = _split(len(hashes))
+    return rules.node_hash(_root(hashes[:split]), _root(hashes[split:]))
+
+
+def _path(hashes: Sequence[bytes], number: int) -> list[bytes]:
+    if len(hashes) < 2:
+        return []
+    split = _split(len(hashes))
+    if number < split:
+        return [*_path(hashes[:split], number), _root(hashes[split:])]
+    return [*_path(hashes[split:], number - split), _root(hashes[:split])]
+
+
+def _split(count: int) -> int:
+    """The largest power of two below `count`."""
+    return 1 << (count - 1).bit_length() - 1

@@ -1,0 +1,175 @@
+"""Revocations, supersessions and packs, over real HTTP on both engines."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import uuid4
+
+import httpx
+from running_server import mint, mint_body
+
+from attestlab.core.wire import b64url_encode
+
+
+def revoke(client: httpx.Client, attestation_id: str, **body: Any) -> httpx.Response:
+    return client.post(f"/v1/attestations/{attestation_id}/revoke", json={"reason": "typo in name", **body})
+
+
+def supersede(
+    client: httpx.Client, attestation_id: str, body: dict[str, Any], key: str | None = None
+) -> httpx.Response:
+    headers = {"Idempotency-Key": key or str(uuid4())}
+    return client.post(f"/v1/attestations/{attestation_id}/supersede", json=body, headers=headers)
+
+
+def verify(client: httpx.Client, attestation_id: str, **query: str) -> dict[str, Any]:
+    answer = client.post("/v1/verify", json={"attestation_id": attestation_id}, params=query)
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def test_a_revoked_attestation_answers_revoked_everywhere(client: httpx.Client, issuer: dict[str, Any]) -> None:
+    made = mint(client, mint_body(issuer)).json()
+
+    answer = revoke(client, made["id"])
+
+    shown = client.get(f"/v1/attestations/{made['id']}").json()
+    assert answer.status_code == 200
+    assert answer.json() == {
+        "id": made["id"],
+        "attestation_id": made["id"],
+        "status": "REVOKED",
+        "revoked_at": shown["revoked_at"],
+        "revocation_reason": "typo in name",
+        "log_index": shown["status_log_index"],
+    }
+    assert (shown["status"], shown["revocation_reason"]) == ("REVOKED", "typo in name")
+    found = verify(client, made["id"])
+    assert (found["verdict"], found["valid"], found["reasons"]) == ("REVOKED", False, ["attestation_revoked"])
+    listed = client.get("/v1/attestations", params={"status": "REVOKED"}).json()["items"]
+    assert made["id"] in [item["id"] for item in listed]
+
+
+def test_a_second_revocation_is_a_conflict_that_says_what_it_is(client: httpx.Client, issuer: dict[str, Any]) -> None:
+    made = mint(client, mint_body(issuer)).json()
+    revoke(client, made["id"])
+
+    again = revoke(client, made["id"])
+
+    assert (again.status_code, again.json()["code"]) == (409, "CONFLICT")
+    assert again.json()["details"]["status"] == "REVOKED"
+
+
+def test_a_revocation_can_be_repeated_under_its_key(client: httpx.Client, issuer: dict[str, Any]) -> None:
+    made, headers = mint(client, mint_body(issuer)).json(), {"Idempotency-Key": str(uuid4())}
+    path, body = f"/v1/attestations/{made['id']}/revoke", {"reason": "typo"}
+
+    first, second = (client.post(path, json=body, headers=headers) for _ in range(2))
+
+    assert (first.status_code, second.status_code) == (200, 200)
+    assert first.content == second.content
+    assert second.headers["Idempotent-Replayed"] == "true"
+
+
+def test_a_revocation_wants_a_reason_and_an_attestation(client: httpx.Client, issuer: dict[str, Any]) -> None:
+    made = mint(client, mint_body(issuer)).json()
+
+    for body in ({}, {"reason": ""}, {"reason": "   "}, {"reason": "x" * 1025}, {"reason": 7}):
+        assert client.post(f"/v1/attestations/{made['id']}/revoke", json=body).status_code == 400, body
+    assert revoke(client, str(uuid4())).status_code == 404
+
+
+def test_a_supersession_answers_with_both_sides(client: httpx.Client, issuer: dict[str, Any]) -> None:
+    """
+    The issuer may be left out: it is the old one's.
+    """
+    old = mint(client, mint_body(issuer)).json()
+    body = mint_body(issuer)
+    del body["issuer_id"]
+
+    answer = supersede(client, old["id"], body)
+
+    told = answer.json()
+    assert answer.status_code == 201
+    assert answer.headers["Location"] == f"/v1/attestations/{told['new']['id']}"
+    assert (told["old"]["id"], told["old"]["status"]) == (old["id"], "SUPERSEDED")
+    assert told["old"]["superseded_by_attestation_id"] == told["new"]["id"]
+    assert (told["new"]["status"], told["new"]["issuer_id"]) == ("VALID", issuer["id"])
+    assert told["new"]["checkpoint"]
+    shown = client.get(f"/v1/attestations/{told['new']['id']}").json()
+    assert shown["supersedes_attestation_id"] == old["id"]
+    found = verify(client, old["id"])
+    assert (found["verdict"], found["reasons"]) == ("SUPERSEDED", ["attestation_superseded"])
+    assert found["superseded_by_attestation_id"] == told["new"]["id"]
+    assert found["latest_attestation_id"] is None
+
+
+def test_a_supersession_needs_a_key_and_repeats_byte_for_byte(client: httpx.Client, issuer: dict[str, Any]) -> None:
+    """
+    Although by then the old one is SUPERSEDED, and a fresh request would be refused.
+    """
+    old, key, body = mint(client, mint_body(issuer)).json(), str(uuid4()), mint_body(issuer)
+
+    bare = client.post(f"/v1/attestations/{old['id']}/supersede", json=body)
+    first, second = (supersede(client, old["id"], body, key) for _ in range(2))
+    fresh = supersede(client, old["id"], body)
+
+    assert bare.status_code == 400
+    assert (first.status_code, second.status_code) == (201, 201)
+    assert first.content == second.content
+    assert (fresh.status_code, fresh.json()["details"]["status"]) == (409, "SUPERSEDED")
+
+
+def test_following_leads_to_the_latest(client: httpx.Client, issuer: dict[str, Any]) -> None:
+    first = mint(client, mint_body(issuer)).json()["id"]
+    second = supersede(client, first, mint_body(issuer)).json()["new"]["id"]
+    third = supersede(client, second, mint_body(issuer)).json()["new"]["id"]
+
+    found = verify(client, first, follow="latest")
+
+    assert (found["superseded_by_attestation_id"], found["latest_attestation_id"]) == (second, third)
+    assert verify(client, third, follow="latest")["latest_attestation_id"] is None
+    wrong = client.post("/v1/verify", json={"attestation_id": first}, params={"follow": "all"})
+    assert wrong.status_code == 400
+
+
+def test_a_supersession_takes_a_file_as_a_mint_does(client: httpx.Client, issuer: dict[str, Any]) -> None:
+    old = mint(client, mint_body(issuer)).json()
+    body = {**mint_body(issuer), "payload_b64url": b64url_encode(b"a corrected diploma")}
+
+    new = supersede(client, old["id"], body).json()["new"]
+
+    answer = client.post(
+        "/v1/verify",
+        json={"attestation_id": new["id"], "payload_b64url": b64url_encode(b"a corrected diploma")},
+    )
+    assert (answer.json()["verdict"], answer.json()["reasons"][0]) == ("VALID", "payload_hash_ok")
+
+
+def test_a_pack_is_made_listed_and_names_what_is_in_it(client: httpx.Client, issuer: dict[str, Any]) -> None:
+    made = client.post("/v1/attestation-packs", json={"name": "Graduates", "description": "of 2026"})
+    pack = made.json()
+    inside = mint(client, {**mint_body(issuer), "pack_id": pack["id"]}).json()
+
+    assert made.status_code == 201
+    assert made.headers["Location"] == f"/v1/attestation-packs/{pack['id']}"
+    assert client.get(f"/v1/attestation-packs/{pack['id']}").json() == pack
+    assert pack in client.get("/v1/attestation-packs").json()["items"]
+    listed = client.get("/v1/attestations", params={"pack_id": pack["id"]}).json()["items"]
+    assert [(item["id"], item["pack_id"]) for item in listed] == [(inside["id"], pack["id"])]
+
+
+def test_an_unknown_pack_is_a_404_and_nothing_is_minted(client: httpx.Client, issuer: dict[str, Any]) -> None:
+    answer = mint(client, {**mint_body(issuer), "pack_id": str(uuid4())})
+
+    assert (answer.status_code, answer.json()["code"]) == (404, "NOT_FOUND")
+
+
+def test_packs_are_listed_newest_first_a_page_at_a_time(client: httpx.Client) -> None:
+    made = [client.post("/v1/attestation-packs", json={"name": f"Pack {n}"}).json()["id"] for n in range(5)]
+
+    first = client.get("/v1/attestation-packs", params={"limit": 3}).json()
+    second = client.get("/v1/attestation-packs", params={"limit": 2, "cursor": first["next_cursor"]}).json()
+
+    assert [item["id"] for item in [*first["items"], *second["items"]]] == made[::-1]

@@ -1,0 +1,250 @@
+"""What a bundle shows offline of what became of an attestation and its key: the verdicts that the service gives."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from attestlab import offline
+from attestlab.attestations.bundle import Bundle, OfflineReport, verify_bundle
+from attestlab.attestations.drafting import MintRequest
+from attestlab.attestations.rendering import bundle as rendered
+from attestlab.core.clock import FixedClock
+from attestlab.core.signing import Algorithm
+from attestlab.lab import Lab
+from attestlab.orgs.rules import Caller
+
+
+class Story:
+    """An issuer with a key, and what may become of what it signed."""
+
+    def __init__(self, lab: Lab, caller: Caller, clock: FixedClock) -> None:
+        self.lab, self.caller, self.clock = lab, caller, clock
+        profile = {"name": "Northfield", "domain": "north.example"}
+        self.issuer = lab.issuers.create(profile, caller=caller, alg=Algorithm.ED25519, kid="main").issuer["id"]
+
+    def request(self, **changes: Any) -> MintRequest:
+        named: dict[str, Any] = {"issuer_id": self.issuer, "kid": "main", "schema": "degree"}
+        return MintRequest(**{**named, "claims": {"student_name": "Ada"}, **changes})
+
+    def mint(self, **changes: Any) -> UUID:
+        return self.lab.attestations.mint(self.request(**changes), caller=self.caller).id
+
+    def list_statuses(self) -> None:
+        self.clock.advance(timedelta(minutes=2))
+        with self.lab.storage.write() as tx:
+            self.lab.list_statuses(tx)
+
+    def expire(self) -> None:
+        with self.lab.storage.write() as tx:
+            self.lab.expire(tx)
+
+    def bundle(self, attestation_id: UUID) -> dict[str, Any]:
+        found, proofs, head = self.lab.attestations.evidence_of(attestation_id, caller=self.caller)
+        text = rendered(found, proofs, head, now=self.clock.now()).model_dump_json(by_alias=True)
+        shown: dict[str, Any] = json.loads(text)
+        return shown
+
+    def offline(self, document: dict[str, Any], now: datetime | None = None) -> OfflineReport:
+        return verify_bundle(Bundle.parse(document), trust=self.lab.trust, now=now or self.clock.now())
+
+
+@pytest.fixture
+def story(lab: Lab, caller: Caller, clock: FixedClock) -> Story:
+    return Story(lab, caller, clock)
+
+
+def revoked(story: Story) -> UUID:
+    made = story.mint()
+    story.lab.attestations.revoke(made, reason="typo", caller=story.caller)
+    return made
+
+
+def superseded(story: Story) -> UUID:
+    made = story.mint()
+    story.lab.attestations.supersede(made, story.request(), caller=story.caller)
+    return made
+
+
+def expired(story: Story) -> UUID:
+    made = story.mint(expiry_at=story.clock.now() + timedelta(seconds=1))
+    story.clock.advance(timedelta(seconds=2))
+    story.expire()
+    return made
+
+
+def run_out(story: Story) -> UUID:
+    made = story.mint(expiry_at=story.clock.now() + timedelta(seconds=1))
+    story.clock.advance(timedelta(seconds=2))
+    return made
+
+
+def rotated_key(story: Story) -> UUID:
+    made = story.mint()
+    story.lab.signing_keys.rotate("main", new_kid="next", alg=Algorithm.ED25519, caller=story.caller)
+    return made
+
+
+def revoked_key(story: Story) -> UUID:
+    made = story.mint()
+    story.lab.signing_keys.revoke("main", reason="retired", caller=story.caller)
+    return made
+
+
+def compromised_key(story: Story) -> UUID:
+    made = story.mint()
+    story.lab.signing_keys.compromise("main", reason="lost", caller=story.caller)
+    return made
+
+
+def stolen_key(story: Story) -> UUID:
+    stolen_at = story.clock.now()
+    made = story.mint()
+    story.lab.signing_keys.compromise("main", reason="lost", compromised_at=stolen_at, caller=story.caller)
+    return made
+
+
+ENDS = [
+    (Story.mint, "VALID", "status_current"),
+    (revoked, "REVOKED", "attestation_revoked"),
+    (superseded, "SUPERSEDED", "attestation_superseded"),
+    (expired, "EXPIRED", "attestation_expired"),
+    (run_out, "EXPIRED", "attestation_expired"),
+    (rotated_key, "VALID", "key_rotated"),
+    (revoked_key, "VALID", "key_revoked"),
+    (compromised_key, "VALID", "key_compromised"),
+    (stolen_key, "INVALID", "key_compromised"),
+]
+
+
+@pytest.mark.parametrize("when", ["listed since", "listed before", "never listed"])
+@pytest.mark.parametrize(("become", "verdict", "reason"), ENDS, ids=[end[0].__name__ for end in ENDS])
+def test_a_bundle_shows_offline_what_the_service_says(
+    story: Story, become: Callable[[Story], UUID], verdict: str, reason: str, when: str
+) -> None:
+    if when == "listed before":
+        story.mint()
+        story.list_statuses()
+    made = become(story)
+    if when == "listed since":
+        story.list_statuses()
+
+    online, report = story.lab.attestations.verify(made).report, story.offline(story.bundle(made))
+
+    assert (online.verdict.value, report.verdict.value) == (verdict, verdict)
+    assert reason in online.reasons
+    assert reason in report.report.reasons
+    assert (report.as_of is not None) == (when == "listed since")
+
+
+@pytest.mark.parametrize(("become", "verdict", "reason"), ENDS[1:4], ids=[end[0].__name__ for end in ENDS[1:4]])
+def test_whoever_strips_the_proof_of_an_end_is_not_believed(
+    story: Story, become: Callable[[Story], UUID], verdict: str, reason: str
+) -> None:
+    """
+    The list of the log tells what the stripped entry told.
+    """
+    made = become(story)
+    story.list_statuses()
+    hiding = story.bundle(made)
+    hiding["attestation"] |= {"status": "VALID", "status_log_index": None, "revoked_at": None}
+    hiding["attestation"] |= {"revocation_reason": None, "superseded_by_attestation_id": None}
+    hiding["status_proof"]["attestation"] = None
+
+    report = story.offline(hiding, now=story.clock.now() - timedelta(days=1))
+
+    assert report.verdict.value == "INVALID"
+    assert "hides" in report.report.findings[0].detail
+
+
+def test_whoever_shows_an_older_entry_of_a_key_is_not_believed(story: Story) -> None:
+    made = stolen_key(story)
+    story.list_statuses()
+    hiding = story.bundle(made)
+    hiding["status_proof"]["key"]["newest"] = hiding["status_proof"]["key"]["first"]
+
+    assert story.offline(hiding).verdict.value == "INVALID"
+
+
+def test_a_bundle_from_before_a_revocation_says_up_to_where_it_knows(story: Story) -> None:
+    made = story.mint()
+    story.list_statuses()
+    before = story.bundle(made)
+    story.lab.attestations.revoke(made, reason="a test", caller=story.caller)
+
+    report = story.offline(before)
+
+    assert (report.verdict.value, report.as_of) == ("VALID", 3)
+    assert (
+        report.not_checked[0] == "whether the attestation or its key was revoked after the first 3 entries of the log"
+    )
+
+
+def test_without_a_list_nothing_shows_that_it_was_not_revoked(story: Story) -> None:
+    bundle = story.bundle(story.mint())
+
+    report = story.offline(bundle)
+
+    assert bundle["status_proof"]["list"] is None
+    assert (report.verdict.value, report.as_of) == ("VALID", None)
+    assert "no status list" in report.not_checked[0]
+
+
+def test_the_proof_of_another_attestations_end_is_refused(story: Story) -> None:
+    mine, other = story.mint(), revoked(story)
+    forged = copy.deepcopy(story.bundle(mine))
+    forged["status_proof"]["attestation"] = story.bundle(other)["status_proof"]["attestation"]
+    forged["attestation"]["status"] = "REVOKED"
+
+    assert story.offline(forged).verdict.value == "INVALID"
+
+
+def test_an_end_without_its_proof_is_refused(story: Story) -> None:
+    forged = story.bundle(story.mint())
+    forged["attestation"]["status"] = "REVOKED"
+    del forged["status_proof"]
+
+    assert story.offline(forged).verdict.value == "INVALID"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("revocation_reason", "another reason"),
+        ("revocation_reason", None),
+        ("revoked_at", "2020-01-01T00:00:00.000Z"),
+        ("status_log_index", 0),
+        ("superseded_by_attestation_id", "0193b5a0-7f3c-7abc-8def-0123456789ab"),
+    ],
+)
+def test_what_a_bundle_says_of_a_revocation_is_what_the_log_says(story: Story, name: str, value: Any) -> None:
+    """
+    The reason too, of which the log holds a commitment that only the bundle's nonce opens.
+    """
+    bundle = story.bundle(revoked(story))
+    changed = {**bundle, "attestation": {**bundle["attestation"], name: value}}
+
+    assert story.offline(bundle).verdict.value == "REVOKED"
+    assert story.offline(changed).verdict.value == "INVALID"
+
+
+def test_the_command_says_what_it_knows_of_the_status(
+    story: Story, tmp_path: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = story.mint()
+    story.list_statuses()
+    (tmp_path / "bundle.json").write_text(json.dumps(story.bundle(made)))
+    with story.lab.storage.read() as connection:
+        (tmp_path / "trust.txt").write_text(f"log {story.lab.log.vkey(connection)}\nquorum none\n")
+    arguments = [str(tmp_path / "bundle.json"), "--trust", str(tmp_path / "trust.txt")]
+
+    assert offline.command(arguments) == offline.VALID
+    assert "status  as of the first 3 entries" in capsys.readouterr().out
+    assert offline.command([*arguments, "--json"]) == offline.VALID
+    assert json.loads(capsys.readouterr().out)["status_as_of"] == 3

@@ -1,0 +1,321 @@
+"""What becomes of keys: rotated, revoked, reported as compromised; and of what they signed, by the order of the log."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+from issuer_story import logged, told
+from sqlalchemy import delete, update
+
+from attestlab.attestations.drafting import MintRequest
+from attestlab.core import signing
+from attestlab.core.clock import FixedClock
+from attestlab.core.errors import Conflict, NotFound, QuotaExceeded, ValidationFailed
+from attestlab.core.signing import Algorithm
+from attestlab.fsck import fsck
+from attestlab.issuers.rules import KeyStatus
+from attestlab.issuers.store import keys
+from attestlab.lab import Lab
+from attestlab.log import entries
+from attestlab.orgs.rules import Caller, Plan
+
+
+@pytest.fixture
+def issuer_id(lab: Lab, caller: Caller) -> UUID:
+    profile = {"name": "Northfield", "domain": "north.example"}
+    made = lab.issuers.create(profile, caller=caller, alg=Algorithm.ED25519, kid="first")
+    found: UUID = made.issuer["id"]
+    return found
+
+
+def mint(lab: Lab, caller: Caller, issuer_id: UUID, kid: str = "first") -> UUID:
+    request = MintRequest(issuer_id=issuer_id, kid=kid, schema="degree", claims={"student_name": "Ada"})
+    return lab.attestations.mint(request, caller=caller).id
+
+
+def judged(lab: Lab, attestation_id: UUID) -> tuple[str, list[str]]:
+    """The verdict, and what was said of the key."""
+    report = lab.attestations.verify(attestation_id).report
+    return report.verdict.value, [reason.value for reason in report.reasons if reason.value.startswith("key_")]
+
+
+def rotate(lab: Lab, caller: Caller, **changes: Any) -> Any:
+    return lab.signing_keys.rotate(
+        **{"kid": "first", "new_kid": "second", "alg": Algorithm.ED25519, **changes}, caller=caller
+    )
+
+
+def raw_ed25519() -> bytes:
+    return signing.spki(signing.generate(Algorithm.ED25519).public_key())
+
+
+def test_a_rotated_key_signs_no_more_and_what_it_signed_stays_valid(lab: Lab, caller: Caller, issuer_id: UUID) -> None:
+    before = mint(lab, caller, issuer_id)
+
+    rotate(lab, caller)
+
+    with pytest.raises(Conflict) as refused:
+        mint(lab, caller, issuer_id)
+    after = mint(lab, caller, issuer_id, "second")
+    assert refused.value.details == {"key_status": "rotated"}
+    assert (judged(lab, before), judged(lab, after)) == (("VALID", ["key_rotated"]), ("VALID", []))
+
+
+def test_a_rotation_is_in_the_log_for_both_keys_and_is_told(
+    lab: Lab, caller: Caller, issuer_id: UUID, clock: FixedClock
+) -> None:
+    start = len(logged(lab))
+    clock.advance(timedelta(days=1))
+
+    done = rotate(lab, caller)
+
+    said = [
+        (entry.members["kid"], entry.members["status"], entry.link and entry.link.seq) for entry in logged(lab, start)
+    ]
+    assert said == [("first", "rotated", 1), ("second", "active", 0)]
+    assert (done.old["changed_index"], done.new["log_index"]) == (start, start + 1)
+    assert [kind for kind, _ in told(lab, caller)[-2:]] == ["key.created", "key.rotated"]
+    assert told(lab, caller)[-1][1] == {
+        "issuer_id": str(issuer_id),
+        "kid": "first",
+        "new_kid": "second",
+        "log_index": start,
+        "rotated_at": "2026-11-22T12:00:00.000Z",
+    }
+
+
+def test_a_rotation_to_a_prepared_key_makes_that_one_active(lab: Lab, caller: Caller, issuer_id: UUID) -> None:
+    prepared = lab.signing_keys.add(
+        issuer_id, kid="second", alg=Algorithm.ED25519, status=KeyStatus.PENDING, caller=caller
+    )
+    with pytest.raises(Conflict) as refused:
+        mint(lab, caller, issuer_id, "second")
+
+    done = rotate(lab, caller, public_key=prepared["spki"])
+
+    assert refused.value.details == {"key_status": "pending"}
+    assert (done.new["kid"], done.new["status"], done.new["custody"]) == ("second", "active", "managed")
+    assert judged(lab, mint(lab, caller, issuer_id, "second")) == ("VALID", [])
+    subject = entries.key_subject(issuer_id, "second")
+    assert [entry.members["status"] for entry in logged(lab) if entry.subject == subject] == ["pending", "active"]
+    assert [kind for kind, _ in told(lab, caller)].count("key.created") == 2
+
+
+def test_a_rotation_to_another_public_key_makes_an_external_one(lab: Lab, caller: Caller, issuer_id: UUID) -> None:
+    done = rotate(lab, caller, public_key=raw_ed25519())
+
+    assert (done.new["custody"], done.new["status"]) == ("external", "active")
+
+
+def test_a_prepared_key_keeps_its_name(lab: Lab, caller: Caller, issuer_id: UUID) -> None:
+    ready = lab.signing_keys.add(issuer_id, kid="ready", alg=Algorithm.ED25519, status=KeyStatus.PENDING, caller=caller)
+
+    with pytest.raises(ValidationFailed):
+        rotate(lab, caller, public_key=ready["spki"])
+    with pytest.raises(Conflict):
+        rotate(lab, caller, new_kid="ready")
+
+
+def test_only_the_service_prepares_keys(lab: Lab, caller: Caller, issuer_id: UUID) -> None:
+    with pytest.raises(ValidationFailed):
+        lab.signing_keys.add(
+            issuer_id,
+            kid="theirs",
+            alg=Algorithm.ED25519,
+            public_key=raw_ed25519(),
+            status=KeyStatus.PENDING,
+            caller=caller,
+        )
+
+
+@pytest.mark.parametrize(
+    ("changes", "refusal"),
+    [
+        ({"kid": "unknown"}, NotFound),
+        ({"alg": Algorithm.ES256}, ValidationFailed),
+        ({"new_kid": "first"}, Conflict),
+        ({"new_kid": "../.."}, ValidationFailed),
+        ({"public_key": b"no key"}, ValidationFailed),
+    ],
+)
+def test_a_rotation_that_is_refused_changes_nothing(
+    lab: Lab, caller: Caller, issuer_id: UUID, changes: dict[str, Any], refusal: type[Exception]
+) -> None:
+    before = logged(lab)
+
+    with pytest.raises(refusal):
+        rotate(lab, caller, **changes)
+
+    assert logged(lab) == before
+    assert judged(lab, mint(lab, caller, issuer_id)) == ("VALID", [])
+
+
+def test_a_key_is_not_rotated_to_itself_nor_twice(lab: Lab, caller: Caller, issuer_id: UUID) -> None:
+    own = lab.issuers.get(issuer_id, caller=caller).keys[0]["spki"]
+    with pytest.raises(ValidationFailed):
+        rotate(lab, caller, public_key=own)
+    rotate(lab, caller)
+
+    with pytest.raises(Conflict) as refused:
+        rotate(lab, caller, new_kid="third")
+
+    assert refused.value.details == {"key_status": "rotated"}
+
+
+def test_what_a_revoked_key_signed_before_stays_valid_and_flagged(lab: Lab, caller: Caller, issuer_id: UUID) -> None:
+    made = [mint(lab, caller, issuer_id) for _ in range(3)]
+
+    done = lab.signing_keys.revoke("first", reason="retired", caller=caller)
+
+    assert [judged(lab, each) for each in made] == [("VALID", ["key_revoked"])] * 3
+    assert (done.key["status"], done.affected) == ("revoked", 3)
+    said = logged(lab)[-1].members
+    assert (said["status"], said["reason"]) == ("revoked", "retired")
+    assert told(lab, caller)[-1][0] == "key.revoked"
+    assert told(lab, caller)[-1][1]["affected_attestations"] == 3
+    with pytest.raises(Conflict):
+        mint(lab, caller, issuer_id)
+
+
+def test_since_a_known_theft_what_was_logged_is_invalid(
+    lab: Lab, caller: Caller, issuer_id: UUID, clock: FixedClock
+) -> None:
+    early = mint(lab, caller, issuer_id)
+    clock.advance(timedelta(hours=1))
+    stolen_at = clock.now()
+    at_once = mint(lab, caller, issuer_id)
+    clock.advance(timedelta(hours=1))
+    late = mint(lab, caller, issuer_id)
+
+    done = lab.signing_keys.compromise("first", reason="laptop lost", compromised_at=stolen_at, caller=caller)
+
+    assert judged(lab, early) == ("VALID", ["key_compromised"])
+    assert judged(lab, at_once) == judged(lab, late) == ("INVALID", ["key_compromised"])
+    assert done.affected == 3
+    assert logged(lab)[-1].members["compromised_at"] == "2026-11-21T13:00:00.000Z"
+    assert told(lab, caller)[-1][1]["compromised_at"] == "2026-11-21T13:00:00.000Z"
+
+
+def test_where_the_time_of_a_theft_is_unknown_the_report_counts(lab: Lab, caller: Caller, issuer_id: UUID) -> None:
+    made = mint(lab, caller, issuer_id)
+
+    lab.signing_keys.compromise("first", reason="seen elsewhere", caller=caller)
+
+    assert judged(lab, made) == ("VALID", ["key_compromised"])
+    assert "compromised_at" not in logged(lab)[-1].members
+
+
+def test_a_theft_that_is_still_to_come_is_refused(lab: Lab, caller: Caller, issuer_id: UUID, clock: FixedClock) -> None:
+    with pytest.raises(ValidationFailed):
+        lab.signing_keys.compromise(
+            "first", reason="a hunch", compromised_at=clock.now() + timedelta(minutes=1), caller=caller
+        )
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "may"),
+    [
+        ("rotate", "revoke", True),
+        ("rotate", "compromise", True),
+        ("revoke", "compromise", True),
+        ("revoke", "revoke", False),
+        ("revoke", "rotate", False),
+        ("compromise", "revoke", False),
+        ("compromise", "compromise", False),
+        ("compromise", "rotate", False),
+    ],
+)
+def test_a_key_may_turn_out_worse_and_never_better(
+    lab: Lab, caller: Caller, issuer_id: UUID, first: str, then: str, may: bool
+) -> None:
+    acts = {
+        "rotate": lambda: rotate(lab, caller, new_kid="another"),
+        "revoke": lambda: lab.signing_keys.revoke("first", reason="a test", caller=caller),
+        "compromise": lambda: lab.signing_keys.compromise("first", reason="a test", caller=caller),
+    }
+    acts[first]()
+
+    if may:
+        acts[then]()
+        return
+    with pytest.raises(Conflict) as refused:
+        acts[then]()
+    assert refused.value.details["key_status"] == lab.issuers.get(issuer_id, caller=caller).keys[0]["status"]
+
+
+def test_the_published_keys_show_their_history(lab: Lab, caller: Caller, issuer_id: UUID) -> None:
+    """
+    Whoever checks an old signature finds its key, and what became of it.
+    """
+    rotate(lab, caller)
+    lab.signing_keys.revoke("second", reason="a test", caller=caller)
+    lab.issuers.add_key(issuer_id, kid="third", alg=Algorithm.ES256, caller=caller)
+
+    published = [(key["kid"], key["status"]) for key in lab.issuers.jwks(issuer_id)]
+
+    assert published == [("first", "rotated"), ("second", "revoked"), ("third", "active")]
+
+
+def test_a_prepared_key_takes_the_room_that_it_will_need(lab: Lab) -> None:
+    free = lab.orgs.service_caller(lab.orgs.create_tenant("Small", plan=Plan.FREE).tenant_id)
+    issuer = lab.issuers.create({"name": "Small", "domain": "small.example"}, caller=free, alg=Algorithm.ED25519)
+    add = {"alg": Algorithm.ED25519, "status": KeyStatus.PENDING, "caller": free}
+    ready = lab.signing_keys.add(issuer.issuer["id"], kid="ready", **add)
+
+    with pytest.raises(QuotaExceeded):
+        lab.signing_keys.add(issuer.issuer["id"], kid="more", **add)
+    rotate(lab, free, kid=issuer.keys[0]["kid"], new_kid="ready", public_key=ready["spki"])
+    lab.signing_keys.add(issuer.issuer["id"], kid="more", **add)
+
+
+def test_another_tenants_key_is_as_unknown_as_none(lab: Lab, caller: Caller, issuer_id: UUID) -> None:
+    other = lab.orgs.service_caller(lab.orgs.create_tenant("Another", plan=Plan.ENTERPRISE).tenant_id)
+
+    for act in (
+        lambda: rotate(lab, other),
+        lambda: lab.signing_keys.revoke("first", reason="mine", caller=other),
+        lambda: lab.signing_keys.compromise("first", reason="mine", caller=other),
+    ):
+        with pytest.raises(NotFound):
+            act()
+
+
+@pytest.mark.tampered
+@pytest.mark.parametrize(
+    "changes", [{"status": "active"}, {"status": "compromised"}, {"changed_index": None}, {"compromised_at": None}]
+)
+def test_fsck_compares_how_a_key_stands_with_the_log(
+    lab: Lab, caller: Caller, issuer_id: UUID, clock: FixedClock, changes: dict[str, Any]
+) -> None:
+    mint(lab, caller, issuer_id)
+    lab.signing_keys.revoke("first", reason="a test", caller=caller)
+    if "compromised_at" in changes:
+        lab.signing_keys.compromise("first", reason="worse", compromised_at=clock.now(), caller=caller)
+    with lab.storage.engine.connect() as connection:
+        connection.execute(update(keys).values(**changes))
+        connection.commit()
+
+    assert "standing" in {problem.kind for problem in fsck(lab)}
+
+
+@pytest.mark.tampered
+def test_fsck_misses_a_key_that_the_log_tells_of(lab: Lab, caller: Caller, issuer_id: UUID) -> None:
+    with lab.storage.engine.connect() as connection:
+        connection.execute(delete(keys))
+        connection.commit()
+
+    assert any(problem.kind == "standing" and "chains" in problem.message for problem in fsck(lab))
+
+
+def test_a_keys_entries_form_one_chain(lab: Lab, caller: Caller, issuer_id: UUID) -> None:
+    rotate(lab, caller)
+    lab.signing_keys.revoke("first", reason="a test", caller=caller)
+    lab.signing_keys.compromise("first", reason="worse", caller=caller)
+
+    subject = entries.key_subject(issuer_id, "first")
+    chain = [entry for entry in logged(lab) if entry.subject == subject]
+    assert [entry.members["status"] for entry in chain] == ["active", "rotated", "revoked", "compromised"]
+    assert [entry.link.seq for entry in chain if entry.link] == [0, 1, 2, 3]

@@ -1,0 +1,220 @@
+"""The status list: it follows from the entries alone, and its chunks prove what it says."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from issuer_story import logged
+from sqlalchemy import text
+
+from attestlab.attestations.drafting import MintRequest
+from attestlab.core.clock import FixedClock
+from attestlab.core.errors import ProofInvalid
+from attestlab.core.signing import Algorithm
+from attestlab.fsck import fsck
+from attestlab.issuers.rules import IssuerStatus
+from attestlab.lab import Lab
+from attestlab.log.entries import ReadEntry, sha256_name
+from attestlab.log.listing import StatusLists
+from attestlab.log.rules import leaf_hash, node_hash
+from attestlab.log.status_list import CHUNK_BYTES, INDEXES_A_CHUNK, Chunk, StatusList, verify_chunk
+from attestlab.orgs.rules import Caller
+
+
+def ended(minted_index: int, status: str) -> ReadEntry:
+    members: dict[str, object] = {"minted_index": minted_index, "status": status}
+    return ReadEntry("attestation.status", members, f"attestation:{minted_index}", None)
+
+
+def test_two_bits_an_index_the_lower_indexes_in_the_lower_bits() -> None:
+    """
+    So that anyone who reads this sentence computes the same bytes.
+    """
+    statuses = StatusList()
+    for index, (place, status) in enumerate([(0, "REVOKED"), (3, "EXPIRED"), (5, "SUPERSEDED")], 10):
+        statuses.apply(index, ended(place, status))
+
+    assert statuses.chunk_of(0).data == bytes([0b11_00_00_01, 0b00_00_10_00]) + bytes(CHUNK_BYTES - 2)
+    assert statuses.digest() == leaf_hash(statuses.chunk_of(0).data)
+
+
+def test_the_digest_of_several_chunks_is_their_merkle_tree_hash() -> None:
+    statuses = StatusList()
+    statuses.grow(2 * INDEXES_A_CHUNK + 1)
+    empty = leaf_hash(bytes(CHUNK_BYTES))
+
+    assert statuses.digest() == node_hash(node_hash(empty, empty), empty)
+
+
+def test_a_key_has_its_code_where_its_chain_begins_and_an_issuer_may_come_back() -> None:
+    statuses = StatusList()
+    for index, (kind, status) in enumerate(
+        [
+            ("issuer.status", "ACTIVE"),
+            ("key.status", "active"),
+            ("issuer.status", "SUSPENDED"),
+            ("key.status", "rotated"),
+            ("key.status", "compromised"),
+        ]
+    ):
+        statuses.apply(index, ReadEntry(kind, {"status": status}, kind, None))
+    codes = statuses.code_of(0), statuses.code_of(1)
+    statuses.apply(5, ReadEntry("issuer.status", {"status": "ACTIVE"}, "issuer.status", None))
+
+    assert codes == (2, 3)
+    assert statuses.code_of(0) == 0
+
+
+@settings(max_examples=60, deadline=None)
+@given(size=st.integers(1, 6 * INDEXES_A_CHUNK), at=st.integers(0), other=st.integers(0), bit=st.integers(0, 8191))
+def test_a_chunk_proves_its_own_bytes_and_place_and_nothing_else(size: int, at: int, other: int, bit: int) -> None:
+    statuses = StatusList()
+    statuses.grow(size)
+    statuses.apply(size - 1, ended(at % size, "REVOKED"))
+    chunk, digest = statuses.chunk_of(at % size), statuses.digest()
+
+    verify_chunk(chunk, size=size, digest=digest)
+
+    assert chunk.code_of(at % size) == 1
+    changed = bytearray(chunk.data)
+    changed[bit // 8] ^= 1 << bit % 8
+    with pytest.raises(ProofInvalid):
+        verify_chunk(Chunk(chunk.number, bytes(changed), chunk.hashes), size=size, digest=digest)
+    elsewhere = other % 7
+    if elsewhere != chunk.number:
+        with pytest.raises(ProofInvalid):
+            verify_chunk(Chunk(elsewhere, chunk.data, chunk.hashes), size=size, digest=digest)
+
+
+@pytest.fixture
+def minted(lab: Lab, caller: Caller) -> list[UUID]:
+    issuer = lab.issuers.create({"name": "N", "domain": "n.example"}, caller=caller, alg=Algorithm.ED25519, kid="main")
+    named: dict[str, Any] = {"issuer_id": issuer.issuer["id"], "kid": "main", "schema": "degree"}
+    request = MintRequest(**named, claims={"student_name": "Ada"})
+    return [lab.attestations.mint(request, caller=caller).id for _ in range(3)]
+
+
+def listed(lab: Lab) -> int | None:
+    """The index of a list, if one was due."""
+    with lab.storage.write() as tx:
+        appended = lab.status_lists.append_if_due(tx)
+    return None if appended is None else appended.index
+
+
+def test_a_list_is_logged_once_a_minute_while_the_log_grows(
+    lab: Lab, caller: Caller, minted: list[UUID], clock: FixedClock
+) -> None:
+    found = [listed(lab)]
+    for act in (None, None, lambda: lab.attestations.revoke(minted[0], reason="a test", caller=caller)):
+        if act is not None:
+            act()
+        clock.advance(timedelta(seconds=61))
+        found.append(listed(lab))
+
+    assert found == [None, 5, None, 7]
+
+
+def test_anyone_computes_the_digest_from_the_log_alone(
+    lab: Lab, caller: Caller, minted: list[UUID], clock: FixedClock
+) -> None:
+    lab.attestations.revoke(minted[1], reason="a test", caller=caller)
+    lab.signing_keys.revoke("main", reason="a test", caller=caller)
+    clock.advance(timedelta(minutes=2))
+    index = listed(lab)
+    assert index is not None
+
+    statuses = StatusList()
+    for number, entry in enumerate(logged(lab)[:index]):
+        statuses.apply(number, entry)
+
+    said = logged(lab)[index].members
+    assert (said["size"], said["digest"]) == (index, sha256_name(statuses.digest()))
+    assert [statuses.code_of(number) for number in range(index)] == [0, 1, 0, 1, 0, 0, 0]
+
+
+def test_what_the_same_transaction_logged_before_is_in_its_list(
+    lab: Lab, caller: Caller, minted: list[UUID], clock: FixedClock
+) -> None:
+    clock.advance(timedelta(minutes=2))
+    with lab.storage.write() as tx:
+        lab.attestations.revoke(minted[2], reason="a test", caller=caller)
+        lab.status_lists.append_if_due(tx)
+
+    with lab.storage.read() as connection:
+        found = lab.status_lists.listed(connection, 4)
+    assert found is not None
+    assert found.chunks[0].code_of(4) == 1
+
+
+def test_a_process_that_starts_later_computes_the_same(
+    lab: Lab, caller: Caller, minted: list[UUID], clock: FixedClock
+) -> None:
+    lab.attestations.revoke(minted[0], reason="a test", caller=caller)
+    clock.advance(timedelta(minutes=2))
+    listed(lab)
+    lab.attestations.revoke(minted[1], reason="a test", caller=caller)
+
+    another = StatusLists(storage=lab.storage, log=lab.log, clock=clock)
+    another.warm()
+    with lab.storage.read() as connection:
+        size = lab.log.size(connection)
+        assert another.at(connection, size) == lab.status_lists.at(connection, size)
+        assert another.listed(connection, 2) == lab.status_lists.listed(connection, 2)
+
+
+def test_an_entry_behind_the_newest_list_is_not_in_it(lab: Lab, minted: list[UUID], clock: FixedClock) -> None:
+    clock.advance(timedelta(minutes=2))
+    index = listed(lab)
+    assert index is not None
+
+    with lab.storage.read() as connection:
+        assert lab.status_lists.listed(connection, index - 1) is not None
+        assert lab.status_lists.listed(connection, index) is None
+
+
+@pytest.mark.tampered
+def test_fsck_finds_a_list_that_leaves_something_out(
+    lab: Lab, caller: Caller, minted: list[UUID], clock: FixedClock
+) -> None:
+    """
+    Made by the service itself, which forgot a revocation: every signature holds, and the list does not.
+    """
+    lab.attestations.revoke(minted[0], reason="a test", caller=caller)
+    clock.advance(timedelta(minutes=2))
+    with lab.storage.read() as connection:
+        kept = lab.status_lists.at(connection, lab.log.size(connection))
+    kept.bits[:] = bytes(len(kept.bits))
+    listed(lab)
+
+    assert [problem.kind for problem in fsck(lab)] == ["status_list"]
+
+
+def test_a_suspended_issuer_is_listed_and_a_reinstated_one_is_not(
+    lab: Lab, caller: Caller, minted: list[UUID], clock: FixedClock
+) -> None:
+    issuer_id = lab.attestations.get(minted[0], caller=caller).issuer_id
+    codes = []
+    for status in (IssuerStatus.SUSPENDED, IssuerStatus.ACTIVE, IssuerStatus.REVOKED):
+        lab.issuers.set_standing(issuer_id, status=status, caller=caller)
+        with lab.storage.read() as connection:
+            codes.append(lab.status_lists.at(connection, lab.log.size(connection)).code_of(0))
+
+    assert codes == [2, 0, 1]
+
+
+def test_the_chain_of_lists_has_no_gap(lab: Lab, caller: Caller, minted: list[UUID], clock: FixedClock) -> None:
+    for attestation_id in minted:
+        lab.attestations.revoke(attestation_id, reason="a test", caller=caller)
+        clock.advance(timedelta(minutes=2))
+        listed(lab)
+
+    with lab.storage.read() as connection:
+        leaves = connection.execute(text("SELECT count(*) FROM log_leaves WHERE subject = 'status.list'")).scalar()
+    links = [entry.link for entry in logged(lab) if entry.kind == "status.list"]
+    assert leaves == 3
+    assert [link.seq for link in links if link] == [0, 1, 2]
