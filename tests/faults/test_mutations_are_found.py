@@ -8,7 +8,7 @@ import shutil
 import sqlite3
 from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import UUID
 
@@ -16,6 +16,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from faults import minting, mutations
 
+from attestlab.attestations.drafting import MintRequest
 from attestlab.attestations.rules import Verdict
 from attestlab.attestations.verification import Presented
 from attestlab.core import signing
@@ -40,7 +41,8 @@ from attestlab.web.idempotency import Intent
 
 MUTATIONS = 1000
 FLIPS = 300
-CLOCK = FixedClock(datetime(2026, 11, 21, 12, 0, tzinfo=UTC))
+NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+CLOCK = FixedClock(NOON)
 THE_LOG = ("log_head", "log_leaves", "log_tiles", "log_checkpoints")
 COVERED = [*sorted(table.name for table in metadata().sorted_tables), VERSION_TABLE]
 
@@ -49,6 +51,7 @@ pytestmark = pytest.mark.timeout(900)
 
 def founded(folder: Path, *, external_keys: int) -> Path:
     """An installation in which every table has rows; with many keys its log has a full tile."""
+    CLOCK.at = NOON  # so that of every world the same minute is not over yet
     lab, made = Lab.init(Settings(data=folder), clock=CLOCK)
     caller = lab.orgs.service_caller(made.tenant.tenant_id)
     second = lab.orgs.create_tenant("A second tenant", plan=Plan.FREE)
@@ -57,6 +60,7 @@ def founded(folder: Path, *, external_keys: int) -> Path:
     for _ in range(2):
         sign_in(lab, second)
     told = list(minting.mints(lab, 6))
+    live_on(lab, caller)
     profile = {"name": "Southfield", "domain": "southfield.example", "jurisdiction": "SE"}
     issuer = lab.issuers.create(profile, caller=caller, alg=Algorithm.ES256).issuer["id"]
     lab.issuers.update(issuer, {"jurisdiction": "NO", "display_name": "South"}, caller=caller)
@@ -75,6 +79,28 @@ def founded(folder: Path, *, external_keys: int) -> Path:
         decide(lab, shown, caller)
     lab.close()
     return folder
+
+
+def live_on(lab: Lab, caller: Caller) -> None:
+    """Attestations that are revoked, superseded and run out; keys that are rotated, withdrawn and leaked; packs."""
+    packs = [lab.packs.create(f"Pack {number}", caller=caller)["id"] for number in range(2)]
+    registry = {"name": "Westfield", "domain": "westfield.example"}
+    made = lab.issuers.create(registry, caller=caller, alg=Algorithm.ED25519, kid="first")
+    claims = {"student_name": "Ada Lovelace"}
+    request = MintRequest(issuer_id=made.issuer["id"], kid="first", schema="degree", claims=claims, pack_id=packs[0])
+    ids = [lab.attestations.mint(request, caller=caller).id for _ in range(4)]
+    soon = lab.clock.now() + timedelta(hours=1)
+    for _ in range(2):
+        lab.attestations.mint(replace(request, expiry_at=soon, pack_id=packs[1]), caller=caller)
+    for number in range(2):
+        lab.attestations.revoke(ids[number], reason=f"reason {number}", caller=caller)
+        lab.attestations.supersede(ids[2 + number], request, caller=caller)
+    CLOCK.advance(timedelta(hours=2))
+    with lab.storage.write() as tx:
+        assert lab.attestations.expire_due(tx, limit=10) == 2
+    lab.signing_keys.rotate("first", new_kid="second", alg=Algorithm.ED25519, caller=caller)
+    lab.signing_keys.revoke("second", reason="closed", caller=caller)
+    lab.signing_keys.compromise("first", reason="leaked", caller=caller, compromised_at=soon)
 
 
 def decide(lab: Lab, issuer_id: UUID, caller: Caller) -> None:
