@@ -6,12 +6,15 @@ import hashlib
 import random
 import shutil
 import sqlite3
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
+from uuid import UUID
 
 import pytest
 from faults import minting, mutations
 
+from attestlab.attestations.drafting import MintRequest
 from attestlab.attestations.rules import Verdict
 from attestlab.attestations.verification import Presented
 from attestlab.core import signing
@@ -19,10 +22,11 @@ from attestlab.core.clock import FixedClock
 from attestlab.core.signing import Algorithm
 from attestlab.core.wire import parse_uuid
 from attestlab.fsck import fsck
+from attestlab.issuers.rules import KeyStatus
 from attestlab.lab import Lab
 from attestlab.migrations import VERSION_TABLE
 from attestlab.migrations.models import metadata
-from attestlab.orgs.rules import Plan, Role
+from attestlab.orgs.rules import Caller, Plan, Role
 from attestlab.orgs.service import TenantCreated
 from attestlab.settings import Settings
 from attestlab.web import idempotency
@@ -40,8 +44,10 @@ pytestmark = pytest.mark.timeout(900)
 
 def founded(folder: Path, *, external_keys: int) -> Path:
     """An installation in which every table has rows; with many keys its log has a full tile."""
-    lab, made = Lab.init(Settings(data=folder), clock=CLOCK)
+    clock = FixedClock(CLOCK.now() - timedelta(days=1))
+    lab, made = Lab.init(Settings(data=folder), clock=clock)
     caller = lab.orgs.service_caller(made.tenant.tenant_id)
+    live(lab, caller, clock)
     second = lab.orgs.create_tenant("A second tenant", plan=Plan.FREE)
     for name in ("ada", "grace"):
         lab.people.invite(f"{name}@example.com", role=Role.MEMBER, caller=caller)
@@ -60,6 +66,40 @@ def founded(folder: Path, *, external_keys: int) -> Path:
         remember(lab, str(number))
     lab.close()
     return folder
+
+
+def live(lab: Lab, caller: Caller, clock: FixedClock) -> None:
+    """A day on which attestations end in every way, and keys in every way; the log lists what became of them."""
+    profile = {"name": "Westfield", "domain": "westfield.example"}
+    issuer = lab.issuers.create(profile, caller=caller, alg=Algorithm.ED25519, kid="first").issuer["id"]
+    packs = [lab.packs.create(name, description=name, caller=caller)["id"] for name in ("Degrees", "Licences")]
+    made = [mint_of(lab, caller, issuer, pack_id=pack) for pack in packs for _ in range(3)]
+    lab.attestations.revoke(made[0], reason="typo in name", caller=caller)
+    lab.attestations.revoke(made[1], reason="typo in date", caller=caller)
+    for attestation_id in made[2:4]:
+        lab.attestations.supersede(attestation_id, request_of(issuer), caller=caller)
+    for hours in (1, 2):
+        mint_of(lab, caller, issuer, expiry_at=clock.now() + timedelta(hours=hours))
+    keys = lab.signing_keys
+    prepared = keys.add(issuer, kid="second", alg=Algorithm.ED25519, status=KeyStatus.PENDING, caller=caller)
+    keys.rotate("first", new_kid="second", alg=Algorithm.ED25519, public_key=prepared["spki"], caller=caller)
+    keys.compromise("second", reason="laptop lost", compromised_at=clock.now(), caller=caller)
+    lab.issuers.add_key(issuer, kid="third", alg=Algorithm.ED25519, caller=caller)
+    keys.revoke("third", reason="retired", caller=caller)
+    clock.advance(timedelta(days=1))
+    with lab.storage.write() as tx:
+        lab.expire(tx)
+    with lab.storage.write() as tx:
+        lab.list_statuses(tx)
+
+
+def request_of(issuer: UUID, **changes: Any) -> MintRequest:
+    named: dict[str, Any] = {"issuer_id": issuer, "kid": "first", "schema": "degree"}
+    return MintRequest(**{**named, "claims": {"student_name": "Ada"}, **changes})
+
+
+def mint_of(lab: Lab, caller: Caller, issuer: UUID, **changes: Any) -> UUID:
+    return lab.attestations.mint(request_of(issuer, **changes), caller=caller).id
 
 
 def sign_in(lab: Lab, tenant: TenantCreated) -> None:
