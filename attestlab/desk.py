@@ -97,17 +97,17 @@ class Desk:
         with self.lab.storage.read() as connection:
             return idempotency.recall(connection, intent)
 
-    async def sweep_forever(self) -> None:
+    async def sweep_forever(self, *, every_s: float = SWEEP_EVERY_S) -> None:
         """Close what time has closed, every few seconds, for as long as the server runs."""
         while True:
-            await asyncio.sleep(SWEEP_EVERY_S)
+            await asyncio.sleep(every_s)
             try:
                 await self.write(self.lab.sweep)
+                await asyncio.to_thread(self.lab.forget_counts)
                 while await self.write(self.lab.expire):
                     pass  # each batch is a job among those of requests, so mints go on in between
                 await asyncio.to_thread(self.lab.status_lists.warm)
                 await self.write(self.lab.list_statuses)
-                await asyncio.to_thread(self.lab.forget_counts)
             except Exception as fault:  # a full disk or a database that is away must not end all sweeping
                 journal.part_failed(fault, part="sweep")
 

@@ -1,4 +1,4 @@
-"""`python -m benchmarks [--only http|log|verify|access|cli|serve]`: one JSON line a figure."""
+"""`python -m benchmarks [--only http|log|verify|access|cli|expiry|serve]`: one JSON line a figure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from benchmarks import access_checks, log_alone, offline, over_http, starting
+from benchmarks import access_checks, expiring, log_alone, offline, over_http, starting
 from benchmarks.figures import Figure
 
 GROUPS: dict[str, Callable[[Path], Iterator[Figure]]] = {
@@ -16,6 +16,7 @@ GROUPS: dict[str, Callable[[Path], Iterator[Figure]]] = {
     "verify": offline.figures,
     "access": access_checks.figures,
     "cli": starting.cli_figures,
+    "expiry": expiring.figures,
     "serve": starting.serve_figures,
 }
 

@@ -166,13 +166,16 @@ def _refused(step: str, reason: Reason, detail: str) -> OfflineReport:
 
 
 def _run(evidence: Evidence, file_sha256: bytes | None, now: datetime) -> Report:
-    """The log and the signature come first: until they hold, nothing else in a bundle means anything."""
+    """The log and the signature come first: until they hold, nothing else in a bundle means anything.
+
+    The others keep the order that they have online, so that both come to one verdict.
+    """
     steps: tuple[Step, ...] = (
         lambda: check_transparency(evidence),
-        lambda: check_key(evidence),
         lambda: check_signature(evidence),
         lambda: _check_file(evidence, file_sha256),
         lambda: check_status(evidence, now),
+        lambda: check_key(evidence),
     )
     return run(steps)
 

@@ -14,6 +14,7 @@ import json
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from datetime import UTC, datetime
+from functools import lru_cache
 from itertools import accumulate
 from typing import Never
 from uuid import UUID
@@ -112,6 +113,7 @@ def parse_time(text: str, *, field: str = "") -> datetime:
         _refuse_time(text, field)
 
 
+@lru_cache(maxsize=256)  # what happens in one transaction happened at one time, which is written many times
 def format_time(at: datetime) -> str:
     """`2026-01-02T03:04:05.678Z`: UTC, always three decimals, later digits cut off.
 

@@ -56,10 +56,9 @@ class StatusLists:
     def append_if_due(self, tx: Transaction) -> Appended | None:
         """Append the digest of the list, if the log has grown and the last list is a minute old."""
         now = self.clock.now()
-        newest = store.newest_of_subject(tx.connection, STATUS_LIST_SUBJECT)
-        size, pending = self.log.upcoming(tx)
-        if not self._is_due(tx.connection, newest, size, now):
+        if not self._is_due(tx.connection, now):
             return None
+        size, pending = self.log.upcoming(tx)
         made = self.at(tx.connection, size).copy()
         for appended in pending:
             made.apply(appended.index, entries.read(appended.entry))
@@ -68,7 +67,8 @@ class StatusLists:
         )
         return self.log.append(tx, entry, kind=EntryType.STATUS_LIST, subject=STATUS_LIST_SUBJECT)
 
-    def _is_due(self, connection: Connection, newest: LeafRow | None, size: int, now: datetime) -> bool:
+    def _is_due(self, connection: Connection, now: datetime) -> bool:
+        size, newest = self.log.size(connection), store.newest_of_subject(connection, STATUS_LIST_SUBJECT)
         if newest is None:
             founded = store.checkpoint(connection, 0)
             return size > 0 and founded is not None and now - founded.at >= LIST_EVERY

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
 import httpx
-from running_server import mint, mint_body
+from app_in_process import client_of, served
+from running_server import mint, mint_body, register_issuer
 
+from attestlab.attestations.bundle import Bundle, verify_bundle
+from attestlab.core.clock import FixedClock
 from attestlab.core.wire import b64url_encode
+from attestlab.lab import Lab
+from attestlab.log.trust import TrustPolicy
+from attestlab.orgs.rules import Plan
 
 
 def revoke(client: httpx.Client, attestation_id: str, **body: Any) -> httpx.Response:
@@ -173,3 +180,39 @@ def test_packs_are_listed_newest_first_a_page_at_a_time(client: httpx.Client) ->
     second = client.get("/v1/attestation-packs", params={"limit": 2, "cursor": first["next_cursor"]}).json()
 
     assert [item["id"] for item in [*first["items"], *second["items"]]] == made[::-1]
+
+
+def test_each_end_is_shown_by_the_bundle_too(client: httpx.Client, issuer: dict[str, Any]) -> None:
+    """
+    Offline, by whoever pinned the log's key.
+    """
+    trust = TrustPolicy.unwitnessed(client.get("/v1/log/vkey").json()["vkey"])
+    made = {name: mint(client, mint_body(issuer)).json()["id"] for name in ("revoked", "superseded", "stays")}
+    revoke(client, made["revoked"])
+    supersede(client, made["superseded"], mint_body(issuer))
+
+    shown = {}
+    for name, attestation_id in made.items():
+        text = client.get(f"/v1/attestations/{attestation_id}/proof-bundle").content
+        report = verify_bundle(Bundle.read(text), trust=trust, now=datetime.now(UTC))
+        shown[name] = (report.verdict.value, report.report.reasons[2].value)
+
+    assert shown == {
+        "revoked": ("REVOKED", "attestation_revoked"),
+        "superseded": ("SUPERSEDED", "attestation_superseded"),
+        "stays": ("VALID", "status_current"),
+    }
+
+
+def test_time_ends_an_attestation_over_http(lab: Lab, clock: FixedClock) -> None:
+    with served(lab) as url, client_of(url, key=lab.orgs.create_tenant("T", plan=Plan.ENTERPRISE).api_key) as client:
+        issuer = register_issuer(client)
+        made = mint(client, mint_body(issuer, expiry_at="2026-11-21T13:00:00Z")).json()
+        before = verify(client, made["id"])["verdict"]
+        clock.advance(timedelta(hours=1))
+
+        found, again = verify(client, made["id"]), revoke(client, made["id"])
+
+        assert (before, found["verdict"], found["reasons"]) == ("VALID", "EXPIRED", ["attestation_expired"])
+        assert (again.status_code, again.json()["details"]["status"]) == (409, "EXPIRED")
+        assert client.get(f"/v1/attestations/{made['id']}").json()["status"] == "EXPIRED"

@@ -181,9 +181,7 @@ def test_a_bundle_from_before_a_revocation_says_up_to_where_it_knows(story: Stor
     report = story.offline(before)
 
     assert (report.verdict.value, report.as_of) == ("VALID", 3)
-    assert (
-        report.not_checked[0] == "whether the attestation or its key was revoked after the first 3 entries of the log"
-    )
+    assert report.not_checked[0].endswith("was revoked after the first 3 entries of the log")
 
 
 def test_without_a_list_nothing_shows_that_it_was_not_revoked(story: Story) -> None:

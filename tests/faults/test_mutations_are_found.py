@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -26,6 +27,7 @@ from attestlab.core.wire import parse_uuid
 from attestlab.fsck import fsck
 from attestlab.governance.rules import RequestType
 from attestlab.governance.service import Asked
+from attestlab.issuers.rules import KeyStatus
 from attestlab.lab import Lab
 from attestlab.log import cosignatures
 from attestlab.log.cosignatures import Cosignature
@@ -41,8 +43,7 @@ from attestlab.web.idempotency import Intent
 
 MUTATIONS = 1000
 FLIPS = 300
-NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
-CLOCK = FixedClock(NOON)
+CLOCK = FixedClock(datetime(2026, 11, 21, 12, 0, tzinfo=UTC))
 THE_LOG = ("log_head", "log_leaves", "log_tiles", "log_checkpoints")
 COVERED = [*sorted(table.name for table in metadata().sorted_tables), VERSION_TABLE]
 
@@ -51,16 +52,16 @@ pytestmark = pytest.mark.timeout(900)
 
 def founded(folder: Path, *, external_keys: int) -> Path:
     """An installation in which every table has rows; with many keys its log has a full tile."""
-    CLOCK.at = NOON  # so that of every world the same minute is not over yet
-    lab, made = Lab.init(Settings(data=folder), clock=CLOCK)
+    clock = FixedClock(CLOCK.now() - timedelta(days=1))
+    lab, made = Lab.init(Settings(data=folder), clock=clock)
     caller = lab.orgs.service_caller(made.tenant.tenant_id)
+    live(lab, caller, clock)
     second = lab.orgs.create_tenant("A second tenant", plan=Plan.FREE)
     for name in ("ada", "grace"):
         lab.people.invite(f"{name}@example.com", role=Role.MEMBER, caller=caller)
     for _ in range(2):
         sign_in(lab, second)
     told = list(minting.mints(lab, 6))
-    live_on(lab, caller)
     profile = {"name": "Southfield", "domain": "southfield.example", "jurisdiction": "SE"}
     issuer = lab.issuers.create(profile, caller=caller, alg=Algorithm.ES256).issuer["id"]
     lab.issuers.update(issuer, {"jurisdiction": "NO", "display_name": "South"}, caller=caller)
@@ -81,28 +82,6 @@ def founded(folder: Path, *, external_keys: int) -> Path:
     return folder
 
 
-def live_on(lab: Lab, caller: Caller) -> None:
-    """Attestations that are revoked, superseded and run out; keys that are rotated, withdrawn and leaked; packs."""
-    packs = [lab.packs.create(f"Pack {number}", caller=caller)["id"] for number in range(2)]
-    registry = {"name": "Westfield", "domain": "westfield.example"}
-    made = lab.issuers.create(registry, caller=caller, alg=Algorithm.ED25519, kid="first")
-    claims = {"student_name": "Ada Lovelace"}
-    request = MintRequest(issuer_id=made.issuer["id"], kid="first", schema="degree", claims=claims, pack_id=packs[0])
-    ids = [lab.attestations.mint(request, caller=caller).id for _ in range(4)]
-    soon = lab.clock.now() + timedelta(hours=1)
-    for _ in range(2):
-        lab.attestations.mint(replace(request, expiry_at=soon, pack_id=packs[1]), caller=caller)
-    for number in range(2):
-        lab.attestations.revoke(ids[number], reason=f"reason {number}", caller=caller)
-        lab.attestations.supersede(ids[2 + number], request, caller=caller)
-    CLOCK.advance(timedelta(hours=2))
-    with lab.storage.write() as tx:
-        assert lab.attestations.expire_due(tx, limit=10) == 2
-    lab.signing_keys.rotate("first", new_kid="second", alg=Algorithm.ED25519, caller=caller)
-    lab.signing_keys.revoke("second", reason="closed", caller=caller)
-    lab.signing_keys.compromise("first", reason="leaked", caller=caller, compromised_at=soon)
-
-
 def decide(lab: Lab, issuer_id: UUID, caller: Caller) -> None:
     """A request about an issuer that somebody approved, and that was carried out."""
     asked = Asked(type=RequestType.SUSPEND_ISSUER, issuer_id=issuer_id, reason="seen in the news")
@@ -110,6 +89,40 @@ def decide(lab: Lab, issuer_id: UUID, caller: Caller) -> None:
     reviewer = replace(caller, actor_type="USER", actor_id=str(request_id), roles=frozenset({Role.REVIEWER}))
     lab.governance.approve(request_id, caller=reviewer)
     lab.governance.execute(request_id, caller=caller)
+
+
+def live(lab: Lab, caller: Caller, clock: FixedClock) -> None:
+    """A day on which attestations end in every way, and keys in every way; the log lists what became of them."""
+    profile = {"name": "Westfield", "domain": "westfield.example"}
+    issuer = lab.issuers.create(profile, caller=caller, alg=Algorithm.ED25519, kid="first").issuer["id"]
+    packs = [lab.packs.create(name, description=name, caller=caller)["id"] for name in ("Degrees", "Licences")]
+    made = [mint_of(lab, caller, issuer, pack_id=pack) for pack in packs for _ in range(3)]
+    lab.attestations.revoke(made[0], reason="typo in name", caller=caller)
+    lab.attestations.revoke(made[1], reason="typo in date", caller=caller)
+    for attestation_id in made[2:4]:
+        lab.attestations.supersede(attestation_id, request_of(issuer), caller=caller)
+    for hours in (1, 2):
+        mint_of(lab, caller, issuer, expiry_at=clock.now() + timedelta(hours=hours))
+    keys = lab.signing_keys
+    prepared = keys.add(issuer, kid="second", alg=Algorithm.ED25519, status=KeyStatus.PENDING, caller=caller)
+    keys.rotate("first", new_kid="second", alg=Algorithm.ED25519, public_key=prepared["spki"], caller=caller)
+    keys.compromise("second", reason="laptop lost", compromised_at=clock.now(), caller=caller)
+    lab.issuers.add_key(issuer, kid="third", alg=Algorithm.ED25519, caller=caller)
+    keys.revoke("third", reason="retired", caller=caller)
+    clock.advance(timedelta(days=1))
+    with lab.storage.write() as tx:
+        lab.expire(tx)
+    with lab.storage.write() as tx:
+        lab.list_statuses(tx)
+
+
+def request_of(issuer: UUID, **changes: Any) -> MintRequest:
+    named: dict[str, Any] = {"issuer_id": issuer, "kid": "first", "schema": "degree"}
+    return MintRequest(**{**named, "claims": {"student_name": "Ada"}, **changes})
+
+
+def mint_of(lab: Lab, caller: Caller, issuer: UUID, **changes: Any) -> UUID:
+    return lab.attestations.mint(request_of(issuer, **changes), caller=caller).id
 
 
 def sign_in(lab: Lab, tenant: TenantCreated) -> None:

@@ -46,7 +46,7 @@ def test_the_life_of_keys(client: httpx.Client) -> None:
     assert reasons_of(client, old["id"]) == ("VALID", ["key_rotated"])
     refused = mint(client, mint_body(issuer))
     assert (refused.status_code, refused.json()["details"]["key_status"]) == (409, "rotated")
-    assert mint(client, {**mint_body(issuer), "kid": "two"}).status_code == 201
+    by_second = mint(client, {**mint_body(issuer), "kid": "two"}).json()
 
     ready = {"kid": "three", "alg": "Ed25519", "status": "pending"}
     prepared = client.post(f"/v1/issuers/{issuer['id']}/keys", json=ready).json()
@@ -67,6 +67,7 @@ def test_the_life_of_keys(client: httpx.Client) -> None:
     assert reasons_of(client, by_third["id"]) == ("INVALID", ["key_compromised"])
     gone = act(client, "two", "revoke", reason="retired").json()
     assert (gone["kid"], gone["status"], gone["affected_attestations"]) == ("two", "revoked", 1)
+    assert reasons_of(client, by_second["id"]) == ("VALID", ["key_revoked"])
 
     published = client.get(f"/v1/issuers/{issuer['id']}/jwks.json").json()["keys"]
     assert {key["kid"]: key["status"] for key in published} == {

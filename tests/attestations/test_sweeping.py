@@ -1,0 +1,99 @@
+"""The sweeper beside requests: in batches, each event once, whatever was missed while no server ran."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from contextlib import suppress
+from datetime import timedelta
+from functools import partial
+
+import pytest
+from issuer_story import told
+from sqlalchemy import func, select
+
+from attestlab.attestations.drafting import Draft, MintRequest
+from attestlab.attestations.service import Minted
+from attestlab.attestations.store import attestations
+from attestlab.core.clock import FixedClock
+from attestlab.core.signing import Algorithm
+from attestlab.core.transaction import Transaction
+from attestlab.desk import Desk
+from attestlab.lab import EXPIRIES_AT_ONCE, Lab
+from attestlab.orgs.rules import Caller
+
+BRIEF = 2 * EXPIRIES_AT_ONCE + 50
+PATIENCE_S = 60
+
+
+@pytest.fixture
+def request_of_main(lab: Lab, caller: Caller) -> MintRequest:
+    made = lab.issuers.create({"name": "N", "domain": "n.example"}, caller=caller, alg=Algorithm.ED25519, kid="main")
+    return MintRequest(
+        issuer_id=made.issuer["id"], kid="main", schema="degree", claims={"student_name": "Ada"}, expiry_at=None
+    )
+
+
+@pytest.fixture
+def overdue(lab: Lab, caller: Caller, clock: FixedClock, request_of_main: MintRequest) -> set[str]:
+    """Attestations that ran out a month ago, while no server ran."""
+    brief = {**vars(request_of_main), "expiry_at": clock.now() + timedelta(hours=1)}
+    drafts = [lab.attestations.draft(MintRequest(**brief), caller=caller) for _ in range(BRIEF)]
+    with lab.storage.write():
+        made = {str(lab.attestations.record(draft).id) for draft in drafts}
+    clock.advance(timedelta(days=30))
+    return made
+
+
+async def swept_beside_mints(lab: Lab, caller: Caller, request: MintRequest, places: list[int]) -> int:
+    """Sweep until nothing is due, and mint meanwhile; how many were minted. `places` get their indexes."""
+    desk = Desk(lab)
+    sweeping = asyncio.create_task(desk.sweep_forever(every_s=0.01))
+    minted = 0
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            while is_due(lab):
+                job = partial(record, lab, lab.attestations.draft(request, caller=caller))
+                done = await desk.write(job)
+                places.append(done.logged.index)
+                minted += 1
+    finally:
+        sweeping.cancel()
+        with suppress(asyncio.CancelledError):
+            await sweeping
+        await desk.finish()
+    return minted
+
+
+def record(lab: Lab, draft: Draft, _tx: Transaction) -> Minted:
+    return lab.attestations.record(draft)
+
+
+def is_due(lab: Lab) -> bool:
+    waiting = (attestations.c.status == "VALID", attestations.c.expiry_at.is_not(None))
+    with lab.storage.read() as connection:
+        return bool(connection.scalar(select(func.count()).select_from(attestations).where(*waiting)))
+
+
+def test_what_ran_out_while_no_server_ran_is_told_once_each_and_mints_go_on(
+    lab: Lab, caller: Caller, request_of_main: MintRequest, overdue: set[str]
+) -> None:
+    places: list[int] = []
+
+    minted = asyncio.run(swept_beside_mints(lab, caller, request_of_main, places))
+
+    events = [data["attestation_id"] for kind, data in told(lab, caller) if kind == "attestation.expired"]
+    assert Counter(events) == Counter(overdue)
+    assert minted >= 1
+    with lab.storage.read() as connection:
+        ends = [row.index for row in lab.log.entries(connection, 0, 2000) if row.kind == "attestation.status"]
+    assert min(places) < max(ends), "mints waited until the sweep was over"
+
+
+def test_a_batch_is_so_small_that_nobody_waits_long(lab: Lab, overdue: set[str]) -> None:
+    with lab.storage.write() as tx:
+        there_is_more = lab.expire(tx)
+    with lab.storage.read() as connection:
+        ends = [row for row in lab.log.entries(connection, 0, 2000) if row.kind == "attestation.status"]
+
+    assert (there_is_more, len(ends)) == (True, EXPIRIES_AT_ONCE)
