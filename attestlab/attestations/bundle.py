@@ -99,6 +99,9 @@ class Bundle:
             raise ValidationFailed(f"This is not a proof bundle: {fault}.") from fault
 
 
+_ENDS = frozenset({Verdict.REVOKED, Verdict.SUPERSEDED, Verdict.EXPIRED})  # from which nothing follows
+
+
 @dataclass(frozen=True)
 class OfflineReport:
     """The verdict, each check with its result, and what no bundle can show."""
@@ -111,10 +114,11 @@ class OfflineReport:
     @property
     def not_checked(self) -> tuple[str, ...]:
         """What the bundle leaves open, in sentences for people."""
+        what = "its key" if self.verdict in _ENDS else "the attestation or its key"
         if self.as_of is None:
-            first = "whether the attestation or its key was revoked: no status list of the log shows that it was not"
+            first = f"whether {what} was revoked: no status list of the log shows that it was not"
         else:
-            first = f"whether the attestation or its key was revoked after the first {self.as_of} entries of the log"
+            first = f"whether {what} was revoked after the first {self.as_of} entries of the log"
         return (first, *NOT_CHECKED_OFFLINE)
 
     @property

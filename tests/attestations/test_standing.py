@@ -191,7 +191,14 @@ def test_without_a_list_nothing_shows_that_it_was_not_revoked(story: Story) -> N
 
     assert bundle["status_proof"]["list"] is None
     assert (report.verdict.value, report.as_of) == ("VALID", None)
-    assert "no status list" in report.not_checked[0]
+    assert "the attestation or its key was revoked: no status list" in report.not_checked[0]
+
+
+def test_of_one_that_ended_only_the_key_is_left_open(story: Story) -> None:
+    report = story.offline(story.bundle(revoked(story)))
+
+    assert report.verdict.value == "REVOKED"
+    assert report.not_checked[0].startswith("whether its key was revoked")
 
 
 def test_the_proof_of_another_attestations_end_is_refused(story: Story) -> None:
