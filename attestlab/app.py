@@ -16,6 +16,7 @@ from attestlab.attestations import routes as attestation_routes
 from attestlab.audit import routes as audit_routes
 from attestlab.audit import trail
 from attestlab.core.errors import AttestLabError, AuthInvalid
+from attestlab.delivery import routes as delivery_routes
 from attestlab.desk import Desk
 from attestlab.governance import routes as governance_routes
 from attestlab.identity import routes as identity_routes
@@ -47,6 +48,7 @@ CAPABILITIES: tuple[Routes, ...] = (
     pack_routes.routes,
     issuer_routes.routes,
     governance_routes.routes,
+    delivery_routes.routes,
     log_routes.routes,
     audit_routes.routes,
     identity_routes.routes,

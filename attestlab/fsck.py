@@ -26,6 +26,7 @@ from attestlab.core.errors import AttestLabError, SignatureInvalid
 from attestlab.core.outbox import OutboxEvent
 from attestlab.core.signing import Algorithm
 from attestlab.core.transaction import AnyRow
+from attestlab.delivery import store as delivery_store
 from attestlab.governance import store as governance_store
 from attestlab.identity import store as identity_store
 from attestlab.issuers import reckoning
@@ -253,6 +254,7 @@ def _audited_rows(connection: Connection) -> Iterator[Problem]:
         (issuer_store.logos, "issuer_logo", lambda row: str(row.issuer_id)),
         (issuer_store.keys, "key", lambda row: key_name(row._mapping)),
         (attestation_store.attestations, "attestation", lambda row: str(row.id)),
+        (delivery_store.deliveries, "delivery", lambda row: str(row.attestation_id)),
         (governance_store.requests, "issuer_request", lambda row: str(row.id)),
         (attestation_store.packs, "attestation_pack", lambda row: str(row.id)),
     ):

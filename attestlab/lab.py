@@ -25,6 +25,7 @@ from attestlab.core.keyring import Keyring
 from attestlab.core.storage import Storage, ping
 from attestlab.core.transaction import Transaction
 from attestlab.core.wire import parse_uuid
+from attestlab.delivery.service import Deliveries
 from attestlab.governance.service import Governance
 from attestlab.identity.service import Identity
 from attestlab.issuers.dns import DnsResolver
@@ -41,7 +42,7 @@ from attestlab.mail.service import Mails
 from attestlab.orgs import usage
 from attestlab.orgs.people import People
 from attestlab.orgs.rules import Plan
-from attestlab.orgs.service import Orgs, TenantCreated
+from attestlab.orgs.service import ConsumerCreated, Orgs, TenantCreated
 from attestlab.settings import Settings
 from attestlab.web import remembered
 
@@ -99,8 +100,14 @@ class Lab:
             storage=storage, keyring=keys, issuers=self.issuers, resolver=DnsResolver(settings.dns_server)
         )
         self.governance = Governance(storage=storage, clock=clock, issuers=self.issuers)
+        self.deliveries = Deliveries(storage=storage, mails=self.mails, portal_url=self.portal_url)
         self.attestations = Attestations(
-            storage=storage, clock=clock, issuers=self.issuers, log=self.log, status_lists=self.status_lists
+            storage=storage,
+            clock=clock,
+            issuers=self.issuers,
+            log=self.log,
+            status_lists=self.status_lists,
+            deliveries=self.deliveries,
         )
         self.packs = Packs(storage=storage, clock=clock)
         self.log.finders |= {"attestation_id": _index_by_id, "document_hash": _index_by_document}
@@ -163,6 +170,18 @@ class Lab:
         """A policy that believes this log on its own word; to pin it, write it down somewhere else."""
         with self.storage.read() as connection:
             return TrustPolicy.unwitnessed(self.log.vkey(connection))
+
+    def add_consumer(self, email: str, password: str, *, name: str) -> ConsumerCreated:
+        """A person with an account of their own, who has at once what waited for their address; slow.
+
+        Raises:
+            ValidationFailed: address, name or password are not acceptable.
+            Conflict: the address belongs to somebody already.
+        """
+        with self.storage.write() as tx:
+            made = self.orgs.add_consumer(email, password, name=name)
+            self.deliveries.claim(tx, user_id=made.consumer_id, address=made.email, at=self.clock.now())
+        return made
 
     def sweep(self, tx: Transaction) -> None:
         """Do what time asks for; called every few seconds while a server runs."""

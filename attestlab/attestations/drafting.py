@@ -28,11 +28,11 @@ from attestlab.issuers.rules import Custody
 from attestlab.issuers.service import Issuers
 from attestlab.issuers.store import SigningKey
 from attestlab.log import entries
+from attestlab.orgs import team
 from attestlab.orgs.rules import Caller
 
 EXTERNAL_MAX_AGE = timedelta(hours=24)
 EXTERNAL_MAX_SKEW = timedelta(minutes=5)
-NOT_SENT = "recipient_email is kept with the attestation; this version sends no notification."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +86,8 @@ def draft(request: MintRequest, key: SigningKey, *, caller: Caller, issuers: Iss
         raise ValidationFailed.of("/alg", "alg_mismatch", f"The key {key.kid} signs with {key.alg.value}.")
     warnings = claim_rules.check_claims(request.schema, request.claims)
     document_hash, more = rules.resolve_document_hash(request.claims, request.document_hash, request.file_sha256)
-    warnings = [*warnings, *more, *([NOT_SENT] if request.recipient_email else [])]
+    if request.recipient_email is not None:
+        team.address(request.recipient_email, field="/recipient_email")
     claims = canonical(request.claims)
     statement = _statement(request, key, claims, document_hash, now)
     signature = _signature(request, statement, key, issuers)
@@ -96,7 +97,7 @@ def draft(request: MintRequest, key: SigningKey, *, caller: Caller, issuers: Iss
         key=key,
         row=_row(request, statement, key, claims, signature, nonce),
         entry=_entry(statement, key, claims, signature, nonce, now),
-        warnings=tuple(warnings),
+        warnings=(*warnings, *more),
     )
 
 

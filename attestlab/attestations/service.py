@@ -35,6 +35,7 @@ from attestlab.core.errors import Conflict, ProofInvalid
 from attestlab.core.signing import Algorithm
 from attestlab.core.storage import Storage
 from attestlab.core.transaction import AnyRow, Transaction
+from attestlab.delivery.service import Deliveries
 from attestlab.issuers.rules import KeyStatus, require_may_mint
 from attestlab.issuers.service import Issuers
 from attestlab.issuers.store import SigningKey
@@ -96,6 +97,7 @@ class Attestations:
         issuers: Issuers,
         log: Log,
         status_lists: StatusLists,
+        deliveries: Deliveries,
         gate: PolicyGate | None = None,
     ) -> None:
         self.storage = storage
@@ -103,6 +105,7 @@ class Attestations:
         self.issuers = issuers
         self.log = log
         self.status_lists = status_lists
+        self.deliveries = deliveries
         self.gate = gate or NoPolicies()
 
     def mint(self, request: MintRequest, *, caller: Caller) -> Minted:
@@ -160,6 +163,8 @@ class Attestations:
             row = {**draft.row, "log_index": logged.index}
             tx.add(store.attestations, row)
             self._tell(tx, draft.caller, row, at)
+            if row["recipient_email"] is not None:
+                self.deliveries.send(tx, row, actor=draft.caller, at=at)
             change = Change(Status.SUPERSEDED, at, successor=row["id"])
             ended = None if old is None else self._end(tx, old, change, draft.caller)
         return Minted(row, logged, draft.warnings, ended)

@@ -29,7 +29,7 @@ class UserStatus(StrEnum):
     REMOVED = "REMOVED"
 
 
-def address(text: str) -> str:
+def address(text: str, *, field: str = "/email") -> str:
     """An e-mail address as accounts are found by it: in lower case (RFC 5321, 6531).
 
     Raises:
@@ -41,7 +41,7 @@ def address(text: str) -> str:
         return validate_email(text.strip(), check_deliverability=False).normalized.lower()
     except EmailNotValidError as fault:
         raise ValidationFailed.of(
-            "/email", "email", f"An e-mail address like ada@example.org is needed. {fault}"
+            field, "email", f"An e-mail address like ada@example.org is needed. {fault}"
         ) from None
 
 

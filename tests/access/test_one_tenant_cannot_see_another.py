@@ -65,6 +65,7 @@ def things_of(account: Account) -> dict[str, str]:
     for kid in kids.values():
         register_issuer(account.with_key, kid=kid)
     pack = account.with_key.post("/v1/attestation-packs", json={"name": "A pack"}).json()["id"]
+    for_somebody = mint_body(issuer, recipient_email="ada@people.example")
     member = {"email": f"{uuid4().hex[:8]}@example.com", "role": "member"}
     key = {"name": "for a test", "scopes": ["issuers:read"]}
     return {
@@ -76,6 +77,7 @@ def things_of(account: Account) -> dict[str, str]:
         **{f"POST /v1/issuers/keys/{{kid}}/{verb}": kid for verb, kid in kids.items()},
         "/v1/issuers/keys": "main",
         "POST /v1/attestations/{id}/supersede": mint(account.with_key, mint_body(issuer)).json()["id"],
+        "GET /v1/attestations/{id}/delivery": mint(account.with_key, for_somebody).json()["id"],
         "/v1/attestation-packs": pack,
         "/v1/orgs": account.with_key.get("/v1/orgs").json()[0]["id"],
         "/v1/users": account.with_key.post("/v1/users", json=member).json()["id"],

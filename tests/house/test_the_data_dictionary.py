@@ -15,6 +15,7 @@ from attestlab.attestations.rules import Statement
 from attestlab.audit.shapes import AuditEventOut
 from attestlab.core.signing import Algorithm
 from attestlab.core.wire import parse_json
+from attestlab.delivery.shapes import DeliveryOut
 from attestlab.governance.shapes import (
     ApprovalOut,
     BlastRadiusOut,
@@ -85,6 +86,7 @@ SHAPES: dict[str, type[BaseModel]] = {
     "api_key_made": ApiKeyMadeOut,
     "org": OrgOut,
     "user": UserOut,
+    "delivery": DeliveryOut,
     "issuer_request": IssuerRequestOut,
     "issuer_request_approval": ApprovalOut,
     "issuer_request_impact": ImpactOut,

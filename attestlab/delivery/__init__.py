@@ -1,0 +1,1 @@
+"""Attestations on their way to whom they are for: told by e-mail, and waiting for those who have no account yet."""

@@ -1,0 +1,23 @@
+"""The HTTP door of deliveries."""
+
+from uuid import UUID
+
+from attestlab.delivery.shapes import DeliveryOut
+from attestlab.orgs.rules import Scope
+from attestlab.web.call import Call
+from attestlab.web.routing import Routes
+
+routes = Routes("delivery")
+
+
+@routes.get("/v1/attestations/{id}/delivery", scope=Scope.ATTESTATIONS_READ)
+def delivery(call: Call, id: UUID) -> DeliveryOut:
+    """Whether the recipient has the attestation, or it waits until they open an account with the address."""
+    row = call.lab.deliveries.get(id, caller=call.caller)
+    return DeliveryOut(
+        attestation_id=id,
+        recipient_email=row["recipient_email"],
+        delivery_state=row["state"],
+        created_at=row["created_at"],
+        delivered_at=row["delivered_at"],
+    )

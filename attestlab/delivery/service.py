@@ -1,0 +1,93 @@
+"""The verbs of delivery: send an attestation to whom it is for, hand over what waited for somebody."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+from uuid import UUID
+
+from attestlab.core import audited
+from attestlab.core.audit import Actor
+from attestlab.core.audited import Deed
+from attestlab.core.storage import Storage
+from attestlab.core.transaction import Transaction
+from attestlab.delivery import letters, store
+from attestlab.issuers import store as issuer_store
+from attestlab.mail.service import Mails
+from attestlab.orgs import store as org_store
+from attestlab.orgs import team
+from attestlab.orgs.rules import Caller
+from attestlab.orgs.team import UserStatus
+
+
+class DeliveryState(StrEnum):
+    """PENDING waits for somebody to open an account with the address; DELIVERED is final."""
+
+    PENDING = "PENDING"
+    DELIVERED = "DELIVERED"
+
+
+class PostMaster:
+    """The actor of what is handed over when an account is opened."""
+
+    actor_type = "SERVICE"
+    actor_id = "attestlab-delivery"
+
+
+class Deliveries:
+    """Attestations on their way; `portal_url` begins the links that are mailed."""
+
+    def __init__(self, *, storage: Storage, mails: Mails, portal_url: str) -> None:
+        self.storage = storage
+        self.mails = mails
+        self.portal_url = portal_url
+
+    def send(self, tx: Transaction, attestation: Mapping[str, Any], *, actor: Actor, at: datetime) -> None:
+        """Tell whom a fresh attestation is for, in the transaction that mints it; an account has it at once."""
+        address = team.address(attestation["recipient_email"])
+        person = org_store.user_by_address(tx.exec, address)
+        known = person if person is not None and person["status"] in (None, UserStatus.ACTIVE) else None
+        row = {
+            "attestation_id": attestation["id"],
+            "tenant_id": attestation["tenant_id"],
+            "issuer_id": attestation["issuer_id"],
+            "recipient_email": address,
+            "user_id": None if known is None else known["id"],
+            "state": (DeliveryState.PENDING if known is None else DeliveryState.DELIVERED).value,
+            "created_at": at,
+            "delivered_at": None if known is None else at,
+        }
+        deed = Deed(attestation["tenant_id"], actor, "delivery.create", at)
+        audited.insert(tx, store.deliveries, row, deed)
+        self._mail(tx, row, is_known=known is not None, at=at)
+
+    def _mail(self, tx: Transaction, row: Mapping[str, Any], *, is_known: bool, at: datetime) -> None:
+        name = issuer_store.owned(tx.exec, row["issuer_id"], tenant_id=row["tenant_id"]).name
+        about, recipient = (self.portal_url, row["attestation_id"]), row["recipient_email"]
+        if is_known:
+            letter = letters.notification(*about, issuer_name=name)
+        else:
+            letter = letters.invitation(*about, issuer_name=name, recipient=recipient)
+        self.mails.post(
+            tx, tenant_id=row["tenant_id"], recipient=recipient, subject=letter.subject, text=letter.text, at=at
+        )
+
+    def claim(self, tx: Transaction, *, user_id: UUID, address: str, at: datetime) -> int:
+        """Hand over what waited for somebody who has an account now; returns how much that was."""
+        waiting = store.waiting_for(tx.exec, address)
+        for row in waiting:
+            changes = {"user_id": user_id, "state": DeliveryState.DELIVERED.value, "delivered_at": at}
+            deed = Deed(row["tenant_id"], PostMaster(), "delivery.claim", at)
+            audited.change(tx, store.deliveries, row, changes, deed)
+        return len(waiting)
+
+    def get(self, attestation_id: UUID, *, caller: Caller) -> Mapping[str, Any]:
+        """How far the attestation has come.
+
+        Raises:
+            NotFound: there is none of that id in the caller's tenant, or it is for nobody.
+        """
+        with self.storage.read() as connection:
+            return store.owned(connection.execute, attestation_id, tenant_id=caller.tenant_id)

@@ -1,0 +1,36 @@
+"""Every query about deliveries; columns are named, values are parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import CursorResult, select
+
+from attestlab.core.errors import NotFound
+from attestlab.delivery.tables import Delivery
+
+deliveries: Any = Delivery.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
+
+Look = Callable[..., CursorResult[*tuple[Any, ...]]]
+
+
+def owned(look: Look, attestation_id: UUID, *, tenant_id: UUID) -> dict[str, Any]:
+    """The delivery of a tenant's attestation.
+
+    Raises:
+        NotFound: there is no such attestation of the tenant's, or it is for nobody.
+    """
+    mine = (deliveries.c.attestation_id == attestation_id, deliveries.c.tenant_id == tenant_id)
+    row = look(select(*deliveries.c).where(*mine)).mappings().first()
+    if row is None:
+        raise NotFound("delivery of attestation", attestation_id)
+    return dict(row)
+
+
+def waiting_for(look: Look, address: str) -> list[dict[str, Any]]:
+    """What waits for somebody with this address, oldest first."""
+    waits = (deliveries.c.recipient_email == address, deliveries.c.user_id.is_(None))
+    found = look(select(*deliveries.c).where(*waits).order_by(deliveries.c.attestation_id))
+    return [dict(row) for row in found.mappings()]

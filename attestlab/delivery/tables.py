@@ -1,0 +1,21 @@
+"""The rows of this capability."""
+
+from datetime import datetime
+from uuid import UUID
+
+from sqlmodel import Field, SQLModel
+
+
+class Delivery(SQLModel, table=True):
+    """An attestation for somebody; `user_id` is their account, once they have one."""
+
+    __tablename__ = "deliveries"
+
+    attestation_id: UUID = Field(primary_key=True)
+    tenant_id: UUID = Field(foreign_key="tenants.id")
+    issuer_id: UUID = Field(foreign_key="issuers.id")
+    recipient_email: str = Field(max_length=254, index=True)
+    user_id: UUID | None = Field(default=None, foreign_key="users.id", index=True)
+    state: str = Field(max_length=10)
+    created_at: datetime
+    delivered_at: datetime | None = None

@@ -1,0 +1,133 @@
+"""Who an attestation is for is told by e-mail; for whoever has no account it waits until they have one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import pytest
+from app_in_process import client_of, served
+from running_server import mint, mint_body, register_issuer
+from sqlalchemy import select
+from team_story import key_of
+
+from attestlab.delivery.store import deliveries
+from attestlab.lab import Lab
+from attestlab.mail.service import Claimed
+from attestlab.mail.store import mails
+from attestlab.orgs.rules import Plan, Role
+
+PASSWORD = "correct horse battery staple"
+
+
+@dataclass
+class Registry:
+    """A tenant with an issuer, in front of the true application."""
+
+    lab: Lab
+    client: httpx.Client
+    issuer: dict[str, Any]
+
+    def mint_for(self, address: str | None) -> dict[str, Any]:
+        answer = mint(self.client, mint_body(self.issuer, recipient_email=address))
+        assert answer.status_code == 201, answer.text
+        found: dict[str, Any] = answer.json()
+        return found
+
+    def delivery_of(self, attestation: dict[str, Any]) -> httpx.Response:
+        return self.client.get(f"/v1/attestations/{attestation['id']}/delivery")
+
+    def letters(self) -> list[tuple[str, str, str]]:
+        """Recipient, subject and text of every mail that waits to be carried."""
+        with self.lab.storage.read() as connection:
+            waiting = connection.execute(select(*mails.c).order_by(mails.c.id)).all()
+        claimed = [Claimed(row.id, row.recipient, row.subject, row.created_at, row.sealed) for row in waiting]
+        return [(mail.recipient, mail.subject, self.lab.mails.text_of(mail)) for mail in claimed]
+
+
+@pytest.fixture
+def registry(lab: Lab) -> Iterator[Registry]:
+    tenant = lab.orgs.create_tenant("Example Registry", plan=Plan.ENTERPRISE)
+    with served(lab) as url, client_of(url, key=key_of(lab, tenant)) as client:
+        yield Registry(lab, client, register_issuer(client))
+
+
+def test_whoever_has_an_account_has_it_at_once_and_is_told(registry: Registry) -> None:
+    registry.lab.add_consumer("ada@people.example", PASSWORD, name="Ada")
+
+    minted = registry.mint_for("Ada@People.Example")
+
+    shown = registry.delivery_of(minted).json()
+    ((recipient, subject, text),) = registry.letters()
+    assert (shown["delivery_state"], shown["recipient_email"]) == ("DELIVERED", "ada@people.example")
+    assert shown["delivered_at"] == shown["created_at"]
+    assert (recipient, subject) == ("ada@people.example", "Northfield University has issued an attestation to you")
+    assert f"{registry.lab.portal_url}/a/{minted['id']}\n" in text
+    assert "open one" not in text
+
+
+def test_for_whoever_has_none_it_waits_until_they_open_one_with_this_address(registry: Registry) -> None:
+    minted, other = registry.mint_for("ada@people.example"), registry.mint_for("grace@people.example")
+    before = registry.delivery_of(minted).json()
+
+    registry.lab.add_consumer("ADA@people.example", PASSWORD, name="Ada")
+
+    after = registry.delivery_of(minted).json()
+    assert (before["delivery_state"], before["delivered_at"]) == ("PENDING", None)
+    assert (after["delivery_state"], after["delivered_at"] is not None) == ("DELIVERED", True)
+    assert registry.delivery_of(other).json()["delivery_state"] == "PENDING"
+    texts = [text for _, _, text in registry.letters()]
+    assert len(texts) == 2
+    assert "with the address ada@people.example" in texts[0]
+
+
+def test_whoever_was_only_invited_or_is_gone_has_no_account(registry: Registry) -> None:
+    caller = registry.lab.orgs.service_caller(registry.lab.orgs.create_tenant("Other", plan=Plan.FREE).tenant_id)
+    registry.lab.people.invite("ada@people.example", role=Role.MEMBER, caller=caller)
+
+    assert registry.delivery_of(registry.mint_for("ada@people.example")).json()["delivery_state"] == "PENDING"
+
+
+def test_one_that_is_for_nobody_and_one_that_is_another_tenants_answer_alike(registry: Registry) -> None:
+    for_nobody = registry.mint_for(None)
+    for_ada = registry.mint_for("ada@people.example")
+    stranger = registry.lab.orgs.create_tenant("Stranger", plan=Plan.FREE)
+    path = f"/v1/attestations/{for_ada['id']}/delivery"
+
+    with client_of(str(registry.client.base_url), key=stranger.api_key) as client:
+        hidden = client.get(path)
+
+    assert (registry.delivery_of(for_nobody).status_code, hidden.status_code) == (404, 404)
+    assert registry.client.get(f"/v1/attestations/{uuid4()}/delivery").status_code == 404
+    assert [recipient for recipient, _, _ in registry.letters()] == ["ada@people.example"]
+
+
+@pytest.mark.parametrize("address", ["nonsense", "a@b", "ada@people.example\nBcc: eve@evil.example", "@people.example"])
+def test_an_address_that_is_none_mints_nothing(registry: Registry, address: str) -> None:
+    refused = mint(registry.client, mint_body(registry.issuer, recipient_email=address))
+
+    assert refused.status_code == 400
+    assert [fault["field"] for fault in refused.json()["details"]["fields"]] == ["/recipient_email"]
+    assert registry.letters() == []
+    assert registry.client.get("/v1/attestations").json()["items"] == []
+
+
+def test_a_name_of_an_issuer_cannot_write_headers(registry: Registry) -> None:
+    path = f"/v1/issuers/{registry.issuer['id']}"
+    assert registry.client.patch(path, json={"name": "Evil\r\nBcc: eve@evil.example"}).status_code == 400
+
+
+def test_a_mail_and_a_delivery_stand_if_and_only_if_the_attestation_does(registry: Registry) -> None:
+    """A batch: one that fails leaves nothing of itself behind, the others are on their way."""
+    good = mint_body(registry.issuer, recipient_email="ada@people.example")
+    bad = {**good, "kid": "unknown", "recipient_email": "grace@people.example"}
+
+    answer = registry.client.post("/v1/attestations/batch", json={"items": [good, bad, good]}).json()
+
+    assert [item["http_status"] for item in answer["items"]] == [201, 404, 201]
+    assert [recipient for recipient, _, _ in registry.letters()] == ["ada@people.example"] * 2
+    with registry.lab.storage.read() as connection:
+        assert len(connection.execute(select(deliveries.c.attestation_id)).all()) == 2
