@@ -26,6 +26,7 @@ from attestlab.orgs import key_routes
 from attestlab.orgs import routes as org_routes
 from attestlab.orgs.plans import Allowance, allowance
 from attestlab.orgs.rules import Caller
+from attestlab.portal import routes as portal_routes
 from attestlab.settings import Environment
 from attestlab.web.addresses import Addresses
 from attestlab.web.call import Call
@@ -42,6 +43,7 @@ STOP_WITHIN_S = 4.5  # of the five seconds in which the process is gone
 TITLE = "AttestLab"
 CAPABILITIES: tuple[Routes, ...] = (
     attestation_routes.routes,
+    portal_routes.routes,
     issuer_routes.routes,
     governance_routes.routes,
     log_routes.routes,

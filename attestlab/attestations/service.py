@@ -30,7 +30,7 @@ from attestlab.attestations.verification import (
 from attestlab.core import audit, outbox, rows
 from attestlab.core.audit import AuditEntry
 from attestlab.core.clock import Clock
-from attestlab.core.errors import Conflict, IntegrityFailed, ProofInvalid, ValidationFailed
+from attestlab.core.errors import Conflict, IntegrityFailed, NotFound, ProofInvalid, ValidationFailed
 from attestlab.core.signing import Algorithm
 from attestlab.core.storage import Storage
 from attestlab.core.transaction import AnyRow, Transaction
@@ -264,10 +264,23 @@ class Attestations:
         """
         with self.storage.read() as connection:
             store.owned(connection, attestation_id, tenant_id=caller.tenant_id)
-            row = store.with_evidence(connection, attestation_id)
-            assert row is not None  # one consistent read found it a line above
-            head = self.log.head(connection)
-            return row, self.log.inclusion(connection, row.log_index, head.size), head
+            return self._evidence_for_bundle(connection, attestation_id)
+
+    def evidence_for_anyone(self, attestation_id: UUID) -> tuple[AnyRow, Any, Any]:
+        """The same for whoever knows the id, of any tenant; only the public page may hand it on.
+
+        Raises:
+            NotFound: there is no such attestation.
+        """
+        with self.storage.read() as connection:
+            return self._evidence_for_bundle(connection, attestation_id)
+
+    def _evidence_for_bundle(self, connection: Connection, attestation_id: UUID) -> tuple[AnyRow, Any, Any]:
+        row = store.with_evidence(connection, attestation_id)
+        if row is None:
+            raise NotFound("attestation", attestation_id)
+        head = self.log.head(connection)
+        return row, self.log.inclusion(connection, row.log_index, head.size), head
 
 
 def _members(entry: bytes) -> dict[str, Any]:
