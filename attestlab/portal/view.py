@@ -35,6 +35,7 @@ class StepView:
     tone: Tone
     lines: tuple[str, ...]
     codes: tuple[str, ...]
+    was_reached: bool = True
 
     @property
     def spoken(self) -> str:
@@ -74,7 +75,7 @@ def steps_of(report: Report) -> list[StepView]:
 
 def _step(number: int, step: Step, finding: Finding | None) -> StepView:
     if finding is None:
-        return StepView(number, step.title, step.question, Tone.QUIET, (words.NOT_REACHED,), ())
+        return StepView(number, step.title, step.question, Tone.QUIET, (words.NOT_REACHED,), (), was_reached=False)
     lines = tuple(_lines(finding)) or (step.silent,)
     codes = tuple(reason.value for reason in finding.reasons)
     return StepView(number, step.title, step.question, _tone(step, finding), lines, codes)
@@ -129,11 +130,15 @@ def _cut(text: str) -> str:
 def standing_of(row: AnyRow) -> list[StandingView]:
     """The issuer's standing when it signed, as the records keep it, and now."""
     return [
-        StandingView("Status", row.snapshot_status, row.issuer_status),
-        StandingView("Trust tier", row.snapshot_trust_tier, row.issuer_trust_tier),
-        StandingView("Risk rating", row.snapshot_risk_rating, row.issuer_risk_rating),
+        StandingView("Status", _word(row.snapshot_status), _word(row.issuer_status)),
+        StandingView("Trust tier", _word(row.snapshot_trust_tier), _word(row.issuer_trust_tier)),
+        StandingView("Risk rating", _word(row.snapshot_risk_rating), _word(row.issuer_risk_rating)),
         StandingView("Jurisdiction", row.snapshot_jurisdiction or "not given", row.issuer_jurisdiction or "not given"),
     ]
+
+
+def _word(constant: str) -> str:
+    return constant.replace("_", "-").capitalize()
 
 
 def file_hashes_of(row: AnyRow) -> list[str]:

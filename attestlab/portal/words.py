@@ -55,7 +55,7 @@ VERDICTS: Final = {
     Verdict.REVOKED: VerdictWords(
         Tone.BAD,
         "This attestation was withdrawn",
-        "The issuer signed it once and has revoked it since, for good.",
+        "Its issuer has revoked it, and that cannot be undone.",
         "Do not rely on it; ask whoever showed it to you, or the issuer, for one that is valid.",
     ),
     Verdict.SUPERSEDED: VerdictWords(
@@ -111,7 +111,7 @@ STEPS: Final = (
     Step("transparency", "Public log", "Does it stand in the log, unchanged?", Tone.GOOD, "It does."),
     Step("policy", "Policies", "Do the rules of the service let it pass?", Tone.GOOD, "They do."),
 )
-NOT_REACHED: Final = "Not looked at: an earlier step had settled the matter."
+NOT_REACHED: Final = "An earlier step had settled the matter."
 
 REASONS: Final = {
     Reason.SIGNATURE_OK: (Tone.GOOD, "The issuer's key signed exactly this statement."),

@@ -83,8 +83,11 @@
       return turn === newest;
     });
     if (turn !== newest || hash === null) return;
-    if (attested.includes(hash)) show("good", "\u2713 It matches", file.name + " is the file that was attested, bit for bit.");
-    else show("bad", "\u2717 It does not match", file.name + " is not the file that was attested. Its SHA-256 is " + hash);
+    const isValid = form.dataset.verdict === "VALID";
+    const still = isValid ? "" : " Still, the verdict at the top of this page counts: do not rely on it.";
+    if (attested.includes(hash)) {
+      show(isValid ? "good" : "note", "\u2713 It matches", file.name + " is the file that was attested, bit for bit." + still);
+    } else show("bad", "\u2717 It does not match", file.name + " is not the file that was attested. Its SHA-256 is " + hash);
   }
 
   input.addEventListener("change", () => {
