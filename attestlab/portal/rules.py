@@ -23,6 +23,8 @@ def visible(text: str) -> str:
     >>> visible("Zoë 👩‍🔬"), visible("gnp.exe" + chr(0x202E))
     ('Zoë 👩\u200d🔬', 'gnp.exe[U+202E]')
     """
+    if text.isprintable():  # which is true of nearly everything, and looked at far faster
+        return text
     return "".join(f"[U+{ord(sign):04X}]" if _is_unseen(sign) else sign for sign in text)
 
 

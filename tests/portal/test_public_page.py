@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import re
+import subprocess
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin
 from uuid import UUID, uuid4
@@ -14,6 +16,8 @@ import pytest
 from app_in_process import client_of
 from lab_checks import check_bundle
 from portal_story import DOCUMENT, Seen, behind_the_services_back, mint
+from running_server import COMMAND, RunningServer, mint_body, register_issuer
+from running_server import mint as mint_over_http
 from sqlalchemy import Connection, delete, func, select, text, update
 
 from attestlab.attestations.rules import Verdict
@@ -27,6 +31,7 @@ from attestlab.lab import Lab
 from attestlab.orgs import usage
 from attestlab.orgs.rules import Caller
 from attestlab.portal import files, words
+from attestlab.portal.rendering import code_of
 
 JSON = {"Accept": "application/json"}
 ELSEWHERE = re.compile(r"(?:https?:)?//\w[^\s\"'<>]*")
@@ -226,6 +231,40 @@ def test_the_bundle_is_a_file_that_verifies_offline(anyone: httpx.Client, lab: L
     assert {name: own["attestation"][name] for name in noted} == noted
     own["attestation"] |= dict.fromkeys(noted)
     assert answer.json() == own
+
+
+def test_the_line_that_the_page_shows_verifies_what_the_page_gives(
+    anyone: httpx.Client, lab: Lab, caller: Caller, tmp_path: Path
+) -> None:
+    attestation_id = mint(lab, caller)
+    page = look(anyone, attestation_id)
+    downloaded = anyone.get(f"/a/{attestation_id}/bundle.json")
+    named = downloaded.headers["Content-Disposition"].partition('"')[2].rstrip('"')
+    (tmp_path / named).write_bytes(downloaded.content)
+    (tmp_path / "FILE").write_bytes(DOCUMENT)
+    (tmp_path / "trust.txt").write_text(f"log {anyone.get('/v1/log/vkey').json()['vkey']}\nquorum none\n")
+
+    shown = re.findall(r"attestlab (verify [^<]+)</code>", page.html)
+    done = subprocess.run([*COMMAND, *shown[0].split()], cwd=tmp_path, capture_output=True, text=True)
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(f"VALID  attestation {attestation_id}")
+
+
+def test_the_code_to_scan_and_the_link_of_the_mint_lead_to_the_page(server: RunningServer) -> None:
+    with server.client() as client:
+        minted = register_and_mint(client)
+        page = Seen(client.get(minted["verify_url"]).text)
+
+    assert [part["aria-label"] for part in page.all("div") if part.get("role") == "img"] == [
+        f"QR code of this page\u2019s address, {minted['verify_url']}"
+    ]
+    assert code_of(minted["verify_url"]) in page.html
+
+
+def register_and_mint(client: httpx.Client) -> dict[str, Any]:
+    answer: dict[str, Any] = mint_over_http(client, mint_body(register_issuer(client))).json()
+    return answer
 
 
 def key_with_every_scope(lab: Lab, caller: Caller) -> str:
