@@ -29,6 +29,7 @@ from attestlab.orgs import key_routes
 from attestlab.orgs import routes as org_routes
 from attestlab.orgs.plans import Allowance, allowance
 from attestlab.orgs.rules import Caller
+from attestlab.portal import routes as portal_routes
 from attestlab.settings import Environment
 from attestlab.web.addresses import Addresses
 from attestlab.web.call import Call
@@ -46,6 +47,7 @@ TITLE = "AttestLab"
 CAPABILITIES: tuple[Routes, ...] = (
     attestation_routes.routes,
     pack_routes.routes,
+    portal_routes.routes,
     issuer_routes.routes,
     governance_routes.routes,
     delivery_routes.routes,

@@ -43,6 +43,7 @@ from attestlab.orgs import usage
 from attestlab.orgs.people import People
 from attestlab.orgs.rules import Plan
 from attestlab.orgs.service import ConsumerCreated, Orgs, TenantCreated
+from attestlab.portal.service import Portal
 from attestlab.settings import Settings
 from attestlab.web import remembered
 
@@ -110,6 +111,7 @@ class Lab:
             deliveries=self.deliveries,
         )
         self.packs = Packs(storage=storage, clock=clock)
+        self.portal = Portal(storage=storage, attestations=self.attestations, log=self.log, portal_url=self.portal_url)
         self.log.finders |= {"attestation_id": _index_by_id, "document_hash": _index_by_document}
         storage.closers += [metering.seal, usage.seal, outbox.sealer(clock), audit.seal, remembered.seal]
         self._log_id: str | None = None

@@ -31,7 +31,7 @@ from attestlab.attestations.verification import (
 from attestlab.core import audit, outbox, rows
 from attestlab.core.audit import AuditEntry
 from attestlab.core.clock import Clock
-from attestlab.core.errors import Conflict, ProofInvalid
+from attestlab.core.errors import Conflict, NotFound, ProofInvalid
 from attestlab.core.signing import Algorithm
 from attestlab.core.storage import Storage
 from attestlab.core.transaction import AnyRow, Transaction
@@ -347,6 +347,19 @@ class Attestations:
         """
         with self.storage.read() as connection:
             store.owned(connection, attestation_id, tenant_id=caller.tenant_id)
-            row = store.with_evidence(connection, attestation_id)
-            assert row is not None  # one consistent read found it a line above
-            return row, *proofs.of(connection, self.log, self.status_lists, row)
+            return self._evidence_for_bundle(connection, attestation_id)
+
+    def evidence_for_anyone(self, attestation_id: UUID) -> tuple[AnyRow, Proofs, Head]:
+        """The same for whoever knows the id, of any tenant; only the public page may hand it on.
+
+        Raises:
+            NotFound: there is no such attestation.
+        """
+        with self.storage.read() as connection:
+            return self._evidence_for_bundle(connection, attestation_id)
+
+    def _evidence_for_bundle(self, connection: Connection, attestation_id: UUID) -> tuple[AnyRow, Proofs, Head]:
+        row = store.with_evidence(connection, attestation_id)
+        if row is None:
+            raise NotFound("attestation", attestation_id)
+        return row, *proofs.of(connection, self.log, self.status_lists, row)

@@ -31,18 +31,21 @@ class Answer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """What a route returns when its answer is not a model: bytes as they are."""
+    """What a route returns when its answer is not a model: bytes as they are; `status` where it is not the route's."""
 
     body: bytes
     content_type: str
     headers: Mapping[str, str] = field(default_factory=dict)
+    status: int | None = None
 
 
 def render(route: Route, call: Call, result: Any) -> Answer:
     """The answer that `result` of `route` means: a model as JSON, `Raw` as it is, None as nothing."""
     if isinstance(result, Later):
         result = result.make()
+    status = route.status
     if isinstance(result, Raw):
+        status = result.status or status
         headers, body = {"Content-Type": result.content_type, **result.headers}, result.body
     elif route.serializer is None:
         headers, body = {}, b""
@@ -53,7 +56,7 @@ def render(route: Route, call: Call, result: Any) -> Answer:
     elif route.method == "GET":  # kept with its ETag and asked for again; nobody else's copy where it took a credential
         headers["Cache-Control"] = "no-cache" if route.needs is PUBLIC else "private, no-cache"
     headers.update(call.respond_headers)
-    return Answer(route.status, headers, body)
+    return Answer(status, headers, body)
 
 
 def compose(answer: Answer, *, request_id: str, date: str, rate: Count, close: bool, without_body: bool) -> bytes:

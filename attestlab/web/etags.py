@@ -19,7 +19,12 @@ def strong_etag(body: bytes) -> str:
 
 
 def conditional(answer: Answer, if_none_match: str | None) -> Answer:
-    """The answer to a GET with its tag; 304 without a body where the client already has it."""
+    """The answer to a GET with its tag; 304 without a body where the client already has it.
+
+    A refusal has no tag: a condition counts only where the answer would be a success (RFC 9110 section 13.2.1).
+    """
+    if answer.status >= 300:
+        return answer
     tag = answer.headers.get("ETag") or strong_etag(answer.body)
     headers = {**answer.headers, "ETag": tag}
     if if_none_match is None or not _matches(if_none_match, tag):

@@ -1,0 +1,163 @@
+"""From what was seen to a page: HTML, and the headers that say what it may do.
+
+Everything that an issuer wrote goes through `rules.visible` and then through Jinja's
+escaping; both are switched on for the whole environment, so no line of a template can
+forget them. `Markup` is only what stands in our own files, and what we made of checked values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+import segno
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+
+from attestlab.attestations.rules import Verdict
+from attestlab.attestations.service import NOT_FOUND
+from attestlab.attestations.shapes import BundleOut
+from attestlab.core.transaction import AnyRow
+from attestlab.core.wire import format_time
+from attestlab.portal import files, rules, view, words
+from attestlab.portal.service import Seen
+
+NOTHING_ALLOWED: Final = {
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'; sandbox",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+_ALWAYS: Final = {
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+    "Referrer-Policy": "no-referrer",
+    "X-Frame-Options": "DENY",
+    "X-Robots-Tag": "noindex, nofollow",  # whoever has the link may look; nobody should find it by a name in it
+}
+_REMEMBERED_CODES = 256
+
+
+class Html(NamedTuple):
+    """A finished page."""
+
+    status: int
+    body: bytes
+    headers: Mapping[str, str]
+
+
+def _shown(value: object) -> object:
+    """What Jinja prints: text with nothing invisible in it; our own markup as it is."""
+    if isinstance(value, str) and not isinstance(value, Markup):
+        return rules.visible(value)
+    return value
+
+
+def _time(at: datetime) -> Markup:
+    return Markup('<time datetime="{}">{}</time>').format(format_time(at), view.in_words(at))
+
+
+_environment = Environment(
+    autoescape=True, finalize=_shown, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+)
+_environment.filters["time"] = _time
+_TEMPLATE: Final = _environment.from_string(files.text("page.html"))
+_STYLE: Final = files.text("page.css")
+_SCRIPT: Final = files.text("page.js")
+
+
+def page(seen: Seen, *, url: str) -> Html:
+    """The page of an attestation, or the one that says that there is none."""
+    verified, row = seen.verified, seen.verified.row
+    if row is None:
+        return nothing(str(verified.attestation_id), at=verified.at)
+    more_claims: int
+    claims, more_claims = view.claims_of(row)
+    brand = view.brand_of(row)
+    return _html(
+        200,
+        brand,
+        **_outcome(verified.report),
+        at=verified.at,
+        id=str(row.id),
+        row=row,
+        issuer=_issuer(row, has_logo=seen.has_logo),
+        title=view.title_of(row.schema_id),
+        remarks=view.remarks_of(verified.report),
+        claims=claims,
+        more_claims=more_claims,
+        hashes=view.file_hashes_of(row),
+        head=seen.head,
+        url=url,
+        code=code_of(url),
+    )
+
+
+def nothing(asked: str, *, at: datetime) -> Html:
+    """The page where there is no attestation of the id that was asked for."""
+    return _html(404, "", **_outcome(NOT_FOUND), at=at, id=asked[:80], row=None, remarks=[])
+
+
+def _outcome(report: Any) -> dict[str, Any]:
+    return {
+        "verdict": report.verdict.value,
+        "said": words.VERDICTS[report.verdict],
+        "steps": view.steps_of(report),
+        "is_superseded": report.verdict is Verdict.SUPERSEDED,
+        "is_revoked": report.verdict is Verdict.REVOKED,
+    }
+
+
+def _issuer(row: AnyRow, *, has_logo: bool) -> dict[str, Any] | None:
+    if row.found_issuer is None:
+        return None
+    name = row.issuer_display_name or row.issuer_name
+    return {
+        "name": name,
+        "registered_name": row.issuer_name,
+        "domain": row.issuer_domain,
+        "initials": rules.initials(name),
+        "has_logo": has_logo,
+        "tier": words.TIERS.get(row.issuer_trust_tier, ""),
+        "standing": view.standing_of(row),
+    }
+
+
+def _html(status: int, brand: str, **facts: Any) -> Html:
+    style, script = Markup(_STYLE), Markup(_SCRIPT)
+    text = _TEMPLATE.render(style=style, script=script, brand=Markup(brand), icon_name=files.ICON, **facts)
+    return Html(status, text.encode("utf-8"), {**_ALWAYS, "Content-Security-Policy": _policy(brand)})
+
+
+@lru_cache(_REMEMBERED_CODES)
+def _policy(brand: str) -> str:
+    """What the page may do: run our script, wear our style and the issuer's colours, show images from here."""
+    styles = " ".join(files.csp_hash(text) for text in (_STYLE, brand) if text)
+    return "; ".join(
+        (
+            "default-src 'none'",
+            f"script-src {files.csp_hash(_SCRIPT)}",
+            f"style-src {styles}",
+            "img-src 'self'",
+            "connect-src 'none'",
+            "form-action 'self'",
+            "base-uri 'none'",
+            "frame-ancestors 'none'",
+            "require-trusted-types-for 'script'",
+            "trusted-types 'none'",
+        )
+    )
+
+
+@lru_cache(_REMEMBERED_CODES)
+def code_of(url: str) -> Markup:
+    """A QR code (ISO/IEC 18004) as inline SVG; making one takes milliseconds, so the newest are remembered."""
+    drawn = segno.make(url, error="m", micro=False)
+    return Markup(drawn.svg_inline(border=3, omitsize=True, svgclass=None, lineclass=None, dark="#000", light="#fff"))
+
+
+def without_notes(bundle: BundleOut) -> BundleOut:
+    """The bundle without what the issuer noted for itself; no part of it is signed, so it proves the same."""
+    public = bundle.attestation.model_copy(update={"subject_reference": None, "metadata": None})
+    return bundle.model_copy(update={"attestation": public})

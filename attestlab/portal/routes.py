@@ -1,0 +1,69 @@
+"""The HTTP door of the public page."""
+
+from uuid import UUID
+
+from attestlab.attestations import rendering as attestation_rendering
+from attestlab.core.errors import NotFound, ValidationFailed
+from attestlab.core.wire import parse_uuid
+from attestlab.portal import files, rendering
+from attestlab.portal.rules import wants_json
+from attestlab.web.access import PUBLIC
+from attestlab.web.answers import JSON, Raw
+from attestlab.web.call import Call
+from attestlab.web.routing import Routes
+
+routes = Routes("portal")
+_FOR_EVER = "public, max-age=31536000, immutable"
+_ONE_OF_TWO = {"Vary": "Accept"}
+
+
+@routes.get("/a/{id}", scope=PUBLIC, cache_control="no-store")
+def page(call: Call, id: str) -> Raw:
+    """The public page: what `POST /v1/verify` answers, for people; as JSON where `Accept` asks for it. Not metered.
+
+    An unknown id is a page that says NOT_FOUND, with 404; so is one that cannot be an id.
+    """
+    as_json = wants_json(call.header("Accept"))
+    attestation_id = _id(id)
+    if attestation_id is None:
+        if as_json:
+            raise NotFound("attestation", id)
+        return _html(rendering.nothing(id, at=call.now))
+    seen = call.lab.portal.look(attestation_id)
+    status = 200 if seen.verified.row is not None else 404
+    if as_json:
+        told = attestation_rendering.verification(seen.verified, log_id=call.lab.log_id)
+        return Raw(told.model_dump_json(by_alias=True).encode(), JSON, _ONE_OF_TWO, status=status)
+    return _html(rendering.page(seen, url=call.lab.portal.url(attestation_id)))
+
+
+@routes.get("/a/{id}/bundle.json", scope=PUBLIC, cache_control="no-store")
+def bundle(call: Call, id: str) -> Raw:
+    """The proof bundle as a file, for whoever has the attestation's id."""
+    attestation_id = _id(id)
+    if attestation_id is None:
+        raise NotFound("attestation", id)
+    row, proof, head = call.lab.portal.evidence(attestation_id)
+    told = rendering.without_notes(attestation_rendering.bundle(row, proof, head, now=call.now))
+    named = {"Content-Disposition": f'attachment; filename="attestation-{row.id}.json"'}
+    return Raw(told.model_dump_json(by_alias=True, indent=2).encode(), JSON, named)
+
+
+@routes.get("/a/assets/{name}", scope=PUBLIC, cache_control=_FOR_EVER)
+def asset(call: Call, name: str) -> Raw:
+    """A file of the page; its name changes with its content."""
+    found = files.ASSETS.get(name)
+    if found is None:
+        raise NotFound("asset", name)
+    return Raw(found.content, found.media_type, rendering.NOTHING_ALLOWED)
+
+
+def _id(text: str) -> UUID | None:
+    try:
+        return parse_uuid(text)
+    except ValidationFailed:
+        return None
+
+
+def _html(shown: rendering.Html) -> Raw:
+    return Raw(shown.body, "text/html; charset=utf-8", {**shown.headers, **_ONE_OF_TWO}, status=shown.status)

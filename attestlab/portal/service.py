@@ -1,0 +1,70 @@
+"""What a stranger may see: an attestation as it verifies now, and the bundle that proves it.
+
+A look is never metered and leaves no event: it is free for whoever looks and for the
+issuer (SPEC, Limits; CONTRACT section 6).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from attestlab.attestations.service import Attestations, Verified
+from attestlab.core.errors import NotFound
+from attestlab.core.storage import Storage
+from attestlab.core.transaction import AnyRow
+from attestlab.log.answers import Head
+from attestlab.log.service import Log
+from attestlab.portal import store
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """An attestation as it verifies now, under which head; `has_logo` where we hold the logo that the issuer shows."""
+
+    verified: Verified
+    head: Head
+    has_logo: bool = False
+
+
+class Portal:
+    """The public face of attestations; it only reads."""
+
+    def __init__(self, *, storage: Storage, attestations: Attestations, log: Log, portal_url: str) -> None:
+        self.storage = storage
+        self.attestations = attestations
+        self.log = log
+        self.portal_url = portal_url
+
+    def look(self, attestation_id: UUID) -> Seen:
+        """Verify an attestation for whoever looks, without counting it; an unknown one is NOT_FOUND."""
+        verified = self.attestations.verify(attestation_id)
+        with self.storage.read() as connection:
+            head, row = self.log.head(connection), verified.row
+            return Seen(
+                verified, head, row is not None and _shows_ours(row) and store.has_logo(connection, row.issuer_id)
+            )
+
+    def evidence(self, attestation_id: UUID) -> tuple[AnyRow, Any, Any]:
+        """The parts of the proof bundle, for anyone who has the attestation's id.
+
+        Raises:
+            NotFound: there is no such attestation, or the records lack a part of its proof.
+        """
+        row, proof, head = self.attestations.evidence_for_anyone(attestation_id)
+        if row.found_issuer is None or row.spki is None or row.entry is None:
+            raise NotFound("proof bundle of attestation", attestation_id)
+        return row, proof, head
+
+    def url(self, attestation_id: UUID) -> str:
+        """The page's address, as it stands in links and in the code to scan."""
+        return f"{self.portal_url}/a/{attestation_id}"
+
+
+def _shows_ours(row: AnyRow) -> bool:
+    """Whether the profile names the uploaded logo: one that is linked from elsewhere the page does not load.
+
+    Only the path is compared, since the service may have had another address when the logo came.
+    """
+    return bool((row.logo_url or "").endswith(f"/v1/issuers/{row.issuer_id}/logo"))

@@ -1,0 +1,179 @@
+"""What the page shows of a row and a report, as values that the template only has to set in order."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from attestlab.attestations.catalogue import CATALOGUE
+from attestlab.attestations.rules import Verdict
+from attestlab.attestations.verification import Finding, Report
+from attestlab.core.transaction import AnyRow
+from attestlab.core.wire import b64url_decode
+from attestlab.portal import rules, words
+from attestlab.portal.words import Step, Tone
+
+SHOWN_CLAIMS = 100
+SHOWN_CHARACTERS = 2000
+# `strftime` would take the words of the server's locale.
+_MONTHS = (
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class StepView:
+    """One of the eight steps and how it came out."""
+
+    number: int
+    title: str
+    question: str
+    tone: Tone
+    lines: tuple[str, ...]
+    codes: tuple[str, ...]
+    was_reached: bool = True
+
+    @property
+    def spoken(self) -> str:
+        """The outcome in a word, for whom icon and colour say nothing."""
+        return words.SPOKEN[self.tone]
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimView:
+    """A claim; `is_code` where its value is JSON and not text. `named` ones are in the schema's catalogue."""
+
+    label: str
+    value: str
+    is_code: bool
+    is_named: bool
+
+
+@dataclass(frozen=True, slots=True)
+class StandingView:
+    """One property of the issuer, at the mint and now."""
+
+    label: str
+    then: str
+    now: str
+
+    @property
+    def changed(self) -> bool:
+        """Whether it is another one now."""
+        return self.then != self.now
+
+
+def steps_of(report: Report) -> list[StepView]:
+    """The eight steps in their order; those that were not reached say so."""
+    found = {finding.step: finding for finding in report.findings}
+    return [_step(number, step, found.get(step.name)) for number, step in enumerate(words.STEPS, 1)]
+
+
+def _step(number: int, step: Step, finding: Finding | None) -> StepView:
+    if finding is None:
+        return StepView(number, step.title, step.question, Tone.QUIET, (words.NOT_REACHED,), (), was_reached=False)
+    lines = tuple(_lines(finding)) or (step.silent,)
+    codes = tuple(reason.value for reason in finding.reasons)
+    return StepView(number, step.title, step.question, _tone(step, finding), lines, codes)
+
+
+def _tone(step: Step, finding: Finding) -> Tone:
+    if finding.verdict is not None:
+        return words.VERDICTS[finding.verdict].tone
+    tones = {words.REASONS[reason][0] for reason in finding.reasons} or {step.tone}
+    return next(tone for tone in (Tone.BAD, Tone.NOTE, Tone.GOOD, Tone.QUIET) if tone in tones)
+
+
+def _lines(finding: Finding) -> Iterator[str]:
+    consequences = words.FLAGGED if finding.verdict is None else words.ENDING
+    for reason in finding.reasons:
+        yield " ".join(filter(None, (words.REASONS[reason][1], consequences.get(reason))))
+    if finding.detail:
+        yield finding.detail
+
+
+def remarks_of(report: Report) -> list[str]:
+    """What a reader of a VALID attestation should know all the same."""
+    if report.verdict is not Verdict.VALID:
+        return []
+    noted = [reason for reason in report.reasons if words.REASONS[reason][0] is Tone.NOTE]
+    return [f"{words.REASONS[reason][1]} {words.FLAGGED.get(reason, '')}".strip() for reason in noted]
+
+
+def claims_of(row: AnyRow) -> tuple[list[ClaimView], int]:
+    """The first hundred claims, and how many more there are."""
+    claims: dict[str, Any] = json.loads(row.claims)
+    known = CATALOGUE[row.schema_id].kinds if row.schema_id in CATALOGUE else {}
+    ordered = [*(name for name in known if name in claims), *(name for name in claims if name not in known)]
+    shown = [_claim(name, claims[name], is_named=name in known) for name in ordered[:SHOWN_CLAIMS]]
+    return shown, max(0, len(ordered) - SHOWN_CLAIMS)
+
+
+def _claim(name: str, value: object, *, is_named: bool) -> ClaimView:
+    label = name.replace("_", " ").capitalize() if is_named else name
+    if isinstance(value, str):
+        return ClaimView(_cut(label), _cut(value), is_code=False, is_named=is_named)
+    is_code = isinstance(value, dict | list)
+    return ClaimView(_cut(label), _cut(json.dumps(value, ensure_ascii=False, indent=2)), is_code, is_named)
+
+
+def _cut(text: str) -> str:
+    if len(text) <= SHOWN_CHARACTERS:
+        return text
+    return f"{text[:SHOWN_CHARACTERS]} ... ({len(text)} characters; the proof bundle has them all)"
+
+
+def standing_of(row: AnyRow) -> list[StandingView]:
+    """The issuer's standing when it signed, as the records keep it, and now."""
+    return [
+        StandingView("Status", _word(row.snapshot_status), _word(row.issuer_status)),
+        StandingView("Trust tier", _word(row.snapshot_trust_tier), _word(row.issuer_trust_tier)),
+        StandingView("Risk rating", _word(row.snapshot_risk_rating), _word(row.issuer_risk_rating)),
+        StandingView("Jurisdiction", row.snapshot_jurisdiction or "not given", row.issuer_jurisdiction or "not given"),
+    ]
+
+
+def _word(constant: str) -> str:
+    return constant.replace("_", "-").capitalize()
+
+
+def file_hashes_of(row: AnyRow) -> list[str]:
+    """The SHA-256 (hex) that a file may have to be the attested one; none where no file was attested.
+
+    Without a file the payload is the claims themselves, which nobody holds as a file.
+    """
+    hashes = [] if row.document_hash is None else [row.document_hash]
+    if row.payload_size is not None:
+        hashes.append(b64url_decode(row.payload_hash).hex())
+    return list(dict.fromkeys(hashes))
+
+
+def title_of(schema_id: str) -> str:
+    """What kind of credential it is."""
+    return CATALOGUE[schema_id].title if schema_id in CATALOGUE else schema_id
+
+
+def brand_of(row: AnyRow) -> str:
+    """The issuer's colours as CSS, each one a checked `#rrggbb`; ours wherever one could not be read."""
+    primary, accent = rules.color(row.primary_color), rules.color(row.accent_color)
+    badge = primary or accent or "#1f3a5f"
+    light = rules.readable([primary, accent], on=["#ffffff", "#f4f5f7"], otherwise="#1f3a5f")
+    dark = rules.readable([primary, accent], on=["#1b2027", "#12161b"], otherwise="#a9c7ee")
+    return (
+        f":root{{--badge:{badge};--on-badge:{rules.ink_on(badge)};--accent:{accent or badge};--brand:{light}}}"
+        f"@media screen and (prefers-color-scheme:dark){{:root{{--brand:{dark}}}}}"
+    )
+
+
+def in_words(at: datetime) -> str:
+    """A moment as people write it; all moments here are UTC.
+
+    >>> from datetime import UTC
+    >>> in_words(datetime(2026, 11, 1, 9, 5, tzinfo=UTC))
+    '1 November 2026, 09:05 UTC'
+    """
+    return f"{at.day} {_MONTHS[at.month - 1]} {at.year}, {at:%H:%M} UTC"

@@ -1,0 +1,199 @@
+"""The public page in a real browser: axe, the check of a file, no scripts, no other host, nothing that runs.
+
+Chromium comes from the system; where there is none, these tests are skipped and say so.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from app_in_process import served
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, sync_playwright
+from portal_story import DOCUMENT, behind_the_services_back, mint
+from sqlalchemy import update
+
+from attestlab.attestations.store import attestations
+from attestlab.issuers.rules import IssuerStatus
+from attestlab.issuers.store import keys
+from attestlab.lab import Lab
+from attestlab.orgs.rules import Caller
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+# Whatever the browser would like to know from elsewhere, it gets no address for.
+ALONE = ["--no-sandbox", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]
+LOGO = b'<svg xmlns="http://www.w3.org/2000/svg" width="8" height="8"><circle cx="4" cy="4" r="4" fill="#a00"/></svg>'
+# Not the width to scroll: a card clips what is too wide for it.
+RIGHTMOST = "Math.max(...Array.from(document.querySelectorAll('body *'), (part) => part.getBoundingClientRect().right))"
+SLICE = 2 * 1024 * 1024  # in which page.js reads a file
+
+pytestmark = [
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine; apt-get install chromium"),
+    # A page does not know what its records are kept in, and a browser takes its time.
+    pytest.mark.parametrize("migrated_database", ["sqlite"], indirect=True),
+]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=ALONE)
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def url(lab: Lab) -> Iterator[str]:
+    with served(lab) as address:
+        yield address
+
+
+@pytest.fixture
+def visit(browser: Browser, url: str) -> Callable[..., Any]:
+    """Open a page in a fresh browser profile; at the end nothing was asked of another host, and no page complained."""
+
+    @contextmanager
+    def opened(attestation_id: UUID, **options: Any) -> Iterator[Page]:
+        asked: list[str] = []
+        complaints: list[str] = []
+        with browser.new_context(**options) as context:
+            page = context.new_page()
+            page.on("request", lambda request: asked.append(request.url))
+            page.on("console", lambda message: complaints.append(message.text))
+            page.on("pageerror", lambda fault: complaints.append(str(fault)))
+            page.goto(f"{url}/a/{attestation_id}")
+            yield page
+        assert [address for address in asked if not address.startswith(f"{url}/")] == []
+        assert [text for text in complaints if "404 (Not Found)" not in text] == []
+
+    return opened
+
+
+def violations(page: Page) -> list[str]:
+    """What axe finds, as rule and element."""
+    found = Axe().run(page).response["violations"]
+    return [f"{rule['id']}: {node['html'][:120]}" for rule in found for node in rule["nodes"]]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_on_pages_that_are_whole(visit: Any, lab: Lab, caller: Caller, scheme: str) -> None:
+    """
+    VALID, VALID with a remark and a brand that cannot be read, NOT_FOUND; on a desk and on a small phone.
+    """
+    plain = mint(lab, caller)
+    branded = mint(lab, caller, profile={"primary_color": "#ffee00", "accent_color": "#eeeeee"})
+    issuer_id = lab.attestations.get(branded, caller=caller).issuer_id
+    lab.issuers.set_standing(issuer_id, status=IssuerStatus.SUSPENDED, caller=caller)
+    lab.logos.put(issuer_id, LOGO, caller=caller)
+    with visit(branded) as page:  # with its policy on
+        assert page.locator("img.logo").evaluate("(logo) => logo.complete && logo.naturalWidth > 0")
+    for attestation_id in (plain, branded, uuid4()):
+        with visit(attestation_id, color_scheme=scheme, bypass_csp=True) as page:
+            assert violations(page) == []
+            page.set_viewport_size({"width": 320, "height": 640})
+            assert page.evaluate(RIGHTMOST) <= 320
+            assert violations(page) == []
+
+
+@pytest.mark.tampered
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_on_pages_that_warn(visit: Any, lab: Lab, caller: Caller, scheme: str) -> None:
+    revoked, superseded, invalid = (mint(lab, caller) for _ in range(3))
+    kid = lab.attestations.get(invalid, caller=caller).kid
+    for attestation_id, status in ((revoked, "REVOKED"), (superseded, "SUPERSEDED")):
+        changes = {"status": status, "revocation_reason": "misspelt", "superseded_by": invalid}
+        of_it = attestations.c.id == attestation_id
+        behind_the_services_back(lab, update(attestations).where(of_it).values(**changes))
+    behind_the_services_back(lab, update(keys).where(keys.c.kid == kid).values(status="revoked", changed_index=0))
+    for attestation_id, verdict in ((revoked, "REVOKED"), (superseded, "SUPERSEDED"), (invalid, "INVALID")):
+        with visit(attestation_id, color_scheme=scheme, bypass_csp=True) as page:
+            assert page.locator(".word").inner_text() == verdict
+            assert violations(page) == []
+
+
+def test_the_attested_file_matches_and_another_does_not(visit: Any, lab: Lab, caller: Caller, tmp_path: Path) -> None:
+    right, wrong = tmp_path / "diploma.pdf", tmp_path / "forged.pdf"
+    right.write_bytes(DOCUMENT)
+    wrong.write_bytes(DOCUMENT + b"!")
+    with visit(mint(lab, caller)) as page:
+        outcome = page.locator("#outcome")
+        page.set_input_files("#file", right)
+        outcome.get_by_text("It matches").wait_for()
+        assert "diploma.pdf is the file that was attested, bit for bit." in outcome.inner_text()
+
+        page.set_input_files("#file", wrong)
+        outcome.get_by_text("It does not match").wait_for()
+        assert "forged.pdf is not the file that was attested." in outcome.inner_text()
+
+
+@pytest.mark.tampered
+def test_a_file_that_matches_makes_nothing_valid(visit: Any, lab: Lab, caller: Caller) -> None:
+    attestation_id = mint(lab, caller)
+    behind_the_services_back(lab, update(attestations).values(status="REVOKED"))
+    with visit(attestation_id) as page:
+        page.set_input_files("#file", {"name": "diploma.pdf", "mimeType": "application/pdf", "buffer": DOCUMENT})
+        page.locator("#outcome").get_by_text("It matches").wait_for()
+
+        assert "do not rely on it" in page.locator("#outcome").inner_text()
+        assert page.locator("#outcome").get_attribute("class") == "outcome note"
+
+
+def test_the_browsers_hash_is_that_of_another_implementation(visit: Any, lab: Lab, caller: Caller) -> None:
+    """
+    At every edge of padding and of reading: one block, two blocks, a whole slice, one byte more.
+    """
+    with visit(mint(lab, caller)) as page:
+        for size in (0, 1, 55, 56, 63, 64, 65, 119, 120, 128, SLICE - 1, SLICE, SLICE + 1, 2 * SLICE + 60):
+            content = bytes(number % 251 for number in range(min(size, 4096))) * (size // 4096 + 1)
+            content = content[:size]
+            page.set_input_files("#file", {"name": f"{size}.bin", "mimeType": "x/y", "buffer": content})
+            page.locator("#outcome").get_by_text(f"{size}.bin is not").wait_for()
+
+            assert page.locator("#outcome").inner_text().endswith(hashlib.sha256(content).hexdigest()), size
+
+
+def test_without_scripts_the_verdict_is_there(visit: Any, lab: Lab, caller: Caller) -> None:
+    with visit(mint(lab, caller), java_script_enabled=False) as page:
+        shown = page.locator("body").inner_text()
+
+    assert "This attestation is valid" in shown
+    assert "sha256sum" in shown
+    assert hashlib.sha256(DOCUMENT).hexdigest() in shown
+    assert "File to compare" not in shown
+
+
+def test_nothing_that_an_issuer_writes_runs_or_becomes_an_element(visit: Any, lab: Lab, caller: Caller) -> None:
+    """
+    A browser parses more leniently than any library; the policy is off here, so that only escaping protects.
+    """
+    payloads = (
+        "<script>window.hit=1</script>",
+        "\"><img src=x onerror='window.hit=1'>",
+        "</title></style></script><svg onload=window.hit=1>",
+        '<noscript><p title="</noscript><img src=x onerror=window.hit=1>">',
+        "<math><mtext><table><mglyph><style><img src onerror=window.hit=1>",
+    )
+    names = "Array.from(document.querySelectorAll('*'), (element) => element.tagName).join(' ')"
+
+    def claims(texts: list[str]) -> dict[str, Any]:
+        return {"student_name": texts[0], **{f"{number} {text}": [text] for number, text in enumerate(texts)}}
+
+    elements = []
+    for texts in (["plain"] * len(payloads), list(payloads)):
+        attestation_id = mint(lab, caller, claims=claims(texts), profile={"display_name": texts[1]})
+        with visit(attestation_id, bypass_csp=True) as page:
+            elements.append(page.evaluate(names))
+            assert page.evaluate("window.hit") is None
+            page.set_input_files("#file", {"name": payloads[0], "mimeType": "x/y", "buffer": b"x"})
+            page.locator("#outcome").get_by_text("It does not match").wait_for()
+            assert payloads[0] in page.locator("#outcome").inner_text()
+            assert page.evaluate("window.hit") is None
+
+    assert elements[0] == elements[1]

@@ -1,0 +1,417 @@
+"""The public page over HTTP: every verdict in words, its headers, its JSON, its bundle; and nobody pays for a look."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import subprocess
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from urllib.parse import urljoin
+from uuid import UUID, uuid4
+
+import httpx
+import pytest
+from app_in_process import client_of
+from lab_checks import check_bundle
+from portal_story import DOCUMENT, Seen, behind_the_services_back, mint
+from running_server import COMMAND, RunningServer, mint_body, register_issuer
+from running_server import mint as mint_over_http
+from sqlalchemy import Connection, delete, func, select, text, update
+
+from attestlab.attestations.rules import Verdict
+from attestlab.attestations.store import attestations
+from attestlab.attestations.tables import VerificationTally
+from attestlab.core.clock import FixedClock
+from attestlab.core.outbox import OutboxEvent
+from attestlab.issuers.rules import IssuerStatus, TrustTier
+from attestlab.issuers.store import issuers, keys
+from attestlab.lab import Lab
+from attestlab.orgs import usage
+from attestlab.orgs.rules import Caller
+from attestlab.portal import files, words
+from attestlab.portal.rendering import code_of
+
+JSON = {"Accept": "application/json"}
+ELSEWHERE = re.compile(r"(?:https?:)?//\w[^\s\"'<>]*")
+SUCCESSOR = "0193b5a0-7f3c-7abc-8def-0123456789ab"
+SUCCESSOR_ID = UUID(SUCCESSOR)
+
+
+def look(anyone: httpx.Client, attestation_id: object) -> Seen:
+    answer = anyone.get(f"/a/{attestation_id}")
+    assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
+    return Seen(answer.text)
+
+
+def says(page: Seen, verdict: Verdict) -> bool:
+    """Whether the page gives this verdict, with its sentences and with no other's."""
+    said = words.VERDICTS[verdict]
+    others = [other.headline for name, other in words.VERDICTS.items() if name is not verdict]
+    sentences = (verdict.value.replace("_", " "), said.headline, said.meaning, said.advice)
+    return all(sentence in page.text for sentence in sentences) and not any(other in page.text for other in others)
+
+
+def test_a_valid_attestation_says_so_and_shows_all_that_belongs_to_it(
+    anyone: httpx.Client, lab: Lab, caller: Caller
+) -> None:
+    attestation_id = mint(lab, caller, expiry_at=lab.clock.now() + timedelta(days=365))
+
+    answer = anyone.get(f"/a/{attestation_id}")
+    page = Seen(answer.text)
+
+    assert answer.status_code == 200
+    assert says(page, Verdict.VALID)
+    shown = ("Northfield University", "northfield.example.edu", "Student name", "Ada Lovelace", "Degree")
+    record = (str(attestation_id), hashlib.sha256(DOCUMENT).hexdigest(), lab.log_id, "21 November 2026, 12:00 UTC")
+    assert [part for part in (*shown, *record) if part not in page.text] == []
+    assert [step.title for step in words.STEPS if step.title not in page.text] == []
+    assert page.text.count("Passed") == 7
+    assert page.text.count("Not checked") == 1
+    assert {"datetime": "2027-11-21T12:00:00.000Z"} in page.all("time")
+
+
+def test_an_attestation_that_has_run_out_is_expired(
+    anyone: httpx.Client, lab: Lab, caller: Caller, clock: FixedClock
+) -> None:
+    attestation_id = mint(lab, caller, expiry_at=clock.now() + timedelta(hours=1))
+    clock.advance(timedelta(hours=1))
+
+    page = look(anyone, attestation_id)
+
+    assert says(page, Verdict.EXPIRED)
+    assert "It was valid until 21 November 2026, 13:00 UTC" in page.text
+
+
+@pytest.mark.tampered
+def test_a_revoked_one_gives_the_issuers_reason(anyone: httpx.Client, lab: Lab, caller: Caller) -> None:
+    attestation_id = mint(lab, caller)
+    changes = {"status": "REVOKED", "revocation_reason": "The name was misspelt", "revoked_at": lab.clock.now()}
+    behind_the_services_back(lab, update(attestations).values(**changes))
+
+    page = look(anyone, attestation_id)
+
+    assert says(page, Verdict.REVOKED)
+    assert "The name was misspelt" in page.text
+    assert "The signature shows who said it" not in page.text
+
+
+@pytest.mark.tampered
+def test_a_superseded_one_leads_to_the_newer_one(anyone: httpx.Client, lab: Lab, caller: Caller) -> None:
+    attestation_id = mint(lab, caller)
+    behind_the_services_back(lab, update(attestations).values(status="SUPERSEDED", superseded_by=SUCCESSOR_ID))
+
+    page = look(anyone, attestation_id)
+
+    assert says(page, Verdict.SUPERSEDED)
+    assert urljoin(f"/a/{attestation_id}", SUCCESSOR) == f"/a/{SUCCESSOR}"
+    assert {"class": "button", "href": SUCCESSOR} in page.all("a")
+
+
+@pytest.mark.tampered
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (update(attestations).values(claims=b'{"student_name":"Eve"}'), "The signature does not fit the statement."),
+        (update(attestations).values(nonce=bytes(32)), "The public log does not prove it."),
+        (update(keys).values(status="revoked", changed_index=0), "Nothing shows that it was logged before that."),
+        (update(issuers).values(status="REVOKED", revoked_index=0), "The issuer was excluded from the service."),
+        (delete(keys), "The key is not in the records."),
+    ],
+)
+def test_an_invalid_one_names_the_check_that_failed(
+    anyone: httpx.Client, lab: Lab, caller: Caller, change: Any, sentence: str
+) -> None:
+    attestation_id = mint(lab, caller)
+    behind_the_services_back(lab, change)
+
+    page = look(anyone, attestation_id)
+
+    assert says(page, Verdict.INVALID)
+    assert sentence in page.text
+    assert page.text.count("Failed") == 1
+
+
+@pytest.mark.tampered
+def test_where_the_issuer_is_gone_the_page_says_so_and_offers_no_bundle(
+    anyone: httpx.Client, lab: Lab, caller: Caller
+) -> None:
+    attestation_id = mint(lab, caller)
+    with lab.storage.engine.connect() as connection:
+        _forget_foreign_keys(connection, is_sqlite=lab.storage.is_sqlite)
+        connection.execute(delete(issuers))
+        connection.commit()
+        connection.invalidate()
+
+    page = look(anyone, attestation_id)
+
+    assert says(page, Verdict.UNKNOWN_ISSUER)
+    assert "bundle.json" not in page.html
+    assert anyone.get(f"/a/{attestation_id}/bundle.json").status_code == 404
+
+
+def _forget_foreign_keys(connection: Connection, *, is_sqlite: bool) -> None:
+    connection.execute(text("PRAGMA foreign_keys=OFF" if is_sqlite else "SET session_replication_role = replica"))
+
+
+def test_an_unknown_one_is_a_page_of_its_own_with_404(anyone: httpx.Client) -> None:
+    """People read that there is none; programs and crawlers read the status."""
+    answer = anyone.get(f"/a/{uuid4()}")
+
+    assert answer.status_code == 404
+    assert says(Seen(answer.text), Verdict.NOT_FOUND)
+
+
+@pytest.mark.parametrize("path", ["assets", "index.html", "1", "0193b5a0-7f3c-7abc-8def-0123456789a", "%3Cscript%3E"])
+def test_what_cannot_be_an_id_is_not_found_either(anyone: httpx.Client, path: str) -> None:
+    answer = anyone.get(f"/a/{path}")
+
+    assert answer.status_code == 404
+    assert says(Seen(answer.text), Verdict.NOT_FOUND)
+    assert anyone.get(f"/a/{path}", headers=JSON).json()["code"] == "NOT_FOUND"
+
+
+def test_the_issuer_is_shown_as_it_was_and_as_it_is(anyone: httpx.Client, lab: Lab, caller: Caller) -> None:
+    attestation_id = mint(lab, caller)
+    issuer_id = lab.attestations.get(attestation_id, caller=caller).issuer_id
+    lab.issuers.set_standing(issuer_id, status=IssuerStatus.SUSPENDED, trust_tier=TrustTier.BASIC, caller=caller)
+
+    page = look(anyone, attestation_id)
+
+    assert says(page, Verdict.VALID)
+    assert "Status Active Suspended changed" in page.text
+    assert "Trust tier Self-signed Basic changed" in page.text
+    assert "Please note: The issuer is suspended at present." in page.text
+
+
+def test_without_a_file_the_page_says_that_there_is_nothing_to_compare(
+    anyone: httpx.Client, lab: Lab, caller: Caller
+) -> None:
+    page = look(anyone, mint(lab, caller, file_sha256=None, file_size=None))
+
+    assert "There is no hash stored that a file could be compared with." in page.text
+    assert page.all("input") == []
+
+
+def test_without_scripts_the_hash_and_the_way_to_compare_it_are_there(
+    anyone: httpx.Client, lab: Lab, caller: Caller
+) -> None:
+    html = look(anyone, mint(lab, caller)).html
+    noscript = html.partition("<noscript>")[2].partition("</noscript>")[0]
+
+    assert "sha256sum" in noscript
+    assert hashlib.sha256(DOCUMENT).hexdigest() in html
+
+
+def test_as_json_it_is_what_a_verification_answers(anyone: httpx.Client, lab: Lab, caller: Caller) -> None:
+    attestation_id = mint(lab, caller)
+
+    answer = anyone.get(f"/a/{attestation_id}", headers=JSON)
+    missing = anyone.get(f"/a/{SUCCESSOR}", headers=JSON)
+
+    assert answer.headers["Content-Type"] == "application/json"
+    assert answer.headers["Vary"] == "Accept"
+    assert answer.json() == anyone.post("/v1/verify", json={"attestation_id": str(attestation_id)}).json()
+    assert missing.status_code == 404
+    assert missing.json() == anyone.post("/v1/verify", json={"attestation_id": SUCCESSOR}).json()
+
+
+def test_the_bundle_is_a_file_that_verifies_offline(anyone: httpx.Client, lab: Lab, caller: Caller) -> None:
+    """It is the bundle of `proof-bundle`, without what the issuer noted for itself."""
+    noted = {"subject_reference": "person 17", "metadata": {"case": "private"}}
+    attestation_id = mint(lab, caller, **noted)
+
+    answer = anyone.get(f"/a/{attestation_id}/bundle.json")
+    with client_of(str(anyone.base_url), key=key_with_every_scope(lab, caller)) as owner:
+        own = owner.get(f"/v1/attestations/{attestation_id}/proof-bundle").json()
+
+    check_bundle(answer.content, lab.trust, lab)
+    assert answer.headers["Content-Disposition"] == f'attachment; filename="attestation-{attestation_id}.json"'
+    assert {name: own["attestation"][name] for name in noted} == noted
+    own["attestation"] |= dict.fromkeys(noted)
+    assert answer.json() == own
+
+
+def test_the_line_that_the_page_shows_verifies_what_the_page_gives(
+    anyone: httpx.Client, lab: Lab, caller: Caller, tmp_path: Path
+) -> None:
+    attestation_id = mint(lab, caller)
+    page = look(anyone, attestation_id)
+    downloaded = anyone.get(f"/a/{attestation_id}/bundle.json")
+    named = downloaded.headers["Content-Disposition"].partition('"')[2].rstrip('"')
+    (tmp_path / named).write_bytes(downloaded.content)
+    (tmp_path / "FILE").write_bytes(DOCUMENT)
+    (tmp_path / "trust.txt").write_text(f"log {anyone.get('/v1/log/vkey').json()['vkey']}\nquorum none\n")
+
+    shown = re.findall(r"attestlab (verify [^<]+)</code>", page.html)
+    done = subprocess.run([*COMMAND, *shown[0].split()], cwd=tmp_path, capture_output=True, text=True)
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(f"VALID  attestation {attestation_id}")
+
+
+def test_the_code_to_scan_and_the_link_of_the_mint_lead_to_the_page(server: RunningServer) -> None:
+    with server.client() as client:
+        minted = register_and_mint(client)
+        page = Seen(client.get(minted["verify_url"]).text)
+
+    assert [part["aria-label"] for part in page.all("div") if part.get("role") == "img"] == [
+        f"QR code of this page\u2019s address, {minted['verify_url']}"
+    ]
+    assert code_of(minted["verify_url"]) in page.html
+
+
+def register_and_mint(client: httpx.Client) -> dict[str, Any]:
+    answer: dict[str, Any] = mint_over_http(client, mint_body(register_issuer(client))).json()
+    return answer
+
+
+def key_with_every_scope(lab: Lab, caller: Caller) -> str:
+    return lab.api_keys.create("A key", scopes=caller.scopes, caller=caller).secret
+
+
+def test_a_bundle_of_nothing_is_not_found(anyone: httpx.Client) -> None:
+    answers = [anyone.get(f"/a/{asked}/bundle.json") for asked in (SUCCESSOR, "nonsense")]
+
+    assert [(answer.status_code, answer.json()["code"]) for answer in answers] == [(404, "NOT_FOUND")] * 2
+
+
+def test_a_look_is_not_counted_and_leaves_nothing(anyone: httpx.Client, lab: Lab, caller: Caller) -> None:
+    attestation_id = mint(lab, caller)
+    before = left(lab, caller)
+
+    for path in (f"/a/{attestation_id}", f"/a/{attestation_id}/bundle.json", f"/a/{uuid4()}"):
+        anyone.get(path)
+        anyone.get(path, headers=JSON)
+
+    assert left(lab, caller) == before
+    anyone.post("/v1/verify", json={"attestation_id": str(attestation_id)})
+    assert left(lab, caller) != before
+
+
+def left(lab: Lab, caller: Caller) -> tuple[int | None, ...]:
+    """What a metered verification would leave behind."""
+    with lab.storage.read() as connection:
+        told = connection.scalar(select(func.count()).select_from(OutboxEvent))
+        tallied = connection.scalar(select(func.count()).select_from(VerificationTally))
+        used = usage.used(connection, caller.tenant_id, usage.VERIFICATIONS, lab.clock.now().date())
+    return told, tallied, used
+
+
+def test_a_look_costs_the_address_what_any_request_does(anyone: httpx.Client, lab: Lab, caller: Caller) -> None:
+    attestation_id = mint(lab, caller)
+
+    left = [int(anyone.get(f"/a/{attestation_id}").headers["X-RateLimit-Remaining"]) for _ in range(3)]
+
+    assert left == [left[0], left[0] - 1, left[0] - 2]
+
+
+@pytest.mark.parametrize("path", ["/a/{id}", f"/a/{SUCCESSOR}", "/a/nonsense"])
+def test_the_headers_let_the_page_do_what_it_must_and_nothing_else(
+    anyone: httpx.Client, lab: Lab, caller: Caller, path: str
+) -> None:
+    answer = anyone.get(path.replace("{id}", str(mint(lab, caller))))
+    policy = dict(part.split(" ", 1) for part in answer.headers["Content-Security-Policy"].split("; "))
+
+    closed = ("default-src", "connect-src", "base-uri", "frame-ancestors", "trusted-types")
+    assert {name: policy.pop(name) for name in closed} == dict.fromkeys(closed, "'none'")
+    assert policy.pop("img-src") == policy.pop("form-action") == "'self'"
+    assert policy.pop("require-trusted-types-for") == "'script'"
+    scripts, styles = inline(answer.text, "script"), inline(answer.text, "style")
+    assert policy.pop("script-src") == files.csp_hash(files.text("page.js"))
+    assert {*map(files.csp_hash, scripts)} <= {files.csp_hash(files.text("page.js"))}
+    assert policy.pop("style-src") == " ".join(map(files.csp_hash, styles))
+    assert policy == {}
+    assert answer.headers["Cache-Control"] == "no-store"
+    assert answer.headers["Referrer-Policy"] == "no-referrer"
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    assert answer.headers["X-Frame-Options"] == "DENY"
+    assert answer.headers["X-Robots-Tag"] == "noindex, nofollow"
+
+
+def inline(html: str, tag: str) -> list[str]:
+    return re.findall(rf"<{tag}>(.*?)</{tag}>", html, re.DOTALL)
+
+
+def test_no_element_has_a_handler_or_a_style_of_its_own(anyone: httpx.Client, lab: Lab, caller: Caller) -> None:
+    page = look(anyone, mint(lab, caller))
+
+    names = {name for _, attributes in page.elements for name in attributes}
+    assert [name for name in names if name.startswith("on") or name in ("style", "src", "srcdoc", "action")] == []
+    assert page.all("script") == [{}]
+
+
+def test_nothing_on_the_page_is_at_another_host(anyone: httpx.Client, lab: Lab, caller: Caller) -> None:
+    """Also where the issuer's logo is: it is shown only where we hold it."""
+    linked = mint(lab, caller, profile={"logo_url": "https://logos.example.com/northfield.png"})
+    page = look(anyone, linked)
+
+    own = lab.portal.url(linked)
+    assert [found for found in ELSEWHERE.findall(page.html) if not own.startswith(found)] == []
+    assert page.all("img") == []
+    assert "NU" in page.text
+    icon = anyone.get(f"/a/assets/{files.ICON}").text.replace('xmlns="http://www.w3.org/2000/svg"', "")
+    assert ELSEWHERE.findall(icon) == []
+
+
+def test_every_link_leads_somewhere(anyone: httpx.Client, lab: Lab, caller: Caller) -> None:
+    attestation_id = mint(lab, caller)
+    page = look(anyone, attestation_id)
+
+    links = [str(part["href"]) for tag in ("a", "link") for part in page.all(tag)]
+    statuses = {link: anyone.get(urljoin(f"/a/{attestation_id}", link)).status_code for link in links}
+
+    assert set(statuses.values()) == {200}
+    assert len(statuses) == 4
+
+
+def test_an_uploaded_logo_is_shown(anyone: httpx.Client, lab: Lab, caller: Caller) -> None:
+    attestation_id = mint(lab, caller)
+    issuer_id = lab.attestations.get(attestation_id, caller=caller).issuer_id
+    lab.logos.put(issuer_id, b"GIF89a-and-some-more", caller=caller)
+
+    page = look(anyone, attestation_id)
+    source = urljoin(f"/a/{attestation_id}", str(page.all("img")[0]["src"]))
+    lab.logos.remove(issuer_id, caller=caller)
+
+    assert source == f"/v1/issuers/{issuer_id}/logo"
+    assert page.all("img")[0]["alt"] == ""  # the name stands beside it
+    assert look(anyone, attestation_id).all("img") == []
+
+
+def test_a_file_of_the_page_is_kept_for_ever_under_a_name_of_its_content(anyone: httpx.Client) -> None:
+    answer = anyone.get(f"/a/assets/{files.ICON}")
+
+    assert hashlib.sha256(answer.content).hexdigest()[:16] in files.ICON
+    assert answer.headers["Cache-Control"] == "public, max-age=31536000, immutable"
+    assert answer.headers["Content-Type"] == "image/svg+xml"
+    assert "sandbox" in answer.headers["Content-Security-Policy"]
+    assert anyone.get("/a/assets/icon.svg").status_code == 404
+    assert anyone.get("/a/assets/..%2Fpage.js").status_code == 404
+
+
+def test_a_condition_makes_no_success_of_a_page_that_is_not_there(anyone: httpx.Client) -> None:
+    answer = anyone.get(f"/a/{SUCCESSOR}", headers={"If-None-Match": "*"})
+
+    assert (answer.status_code, "ETag" in answer.headers) == (404, False)
+
+
+def test_a_head_request_tells_the_same_headers(anyone: httpx.Client, lab: Lab, caller: Caller) -> None:
+    path = f"/a/{mint(lab, caller)}"
+
+    head, whole = anyone.head(path), anyone.get(path)
+
+    assert head.content == b""
+    assert head.headers["Content-Length"] == whole.headers["Content-Length"]
+    assert head.headers["Content-Security-Policy"] == whole.headers["Content-Security-Policy"]
+
+
+def test_very_many_claims_are_cut_and_say_so(anyone: httpx.Client, lab: Lab, caller: Caller) -> None:
+    claims = {"student_name": "x" * 5000, **{f"claim {number}": number for number in range(120)}}
+
+    page = look(anyone, mint(lab, caller, claims=claims))
+
+    assert "(5000 characters; the proof bundle has them all)" in page.text
+    assert "21 more claims" in page.text
+    assert len(page.all("dt")) < 120
