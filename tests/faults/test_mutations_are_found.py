@@ -6,6 +6,7 @@ import hashlib
 import random
 import shutil
 import sqlite3
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -143,7 +144,10 @@ def first_problem(folder: Path) -> object:
     except Exception as fault:
         return fault
     try:
-        return next(fsck(lab), None)
+        with closing(fsck(lab)) as problems:
+            return next(problems, None)
+    except sqlite3.DatabaseError as fault:  # of a file so damaged that not even the look at it can be ended
+        return fault
     finally:
         lab.close()
 
