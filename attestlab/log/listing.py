@@ -1,7 +1,7 @@
 """When the log gets its next status list, and what a bundle takes from the newest one.
 
 Once a minute, if the log has grown, the digest of its status list is appended. A process keeps
-the lists that it computed last, so that the next one takes only what was logged since.
+the list that it computed last, so that the next one takes only what was logged since.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from attestlab.log.status_list import Chunk, StatusList
 from attestlab.log.store import LeafRow
 
 LIST_EVERY = timedelta(minutes=1)
-LISTS_KEPT = 3
 
 
 @dataclass(frozen=True)
@@ -41,17 +40,16 @@ class StatusLists:
         self.storage = storage
         self.log = log
         self.clock = clock
-        self._kept: dict[int, StatusList] = {}
+        self._newest = StatusList()  # from which the next one grows
+        self._shown = StatusList()  # the newest that is in the log, of which bundles hold chunks
         self._lock = Lock()
 
     def warm(self) -> None:
-        """Compute the list of the log as it is, in small steps and without the writer's lock."""
+        """Compute the list of the log as it is, without the writer's lock, so that little is left to do under it."""
         with self.storage.read() as connection:
-            size = self.log.size(connection)
-        known = max(self._kept, default=0)
-        for step in range(known + store.ROWS_A_PAGE, size, store.ROWS_A_PAGE):
-            with self.storage.read() as connection:
-                self.at(connection, step)
+            made = self.at(connection, self.log.size(connection))
+        with self._lock:
+            self._newest = max(self._newest, made, key=lambda kept: kept.size)
 
     def append_if_due(self, tx: Transaction) -> Appended | None:
         """Append the digest of the list, if the log has grown and the last list is a minute old."""
@@ -80,23 +78,23 @@ class StatusLists:
         if newest is None or max(indexes) >= newest.index:
             return None
         found = self.at(connection, newest.index)
+        with self._lock:
+            self._shown = max(self._shown, found, key=lambda kept: kept.size)
         chunks = {chunk.number: chunk for chunk in map(found.chunk_of, indexes)}
         return Listed(newest, tuple(chunks.values()))
 
     def at(self, connection: Connection, size: int) -> StatusList:
         """The list of the first `size` entries, which are committed; not to be changed."""
         with self._lock:
-            found = self._kept.get(size)
-            if found is None:
-                known = max((kept for kept in self._kept if kept < size), default=None)
-                found = StatusList() if known is None else self._kept[known].copy()
-                for leaf in store.status_leaves_between(connection, found.size, size):
-                    found.apply(leaf.index, entries.read(leaf.entry))
-                found.grow(size)
-                self._kept[size] = found
-                for oldest in sorted(self._kept)[:-LISTS_KEPT]:
-                    del self._kept[oldest]
+            known = [kept for kept in (self._newest, self._shown) if kept.size <= size]
+        found = max(known, key=lambda kept: kept.size, default=StatusList())
+        if found.size == size:
             return found
+        found = found.copy()
+        for leaf in store.status_leaves_between(connection, found.size, size):
+            found.apply(leaf.index, entries.read(leaf.entry))
+        found.grow(size)
+        return found
 
 
 def _made_at(leaf: LeafRow) -> datetime:

@@ -184,6 +184,8 @@ def first_problem(folder: Path) -> object:
     problems = fsck(lab)
     try:
         return next(problems, None)
+    except sqlite3.DatabaseError as fault:  # of a file so damaged that not even the look at it can be ended
+        return fault
     finally:
         with suppress(sqlite3.DatabaseError):  # a damaged file may refuse even the end of a look at it
             problems.close()
