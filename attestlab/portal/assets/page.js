@@ -2,7 +2,7 @@
 "use strict";
 (() => {
   // SHA-256 (FIPS 180-4), in pieces: the browser's own wants a file whole in memory, and a page from https.
-  const K = new Uint32Array([
+  const K = Int32Array.of(
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
     0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
     0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
@@ -11,20 +11,20 @@
     0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070,
     0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2,
-  ]);
-  const SLICE = 2 * 1024 * 1024; // a multiple of the block's 64 bytes; about ten milliseconds of work
-  const W = new Uint32Array(64);
+  );
+  const SLICE = 2 * 1024 * 1024; // a multiple of the block's 64 bytes; some tens of milliseconds, between which the page answers
+  const W = new Int32Array(64); // signed words throughout: engines keep those in registers
 
-  function compress(state, bytes, start) {
-    const view = new DataView(bytes.buffer, bytes.byteOffset + start, 64);
-    for (let i = 0; i < 16; i += 1) W[i] = view.getUint32(i * 4);
+  function compress(state, view, start) {
+    for (let i = 0; i < 16; i += 1) W[i] = view.getInt32(start + i * 4);
     for (let i = 16; i < 64; i += 1) {
       const x = W[i - 15], y = W[i - 2];
       const s0 = ((x >>> 7) | (x << 25)) ^ ((x >>> 18) | (x << 14)) ^ (x >>> 3);
       const s1 = ((y >>> 17) | (y << 15)) ^ ((y >>> 19) | (y << 13)) ^ (y >>> 10);
       W[i] = (W[i - 16] + s0 + W[i - 7] + s1) | 0;
     }
-    let [a, b, c, d, e, f, g, h] = state;
+    let a = state[0], b = state[1], c = state[2], d = state[3];
+    let e = state[4], f = state[5], g = state[6], h = state[7];
     for (let i = 0; i < 64; i += 1) {
       const s1 = ((e >>> 6) | (e << 26)) ^ ((e >>> 11) | (e << 21)) ^ ((e >>> 25) | (e << 7));
       const t1 = (h + s1 + ((e & f) ^ (~e & g)) + K[i] + W[i]) | 0;
@@ -44,20 +44,21 @@
   }
 
   async function sha256(file, tell) {
-    const state = new Uint32Array([
+    const state = Int32Array.of(
       0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19,
-    ]);
+    );
     let rest = new Uint8Array(0);
     for (let at = 0; at < file.size; at += SLICE) {
       const bytes = new Uint8Array(await file.slice(at, at + SLICE).arrayBuffer());
       const whole = bytes.length - (bytes.length % 64);
-      for (let start = 0; start < whole; start += 64) compress(state, bytes, start);
+      const view = new DataView(bytes.buffer);
+      for (let start = 0; start < whole; start += 64) compress(state, view, start);
       rest = bytes.subarray(whole);
       if (!tell(Math.floor((100 * (at + bytes.length)) / file.size))) return null;
     }
-    const tail = padded(rest, file.size);
-    for (let start = 0; start < tail.length; start += 64) compress(state, tail, start);
-    return Array.from(state, (word) => word.toString(16).padStart(8, "0")).join("");
+    const tail = new DataView(padded(rest, file.size).buffer);
+    for (let start = 0; start < tail.byteLength; start += 64) compress(state, tail, start);
+    return Array.from(state, (word) => (word >>> 0).toString(16).padStart(8, "0")).join("");
   }
 
   const form = document.getElementById("check-form");
