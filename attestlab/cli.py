@@ -55,10 +55,12 @@ app = typer.Typer(
 tenants = typer.Typer(no_args_is_help=True, help="Tenants of an installation.")
 consumers = typer.Typer(no_args_is_help=True, help="Consumers, each with an account of their own.")
 log = typer.Typer(no_args_is_help=True, help="The transparency log.")
+keys = typer.Typer(no_args_is_help=True, help="The key-encryption key.")
 app.add_typer(tenants, name="tenant")
 app.add_typer(consumers, name="consumer")
 log.command("watch")(watchers.log_watch)
 app.add_typer(log, name="log")
+app.add_typer(keys, name="keyring")
 app.add_typer(watchers.witnesses, name="witness")
 
 Data = Annotated[
@@ -200,6 +202,25 @@ def demo(
 def verify(arguments: typer.Context) -> None:
     """Verify a proof bundle offline, against a pinned trust policy."""
     raise typer.Exit(_verified(arguments.args))
+
+
+@keys.command("rewrap")
+def keyring_rewrap(data: Data, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
+    """Seal all keys and secrets anew, under a fresh key-encryption key; no server may run meanwhile.
+
+    The new key takes the place of DIR/keyring.key; where ATTESTLAB_KEK is set it comes from ATTESTLAB_KEK_NEXT.
+
+    Example: attestlab keyring rewrap --data lab
+    """
+    import os
+
+    from attestlab.rewrapping import rewrap
+
+    with reporting():
+        done = rewrap(_settings(data, database_url), os.environ)
+    if done is None:
+        talk("An earlier move was ended: the records had been sealed anew already.")
+    show(done.public() if done is not None else {"ended": True}, as_json)
 
 
 @log.command("vkey")

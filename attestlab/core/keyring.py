@@ -29,6 +29,8 @@ from attestlab.core.wire import b64url_decode, b64url_encode
 
 ENVIRONMENT_NAME = "ATTESTLAB_KEK"
 FILE_NAME = "keyring.key"
+NEXT_ENVIRONMENT_NAME = "ATTESTLAB_KEK_NEXT"
+NEXT_FILE_NAME = "keyring.key.next"  # while an installation moves to it
 
 _VERSION = b"\x01"
 _KEK_BYTES = 32
@@ -65,14 +67,26 @@ class Keyring:
         return cls(_parse_kek(_read_private_file(folder / FILE_NAME).removesuffix("\n"), source=FILE_NAME))
 
     @classmethod
-    def create(cls, folder: Path) -> Keyring:
+    def next(cls, folder: Path, environ: Mapping[str, str]) -> Keyring:
+        """The keyring to which an installation moves: ATTESTLAB_KEK_NEXT where ATTESTLAB_KEK is in use, else a file.
+
+        Raises:
+            ValidationFailed: there is none, or it is not 32 bytes of base64url.
+        """
+        if environ.get(ENVIRONMENT_NAME):
+            given = environ.get(NEXT_ENVIRONMENT_NAME, "")
+            return cls(_parse_kek(given.strip(), source=NEXT_ENVIRONMENT_NAME))
+        return cls(_parse_kek(_read_private_file(folder / NEXT_FILE_NAME).removesuffix("\n"), source=NEXT_FILE_NAME))
+
+    @classmethod
+    def create(cls, folder: Path, *, file_name: str = FILE_NAME) -> Keyring:
         """A fresh KEK in `folder`/keyring.key (mode 0600), on disk before this returns.
 
         Raises:
             Conflict: there is one already; what it sealed could never be opened again.
         """
         kek = secrets.token_bytes(_KEK_BYTES)
-        _write_private_file(folder / FILE_NAME, b64url_encode(kek) + "\n")
+        _write_private_file(folder / file_name, b64url_encode(kek) + "\n")
         return cls(kek)
 
     def seal(self, private_der: bytes, *, tenant_id: UUID | None, issuer_id: UUID | None, kid: str, alg: str) -> bytes:
@@ -131,6 +145,14 @@ class Keyring:
         """The same private key sealed under `new`; the old blob still opens with this keyring."""
         private_der = self.unseal(blob, tenant_id=tenant_id, issuer_id=issuer_id, kid=kid, alg=alg)
         return new.seal(private_der, tenant_id=tenant_id, issuer_id=issuer_id, kid=kid, alg=alg)
+
+    def rewrap_secret(self, blob: bytes, new: Keyring, *, purpose: str) -> bytes:
+        """The same secret sealed under `new`, for the same purpose."""
+        return new.seal_secret(self.unseal_secret(blob, purpose=purpose), purpose=purpose)
+
+    def has_sealed(self, blob: bytes) -> bool:
+        """Whether a blob says that it was sealed under this KEK."""
+        return blob[:_HEAD_BYTES] == _VERSION + self.id
 
     def _require_mine(self, head: bytes) -> None:
         if head[:1] != _VERSION:
@@ -198,6 +220,12 @@ def _write_private_file(path: Path, text: str) -> None:
     finally:
         draft.unlink()
     _sync_folder(path.parent)
+
+
+def take_place(folder: Path) -> None:
+    """Let keyring.key.next become keyring.key, in one step; on disk before this returns."""
+    (folder / NEXT_FILE_NAME).replace(folder / FILE_NAME)
+    _sync_folder(folder)
 
 
 def _sync_folder(folder: Path) -> None:

@@ -99,6 +99,11 @@ def signing_keys(connection: Connection) -> list[AnyRow]:
     return list(connection.execute(newest_first))
 
 
+def token_key_rows(tx: Transaction) -> list[dict[str, Any]]:
+    """Every key that signed tokens, every column of it."""
+    return [dict(row) for row in tx.exec(select(*token_keys.c).order_by(token_keys.c.kid)).mappings()]
+
+
 def newest_signing_key(tx: Transaction) -> AnyRow | None:
     """The key that signs, also one that this very transaction made; None where there is none yet."""
     newest_first = select(*token_keys.c).order_by(token_keys.c.created_at.desc(), token_keys.c.kid)

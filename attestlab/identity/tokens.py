@@ -109,6 +109,16 @@ class AccessTokens:
         audited.insert(tx, store.token_keys, row, deed)
         return Signer(kid, alg, private)
 
+    def rewrap(self, tx: Transaction, new: Keyring, *, at: datetime) -> int:
+        """Seal the private halves under another key-encryption key; returns how many those were."""
+        rows = store.token_key_rows(tx)
+        for row in rows:
+            owner: dict[str, Any] = {"tenant_id": None, "issuer_id": None, "kid": row["kid"], "alg": row["alg"]}
+            changes = {"sealed": self.keyring.rewrap(row["sealed"], new, **owner)}
+            deed = Deed(org_store.operator_id(tx), Service(), "token_key.rewrap", at)
+            audited.change(tx, store.token_keys, row, changes, deed)
+        return len(rows)
+
     def _verified(self, token: str) -> Claims:
         try:
             header, payload_b64, _ = token.split(".")

@@ -172,6 +172,19 @@ class Keys:
         since = None if compromised_at is None else whole_milliseconds(compromised_at)
         return self._withdraw(kid, KeyStatus.COMPROMISED, reason, caller, since)
 
+    def rewrap(self, tx: Transaction, new: Keyring) -> int:
+        """Seal every private half that we hold under another key-encryption key; returns how many those were."""
+        now, rows = self.clock.now(), store.managed_keys(tx)
+        tx.memo[CHANGED] = True
+        for old in rows:
+            owner = {name: old[name] for name in ("tenant_id", "issuer_id", "kid", "alg")}
+            row = {**old, "sealed": self.keyring.rewrap(old["sealed"], new, **owner)}
+            mine = (store.keys.c.tenant_id == row["tenant_id"], store.keys.c.kid == row["kid"])
+            tx.exec(update(store.keys).where(*mine).values(sealed=row["sealed"]))
+            operator = Caller(row["tenant_id"], "SERVICE", "attestlab-cli", frozenset(), "")
+            self._audit(tx, "key.rewrap", row, operator, now)
+        return len(rows)
+
     def _withdraw(
         self, kid: str, status: KeyStatus, reason: str, caller: Caller, compromised_at: datetime | None
     ) -> Withdrawn:

@@ -133,6 +133,12 @@ def count_usable_keys(tx: Transaction, issuer_id: UUID) -> int:
     return found
 
 
+def managed_keys(tx: Transaction) -> list[dict[str, Any]]:
+    """Every key whose private half we hold, of all tenants, every column of it."""
+    sealed = select(*keys.c).where(keys.c.sealed.is_not(None)).order_by(keys.c.tenant_id, keys.c.kid)
+    return [dict(row) for row in tx.exec(sealed).mappings()]
+
+
 def keys_of(look: Look, issuer_ids: Sequence[UUID]) -> dict[UUID, list[AnyRow]]:
     """The keys of some issuers, oldest first."""
     found: dict[UUID, list[AnyRow]] = {issuer_id: [] for issuer_id in issuer_ids}

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import Connection
@@ -209,6 +210,12 @@ class Log:
             IntegrityFailed: it does not.
         """
         self._key(_require_created(store.head(connection)))
+
+    def rewrap(self, tx: Transaction, new: Keyring) -> None:
+        """Seal the log's private key under another key-encryption key."""
+        row = _require_created(store.head(tx.connection))
+        owner: dict[str, Any] = {"tenant_id": None, "issuer_id": None, "kid": row.origin, "alg": Algorithm.ED25519}
+        store.set_sealed_key(tx, self._keyring.rewrap(row.sealed_key, new, **owner))
 
     def vkey(self, connection: Connection) -> str:
         """The key to pin: C2SP `name+id+base64`."""

@@ -149,6 +149,11 @@ def move_head(tx: Transaction, *, old: tuple[int, bytes], new: tuple[int, bytes]
     return tx.exec(_MOVE_HEAD, values).rowcount == 1
 
 
+def set_sealed_key(tx: Transaction, sealed: bytes) -> None:
+    """Exchange the sealed key of the log for the same under another key-encryption key."""
+    tx.exec(update(heads).where(heads.c.id == HEAD_ID).values(sealed_key=sealed))
+
+
 def add_leaf(tx: Transaction, row: LeafRow) -> None:
     """Insert an entry."""
     tx.add(

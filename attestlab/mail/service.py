@@ -113,6 +113,14 @@ class Mails:
         if row["status"] == MailStatus.WAITING:
             self._change(tx, row, {**changes, "sealed": b"", "next_attempt_at": None}, action, now)
 
+    def rewrap(self, tx: Transaction, new: Keyring) -> int:
+        """Seal the texts that wait under another key-encryption key; returns how many those were."""
+        now, waiting = self.clock.now(), store.waiting(tx)
+        for row in waiting:
+            sealed = self.keyring.rewrap_secret(row["sealed"], new, purpose=_purpose(row["id"]))
+            self._change(tx, row, {"sealed": sealed}, "mail.rewrap", now)
+        return len(waiting)
+
     def _change(
         self, tx: Transaction, row: dict[str, Any], changes: dict[str, Any], action: str, now: datetime
     ) -> None:

@@ -29,6 +29,12 @@ def due(tx: Transaction, now: datetime) -> dict[str, Any] | None:
     return None if row is None else dict(row)
 
 
+def waiting(tx: Transaction) -> list[dict[str, Any]]:
+    """Every mail whose text is still there."""
+    texts = select(*mails.c).where(mails.c.status == MailStatus.WAITING.value).order_by(mails.c.id)
+    return [dict(row) for row in tx.exec(texts).mappings()]
+
+
 def mail(tx: Transaction, mail_id: UUID) -> dict[str, Any]:
     """One mail, every column of it, to be changed."""
     return dict(tx.exec(_BY_ID, {"id": mail_id}).mappings().one())

@@ -1,0 +1,89 @@
+"""An installation moves to another key-encryption key: everything that is sealed is sealed anew.
+
+The new key is on disk before anything is sealed under it, the records change in one transaction, and
+only then does the new key take the old one's place. Killed at any moment, the installation opens with
+one of the two, and the same command ends what was begun. No server may run meanwhile: it would go on
+sealing under the old key. Answers that are remembered under Idempotency-Keys and hold a secret are
+not known again afterwards; a repeat is refused, never done twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from attestlab.core import keyring
+from attestlab.core.errors import NotFound, ValidationFailed
+from attestlab.core.keyring import Keyring
+from attestlab.core.storage import Storage
+from attestlab.lab import Lab
+from attestlab.log import store as log_store
+from attestlab.settings import Settings
+
+
+@dataclass(frozen=True)
+class Rewrapped:
+    """How much was sealed anew; the log's own key comes on top."""
+
+    issuer_keys: int
+    token_keys: int
+    mails: int
+
+    def public(self) -> dict[str, int]:
+        """As the command line prints it."""
+        return asdict(self)
+
+
+def rewrap(settings: Settings, environ: Mapping[str, str]) -> Rewrapped | None:
+    """Move to a fresh key; None where an earlier move had come so far that only the files were left to exchange.
+
+    Raises:
+        NotFound: there is no installation.
+        ValidationFailed: one of the two keys is missing or cannot be used.
+        IntegrityFailed: something that is sealed does not open; nothing was changed.
+    """
+    is_in_file = not environ.get(keyring.ENVIRONMENT_NAME)
+    if is_in_file and _is_under_next(settings):
+        keyring.take_place(settings.data)
+        return None
+    lab = Lab.open(settings)
+    try:
+        if is_in_file:
+            with suppress(FileNotFoundError):
+                (settings.data / keyring.NEXT_FILE_NAME).unlink()  # of a move that changed nothing
+            Keyring.create(settings.data, file_name=keyring.NEXT_FILE_NAME)
+        done = _sealed_anew(lab, Keyring.next(settings.data, environ))
+    finally:
+        lab.close()
+    if is_in_file:
+        keyring.take_place(settings.data)
+    return done
+
+
+def _sealed_anew(lab: Lab, new: Keyring) -> Rewrapped:
+    if new.id == lab.keyring.id:
+        raise ValidationFailed.of(keyring.NEXT_ENVIRONMENT_NAME, "same_key", "The new key is the one in use.")
+    with lab.storage.write() as tx:
+        lab.log.rewrap(tx, new)
+        return Rewrapped(
+            issuer_keys=lab.signing_keys.rewrap(tx, new),
+            token_keys=lab.identity.tokens.rewrap(tx, new, at=lab.clock.now()),
+            mails=lab.mails.rewrap(tx, new),
+        )
+
+
+def _is_under_next(settings: Settings) -> bool:
+    """Whether the records were sealed anew already, and the key that did it waits beside the old one."""
+    if not (settings.data / keyring.NEXT_FILE_NAME).exists():
+        return False
+    storage = Storage(settings.records_url)
+    try:
+        with storage.read() as connection:
+            head = log_store.head(connection)
+    finally:
+        storage.close()
+    if head is None:
+        raise NotFound("installation in", Path(settings.data))
+    return Keyring.next(settings.data, {}).has_sealed(head.sealed_key)
