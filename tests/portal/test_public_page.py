@@ -9,7 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 import httpx
 import pytest
@@ -20,6 +20,7 @@ from running_server import COMMAND, RunningServer, mint_body, register_issuer
 from running_server import mint as mint_over_http
 from sqlalchemy import Connection, delete, func, select, text, update
 
+from attestlab.attestations.bundle import Bundle, verify_bundle
 from attestlab.attestations.rules import Verdict
 from attestlab.attestations.store import attestations
 from attestlab.attestations.tables import VerificationTally
@@ -35,8 +36,7 @@ from attestlab.portal.rendering import code_of
 
 JSON = {"Accept": "application/json"}
 ELSEWHERE = re.compile(r"(?:https?:)?//\w[^\s\"'<>]*")
-SUCCESSOR = "0193b5a0-7f3c-7abc-8def-0123456789ab"
-SUCCESSOR_ID = UUID(SUCCESSOR)
+UNKNOWN = "0193b5a0-7f3c-7abc-8def-0123456789ab"
 
 
 def look(anyone: httpx.Client, attestation_id: object) -> Seen:
@@ -84,29 +84,33 @@ def test_an_attestation_that_has_run_out_is_expired(
     assert "It was valid until 21 November 2026, 13:00 UTC" in page.text
 
 
-@pytest.mark.tampered
-def test_a_revoked_one_gives_the_issuers_reason(anyone: httpx.Client, lab: Lab, caller: Caller) -> None:
+def test_a_revoked_one_gives_the_issuers_reason_and_the_bundle_proves_it(
+    anyone: httpx.Client, lab: Lab, caller: Caller
+) -> None:
     attestation_id = mint(lab, caller)
-    changes = {"status": "REVOKED", "revocation_reason": "The name was misspelt", "revoked_at": lab.clock.now()}
-    behind_the_services_back(lab, update(attestations).values(**changes))
+    lab.attestations.revoke(attestation_id, reason="The name was misspelt", caller=caller)
 
     page = look(anyone, attestation_id)
+    bundle = anyone.get(f"/a/{attestation_id}/bundle.json").content
 
     assert says(page, Verdict.REVOKED)
     assert "The name was misspelt" in page.text
+    assert "Withdrawn on 21 November 2026, 12:00 UTC" in page.text
     assert "The signature shows who said it" not in page.text
+    report = verify_bundle(Bundle.read(bundle), trust=lab.trust, now=lab.clock.now())
+    assert report.verdict is Verdict.REVOKED
 
 
-@pytest.mark.tampered
 def test_a_superseded_one_leads_to_the_newer_one(anyone: httpx.Client, lab: Lab, caller: Caller) -> None:
     attestation_id = mint(lab, caller)
-    behind_the_services_back(lab, update(attestations).values(status="SUPERSEDED", superseded_by=SUCCESSOR_ID))
+    newer = mint(lab, caller, supersedes=attestation_id)
 
     page = look(anyone, attestation_id)
 
     assert says(page, Verdict.SUPERSEDED)
-    assert urljoin(f"/a/{attestation_id}", SUCCESSOR) == f"/a/{SUCCESSOR}"
-    assert {"class": "button", "href": SUCCESSOR} in page.all("a")
+    link = next(str(part["href"]) for part in page.all("a") if part.get("class") == "button")
+    assert urljoin(f"/a/{attestation_id}", link) == f"/a/{newer}"
+    assert says(look(anyone, newer), Verdict.VALID)
 
 
 @pytest.mark.tampered
@@ -208,13 +212,13 @@ def test_as_json_it_is_what_a_verification_answers(anyone: httpx.Client, lab: La
     attestation_id = mint(lab, caller)
 
     answer = anyone.get(f"/a/{attestation_id}", headers=JSON)
-    missing = anyone.get(f"/a/{SUCCESSOR}", headers=JSON)
+    missing = anyone.get(f"/a/{UNKNOWN}", headers=JSON)
 
     assert answer.headers["Content-Type"] == "application/json"
     assert answer.headers["Vary"] == "Accept"
     assert answer.json() == anyone.post("/v1/verify", json={"attestation_id": str(attestation_id)}).json()
     assert missing.status_code == 404
-    assert missing.json() == anyone.post("/v1/verify", json={"attestation_id": SUCCESSOR}).json()
+    assert missing.json() == anyone.post("/v1/verify", json={"attestation_id": UNKNOWN}).json()
 
 
 def test_the_bundle_is_a_file_that_verifies_offline(anyone: httpx.Client, lab: Lab, caller: Caller) -> None:
@@ -272,7 +276,7 @@ def key_with_every_scope(lab: Lab, caller: Caller) -> str:
 
 
 def test_a_bundle_of_nothing_is_not_found(anyone: httpx.Client) -> None:
-    answers = [anyone.get(f"/a/{asked}/bundle.json") for asked in (SUCCESSOR, "nonsense")]
+    answers = [anyone.get(f"/a/{asked}/bundle.json") for asked in (UNKNOWN, "nonsense")]
 
     assert [(answer.status_code, answer.json()["code"]) for answer in answers] == [(404, "NOT_FOUND")] * 2
 
@@ -307,7 +311,7 @@ def test_a_look_costs_the_address_what_any_request_does(anyone: httpx.Client, la
     assert left == [left[0], left[0] - 1, left[0] - 2]
 
 
-@pytest.mark.parametrize("path", ["/a/{id}", f"/a/{SUCCESSOR}", "/a/nonsense"])
+@pytest.mark.parametrize("path", ["/a/{id}", f"/a/{UNKNOWN}", "/a/nonsense"])
 def test_the_headers_let_the_page_do_what_it_must_and_nothing_else(
     anyone: httpx.Client, lab: Lab, caller: Caller, path: str
 ) -> None:
@@ -392,7 +396,7 @@ def test_a_file_of_the_page_is_kept_for_ever_under_a_name_of_its_content(anyone:
 
 
 def test_a_condition_makes_no_success_of_a_page_that_is_not_there(anyone: httpx.Client) -> None:
-    answer = anyone.get(f"/a/{SUCCESSOR}", headers={"If-None-Match": "*"})
+    answer = anyone.get(f"/a/{UNKNOWN}", headers={"If-None-Match": "*"})
 
     assert (answer.status_code, "ETag" in answer.headers) == (404, False)
 
