@@ -337,7 +337,7 @@ def _print_demo(shown: dict[str, str], as_json: bool) -> None:
         f"  sign-in   {shown['owner_email']}  {shown['owner_password']}\n"
         f"  API key   {shown['api_key']}\n"
         f"  log vkey  {shown['log_vkey']}\n"
-        f"  a page    {shown['url']}/a/{shown['attestation_id']}\n\n"
+        f"  a page    {shown['url']}/a/{shown['attestation_id']}?k={shown['share_key']}\n\n"
         "Try:\n"
         f"  curl -s {shown['url']}/v1/verify -H 'Content-Type: application/json' \\\n"
         f'       -d \'{{"attestation_id": "{shown["attestation_id"]}"}}\'\n\n'

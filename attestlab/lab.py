@@ -25,6 +25,7 @@ from attestlab.core.keyring import Keyring
 from attestlab.core.storage import Storage, ping
 from attestlab.core.transaction import Transaction
 from attestlab.core.wire import parse_uuid
+from attestlab.delivery.links import Links
 from attestlab.delivery.service import Deliveries
 from attestlab.governance.service import Governance
 from attestlab.identity.service import Identity
@@ -101,7 +102,8 @@ class Lab:
             storage=storage, keyring=keys, issuers=self.issuers, resolver=DnsResolver(settings.dns_server)
         )
         self.governance = Governance(storage=storage, clock=clock, issuers=self.issuers)
-        self.deliveries = Deliveries(storage=storage, mails=self.mails, portal_url=self.portal_url)
+        self.links = Links(self.portal_url, keys)
+        self.deliveries = Deliveries(storage=storage, mails=self.mails, links=self.links)
         self.attestations = Attestations(
             storage=storage,
             clock=clock,
@@ -111,7 +113,7 @@ class Lab:
             deliveries=self.deliveries,
         )
         self.packs = Packs(storage=storage, clock=clock)
-        self.portal = Portal(storage=storage, attestations=self.attestations, log=self.log, portal_url=self.portal_url)
+        self.portal = Portal(storage=storage, attestations=self.attestations, log=self.log)
         self.log.finders |= {"attestation_id": _index_by_id, "document_hash": _index_by_document}
         storage.closers += [metering.seal, usage.seal, outbox.sealer(clock), audit.seal, remembered.seal]
         self._log_id: str | None = None

@@ -36,6 +36,7 @@ from attestlab.attestations.shapes import (
     VerifyOut,
 )
 from attestlab.core.wire import b64url_encode
+from attestlab.delivery.links import Links
 from attestlab.log.answers import Head, Inclusion
 from attestlab.log.entries import sha256_name
 from attestlab.log.notes import signature_lines
@@ -43,7 +44,7 @@ from attestlab.log.proof import LogProof
 from attestlab.log.status_list import Chunk
 
 
-def minted(done: Minted, *, portal_url: str) -> MintOut:
+def minted(done: Minted, *, links: Links) -> MintOut:
     """The answer to a mint, proof included; the transaction must be sealed."""
     row, logged = done.row, done.logged
     return MintOut(
@@ -59,7 +60,8 @@ def minted(done: Minted, *, portal_url: str) -> MintOut:
         document_hash=row["document_hash"],
         expiry_at=row["expiry_at"],
         created_at=row["created_at"],
-        verify_url=f"{portal_url}/a/{row['id']}",
+        verify_url=links.plain(row["id"]),
+        share_url=links.shared(row["id"]),
         inclusion_proof=_proof(Inclusion(logged.index, logged.tree_size, logged.leaf_hash, logged.root, logged.proof)),
         checkpoint=logged.checkpoint,
         warnings=list(done.warnings),
@@ -106,11 +108,11 @@ def attestation(row: Any, *, now: datetime) -> AttestationOut:
     )
 
 
-def superseded(done: Minted, *, portal_url: str, now: datetime) -> SupersededOut:
+def superseded(done: Minted, *, links: Links, now: datetime) -> SupersededOut:
     """Both sides of a supersession; the transaction must be sealed."""
     assert done.ended is not None  # it was minted in place of another
     old = attestation(SimpleNamespace(**done.ended.row), now=now)
-    return SupersededOut(old=old, new=minted(done, portal_url=portal_url))
+    return SupersededOut(old=old, new=minted(done, links=links))
 
 
 def revoked(done: Ended) -> RevokedOut:

@@ -162,7 +162,7 @@ def _recorded(call: Call, draft: Draft | AttestLabError) -> Minted | AttestLabEr
 
 def _item(call: Call, index: int, item: Minted | AttestLabError) -> BatchItemOut:
     if not isinstance(item, AttestLabError):
-        minted = rendering.minted(item, portal_url=call.lab.portal_url)
+        minted = rendering.minted(item, links=call.lab.links)
         return BatchItemOut(index=index, http_status=201, attestation=minted)
     error = json.loads(problems.refusal(item, call.request_id).body)
     for fault in error["details"].get("fields", ()):
@@ -183,7 +183,7 @@ def mint(call: Call, body: MintIn, prepared: Draft) -> MintOut:
     """Mint an attestation: sign it, give it a place in the log, and answer with the proof."""
     done = call.lab.attestations.record(prepared)
     call.respond_headers["Location"] = f"/v1/attestations/{done.id}"
-    return call.later(lambda: rendering.minted(done, portal_url=call.lab.portal_url))
+    return call.later(lambda: rendering.minted(done, links=call.lab.links))
 
 
 @routes.post("/v1/attestations/{id}/revoke", scope=Scope.ATTESTATIONS_REVOKE)
@@ -205,7 +205,7 @@ def supersede(call: Call, id: UUID, body: SupersedeIn, prepared: Draft) -> Super
     """Mint an attestation that takes the place of this one, which is SUPERSEDED from then on."""
     done = call.lab.attestations.record(prepared)
     call.respond_headers["Location"] = f"/v1/attestations/{done.id}"
-    return call.later(lambda: rendering.superseded(done, portal_url=call.lab.portal_url, now=call.now))
+    return call.later(lambda: rendering.superseded(done, links=call.lab.links, now=call.now))
 
 
 @routes.post("/v1/attestations/batch", scope=Scope.ATTESTATIONS_MINT, prepare=_drafts)

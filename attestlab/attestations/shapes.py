@@ -86,6 +86,7 @@ class MintOut(Out):
     expiry_at: Moment | None
     created_at: Moment
     verify_url: str
+    share_url: str
     inclusion_proof: ProofOut
     checkpoint: str
     warnings: list[str]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import NamedTuple
-from uuid import UUID
 
 
 class Letter(NamedTuple):
@@ -13,26 +12,22 @@ class Letter(NamedTuple):
     text: str
 
 
-def notification(portal_url: str, attestation_id: UUID, *, issuer_name: str) -> Letter:
+def notification(link: str, *, issuer_name: str) -> Letter:
     """To somebody who has an account."""
     return Letter(
         f"{issuer_name} has issued an attestation to you",
         f"{issuer_name} has issued an attestation to you. See it, and check it, here:\n\n"
-        f"{_page(portal_url, attestation_id)}\n\n"
-        "Whoever has this link can see it.\n",
+        f"{link}\n\n"
+        "Whoever has this link can see what it says.\n",
     )
 
 
-def invitation(portal_url: str, attestation_id: UUID, *, issuer_name: str, recipient: str) -> Letter:
+def invitation(link: str, *, issuer_name: str, recipient: str) -> Letter:
     """To somebody who has none yet."""
     return Letter(
         f"{issuer_name} has issued an attestation to you",
         f"{issuer_name} has issued an attestation to you. See it, and check it, here:\n\n"
-        f"{_page(portal_url, attestation_id)}\n\n"
+        f"{link}\n\n"
         f"It needs no account. Should you open one with the address {recipient}, it will wait for you there, "
         "with all others that were issued to this address.\n",
     )
-
-
-def _page(portal_url: str, attestation_id: UUID) -> str:
-    return f"{portal_url}/a/{attestation_id}"

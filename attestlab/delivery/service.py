@@ -14,6 +14,7 @@ from attestlab.core.audited import Deed
 from attestlab.core.storage import Storage
 from attestlab.core.transaction import Transaction
 from attestlab.delivery import letters, store
+from attestlab.delivery.links import Links
 from attestlab.issuers import store as issuer_store
 from attestlab.mail.service import Mails
 from attestlab.orgs import store as org_store
@@ -37,12 +38,12 @@ class PostMaster:
 
 
 class Deliveries:
-    """Attestations on their way; `portal_url` begins the links that are mailed."""
+    """Attestations on their way; whom they are for gets the link with the key."""
 
-    def __init__(self, *, storage: Storage, mails: Mails, portal_url: str) -> None:
+    def __init__(self, *, storage: Storage, mails: Mails, links: Links) -> None:
         self.storage = storage
         self.mails = mails
-        self.portal_url = portal_url
+        self.links = links
 
     def send(self, tx: Transaction, attestation: Mapping[str, Any], *, actor: Actor, at: datetime) -> None:
         """Tell whom a fresh attestation is for, in the transaction that mints it; an account has it at once."""
@@ -65,11 +66,11 @@ class Deliveries:
 
     def _mail(self, tx: Transaction, row: Mapping[str, Any], *, is_known: bool, at: datetime) -> None:
         name = issuer_store.owned(tx.exec, row["issuer_id"], tenant_id=row["tenant_id"]).name
-        about, recipient = (self.portal_url, row["attestation_id"]), row["recipient_email"]
+        link, recipient = self.links.shared(row["attestation_id"]), row["recipient_email"]
         if is_known:
-            letter = letters.notification(*about, issuer_name=name)
+            letter = letters.notification(link, issuer_name=name)
         else:
-            letter = letters.invitation(*about, issuer_name=name, recipient=recipient)
+            letter = letters.invitation(link, issuer_name=name, recipient=recipient)
         self.mails.post(
             tx, tenant_id=row["tenant_id"], recipient=recipient, subject=letter.subject, text=letter.text, at=at
         )

@@ -67,13 +67,16 @@ _STYLE: Final = files.text("page.css")
 _SCRIPT: Final = files.text("page.js")
 
 
-def page(seen: Seen, *, url: str) -> Html:
-    """The page of an attestation, or the one that says that there is none."""
+def page(seen: Seen, *, url: str, key: str | None) -> Html:
+    """The page of an attestation, or the one that says that there is none.
+
+    `key` is what opened it; without one it shows neither claims nor reason nor bundle.
+    """
     verified, row = seen.verified, seen.verified.row
     if row is None:
         return nothing(str(verified.attestation_id), at=verified.at)
     more_claims: int
-    claims, more_claims = view.claims_of(row)
+    claims, more_claims = ([], 0) if key is None else view.claims_of(row)
     brand = view.brand_of(row)
     return _html(
         200,
@@ -90,6 +93,7 @@ def page(seen: Seen, *, url: str) -> Html:
         hashes=view.file_hashes_of(row),
         head=seen.head,
         url=url,
+        key=key,
         code=code_of(url),
     )
 

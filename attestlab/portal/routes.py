@@ -4,6 +4,7 @@ from uuid import UUID
 
 from attestlab.attestations import rendering as attestation_rendering
 from attestlab.core.errors import NotFound, ValidationFailed
+from attestlab.core.shapes import In
 from attestlab.core.wire import parse_uuid
 from attestlab.portal import files, rendering
 from attestlab.portal.rules import wants_json
@@ -17,9 +18,17 @@ _FOR_EVER = "public, max-age=31536000, immutable"
 _ONE_OF_TWO = {"Vary": "Accept"}
 
 
+class LinkQuery(In):
+    """What a shared link holds beside the id."""
+
+    k: str | None = None
+
+
 @routes.get("/a/{id}", scope=PUBLIC, cache_control="no-store")
-def page(call: Call, id: str) -> Raw:
+def page(call: Call, id: str, query: LinkQuery) -> Raw:
     """The public page: what `POST /v1/verify` answers, for people; as JSON where `Accept` asks for it. Not metered.
+
+    With the key of the shared link it shows the claims, and offers the bundle.
 
     An unknown id is a page that says NOT_FOUND, with 404; so is one that cannot be an id.
     """
@@ -34,14 +43,17 @@ def page(call: Call, id: str) -> Raw:
     if as_json:
         told = attestation_rendering.verification(seen.verified, log_id=call.lab.log_id)
         return Raw(told.model_dump_json(by_alias=True).encode(), JSON, _ONE_OF_TWO, status=status)
-    return _html(rendering.page(seen, url=call.lab.portal.url(attestation_id)))
+    links = call.lab.links
+    if links.opens(attestation_id, query.k):
+        return _html(rendering.page(seen, url=links.shared(attestation_id), key=query.k))
+    return _html(rendering.page(seen, url=links.plain(attestation_id), key=None))
 
 
 @routes.get("/a/{id}/bundle.json", scope=PUBLIC, cache_control="no-store")
-def bundle(call: Call, id: str) -> Raw:
-    """The proof bundle as a file, for whoever has the attestation's id."""
+def bundle(call: Call, id: str, query: LinkQuery) -> Raw:
+    """The proof bundle as a file, for whoever has the key of the shared link."""
     attestation_id = _id(id)
-    if attestation_id is None:
+    if attestation_id is None or not call.lab.links.opens(attestation_id, query.k):
         raise NotFound("attestation", id)
     row, proof, head = call.lab.portal.evidence(attestation_id)
     told = rendering.without_notes(attestation_rendering.bundle(row, proof, head, now=call.now))

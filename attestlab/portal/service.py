@@ -31,11 +31,10 @@ class Seen:
 class Portal:
     """The public face of attestations; it only reads."""
 
-    def __init__(self, *, storage: Storage, attestations: Attestations, log: Log, portal_url: str) -> None:
+    def __init__(self, *, storage: Storage, attestations: Attestations, log: Log) -> None:
         self.storage = storage
         self.attestations = attestations
         self.log = log
-        self.portal_url = portal_url
 
     def look(self, attestation_id: UUID) -> Seen:
         """Verify an attestation for whoever looks, without counting it; an unknown one is NOT_FOUND."""
@@ -56,10 +55,6 @@ class Portal:
         if row.found_issuer is None or row.spki is None or row.entry is None:
             raise NotFound("proof bundle of attestation", attestation_id)
         return row, proof, head
-
-    def url(self, attestation_id: UUID) -> str:
-        """The page's address, as it stands in links and in the code to scan."""
-        return f"{self.portal_url}/a/{attestation_id}"
 
 
 def _shows_ours(row: AnyRow) -> bool:

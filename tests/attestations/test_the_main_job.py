@@ -72,7 +72,16 @@ def test_a_mint_answers_everything_that_is_promised(client: httpx.Client, issuer
     assert made["checkpoint"].splitlines()[1] == str(made["inclusion_proof"]["tree_size"])
     assert set(made) == {
         *("id", "attestation_id", "issuer_id", "kid", "alg", "schema", "status", "log_index", "payload_hash"),
-        *("document_hash", "expiry_at", "created_at", "verify_url", "inclusion_proof", "checkpoint", "warnings"),
+        *(
+            "document_hash",
+            "expiry_at",
+            "created_at",
+            "verify_url",
+            "share_url",
+            "inclusion_proof",
+            "checkpoint",
+            "warnings",
+        ),
     }
 
 

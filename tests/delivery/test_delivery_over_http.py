@@ -65,7 +65,8 @@ def test_whoever_has_an_account_has_it_at_once_and_is_told(registry: Registry) -
     assert (shown["delivery_state"], shown["recipient_email"]) == ("DELIVERED", "ada@people.example")
     assert shown["delivered_at"] == shown["created_at"]
     assert (recipient, subject) == ("ada@people.example", "Northfield University has issued an attestation to you")
-    assert f"{registry.lab.portal_url}/a/{minted['id']}\n" in text
+    assert f"{registry.lab.portal_url}/a/{minted['id']}?k=" in text
+    assert minted["share_url"] in text
     assert "open one" not in text
 
 
@@ -79,9 +80,9 @@ def test_for_whoever_has_none_it_waits_until_they_open_one_with_this_address(reg
     assert (before["delivery_state"], before["delivered_at"]) == ("PENDING", None)
     assert (after["delivery_state"], after["delivered_at"] is not None) == ("DELIVERED", True)
     assert registry.delivery_of(other).json()["delivery_state"] == "PENDING"
-    texts = [text for _, _, text in registry.letters()]
-    assert len(texts) == 2
-    assert "with the address ada@people.example" in texts[0]
+    texts = {recipient: text for recipient, _, text in registry.letters()}
+    assert set(texts) == {"ada@people.example", "grace@people.example"}
+    assert "with the address ada@people.example" in texts["ada@people.example"]
 
 
 def test_whoever_was_only_invited_or_is_gone_has_no_account(registry: Registry) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from uuid import UUID
 
 import httpx
 import pytest
@@ -10,8 +12,24 @@ from app_in_process import client_of, served
 
 from attestlab.lab import Lab
 
+_PAGE = re.compile(r"/a/([0-9a-f-]{36})(?:/bundle\.json)?$")
+
 
 @pytest.fixture
 def anyone(lab: Lab) -> Iterator[httpx.Client]:
+    """Somebody who was given the link with the key, for whichever page they open."""
+
+    def show_the_key(request: httpx.Request) -> None:
+        if found := _PAGE.match(request.url.path):
+            request.url = request.url.copy_set_param("k", lab.links.key(UUID(found[1])))
+
     with served(lab) as url, client_of(url) as client:
+        client.event_hooks = {"request": [show_the_key]}
+        yield client
+
+
+@pytest.fixture
+def passer_by(anyone: httpx.Client) -> Iterator[httpx.Client]:
+    """Somebody who knows the id alone, from the log."""
+    with client_of(str(anyone.base_url)) as client:
         yield client

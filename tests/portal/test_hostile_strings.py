@@ -39,6 +39,7 @@ PAYLOADS = (
 )
 HARMLESS = "a few plain words"
 UUIDS = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+KEYS = re.compile(r"k=[A-Za-z0-9_-]{22}")
 
 
 def mint_with(lab: Lab, caller: Caller, text: str, **profile: str) -> UUID:
@@ -68,7 +69,14 @@ def write_everywhere(lab: Lab, attestation_id: UUID, text: str, *, color: str) -
 def inventory(page: Seen) -> list[tuple[str, list[tuple[str, str]]]]:
     """Every element with its attributes and their values, but for ids and the lines of the code to scan."""
     return [
-        (tag, [(name, UUIDS.sub("ID", value or "")) for name, value in attributes.items() if name != "d"])
+        (
+            tag,
+            [
+                (name, KEYS.sub("k=KEY", UUIDS.sub("ID", value or "")))
+                for name, value in attributes.items()
+                if name != "d"
+            ],
+        )
         for tag, attributes in page.elements
     ]
 

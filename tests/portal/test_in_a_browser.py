@@ -56,7 +56,7 @@ def url(lab: Lab) -> Iterator[str]:
 
 
 @pytest.fixture
-def visit(browser: Browser, url: str) -> Callable[..., Any]:
+def visit(browser: Browser, url: str, lab: Lab) -> Callable[..., Any]:
     """Open a page in a fresh browser profile; at the end nothing was asked of another host, and no page complained."""
 
     @contextmanager
@@ -68,7 +68,7 @@ def visit(browser: Browser, url: str) -> Callable[..., Any]:
             page.on("request", lambda request: asked.append(request.url))
             page.on("console", lambda message: complaints.append(message.text))
             page.on("pageerror", lambda fault: complaints.append(str(fault)))
-            page.goto(f"{url}/a/{attestation_id}")
+            page.goto(f"{url}/a/{attestation_id}?k={lab.links.key(attestation_id)}")
             yield page
         assert [address for address in asked if not address.startswith(f"{url}/")] == []
         assert [text for text in complaints if "404 (Not Found)" not in text] == []

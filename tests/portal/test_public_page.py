@@ -258,12 +258,32 @@ def test_the_line_that_the_page_shows_verifies_what_the_page_gives(
 def test_the_code_to_scan_and_the_link_of_the_mint_lead_to_the_page(server: RunningServer) -> None:
     with server.client() as client:
         minted = register_and_mint(client)
-        page = Seen(client.get(minted["verify_url"]).text)
+        page = Seen(client.get(minted["share_url"]).text)
 
+    assert minted["share_url"].startswith(f"{minted['verify_url']}?k=")
     assert [part["aria-label"] for part in page.all("div") if part.get("role") == "img"] == [
-        f"QR code of this page\u2019s address, {minted['verify_url']}"
+        f"QR code of this page\u2019s address, {minted['share_url']}"
     ]
-    assert code_of(minted["verify_url"]) in page.html
+    assert code_of(minted["share_url"]) in page.html
+
+
+def test_whoever_knows_the_id_alone_sees_the_verdict_and_nothing_that_the_issuer_states(
+    passer_by: httpx.Client, lab: Lab, caller: Caller
+) -> None:
+    """Ids stand in the public log; so neither claims, nor a reason, nor the bundle are for everybody."""
+    attestation_id, other = mint(lab, caller), mint(lab, caller)
+    lab.attestations.revoke(other, reason="a secret reason", caller=caller)
+    wrong = lab.links.key(other)
+
+    pages = [Seen(passer_by.get(f"/a/{attestation_id}{more}").text) for more in ("", "?k=", f"?k={wrong}", "?k=\u00fc")]
+    revoked = Seen(passer_by.get(f"/a/{other}").text)
+    bundles = [passer_by.get(f"/a/{attestation_id}/bundle.json{more}") for more in ("", f"?k={wrong}")]
+
+    assert [page for page in pages if not says(page, Verdict.VALID)] == []
+    assert [page for page in pages if "Ada Lovelace" in page.html or "bundle.json" in page.html] == []
+    assert says(revoked, Verdict.REVOKED)
+    assert "a secret reason" not in revoked.html
+    assert [answer.status_code for answer in bundles] == [404, 404]
 
 
 def register_and_mint(client: httpx.Client) -> dict[str, Any]:
@@ -351,7 +371,7 @@ def test_nothing_on_the_page_is_at_another_host(anyone: httpx.Client, lab: Lab, 
     linked = mint(lab, caller, profile={"logo_url": "https://logos.example.com/northfield.png"})
     page = look(anyone, linked)
 
-    own = lab.portal.url(linked)
+    own = lab.links.shared(linked)
     assert [found for found in ELSEWHERE.findall(page.html) if not own.startswith(found)] == []
     assert page.all("img") == []
     assert "NU" in page.text
