@@ -17,9 +17,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-import httpx
 from sqlalchemy import Connection
 
 from attestlab.core.clock import Clock
@@ -34,9 +33,12 @@ from attestlab.log.submissions import PATH, SIZE_TYPE, Submission
 from attestlab.log.trust import TrustPolicy
 from attestlab.web import journal
 
+if TYPE_CHECKING:
+    import httpx
+
 LOOKS_EVERY_S = 0.5
 LOCK_EVERY_S = 5.0
-TIMEOUT = httpx.Timeout(10, connect=5)
+TIMEOUT_S, CONNECT_WITHIN_S = 10.0, 5.0
 WITHIN_S = 30.0  # for all that is said to a witness in one turn
 REFRESH_AFTER = timedelta(hours=1)  # a log at rest shows by a newer cosignature that it is at rest
 MAX_ANSWER_BYTES = 64 * 1024
@@ -107,13 +109,13 @@ class Feeder:
 
     async def feed(self) -> dict[str, Outcome]:
         """Hand the newest checkpoint to every witness once; what came of it, by the witness's name."""
-        async with httpx.AsyncClient(timeout=TIMEOUT, trust_env=False) as client:
+        async with _client() as client:
             outcomes = await asyncio.gather(*(self._fed(client, witness) for witness in self.witnesses))
         return {witness.name: outcome for witness, outcome in zip(self.witnesses, outcomes, strict=True)}
 
     async def _run(self) -> None:
         try:
-            async with self._sole(), httpx.AsyncClient(timeout=TIMEOUT, trust_env=False) as client:
+            async with self._sole(), _client() as client:
                 await asyncio.gather(*(self._feed_forever(client, witness) for witness in self.witnesses))
         except OSError as fault:  # the lock cannot be made
             journal.part_failed(fault, part="feeder")
@@ -142,6 +144,8 @@ class Feeder:
             await asyncio.sleep(pause)
 
     async def _fed(self, client: httpx.AsyncClient, witness: WitnessAddress) -> Outcome:
+        import httpx  # by now it is loaded
+
         size = None
         try:
             async with asyncio.timeout(WITHIN_S):
@@ -217,6 +221,12 @@ class Feeder:
                 return ask(records, about)
 
         return await asyncio.get_running_loop().run_in_executor(self._reading, look)
+
+
+def _client() -> httpx.AsyncClient:
+    import httpx  # slow to import, and most installations have no witnesses
+
+    return httpx.AsyncClient(timeout=httpx.Timeout(TIMEOUT_S, connect=CONNECT_WITHIN_S), trust_env=False)
 
 
 async def _handed_over(client: httpx.AsyncClient, url: str, submission: Submission) -> tuple[int, str]:

@@ -1,17 +1,21 @@
 """The HTTP door of the public page."""
 
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from attestlab.attestations import rendering as attestation_rendering
 from attestlab.core.errors import NotFound, ValidationFailed
 from attestlab.core.shapes import In
 from attestlab.core.wire import parse_uuid
-from attestlab.portal import files, rendering
+from attestlab.portal import files
 from attestlab.portal.rules import wants_json
 from attestlab.web.access import PUBLIC
 from attestlab.web.answers import JSON, Raw
 from attestlab.web.call import Call
 from attestlab.web.routing import Routes
+
+if TYPE_CHECKING:
+    from attestlab.portal.rendering import Html
 
 routes = Routes("portal")
 _FOR_EVER = "public, max-age=31536000, immutable"
@@ -32,6 +36,8 @@ def page(call: Call, id: str, query: LinkQuery) -> Raw:
 
     An unknown id is a page that says NOT_FOUND, with 404; so is one that cannot be an id.
     """
+    from attestlab.portal import rendering  # with the template engine, which a start must not wait for
+
     as_json = wants_json(call.header("Accept"))
     attestation_id = _id(id)
     if attestation_id is None:
@@ -52,6 +58,8 @@ def page(call: Call, id: str, query: LinkQuery) -> Raw:
 @routes.get("/a/{id}/bundle.json", scope=PUBLIC, cache_control="no-store")
 def bundle(call: Call, id: str, query: LinkQuery) -> Raw:
     """The proof bundle as a file, for whoever has the key of the shared link."""
+    from attestlab.portal import rendering
+
     attestation_id = _id(id)
     if attestation_id is None or not call.lab.links.opens(attestation_id, query.k):
         raise NotFound("attestation", id)
@@ -64,6 +72,8 @@ def bundle(call: Call, id: str, query: LinkQuery) -> Raw:
 @routes.get("/a/assets/{name}", scope=PUBLIC, cache_control=_FOR_EVER)
 def asset(call: Call, name: str) -> Raw:
     """A file of the page; its name changes with its content."""
+    from attestlab.portal import rendering
+
     found = files.ASSETS.get(name)
     if found is None:
         raise NotFound("asset", name)
@@ -77,5 +87,5 @@ def _id(text: str) -> UUID | None:
         return None
 
 
-def _html(shown: rendering.Html) -> Raw:
+def _html(shown: "Html") -> Raw:
     return Raw(shown.body, "text/html; charset=utf-8", {**shown.headers, **_ONE_OF_TWO}, status=shown.status)
