@@ -25,9 +25,8 @@ from attestlab.lab import Lab
 from attestlab.log import routes as log_routes
 from attestlab.log.feeder import Feeder
 from attestlab.mail.courier import Courier
-from attestlab.orgs import key_routes
+from attestlab.orgs import key_routes, quotas
 from attestlab.orgs import routes as org_routes
-from attestlab.orgs.plans import Allowance, allowance
 from attestlab.orgs.rules import Caller
 from attestlab.portal import routes as portal_routes
 from attestlab.settings import Environment
@@ -106,14 +105,10 @@ def site_of(lab: Lab, desk: Desk) -> Site:
 
 def limiter_of(lab: Lab) -> Limiter:
     """Who may ask how often, by plans and settings."""
-
-    def allowance_of(caller: Caller) -> Allowance:
-        return allowance(caller.plan, caller.adjusted)
-
     return Limiter(
         lab.counters,
         address_per_minute=lab.settings.address_requests_per_minute,
-        allowance_of=allowance_of,
+        allowance_of=quotas.of,
         addresses=Addresses(lab.settings.trusted_proxies),
     )
 

@@ -23,6 +23,7 @@ from uuid import UUID
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
+from attestlab.core import folders
 from attestlab.core.canonical import canonical
 from attestlab.core.errors import Conflict, IntegrityFailed, ValidationFailed
 from attestlab.core.wire import b64url_decode, b64url_encode
@@ -219,21 +220,13 @@ def _write_private_file(path: Path, text: str) -> None:
         raise Conflict(f"{path} exists already; what it sealed needs it.") from None
     finally:
         draft.unlink()
-    _sync_folder(path.parent)
+    folders.sync(path.parent)
 
 
 def take_place(folder: Path) -> None:
     """Let keyring.key.next become keyring.key, in one step; on disk before this returns."""
     (folder / NEXT_FILE_NAME).replace(folder / FILE_NAME)
-    _sync_folder(folder)
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    folders.sync(folder)
 
 
 def _refuse(field: str, message: str) -> Never:

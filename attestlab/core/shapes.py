@@ -41,7 +41,7 @@ Moment = Annotated[
 
 
 def without_default(schema: dict[str, Any]) -> None:
-    """For a field of a patch: what is left out stays as it is; the placeholder is nobody's default."""
+    """For a field of a patch: what is left out stays as it is, so the model's own default is nobody's."""
     del schema["default"]
 
 

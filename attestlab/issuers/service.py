@@ -146,20 +146,6 @@ class Issuers:
         asked = {"status": status, "trust_tier": trust_tier, "risk_rating": risk_rating}
         return self._change(issuer_id, {name: word.value for name, word in asked.items() if word is not None}, caller)
 
-    def add_key(
-        self,
-        issuer_id: UUID,
-        *,
-        kid: str,
-        alg: Algorithm,
-        caller: Caller,
-        public_key: bytes | None = None,
-        private: PrivateKey | None = None,
-    ) -> Mapping[str, Any]:
-        """A further key of an issuer: `Keys.add`."""
-        add = self.signing_keys.add
-        return add(issuer_id, kid=kid, alg=alg, caller=caller, public_key=public_key, private=private)
-
     def keys(self, issuer_id: UUID, *, caller: Caller, after: str | None = None) -> Sequence[Mapping[str, Any]]:
         """The issuer's keys, newest first, from the one behind the key named `after`.
 

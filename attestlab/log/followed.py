@@ -7,6 +7,7 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from attestlab.core import folders
 from attestlab.core.errors import ValidationFailed
 from attestlab.log.rules import EMPTY_ROOT
 from attestlab.log.standing import Standings
@@ -64,12 +65,4 @@ class Followed:
             file.flush()
             os.fsync(file.fileno())
         aside.replace(path)
-        _sync_folder(path.parent)
-
-
-def _sync_folder(path: Path) -> None:
-    folder = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+        folders.sync(path.parent)

@@ -21,6 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
 
+from attestlab.core import folders
 from attestlab.core.errors import HeadGuardMismatch, Unavailable
 from attestlab.log.notes import TreeHead
 
@@ -182,8 +183,4 @@ def _create(path: Path, head: TreeHead) -> None:
         pass
     finally:
         beginning.unlink()
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    folders.sync(path.parent)

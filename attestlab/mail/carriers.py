@@ -22,6 +22,7 @@ from uuid import UUID
 
 from pydantic import SecretStr
 
+from attestlab.core import folders
 from attestlab.core.errors import ValidationFailed
 
 TIMEOUT_S = 10
@@ -148,7 +149,7 @@ class Maildir:
         draft = self.folder / "tmp" / f"{name}.{secrets.token_hex(4)}"
         _write_private(draft, message.as_bytes(policy=message.policy.clone(linesep="\n")))
         draft.rename(self.folder / "new" / name)
-        _sync_folder(self.folder / "new")
+        folders.sync(self.folder / "new")
 
 
 def _write_private(path: Path, content: bytes) -> None:
@@ -157,14 +158,6 @@ def _write_private(path: Path, content: bytes) -> None:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _server_address(url: str) -> SplitResult:

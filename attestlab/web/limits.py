@@ -136,10 +136,10 @@ class Limiter:
             count = self._count(call, limit, taken)
         call.rate = count if call.rate is None else tightest([call.rate, count])
         taken = taken if count.allowed else 0
-        return taken, None if taken == wanted else OverLimit(self._full(count, call), caller=call.caller)
-
-    def _full(self, count: Count, call: Call) -> Count:
-        return count._replace(allowed=False, retry_after_s=count.reset_at - call.now.timestamp())
+        if taken == wanted:
+            return taken, None
+        full = count._replace(allowed=False, retry_after_s=count.reset_at - call.now.timestamp())
+        return taken, OverLimit(full, caller=call.caller)
 
     def _count(self, call: Call, limit: Limit, cost: int) -> Count:
         place = f"limit:{call.caller.tenant_id}:{limit.name}"

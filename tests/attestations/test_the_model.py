@@ -137,7 +137,7 @@ class Story(RuleBasedStateMachine):
             assert done.affected == self.model.signed_by(kid)
             self.model.withdraw(kid, status, compromised_at=since)
             new_kid = self.new_kid()
-            self.lab.issuers.add_key(self.issuer, kid=new_kid, alg=Algorithm.ED25519, caller=self.caller)
+            self.lab.signing_keys.add(self.issuer, kid=new_kid, alg=Algorithm.ED25519, caller=self.caller)
             self.model.add_key(new_kid)
 
     @rule(minutes=st.sampled_from([1, 30, 60, 300, 6000, -45]))

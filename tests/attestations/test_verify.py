@@ -214,7 +214,7 @@ def mint_externally(lab: Lab, caller: Caller, **changes: Any) -> UUID:
     private = signing.generate(Algorithm.ED25519)
     made = lab.issuers.create({"name": "Northfield", "domain": "northfield.example.edu"}, caller=caller)
     public = signing.spki(private.public_key())
-    lab.issuers.add_key(made.issuer["id"], kid="own", alg=Algorithm.ED25519, public_key=public, caller=caller)
+    lab.signing_keys.add(made.issuer["id"], kid="own", alg=Algorithm.ED25519, public_key=public, caller=caller)
     named = {"issuer_id": made.issuer["id"], "kid": "own", "schema": "degree", "claims": {"student_name": "Ada"}}
     request = MintRequest(**named, id=uuid4(), **changes)
     with pytest.raises(ValidationFailed) as told:

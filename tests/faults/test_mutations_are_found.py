@@ -67,7 +67,7 @@ def founded(folder: Path, *, external_keys: int) -> Path:
     lab.issuers.update(issuer, {"jurisdiction": "NO", "display_name": "South"}, caller=caller)
     public = signing.spki(signing.generate(Algorithm.ED25519).public_key())
     for number in range(external_keys):
-        lab.issuers.add_key(issuer, kid=f"key-{number}", alg=Algorithm.ED25519, public_key=public, caller=caller)
+        lab.signing_keys.add(issuer, kid=f"key-{number}", alg=Algorithm.ED25519, public_key=public, caller=caller)
     verify(lab, told[0].id, times=130)
     verify(lab, told[1].id, times=3, presented=bytes(32))
     for number in range(5):
@@ -111,7 +111,7 @@ def live(lab: Lab, caller: Caller, clock: FixedClock) -> None:
     prepared = keys.add(issuer, kid="second", alg=Algorithm.ED25519, status=KeyStatus.PENDING, caller=caller)
     keys.rotate("first", new_kid="second", alg=Algorithm.ED25519, public_key=prepared["spki"], caller=caller)
     keys.compromise("second", reason="laptop lost", compromised_at=clock.now(), caller=caller)
-    lab.issuers.add_key(issuer, kid="third", alg=Algorithm.ED25519, caller=caller)
+    lab.signing_keys.add(issuer, kid="third", alg=Algorithm.ED25519, caller=caller)
     keys.revoke("third", reason="retired", caller=caller)
     clock.advance(timedelta(days=1))
     with lab.storage.write() as tx:

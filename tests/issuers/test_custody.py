@@ -56,7 +56,9 @@ def test_an_external_key_is_published_and_cannot_sign_here(keysmith: Smith, alg:
     lab, caller = keysmith
     issuer_id, private = register(keysmith).issuer["id"], signing.generate(alg)
     kid = f"ext-{uuid4()}"
-    row = lab.issuers.add_key(issuer_id, kid=kid, alg=alg, public_key=signing.spki(private.public_key()), caller=caller)
+    row = lab.signing_keys.add(
+        issuer_id, kid=kid, alg=alg, public_key=signing.spki(private.public_key()), caller=caller
+    )
 
     [published] = lab.issuers.jwks(issuer_id)
     found = jws.deserialize_compact(
@@ -73,7 +75,7 @@ def test_an_ed25519_key_may_come_raw_or_as_spki_and_is_kept_as_spki(keysmith: Sm
     lab, caller = keysmith
     issuer_id, public = register(keysmith).issuer["id"], signing.generate(Algorithm.ED25519).public_key()
     kept = [
-        lab.issuers.add_key(issuer_id, kid=f"e-{uuid4()}", alg=Algorithm.ED25519, public_key=sent, caller=caller)[
+        lab.signing_keys.add(issuer_id, kid=f"e-{uuid4()}", alg=Algorithm.ED25519, public_key=sent, caller=caller)[
             "spki"
         ]
         for sent in (signing.spki(public)[-32:], signing.spki(public))
@@ -89,7 +91,7 @@ def test_a_refused_public_key_leaves_no_trace(keysmith: Smith) -> None:
         size = lab.log.head(connection).size
 
     with pytest.raises(ValidationFailed) as refused:
-        lab.issuers.add_key(issuer_id, kid="bad", alg=Algorithm.ES256, public_key=bytes(91), caller=caller)
+        lab.signing_keys.add(issuer_id, kid="bad", alg=Algorithm.ES256, public_key=bytes(91), caller=caller)
 
     assert refused.value.fields[0].field == "/public_key_b64url"
     assert list(lab.issuers.keys(issuer_id, caller=caller)) == []

@@ -37,7 +37,7 @@ QUESTIONS: dict[str, Ask] = {
     "set_standing": lambda issuers, issuer_id, caller: issuers.set_standing(
         issuer_id, status=IssuerStatus.REVOKED, caller=caller
     ),
-    "add_key": lambda issuers, issuer_id, caller: issuers.add_key(
+    "add_key": lambda issuers, issuer_id, caller: issuers.signing_keys.add(
         issuer_id, kid="mine", alg=Algorithm.ED25519, caller=caller
     ),
     "keys": lambda issuers, issuer_id, caller: issuers.keys(issuer_id, caller=caller),

@@ -252,7 +252,7 @@ def test_the_published_keys_show_their_history(lab: Lab, caller: Caller, issuer_
     """
     rotate(lab, caller)
     lab.signing_keys.revoke("second", reason="a test", caller=caller)
-    lab.issuers.add_key(issuer_id, kid="third", alg=Algorithm.ES256, caller=caller)
+    lab.signing_keys.add(issuer_id, kid="third", alg=Algorithm.ES256, caller=caller)
 
     published = [(key["kid"], key["status"]) for key in lab.issuers.jwks(issuer_id)]
 

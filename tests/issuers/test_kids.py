@@ -48,7 +48,7 @@ def test_a_kid_is_taken_for_every_issuer_of_the_tenant(lab: Lab, register: Regis
     other = register()
 
     with pytest.raises(Conflict) as refused:
-        lab.issuers.add_key(other.issuer["id"], kid="k", alg=Algorithm.ED25519, caller=caller)
+        lab.signing_keys.add(other.issuer["id"], kid="k", alg=Algorithm.ED25519, caller=caller)
     assert refused.value.details == {"kid": "k"}
 
 
@@ -89,7 +89,7 @@ def test_a_request_that_fails_behind_its_key_leaves_nothing(lab: Lab, register: 
     issuer_id = register().issuer["id"]
 
     def fails() -> None:
-        lab.issuers.add_key(issuer_id, kid="k", alg=Algorithm.ED25519, caller=caller)
+        lab.signing_keys.add(issuer_id, kid="k", alg=Algorithm.ED25519, caller=caller)
         lab.issuers.update(issuer_id, {"name": "Never"}, caller=caller)
         raise RuntimeError
 
@@ -112,7 +112,7 @@ def test_whoever_mints_later_in_a_commit_sees_what_changed_earlier_in_it(
         seen = [status_now(tx)]
         lab.issuers.set_standing(issuer_id, status=IssuerStatus.SUSPENDED, caller=caller)
         seen.append(status_now(tx))
-        lab.issuers.add_key(issuer_id, kid="l", alg=Algorithm.ED25519, caller=caller)
+        lab.signing_keys.add(issuer_id, kid="l", alg=Algorithm.ED25519, caller=caller)
         seen.append(status_now(tx, "l"))
 
     assert seen == [IssuerStatus.ACTIVE, IssuerStatus.SUSPENDED, IssuerStatus.SUSPENDED]
