@@ -57,7 +57,7 @@ def test_killed_at_any_write_it_goes_on_with_what_it_may_have_told(
 ) -> None:
     with tracing.attached(running.process.pid, *tracing.injecting(call, number, "signal=SIGKILL")):
         was_told = asked(running, LOG, 3, 9)
-    running.process.wait(20)
+        running.process.wait(20)
 
     with opened_witness(running.folder) as witness:
         with pytest.raises(KnowsAnother) as stands:

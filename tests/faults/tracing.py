@@ -32,7 +32,11 @@ def can_trace() -> bool:
 
 @contextmanager
 def attached(pid: int, *options: str) -> Iterator[None]:
-    """strace on all threads of a running process, from here on until the end of the block."""
+    """
+    strace on all threads of a running process, from here on until the end of the block.
+
+    Wait inside the block for a process that it kills: who calls strace back from a dying one may wait for ever.
+    """
     tracer = subprocess.Popen(
         ["strace", "-f", "-q", "-o", "/dev/null", *options, "-p", str(pid)], stderr=subprocess.DEVNULL
     )
@@ -42,7 +46,11 @@ def attached(pid: int, *options: str) -> Iterator[None]:
     finally:
         if tracer.poll() is None:
             tracer.send_signal(signal.SIGINT)
-        tracer.wait(ATTACH_WITHIN_S)
+        try:
+            tracer.wait(ATTACH_WITHIN_S)
+        finally:
+            tracer.kill()  # does nothing to one that has ended
+            tracer.wait()
 
 
 def _wait_until_traced(pid: int) -> None:
