@@ -23,7 +23,8 @@ from attestlab.attestations.rules import Verdict
 from attestlab.attestations.tables import VerificationTally
 from attestlab.core import outbox
 from attestlab.core.outbox import OutboxEvent
-from attestlab.core.transaction import AnyRow, Transaction, upserts
+from attestlab.core.transaction import AnyRow, Transaction
+from attestlab.core.upserts import Upsert
 from attestlab.core.wire import parse_time
 from attestlab.orgs import quotas, usage
 
@@ -36,7 +37,7 @@ _outbox: Any = OutboxEvent.__table__  # type: ignore[attr-defined]
 _COUNTED = select(_tallies.c.counted).where(
     *(_tallies.c[name] == bindparam(name) for name in ("issuer_id", "minute", "type"))
 )
-_RAISE = upserts(
+_RAISE = Upsert(
     _tallies,
     key=("issuer_id", "minute", "type"),
     change=lambda new: {name: _tallies.c[name] + new[name] for name in ("counted", "untold")},
@@ -87,7 +88,7 @@ def _tally(tx: Transaction, issuer_id: UUID, minute: datetime, event_type: str, 
     for verified in ended[:singly]:
         outbox.tell(tx, verified.tenant_id, _event(verified), at=verified.at)
     tally = {"tenant_id": ended[0].tenant_id, "counted": len(ended), "untold": len(ended[singly:])}
-    tx.connection.execute(_RAISE[tx.connection.dialect.name], {**place, **tally})
+    _RAISE.run(tx.connection, {**place, **tally})
 
 
 def _event(verified: Verified) -> VerificationCompleted | VerificationFailed:

@@ -2,11 +2,11 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import EmailStr, Field, GetJsonSchemaHandler, JsonValue, StrictBool, StringConstraints
+from pydantic import Field, GetJsonSchemaHandler, JsonValue, StrictBool, StringConstraints
 
 from attestlab.attestations.catalogue import CATALOGUE, ContentType
 from attestlab.attestations.rules import Status, Verdict
-from attestlab.core.shapes import In, Moment, Out, Uuid
+from attestlab.core.shapes import Email, In, Moment, Out, Uuid
 from attestlab.core.signing import Algorithm
 from attestlab.web.problems import ErrorEnvelope
 
@@ -23,7 +23,7 @@ class MintIn(In):
     alg: Algorithm
     schema_id: SchemaId = Field(alias="schema")
     claims: dict[str, JsonValue]
-    recipient_email: EmailStr | None = None
+    recipient_email: Email | None = None
     document_hash: str | None = None
     payload_b64url: str | None = None
     pack_id: Uuid | None = None

@@ -24,12 +24,7 @@ class Attestation(SQLModel, table=True):
         Index("ix_attestations_of_tenant", "tenant_id", "log_index"),
         Index("ix_attestations_of_issuer", "issuer_id", "log_index"),
         Index("ix_attestations_of_key", "tenant_id", "kid", "log_index"),
-        Index(
-            "ix_attestations_running_out",
-            "expiry_at",
-            sqlite_where=text(_RUNNING_OUT),
-            postgresql_where=text(_RUNNING_OUT),
-        ),
+        Index("ix_attestations_running_out", "expiry_at", sqlite_where=text(_RUNNING_OUT)),  # `migrations.models`
     )
 
     id: UUID = Field(primary_key=True)

@@ -10,7 +10,8 @@ from typing import Any
 from sqlalchemy import BigInteger, Connection, LargeBinary, bindparam, select
 from sqlmodel import Field, SQLModel
 
-from attestlab.core.transaction import Transaction, upserts
+from attestlab.core.transaction import Transaction
+from attestlab.core.upserts import Upsert
 
 GENESIS = bytes(32)
 
@@ -27,7 +28,7 @@ class ChainHead(SQLModel, table=True):
 
 _heads: Any = ChainHead.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
 _FIND = select(_heads.c.length, _heads.c.hash).where(_heads.c.name == bindparam("name"))
-_SAVE = upserts(_heads, key=("name",), change=lambda new: {"length": new.length, "hash": new.hash})
+_SAVE = Upsert(_heads, key=("name",), change=lambda new: {"length": new.length, "hash": new.hash})
 
 
 class Chain:
@@ -56,7 +57,7 @@ def head_of(connection: Connection, name: str) -> tuple[int, bytes]:
 
 def save_head(connection: Connection, name: str, length: int, last: bytes) -> None:
     """Write how long a chain is and the hash of its last link."""
-    connection.execute(_SAVE[connection.dialect.name], {"name": name, "length": length, "hash": last})
+    _SAVE.run(connection, {"name": name, "length": length, "hash": last})
 
 
 def link_hash(previous: bytes, content: bytes) -> bytes:

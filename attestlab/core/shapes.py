@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, PlainSerializer, WithJsonSchema
 
 from attestlab.core.errors import ValidationFailed
 from attestlab.core.wire import format_time, parse_time, parse_uuid
@@ -31,6 +31,12 @@ def _parsed(parse: Any, value: str) -> Any:
         raise ValueError(fault.message) from None
 
 
+def _email(value: str) -> str:
+    from email_validator import validate_email  # slow to import, and most processes never need it
+
+    return validate_email(value, check_deliverability=False).normalized  # its error is a ValueError
+
+
 Uuid = Annotated[UUID, BeforeValidator(_uuid), WithJsonSchema({"type": "string", "format": "uuid"})]
 Moment = Annotated[
     datetime,
@@ -38,6 +44,7 @@ Moment = Annotated[
     PlainSerializer(format_time, return_type=str),
     WithJsonSchema({"type": "string", "format": "date-time"}),
 ]
+Email = Annotated[str, AfterValidator(_email), WithJsonSchema({"type": "string", "format": "email"})]
 
 
 def without_default(schema: dict[str, Any]) -> None:

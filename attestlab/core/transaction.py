@@ -12,9 +12,7 @@ from functools import cache
 from typing import Any
 
 from sqlalchemy import Connection, CursorResult, Executable, Row, Table
-from sqlalchemy.dialects.postgresql import insert as postgresql_insert
 from sqlalchemy.dialects.sqlite import dialect as sqlite_dialect
-from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlmodel import SQLModel
 
 AnyRow = Row[*tuple[Any, ...]]
@@ -168,15 +166,3 @@ def _rank(table: Table) -> int:
     if table.name not in _RANKS:
         _RANKS.update({known.name: rank for rank, known in enumerate(SQLModel.metadata.sorted_tables)})
     return _RANKS[table.name]
-
-
-def upserts(table: Table, *, key: tuple[str, ...], change: Callable[[Any], dict[str, Any]]) -> dict[str, Executable]:
-    """Insert a row or, where its `key` exists, `change` it; by the name of the dialect, built once.
-
-    `change` gets the columns that were to be inserted.
-    """
-    built: dict[str, Executable] = {}
-    for dialect, insert in (("sqlite", sqlite_insert), ("postgresql", postgresql_insert)):
-        statement: Any = insert(table)
-        built[dialect] = statement.on_conflict_do_update(index_elements=key, set_=change(statement.excluded))
-    return built

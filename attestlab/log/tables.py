@@ -40,12 +40,8 @@ class LogLeaf(SQLModel, table=True):
     __table_args__ = (
         Index("ix_log_leaves_segment_hash", text(f'("index" >> {SEGMENT_BITS})'), "leaf_hash"),
         Index(
-            "ix_log_leaves_subject",
-            "subject",
-            "index",
-            sqlite_where=text("subject IS NOT NULL"),
-            postgresql_where=text("subject IS NOT NULL"),
-        ),
+            "ix_log_leaves_subject", "subject", "index", sqlite_where=text("subject IS NOT NULL")
+        ),  # `migrations.models`
     )
 
     index: int = Field(primary_key=True, sa_type=INDEX_TYPE, sa_column_kwargs={"autoincrement": False})

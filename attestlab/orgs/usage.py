@@ -13,7 +13,8 @@ from uuid import UUID
 from sqlalchemy import BigInteger, Connection, bindparam, select
 from sqlmodel import Field, SQLModel
 
-from attestlab.core.transaction import Transaction, upserts
+from attestlab.core.transaction import Transaction
+from attestlab.core.upserts import Upsert
 
 BUFFER = "usage"
 ATTESTATIONS = "attestations"
@@ -33,7 +34,7 @@ class UsageDay(SQLModel, table=True):
 
 _table: Any = UsageDay.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
 _USED = select(_table.c.used).where(*(_table.c[name] == bindparam(name) for name in ("tenant_id", "metric", "day")))
-_ADD = upserts(_table, key=("tenant_id", "metric", "day"), change=lambda new: {"used": _table.c.used + new.used})
+_ADD = Upsert(_table, key=("tenant_id", "metric", "day"), change=lambda new: {"used": _table.c.used + new.used})
 
 
 def count(tx: Transaction, tenant_id: UUID, metric: str, *, at: datetime) -> None:
@@ -48,7 +49,7 @@ def seal(tx: Transaction) -> None:
         return
     counted = Counter(uses)
     rows = [{"tenant_id": who, "metric": what, "day": day, "used": n} for (who, what, day), n in counted.items()]
-    tx.connection.execute(_ADD[tx.connection.dialect.name], rows)
+    _ADD.run(tx.connection, rows)
     uses.clear()
 
 
