@@ -51,7 +51,7 @@ from attestlab.web import remembered
 HEAD_GUARD = "head.guard"
 MAILDIR = "maildir"
 OPERATOR = "Operator"
-EXPIRIES_AT_ONCE = 100
+EXPIRIES_AT_ONCE = 150
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,8 @@ def canonical_own(value: object) -> bytes:
     """`canonical` for a document that this package composed itself, faster for not being checked.
 
     Its keys are ASCII, its values text, booleans, None, whole numbers below 2^53, and lists and
-    objects of them; for such documents the two are the same.
+    objects of them; for such documents the two are the same. Ids and times in UTC count as the
+    text that `str` and `isoformat` give.
     """
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
 

@@ -12,7 +12,7 @@ A capability declares each as a frozen dataclass; the class is its catalogue ent
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 from typing import Any, ClassVar
@@ -35,8 +35,7 @@ class Event:
 
     def data(self) -> dict[str, object]:
         """The event's facts as JSON values; facts that are not known are left out."""
-        values = ((field.name, getattr(self, field.name)) for field in fields(self))
-        return {name: json_value(value) for name, value in values if value is not None}
+        return {name: json_value(value) for name, value in vars(self).items() if value is not None}
 
 
 def json_value(value: Any) -> Any:

@@ -53,6 +53,7 @@ class LoopWriter:
         try:
             while self._waiting:
                 deliver_each(await self._committed())
+                await asyncio.sleep(0)  # whoever was told may join the very next group
         finally:
             self._cycle = None
 

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any
-from uuid import UUID
 
 from sqlalchemy import Column, Connection, Executable, LargeBinary, Table, select, type_coerce
 from sqlalchemy.exc import DBAPIError
@@ -38,8 +37,8 @@ def row_sha256(table: Table, row: Mapping[str, Any]) -> str:
         KeyError: a column is not in `row`; what the database would put there is not known yet.
     """
     plain = {}
-    since = _added_since(table)
-    for name in table.columns.keys():  # noqa: SIM118  a column collection iterates over columns
+    names, since = _columns(table)
+    for name in names:
         value = row[name]
         if value is None and name in since:
             continue
@@ -49,16 +48,17 @@ def row_sha256(table: Table, row: Mapping[str, Any]) -> str:
 
 
 @cache
-def _added_since(table: Table) -> frozenset[str]:
-    """Columns that a later revision added, nullable all of them: `sa_column_kwargs={"info": SINCE_0003}`."""
-    return frozenset(column.name for column in table.columns if "since" in column.info)
+def _columns(table: Table) -> tuple[list[str], frozenset[str]]:
+    """All of them, and those that a later revision added, nullable: `sa_column_kwargs={"info": SINCE_0003}`."""
+    since = frozenset(column.name for column in table.columns if "since" in column.info)
+    return [column.name for column in table.columns], since
 
 
-# By exact type, for speed: every mint asks this of each column of its row.
-_WRITERS: dict[type, Callable[[Any], str]] = {
-    UUID: str,
+# By exact type, for speed: every mint asks this of each column of its row. What writes the JSON
+# writes ids as text, and times that are in UTC as `isoformat` does.
+_WRITERS: dict[type, Callable[[Any], Any]] = {
     bytes: b64url_encode,
-    datetime: lambda at: at.astimezone(UTC).isoformat(),
+    datetime: lambda at: at if at.tzinfo is UTC else at.astimezone(UTC),
 }
 
 
