@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from lab_checks import check_lab
@@ -21,6 +22,9 @@ from attestlab.fsck import fsck
 from attestlab.lab import Lab
 from attestlab.orgs.rules import Caller
 from attestlab.settings import Settings
+
+if TYPE_CHECKING:
+    from faults.nursery import Nursery
 
 ENGINES = ("sqlite", "postgresql")
 
@@ -125,6 +129,16 @@ def caller(lab: Lab) -> Caller:
     """The operator's own tenant, with every scope."""
     operator: Caller = lab.operator  # type: ignore[attr-defined]
     return operator
+
+
+@pytest.fixture(scope="session")
+def nursery() -> Iterator[Nursery]:
+    """One process with everything imported, which forks the others."""
+    from faults.nursery import Nursery  # it imports the whole server, which most tests do not need
+
+    opened = Nursery()
+    yield opened
+    opened.close()
 
 
 @pytest.fixture

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import httpx
-from running_server import mint, mint_body
+from app_in_process import served
+from running_server import mint, mint_body, register_issuer
 from team_story import Team
 
 from attestlab.lab import Lab
-from attestlab.orgs.rules import Plan
+from attestlab.orgs.rules import Caller, Plan
 from attestlab.orgs.service import TenantCreated
 
 PATH = "/v1/governance/issuer-requests"
@@ -67,8 +70,8 @@ class Board:
         found: dict[str, Any] = done.json()
         return found
 
-    def minted(self) -> httpx.Response:
-        return mint(self.key, mint_body(self.issuer))
+    def minted(self, **changes: Any) -> httpx.Response:
+        return mint(self.key, mint_body(self.issuer, **changes))
 
     def verdict(self, attestation_id: str) -> dict[str, Any]:
         found: dict[str, Any] = self.key.post("/v1/verify", json={"attestation_id": attestation_id}).json()
@@ -77,3 +80,16 @@ class Board:
     def close(self) -> None:
         for client in (self.key, *self._known.values()):
             client.close()
+
+
+@contextmanager
+def board_of(lab: Lab, operator: Caller) -> Iterator[Board]:
+    """The true application, with a tenant of its own."""
+    tenant = lab.orgs.create_tenant("Example Registry", plan=Plan.ENTERPRISE)
+    with served(lab) as url:
+        team = Team(lab, url, tenant)
+        key = team.with_key()
+        org_id = lab.orgs.page(caller=operator)[0]["id"]
+        made = Board(team, TenantCreated(operator.tenant_id, org_id, "", "", ""), register_issuer(key), key)
+        yield made
+        made.close()

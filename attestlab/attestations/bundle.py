@@ -18,14 +18,21 @@ from typing import Any
 
 from attestlab.attestations.reading import Reader, nonce_of, prefixed, standard_base64
 from attestlab.attestations.rules import Reason, Statement, Status, Verdict, payload_bytes, sha256
-from attestlab.attestations.standing import Standing, StatusProof, prove_standing, require_words_agree, standing_of
+from attestlab.attestations.standing import (
+    Standing,
+    StatusProof,
+    prove_standing,
+    require_trust_level_agrees,
+    require_words_agree,
+    standing_of,
+)
 from attestlab.attestations.verification import (
     Evidence,
     Finding,
-    IssuerFacts,
     KeyFacts,
     Report,
     Step,
+    check_governance,
     check_key,
     check_signature,
     check_status,
@@ -37,7 +44,6 @@ from attestlab.core.canonical import canonical, sha256_b64url
 from attestlab.core.errors import IntegrityFailed, ProofInvalid, ValidationFailed
 from attestlab.core.signing import Algorithm
 from attestlab.core.wire import MAX_DEPTH, b64url_decode, b64url_encode, format_time, parse_json, parse_time, parse_uuid
-from attestlab.issuers.rules import IssuerStatus
 from attestlab.log import entries
 from attestlab.log import rules as log_rules
 from attestlab.log.entries import EntryType, commit_of, sha256_name
@@ -46,9 +52,9 @@ from attestlab.log.proof import LogProof
 from attestlab.log.trust import Checkpoint, TrustPolicy
 
 DEPTH = MAX_DEPTH + 2  # a bundle holds the claims of a mint two levels deeper than the mint's body did
+UNTOLD_ISSUER = "whether the issuer was suspended or revoked, and its trust level"
 NOT_CHECKED_OFFLINE = (
-    "whether the issuer was suspended or revoked",
-    "the issuer's name, domain and trust level, and the attestation's metadata, which nobody signed",
+    "the issuer's name and domain, and the attestation's metadata, which nobody signed",
     "the policies of the service",
 )
 
@@ -109,17 +115,20 @@ class OfflineReport:
     report: Report
     tree_size: int | None
     origin: str | None
-    as_of: int | None = None  # attestation and key were compared with the status list of so many entries
+    as_of: int | None = None  # what has a standing was compared with the status list of so many entries
+    tells_of_issuer: bool = False
 
     @property
     def not_checked(self) -> tuple[str, ...]:
         """What the bundle leaves open, in sentences for people."""
         what = "its key" if self.verdict in _ENDS else "the attestation or its key"
+        what += " was revoked" + (", or its issuer suspended or revoked" if self.tells_of_issuer else "")
         if self.as_of is None:
-            first = f"whether {what} was revoked: no status list of the log shows that it was not"
+            first = f"whether {what}: no status list of the log shows that nothing was"
         else:
-            first = f"whether {what} was revoked after the first {self.as_of} entries of the log"
-        return (first, *NOT_CHECKED_OFFLINE)
+            first = f"whether, after the first {self.as_of} entries of the log, {what}"
+        rest = NOT_CHECKED_OFFLINE if self.tells_of_issuer else (UNTOLD_ISSUER, *NOT_CHECKED_OFFLINE)
+        return (first, *rest)
 
     @property
     def verdict(self) -> Verdict:
@@ -151,7 +160,9 @@ def verify_bundle(
     except ValidationFailed as fault:
         return _refused("signature", Reason.SIGNATURE_INVALID, fault.message)
     report = _run(evidence, file_sha256, now)
-    return OfflineReport(report, proven.get("size"), proven.get("origin"), standing.as_of if proven else None)
+    if not proven:
+        return OfflineReport(report, None, None)
+    return OfflineReport(report, proven["size"], proven["origin"], standing.as_of, standing.issuer is not None)
 
 
 def _standing(bundle: Bundle) -> Standing:
@@ -179,20 +190,29 @@ def _run(evidence: Evidence, file_sha256: bytes | None, now: datetime) -> Report
         lambda: check_signature(evidence),
         lambda: _check_file(evidence, file_sha256),
         lambda: check_status(evidence, now),
+        lambda: _check_issuer(evidence),
         lambda: check_key(evidence),
     )
     return run(steps)
+
+
+def _check_issuer(evidence: Evidence) -> Finding:
+    """A bundle may say nothing of the issuer; `not_checked` then does."""
+    return Finding("governance") if evidence.issuer is None else check_governance(evidence)
 
 
 def _check_file(evidence: Evidence, file_sha256: bytes | None) -> Finding:
     if file_sha256 is None:
         return Finding("content")
     statement = evidence.statement
+    same = {
+        Reason.PAYLOAD_HASH_OK: statement.payload_hash == b64url_encode(file_sha256),
+        Reason.DOCUMENT_HASH_OK: statement.document_hash == file_sha256.hex(),
+    }
+    if any(same.values()):
+        return Finding("content", tuple(reason for reason, holds in same.items() if holds))
     if statement.document_hash is None:
-        is_payload = statement.payload_hash == b64url_encode(file_sha256)
-        return Finding("content", (Reason.PAYLOAD_HASH_OK if is_payload else Reason.DOCUMENT_HASH_NOT_STORED,))
-    if statement.document_hash == file_sha256.hex():
-        return Finding("content", (Reason.DOCUMENT_HASH_OK,))
+        return Finding("content", (Reason.DOCUMENT_HASH_NOT_STORED,))
     return Finding("content", (Reason.DOCUMENT_HASH_MISMATCH,), Verdict.ALTERED)
 
 
@@ -206,7 +226,7 @@ def _evidence(bundle: Bundle, standing: Standing, prove_logged: Any) -> Evidence
         status=standing.status,
         log_index=bundle.log.index,
         logged_at=logged_at,
-        issuer=IssuerFacts(IssuerStatus.ACTIVE),
+        issuer=standing.issuer,
         key=KeyFacts(public, standing.key_status, standing.key_changed_index, standing.compromised_at),
         prove_logged=prove_logged,
     )
@@ -234,6 +254,7 @@ def _prove_logged(bundle: Bundle, trust: TrustPolicy) -> dict[str, Any]:
     )
     if bundle.status_proof is not None:
         require_words_agree(bundle.document["attestation"], bundle.status_proof, bundle.log.nonce)
+        require_trust_level_agrees(bundle.document["issuer"], bundle.status_proof)
         prove_standing(bundle.status_proof, size=head.size, root=head.root)
     return {"size": head.size, "origin": head.origin}
 

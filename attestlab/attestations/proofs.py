@@ -28,13 +28,15 @@ class Logged:
 class Proofs:
     """Everything of the log that speaks of one attestation, under one tree head.
 
-    `change` is how it ended, `key` the first and the newest entry of its key; `listed` is the
-    newest status list, if it covers both, with the chunks that hold them.
+    `change` is how it ended; `key` and `issuer` are each the first entry of its chain and the newest,
+    or the one that revoked the issuer; `listed` is the newest status list, if it covers all
+    three, with the chunks that hold them.
     """
 
     inclusion: Inclusion
     change: Logged | None
     key: tuple[Logged, Logged]
+    issuer: tuple[Logged, Logged]
     listed: tuple[Logged, tuple[Chunk, ...]] | None
 
 
@@ -47,26 +49,34 @@ def of(connection: Connection, log: Log, lists: StatusLists, row: AnyRow) -> tup
     Raises:
         IntegrityFailed: the log lacks what the row speaks of.
     """
-    subject = entries.key_subject(row.issuer_id, row.kid)
-    first, newest = store.first_of_subject(connection, subject), store.newest_of_subject(connection, subject)
-    if first is None or newest is None:
-        raise IntegrityFailed("The log has no entry of the attestation's key; run `attestlab log fsck`.")
-
-    head = log.head_with(connection, max(row.log_index, row.changed_index or 0, newest.index))
+    key = _chain(connection, entries.key_subject(row.issuer_id, row.kid))
+    issuer = _chain(connection, entries.issuer_subject(row.issuer_id))
+    if row.revoked_index is not None:
+        issuer = (issuer[0], _leaf(connection, row.revoked_index))
+    head = log.head_with(connection, max(row.log_index, row.changed_index or 0, key[1].index, issuer[1].index))
 
     def logged(leaf: LeafRow) -> Logged:
         return Logged(leaf.entry, log.inclusion(connection, leaf.index, head.size))
 
-    found = lists.listed(connection, row.log_index, first.index)
+    found = lists.listed(connection, row.log_index, key[0].index, issuer[0].index)
     if found is not None and found.leaf.index >= head.size:
         found = None
     proofs = Proofs(
         inclusion=log.inclusion(connection, row.log_index, head.size),
         change=None if row.changed_index is None else logged(_leaf(connection, row.changed_index)),
-        key=(logged(first), logged(newest)),
+        key=(logged(key[0]), logged(key[1])),
+        issuer=(logged(issuer[0]), logged(issuer[1])),
         listed=None if found is None else (logged(found.leaf), found.chunks),
     )
     return proofs, head
+
+
+def _chain(connection: Connection, subject: str) -> tuple[LeafRow, LeafRow]:
+    """The first and the newest entry of a subject."""
+    first, newest = store.first_of_subject(connection, subject), store.newest_of_subject(connection, subject)
+    if first is None or newest is None:
+        raise IntegrityFailed(f"The log has no entry of {subject}; run `attestlab log fsck`.")
+    return first, newest
 
 
 def _leaf(connection: Connection, index: int) -> LeafRow:

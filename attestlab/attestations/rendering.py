@@ -19,9 +19,9 @@ from attestlab.attestations.shapes import (
     BundleIssuerOut,
     BundleKeyOut,
     BundleOut,
+    ChainOut,
     ChunkOut,
     GovernanceOut,
-    KeyProofOut,
     LogEntryOut,
     LoggedOut,
     LogOut,
@@ -146,13 +146,17 @@ def bundle(row: Any, proofs: Proofs, head: Head, *, now: datetime) -> BundleOut:
 
 
 def _status_proof(proofs: Proofs) -> StatusProofOut:
-    first, newest = proofs.key
     listed = proofs.listed
     return StatusProofOut(
         attestation=None if proofs.change is None else _logged(proofs.change),
-        key=KeyProofOut(first=_logged(first), newest=_logged(newest)),
+        key=_chain(proofs.key),
+        issuer=_chain(proofs.issuer),
         list=None if listed is None else _list(listed[0], listed[1]),
     )
+
+
+def _chain(shown: tuple[Logged, Logged]) -> ChainOut:
+    return ChainOut(first=_logged(shown[0]), newest=_logged(shown[1]))
 
 
 def _logged(logged: Logged) -> LoggedOut:

@@ -171,8 +171,11 @@ class LoggedOut(Out):
     hashes: list[str]
 
 
-class KeyProofOut(Out):
-    """The first and the newest status entry of the signing key; they are one and the same while it never changed."""
+class ChainOut(Out):
+    """The first and the newest status entry of a key or an issuer, which are the same while it never changed.
+
+    Of a revoked issuer it is the entry that revoked it, in place of the newest.
+    """
 
     first: LoggedOut
     newest: LoggedOut
@@ -187,17 +190,18 @@ class ChunkOut(Out):
 
 
 class StatusListOut(Out):
-    """A status list that is in the log, and the chunks of it that speak of the attestation and its key."""
+    """A status list that is in the log, and the chunks of it that speak of the attestation, its key and its issuer."""
 
     entry: LoggedOut
     chunks: list[ChunkOut]
 
 
 class StatusProofOut(Out):
-    """How the attestation ended, what became of its key, and the newest list of all that changed."""
+    """How the attestation ended, what became of its key and its issuer, and the newest list of all that changed."""
 
     attestation: LoggedOut | None
-    key: KeyProofOut
+    key: ChainOut
+    issuer: ChainOut
     list: StatusListOut | None
 
 

@@ -1,4 +1,4 @@
-"""How an attestation and its key stand, as a bundle shows it: entries of the log, and a list of all that changed.
+"""How an attestation, its key and its issuer stand, as a bundle shows it: log entries, and a list of all that changed.
 
 What changed is proven by its own entry. That nothing changed is proven by the status list
 of the first n entries, up to n and no further. Where the two contradict each other, or the
@@ -13,9 +13,10 @@ from datetime import datetime
 
 from attestlab.attestations.reading import Reader, prefixed, standard_base64
 from attestlab.attestations.rules import Statement, Status
+from attestlab.attestations.verification import IssuerFacts
 from attestlab.core.errors import IntegrityFailed, ProofInvalid, ValidationFailed
 from attestlab.core.wire import b64url_encode, parse_time
-from attestlab.issuers.rules import KeyStatus
+from attestlab.issuers.rules import IssuerStatus, KeyStatus
 from attestlab.log import entries
 from attestlab.log import rules as log_rules
 from attestlab.log.entries import EntryType, ReadEntry
@@ -52,12 +53,31 @@ class Logged:
 
 
 @dataclass(frozen=True)
+class Chained:
+    """The first entry of a chain, at whose index lists tell of it, and the one from which its standing follows.
+
+    That is the newest; of an issuer that was revoked, the one that revoked it.
+    """
+
+    first: Logged
+    newest: Logged
+
+    @classmethod
+    def read(cls, reader: Reader) -> Chained:
+        """Of an object of the bundle."""
+        return cls(Logged.read(reader.inner("first")), Logged.read(reader.inner("newest")))
+
+
+@dataclass(frozen=True)
 class StatusProof:
-    """The status proof of a bundle, taken apart; nothing in it is believed yet."""
+    """The status proof of a bundle, taken apart; nothing in it is believed yet.
+
+    Bundles of old do not speak of the issuer.
+    """
 
     change: Logged | None
-    first_of_key: Logged
-    newest_of_key: Logged
+    key: Chained
+    issuer: Chained | None
     list_entry: Logged | None
     chunks: tuple[Chunk, ...]
 
@@ -66,11 +86,11 @@ class StatusProof:
         """Of the member `status_proof`, which may be left out."""
         if reader is None:
             return None
-        change, key, listed = reader.inner_or_none("attestation"), reader.inner("key"), reader.inner_or_none("list")
+        change, issuer, listed = (reader.inner_or_none(name) for name in ("attestation", "issuer", "list"))
         return cls(
             change=None if change is None else Logged.read(change),
-            first_of_key=Logged.read(key.inner("first")),
-            newest_of_key=Logged.read(key.inner("newest")),
+            key=Chained.read(reader.inner("key")),
+            issuer=None if issuer is None else Chained.read(issuer),
             list_entry=None if listed is None else Logged.read(listed.inner("entry")),
             chunks=() if listed is None else tuple(_chunk(item) for item in listed.inners("chunks")),
         )
@@ -78,7 +98,8 @@ class StatusProof:
     @property
     def entries(self) -> list[Logged]:
         """Every entry that it shows."""
-        shown = (self.change, self.first_of_key, self.newest_of_key, self.list_entry)
+        chains = (self.key,) if self.issuer is None else (self.key, self.issuer)
+        shown = (self.change, self.list_entry, *(entry for chain in chains for entry in (chain.first, chain.newest)))
         return [entry for entry in shown if entry is not None]
 
 
@@ -92,9 +113,13 @@ def _chunk(reader: Reader) -> Chunk:
 
 @dataclass(frozen=True)
 class Standing:
-    """How attestation and key stand; `as_of` is the size of the list that was compared, None without one."""
+    """How all three stand; `issuer` is None where no entry tells.
+
+    `as_of` is the size of the list that was compared, None without one.
+    """
 
     status: Status
+    issuer: IssuerFacts | None = None
     key_status: KeyStatus = KeyStatus.ACTIVE
     key_changed_index: int | None = None
     compromised_at: datetime | None = None
@@ -118,12 +143,9 @@ def standing_of(
     status = Status.VALID if proof.change is None else _ended(proof.change, statement, index)
     if status is not said and (status, said) != (Status.VALID, Status.EXPIRED):
         raise ProofInvalid(f"The bundle says {said.value}, and its log entries {status.value}.")
-    first = _of_key(proof.first_of_key, statement, public_key)
-    newest = _of_key(proof.newest_of_key, statement, public_key)
-    if first.link is None or first.link.seq != 0:
-        raise ProofInvalid("The first entry of the key is not the first of its chain.")
+    newest = _newest_of_key(proof.key, statement, public_key)
     key_status, since = _key_status(newest), _compromised_at(newest)
-    key_index = proof.newest_of_key.index
+    issuer = None if proof.issuer is None else _issuer(proof.issuer, statement)
     as_of = None
     if proof.list_entry is not None:
         as_of = _listed_size(proof.list_entry)
@@ -131,8 +153,11 @@ def standing_of(
             raise ProofInvalid("A chunk of the status list stands in the bundle twice.")
         change = None if proof.change is None else proof.change.index
         _require_code(proof, as_of, index, CODES[EntryType.ATTESTATION_STATUS].get(status, 0), change)
-        _require_code(proof, as_of, proof.first_of_key.index, CODES[EntryType.KEY_STATUS][key_status], key_index)
-    return Standing(said if status is Status.VALID else status, key_status, key_index, since, as_of)
+        _require_chain(proof, as_of, proof.key, CODES[EntryType.KEY_STATUS][key_status])
+        if proof.issuer is not None and issuer is not None:
+            _require_chain(proof, as_of, proof.issuer, CODES[EntryType.ISSUER_STATUS][issuer.status])
+    shown = said if status is Status.VALID else status
+    return Standing(shown, issuer, key_status, proof.key.newest.index, since, as_of)
 
 
 def _ended(change: Logged, statement: Statement, index: int) -> Status:
@@ -165,12 +190,43 @@ def require_words_agree(told: Mapping[str, object], proof: StatusProof, nonce: b
         raise ProofInvalid(f"/attestation/{wrong[0]} is not what the log says.")
 
 
-def _of_key(logged: Logged, statement: Statement, public_key: bytes) -> ReadEntry:
-    read = logged.understood()
-    mine = read.subject == entries.key_subject(statement.issuer_id, statement.kid)
-    if not mine or read.members.get("public_key") != b64url_encode(public_key):
+def require_trust_level_agrees(told: Mapping[str, object], proof: StatusProof) -> None:
+    """The trust level that a bundle names is the one of the issuer's entry, where it shows that.
+
+    Raises:
+        ProofInvalid: it is another.
+    """
+    if proof.issuer is None:
+        return
+    proven = proof.issuer.newest.understood().members.get("trust_tier")
+    if told.get("trust_level", proven) != proven:
+        raise ProofInvalid("/issuer/trust_level is not what the log says.")
+
+
+def _newest_of_key(chain: Chained, statement: Statement, public_key: bytes) -> ReadEntry:
+    first, newest = _chain_of(chain, entries.key_subject(statement.issuer_id, statement.kid))
+    if any(read.members.get("public_key") != b64url_encode(public_key) for read in (first, newest)):
         raise ProofInvalid("The key's status entry is about another key.")
-    return read
+    return newest
+
+
+def _chain_of(chain: Chained, subject: str) -> tuple[ReadEntry, ReadEntry]:
+    """Both entries, which are to be of this subject, and the first the first of its chain."""
+    first, newest = chain.first.understood(), chain.newest.understood()
+    if (first.subject, newest.subject) != (subject, subject):
+        raise ProofInvalid("A status entry of the key or the issuer is about another one.")
+    if first.link is None or first.link.seq != 0:
+        raise ProofInvalid("The first entry of a chain is not its first.")
+    return first, newest
+
+
+def _issuer(chain: Chained, statement: Statement) -> IssuerFacts:
+    _first, newest = _chain_of(chain, entries.issuer_subject(statement.issuer_id))
+    try:
+        status = IssuerStatus(str(newest.members.get("status")))
+    except ValueError:
+        raise ProofInvalid("The issuer's status entry names no status.") from None
+    return IssuerFacts(status, chain.newest.index if status is IssuerStatus.REVOKED else None)
 
 
 def _key_status(read: ReadEntry) -> KeyStatus:
@@ -194,6 +250,10 @@ def _listed_size(logged: Logged) -> int:
     if read.kind != EntryType.STATUS_LIST or read.members.get("size") != logged.index:
         raise ProofInvalid("The status list's entry is not one of a list of all entries before it.")
     return logged.index
+
+
+def _require_chain(proof: StatusProof, size: int, chain: Chained, code: int) -> None:
+    _require_code(proof, size, chain.first.index, code, chain.newest.index)
 
 
 def _require_code(proof: StatusProof, size: int, index: int, code: int, changed_index: int | None) -> None:

@@ -44,6 +44,8 @@ class Model:
     keys: dict[str, Key] = field(default_factory=dict)
     attested: dict[str, Attested] = field(default_factory=dict)
     order: int = 0
+    standing: str = "ACTIVE"
+    revoked: int = -1  # when in the order of things that was
 
     def _next(self) -> int:
         self.order += 1
@@ -54,7 +56,16 @@ class Model:
         self.keys[kid] = Key()
 
     def may_mint(self, kid: str) -> bool:
-        return self.keys[kid].status == "active"
+        return self.standing == "ACTIVE" and self.keys[kid].status == "active"
+
+    def may_become(self, standing: str) -> bool:
+        before = {"ACTIVE": ("SUSPENDED",), "SUSPENDED": ("ACTIVE",), "REVOKED": ("ACTIVE", "SUSPENDED")}
+        return self.standing in before[standing]
+
+    def become(self, standing: str) -> None:
+        """The issuer is suspended, reinstated or revoked."""
+        self.standing, order = standing, self._next()
+        self.revoked = order if standing == "REVOKED" else -1
 
     def mint(self, name: str, kid: str, *, at: datetime, expiry_at: datetime | None) -> None:
         assert self.may_mint(kid)
@@ -111,22 +122,30 @@ class Model:
 
     def judged(self, name: str, *, now: datetime) -> Judged:
         """The verdict and its reasons, as the service gives them."""
-        one = self.attested[name]
+        verdict, flags = self._judged(self.attested[name], now)
+        return verdict, [*flags, *(SOUND if verdict == "VALID" else [])]
+
+    def judged_offline(self, name: str, *, now: datetime) -> Judged:
+        """The same of a bundle that was made now; of policies it tells nothing."""
+        verdict, flags = self._judged(self.attested[name], now)
+        return verdict, ["transparency_proof_ok", "signature_ok", *flags]
+
+    def _judged(self, one: Attested, now: datetime) -> Judged:
+        """What status, issuer and key say, in this order, until one of them ends the matter."""
         status = one.status_at(now)
         if status != "VALID":
             return status, [f"attestation_{status.lower()}"]
+        verdict, flag = self._of_issuer(one)
+        if verdict != "VALID":
+            return verdict, ["status_current", flag]
         verdict, flags = self._of_key(one)
-        return verdict, ["status_current", "governance_ok", *flags, *(SOUND if verdict == "VALID" else [])]
+        return verdict, ["status_current", flag, *flags]
 
-    def judged_offline(self, name: str, *, now: datetime) -> Judged:
-        """The same of a bundle that was made now: who governs the issuer, and policies, it cannot show."""
-        one = self.attested[name]
-        proven = ["transparency_proof_ok", "signature_ok"]
-        status = one.status_at(now)
-        if status != "VALID":
-            return status, [*proven, f"attestation_{status.lower()}"]
-        verdict, flags = self._of_key(one)
-        return verdict, [*proven, "status_current", *flags]
+    def _of_issuer(self, one: Attested) -> tuple[str, str]:
+        if self.standing == "ACTIVE":
+            return "VALID", "governance_ok"
+        before = self.standing == "SUSPENDED" or one.order < self.revoked
+        return "VALID" if before else "INVALID", f"issuer_{self.standing.lower()}"
 
     def _of_key(self, one: Attested) -> Judged:
         key = self.keys[one.kid]

@@ -26,7 +26,6 @@ from attestlab.orgs.rules import Caller
 UNPROVEN = {
     "/issuer/name",
     "/issuer/domain",
-    "/issuer/trust_level",
     "/attestation/custody",
     "/attestation/metadata",
     "/attestation/metadata/ref",
@@ -42,6 +41,7 @@ COPIES = {
     "/attestation/attestation_id",
     "/issuer",
     "/issuer/id",
+    "/issuer/trust_level",
     "/inclusion_proof/tree_size",
     "/inclusion_proof/leaf_hash",
     "/inclusion_proof/root_hash",
@@ -51,7 +51,8 @@ COPIES = {
     "/signed_tree_head/timestamp",
     "/signed_tree_head/cosignatures",
     "/tlog_proof",
-    "/status_proof/list",  # without it `not_checked` says more
+    "/status_proof/list",  # without these `not_checked` says more
+    "/status_proof/issuer",
 }
 FILE = bytes(range(32))
 

@@ -17,6 +17,7 @@ from attestlab.attestations.drafting import MintRequest
 from attestlab.attestations.rendering import bundle as rendered
 from attestlab.core.clock import FixedClock
 from attestlab.core.signing import Algorithm
+from attestlab.issuers.rules import IssuerStatus
 from attestlab.lab import Lab
 from attestlab.orgs.rules import Caller
 
@@ -24,10 +25,10 @@ from attestlab.orgs.rules import Caller
 class Story:
     """An issuer with a key, and what may become of what it signed."""
 
-    def __init__(self, lab: Lab, caller: Caller, clock: FixedClock) -> None:
+    def __init__(self, lab: Lab, caller: Caller, clock: FixedClock, kid: str = "main") -> None:
         self.lab, self.caller, self.clock = lab, caller, clock
         profile = {"name": "Northfield", "domain": "north.example"}
-        self.issuer = lab.issuers.create(profile, caller=caller, alg=Algorithm.ED25519, kid="main").issuer["id"]
+        self.issuer = lab.issuers.create(profile, caller=caller, alg=Algorithm.ED25519, kid=kid).issuer["id"]
 
     def request(self, **changes: Any) -> MintRequest:
         named: dict[str, Any] = {"issuer_id": self.issuer, "kid": "main", "schema": "degree"}
@@ -110,6 +111,24 @@ def stolen_key(story: Story) -> UUID:
     return made
 
 
+def suspended_issuer(story: Story) -> UUID:
+    made = story.mint()
+    story.lab.issuers.set_standing(story.issuer, status=IssuerStatus.SUSPENDED, caller=story.caller)
+    return made
+
+
+def reinstated_issuer(story: Story) -> UUID:
+    made = suspended_issuer(story)
+    story.lab.issuers.set_standing(story.issuer, status=IssuerStatus.ACTIVE, caller=story.caller)
+    return made
+
+
+def revoked_issuer(story: Story) -> UUID:
+    made = story.mint()
+    story.lab.issuers.set_standing(story.issuer, status=IssuerStatus.REVOKED, caller=story.caller)
+    return made
+
+
 ENDS = [
     (Story.mint, "VALID", "status_current"),
     (revoked, "REVOKED", "attestation_revoked"),
@@ -120,6 +139,9 @@ ENDS = [
     (revoked_key, "VALID", "key_revoked"),
     (compromised_key, "VALID", "key_compromised"),
     (stolen_key, "INVALID", "key_compromised"),
+    (suspended_issuer, "VALID", "issuer_suspended"),
+    (reinstated_issuer, "VALID", "governance_ok"),
+    (revoked_issuer, "VALID", "issuer_revoked"),
 ]
 
 
@@ -172,6 +194,38 @@ def test_whoever_shows_an_older_entry_of_a_key_is_not_believed(story: Story) -> 
     assert story.offline(hiding).verdict.value == "INVALID"
 
 
+@pytest.mark.parametrize("become", [suspended_issuer, revoked_issuer])
+def test_whoever_shows_an_older_entry_of_an_issuer_is_not_believed(
+    story: Story, become: Callable[[Story], UUID]
+) -> None:
+    made = become(story)
+    story.list_statuses()
+    hiding = story.bundle(made)
+    hiding["status_proof"]["issuer"]["newest"] = hiding["status_proof"]["issuer"]["first"]
+
+    report = story.offline(hiding)
+
+    assert report.verdict.value == "INVALID"
+    assert "hides" in report.report.findings[0].detail
+
+
+def test_an_entry_of_another_issuer_is_refused(story: Story, lab: Lab, caller: Caller, clock: FixedClock) -> None:
+    forged, other = story.bundle(suspended_issuer(story)), Story(lab, caller, clock, kid="other")
+    forged["status_proof"]["issuer"] = other.bundle(other.mint(kid="other"))["status_proof"]["issuer"]
+
+    assert story.offline(forged).verdict.value == "INVALID"
+
+
+def test_a_bundle_of_old_that_tells_nothing_of_its_issuer_says_so(story: Story) -> None:
+    bundle = story.bundle(suspended_issuer(story))
+    del bundle["status_proof"]["issuer"]
+
+    report = story.offline(bundle)
+
+    assert report.verdict.value == "VALID"
+    assert "whether the issuer was suspended or revoked, and its trust level" in report.not_checked
+
+
 def test_a_bundle_from_before_a_revocation_says_up_to_where_it_knows(story: Story) -> None:
     made = story.mint()
     story.list_statuses()
@@ -181,7 +235,7 @@ def test_a_bundle_from_before_a_revocation_says_up_to_where_it_knows(story: Stor
     report = story.offline(before)
 
     assert (report.verdict.value, report.as_of) == ("VALID", 3)
-    assert report.not_checked[0].endswith("was revoked after the first 3 entries of the log")
+    assert report.not_checked[0].startswith("whether, after the first 3 entries of the log, the attestation or its key")
 
 
 def test_without_a_list_nothing_shows_that_it_was_not_revoked(story: Story) -> None:
@@ -191,7 +245,8 @@ def test_without_a_list_nothing_shows_that_it_was_not_revoked(story: Story) -> N
 
     assert bundle["status_proof"]["list"] is None
     assert (report.verdict.value, report.as_of) == ("VALID", None)
-    assert "the attestation or its key was revoked: no status list" in report.not_checked[0]
+    assert "the attestation or its key was revoked, or its issuer" in report.not_checked[0]
+    assert "no status list of the log shows" in report.not_checked[0]
 
 
 def test_of_one_that_ended_only_the_key_is_left_open(story: Story) -> None:

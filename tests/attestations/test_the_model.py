@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import signal
+from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import pytest
 from attestations.model import Model
+from faults.dying import settings_of
+from faults.nursery import Nursery
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
@@ -15,16 +21,27 @@ from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_s
 from attestlab.attestations.bundle import Bundle, verify_bundle
 from attestlab.attestations.drafting import MintRequest
 from attestlab.attestations.rendering import bundle as rendered
+from attestlab.attestations.store import Filter
 from attestlab.core.clock import FixedClock
-from attestlab.core.errors import Conflict
+from attestlab.core.errors import Conflict, PermissionDenied
 from attestlab.core.ids import new_id
 from attestlab.core.signing import Algorithm
+from attestlab.core.wire import format_time
+from attestlab.governance.rules import RequestType
+from attestlab.governance.service import Asked
 from attestlab.lab import Lab
-from attestlab.orgs.rules import Caller
+from attestlab.orgs.rules import Caller, Role
 
 RUNS = {"sqlite": 200, "postgresql": 30}
 STEPS = 50
 ATTESTED = 6  # at most so many a run, each judged after every step
+DEATHS = 2  # at most so many a run; each is a process
+STATEMENTS = 30  # a change has fewer, so some deaths come when it is durable
+STANDINGS = {
+    "SUSPENDED": RequestType.SUSPEND_ISSUER,
+    "ACTIVE": RequestType.REINSTATE_ISSUER,
+    "REVOKED": RequestType.REVOKE_ISSUER,
+}
 PICK = st.integers(0, 99)
 HOURS = st.sampled_from([None, 1, 5, 100])
 
@@ -35,9 +52,13 @@ class Story(RuleBasedStateMachine):
     lab: Lab
     caller: Caller
     clock: FixedClock
+    nursery: Nursery
+    folder: Path
 
     def __init__(self) -> None:
         super().__init__()
+        self.first_lab = self.lab
+        self.deaths = 0
         self.model = Model()
         self.ids: dict[str, UUID] = {}
         self.tag = new_id(self.clock.now()).hex[-12:]
@@ -46,6 +67,8 @@ class Story(RuleBasedStateMachine):
         made = self.lab.issuers.create(profile, caller=self.caller, alg=Algorithm.ED25519, kid=kid)
         self.issuer = made.issuer["id"]
         self.model.add_key(kid)
+        for hours in (None, 5):  # each story leaves out some rules, often that of minting
+            self.mint(0, hours)
 
     def new_kid(self) -> str:
         return f"{self.tag}-{len(self.model.keys)}"
@@ -64,7 +87,7 @@ class Story(RuleBasedStateMachine):
         if may:
             return act()
         before = self.log_size()
-        with pytest.raises(Conflict):
+        with pytest.raises((Conflict, PermissionDenied)):
             act()
         assert self.log_size() == before
         return None
@@ -81,6 +104,9 @@ class Story(RuleBasedStateMachine):
 
     @precondition(has_room)
     @rule(pick=PICK, hours=HOURS)
+    def minted(self, pick: int, hours: int | None) -> None:
+        self.mint(pick, hours)
+
     def mint(self, pick: int, hours: int | None) -> None:
         kid, at = self.key(pick), self.clock.now()
         expiry_at = None if hours is None else at + timedelta(hours=hours)
@@ -140,6 +166,76 @@ class Story(RuleBasedStateMachine):
             self.lab.signing_keys.add(self.issuer, kid=new_kid, alg=Algorithm.ED25519, caller=self.caller)
             self.model.add_key(new_kid)
 
+    @rule(standing=st.sampled_from(["SUSPENDED", "ACTIVE", "SUSPENDED", "ACTIVE", "REVOKED"]))
+    def govern(self, standing: str) -> None:
+        """The issuer is suspended, reinstated or revoked: one asks, two approve, the tenant carries it out."""
+        asked = Asked(type=STANDINGS[standing], issuer_id=self.issuer, reason="a story")
+        may = self.model.may_become(standing)
+        request = self.happens(may, lambda: self.lab.governance.request(asked, caller=self.person("asks")))
+        if may:
+            for number in range(2 if standing == "REVOKED" else 1):
+                self.lab.governance.approve(request["id"], caller=self.person(f"approves-{number}"))
+            self.lab.governance.execute(request["id"], caller=self.person("asks"))
+            self.model.become(standing)
+
+    def person(self, name: str) -> Caller:
+        return replace(self.caller, actor_id=name, roles=frozenset({Role.OWNER, Role.SUPER_ADMIN}))
+
+    @precondition(lambda self: self.deaths < DEATHS and self.has_some() and self.has_room())
+    @rule(
+        change=st.sampled_from(["mint", "revoke", "supersede"]),
+        pick=PICK,
+        key=PICK,
+        statement=st.integers(1, STATEMENTS),
+    )
+    def killed(self, change: str, pick: int, key: int, statement: int) -> None:
+        """A process is killed over a change: all of it happened or nothing, and the next one goes on."""
+        name, kid, at = self.name(pick), self.key(key), self.clock.now()
+        ends, mints = change != "mint", change != "revoke"
+        may = (not ends or self.model.may_end(name, now=at)) and (not mints or self.model.may_mint(kid))
+        if not may:
+            return
+        before = self.log_size()
+        self.die(change, self.ids[name], kid, statement)
+        self.restart()
+        if self.log_size() == before:
+            return
+        assert self.log_size() == before + ends + mints
+        successor = f"a{len(self.ids)}"
+        if mints:
+            self.ids[successor] = self.lab.attestations.page(Filter(issuer_id=self.issuer), caller=self.caller)[0].id
+        if change == "mint":
+            self.model.mint(successor, kid, at=at, expiry_at=None)
+        elif change == "revoke":
+            self.model.revoke(name)
+        else:
+            self.model.supersede(name, successor, kid, at=at)
+
+    def restart(self) -> None:
+        """A fresh process goes on; the first one lives as long as the test."""
+        self.end()
+        self.lab = Lab.open(self.lab.settings, clock=self.clock)
+
+    def end(self) -> None:
+        if self.lab is not self.first_lab:
+            self.lab.close()
+
+    def die(self, change: str, attestation_id: UUID, kid: str, statement: int) -> None:
+        self.deaths += 1
+        wish = {
+            "settings": settings_of(self.lab),
+            "now": format_time(self.clock.now()),
+            "tenant_id": str(self.caller.tenant_id),
+            "issuer_id": str(self.issuer),
+            "kid": kid,
+            "change": change,
+            "attestation_id": str(attestation_id),
+            "statement": statement,
+        }
+        out = self.folder / "dying"
+        code = self.nursery.start("die", json.dumps(wish), out=out, errors=out).wait()
+        assert code == -signal.SIGKILL, out.read_text()
+
     @rule(minutes=st.sampled_from([1, 30, 60, 300, 6000, -45]))
     def time_passes(self, minutes: int) -> None:
         """Also backwards: what was made permanent stays so."""
@@ -166,7 +262,7 @@ class Story(RuleBasedStateMachine):
             assert found.latest == (None if latest is None else self.ids[latest])
 
     def teardown(self) -> None:
-        """What the service said last, a bundle shows offline."""
+        """What the service said last, a bundle shows offline; a process that started after a death is ended."""
         now, trust = self.clock.now(), self.lab.trust
         for name, attestation_id in self.ids.items():
             row, proofs, head = self.lab.attestations.evidence_of(attestation_id, caller=self.caller)
@@ -174,15 +270,20 @@ class Story(RuleBasedStateMachine):
             report = verify_bundle(Bundle.read(text), trust=trust, now=now)
             expected = self.model.judged_offline(name, now=now)
             assert (report.verdict.value, [reason.value for reason in report.report.reasons]) == expected, name
+        self.end()
 
 
 def test_verdict_and_reasons_are_those_of_the_model_after_every_step(
-    lab: Lab, caller: Caller, clock: FixedClock
+    lab: Lab, caller: Caller, clock: FixedClock, nursery: Nursery, tmp_path: Path
 ) -> None:
     """
     The stories share one log, so that lists and proofs grow; each has an issuer of its own.
     """
-    story = type("StoryOfThisLab", (Story,), {"lab": lab, "caller": caller, "clock": clock})
+    story = type(
+        "StoryOfThisLab",
+        (Story,),
+        {"lab": lab, "caller": caller, "clock": clock, "nursery": nursery, "folder": tmp_path},
+    )
     runs = RUNS["sqlite" if lab.storage.is_sqlite else "postgresql"]
     quiet = settings(
         max_examples=runs, stateful_step_count=STEPS, deadline=None, suppress_health_check=list(HealthCheck)

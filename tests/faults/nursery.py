@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from faults import minting
+from faults import dying, minting
 
 from attestlab import cli, serving
 
@@ -92,7 +92,7 @@ def _serve(*arguments: str) -> None:
     cli.app(["serve", *arguments])
 
 
-JOBS: dict[str, Callable[..., None]] = {"serve": _serve, "init": minting.init, "mint": minting.mint}
+JOBS: dict[str, Callable[..., None]] = {"serve": _serve, "init": minting.init, "mint": minting.mint, "die": dying.die}
 
 
 def main() -> None:

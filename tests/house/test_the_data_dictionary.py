@@ -60,7 +60,7 @@ SHAPES: dict[str, type[BaseModel]] = {
     "bundle_key": shapes.BundleKeyOut,
     "bundle_log_entry": shapes.LogEntryOut,
     "status_proof": shapes.StatusProofOut,
-    "key_proof": shapes.KeyProofOut,
+    "entry_chain": shapes.ChainOut,
     "logged_entry": shapes.LoggedOut,
     "status_list": shapes.StatusListOut,
     "status_chunk": shapes.ChunkOut,

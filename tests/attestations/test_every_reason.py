@@ -1,0 +1,309 @@
+"""Each verdict and each reason (CONTRACT section 6): the service gives it over HTTP, a bundle shows it offline."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from governance_story import Board, board_of
+from sqlalchemy import delete, text, update
+
+from attestlab.attestations.bundle import Bundle, verify_bundle
+from attestlab.attestations.rules import Reason, Verdict
+from attestlab.attestations.store import attestations
+from attestlab.core import signing
+from attestlab.core.clock import FixedClock
+from attestlab.core.signing import Algorithm
+from attestlab.core.wire import b64url_encode, format_time
+from attestlab.issuers.store import issuers, keys
+from attestlab.lab import Lab
+from attestlab.orgs.rules import Caller
+
+FILE = b"%PDF-1.7 a diploma"
+HASH = hashlib.sha256(FILE).hexdigest()
+PAYLOAD = {"payload_b64url": b64url_encode(FILE), "content_type": "application/pdf"}
+SOUND = "signature_ok", "transparency_proof_ok", "policy_ok"
+# What a bundle cannot show: that there is none, that somebody is gone, bytes that are not the document, and policies.
+ONLY_ONLINE = {
+    Reason.ATTESTATION_NOT_FOUND,
+    Reason.ISSUER_UNKNOWN,
+    Reason.KEY_NOT_FOUND,
+    Reason.PAYLOAD_HASH_MISMATCH,
+    Reason.POLICY_OK,
+    Reason.POLICY_DENIED,
+}
+
+
+@dataclass
+class Scene:
+    """A tenant at work, the clock, and what a verifier holds in hand."""
+
+    board: Board
+    clock: FixedClock
+    shows: dict[str, str] = field(default_factory=dict)
+    file: bytes | None = None
+
+    @property
+    def lab(self) -> Lab:
+        return self.board.lab
+
+    def minted(self, **changes: Any) -> str:
+        answer = self.board.minted(**changes)
+        assert answer.status_code == 201, answer.text
+        attestation_id: str = answer.json()["id"]
+        return attestation_id
+
+    def post(self, path: str, **body: Any) -> None:
+        answer = self.board.key.post(path, json=body, headers={"Idempotency-Key": str(uuid4())})
+        assert answer.status_code in (200, 201), answer.text
+
+    def key_path(self, verb: str) -> str:
+        return f"/v1/issuers/keys/{self.board.issuer['keys'][0]['kid']}/{verb}"
+
+    def behind_its_back(self, *statements: Any) -> None:
+        """Change rows as no verb would."""
+        with self.lab.storage.engine.connect() as connection:
+            sqlite, other = "PRAGMA foreign_keys=OFF", "SET session_replication_role = replica"
+            connection.execute(text(sqlite if self.lab.storage.is_sqlite else other))
+            for statement in statements:
+                connection.execute(statement)
+            connection.commit()
+            connection.detach()  # it keeps nobody's rules any more, so nobody is to get it again
+
+    def online(self, attestation_id: str) -> tuple[str, list[str]]:
+        body = {"attestation_id": attestation_id, **self.shows}
+        found = self.board.key.post("/v1/verify", json=body).json()
+        return found["verdict"], found["reasons"]
+
+    def offline(self, attestation_id: str) -> tuple[str, list[str]]:
+        answer = self.board.key.get(f"/v1/attestations/{attestation_id}/proof-bundle")
+        assert answer.status_code == 200, answer.text
+        sha256 = None if self.file is None else hashlib.sha256(self.file).digest()
+        bundle = Bundle.read(answer.content)
+        report = verify_bundle(bundle, trust=self.lab.trust, now=self.clock.now(), file_sha256=sha256)
+        return report.verdict.value, [reason.value for reason in report.report.reasons]
+
+
+@pytest.fixture
+def scene(lab: Lab, caller: Caller, clock: FixedClock) -> Iterator[Scene]:
+    with board_of(lab, caller) as board:
+        yield Scene(board, clock)
+
+
+def sound(scene: Scene) -> str:
+    return scene.minted()
+
+
+def its_payload(scene: Scene) -> str:
+    scene.shows, scene.file = {"payload_b64url": b64url_encode(FILE)}, FILE
+    return scene.minted(**PAYLOAD)
+
+
+def another_payload(scene: Scene) -> str:
+    scene.shows = {"payload_b64url": b64url_encode(b"another")}
+    return scene.minted(**PAYLOAD)
+
+
+def its_document(scene: Scene) -> str:
+    scene.shows, scene.file = {"document_hash_hex": HASH}, FILE
+    return scene.minted(document_hash=HASH)
+
+
+def another_document(scene: Scene) -> str:
+    scene.shows, scene.file = {"document_hash_hex": "00" * 32}, b"another"
+    return scene.minted(document_hash=HASH)
+
+
+def no_document(scene: Scene) -> str:
+    scene.shows, scene.file = {"document_hash_hex": HASH}, FILE
+    return scene.minted()
+
+
+def revoked(scene: Scene) -> str:
+    made = scene.minted()
+    scene.post(f"/v1/attestations/{made}/revoke", reason="typo")
+    return made
+
+
+def superseded(scene: Scene) -> str:
+    made, issuer = scene.minted(), scene.board.issuer
+    named = {"kid": issuer["keys"][0]["kid"], "alg": issuer["keys"][0]["alg"], "schema": "degree"}
+    scene.post(f"/v1/attestations/{made}/supersede", claims={"student_name": "Ada"}, **named)
+    return made
+
+
+def expired(scene: Scene) -> str:
+    made = scene.minted(expiry_at=format_time(scene.clock.now() + timedelta(minutes=1)))
+    scene.clock.advance(timedelta(minutes=2))
+    return made
+
+
+def unknown(scene: Scene) -> str:
+    return str(uuid4())
+
+
+def suspended_issuer(scene: Scene) -> str:
+    made = scene.minted()
+    scene.board.decide("SUSPEND_ISSUER", "admin")
+    return made
+
+
+def reinstated_issuer(scene: Scene) -> str:
+    made = suspended_issuer(scene)
+    scene.board.decide("REINSTATE_ISSUER", "reviewer")
+    return made
+
+
+def revoked_issuer(scene: Scene) -> str:
+    made = scene.minted()
+    scene.board.decide("REVOKE_ISSUER", "admin", "reviewer")
+    return made
+
+
+def rotated_key(scene: Scene) -> str:
+    made = scene.minted()
+    scene.post(scene.key_path("rotate"), new_kid="next", alg="Ed25519")
+    return made
+
+
+def revoked_key(scene: Scene) -> str:
+    made = scene.minted()
+    scene.post(scene.key_path("revoke"), reason="retired")
+    return made
+
+
+def compromised_key(scene: Scene) -> str:
+    made = scene.minted()
+    scene.post(scene.key_path("compromise"), reason="lost")
+    return made
+
+
+def stolen_key(scene: Scene) -> str:
+    stolen_at = format_time(scene.clock.now())
+    scene.clock.advance(timedelta(minutes=1))
+    made = scene.minted()
+    scene.post(scene.key_path("compromise"), reason="stolen", compromised_at=stolen_at)
+    return made
+
+
+ENDS: list[tuple[Callable[[Scene], str], Verdict, list[str]]] = [
+    (sound, Verdict.VALID, ["status_current", "governance_ok", *SOUND]),
+    (its_payload, Verdict.VALID, ["payload_hash_ok"]),
+    (another_payload, Verdict.ALTERED, ["payload_hash_mismatch"]),
+    (its_document, Verdict.VALID, ["document_hash_ok"]),
+    (another_document, Verdict.ALTERED, ["document_hash_mismatch"]),
+    (no_document, Verdict.VALID, ["document_hash_not_stored"]),
+    (revoked, Verdict.REVOKED, ["attestation_revoked"]),
+    (superseded, Verdict.SUPERSEDED, ["attestation_superseded"]),
+    (expired, Verdict.EXPIRED, ["attestation_expired"]),
+    (unknown, Verdict.NOT_FOUND, ["attestation_not_found"]),
+    (suspended_issuer, Verdict.VALID, ["issuer_suspended"]),
+    (reinstated_issuer, Verdict.VALID, ["governance_ok"]),
+    (revoked_issuer, Verdict.VALID, ["issuer_revoked"]),
+    (rotated_key, Verdict.VALID, ["key_rotated"]),
+    (revoked_key, Verdict.VALID, ["key_revoked"]),
+    (compromised_key, Verdict.VALID, ["key_compromised"]),
+    (stolen_key, Verdict.INVALID, ["key_compromised"]),
+]
+
+
+def unknown_issuer(scene: Scene) -> str:
+    made = scene.minted()
+    scene.behind_its_back(delete(issuers))
+    return made
+
+
+def unknown_key(scene: Scene) -> str:
+    made = scene.minted()
+    scene.behind_its_back(delete(keys))
+    return made
+
+
+def key_of_somebody_else(scene: Scene) -> str:
+    """The server signs, and logs, with another key than the one that it names."""
+    board = scene.board
+    kid, owner = board.issuer["keys"][0]["kid"], {"tenant_id": board.team.tenant.tenant_id}
+    with scene.lab.storage.read() as connection:
+        row = connection.execute(keys.select().where(keys.c.kid == kid)).one()
+    other = signing.dump_private(signing.generate(Algorithm(row.alg)))
+    sealed = scene.lab.keyring.seal(other, **owner, issuer_id=row.issuer_id, kid=kid, alg=row.alg)
+    scene.behind_its_back(update(keys).where(keys.c.kid == kid).values(sealed=sealed))
+    return scene.minted()
+
+
+def unproven(scene: Scene) -> str:
+    made = scene.minted()
+    scene.behind_its_back(update(attestations).values(nonce=bytes(32)))
+    return made
+
+
+def key_revoked_before(scene: Scene) -> str:
+    made = scene.minted()
+    scene.behind_its_back(update(keys).values(status="revoked", changed_index=0))
+    return made
+
+
+def issuer_revoked_before(scene: Scene) -> str:
+    made = scene.minted()
+    scene.behind_its_back(update(issuers).values(status="REVOKED", revoked_index=0))
+    return made
+
+
+TAMPERED: list[tuple[Callable[[Scene], str], Verdict, list[str]]] = [
+    (unknown_issuer, Verdict.UNKNOWN_ISSUER, ["issuer_unknown"]),
+    (unknown_key, Verdict.INVALID, ["key_not_found"]),
+    (key_of_somebody_else, Verdict.INVALID, ["signature_invalid"]),
+    (unproven, Verdict.INVALID, ["transparency_proof_failed"]),
+    (key_revoked_before, Verdict.INVALID, ["key_revoked"]),
+    (issuer_revoked_before, Verdict.INVALID, ["issuer_revoked"]),
+]
+NOT_IN_THE_LOG = (key_revoked_before, issuer_revoked_before)  # rows that lie; a bundle goes by the log's entries
+
+
+def named(rows: list[tuple[Callable[[Scene], str], Verdict, list[str]]]) -> list[str]:
+    return [row[0].__name__ for row in rows]
+
+
+@pytest.mark.parametrize(("happens", "verdict", "reasons"), ENDS, ids=named(ENDS))
+def test_the_service_gives_it_and_a_bundle_shows_it(
+    scene: Scene, happens: Callable[[Scene], str], verdict: Verdict, reasons: list[str]
+) -> None:
+    agrees(scene, happens(scene), verdict, reasons)
+
+
+@pytest.mark.tampered
+@pytest.mark.parametrize(("happens", "verdict", "reasons"), TAMPERED, ids=named(TAMPERED))
+def test_a_server_that_was_tampered_with_gives_itself_away(
+    scene: Scene, happens: Callable[[Scene], str], verdict: Verdict, reasons: list[str]
+) -> None:
+    made = happens(scene)
+    if happens in NOT_IN_THE_LOG:
+        assert scene.online(made)[0] == verdict.value
+        assert reasons[0] in scene.online(made)[1]
+        return
+    agrees(scene, made, verdict, reasons)
+
+
+def agrees(scene: Scene, made: str, verdict: Verdict, reasons: list[str]) -> None:
+    found, codes = scene.online(made)
+    assert (found, set(reasons) - set(codes)) == (verdict.value, set()), codes
+    shown = {reason for reason in reasons if Reason(reason) not in ONLY_ONLINE}
+    if shown:
+        found, codes = scene.offline(made)
+        assert (found, shown - set(codes)) == (verdict.value, set()), codes
+
+
+def test_none_is_left_out() -> None:
+    """
+    That policies deny is told where they are tested.
+    """
+    rows = ENDS + TAMPERED
+    told = {Reason(reason) for row in rows for reason in row[2]}
+
+    assert set(Reason) - told == {Reason.POLICY_DENIED}
+    assert {row[1] for row in rows} == set(Verdict)

@@ -1,0 +1,64 @@
+"""One change of an attestation, in a process of its own that is killed on the way.
+
+It dies before the given statement of the records, counted from 1, a commit being one too; or,
+where the change takes fewer, when it is durable and nobody was told.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import event
+
+from attestlab.attestations.drafting import MintRequest
+from attestlab.core.clock import FixedClock
+from attestlab.core.wire import parse_time
+from attestlab.lab import Lab
+from attestlab.settings import Settings
+
+
+def die(wish: str) -> None:
+    """Do what `wish` says, `{settings, now, tenant_id, issuer_id, kid, change, attestation_id, statement}`, and die."""
+    told: dict[str, Any] = json.loads(wish)
+    lab = Lab.open(Settings(**told["settings"]), clock=FixedClock(parse_time(told["now"])))
+    caller = lab.orgs.service_caller(UUID(told["tenant_id"]))
+    request = MintRequest(
+        issuer_id=UUID(told["issuer_id"]), kid=told["kid"], schema="degree", claims={"student_name": "Ada"}
+    )
+    attestation_id = told["attestation_id"] and UUID(told["attestation_id"])
+    changes: dict[str, Callable[[], object]] = {
+        "mint": lambda: lab.attestations.mint(request, caller=caller),
+        "revoke": lambda: lab.attestations.revoke(attestation_id, reason="a story", caller=caller),
+        "supersede": lambda: lab.attestations.supersede(attestation_id, request, caller=caller),
+    }
+    _kill_before(lab, told["statement"])
+    changes[told["change"]]()
+    _die()
+
+
+def _kill_before(lab: Lab, statement: int) -> None:
+    left = [statement]
+
+    def count(*_arguments: object) -> None:
+        left[0] -= 1
+        if not left[0]:
+            _die()
+
+    event.listen(lab.storage._engine, "before_cursor_execute", count)
+    event.listen(lab.storage._engine, "commit", count)
+
+
+def _die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def settings_of(lab: Lab) -> dict[str, str]:
+    """What another process needs to open the same installation."""
+    url = lab.storage.url.render_as_string(hide_password=False)
+    return {"data": str(Path(lab.settings.data)), "database_url": url}
