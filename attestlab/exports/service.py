@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from functools import partial
-from itertools import chain
 from typing import Any, Final
 from uuid import UUID
 
@@ -79,9 +78,9 @@ class Exports:
         with self.storage.read() as connection:
             if not issuer_exists(connection, issuer_id):
                 raise NotFound("issuer", issuer_id)
-            bits = rules.length_of(store.newest_index(connection, issuer_id))
-            over = chain(store.ended(connection, issuer_id), store.signed_too_late(connection, issuer_id))
-            listed = rules.bitstring(over, bits=bits)
+            over = [*store.ended(connection, issuer_id), *store.signed_too_late(connection, issuer_id)]
+            newest = store.newest_index(connection, issuer_id)  # asked last, so that it is behind all of them
+        listed = rules.bitstring(over, bits=rules.length_of(newest))
         payload = payloads.status_list(
             self.status_list_url(issuer_id),
             issuer=self.base_url,

@@ -19,7 +19,7 @@ from attestlab.log.tables import LogLeaf
 
 _leaves: Any = LogLeaf.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
 _NEWEST = select(func.max(attestations.c.log_index)).where(attestations.c.issuer_id == bindparam("issuer_id"))
-_ENDED = select(attestations.c.log_index).where(
+ENDED = select(attestations.c.log_index).where(
     attestations.c.issuer_id == bindparam("issuer_id"),
     attestations.c.status.in_([literal_column("'REVOKED'"), literal_column("'SUPERSEDED'")]),  # as the index has it
 )
@@ -36,7 +36,7 @@ def newest_index(connection: Connection, issuer_id: UUID) -> int | None:
 
 def ended(connection: Connection, issuer_id: UUID) -> Sequence[int]:
     """The log indexes of the issuer's attestations that were revoked or superseded."""
-    return connection.execute(_ENDED, {"issuer_id": issuer_id}).scalars().all()
+    return connection.execute(ENDED, {"issuer_id": issuer_id}).scalars().all()
 
 
 def signed_too_late(connection: Connection, issuer_id: UUID) -> Iterator[int]:

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import base64
 import gzip
+import secrets
 from datetime import timedelta
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import httpx
 import pytest
 from exports_story import List, external_key, minted, part_of, signed_outside, status_list
 from running_server import RunningServer, mint_body, register_issuer
+from sqlalchemy import text
 
 from attestlab.core.clock import FixedClock
+from attestlab.core.keyring import Keyring
 from attestlab.core.wire import b64url_decode, format_time
-from attestlab.exports import rules
+from attestlab.exports import rules, store
+from attestlab.exports.securing import ServiceKey
 from attestlab.lab import Lab
 
 # The contract names EdDSA, which RFC 9864 has since split in two; the judge says so each time.
@@ -235,3 +239,28 @@ def test_the_key_of_the_lists_is_not_the_one_that_signs_access_tokens(
 
     assert answer.status_code == 401
     assert part_of(token, 0)["kid"] not in [key["kid"] for key in lab.identity.tokens.published()]
+
+
+def test_the_key_of_the_lists_stays_while_the_key_encryption_key_does(lab: Lab) -> None:
+    again, other = ServiceKey(lab.keyring), ServiceKey(Keyring(secrets.token_bytes(32)))
+
+    assert again.jwk() == lab.exports.service_key.jwk()
+    assert other.jwk()["x"] != again.jwk()["x"]
+
+
+def test_what_ended_is_found_without_a_walk_through_all_attestations(
+    lab: Lab, owner: httpx.Client, issuer: dict[str, Any]
+) -> None:
+    """
+    Anyone may ask for a list, so its cost must follow from what ended, not from what was ever minted.
+    """
+    revoke(owner, minted(owner, issuer)["id"])
+    wanted = store.ENDED.params(issuer_id=UUID(issuer["id"]))
+    with lab.storage.read() as connection:
+        if not lab.storage.is_sqlite:
+            connection.execute(text("SET LOCAL enable_seqscan = off"))  # a table of one row is walked otherwise
+        asked = wanted.compile(connection, compile_kwargs={"literal_binds": True})
+        explain = "EXPLAIN QUERY PLAN" if lab.storage.is_sqlite else "EXPLAIN"
+        plan = connection.exec_driver_sql(f"{explain} {asked}").all()
+
+    assert "ix_attestations_ended" in str(plan)
