@@ -149,6 +149,9 @@ def test_what_is_true_of_one_earner_is_no_criterion(
     assert subjects[0]["achievement"]["criteria"]["narrative"] == "Institution: Northfield. Credits: 6."
     assert [subject["narrative"] for subject in subjects] == ["Grade: 1.3.", "Grade: 4."]
     assert "late" not in str(subjects)
+    harder = minted(owner, issuer, schema="course-credit", claims={**claims, "student_name": "Eve", "credits": 12})
+    other = badge_of(stranger, exported(owner, harder))["credentialSubject"]["achievement"]
+    assert (other["name"], other["id"] != subjects[0]["achievement"]["id"]) == ("Rust", True)
 
 
 def test_it_leads_to_its_status_and_to_the_log(

@@ -11,6 +11,7 @@ from uuid import UUID, uuid4
 
 import httpx
 import pytest
+from app_in_process import client_of
 from exports_story import (
     external_key,
     fetched,
@@ -30,6 +31,7 @@ from attestlab.core.clock import FixedClock
 from attestlab.core.wire import format_time
 from attestlab.issuers.rules import IssuerStatus
 from attestlab.lab import Lab
+from attestlab.orgs.rules import Plan
 
 # The contract names EdDSA, which RFC 9864 has since split in two; the judge says so each time.
 pytestmark = pytest.mark.filterwarnings("ignore:EdDSA is deprecated via RFC 9864")
@@ -245,6 +247,21 @@ def test_a_claim_with_a_name_of_the_format_is_refused_rather_than_misread(
     answer = owner.get(f"/v1/attestations/{made['id']}/sd-jwt")
 
     assert refused(answer) == (409, "CONFLICT", "claim_name_reserved")
+
+
+@pytest.mark.parametrize("form", ["sd-jwt", "open-badge"])
+def test_another_tenants_attestation_is_as_unknown_as_none(
+    lab: Lab, url: str, owner: httpx.Client, issuer: dict[str, Any], form: str
+) -> None:
+    made, nothing = minted(owner, issuer)["id"], str(uuid4())
+    other = lab.orgs.create_tenant("Somebody else", plan=Plan.ENTERPRISE)
+
+    with client_of(url, key=other.api_key) as somebody:
+        answers = [somebody.get(f"/v1/attestations/{asked}/{form}").json() for asked in (made, nothing)]
+
+    assert [answer["message"].replace(made, nothing) for answer in answers] == [
+        f"No attestation {nothing} is known."
+    ] * 2
 
 
 def test_an_unknown_issuer_has_no_metadata(stranger: httpx.Client) -> None:
