@@ -18,6 +18,7 @@ from attestlab.audit import trail
 from attestlab.core.errors import AttestLabError, AuthInvalid
 from attestlab.delivery import routes as delivery_routes
 from attestlab.desk import Desk
+from attestlab.exports import routes as export_routes
 from attestlab.governance import routes as governance_routes
 from attestlab.identity import routes as identity_routes
 from attestlab.issuers import routes as issuer_routes
@@ -46,6 +47,7 @@ TITLE = "AttestLab"
 CAPABILITIES: tuple[Routes, ...] = (
     attestation_routes.routes,
     pack_routes.routes,
+    export_routes.routes,
     portal_routes.routes,
     issuer_routes.routes,
     governance_routes.routes,

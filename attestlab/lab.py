@@ -27,6 +27,7 @@ from attestlab.core.transaction import Transaction
 from attestlab.core.wire import parse_uuid
 from attestlab.delivery.links import Links
 from attestlab.delivery.service import Deliveries
+from attestlab.exports.service import Exports
 from attestlab.governance.service import Governance
 from attestlab.identity.service import Identity
 from attestlab.issuers.dns import DnsResolver
@@ -114,6 +115,15 @@ class Lab:
         )
         self.packs = Packs(storage=storage, clock=clock)
         self.portal = Portal(storage=storage, attestations=self.attestations, log=self.log)
+        self.exports = Exports(
+            storage=storage,
+            clock=clock,
+            keyring=keys,
+            issuers=self.issuers,
+            attestations=self.attestations,
+            log_id=lambda: self.log_id,
+            base_url=self.portal_url,
+        )
         self.log.finders |= {"attestation_id": _index_by_id, "document_hash": _index_by_document}
         storage.closers += [metering.seal, usage.seal, outbox.sealer(clock), audit.seal, remembered.seal]
         self._log_id: str | None = None

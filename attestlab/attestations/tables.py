@@ -7,6 +7,7 @@ from sqlalchemy import BigInteger, Index, LargeBinary, text
 from sqlmodel import Field, SQLModel
 
 SINCE_0006 = {"info": {"since": "0006"}}
+_ENDED = "status IN ('REVOKED', 'SUPERSEDED')"
 _RUNNING_OUT = "status = 'VALID' AND expiry_at IS NOT NULL"
 
 
@@ -24,7 +25,9 @@ class Attestation(SQLModel, table=True):
         Index("ix_attestations_of_tenant", "tenant_id", "log_index"),
         Index("ix_attestations_of_issuer", "issuer_id", "log_index"),
         Index("ix_attestations_of_key", "tenant_id", "kid", "log_index"),
-        Index("ix_attestations_running_out", "expiry_at", sqlite_where=text(_RUNNING_OUT)),  # `migrations.models`
+        # Their condition on PostgreSQL is the same: see `migrations.models`.
+        Index("ix_attestations_ended", "issuer_id", "log_index", sqlite_where=text(_ENDED)),
+        Index("ix_attestations_running_out", "expiry_at", sqlite_where=text(_RUNNING_OUT)),
     )
 
     id: UUID = Field(primary_key=True)

@@ -77,6 +77,10 @@ def things_of(account: Account) -> dict[str, str]:
         **{f"POST /v1/issuers/keys/{{kid}}/{verb}": kid for verb, kid in kids.items()},
         "/v1/issuers/keys": "main",
         "POST /v1/attestations/{id}/supersede": mint(account.with_key, mint_body(issuer)).json()["id"],
+        **{
+            f"GET /v1/attestations/{{id}}/{form}": mint(account.with_key, mint_body(issuer)).json()["id"]
+            for form in ("sd-jwt", "open-badge")
+        },
         "GET /v1/attestations/{id}/delivery": mint(account.with_key, for_somebody).json()["id"],
         "/v1/attestation-packs": pack,
         "/v1/orgs": account.with_key.get("/v1/orgs").json()[0]["id"],

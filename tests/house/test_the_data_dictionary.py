@@ -16,6 +16,7 @@ from attestlab.audit.shapes import AuditEventOut
 from attestlab.core.signing import Algorithm
 from attestlab.core.wire import parse_json
 from attestlab.delivery.shapes import DeliveryOut
+from attestlab.exports.shapes import VcIssuerMetadataOut
 from attestlab.governance.shapes import (
     ApprovalOut,
     BlastRadiusOut,
@@ -87,6 +88,7 @@ SHAPES: dict[str, type[BaseModel]] = {
     "org": OrgOut,
     "user": UserOut,
     "delivery": DeliveryOut,
+    "vc_issuer_metadata": VcIssuerMetadataOut,
     "issuer_request": IssuerRequestOut,
     "issuer_request_approval": ApprovalOut,
     "issuer_request_impact": ImpactOut,

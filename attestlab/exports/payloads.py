@@ -1,0 +1,136 @@
+"""The payloads of exports, as their standards name things; nothing is decided or signed here.
+
+W3C VC Data Model 2.0, Bitstring Status List v1.0, SD-JWT VC (draft-ietf-oauth-sd-jwt-vc), Open Badges 3.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from attestlab.core.transaction import AnyRow
+from attestlab.exports import rules
+from attestlab.exports.badges import Awarded
+from attestlab.exports.disclosures import ALGORITHM
+from attestlab.log.entries import sha256_name
+from attestlab.log.rules import leaf_hash
+
+CREDENTIALS: Final = "https://www.w3.org/ns/credentials/v2"
+OPEN_BADGES: Final = "https://purl.imsglobal.org/spec/ob/v3p0/context-3.0.3.json"
+_BADGE_SCHEMA: Final = "https://purl.imsglobal.org/spec/ob/v3p0/schema/json/ob_v3p0_achievementcredential_schema.json"
+
+
+def status_list(url: str, *, issuer: str, encoded_list: str, hour: datetime) -> dict[str, Any]:
+    """A BitstringStatusListCredential of the hour that has begun."""
+    until = hour + rules.LISTED_FOR
+    return {
+        "@context": [CREDENTIALS],
+        "id": url,
+        "type": ["VerifiableCredential", "BitstringStatusListCredential"],
+        "issuer": issuer,
+        "validFrom": rules.whole_seconds(hour),
+        "validUntil": rules.whole_seconds(until),
+        "credentialSubject": {
+            "id": f"{url}#list",
+            "type": "BitstringStatusList",
+            "statusPurpose": rules.PURPOSE,
+            "encodedList": encoded_list,
+            "ttl": int(rules.TTL.total_seconds() * 1000),
+        },
+        "iss": issuer,
+        "iat": rules.seconds(hour),
+        "exp": rules.seconds(until),
+    }
+
+
+def sd_jwt(
+    row: AnyRow, concealed: Mapping[str, object], *, issuer: str, status_list: str, log_id: str
+) -> dict[str, Any]:
+    """The payload of an SD-JWT VC; it says `exp` only where the attestation ends."""
+    ends = {} if row.expiry_at is None else {"exp": rules.seconds(row.expiry_at)}
+    return {
+        "iss": issuer,
+        "iat": rules.seconds(row.created_at),
+        **ends,
+        "vct": f"urn:attestlab:schema:{row.schema_id}",
+        "credentialStatus": rules.status_entry(status_list, row.log_index),
+        "attestation": _evidence(row, log_id),
+        "_sd_alg": ALGORITHM,
+        **concealed,
+    }
+
+
+def _evidence(row: AnyRow, log_id: str) -> dict[str, Any]:
+    """Where the log says the same: the export does not stand alone."""
+    return {
+        "id": str(row.id),
+        "kid": row.kid,
+        "log_id": log_id,
+        "log_index": row.log_index,
+        "leaf_hash": sha256_name(leaf_hash(row.entry)),
+    }
+
+
+def open_badge(
+    row: AnyRow, awarded: Awarded, *, issuer: str, page: str, image: str | None, status_list: str, log_id: str
+) -> dict[str, Any]:
+    """An OpenBadgeCredential with the claims that its JWT form repeats ("Create the JWT Payload").
+
+    Badge software compares `nbf` with `validFrom`, and `exp` with `validUntil`: whole seconds both.
+    """
+    identity, earner = f"urn:uuid:{row.id}", f"{page}#earner"
+    credential = {
+        "@context": [CREDENTIALS, OPEN_BADGES],
+        "id": identity,
+        "type": ["VerifiableCredential", "OpenBadgeCredential"],
+        "name": awarded.achievement["name"],
+        "issuer": _profile(row, issuer, image),
+        "validFrom": rules.whole_seconds(row.created_at),
+        "credentialSubject": _subject(awarded, earner),
+        "credentialStatus": rules.status_entry(status_list, row.log_index),
+        "credentialSchema": [{"id": _BADGE_SCHEMA, "type": "1EdTechJsonSchemaValidator2019"}],
+        "evidence": [_logged(row, page, log_id)],
+        "iss": issuer,
+        "jti": identity,
+        "nbf": rules.seconds(row.created_at),
+        "sub": earner,
+    }
+    if row.expiry_at is not None:
+        credential |= {"validUntil": rules.whole_seconds(row.expiry_at), "exp": rules.seconds(row.expiry_at)}
+    return credential
+
+
+def _profile(row: AnyRow, issuer: str, image: str | None) -> dict[str, Any]:
+    profile: dict[str, Any] = {
+        "id": issuer,
+        "type": ["Profile"],
+        "name": row.issuer_display_name or row.issuer_name,
+        "url": f"https://{row.issuer_domain}",
+    }
+    if image is not None:
+        profile["image"] = {"id": image, "type": "Image"}
+    return profile
+
+
+def _subject(awarded: Awarded, earner: str) -> dict[str, Any]:
+    """Who earned it: no key and no account is known of them, so they are named, and the page stands for them."""
+    named = {"type": "IdentityObject", "hashed": False, "identityHash": awarded.earner, "identityType": "name"}
+    narrative = {} if awarded.narrative is None else {"narrative": awarded.narrative}
+    return {
+        "id": earner,
+        "type": ["AchievementSubject"],
+        "identifier": [named],
+        "achievement": awarded.achievement,
+        **narrative,
+    }
+
+
+def _logged(row: AnyRow, page: str, log_id: str) -> dict[str, Any]:
+    leaf = sha256_name(leaf_hash(row.entry))
+    return {
+        "id": page,
+        "type": ["Evidence"],
+        "name": "Transparency log",
+        "description": f"Entry {row.log_index} of the log {log_id}, leaf hash {leaf}.",
+    }

@@ -1,0 +1,57 @@
+"""The HTTP door of exports. RSA takes milliseconds and a status list walks through records, so both go to a thread."""
+
+import json
+from uuid import UUID
+
+from attestlab.exports.rules import TTL
+from attestlab.exports.shapes import VcIssuerMetadataOut
+from attestlab.issuers.shapes import JwksOut
+from attestlab.orgs.rules import Scope
+from attestlab.web.access import PUBLIC
+from attestlab.web.answers import Raw
+from attestlab.web.call import Call
+from attestlab.web.routing import Routes
+
+routes = Routes("exports")
+_KEPT_FOR = f"public, max-age={int(TTL.total_seconds())}"
+_VC_JWT = "application/vc+jwt"
+
+
+@routes.get("/v1/status-lists/{issuer_id}", scope=PUBLIC, cache_control=_KEPT_FOR)
+async def status_list(call: Call, issuer_id: UUID) -> Raw:
+    """An issuer's W3C Bitstring Status List credential: which of its attestations hold no more."""
+    return Raw((await call.site.aside(call.lab.exports.status_list, issuer_id)).encode(), _VC_JWT)
+
+
+@routes.get("/v1/attestations/{id}/sd-jwt", scope=Scope.ATTESTATIONS_READ)
+async def sd_jwt(call: Call, id: UUID) -> Raw:
+    """The attestation as SD-JWT VC, whose holder decides which claims to show."""
+    token = await call.site.aside(lambda: call.lab.exports.sd_jwt(id, caller=call.caller))
+    return Raw(token.encode(), "application/dc+sd-jwt")
+
+
+@routes.get("/v1/attestations/{id}/open-badge", scope=Scope.ATTESTATIONS_READ)
+async def open_badge(call: Call, id: UUID) -> Raw:
+    """A badge-like attestation as Open Badges 3.0 credential, a compact JWT."""
+    token = await call.site.aside(lambda: call.lab.exports.open_badge(id, caller=call.caller))
+    return Raw(token.encode(), _VC_JWT)
+
+
+@routes.get("/v1/issuers/{id}/keys/{kid}/jwk.json", scope=PUBLIC)
+def proving_key(call: Call, id: UUID, kid: str) -> Raw:
+    """One public key as a JWK, to which the header of an Open Badge leads; not once it is revoked or compromised."""
+    return Raw(json.dumps(call.lab.exports.proving_key(id, kid)).encode(), "application/jwk+json")
+
+
+@routes.get("/.well-known/jwt-vc-issuer/v1/issuers/{id}", scope=PUBLIC)
+def issuer_metadata(call: Call, id: UUID) -> VcIssuerMetadataOut:
+    """The keys that prove an issuer's exports; those that were revoked or compromised are not among them."""
+    exports = call.lab.exports
+    return VcIssuerMetadataOut(issuer=exports.issuer_url(id), jwks=JwksOut(keys=exports.proving_keys(id)))
+
+
+@routes.get("/.well-known/jwt-vc-issuer", scope=PUBLIC)
+def service_metadata(call: Call) -> VcIssuerMetadataOut:
+    """The key that signs status lists, the service's own."""
+    exports = call.lab.exports
+    return VcIssuerMetadataOut(issuer=exports.base_url, jwks=JwksOut(keys=[exports.service_key.jwk()]))

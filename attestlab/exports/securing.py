@@ -1,0 +1,53 @@
+"""Compact JWS (RFC 7515) around exports, and the key that signs for the service itself.
+
+`core.jws` knows one header; here each format has its own `typ`, which also keeps one sort of token
+from passing for another (RFC 8725 section 3.11).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from attestlab.core import jws, signing
+from attestlab.core.canonical import canonical
+from attestlab.core.keyring import Keyring
+from attestlab.core.signing import Algorithm, PrivateKey
+from attestlab.core.wire import b64url_encode
+from attestlab.identity.tokens import thumbprint
+
+_PURPOSE = b"key that signs status lists v1"
+
+
+def signed(header: Mapping[str, str], payload: Mapping[str, Any], *, alg: Algorithm, private: PrivateKey) -> str:
+    """The compact JWS over a payload; `header` is what stands in it beside `alg`.
+
+    The same bytes each time where the algorithm's signatures are: EdDSA and RS256 to RS512.
+    """
+    protected = b64url_encode(canonical({"alg": alg.jose, **header}))
+    message = jws.signing_input(protected, canonical(payload))
+    return f"{message.decode('ascii')}.{b64url_encode(signing.sign(alg, private, message))}"
+
+
+class ServiceKey:
+    """The Ed25519 key that signs status lists, whose issuers may hold their keys themselves.
+
+    It follows from the key-encryption key, as the keys of shared links do: nothing of it is stored, and
+    moving to another key-encryption key exchanges it. What it signs is fetched anew anyway.
+    """
+
+    alg = Algorithm.ED25519
+
+    def __init__(self, keyring: Keyring) -> None:
+        self._private = Ed25519PrivateKey.from_private_bytes(keyring.keyed_sha256(_PURPOSE))
+        self.kid = thumbprint(self.alg, self._private.public_key())
+
+    def jwk(self) -> dict[str, str]:
+        """The public half."""
+        return signing.jwk(self.alg, self._private.public_key(), self.kid)
+
+    def sign(self, payload: Mapping[str, Any], *, typ: str) -> str:
+        """The compact JWS over a payload."""
+        return signed({"kid": self.kid, "typ": typ}, payload, alg=self.alg, private=self._private)

@@ -1,0 +1,216 @@
+"""The verbs of exports: an issuer's status list, an attestation as SD-JWT VC or Open Badge, and the keys for them.
+
+An export is a copy for those who speak another language; the proof bundle remains the evidence.
+What is signed for an attestation is signed with a managed key of its issuer, in its name; status
+lists, which speak for issuers whose keys we do not hold, with a key of the service.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Final
+from uuid import UUID
+
+from attestlab.attestations.service import Attestations
+from attestlab.core import signing
+from attestlab.core.clock import Clock
+from attestlab.core.errors import Conflict, NotFound
+from attestlab.core.keyring import Keyring
+from attestlab.core.signing import Algorithm
+from attestlab.core.storage import Storage
+from attestlab.core.transaction import AnyRow
+from attestlab.exports import badges, payloads, rules, store
+from attestlab.exports.disclosures import Concealer
+from attestlab.exports.securing import ServiceKey, signed
+from attestlab.issuers.rules import IssuerStatus, KeyStatus
+from attestlab.issuers.service import Issuers
+from attestlab.issuers.store import SigningKey, keys_of
+from attestlab.issuers.store import exists as issuer_exists
+from attestlab.issuers.store import logo as issuer_logo
+from attestlab.orgs.rules import Caller
+
+# A verifier of another format does not ask what became of a key: one that was withdrawn is not shown to it at all.
+PROVING: Final = frozenset({KeyStatus.ACTIVE.value, KeyStatus.ROTATED.value})
+
+
+class Exports:
+    """Reads the records and writes nothing; the same question has the same answer, but for randomised signatures."""
+
+    def __init__(
+        self,
+        *,
+        storage: Storage,
+        clock: Clock,
+        keyring: Keyring,
+        issuers: Issuers,
+        attestations: Attestations,
+        log_id: Callable[[], str],
+        base_url: str,
+    ) -> None:
+        self.storage = storage
+        self.clock = clock
+        self.keyring = keyring
+        self.issuers = issuers
+        self.attestations = attestations
+        self.log_id = log_id
+        self.base_url = base_url
+        self.service_key = ServiceKey(keyring)
+
+    def issuer_url(self, issuer_id: UUID) -> str:
+        """What names an issuer in exports: `iss`."""
+        return f"{self.base_url}/v1/issuers/{issuer_id}"
+
+    def status_list_url(self, issuer_id: UUID) -> str:
+        """Where an issuer's status list is."""
+        return f"{self.base_url}/v1/status-lists/{issuer_id}"
+
+    def status_list(self, issuer_id: UUID) -> str:
+        """The Bitstring Status List credential of an issuer, as a JWT; for anyone.
+
+        A bit is set for good: the attestation was revoked or superseded, or its key was
+        withdrawn before it was logged. That one has run out its own export says.
+
+        Raises:
+            NotFound: there is no such issuer.
+        """
+        with self.storage.read() as connection:
+            if not issuer_exists(connection, issuer_id):
+                raise NotFound("issuer", issuer_id)
+            over = [*store.ended(connection, issuer_id), *store.signed_too_late(connection, issuer_id)]
+            newest = store.newest_index(connection, issuer_id)  # asked last, so that it is behind all of them
+        listed = rules.bitstring(over, bits=rules.length_of(newest))
+        payload = payloads.status_list(
+            self.status_list_url(issuer_id),
+            issuer=self.base_url,
+            encoded_list=rules.encoded(listed),
+            hour=rules.hour_of(self.clock.now()),
+        )
+        return self.service_key.sign(payload, typ="vc+jwt")
+
+    def sd_jwt(self, attestation_id: UUID, *, caller: Caller) -> str:
+        """An attestation as SD-JWT VC, every claim of it behind a disclosure; all disclosures are in it.
+
+        Raises:
+            NotFound: there is none of that id in the caller's tenant.
+            Conflict: it does not verify as VALID, no key of the issuer can sign here, or a claim has a reserved name.
+            PermissionDenied: the issuer is not ACTIVE.
+        """
+        row = self._exportable(attestation_id, caller)
+        key = self._key(row, caller, preferred=Algorithm(row.alg))
+        concealer = Concealer(partial(self._keyed, row.id))
+        payload = payloads.sd_jwt(
+            row,
+            _concealed(row, concealer),
+            issuer=self.issuer_url(row.issuer_id),
+            status_list=self.status_list_url(row.issuer_id),
+            log_id=self.log_id(),
+        )
+        token = self._signed(key, {"kid": key.kid, "typ": "dc+sd-jwt"}, payload)
+        return "~".join((token, *concealer.disclosures, ""))
+
+    def open_badge(self, attestation_id: UUID, *, caller: Caller) -> str:
+        """A badge-like attestation as OpenBadgeCredential, as a JWT.
+
+        An RS256 key goes before others: it is what every verifier of badges knows.
+
+        Raises:
+            NotFound: there is none of that id in the caller's tenant.
+            Conflict: it does not verify as VALID, no key of the issuer can sign here, or it is no badge.
+            PermissionDenied: the issuer is not ACTIVE.
+        """
+        row = self._exportable(attestation_id, caller)
+        name = row.issuer_display_name or row.issuer_name
+        awarded = badges.awarded(row.schema_id, json.loads(row.claims), issuer_id=row.issuer_id, issuer_name=name)
+        key = self._key(row, caller, preferred=Algorithm.RS256)
+        payload = payloads.open_badge(
+            row,
+            awarded,
+            issuer=self.issuer_url(row.issuer_id),
+            page=f"{self.base_url}/a/{row.id}",
+            image=self._image(row),
+            status_list=self.status_list_url(row.issuer_id),
+            log_id=self.log_id(),
+        )
+        header = {"kid": f"{self.issuer_url(row.issuer_id)}/keys/{key.kid}/jwk.json", "typ": "JWT"}
+        return self._signed(key, header, payload)
+
+    def proving_keys(self, issuer_id: UUID) -> list[dict[str, str]]:
+        """The public keys (JWKs) that prove an issuer's exports now: its active and rotated ones; for anyone.
+
+        Raises:
+            NotFound: there is no such issuer.
+        """
+        with self.storage.read() as connection:
+            if not issuer_exists(connection, issuer_id):
+                raise NotFound("issuer", issuer_id)
+            found = keys_of(connection.execute, [issuer_id])[issuer_id]
+        return [_jwk(row) for row in found if row.status in PROVING]
+
+    def proving_key(self, issuer_id: UUID, kid: str) -> dict[str, str]:
+        """One of them.
+
+        Raises:
+            NotFound: there is no such issuer, or no such key of it that proves anything.
+        """
+        for jwk in self.proving_keys(issuer_id):
+            if jwk["kid"] == kid:
+                return jwk
+        raise NotFound("signing key", kid)
+
+    def _exportable(self, attestation_id: UUID, caller: Caller) -> AnyRow:
+        """The caller's attestation with its evidence, found to hold a moment ago."""
+        self.attestations.get(attestation_id, caller=caller)
+        verified = self.attestations.verify(attestation_id)
+        rules.require_valid(verified.verdict)
+        row = verified.row
+        if row is None:
+            raise NotFound("attestation", attestation_id)
+        rules.require_active(IssuerStatus(row.issuer_status))
+        return row
+
+    def _key(self, row: AnyRow, caller: Caller, *, preferred: Algorithm) -> SigningKey:
+        """The managed key that signs: of the preferred algorithm, else the attestation's own, else the newest."""
+        keys = self.issuers.get(row.issuer_id, caller=caller).keys
+        usable = [key for key in keys if key["sealed"] is not None and key["status"] == KeyStatus.ACTIVE]
+        if not usable:
+            raise Conflict(
+                "The issuer has no active key that this service holds, so nothing can be signed in its name; "
+                "its own keys prove the proof bundle. POST /v1/issuers/{id}/keys without public_key_b64url makes one.",
+                details={"reason": "no_managed_key"},
+            )
+        kid = max(
+            usable,
+            key=lambda key: (key["alg"] == preferred.value, key["kid"] == row.kid, key["created_at"], key["kid"]),
+        )["kid"]
+        with self.storage.read() as connection:
+            return self.issuers.signing_key(connection, tenant_id=row.tenant_id, issuer_id=row.issuer_id, kid=kid)
+
+    def _image(self, row: AnyRow) -> str | None:
+        """The logo, where it is of a kind that badges may have."""
+        url: str | None = row.logo_url
+        if url is None:
+            return None
+        with self.storage.read() as connection:
+            held = issuer_logo(connection.execute, row.issuer_id)
+        is_ours = url.endswith(f"/v1/issuers/{row.issuer_id}/logo")
+        return url if badges.may_be_image(url, held["media_type"] if held and is_ours else None) else None
+
+    def _signed(self, key: SigningKey, header: Mapping[str, str], payload: Mapping[str, Any]) -> str:
+        return signed(header, payload, alg=key.alg, private=self.issuers.private_key(key))
+
+    def _keyed(self, attestation_id: UUID, place: bytes) -> bytes:
+        """What salts are made of; nobody without the keyring can compute it."""
+        return self.keyring.keyed_sha256(b"sd-jwt salt " + attestation_id.bytes + place)
+
+
+def _concealed(row: AnyRow, concealer: Concealer) -> dict[str, object]:
+    """The claims each behind a digest, and so the document's hash where there is one."""
+    document = {} if row.document_hash is None else {"document_hash": row.document_hash}
+    return {**concealer.members(document), "claims": concealer.members(json.loads(row.claims), ("claims",))}
+
+
+def _jwk(row: AnyRow) -> dict[str, str]:
+    alg = Algorithm(row.alg)
+    return signing.jwk(alg, signing.load_public(alg, row.spki), row.kid)

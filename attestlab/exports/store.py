@@ -1,0 +1,65 @@
+"""What a status list takes from the records: which attestations ended, and which a lost key may have signed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Connection, bindparam, func, literal_column, select
+
+from attestlab.attestations.drafting import EXTERNAL_MAX_AGE
+from attestlab.attestations.facts import logged_at
+from attestlab.attestations.store import attestations
+from attestlab.core.transaction import AnyRow
+from attestlab.issuers.rules import KeyStatus
+from attestlab.issuers.store import keys
+from attestlab.log.tables import LogLeaf
+
+_leaves: Any = LogLeaf.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
+_NEWEST = select(func.max(attestations.c.log_index)).where(attestations.c.issuer_id == bindparam("issuer_id"))
+ENDED = select(attestations.c.log_index).where(
+    attestations.c.issuer_id == bindparam("issuer_id"),
+    attestations.c.status.in_([literal_column("'REVOKED'"), literal_column("'SUPERSEDED'")]),  # as the index has it
+)
+_WITHDRAWN = select(keys.c.tenant_id, keys.c.kid, keys.c.changed_index, keys.c.compromised_at).where(
+    keys.c.issuer_id == bindparam("issuer_id"),
+    keys.c.status.in_([KeyStatus.REVOKED.value, KeyStatus.COMPROMISED.value]),
+)
+
+
+def newest_index(connection: Connection, issuer_id: UUID) -> int | None:
+    """Where in the log the issuer's newest attestation stands."""
+    return connection.execute(_NEWEST, {"issuer_id": issuer_id}).scalar()
+
+
+def ended(connection: Connection, issuer_id: UUID) -> Sequence[int]:
+    """The log indexes of the issuer's attestations that were revoked or superseded."""
+    return connection.execute(ENDED, {"issuer_id": issuer_id}).scalars().all()
+
+
+def signed_too_late(connection: Connection, issuer_id: UUID) -> Iterator[int]:
+    """Those that verify as INVALID because of what became of their key, as `verification.check_key` judges it."""
+    for key in connection.execute(_WITHDRAWN, {"issuer_id": issuer_id}).all():
+        if key.compromised_at is None:
+            yield from _from_index(connection, key)
+        else:
+            yield from _from_moment(connection, key, key.compromised_at)
+
+
+def _from_index(connection: Connection, key: AnyRow) -> Sequence[int]:
+    late = attestations.c.log_index >= key.changed_index
+    return connection.execute(select(attestations.c.log_index).where(*_signed_by(key), late)).scalars().all()
+
+
+def _from_moment(connection: Connection, key: AnyRow, moment: datetime) -> Iterator[int]:
+    """By when they were logged; who holds an external key chooses `created_at`, up to a day too early."""
+    columns = (attestations.c.log_index, attestations.c.custody, attestations.c.created_at, _leaves.c.entry)
+    query = select(*columns).join(_leaves, _leaves.c.index == attestations.c.log_index)
+    maybe = query.where(*_signed_by(key), attestations.c.created_at >= moment - EXTERNAL_MAX_AGE)
+    return (row.log_index for row in connection.execute(maybe) if logged_at(row) >= moment)
+
+
+def _signed_by(key: AnyRow) -> tuple[Any, ...]:
+    return (attestations.c.tenant_id == key.tenant_id, attestations.c.kid == key.kid)
