@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 ONLINE = ("resolve", "content", "status", "governance", "key", "signature", "transparency", "policy")
-OFFLINE = ("transparency", "signature", "content", "status", "key")
+OFFLINE = ("transparency", "signature", "content", "status", "governance", "key")
 
 
 def steps(report: Report | OfflineReport) -> pd.DataFrame:
