@@ -92,6 +92,7 @@ def page(seen: Seen, *, url: str, key: str | None) -> Html:
         more_claims=more_claims,
         hashes=view.file_hashes_of(row),
         head=seen.head,
+        latest=verified.latest,
         url=url,
         key=key,
         code=code_of(url),

@@ -38,7 +38,7 @@ class Portal:
 
     def look(self, attestation_id: UUID) -> Seen:
         """Verify an attestation for whoever looks, without counting it; an unknown one is NOT_FOUND."""
-        verified = self.attestations.verify(attestation_id)
+        verified = self.attestations.verify(attestation_id, follow=True)
         with self.storage.read() as connection:
             head, row = self.log.head(connection), verified.row
             return Seen(

@@ -101,16 +101,17 @@ def test_a_revoked_one_gives_the_issuers_reason_and_the_bundle_proves_it(
     assert report.verdict is Verdict.REVOKED
 
 
-def test_a_superseded_one_leads_to_the_newer_one(anyone: httpx.Client, lab: Lab, caller: Caller) -> None:
+def test_a_superseded_one_leads_to_the_newest_one(anyone: httpx.Client, lab: Lab, caller: Caller) -> None:
     attestation_id = mint(lab, caller)
     newer = mint(lab, caller, supersedes=attestation_id)
+    newest = mint(lab, caller, supersedes=newer)
 
     page = look(anyone, attestation_id)
 
     assert says(page, Verdict.SUPERSEDED)
     link = next(str(part["href"]) for part in page.all("a") if part.get("class") == "button")
-    assert urljoin(f"/a/{attestation_id}", link) == f"/a/{newer}"
-    assert says(look(anyone, newer), Verdict.VALID)
+    assert urljoin(f"/a/{attestation_id}", link) == f"/a/{newest}"
+    assert says(look(anyone, newest), Verdict.VALID)
 
 
 @pytest.mark.tampered
