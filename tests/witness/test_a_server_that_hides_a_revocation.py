@@ -1,0 +1,132 @@
+"""A true server whose operator goes back to an old copy: its signatures are sound, and it is found out all the same."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from running_server import COMMAND, RunningServer, mint, mint_body, register_issuer
+from witness_world import RunningWitness
+
+from attestlab.witness.service import found
+
+WITHIN_S = 30
+
+
+@dataclass
+class Story:
+    """An honest server that revoked, a false one that never did, and what everybody else knows."""
+
+    honest: RunningServer
+    false: RunningServer
+    witness: RunningWitness
+    issuer: dict[str, Any]
+    revoked: str
+    size: int  # of the honest log, and of the last tree that follower and witness saw
+    folder: Path
+
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=60, check=False)
+
+    def watch(self, server: RunningServer) -> subprocess.CompletedProcess[str]:
+        state, vkey = str(self.folder / "state.json"), self.honest.made["log_vkey"]
+        return self.run("log", "watch", server.url, "--vkey", vkey, "--state", state, "--once", "--json")
+
+    def verdict(self, bundle: bytes, trust: str) -> str:
+        (self.folder / "bundle.json").write_bytes(bundle)
+        policy = str(self.folder / f"{trust}.policy")
+        done = self.run("verify", str(self.folder / "bundle.json"), "--trust", policy, "--json")
+        verdict: str = json.loads(done.stdout)["verdict"]
+        return verdict
+
+    def outgrow(self, client: httpx.Client) -> None:
+        """Let the false log become longer than the honest one is."""
+        while client.get("/v1/log/head").json()["tree_size"] <= self.size:
+            assert mint(client, mint_body(self.issuer)).status_code == 201
+
+
+@pytest.fixture
+def story(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Story]:
+    vkey = found(tmp_path / "w", name="witness.example/w", environ={})
+    honest = RunningServer.initialised(tmp_path / "data", f"sqlite:///{tmp_path / 'data' / 'records.db'}")
+    with RunningWitness(tmp_path / "w", honest.made["log_vkey"]) as witness:
+        log_line = f"log {honest.made['log_vkey']}\n"
+        (tmp_path / "alone.policy").write_text(f"{log_line}quorum none\n")
+        (tmp_path / "witnessed.policy").write_text(f"{log_line}witness w {vkey} {witness.url}\nquorum w\n")
+        with honest, honest.client() as client:
+            issuer = register_issuer(client)
+            made = mint(client, mint_body(issuer)).json()["id"]
+            honest.stop()
+        backup = Path(shutil.copytree(tmp_path / "data", tmp_path / "backup"))
+        false = RunningServer(backup, f"sqlite:///{backup / 'records.db'}", honest.made)
+        monkeypatch.setenv("ATTESTLAB_WITNESSES", str(tmp_path / "witnessed.policy"))
+        with honest, honest.client() as client:
+            assert client.post(f"/v1/attestations/{made}/revoke", json={"reason": "typo"}).status_code == 200
+            size = client.get("/v1/log/head").json()["tree_size"]
+            told = Story(honest, false, witness, issuer, made, size, tmp_path)
+            witnessed = settled(client, size)
+            assert told.watch(honest).returncode == 0
+            assert told.verdict(bundle_of(client, made), "witnessed") == "REVOKED"
+            honest.stop()
+        assert witnessed
+        yield told
+        honest.check()
+
+
+def bundle_of(client: httpx.Client, attestation_id: str) -> bytes:
+    answer = client.get(f"/v1/attestations/{attestation_id}/proof-bundle")
+    assert answer.status_code == 200, answer.text
+    return answer.content
+
+
+def settled(client: httpx.Client, size: int) -> bool:
+    """Wait until the witness has seen the whole log."""
+    return said(client, f'attestlab_witness_cosigned_size{{witness="w"}} {size}.0')
+
+
+def said(client: httpx.Client, line: str) -> bool:
+    """Wait until the server's metrics hold what begins like this."""
+    deadline = time.monotonic() + WITHIN_S
+    while time.monotonic() < deadline:
+        if any(shown.startswith(line) for shown in client.get("/metrics").text.splitlines()):
+            return True
+        time.sleep(0.1)
+    return False
+
+
+def test_a_follower_finds_the_hidden_revocation(story: Story) -> None:
+    """
+    First the log is shorter than it was; grown again, it is another one.
+    """
+    with story.false, story.false.client() as client:
+        shrunk = story.watch(story.false)
+        story.outgrow(client)
+        forked = story.watch(story.false)
+        story.false.stop()
+
+    assert (shrunk.returncode, json.loads(shrunk.stderr)["alarm"]) == (1, "shrink")
+    assert (forked.returncode, json.loads(forked.stderr)["alarm"]) == (1, "fork")
+
+
+def test_a_witness_does_not_sign_the_forked_log(story: Story) -> None:
+    """
+    To whoever trusts the log alone the false bundle is sound; to whoever demands the witness it is nothing.
+    """
+    with story.false, story.false.client() as client:
+        story.outgrow(client)
+        refused = said(client, 'attestlab_witness_submissions_total{outcome="refused",witness="w"}')
+        bundle = bundle_of(client, story.revoked)
+        story.false.stop()
+
+    assert refused, "the witness was not asked, or it signed"
+    assert story.verdict(bundle, "alone") == "VALID"
+    assert story.verdict(bundle, "witnessed") == "INVALID"
+    assert json.loads(bundle)["signed_tree_head"]["cosignatures"] == []
