@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, bindparam, select, update
+from sqlalchemy import Connection, select
 
 from attestlab.attestations import store
 from attestlab.attestations.events import AttestationExpired, AttestationRevoked, AttestationSuperseded
@@ -28,12 +28,8 @@ from attestlab.log import store as log_store
 from attestlab.log.entries import FIRST, EntryType
 from attestlab.log.service import Appended, Log
 
+_COLUMNS = tuple(column.name for column in store.attestations.c)
 _CHANGED = ("status", "changed_index", "changed_at", "revoked_at", "revocation_reason", "superseded_by")
-_UPDATE = (
-    update(store.attestations)
-    .where(store.attestations.c.id == bindparam("of"))
-    .values({name: bindparam(f"new_{name}") for name in _CHANGED})
-)
 _ACTIONS = {
     Status.REVOKED: "attestation.revoke",
     Status.SUPERSEDED: "attestation.supersede",
@@ -73,7 +69,7 @@ def end(
     """Let VALID attestations, read whole under the writer's lock, become what `change` says; `actor_of` a tenant."""
     ended = [_end(tx, log, row, change) for row in found]
     if ended:
-        tx.exec(_UPDATE, [_values(done.row) for done in ended])
+        tx.change(store.attestations, _CHANGED, [done.row for done in ended])
     for done in ended:
         _tell(tx, done, change, actor_of(done.row["tenant_id"]))
     return ended
@@ -100,11 +96,7 @@ def _end(tx: Transaction, log: Log, row: AnyRow, change: Change) -> Ended:
         "revocation_reason": change.reason,
         "superseded_by": change.successor,
     }
-    return Ended({**row._mapping, **now}, logged)
-
-
-def _values(row: dict[str, Any]) -> dict[str, Any]:
-    return {"of": row["id"], **{f"new_{name}": row[name] for name in _CHANGED}}
+    return Ended({**dict(zip(_COLUMNS, row, strict=True)), **now}, logged)
 
 
 def _tell(tx: Transaction, done: Ended, change: Change, actor: Actor) -> None:

@@ -11,11 +11,13 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Connection, CursorResult, Executable, Row, Table
+from sqlalchemy import Connection, CursorResult, Executable, Row, Table, Update, bindparam, update
 from sqlalchemy.dialects.sqlite import dialect as sqlite_dialect
 from sqlmodel import SQLModel
 
 AnyRow = Row[*tuple[Any, ...]]
+Writers = list[tuple[str, Callable[[Any], Any] | None]]
+_SQLITE = sqlite_dialect()
 
 
 class Transaction:
@@ -44,6 +46,13 @@ class Transaction:
             self._open_savepoint()
         self.flush()
         return self.connection.execute(statement, parameters)
+
+    def change(self, table: Table, names: tuple[str, ...], rows: list[dict[str, Any]]) -> None:
+        """Give the columns `names` of many rows new values, by primary key; `rows` hold both, and maybe more."""
+        if self._in_job and self._savepoint is None:
+            self._open_savepoint()
+        self.flush()
+        _update(self.connection, table, names, rows)
 
     def peek(self, statement: Executable, parameters: Any = None) -> CursorResult[Any]:
         """Read what is committed or flushed, without sending the waiting inserts first."""
@@ -143,19 +152,44 @@ def _insert(connection: Connection, table: Table, rows: list[dict[str, Any]]) ->
     if connection.dialect.name != "sqlite":
         connection.execute(table.insert(), rows)
         return
-    statement, writers = _sqlite_insert(table)
-    values = [[row[name] if write is None else write(row[name]) for name, write in writers] for row in rows]
-    connection.exec_driver_sql(statement, [tuple(row) for row in values])
+    _to_driver(connection, *_sqlite_insert(table), rows)
+
+
+def _update(connection: Connection, table: Table, names: tuple[str, ...], rows: list[dict[str, Any]]) -> None:
+    """`executemany`, on SQLite in the same way."""
+    if connection.dialect.name == "sqlite":
+        _to_driver(connection, *_sqlite_update(table, names), rows)
+        return
+    wanted = (*names, *(column.name for column in table.primary_key))
+    connection.execute(_update_of(table, names), [{f"_{name}": row[name] for name in wanted} for row in rows])
+
+
+def _to_driver(connection: Connection, statement: str, writers: Writers, rows: list[dict[str, Any]]) -> None:
+    values = [tuple([row[name] if write is None else write(row[name]) for name, write in writers]) for row in rows]
+    connection.exec_driver_sql(statement, values)
 
 
 @cache
-def _sqlite_insert(table: Table) -> tuple[str, list[tuple[str, Callable[[Any], Any] | None]]]:
+def _sqlite_insert(table: Table) -> tuple[str, Writers]:
     """The statement for a whole row, and each column's name with what turns its value into the driver's."""
-    dialect = sqlite_dialect()
-    writers: list[tuple[str, Callable[[Any], Any] | None]] = [
-        (column.name, column.type.dialect_impl(dialect).bind_processor(dialect)) for column in table.columns
-    ]
-    return str(table.insert().compile(dialect=dialect)), writers
+    return str(table.insert().compile(dialect=_SQLITE)), [_writer(table, column.name) for column in table.columns]
+
+
+@cache
+def _sqlite_update(table: Table, names: tuple[str, ...]) -> tuple[str, Writers]:
+    compiled = _update_of(table, names).compile(dialect=_SQLITE)
+    return str(compiled), [_writer(table, name.removeprefix("_")) for name in compiled.positiontup or []]
+
+
+@cache
+def _update_of(table: Table, names: tuple[str, ...]) -> Update:
+    """Each value is a parameter with the name of its column and `_` before it."""
+    keys = [column == bindparam(f"_{column.name}") for column in table.primary_key]
+    return update(table).where(*keys).values({name: bindparam(f"_{name}") for name in names})
+
+
+def _writer(table: Table, name: str) -> tuple[str, Callable[[Any], Any] | None]:
+    return name, table.c[name].type.dialect_impl(_SQLITE).bind_processor(_SQLITE)
 
 
 _RANKS: dict[str, int] = {}

@@ -9,7 +9,7 @@ commit, and the head guard is durable before anyone sees the new checkpoint.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -41,7 +41,7 @@ Finder = Callable[[Connection, str], int | None]
 class Appended:
     """An entry of a transaction: index and leaf hash are known at once, the rest after the seal.
 
-    `proof` runs from the leaf's sibling to the root's child; `checkpoint` is the signed note.
+    `tree` is the one that the checkpoint, a signed note, is of.
     """
 
     index: int
@@ -52,7 +52,12 @@ class Appended:
     tree_size: int = 0
     root: bytes = b""
     checkpoint: str = ""
-    proof: list[bytes] = field(default_factory=list)
+    tree: TreeReader | None = None
+
+    @property
+    def proof(self) -> list[bytes]:
+        """From the leaf's sibling to the root's child; computed when it is asked for, since few ends are shown."""
+        return self.tree.inclusion(self.index) if self.tree else []
 
 
 @dataclass(slots=True)
@@ -149,7 +154,7 @@ class Log:
         note = self._sign(tx, batch.signer, head, previous_size=batch.head.size)
         for appended in pending:
             appended.tree_size, appended.root, appended.checkpoint = head.size, head.root, note
-            appended.proof = reader.inclusion(appended.index)
+            appended.tree = reader
             row = LeafRow(appended.index, appended.leaf_hash, appended.entry, appended.kind, appended.subject)
             store.add_leaf(tx, row)
         for (level, index), rows in growth.full.items():
