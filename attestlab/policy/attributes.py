@@ -90,6 +90,7 @@ class Attribute:
     parse: Parse = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "values", tuple(str(value) for value in self.values))  # of a StrEnum too
         _require_sound(self)
         object.__setattr__(self, "parse", _PARSERS[self.type](self))
 
@@ -185,7 +186,7 @@ def _enum(attribute: Attribute) -> Parse:
     }
 
     def parse(raw: object) -> Value | Fault:
-        if type(raw) is not str:
+        if not isinstance(raw, str):
             return _wrong_type("a text", raw)
         found = spelt.get(raw) or spelt.get(raw[:TEXT_LENGTH].casefold())
         if found is None:
@@ -198,7 +199,7 @@ def _enum(attribute: Attribute) -> Parse:
 
 def _text(attribute: Attribute) -> Parse:
     def parse(raw: object) -> Value | Fault:
-        if type(raw) is not str:
+        if not isinstance(raw, str):
             return _wrong_type("a text", raw)
         if len(raw) > TEXT_LENGTH or _UNSTORABLE.search(raw):
             return Fault("out_of_domain", f"a text has at most {TEXT_LENGTH:,} characters, no NUL, no lone surrogate.")

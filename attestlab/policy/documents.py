@@ -7,7 +7,6 @@ its size, depth and counts are limited before it is walked.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from functools import cached_property
@@ -28,7 +27,7 @@ MOST_VALUES = 1_000  # of one `in` or `not_in`
 MOST_NODES = 50_000  # JSON values of a whole document
 MOST_DEPTH = 32  # JSON levels of a whole document; a condition reaches half of them, for each of its levels takes two
 MOST_BYTES = 1_048_576  # of its canonical form
-_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,63}")
+_ID = r"^[A-Za-z0-9][A-Za-z0-9_.:-]{0,63}$"
 _OWN_PREFIX = "Value error, "  # pydantic puts it before what a validator of ours said
 
 
@@ -55,7 +54,7 @@ class Written(In):
 
 
 Name = Annotated[str, Field(min_length=1, max_length=128)]
-RuleId = Annotated[str, Field(pattern=_ID.pattern, max_length=64)]
+RuleId = Annotated[str, Field(pattern=_ID, max_length=64)]
 # A word of JSON or TOML is a text; it becomes the enum's member.
 Word = Field(strict=False)
 Scalar = StrictBool | StrictInt | StrictFloat | StrictStr

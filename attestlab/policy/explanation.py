@@ -27,7 +27,7 @@ class Truth(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """A node of a condition. A leaf has `attr`, `op`, `value`, and `actual` if it is not missing; others have `parts`."""
+    """A node of a condition. A leaf has `attr`, `op`, `value`, `actual` if it is not missing; others have `parts`."""
 
     kind: str
     truth: Truth

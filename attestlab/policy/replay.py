@@ -106,8 +106,8 @@ class Replay:
     def write(self, path: str | PathLike[str]) -> int:
         """Write the decisions as Parquet, in bounded memory; how many there are."""
         self._connection.execute(f"COPY ({self.sql}) TO {literal(fspath(path))} (FORMAT parquet)")
-        found = self._connection.execute("SELECT count(*) FROM read_parquet(?)", [fspath(path)]).fetchone()
-        return int(found[0]) if found else 0
+        found = self._connection.execute("SELECT count(*) FROM read_parquet(?)", [fspath(path)]).fetchall()
+        return int(found[0][0])
 
     def groups(self) -> list[Group]:
         """How many rows each set of matching rules has, the most first: effects with their reasons, counted."""
@@ -179,9 +179,8 @@ class Replay:
         found = self._connection.execute(
             f"SELECT count(*), approx_count_distinct(hash({self._names.replace('0 AS nothing', '0')})) "
             f"FROM ({self._source()})"
-        ).fetchone()
-        rows, distinct = found or (0, 0)
-        return rows, distinct
+        ).fetchall()
+        return found[0]
 
     def _chosen(self) -> Route:
         """Distinct contexts pay where there are few of them and many leaves, and no two have one hash."""
@@ -196,8 +195,8 @@ class Replay:
         found = self._connection.execute(
             "SELECT count(*) = count(DISTINCT context_hash) "
             f"FROM (SELECT {self._hash} FROM ({self._distinct_contexts}))"
-        ).fetchone()
-        return bool(found and found[0])
+        ).fetchall()
+        return bool(found[0][0])
 
 
 def _decoded(words: list[int], names: list[str]) -> Iterator[str]:
