@@ -34,14 +34,12 @@ routes = Routes("policies")
 _LIST, _VERSIONS = "policies", "policy_versions"
 _TENANT = Needs()
 _PEOPLE = users_with(ACTIVATORS)
-# What only the service says of a policy; who reads one, changes it and sends it back need not take it out.
-_SERVICES_OWN = frozenset(PolicyOut.model_fields) - frozenset(Document.model_fields)
 
 
 class FormatQuery(In):
-    """Whether the newest text is wanted as TOML."""
+    """Whether the newest text is wanted alone, as `PUT` takes it: as JSON or as TOML."""
 
-    format: Literal["json", "toml"] = "json"
+    format: Literal["json", "toml"] | None = None
 
 
 @routes.get("/v1/policies/attributes", scope=_TENANT)
@@ -99,12 +97,13 @@ def list_policies(call: Call, query: PageQuery) -> Page[PolicyOut]:
 
 @routes.get("/v1/policies/{id}", scope=_TENANT)
 def get(call: Call, id: UUID, query: FormatQuery) -> PolicyOut:
-    """One policy with its newest text; `?format=toml` gives the text alone."""
+    """One policy with its newest text; `?format=json` or `?format=toml` gives the text alone."""
     row, version = call.lab.policies.get(id, caller=call.caller)
-    if query.format == "toml":
-        text = toml_of(document_in(version)).encode()
-        return cast(PolicyOut, Raw(text, "application/toml; charset=utf-8"))
-    return rendering.policy(row, version)
+    if query.format is None:
+        return rendering.policy(row, version)
+    if query.format == "json":
+        return cast(PolicyOut, Raw(version["document"].encode(), "application/json"))
+    return cast(PolicyOut, Raw(toml_of(document_in(version)).encode(), "application/toml; charset=utf-8"))
 
 
 @routes.put("/v1/policies/{id}", scope=_TENANT)
@@ -165,7 +164,7 @@ def _shown(call: Call, policy_id: UUID) -> PolicyOut:
 def _document(raw: dict[str, Any]) -> Document:
     """The document that was sent, as JSON or as TOML."""
     if "toml" not in raw:
-        return Document.read({name: value for name, value in raw.items() if name not in _SERVICES_OWN})
+        return Document.read(raw)
     if len(raw) > 1 or not isinstance(raw["toml"], str):
         raise ValidationFailed.of("/toml", "toml", "TOML comes as a text, and nothing beside it.")
     return document_of(raw["toml"])

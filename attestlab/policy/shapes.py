@@ -16,7 +16,7 @@ Modes = Literal["ENFORCE", "MONITOR"]
 
 
 class PolicyIn(RootModel[dict[str, Any]]):
-    """A policy document (docs/policies.md), or `{"toml": "..."}`; what only the service says is not looked at."""
+    """A policy document (docs/policies.md), or `{"toml": "..."}`."""
 
 
 class ActivateIn(In):

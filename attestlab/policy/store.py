@@ -136,5 +136,5 @@ def decision(connection: Connection, decision_id: str, *, tenant_id: UUID) -> di
     query = select(*decisions.c).where(decisions.c.id == decision_id, decisions.c.tenant_id == tenant_id)
     row = connection.execute(query).mappings().first()
     if row is None:
-        raise NotFound("policy decision", decision_id)
+        raise NotFound("policy decision", "of this id")
     return dict(row)

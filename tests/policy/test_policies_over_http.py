@@ -89,8 +89,8 @@ def test_a_policy_is_a_draft_and_every_change_a_new_version(desk: Desk) -> None:
     assert made.headers["Location"] == f"/v1/policies/{policy['id']}"
     assert (policy["status"], policy["version"], policy["active_version"]) == ("DRAFT", 1, None)
 
-    # What was read can be changed and sent back as it is.
-    changed = desk.key.put(f"/v1/policies/{policy['id']}", json={**policy, "default_effect": "ALLOW"}).json()
+    text = desk.key.get(f"/v1/policies/{policy['id']}", params={"format": "json"}).json()
+    changed = desk.key.put(f"/v1/policies/{policy['id']}", json={**text, "default_effect": "ALLOW"}).json()
 
     versions = desk.key.get(f"/v1/policies/{policy['id']}/versions").json()["items"]
     assert [(each["version"], each["status"]) for each in versions] == [(2, "DRAFT"), (1, "DRAFT")]
