@@ -3,8 +3,9 @@
 Two forms of the same meaning. `case_sql` gives the effect only and stops at the first rule that
 matches; `mask_sql` gives every rule that matches, one bit each in decision order, 64 a word.
 
-SQL's own three-valued logic is Kleene's, so an ALLOW rule is the written tree with one COALESCE
-around it; a DENY rule has one on each leaf (POLICY, Semantics 2). Identifiers come from the registry
+SQL's own three-valued logic is Kleene's, so an ALLOW rule is the written tree, whose NULL is collapsed by the CASE
+that it stands in; in a DENY rule each leaf is total (POLICY, Semantics 2), by a COALESCE where a NOT stands above it, for
+elsewhere NULL and FALSE come to the same. Identifiers come from the registry
 alone, whose paths are lower-case words; values are literals that are written from typed constants.
 """
 
@@ -56,9 +57,9 @@ def decided_sql(policy: Policy, words: Sequence[str]) -> str:
 
 
 def rule_sql(rule: Rule) -> str:
-    """A BOOLEAN expression that is never NULL: whether the rule matches."""
+    """The condition of a CASE: TRUE where the rule matches, FALSE or NULL where it does not."""
     if rule.effect is Effect.ALLOW:
-        return f"COALESCE({_tree(rule.when, _kleene)}, FALSE)"
+        return _tree(rule.when, _kleene)
     return _tree(rule.when, _classical)
 
 
@@ -101,17 +102,18 @@ def _joined(terms: list[str]) -> str:
     return f"({_joined(terms[:half])} | {_joined(terms[half:])})"
 
 
-def _tree(tree: Tree, leaf: Callable[[Leaf], str]) -> str:
+def _tree(tree: Tree, leaf: Callable[[Leaf, bool], str], *, negated: bool = False) -> str:
+    """`negated` says that a NOT stands above."""
     if isinstance(tree, Leaf):
-        return leaf(tree)
+        return leaf(tree, negated)
     if isinstance(tree, Negated):
-        return f"(NOT {_tree(tree.part, leaf)})"
+        return f"(NOT {_tree(tree.part, leaf, negated=True)})"
     joint = " AND " if isinstance(tree, AllOf) else " OR "
     assert isinstance(tree, AllOf | AnyOf)
-    return "(" + joint.join(_tree(part, leaf) for part in tree.parts) + ")"
+    return "(" + joint.join(_tree(part, leaf, negated=negated) for part in tree.parts) + ")"
 
 
-def _kleene(leaf: Leaf) -> str:
+def _kleene(leaf: Leaf, _negated: bool) -> str:
     """NULL where the attribute is missing, whatever is asked of it."""
     name = column(leaf.attribute.path)
     if leaf.op is Op.EXISTS:
@@ -119,12 +121,14 @@ def _kleene(leaf: Leaf) -> str:
     return _asked(leaf, name)
 
 
-def _classical(leaf: Leaf) -> str:
-    """Never NULL: a missing value makes a positive question false and `ne` and `not_in` true."""
+def _classical(leaf: Leaf, negated: bool) -> str:
+    """A missing value makes a positive question false (NULL, where that is the same) and `ne` and `not_in` true."""
     name = column(leaf.attribute.path)
     if leaf.op is Op.EXISTS:
         return f"({name} IS {'NOT ' if leaf.value else ''}NULL)"
-    return f"COALESCE({_asked(leaf, name)}, {'TRUE' if leaf.op in {Op.NE, Op.NOT_IN} else 'FALSE'})"
+    if leaf.op in {Op.NE, Op.NOT_IN}:
+        return f"COALESCE({_asked(leaf, name)}, TRUE)"
+    return f"COALESCE({_asked(leaf, name)}, FALSE)" if negated else _asked(leaf, name)
 
 
 def _asked(leaf: Leaf, name: str) -> str:
