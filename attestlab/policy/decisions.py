@@ -9,6 +9,8 @@ from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
+from sqlalchemy import Connection
+
 from attestlab.core import audited
 from attestlab.core.audited import Deed
 from attestlab.core.canonical import canonical, sha256_hex
@@ -26,7 +28,7 @@ from attestlab.policy.deciding import Member, PolicySet, SetDecision
 from attestlab.policy.documents import Category, Document, TargetType
 from attestlab.policy.explanation import ExplainedRule, explain, missing
 from attestlab.policy.meaning import policy_of
-from attestlab.policy.service import own_attributes
+from attestlab.policy.vocabulary import own_attributes
 
 Row = dict[str, Any]
 
@@ -50,6 +52,25 @@ class Question:
                 "context": typed.values,
             }
         )
+
+
+@dataclass(frozen=True)
+class InForce:
+    """What applies to a question, read and compiled; `members` as a decision keeps them."""
+
+    normalised: Normaliser
+    policies: PolicySet
+    members: str
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A decision that nobody has written down yet."""
+
+    question: Question
+    typed: Typed
+    force: InForce
+    decision: SetDecision
 
 
 @dataclass(frozen=True)
@@ -96,37 +117,32 @@ class Decisions:
         Raises:
             ValidationFailed: TENANT_DEFAULT names a target.
         """
+        return self.keep(self.decide(question, context, caller=caller), caller=caller)
+
+    def decide(self, question: Question, context: Mapping[str, Any], *, caller: Caller) -> Asked:
+        """Ask the policies that are in force, and leave nothing behind.
+
+        Raises:
+            ValidationFailed: TENANT_DEFAULT names a target.
+        """
         _require_target(question)
+        name = ("policies in force", caller.tenant_id, question)
+        force = self.storage.recalled(name, lambda connection: _in_force(connection, question, caller.tenant_id))
+        typed = force.normalised(context)
+        return Asked(question, typed, force, force.policies(typed.values))
+
+    def keep(self, asked: Asked, *, caller: Caller) -> Decided:
+        """Write a decision down, with what is needed to make it again."""
         with self.storage.write() as tx:
-            own = own_attributes(tx.exec, caller.tenant_id)
-            typed = _normaliser(own)(context)
-            found = store.in_force(
-                tx.exec,
-                tenant_id=caller.tenant_id,
-                action=question.action.value,
-                target_type=question.target_type.value,
-                target_id=question.target_id,
-            )
-            policies = PolicySet(_member(row, bool(row.in_shadow), own) for row in found)
-            decision = policies(typed.values)
-            members = [[str(row.policy_id), row.version, bool(row.in_shadow)] for row in found]
-            row = self._row(question, typed, decision, policies.digest, members, caller)
+            row = self._row(asked, caller)
             told = {name: row[name] for name in ("input_sha256", "policy_set_digest", "allowed")}
             deed = Deed(caller.tenant_id, caller, "policy_decision.evaluate", row["created_at"], told)
-            return Decided(audited.insert(tx, store.decisions, row, deed), decision, typed.diagnostics)
+            return Decided(audited.insert(tx, store.decisions, row, deed), asked.decision, asked.typed.diagnostics)
 
-    def _row(
-        self,
-        question: Question,
-        typed: Typed,
-        decision: SetDecision,
-        digest: str,
-        members: list[list[Any]],
-        caller: Caller,
-    ) -> Row:
-        now = self.clock.now()
-        asked = question.input(typed)
-        diagnostics = [[each.path, each.code, each.message] for each in typed.diagnostics]
+    def _row(self, asked: Asked, caller: Caller) -> Row:
+        now, question = self.clock.now(), asked.question
+        spelt = question.input(asked.typed)
+        diagnostics = [[each.path, each.code, each.message] for each in asked.typed.diagnostics]
         return {
             "id": f"dec_{new_ulid(now)}",
             "tenant_id": caller.tenant_id,
@@ -134,13 +150,13 @@ class Decisions:
             "action": question.action.value,
             "target_type": question.target_type.value,
             "target_id": question.target_id,
-            "input": asked.decode(),
-            "input_sha256": sha256_hex(asked),
+            "input": spelt.decode(),
+            "input_sha256": sha256_hex(spelt),
             "diagnostics": json.dumps(diagnostics),
-            "policy_set_digest": digest,
-            "members": json.dumps(members),
-            "allowed": decision.allowed,
-            "matched_rules": json.dumps(decision.matched_rules),
+            "policy_set_digest": asked.force.policies.digest,
+            "members": asked.force.members,
+            "allowed": asked.decision.allowed,
+            "matched_rules": json.dumps(asked.decision.matched_rules),
         }
 
     def explain(self, decision_id: str, *, caller: Caller) -> Explanation:
@@ -180,6 +196,20 @@ class Decisions:
 def _require_target(question: Question) -> None:
     if question.target_type is TargetType.TENANT_DEFAULT and question.target_id is not None:
         raise ValidationFailed.of("/target_id", "target", "TENANT_DEFAULT names no target; leave target_id out.")
+
+
+def _in_force(connection: Connection, question: Question, tenant_id: UUID) -> InForce:
+    own = own_attributes(connection.execute, tenant_id)
+    found = store.in_force(
+        connection.execute,
+        tenant_id=tenant_id,
+        action=question.action.value,
+        target_type=question.target_type.value,
+        target_id=question.target_id,
+    )
+    policies = PolicySet(_member(row, bool(row.in_shadow), own) for row in found)
+    members = json.dumps([[str(row.policy_id), row.version, bool(row.in_shadow)] for row in found])
+    return InForce(_normaliser(own), policies, members)
 
 
 @lru_cache(maxsize=256)

@@ -6,10 +6,10 @@ from uuid import UUID
 from attestlab.core.errors import ValidationFailed
 from attestlab.core.shapes import In
 from attestlab.policy import rendering
-from attestlab.policy.decisions import Question
-from attestlab.policy.documents import Document
+from attestlab.policy.decisions import Asked, Decisions, Question
+from attestlab.policy.documents import Category, Document, TargetType
 from attestlab.policy.rules import ACTIVATORS
-from attestlab.policy.service import Examined, document_in
+from attestlab.policy.service import Examined
 from attestlab.policy.shapes import (
     ActivateIn,
     AnalysisOut,
@@ -24,6 +24,7 @@ from attestlab.policy.shapes import (
     PolicyVersionOut,
 )
 from attestlab.policy.toml import document_of, toml_of
+from attestlab.policy.vocabulary import document_in
 from attestlab.web.access import Needs, users_with
 from attestlab.web.answers import Raw
 from attestlab.web.call import Call
@@ -45,22 +46,29 @@ class FormatQuery(In):
 @routes.get("/v1/policies/attributes", scope=_TENANT)
 def attributes(call: Call) -> AttributesOut:
     """What the tenant's policies may ask about."""
-    return rendering.attributes(call.lab.policies.attributes(caller=call.caller))
+    return rendering.attributes(call.lab.policy_attributes.get(caller=call.caller))
 
 
 @routes.put("/v1/policies/attributes", scope=_TENANT)
 def set_attributes(call: Call, body: AttributesIn) -> AttributesOut:
     """Replace the tenant's own attributes."""
     own = [each.model_dump(mode="json") for each in body.attributes]
-    return rendering.attributes(call.lab.policies.set_attributes(own, caller=call.caller))
+    return rendering.attributes(call.lab.policy_attributes.replace(own, caller=call.caller))
 
 
-@routes.post("/v1/policies/evaluate", scope=_TENANT)
-def evaluate(call: Call, body: EvaluateIn) -> EvaluateOut:
-    """Ask all policies that apply; the decision is kept and audited."""
+async def _asked(call: Call, body: EvaluateIn) -> Asked:
+    """Deciding only reads; what the writer is waited for is to keep the decision."""
     action, target_type = body.action or body.category, body.target_type or body.binding_target_type
-    question = Question(cast(Any, action), cast(Any, target_type), body.target_id)
-    return rendering.evaluated(call.lab.policy_decisions.evaluate(question, body.context, caller=call.caller))
+    question = Question(cast(Category, action), cast(TargetType, target_type), body.target_id)
+    decisions: Decisions = call.lab.policy_decisions
+    asked: Asked = await call.site.read(lambda: decisions.decide(question, body.context, caller=call.caller))
+    return asked
+
+
+@routes.post("/v1/policies/evaluate", scope=_TENANT, prepare=_asked)
+def evaluate(call: Call, body: EvaluateIn, prepared: Asked) -> EvaluateOut:
+    """Ask all policies that apply; the decision is kept and audited."""
+    return rendering.evaluated(call.lab.policy_decisions.keep(prepared, caller=call.caller))
 
 
 @routes.get("/v1/policies/decisions/{id}", scope=_TENANT)

@@ -1,8 +1,7 @@
-"""The verbs of policies: write, watch, switch on, take away; and what they may ask about."""
+"""The verbs of policies: write, watch, switch on, take away, prove, replay."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,7 +12,7 @@ from uuid import UUID
 from attestlab.core import audited, outbox
 from attestlab.core.audited import Deed
 from attestlab.core.clock import Clock
-from attestlab.core.errors import Conflict, ValidationFailed
+from attestlab.core.errors import Conflict
 from attestlab.core.events import Event
 from attestlab.core.ids import new_id
 from attestlab.core.storage import Storage
@@ -21,11 +20,9 @@ from attestlab.core.transaction import Transaction
 from attestlab.issuers import store as issuer_store
 from attestlab.orgs.rules import Caller
 from attestlab.orgs.team import held
-from attestlab.policy import cases, registering, rules, store
-from attestlab.policy.attributes import PLATFORM, Registry
+from attestlab.policy import cases, rules, store
 from attestlab.policy.documents import Document, TargetType
 from attestlab.policy.events import (
-    AttributesChanged,
     PolicyActivated,
     PolicyArchived,
     PolicyCreated,
@@ -36,6 +33,7 @@ from attestlab.policy.meaning import policy_of
 from attestlab.policy.proof import Comparison, Finding, FindingKind, analyze, compare
 from attestlab.policy.rules import PolicyStatus
 from attestlab.policy.trees import Policy
+from attestlab.policy.vocabulary import document_in, registry_for
 
 if TYPE_CHECKING:
     from attestlab.policy.replay import Replay
@@ -175,7 +173,7 @@ class Policies:
         with self.storage.read() as connection:
             row = store.owned(connection.execute, policy_id, tenant_id=caller.tenant_id)
             document = document_in(store.version(connection.execute, policy_id, row["version"]))
-            registry = self._registry(connection.execute, caller.tenant_id, document.target_type)
+            registry = registry_for(connection.execute, caller.tenant_id, document.target_type)
         policy = policy_of(document, registry)
         dead = [each.rule_id for each in analyze(policy) if each.kind is FindingKind.DEAD and each.rule_id]
         return Examined(row["version"], tuple(cases.failing(document, policy, registry)), tuple(dead))
@@ -263,32 +261,6 @@ class Policies:
             row = store.owned(connection.execute, policy_id, tenant_id=caller.tenant_id)
             return row, store.versions_of(connection, policy_id, before=before, limit=limit)
 
-    def attributes(self, *, caller: Caller) -> Registry:
-        """What the tenant's policies may ask about."""
-        with self.storage.read() as connection:
-            return registering.registry_of(own_attributes(connection.execute, caller.tenant_id))
-
-    def set_attributes(self, own: Sequence[Mapping[str, Any]], *, caller: Caller) -> Registry:
-        """Replace the tenant's own attributes; the platform's are always there.
-
-        Raises:
-            ValidationFailed: one means nothing, or stands in another's way.
-            Conflict: a version that was ever written could not be read any more.
-        """
-        text = registering.stored(own)
-        with self.storage.write() as tx:
-            _require_readable(tx, caller.tenant_id, registering.registry_of(text))
-            now = self.clock.now()
-            row = store.own_attributes(tx.exec, caller.tenant_id)
-            deed = _deed(caller, "policy_attributes.replace", now)
-            changes = {"attributes": text, "updated_at": now}
-            if row is None:
-                audited.insert(tx, store.attributes, {"tenant_id": caller.tenant_id, **changes}, deed)
-            else:
-                audited.change(tx, store.attributes, row, changes, deed)
-            outbox.tell(tx, caller.tenant_id, AttributesChanged(attributes=len(own), changed_at=now), at=now)
-        return registering.registry_of(text)
-
     def read(self, policy: Document | UUID, *, caller: Caller) -> Policy:
         """What a document, or the newest version of a policy, means to the tenant.
 
@@ -301,7 +273,7 @@ class Policies:
             if isinstance(policy, UUID):
                 row = store.owned(look, policy, tenant_id=caller.tenant_id)
                 policy = document_in(store.version(look, policy, row["version"]))
-            return policy_of(policy, self._registry(look, caller.tenant_id, policy.target_type))
+            return policy_of(policy, registry_for(look, caller.tenant_id, policy.target_type))
 
     def analyze(self, policy: Document | UUID, *, against: Document | UUID | None = None, caller: Caller) -> Analysed:
         """What is true of a policy for every context there could be, and whether another decides alike; takes time.
@@ -327,13 +299,7 @@ class Policies:
     def _checked(self, tx: Transaction, document: Document, caller: Caller) -> None:
         if document.target_type is TargetType.ISSUER and document.target_id is not None:
             issuer_store.owned(tx.exec, document.target_id, tenant_id=caller.tenant_id)
-        policy_of(document, self._registry(tx.exec, caller.tenant_id, document.target_type))
-
-    def _registry(self, look: store.Look, tenant_id: UUID, target_type: str) -> Registry:
-        """The operator's defaults are the platform's, for every tenant, so they ask what every tenant has."""
-        if target_type == TargetType.TENANT_DEFAULT and store.is_operator(look, tenant_id):
-            return PLATFORM
-        return registering.registry_of(own_attributes(look, tenant_id))
+        policy_of(document, registry_for(tx.exec, caller.tenant_id, document.target_type))
 
     def _write(self, tx: Transaction, row: Row, document: Document, caller: Caller, now: datetime) -> None:
         version = {
@@ -357,31 +323,5 @@ class Policies:
         return rules.is_single_person(author, caller.actor_id, activators=activators)
 
 
-def own_attributes(look: store.Look, tenant_id: UUID) -> str:
-    """A tenant's own attributes as they are stored."""
-    row = store.own_attributes(look, tenant_id)
-    return registering.NONE if row is None else str(row["attributes"])
-
-
-def document_in(version: Mapping[str, Any]) -> Document:
-    """The document of a stored version."""
-    return Document.read(json.loads(version["document"]))
-
-
 def _deed(caller: Caller, action: str, now: datetime) -> Deed:
     return Deed(caller.tenant_id, caller, action, now)
-
-
-def _require_readable(tx: Transaction, tenant_id: UUID, registry: Registry) -> None:
-    """Every decision must stay explainable, so no version may lose what it asks about."""
-    is_operator = store.is_operator(tx.exec, tenant_id)
-    for row in store.documents_of(tx.exec, tenant_id):
-        if is_operator and row.target_type == TargetType.TENANT_DEFAULT:
-            continue
-        try:
-            policy_of(document_in({"document": row.document}), registry)
-        except ValidationFailed as fault:
-            raise Conflict(
-                f"Version {row.version} of policy {row.policy_id} asks about what would change: {fault.message}",
-                details={"policy_id": str(row.policy_id), "version": row.version, "fields": fault.details["fields"]},
-            ) from None

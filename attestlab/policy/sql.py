@@ -3,10 +3,10 @@
 Two forms of the same meaning. `case_sql` gives the effect only and stops at the first rule that
 matches; `mask_sql` gives every rule that matches, one bit each in decision order, 64 a word.
 
-SQL's own three-valued logic is Kleene's, so an ALLOW rule is the written tree, whose NULL is collapsed by the CASE
-that it stands in; in a DENY rule each leaf is total (POLICY, Semantics 2), by a COALESCE where a NOT stands above it, for
-elsewhere NULL and FALSE come to the same. Identifiers come from the registry
-alone, whose paths are lower-case words; values are literals that are written from typed constants.
+SQL's own three-valued logic is Kleene's, so an ALLOW rule is the written tree, whose NULL is collapsed by the
+CASE that it stands in; in a DENY rule each leaf is total (POLICY, Semantics 2), by a COALESCE where a NOT stands
+above it, for elsewhere NULL and FALSE come to the same. Identifiers come from the registry alone, whose paths are
+lower-case words; values are literals that are written from typed constants.
 """
 
 from __future__ import annotations
