@@ -14,6 +14,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, pairwise
+from time import monotonic
 from typing import Any
 
 from attestlab.core.errors import Unavailable
@@ -23,16 +24,21 @@ from attestlab.policy.closures import compiled
 from attestlab.policy.contexts import Values
 from attestlab.policy.trees import Atom, Both, Effect, Form, Policy, Rule, positive_form
 
-TIMEOUT_MS = 10_000  # of one question to the solver
+BUDGET_S = 20.0  # of all questions about one world; a policy of a thousand rules takes eight seconds
+_TOO_LONG = "The proof took too long; analyze a smaller policy, or ask again when the server is idle."
 
 
 class World:
-    """The variables of a question, and the rules as formulas over them; one thread's."""
+    """The variables of a question, and the rules as formulas over them; one thread's.
 
-    def __init__(self, policies: Sequence[Policy]) -> None:
+    Everything that is asked takes `budget_s` seconds together at most.
+    """
+
+    def __init__(self, policies: Sequence[Policy], *, budget_s: float = BUDGET_S) -> None:
         import z3
 
         self._z3: Any = z3
+        self._until = monotonic() + budget_s
         self._context = z3.Context()
         self._cells = cells_of(policies)
         self._up_to = {path: self._booleans(path) for path in self._cells}
@@ -42,7 +48,6 @@ class World:
 
     def _made(self) -> Any:
         solver = self._z3.SolverFor("QF_FD", ctx=self._context)
-        solver.set("timeout", TIMEOUT_MS)
         for booleans in self._up_to.values():
             solver.add(*(self._z3.Implies(low, high) for low, high in pairwise(booleans)))
         return solver
@@ -103,12 +108,16 @@ class World:
 
     def _witness(self, formulas: Sequence[Any]) -> Values | None:
         """A context on which all formulas hold; None where there is none."""
+        left_ms = int(1000 * (self._until - monotonic()))
+        if left_ms <= 0:
+            raise Unavailable(_TOO_LONG)
+        self._solver.set("timeout", left_ms)
         answer = self._solver.check(*formulas)
         if answer == self._z3.sat:
             return self._context_of(self._solver.model())
         if answer == self._z3.unsat:
             return None
-        raise Unavailable("The proof took too long; analyze a smaller policy, or ask again when the server is idle.")
+        raise Unavailable(_TOO_LONG)
 
     def _context_of(self, model: Any) -> Values:
         """The place of each attribute is the first index whose boolean holds, and after that one all do."""

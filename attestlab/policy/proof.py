@@ -56,7 +56,7 @@ def analyze(policy: Policy) -> list[Finding]:
     match at once, and only the tie decides. Rules that are only watched can be dead, nothing else.
 
     Raises:
-        Unavailable: the solver did not come to an end in ten seconds.
+        Unavailable: it took more than twenty seconds.
         IntegrityFailed: a witness does not hold in the evaluator; the proof is worth nothing then.
     """
     return _Analysis(policy).findings()
@@ -66,7 +66,7 @@ def compare(old: Policy, new: Policy) -> Comparison:
     """Whether both decide alike on every context; the effect is compared, not which rule decides.
 
     Raises:
-        Unavailable: the solver did not come to an end in ten seconds.
+        Unavailable: it took more than twenty seconds.
         IntegrityFailed: the witness does not hold in the evaluators.
     """
     world = World([old, new])

@@ -7,20 +7,25 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import httpx
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import rfc8785
 from app_in_process import served
 from policy_world import document, leaf, rule
+from sqlalchemy import update
 from team_story import Team, told
 
 from attestlab.core.errors import Conflict
 from attestlab.core.transaction import Transaction
 from attestlab.lab import Lab
 from attestlab.orgs.rules import Plan
+from attestlab.policy import store
 from attestlab.policy.documents import Document
 
 BASIC = leaf("trust_tier", "eq", "BASIC")
@@ -362,3 +367,24 @@ def test_an_analysis_finds_what_no_test_would(desk: Desk) -> None:
     assert (other["equivalent"], other["witness"]) == (False, {})
     assert desk.key.post("/v1/policies/analyze", json={"policy": raw}).json()["equivalent"] is None
     assert desk.key.post("/v1/policies/analyze", json={}).status_code == 400
+
+
+@pytest.mark.tampered
+def test_a_version_that_was_changed_behind_the_services_back_is_found(lab: Lab) -> None:
+    """A version is never changed; whoever does it in the database is found by fsck."""
+    operator = lab.operator  # type: ignore[attr-defined]
+    made = lab.policies.create(Document.read(document(rule("r", "DENY", BASIC))), caller=operator)
+
+    with lab.storage.write() as tx:
+        changed = update(store.versions).where(store.versions.c.policy_id == made["id"])
+        tx.exec(changed.values(document=store.versions.c.document + " "))
+
+
+def test_a_policy_is_replayed_over_a_past_in_parquet(lab: Lab, tmp_path: Path) -> None:
+    operator = lab.operator  # type: ignore[attr-defined]
+    made = lab.policies.create(Document.read(document(rule("r", "ALLOW", BASIC))), caller=operator)
+    pq.write_table(pa.table({"trust_tier": ["BASIC", "VERIFIED", None, "basic"]}), tmp_path / "past.parquet")
+
+    decided = lab.policies.replay(made["id"], contexts=tmp_path / "past.parquet", caller=operator)
+
+    assert decided.df()["allowed"].tolist() == [True, False, False, True]

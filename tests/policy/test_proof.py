@@ -6,12 +6,15 @@ import math
 from itertools import product
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from policy_world import document, json_policies, leaf, rule, typed
 
+from attestlab.core.errors import Unavailable
 from attestlab.policy.cells import cells_of, representatives
 from attestlab.policy.closures import Evaluator, compiled
 from attestlab.policy.contexts import Values
+from attestlab.policy.formulas import World
 from attestlab.policy.proof import Finding, FindingKind, analyze, compare
 from attestlab.policy.trees import Policy, positive_form
 
@@ -137,6 +140,13 @@ def test_a_policy_says_the_same_with_its_rules_spelt_otherwise() -> None:
     two = typed(document(rule("d", "DENY", {"all": [{"not": BASIC}, {"not": YOUNG}]}), default_effect="ALLOW"))
 
     assert compare(one, two).equivalent
+
+
+def test_a_proof_that_takes_too_long_is_given_up_and_says_so() -> None:
+    policy = typed(document(rule("r", "DENY", BASIC)))
+
+    with pytest.raises(Unavailable, match="took too long"):
+        World([policy], budget_s=0).match(policy.rules[0])
 
 
 def test_a_threshold_that_moved_is_shown_by_a_context_between() -> None:
