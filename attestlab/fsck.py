@@ -39,6 +39,7 @@ from attestlab.log.fsck import Problem, check_log
 from attestlab.log.tables import IMMUTABILITY_DDL, LogHead, LogLeaf
 from attestlab.mail import store as mail_store
 from attestlab.orgs import store as org_store
+from attestlab.policy import store as policy_store
 from attestlab.settings import Settings
 from attestlab.web import remembered
 
@@ -257,6 +258,10 @@ def _audited_rows(connection: Connection) -> Iterator[Problem]:
         (delivery_store.deliveries, "delivery", lambda row: str(row.attestation_id)),
         (governance_store.requests, "issuer_request", lambda row: str(row.id)),
         (attestation_store.packs, "attestation_pack", lambda row: str(row.id)),
+        (policy_store.policies, "policy", lambda row: str(row.id)),
+        (policy_store.versions, "policy_version", lambda row: str(row.id)),
+        (policy_store.attributes, "policy_attributes", lambda row: str(row.tenant_id)),
+        (policy_store.decisions, "policy_decision", lambda row: str(row.id)),
     ):
         for resource_id, message in rows.unaccounted(connection, table, resource_type=kind, name=name):
             yield Problem(kind, resource_id, message)

@@ -45,6 +45,9 @@ from attestlab.orgs import usage
 from attestlab.orgs.people import People
 from attestlab.orgs.rules import Plan
 from attestlab.orgs.service import ConsumerCreated, Orgs, TenantCreated
+from attestlab.policy.decisions import Decisions
+from attestlab.policy.service import Policies
+from attestlab.policy.vocabulary import Vocabulary
 from attestlab.portal.service import Portal
 from attestlab.settings import Settings
 from attestlab.web import remembered
@@ -113,6 +116,9 @@ class Lab:
             status_lists=self.status_lists,
             deliveries=self.deliveries,
         )
+        self.policy_attributes = Vocabulary(storage=storage, clock=clock)
+        self.policies = Policies(storage=storage, clock=clock)
+        self.policy_decisions = Decisions(storage=storage, clock=clock)
         self.packs = Packs(storage=storage, clock=clock)
         self.portal = Portal(storage=storage, attestations=self.attestations, log=self.log)
         self.exports = Exports(

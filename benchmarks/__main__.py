@@ -1,4 +1,4 @@
-"""`python -m benchmarks [--only http|log|verify|access|cli|expiry|serve]`: one JSON line a figure."""
+"""`python -m benchmarks [--only http|log|verify|access|cli|expiry|serve|policy]`: one JSON line a figure."""
 
 from __future__ import annotations
 
@@ -10,6 +10,13 @@ from pathlib import Path
 from benchmarks import access_checks, expiring, log_alone, offline, over_http, starting
 from benchmarks.figures import Figure
 
+
+def _policy_figures(folder: Path) -> Iterator[Figure]:
+    from benchmarks import policy  # the other engines are an extra, `bench`
+
+    return policy.figures(folder)
+
+
 GROUPS: dict[str, Callable[[Path], Iterator[Figure]]] = {
     "http": over_http.figures,
     "log": log_alone.figures,
@@ -18,6 +25,7 @@ GROUPS: dict[str, Callable[[Path], Iterator[Figure]]] = {
     "cli": starting.cli_figures,
     "expiry": expiring.figures,
     "serve": starting.serve_figures,
+    "policy": _policy_figures,
 }
 
 

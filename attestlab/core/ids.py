@@ -1,4 +1,4 @@
-"""Identifiers: UUIDv7 (RFC 9562), so that new rows land at the end of every index."""
+"""Identifiers: UUIDv7 (RFC 9562) and ULID, both led by their time, so that new rows land at the end of every index."""
 
 from __future__ import annotations
 
@@ -13,3 +13,12 @@ def new_id(at: datetime) -> UUID:
     chance = secrets.randbits(74)
     value = milliseconds << 80 | 7 << 76 | (chance >> 62) << 64 | 0b10 << 62 | chance & (1 << 62) - 1
     return UUID(int=value)
+
+
+_CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+
+
+def new_ulid(at: datetime) -> str:
+    """A fresh ULID (github.com/ulid/spec) for the moment `at`: 48 bits of milliseconds, 80 random bits."""
+    value = int(at.timestamp() * 1000) << 80 | secrets.randbits(80)
+    return "".join(_CROCKFORD[value >> shift & 31] for shift in range(125, -1, -5))

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+import policy_world
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from faults import minting, mutations
@@ -36,6 +37,8 @@ from attestlab.migrations import VERSION_TABLE
 from attestlab.migrations.models import metadata
 from attestlab.orgs.rules import Caller, Plan, Role
 from attestlab.orgs.service import TenantCreated
+from attestlab.policy.decisions import Question
+from attestlab.policy.documents import Category, Document, TargetType
 from attestlab.settings import Settings
 from attestlab.web import idempotency
 from attestlab.web.answers import Answer
@@ -57,6 +60,8 @@ def founded(folder: Path, *, external_keys: int) -> Path:
     caller = lab.orgs.service_caller(made.tenant.tenant_id)
     live(lab, caller, clock)
     second = lab.orgs.create_tenant("A second tenant", plan=Plan.FREE)
+    for tenant in (caller, lab.orgs.service_caller(second.tenant_id)):
+        rule_by_policies(lab, tenant)
     for name in ("ada", "grace"):
         lab.people.invite(f"{name}@example.com", role=Role.MEMBER, caller=caller)
     for _ in range(2):
@@ -84,6 +89,18 @@ def founded(folder: Path, *, external_keys: int) -> Path:
         decide(lab, shown, caller)
     lab.close()
     return folder
+
+
+def rule_by_policies(lab: Lab, caller: Caller) -> None:
+    """Attributes of the tenant's own, a policy in shadow with two versions, and decisions."""
+    lab.policy_attributes.replace([{"path": "channel", "type": "text"}], caller=caller)
+    allow = policy_world.rule("known", "ALLOW", policy_world.leaf("status", "exists", True))
+    for default in ("ALLOW", "DENY"):
+        made = lab.policies.create(Document.read(policy_world.document(allow, default_effect=default)), caller=caller)
+        lab.policies.update(made["id"], Document.read(policy_world.document(allow, name="again")), caller=caller)
+        lab.policies.shadow(made["id"], caller=caller)
+        question = Question(Category.MINT, TargetType.TENANT_DEFAULT)
+        lab.policy_decisions.evaluate(question, {"status": "ACTIVE", "nobody": default}, caller=caller)
 
 
 def decide(lab: Lab, issuer_id: UUID, caller: Caller) -> None:

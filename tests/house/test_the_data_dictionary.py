@@ -40,6 +40,7 @@ from attestlab.issuers.shapes import (
 from attestlab.log import entries
 from attestlab.log import shapes as log_shapes
 from attestlab.orgs.shapes import ApiKeyMadeOut, ApiKeyOut, OrgOut, UserOut
+from attestlab.policy import shapes as policy_shapes
 
 FILE = Path(__file__).parents[2] / "data" / "dictionary.csv"
 COLUMNS = ["object", "field", "type", "format", "meaning", "source"]
@@ -96,6 +97,19 @@ SHAPES: dict[str, type[BaseModel]] = {
     "schema_count": SchemaCountOut,
     "month_count": MonthCountOut,
     "recipient_count": RecipientCountOut,
+    "policy": policy_shapes.PolicyOut,
+    "policy_version": policy_shapes.PolicyVersionOut,
+    "policy_attributes": policy_shapes.AttributesOut,
+    "policy_attribute": policy_shapes.AttributeOut,
+    "policy_evaluation": policy_shapes.EvaluateOut,
+    "policy_diagnostic": policy_shapes.DiagnosticOut,
+    "policy_decision": policy_shapes.DecisionOut,
+    "policy_explained": policy_shapes.ExplainedPolicyOut,
+    "policy_explained_rule": policy_shapes.ExplainedRuleOut,
+    "policy_counterfactual": policy_shapes.CounterfactualOut,
+    "policy_change": policy_shapes.ChangeOut,
+    "policy_analysis": policy_shapes.AnalysisOut,
+    "policy_finding": policy_shapes.FindingOut,
 }
 MADE: dict[str, bytes] = {
     "statement": Statement(

@@ -1,0 +1,1 @@
+"""Policies: one meaning, several compilers; what a policy would have done is known before it is switched on."""

@@ -1,0 +1,294 @@
+"""What a policy may ask about: the registry of attributes, and what one value of each may be.
+
+A value is typed or missing, nothing else (POLICY, Semantics 1). What a context says is
+untrusted: a wrong type, a value out of its domain or an unknown spelling is missing, and
+a diagnostic says why. The same parsers read the constants of policies, where a fault refuses.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from enum import StrEnum
+
+from attestlab.core.countries import ALPHA_2
+from attestlab.core.errors import ValidationFailed
+from attestlab.core.wire import MAX_SAFE_INTEGER
+from attestlab.issuers.rules import IssuerStatus, KeyStatus, RiskRating, TrustTier
+
+MOST_ATTRIBUTES = 200  # of one tenant, the platform's own among them
+MOST_ENUM_VALUES = 1_000
+PATH_LENGTH = 64
+TEXT_LENGTH = 1_024
+PATH = re.compile(r"[a-z][a-z0-9_]*(?:\.[a-z][a-z0-9_]*){0,3}")
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+
+Value = str | float | int | bool
+
+
+class AttributeType(StrEnum):
+    """What a value is; an `enum` has a finite domain, a `text` has none."""
+
+    ENUM = "enum"
+    TEXT = "text"
+    NUMBER = "number"
+    INTEGER = "integer"
+    BOOLEAN = "boolean"
+
+
+class Op(StrEnum):
+    """What a leaf asks of one attribute."""
+
+    EQ = "eq"
+    NE = "ne"
+    IN = "in"
+    NOT_IN = "not_in"
+    LT = "lt"
+    LTE = "lte"
+    GT = "gt"
+    GTE = "gte"
+    EXISTS = "exists"
+
+
+ORDERING = frozenset({Op.LT, Op.LTE, Op.GT, Op.GTE})
+MEMBERSHIP = frozenset({Op.IN, Op.NOT_IN})
+NUMERIC = frozenset({AttributeType.NUMBER, AttributeType.INTEGER})
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Why a value was not taken; `code` is stable, `message` is for people."""
+
+    code: str
+    message: str
+
+
+Parse = Callable[[object], Value | Fault]
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """One attribute. `values` is an enum's domain, `least` and `most` (inclusive) a number's.
+
+    `mutable` says whether a person could bring about another value, so that "what would
+    have to change" may name it.
+
+    Raises:
+        ValidationFailed: its path, domain or unit is none.
+    """
+
+    path: str
+    type: AttributeType
+    values: tuple[str, ...] = ()
+    least: float | None = None
+    most: float | None = None
+    unit: str | None = None
+    mutable: bool = True
+    parse: Parse = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", tuple(str(value) for value in self.values))  # of a StrEnum too
+        _require_sound(self)
+        object.__setattr__(self, "parse", _PARSERS[self.type](self))
+
+    def ops(self) -> frozenset[Op]:
+        """The operators that mean something for its type."""
+        if self.type in NUMERIC:
+            return frozenset(Op)
+        if self.type is AttributeType.BOOLEAN:
+            return frozenset({Op.EQ, Op.NE, Op.EXISTS})
+        return frozenset(Op) - ORDERING
+
+
+class Registry(Mapping[str, Attribute]):
+    """The attributes by path; immutable."""
+
+    def __init__(self, attributes: Iterable[Attribute]) -> None:
+        self._by_path = {attribute.path: attribute for attribute in attributes}
+
+    def __getitem__(self, path: str) -> Attribute:
+        return self._by_path[path]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._by_path)
+
+    def __len__(self) -> int:
+        return len(self._by_path)
+
+    def with_own(self, attributes: Iterable[Attribute]) -> Registry:
+        """The registry with a tenant's own attributes.
+
+        Raises:
+            ValidationFailed: too many, one path twice, or one that stands in another's way (`key` beside `key.status`).
+        """
+        own = list(attributes)
+        _require_apart([*self._by_path, *(attribute.path for attribute in own)])
+        return Registry([*self._by_path.values(), *own])
+
+    def nearest(self, path: str) -> str | None:
+        """The registered path that `path` may have meant."""
+        return nearest(path, self._by_path)
+
+
+def nearest(word: str, words: Iterable[str]) -> str | None:
+    """The one of `words` most like `word`, case aside; None where none is like it."""
+    folded = {known.casefold(): known for known in words}
+    found = get_close_matches(word[:PATH_LENGTH].casefold(), folded, n=1, cutoff=0.6)
+    return folded[found[0]] if found else None
+
+
+def _require_sound(attribute: Attribute) -> None:
+    if len(attribute.path) > PATH_LENGTH or not PATH.fullmatch(attribute.path):
+        raise _refused("path", "A path is lower-case words of letters, digits and _, joined by up to three dots.")
+    if (attribute.type is AttributeType.ENUM) != bool(attribute.values):
+        raise _refused("domain", "An enum, and nothing else, names its values.")
+    if len(attribute.values) > MOST_ENUM_VALUES:
+        raise _refused("domain", f"An enum has at most {MOST_ENUM_VALUES:,} values.")
+    if len({value.casefold() for value in attribute.values}) < len(attribute.values):
+        raise _refused("domain", "Two values of an enum must differ by more than case.")
+    if any(not value or len(value) > TEXT_LENGTH or _UNSTORABLE.search(value) for value in attribute.values):
+        raise _refused(
+            "domain", f"A value is a text of 1 to {TEXT_LENGTH:,} characters without NUL and lone surrogates."
+        )
+    bounds = [bound for bound in (attribute.least, attribute.most) if bound is not None]
+    if bounds and (attribute.type not in NUMERIC or not all(map(math.isfinite, bounds)) or bounds != sorted(bounds)):
+        raise _refused("domain", "Only a number has `min` and `max`; both are finite and `min` is not above `max`.")
+    if attribute.type is AttributeType.INTEGER and not all(float(bound).is_integer() for bound in bounds):
+        raise _refused("domain", "The bounds of an integer are whole numbers.")
+
+
+def _require_apart(paths: list[str]) -> None:
+    """A dotted and a nested spelling are the same, so no path may be the beginning of another."""
+    known = set(paths)
+    if len(known) < len(paths):
+        twice = next(path for path in known if paths.count(path) > 1)
+        raise _refused("path", f"The attribute {twice} is registered already; choose another path.")
+    if len(known) > MOST_ATTRIBUTES:
+        raise _refused("path", f"At most {MOST_ATTRIBUTES} attributes can be registered.")
+    for path in known:
+        words = path.split(".")
+        inside = next((".".join(words[:n]) for n in range(1, len(words)) if ".".join(words[:n]) in known), None)
+        if inside:
+            raise _refused("path", f"{path} lies inside of {inside}, which is a value; choose another path.")
+
+
+def _refused(name: str, message: str) -> ValidationFailed:
+    return ValidationFailed.of(f"/{name}", "attribute", message)
+
+
+def _enum(attribute: Attribute) -> Parse:
+    values = attribute.values
+    spelt = {
+        spelling: value for value in values for spelling in (value.casefold(), value.lower(), value.upper(), value)
+    }
+
+    def parse(raw: object) -> Value | Fault:
+        if not isinstance(raw, str):
+            return _wrong_type("a text", raw)
+        found = spelt.get(raw) or spelt.get(raw[:TEXT_LENGTH].casefold())
+        if found is None:
+            close = nearest(raw, values)
+            return Fault("out_of_domain", f"{raw[:64]!r} is not a value" + (f"; {close} is." if close else "."))
+        return found
+
+    return parse
+
+
+def _text(attribute: Attribute) -> Parse:
+    def parse(raw: object) -> Value | Fault:
+        if not isinstance(raw, str):
+            return _wrong_type("a text", raw)
+        if len(raw) > TEXT_LENGTH or _UNSTORABLE.search(raw):
+            return Fault("out_of_domain", f"a text has at most {TEXT_LENGTH:,} characters, no NUL, no lone surrogate.")
+        return raw
+
+    return parse
+
+
+def _number(attribute: Attribute) -> Parse:
+    least = -math.inf if attribute.least is None else attribute.least
+    most = math.inf if attribute.most is None else attribute.most
+
+    def parse(raw: object) -> Value | Fault:
+        if type(raw) is float:
+            value = raw + 0.0  # -0.0 and 0.0 are one value
+        elif type(raw) is int and -MAX_SAFE_INTEGER <= raw <= MAX_SAFE_INTEGER:
+            value = float(raw)
+        else:
+            return _not_a_number(raw)
+        if least <= value <= most and value - value == 0:  # neither NaN nor infinite
+            return value
+        return _outside(value, attribute)
+
+    return parse
+
+
+def _integer(attribute: Attribute) -> Parse:
+    least = -MAX_SAFE_INTEGER if attribute.least is None else max(int(attribute.least), -MAX_SAFE_INTEGER)
+    most = MAX_SAFE_INTEGER if attribute.most is None else min(int(attribute.most), MAX_SAFE_INTEGER)
+
+    def parse(raw: object) -> Value | Fault:
+        if type(raw) is float and raw.is_integer():  # JSON knows one kind of number: 3.0 is 3
+            raw = int(raw)
+        if type(raw) is not int:
+            return _wrong_type("a whole number", raw)
+        return raw if least <= raw <= most else _outside(raw, attribute)
+
+    return parse
+
+
+def _boolean(attribute: Attribute) -> Parse:
+    def parse(raw: object) -> Value | Fault:
+        return raw if type(raw) is bool else _wrong_type("true or false", raw)
+
+    return parse
+
+
+_PARSERS: dict[AttributeType, Callable[[Attribute], Parse]] = {
+    AttributeType.ENUM: _enum,
+    AttributeType.TEXT: _text,
+    AttributeType.NUMBER: _number,
+    AttributeType.INTEGER: _integer,
+    AttributeType.BOOLEAN: _boolean,
+}
+
+
+def _wrong_type(wanted: str, raw: object) -> Fault:
+    return Fault("wrong_type", f"{wanted} is wanted, not {_JSON_NAMES.get(type(raw), 'another type')}.")
+
+
+def _not_a_number(raw: object) -> Fault:
+    if type(raw) is int:
+        return Fault("out_of_domain", "whole numbers beyond 2^53 - 1 are not exact.")
+    return _wrong_type("a number", raw)
+
+
+def _outside(value: float, attribute: Attribute) -> Fault:
+    if not math.isfinite(value):
+        return Fault("out_of_domain", "NaN and infinity are no values.")
+    low, high = attribute.least, attribute.most
+    return Fault(
+        "out_of_domain", f"{value:g} is outside of {'' if low is None else low}..{'' if high is None else high}."
+    )
+
+
+_JSON_NAMES: dict[type, str] = {
+    str: "a text", bool: "a boolean", int: "a number", float: "a number", list: "a list", dict: "an object",
+}  # fmt: skip
+
+PLATFORM = Registry(
+    [
+        Attribute("jurisdiction", AttributeType.ENUM, tuple(sorted(ALPHA_2)), mutable=False),
+        Attribute("trust_tier", AttributeType.ENUM, tuple(TrustTier)),
+        Attribute("status", AttributeType.ENUM, tuple(IssuerStatus)),
+        Attribute("risk_rating", AttributeType.ENUM, tuple(RiskRating)),
+        Attribute("assurance_level", AttributeType.ENUM, ("LOW", "SUBSTANTIAL", "HIGH")),
+        Attribute("key.age_days", AttributeType.NUMBER, least=0, unit="days"),
+        Attribute(
+            "key.status", AttributeType.ENUM, tuple(status for status in KeyStatus if status != KeyStatus.PENDING)
+        ),
+    ]
+)

@@ -1,0 +1,119 @@
+"""The values of an attribute, cut into the few classes that a set of policies can tell apart.
+
+A leaf compares one attribute with constants, so two values between the same constants are
+the same to every rule. That makes the infinite finite, and exactly so: a class of
+numbers is one that a double can lie in, where a solver over the reals would find
+witnesses between two neighbouring doubles that no context can hold.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+from attestlab.policy.attributes import NUMERIC, Attribute, AttributeType, Op, Value
+from attestlab.policy.trees import Leaf, Policy, leaves
+
+_NO_DOUBLE_ABOVE = math.nextafter(math.inf, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One class. `value` stands for it; `above` and `below` are the open ends of an interval of numbers.
+
+    `others` says that it is every text or enum value that no rule names.
+    """
+
+    value: Value
+    above: float | None = None
+    below: float | None = None
+    others: bool = False
+
+    def holds(self, value: Value, named: frozenset[Value]) -> bool:
+        """Whether `value` lies in it; `named` are the constants that have cells of their own."""
+        if self.others:
+            return value not in named
+        if self.above is None and self.below is None:
+            return value == self.value
+        return (self.above is None or self.above < float(value)) and (self.below is None or float(value) < self.below)
+
+
+def cells_of(policies: Iterable[Policy]) -> dict[str, tuple[Cell, ...]]:
+    """For each attribute that a rule asks about, its classes in ascending order; missing is none of them."""
+    asked: dict[str, tuple[Attribute, set[Value]]] = {}
+    for leaf in (leaf for policy in policies for rule in policy.rules for leaf in leaves(rule.when)):
+        asked.setdefault(leaf.attribute.path, (leaf.attribute, set()))[1].update(constants(leaf))
+    return {path: tuple(_cells(attribute, named)) for path, (attribute, named) in sorted(asked.items())}
+
+
+def constants(leaf: Leaf) -> tuple[Value, ...]:
+    """The values that a leaf compares with."""
+    if leaf.op is Op.EXISTS:
+        return ()
+    return leaf.value if isinstance(leaf.value, tuple) else (leaf.value,)
+
+
+def place_of(value: Value | None, cells: tuple[Cell, ...]) -> int | None:
+    """The index of the class that holds `value`; None where it is missing."""
+    if value is None:
+        return None
+    named = frozenset(cell.value for cell in cells if not cell.others)
+    return next(index for index, cell in enumerate(cells) if cell.holds(value, named))
+
+
+def representatives(cells: Mapping[str, tuple[Cell, ...]]) -> dict[str, tuple[Value | None, ...]]:
+    """For each attribute one value of each class, and None for missing."""
+    return {path: (None, *(cell.value for cell in classes)) for path, classes in cells.items()}
+
+
+def _cells(attribute: Attribute, named: set[Value]) -> Iterator[Cell]:
+    if attribute.type is AttributeType.BOOLEAN:
+        yield from (Cell(False), Cell(True))
+    elif attribute.type in NUMERIC:
+        yield from _numbers(attribute, {float(constant) for constant in named})
+    else:
+        yield from (Cell(text) for text in sorted(map(str, named)))
+        if (other := _unnamed(attribute, named)) is not None:
+            yield Cell(other, others=True)
+
+
+def _unnamed(attribute: Attribute, named: set[Value]) -> str | None:
+    if attribute.type is AttributeType.ENUM:
+        return next((value for value in attribute.values if value not in named), None)
+    return next(text for text in (f"other{n or ''}" for n in range(len(named) + 1)) if text not in named)
+
+
+def _numbers(attribute: Attribute, named: set[float]) -> Iterator[Cell]:
+    """Each constant by itself, and each interval between two neighbours that has a value."""
+    named |= {float(bound) for bound in (attribute.least, attribute.most) if bound is not None}
+    points = sorted(named)
+    ends: list[float | None] = [*([None] if attribute.least is None else []), *points]
+    ends += [None] if attribute.most is None else []
+    whole = attribute.type is AttributeType.INTEGER
+    if not points:
+        yield Cell(0 if whole else 0.0, -math.inf, math.inf)
+        return
+    for low, high in pairwise([*ends, math.nan]):
+        if low is not None:
+            yield Cell(int(low) if whole else low)
+        if high is None or not math.isnan(high):
+            inner = _whole_between(low, high) if whole else _double_between(low, high)
+            if inner is not None:
+                yield Cell(inner, low, high)
+
+
+def _whole_between(low: float | None, high: float | None) -> int | None:
+    value = int(low) + 1 if low is not None else int(high or 0) - 1
+    is_inside = (high is None or value < high) and abs(value) <= 2**53 - 1
+    return value if is_inside else None
+
+
+def _double_between(low: float | None, high: float | None) -> float | None:
+    """A value strictly between, a short one where there is one: next to 90 stands 91, not 90.00000000000001."""
+    floor = -math.inf if low is None else low
+    ceiling = math.inf if high is None else high
+    wished = [math.floor(low) + 1.0] if low is not None else [math.ceil(ceiling) - 1.0]
+    wished += [floor / 2 + ceiling / 2, math.nextafter(floor, math.inf), math.nextafter(ceiling, -math.inf)]
+    return next((value for value in wished if floor < value < ceiling and math.isfinite(value)), None)

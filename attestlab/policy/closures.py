@@ -1,0 +1,111 @@
+"""Single decisions: every rule becomes one closure over typed values.
+
+The quickest of the evaluators for one context; `sql` is for many. All matching rules are found, not
+only the deciding one, because whoever is denied wants to know them all.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from attestlab.policy.attributes import Op, Value
+from attestlab.policy.contexts import Values
+from attestlab.policy.trees import Atom, Both, Effect, Form, Policy, positive_form
+
+Test = Callable[[Values], bool]
+
+
+class Decision(NamedTuple):
+    """What one policy says of one context.
+
+    `matched` are the counting rules that match, the deciding one first; empty means that the
+    default decided. `monitored` are those that match and are only watched.
+    """
+
+    effect: Effect
+    matched: tuple[str, ...]
+    monitored: tuple[str, ...]
+
+    @property
+    def allowed(self) -> bool:
+        """Whether the effect is ALLOW."""
+        return self.effect is Effect.ALLOW
+
+
+class Evaluator:
+    """One policy, compiled. Pure: holds nothing of the contexts it has seen."""
+
+    def __init__(self, policy: Policy) -> None:
+        self.policy = policy
+        self._counting = [(compiled(positive_form(rule)), rule.id) for rule in policy.rules if rule.counts]
+        self._monitored = [(compiled(positive_form(rule)), rule.id) for rule in policy.rules if not rule.counts]
+        self._effects = {rule.id: rule.effect for rule in policy.rules}
+
+    def __call__(self, values: Values) -> Decision:
+        """The policy's own effect; whether a policy that only monitors counts is not asked here."""
+        matched = tuple([name for test, name in self._counting if test(values)])
+        monitored = tuple([name for test, name in self._monitored if test(values)])
+        return Decision(self._effects[matched[0]] if matched else self.policy.default, matched, monitored)
+
+
+def compiled(form: Form) -> Test:
+    """One closure for a whole condition."""
+    if isinstance(form, Atom):
+        return _atom(form)
+    tests = [compiled(part) for part in form.parts]
+    return _both(tests) if isinstance(form, Both) else _either(tests)
+
+
+def _both(tests: list[Test]) -> Test:
+    """In halves: a loop would cost as much as the tests in it, and a chain could be too deep."""
+    if len(tests) == 1:
+        return tests[0]
+    first, second = _both(tests[: len(tests) // 2]), _both(tests[len(tests) // 2 :])
+    return lambda values: first(values) and second(values)
+
+
+def _either(tests: list[Test]) -> Test:
+    if len(tests) == 1:
+        return tests[0]
+    first, second = _either(tests[: len(tests) // 2]), _either(tests[len(tests) // 2 :])
+    return lambda values: first(values) or second(values)
+
+
+def _atom(atom: Atom) -> Test:
+    leaf = atom.leaf
+    path, missing = leaf.attribute.path, atom.when_missing
+    if leaf.op is Op.EXISTS:
+        return _constant(path, bool(leaf.value) is not atom.negated, missing)
+    if leaf.op in _COMPARES:
+        return _comparison(path, _COMPARES[leaf.op], leaf.value, atom.negated, missing)
+    members = frozenset(leaf.value) if isinstance(leaf.value, tuple) else frozenset((leaf.value,))
+    return _membership(path, members, (leaf.op in {Op.EQ, Op.IN}) is not atom.negated, missing)
+
+
+def _constant(path: str, present: bool, missing: bool) -> Test:
+    return lambda values: present if path in values else missing
+
+
+def _membership(path: str, members: frozenset[Value], inside: bool, missing: bool) -> Test:
+    """None is a member of nothing, so what a missing value gives needs a question only where it is the other answer."""
+    if inside:
+        return (lambda v: v.get(path) in members) if not missing else (lambda v: path not in v or v[path] in members)
+    return (lambda v: v.get(path) not in members) if missing else (lambda v: path in v and v[path] not in members)
+
+
+_COMPARES: dict[Op, Callable[[Any, Any], bool]] = {
+    Op.LT: operator.lt, Op.LTE: operator.le, Op.GT: operator.gt, Op.GTE: operator.ge,
+}  # fmt: skip
+_CONTRARY: dict[Callable[[Any, Any], bool], Callable[[Any, Any], bool]] = {
+    operator.lt: operator.ge,
+    operator.le: operator.gt,
+    operator.gt: operator.le,
+    operator.ge: operator.lt,
+}
+
+
+def _comparison(path: str, compare: Callable[[Any, Any], bool], bound: object, negated: bool, missing: bool) -> Test:
+    holds = _CONTRARY[compare] if negated else compare
+    return lambda values: holds(values[path], bound) if path in values else missing

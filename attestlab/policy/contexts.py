@@ -1,0 +1,101 @@
+"""The one normaliser: whatever a caller sends becomes typed values, and diagnostics for the rest.
+
+Evaluators see what comes out of here and never JSON (POLICY, Semantics 1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from attestlab.policy.attributes import PATH_LENGTH, Fault, Registry, Value
+
+Values = dict[str, Value]
+"""Typed values by path; a path that is not there is missing."""
+
+MOST_DIAGNOSTICS = 20
+_DEPTH = 4  # words in a path
+_UNKNOWN = Fault("unknown_attribute", "This attribute is not registered.")
+_TWICE = Fault("given_twice", "It is given dotted and nested at once, so neither is taken.")
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """Why something a context says counts as missing, or is not looked at."""
+
+    path: str
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """A context as evaluators see it; `diagnostics` says what was not taken, at most twenty times."""
+
+    values: Values
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+
+class Normaliser:
+    """Reads contexts against one registry."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._parsers = {path: attribute.parse for path, attribute in registry.items()}
+        self._registry = registry
+
+    def __call__(self, context: Mapping[str, Any]) -> Typed:
+        """Dotted and nested are the same; null is missing; nothing a context says raises."""
+        values: Values = {}
+        parsers = self._parsers
+        for path, raw in context.items():
+            parse = parsers.get(path)
+            if parse is None:
+                return self._with_care(context)
+            value = parse(raw)
+            if type(value) is Fault:
+                return self._with_care(context)
+            values[path] = value  # type: ignore[assignment]  # no Fault: the line above
+        return Typed(values)
+
+    def _with_care(self, context: Mapping[str, Any]) -> Typed:
+        """The same, for contexts that are nested or hold something that is not taken."""
+        values: Values = {}
+        seen: set[str] = set()
+        diagnostics: list[Diagnostic] = []
+        for path, raw in _flat(context, "", self._parsers):
+            fault = self._take(path, raw, values, seen)
+            if fault and len(diagnostics) < MOST_DIAGNOSTICS:
+                diagnostics.append(Diagnostic(path[:PATH_LENGTH], fault.code, self._worded(path, fault)))
+        return Typed(values, tuple(diagnostics))
+
+    def _take(self, path: str, raw: object, values: Values, seen: set[str]) -> Fault | None:
+        if path not in self._parsers:
+            return _UNKNOWN
+        if path in seen:
+            values.pop(path, None)
+            return _TWICE
+        seen.add(path)
+        if raw is None:
+            return None
+        value = self._parsers[path](raw)
+        if isinstance(value, Fault):
+            return value
+        values[path] = value
+        return None
+
+    def _worded(self, path: str, fault: Fault) -> str:
+        close = self._registry.nearest(path) if fault is _UNKNOWN else None
+        return f"{fault.message} Did you mean {close}?" if close else fault.message
+
+
+def _flat(
+    context: Mapping[str, Any], prefix: str, known: Mapping[str, object], depth: int = 1
+) -> Iterator[tuple[str, Any]]:
+    """Each value with its dotted path; an object is gone into as far as paths go."""
+    for key, raw in context.items():
+        path = prefix + str(key)
+        if isinstance(raw, dict) and path not in known and depth < _DEPTH:
+            yield from _flat(raw, path + ".", known, depth + 1)
+        else:
+            yield path, raw

@@ -1,0 +1,170 @@
+"""What would have to change: the fewest attributes of a context that turn a decision around.
+
+Only what a person can bring about is changed (`mutable`). The search goes by the number of
+attributes and prunes with a three-valued look ahead: as long as some attributes are open, a rule
+holds, cannot hold, or may.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+
+from attestlab.policy.attributes import Attribute, Value
+from attestlab.policy.cells import Cell, cells_of, place_of
+from attestlab.policy.closures import Test, compiled
+from attestlab.policy.contexts import Values
+from attestlab.policy.deciding import PolicySet
+from attestlab.policy.trees import Atom, Both, Effect, Form, Policy, positive_form
+
+MOST_STEPS = 20_000  # looks ahead before the search gives up; a few microseconds each
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One attribute's other value; `above` and `below` are the open bounds of all that would do as well."""
+
+    path: str
+    before: Value | None
+    after: Value
+    above: float | None = None
+    below: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Counterfactual:
+    """The changes; None means that none would do, or, if not `complete`, that none was found in time."""
+
+    changes: tuple[Change, ...] | None
+    complete: bool = True
+
+
+def counterfactual(policies: PolicySet, values: Values) -> Counterfactual:
+    """A smallest set of changes after which the policies decide the other way."""
+    counting = [member.policy for member in policies.members if member.counts]
+    return _Search(counting, values, wanted=not policies(values).allowed).run()
+
+
+class _OutOfSteps(Exception):
+    """The search has taken as many steps as it may."""
+
+
+class _Search:
+    def __init__(self, policies: list[Policy], values: Values, *, wanted: bool) -> None:
+        self._attributes: dict[str, Attribute] = {p: a for policy in policies for p, a in policy.attributes().items()}
+        self._cells = cells_of(policies)
+        self._looks = [_LookAhead(policy) for policy in policies]
+        self._values, self._wanted, self._steps = values, wanted, 0
+
+    def run(self) -> Counterfactual:
+        paths = [path for path, attribute in self._attributes.items() if attribute.mutable]
+        try:
+            for count in range(1, len(paths) + 1):
+                for chosen in combinations(paths, count):
+                    found = self._settle(dict(self._values), chosen)
+                    if found is not None:
+                        return Counterfactual(tuple(self._change(path, found[path]) for path in chosen))
+        except _OutOfSteps:
+            return Counterfactual(None, complete=False)
+        return Counterfactual(None)
+
+    def _settle(self, values: Values, open_paths: tuple[str, ...]) -> dict[str, Cell] | None:
+        """Values for the open attributes that bring about what is wanted; None where there are none."""
+        self._steps += 1
+        if self._steps > MOST_STEPS:
+            raise _OutOfSteps
+        if not self._may_become(values, frozenset(open_paths)):
+            return None
+        if not open_paths:
+            return {}
+        path, rest = open_paths[0], open_paths[1:]
+        for cell in self._others(path):
+            found = self._settle({**values, path: cell.value}, rest)
+            if found is not None:
+                return {path: cell, **found}
+        return None
+
+    def _may_become(self, values: Values, open_paths: frozenset[str]) -> bool:
+        """Whether the wanted answer is still possible: all allow, or one denies."""
+        outcomes = [look.outcomes(values, open_paths) for look in self._looks]
+        if self._wanted:
+            return all(Effect.ALLOW in possible for possible in outcomes)
+        return any(Effect.DENY in possible for possible in outcomes)
+
+    def _others(self, path: str) -> Iterator[Cell]:
+        """The other classes, the nearest first."""
+        cells = self._cells[path]
+        here = place_of(self._values.get(path), cells)
+        for index in sorted(range(len(cells)), key=lambda index: abs(index - (here or 0))):
+            if index != here:
+                yield cells[index]
+
+    def _change(self, path: str, cell: Cell) -> Change:
+        before = self._values.get(path)
+        after = cell.value
+        if cell.below is not None and isinstance(before, int | float) and before >= cell.below:
+            after = _just_below(cell, cell.below)  # coming from above, the nearer end
+        return Change(path, before, after, _finite(cell.above), _finite(cell.below))
+
+
+def _finite(bound: float | None) -> float | None:
+    return None if bound is None or bound in {float("inf"), float("-inf")} else bound
+
+
+def _just_below(cell: Cell, below: float) -> Value:
+    near = below - 1
+    is_inside = near < below and (cell.above is None or near > cell.above)
+    return (int(near) if type(cell.value) is int else near) if is_inside else cell.value
+
+
+class _LookAhead:
+    """One policy with some attributes open: which effects are possible at all."""
+
+    def __init__(self, policy: Policy) -> None:
+        self._rules = [(_prepared(positive_form(rule)), rule.effect) for rule in policy.counting]
+        self._default = policy.default
+
+    def outcomes(self, values: Values, open_paths: frozenset[str]) -> set[Effect]:
+        """What may come out; an over-estimate while attributes are open, exact when none is."""
+        possible: set[Effect] = set()
+        for form, effect in self._rules:
+            truth = _truth(form, values, open_paths)
+            if truth is not False:
+                possible.add(effect)
+            if truth or len(possible) == 2:
+                return possible
+        return {*possible, self._default}
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    path: str
+    test: Test
+
+
+@dataclass(frozen=True, slots=True)
+class _Joined:
+    """All of its parts, or any of them."""
+
+    is_all: bool
+    parts: tuple[_Question | _Joined, ...]
+
+
+def _prepared(form: Form) -> _Question | _Joined:
+    if isinstance(form, Atom):
+        return _Question(form.leaf.attribute.path, compiled(form))
+    return _Joined(isinstance(form, Both), tuple(_prepared(part) for part in form.parts))
+
+
+def _truth(form: _Question | _Joined, values: Values, open_paths: frozenset[str]) -> bool | None:
+    """None where it depends on what is open."""
+    if isinstance(form, _Question):
+        return None if form.path in open_paths else form.test(values)
+    undecided = False
+    for part in form.parts:
+        truth = _truth(part, values, open_paths)
+        if truth is not None and truth is not form.is_all:
+            return truth
+        undecided = undecided or truth is None
+    return None if undecided else form.is_all

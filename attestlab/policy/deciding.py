@@ -1,0 +1,92 @@
+"""Several policies at once: every one that counts must allow (POLICY, Semantics 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+from attestlab.core.canonical import canonical_own, sha256_hex
+from attestlab.policy.closures import Decision, Evaluator
+from attestlab.policy.contexts import Values
+from attestlab.policy.trees import Effect, Mode, Policy
+
+
+@dataclass(frozen=True)
+class Member:
+    """A policy among those that apply; one in shadow is evaluated and told, never counted."""
+
+    id: str
+    digest: str
+    policy: Policy
+    in_shadow: bool = False
+
+    @cached_property
+    def evaluator(self) -> Evaluator:
+        """Compiled at the first decision, kept for all that follow."""
+        return Evaluator(self.policy)
+
+    @property
+    def counts(self) -> bool:
+        """Whether its effect is asked for."""
+        return not self.in_shadow and self.policy.mode is Mode.ENFORCE
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What one policy of the set says."""
+
+    member: Member
+    decision: Decision
+
+    def reasons(self) -> list[str]:
+        """Why it denies: the deciding rule's reason first, then those of the other DENY rules that match."""
+        rules = {rule.id: rule for rule in self.member.policy.rules}
+        denying = [rules[name].reason for name in self.decision.matched if rules[name].effect is Effect.DENY]
+        return denying or [f"No rule of the policy {self.member.policy.name} matched, and its default is DENY."]
+
+
+@dataclass(frozen=True, slots=True)
+class SetDecision:
+    """The answer of all policies together; `said` has each one's, those that do not count included."""
+
+    allowed: bool
+    said: tuple[Said, ...]
+
+    @property
+    def deciding(self) -> Said | None:
+        """The first policy that denies; if none does, the first of which a rule matches, else the first."""
+        counting = [said for said in self.said if said.member.counts]
+        against = [said for said in counting if not said.decision.allowed]
+        matching = [said for said in counting if said.decision.matched]
+        return next(iter([*against, *matching, *counting]), None)
+
+    @property
+    def matched_rules(self) -> tuple[str, ...]:
+        """Every counting rule that matches, the deciding one first, each id once."""
+        first = [said for said in [self.deciding] if said]
+        rest = [said for said in self.said if said.member.counts and said not in first]
+        return tuple(dict.fromkeys(name for said in [*first, *rest] for name in said.decision.matched))
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why it was denied; empty where it was not."""
+        against = [said for said in self.said if said.member.counts and not said.decision.allowed]
+        return tuple(dict.fromkeys(reason for said in against for reason in said.reasons()))
+
+
+class PolicySet:
+    """The policies that apply to one action and target, in a fixed order."""
+
+    def __init__(self, members: Iterable[Member] = ()) -> None:
+        self.members = tuple(members)
+
+    @cached_property
+    def digest(self) -> str:
+        """The SHA-256 of which versions there are and which of them count: what a decision was made with."""
+        return sha256_hex(canonical_own([[member.id, member.digest, member.counts] for member in self.members]))
+
+    def __call__(self, values: Values) -> SetDecision:
+        """No policy, no objection."""
+        said = tuple([Said(member, member.evaluator(values)) for member in self.members])
+        return SetDecision(all(each.decision.allowed for each in said if each.member.counts), said)

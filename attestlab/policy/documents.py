@@ -1,0 +1,232 @@
+"""A policy as it is written: JSON (or TOML), checked as a whole before anything reads it.
+
+Shape first (Pydantic), then meaning against the registry of attributes; every fault
+names its place as an RFC 6901 pointer. A document is hostile until it is through:
+its size, depth and counts are limited before it is walked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from functools import cached_property
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr, ValidationError, model_validator
+
+from attestlab.core.canonical import canonical, sha256_hex
+from attestlab.core.errors import FieldError, ValidationFailed
+from attestlab.core.shapes import In, Uuid
+from attestlab.policy.attributes import Op
+from attestlab.policy.trees import Effect, Mode
+
+MOST_RULES = 1_000
+MOST_TESTS = 1_000
+MOST_PARTS = 200  # of one `all` or `any`
+MOST_VALUES = 1_000  # of one `in` or `not_in`
+MOST_NODES = 50_000  # JSON values of a whole document
+MOST_DEPTH = 32  # JSON levels of a whole document; a condition reaches half of them, for each of its levels takes two
+MOST_BYTES = 1_048_576  # of its canonical form
+_ID = r"^[A-Za-z0-9][A-Za-z0-9_.:-]{0,63}$"
+_OWN_PREFIX = "Value error, "  # pydantic puts it before what a validator of ours said
+
+
+class Category(StrEnum):
+    """The action that a policy has its say in (SPEC, `POST /v1/policies/evaluate`)."""
+
+    MINT = "MINT"
+    VERIFY = "VERIFY"
+    BUNDLE_EXPORT = "BUNDLE_EXPORT"
+
+
+class TargetType(StrEnum):
+    """What a policy is bound to."""
+
+    ISSUER = "ISSUER"
+    VERIFICATION_PROFILE = "VERIFICATION_PROFILE"
+    TENANT_DEFAULT = "TENANT_DEFAULT"
+
+
+class Written(In):
+    """A part of a document: strict about types, for a policy means exactly what it says."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+Name = Annotated[str, Field(min_length=1, max_length=128)]
+RuleId = Annotated[str, Field(pattern=_ID, max_length=64)]
+# A word of JSON or TOML is a text; it becomes the enum's member.
+Word = Field(strict=False)
+Scalar = StrictBool | StrictInt | StrictFloat | StrictStr
+
+
+Parts = Annotated[tuple["Condition", ...], Field(min_length=1, max_length=MOST_PARTS, strict=False)]
+
+
+class Condition(Written):
+    """One of `{all: [...]}`, `{any: [...]}`, `{not: ...}`, `{attr, op, value}`."""
+
+    all: Parts | None = None
+    any: Parts | None = None
+    not_: Condition | None = Field(default=None, alias="not")
+    attr: str | None = None
+    op: Annotated[Op, Word] | None = None
+    value: Scalar | Annotated[tuple[Scalar, ...], Field(min_length=1, max_length=MOST_VALUES, strict=False)] | None = (
+        None
+    )
+
+    @model_validator(mode="after")
+    def _is_one_form(self) -> Condition:
+        given = {name for name in self.model_fields_set if getattr(self, name) is not None}
+        if given != self.model_fields_set or given not in _FORMS:
+            raise ValueError("A condition is one of {all: [...]}, {any: [...]}, {not: ...} and {attr, op, value}.")
+        return self
+
+
+_FORMS = ({"all"}, {"any"}, {"not_"}, {"attr", "op", "value"})
+
+
+class RuleDoc(Written):
+    """A rule; without a `reason` a denial names its id."""
+
+    id: RuleId
+    effect: Annotated[Effect, Word]
+    priority: Annotated[int, Field(ge=0, le=1_000_000)]
+    enabled: bool = True
+    mode: Annotated[Mode, Word] = Mode.ENFORCE
+    reason: Annotated[str, Field(max_length=500)] = ""
+    when: Condition
+
+
+class CaseDoc(Written):
+    """What the policy alone must say of a context; without `matched_rules` only `allowed` is compared."""
+
+    name: Name
+    context: dict[str, Any]
+    allowed: bool
+    matched_rules: Annotated[tuple[RuleId, ...], Field(strict=False)] | None = None
+
+
+class Document(Written):
+    """A whole policy. `version` and `status` are the service's to say and no part of its meaning."""
+
+    name: Name
+    category: Annotated[Category, Word]
+    target_type: Annotated[TargetType, Word]
+    target_id: Uuid | None = None
+    version: Annotated[int, Field(ge=1)] | None = None
+    status: Literal["DRAFT", "SHADOW", "ACTIVE", "ARCHIVED"] | None = None
+    mode: Annotated[Mode, Word] = Mode.ENFORCE
+    default_effect: Annotated[Effect, Word]
+    rules: Annotated[tuple[RuleDoc, ...], Field(min_length=1, max_length=MOST_RULES, strict=False)]
+    tests: Annotated[tuple[CaseDoc, ...], Field(min_length=1, max_length=MOST_TESTS, strict=False)] | None = None
+
+    @model_validator(mode="after")
+    def _names_a_target(self) -> Document:
+        if (self.target_type is TargetType.TENANT_DEFAULT) != (self.target_id is None):
+            raise ValueError(
+                "A target_id is named for an ISSUER or a VERIFICATION_PROFILE, and not for TENANT_DEFAULT."
+            )
+        return self
+
+    @classmethod
+    def read(cls, raw: object) -> Document:
+        """The document that JSON or TOML values spell.
+
+        Raises:
+            ValidationFailed: too large, too deep, or not of its shape; every fault with its JSON Pointer.
+        """
+        _require_measure(raw)
+        try:
+            document = cls.model_validate(raw)
+        except ValidationError as faults:
+            raise _failed(faults) from None
+        if len(document.canonical) > MOST_BYTES:
+            raise ValidationFailed.of("", "too_large", f"A policy has at most {MOST_BYTES:,} bytes of canonical JSON.")
+        _require_apart(document)
+        return document
+
+    @cached_property
+    def canonical(self) -> bytes:
+        """RFC 8785 JSON of what it means, defaults written out, without `version` and `status`."""
+        return canonical(self.content())
+
+    @cached_property
+    def digest(self) -> str:
+        """The SHA-256 of `canonical`, 64 hex digits."""
+        return sha256_hex(self.canonical)
+
+    def content(self) -> dict[str, Any]:
+        """JSON values of what it means; a condition has only the members of its form."""
+        return self.model_dump(mode="json", by_alias=True, exclude={"version", "status"}, exclude_none=True)
+
+
+def _require_measure(raw: object) -> None:
+    """Counted without recursion, before anything recursive sees it."""
+    level, depth, nodes = [raw], 0, 0
+    while level:
+        nodes, depth = nodes + len(level), depth + 1
+        if nodes > MOST_NODES or depth > MOST_DEPTH:
+            raise ValidationFailed.of(
+                "", "too_large", f"A policy has at most {MOST_NODES:,} values and is at most {MOST_DEPTH} levels deep."
+            )
+        level = [inner for value in level for inner in _inside(value)]
+
+
+def _inside(value: object) -> Iterator[object]:
+    if isinstance(value, Mapping):
+        yield from value.values()
+    elif isinstance(value, list | tuple):
+        yield from value
+
+
+def _require_apart(document: Document) -> None:
+    """Ids and test names are each used once."""
+    listed = [("rules", "id", [rule.id for rule in document.rules])]
+    listed.append(("tests", "name", [test.name for test in document.tests or ()]))
+    faults = [
+        FieldError(f"/{part}/{index}/{key}", "not_unique", f"{names[index]!r} is used twice; each {key} is used once.")
+        for part, key, names in listed
+        for index in _repeated(names)
+    ]
+    if faults:
+        raise refusal(faults)
+
+
+def _repeated(names: list[str]) -> Iterator[int]:
+    seen: set[str] = set()
+    for index, name in enumerate(names):
+        if name in seen:
+            yield index
+        seen.add(name)
+
+
+def _failed(faults: ValidationError) -> ValidationFailed:
+    listed = faults.errors(include_url=False, include_context=False, include_input=False)
+    told = [_fault(fault["loc"], fault["type"], fault["msg"]) for fault in listed]
+    places = {fault.field for fault in told}
+    # A list with a faulty member is empty to pydantic; that is not what is wrong with it.
+    return refusal([f for f in told if f.code != "too_short" or not any(p.startswith(f.field + "/") for p in places)])
+
+
+def _fault(loc: tuple[int | str, ...], code: str, message: str) -> FieldError:
+    """A fault of a union is told by every member; the pointer ends where the document does."""
+    parts = list(loc)
+    if "value" in parts[:-1]:
+        parts, code = parts[: parts.index("value") + 1], "value_type"
+        message = "A value is a text, a number, true, false, or a list of them that is not empty."
+    elif code == "too_short":
+        message = "A list is never empty here: leave it out, or say what belongs into it."
+    return FieldError(pointer(*parts), code, message.removeprefix(_OWN_PREFIX))
+
+
+def pointer(*parts: int | str) -> str:
+    """RFC 6901."""
+    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts)
+
+
+def refusal(faults: list[FieldError]) -> ValidationFailed:
+    """A policy is refused with its first faults, each once, at most fifty of them."""
+    apart = list({(fault.field, fault.code): fault for fault in faults}.values())
+    more = f" (and {len(apart) - 1} more)" if len(apart) > 1 else ""
+    return ValidationFailed(f"The policy is not valid; {apart[0].field or 'it'}: {apart[0].message}{more}", apart[:50])

@@ -1,0 +1,117 @@
+"""Why a policy said what it said: the rules again, each leaf with its truth.
+
+Walks the written tree, not the compiled one, so that an explanation has the shape of what a
+person wrote; slower than deciding, and asked for rarely.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from attestlab.policy.attributes import Op, Value
+from attestlab.policy.contexts import Values
+from attestlab.policy.trees import AllOf, Effect, Leaf, Negated, Policy, Rule, Tree
+
+
+class Truth(StrEnum):
+    """Of a leaf or a whole condition; only the conditions of ALLOW rules can be unknown."""
+
+    TRUE = "true"
+    FALSE = "false"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """A node of a condition. A leaf has `attr`, `op`, `value`, `actual` if it is not missing; others have `parts`."""
+
+    kind: str
+    truth: Truth
+    parts: tuple[Explained, ...] = ()
+    attr: str | None = None
+    op: str | None = None
+    value: Any = None
+    actual: Value | None = None
+
+    def json(self) -> dict[str, Any]:
+        """JSON values; a leaf without `actual` is one whose attribute is missing."""
+        if self.kind != "leaf":
+            return {"kind": self.kind, "truth": self.truth.value, "parts": [part.json() for part in self.parts]}
+        value = list(self.value) if isinstance(self.value, tuple) else self.value
+        told = {"kind": "leaf", "truth": self.truth.value, "attr": self.attr, "op": self.op, "value": value}
+        return told if self.actual is None else {**told, "actual": self.actual}
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedRule:
+    """A rule with its condition's truth; it matches where that is true, unknown is not enough."""
+
+    rule: Rule
+    when: Explained
+
+    @property
+    def matched(self) -> bool:
+        """Whether the rule matches."""
+        return self.when.truth is Truth.TRUE
+
+
+def explain(policy: Policy, values: Values) -> tuple[ExplainedRule, ...]:
+    """Every enabled rule in the order in which they decide."""
+    return tuple(ExplainedRule(rule, explained(rule.when, values, rule.effect)) for rule in policy.rules)
+
+
+def missing(policy: Policy, values: Values) -> tuple[str, ...]:
+    """The attributes that rules ask about and the context does not have."""
+    return tuple(sorted(path for path in policy.attributes() if path not in values))
+
+
+def explained(tree: Tree, values: Values, effect: Effect) -> Explained:
+    """One node: DENY in classical logic, ALLOW in Kleene's."""
+    if isinstance(tree, Leaf):
+        actual = values.get(tree.attribute.path)
+        truth = _leaf(tree, actual, effect)
+        return Explained("leaf", truth, (), tree.attribute.path, tree.op.value, tree.value, actual)
+    if isinstance(tree, Negated):
+        part = explained(tree.part, values, effect)
+        return Explained("not", _NOT[part.truth], (part,))
+    parts = tuple(explained(part, values, effect) for part in tree.parts)
+    truths = {part.truth for part in parts}
+    if isinstance(tree, AllOf):
+        return Explained("all", _strongest(truths, Truth.FALSE, Truth.TRUE), parts)
+    return Explained("any", _strongest(truths, Truth.TRUE, Truth.FALSE), parts)
+
+
+_NOT = {Truth.TRUE: Truth.FALSE, Truth.FALSE: Truth.TRUE, Truth.UNKNOWN: Truth.UNKNOWN}
+
+
+def _strongest(truths: set[Truth], decides: Truth, otherwise: Truth) -> Truth:
+    if decides in truths:
+        return decides
+    return Truth.UNKNOWN if Truth.UNKNOWN in truths else otherwise
+
+
+def _leaf(leaf: Leaf, actual: Value | None, effect: Effect) -> Truth:
+    if actual is None:
+        if effect is Effect.ALLOW:
+            return Truth.UNKNOWN
+        is_contrary = leaf.op in {Op.NE, Op.NOT_IN} or (leaf.op is Op.EXISTS and not leaf.value)
+        return Truth.TRUE if is_contrary else Truth.FALSE
+    if leaf.op is Op.EXISTS:
+        return Truth.TRUE if leaf.value else Truth.FALSE
+    return Truth.TRUE if _HOLDS[leaf.op](actual, leaf.value) else Truth.FALSE
+
+
+_HOLDS: dict[Op, Callable[[Any, Any], bool]] = {
+    Op.EQ: operator.eq,
+    Op.NE: operator.ne,
+    Op.IN: lambda actual, among: actual in among,
+    Op.NOT_IN: lambda actual, among: actual not in among,
+    Op.LT: operator.lt,
+    Op.LTE: operator.le,
+    Op.GT: operator.gt,
+    Op.GTE: operator.ge,
+}

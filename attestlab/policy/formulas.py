@@ -1,0 +1,170 @@
+"""Policies as formulas: what z3 is asked, and what its answers mean.
+
+Numbers, texts and enums are cut into the classes that the rules can tell apart (`cells`),
+missing being one of them. Over these the question is exactly the one about contexts: a solver
+over the reals would offer witnesses between two neighbouring doubles. A class is told by
+its place in the order (place <= i, one boolean each; place 0 is missing), so that a
+comparison is one literal.
+
+z3 is loaded when something is first to be proven, not when a server starts.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby, pairwise
+from time import monotonic
+from typing import Any
+
+from attestlab.core.errors import Unavailable
+from attestlab.policy.attributes import Value
+from attestlab.policy.cells import cells_of, place_of
+from attestlab.policy.closures import compiled
+from attestlab.policy.contexts import Values
+from attestlab.policy.trees import Atom, Both, Effect, Form, Policy, Rule, positive_form
+
+BUDGET_S = 20.0  # of all questions about one world; a policy of a thousand rules takes eight seconds
+_TOO_LONG = "The proof took too long; analyze a smaller policy, or ask again when the server is idle."
+
+
+class World:
+    """The variables of a question, and the rules as formulas over them; one thread's.
+
+    Everything that is asked takes `budget_s` seconds together at most.
+    """
+
+    def __init__(self, policies: Sequence[Policy], *, budget_s: float = BUDGET_S) -> None:
+        import z3
+
+        self._z3: Any = z3
+        self._until = monotonic() + budget_s
+        self._context = z3.Context()
+        self._cells = cells_of(policies)
+        self._up_to = {path: self._booleans(path) for path in self._cells}
+        self._named: dict[int, Any] = {}  # by the identity of a rule: its letter and the contrary
+        self._atoms: dict[Atom, Any] = {}
+        self._solver = self._made()
+
+    def _made(self) -> Any:
+        solver = self._z3.SolverFor("QF_FD", ctx=self._context)
+        for booleans in self._up_to.values():
+            solver.add(*(self._z3.Implies(low, high) for low, high in pairwise(booleans)))
+        return solver
+
+    def _booleans(self, path: str) -> list[Any]:
+        """Boolean i says that the place is at most i; that of the last place would be true, and is left out."""
+        return [self._z3.Bool(f"{path}<={index}", ctx=self._context) for index in range(len(self._cells[path]))]
+
+    def difference(self, old: Policy, new: Policy) -> Values | None:
+        """A context on which the two decide differently."""
+        return self._witness([self._z3.Xor(self._allows(old), self._allows(new))])
+
+    def decides(self, policy: Policy, values: Values) -> bool:
+        """What the formula of `policy` says of one context: z3 as an evaluator."""
+        places = {path: self._place(path, values.get(path)) for path in self._cells}
+        facts = [boolean if place <= index else self._z3.Not(boolean)
+                 for path, place in places.items() for index, boolean in enumerate(self._up_to[path])]  # fmt: skip
+        return self._witness([self._allows(policy), *facts]) is not None
+
+    def match(self, rule: Rule, *, without: Iterable[Rule] = (), together_with: Sequence[Rule] = ()) -> Values | None:
+        """A context that `rule` matches, none of `without`, and, where they are named, one of `together_with`."""
+        asked = [self._letter(rule), *map(self._denied, without)]
+        return self._witness([*asked, self._any(map(self._letter, together_with))] if together_with else asked)
+
+    def no_match(self, rules: Sequence[Rule]) -> Values | None:
+        """A context that none of the rules matches."""
+        return self._witness([self._denied(rule) for rule in rules])
+
+    def refuted_by(self, rules: Sequence[Rule]) -> tuple[Rule, ...]:
+        """Of the rules that the last question, which had no witness, ruled out: enough of them to have none."""
+        core = {each.get_id() for each in self._solver.unsat_core()}
+        return tuple(rule for rule in rules if self._denied(rule).get_id() in core)
+
+    def places(self, atom: Atom) -> list[bool]:
+        """Whether the atom holds at each place of its attribute; 0 is missing."""
+        path, test = atom.leaf.attribute.path, compiled(atom)
+        return [test({}), *(test({path: cell.value}) for cell in self._cells[path])]
+
+    def _letter(self, rule: Rule) -> Any:
+        """One boolean that says that a rule matches."""
+        if id(rule) not in self._named:
+            letter = self._z3.Bool(f"rule {len(self._named)}", ctx=self._context)
+            self._solver.add(letter == self._form(positive_form(rule)))
+            self._named[id(rule)] = (letter, self._z3.Not(letter))
+        return self._named[id(rule)][0]
+
+    def _denied(self, rule: Rule) -> Any:
+        """That a rule does not match."""
+        self._letter(rule)
+        return self._named[id(rule)][1]
+
+    def _allows(self, policy: Policy) -> Any:
+        """The formula that a policy allows."""
+        effect = self._constant(policy.default is Effect.ALLOW)
+        for rule in reversed(policy.counting):
+            effect = self._z3.If(self._letter(rule), self._constant(rule.effect is Effect.ALLOW), effect)
+        return effect
+
+    def _witness(self, formulas: Sequence[Any]) -> Values | None:
+        """A context on which all formulas hold; None where there is none."""
+        left_ms = int(1000 * (self._until - monotonic()))
+        if left_ms <= 0:
+            raise Unavailable(_TOO_LONG)
+        self._solver.set("timeout", left_ms)
+        answer = self._solver.check(*formulas)
+        if answer == self._z3.sat:
+            return self._context_of(self._solver.model())
+        if answer == self._z3.unsat:
+            return None
+        raise Unavailable(_TOO_LONG)
+
+    def _context_of(self, model: Any) -> Values:
+        """The place of each attribute is the first index whose boolean holds, and after that one all do."""
+        values: Values = {}
+        for path, booleans in self._up_to.items():
+            place = bisect_left(booleans, True, key=lambda boolean: self._z3.is_true(model[boolean]))
+            if place:
+                values[path] = self._cells[path][place - 1].value
+        return values
+
+    def _place(self, path: str, value: Value | None) -> int:
+        found = place_of(value, self._cells[path])
+        return 0 if found is None else found + 1
+
+    def _form(self, form: Form) -> Any:
+        if isinstance(form, Atom):
+            return self._atom(form)
+        parts = [self._form(part) for part in form.parts]
+        return self._z3.And(parts) if isinstance(form, Both) else self._z3.Or(parts)
+
+    def _atom(self, atom: Atom) -> Any:
+        """The places at which the atom holds, as runs."""
+        if atom not in self._atoms:
+            path = atom.leaf.attribute.path
+            self._atoms[atom] = self._any(self._run(path, low, high) for low, high in _runs(self.places(atom)))
+        return self._atoms[atom]
+
+    def _run(self, path: str, low: int, high: int) -> Any:
+        """Low <= place <= high."""
+        up_to = self._up_to[path]
+        bounds = [self._z3.Not(up_to[low - 1])] if low else []
+        bounds += [up_to[high]] if high < len(up_to) else []
+        return self._z3.And(bounds) if len(bounds) == 2 else bounds[0] if bounds else self._constant(True)
+
+    def _any(self, formulas: Iterable[Any]) -> Any:
+        listed = list(formulas)
+        return self._z3.Or(listed) if listed else self._constant(False)
+
+    def _constant(self, truth: bool) -> Any:
+        return self._z3.BoolVal(truth, ctx=self._context)
+
+
+def _runs(holds: Sequence[bool]) -> Iterator[tuple[int, int]]:
+    """The longest stretches of true: first and last index of each."""
+    start = 0
+    for truth, stretch in groupby(holds):
+        end = start + len(list(stretch))
+        if truth:
+            yield start, end - 1
+        start = end

@@ -1,0 +1,98 @@
+"""From a document to the trees: every attribute known, every operator fitting, every constant in its domain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from attestlab.core.errors import FieldError
+from attestlab.policy.attributes import MEMBERSHIP, Attribute, Fault, Op, Registry, Value, nearest
+from attestlab.policy.documents import Condition, Document, RuleDoc, pointer, refusal
+from attestlab.policy.trees import AllOf, AnyOf, Leaf, Negated, Policy, Rule, Tree, order
+
+Place = tuple[int | str, ...]
+
+
+def policy_of(document: Document, registry: Registry) -> Policy:
+    """The typed policy of a document.
+
+    Raises:
+        ValidationFailed: an unknown attribute (with the nearest name), an operator that does not
+            fit the attribute's type, a constant of the wrong type or out of its domain; also in
+            rules that are not enabled.
+    """
+    reader = _Reader(registry)
+    rules = [(written, reader.rule(written, index)) for index, written in enumerate(document.rules)]
+    if reader.faults:
+        raise refusal(reader.faults)
+    enabled = sorted((rule for written, rule in rules if written.enabled), key=order)
+    return Policy(document.name, document.default_effect, document.mode, tuple(enabled))
+
+
+class _Reader:
+    """Collects all faults, so that a person corrects them in one go."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self.faults: list[FieldError] = []
+
+    def rule(self, written: RuleDoc, index: int) -> Rule:
+        when = self._tree(written.when, ("rules", index, "when"))
+        reason = written.reason or f"Rule {written.id} matched."
+        return Rule(written.id, written.effect, written.priority, written.mode, reason, when)
+
+    def _tree(self, written: Condition, place: Place) -> Tree:
+        if written.all is not None:
+            return AllOf(self._parts(written.all, (*place, "all")))
+        if written.any is not None:
+            return AnyOf(self._parts(written.any, (*place, "any")))
+        if written.not_ is not None:
+            return Negated(self._tree(written.not_, (*place, "not")))
+        return self._leaf(written, place)
+
+    def _parts(self, written: Iterable[Condition], place: Place) -> tuple[Tree, ...]:
+        return tuple(self._tree(part, (*place, index)) for index, part in enumerate(written))
+
+    def _leaf(self, written: Condition, place: Place) -> Tree:
+        path, op, value = str(written.attr), Op(str(written.op)), written.value
+        attribute = self._registry.get(path)
+        if attribute is None:
+            self._refuse((*place, "attr"), "unknown_attribute", self._unknown(path))
+            return AllOf(())
+        if op not in attribute.ops():
+            fitting = ", ".join(sorted(attribute.ops()))
+            self._refuse(
+                (*place, "op"),
+                "operator",
+                f"{op} does not fit {path}, which is of type {attribute.type}; use {fitting}.",
+            )
+            return AllOf(())
+        return Leaf(attribute, op, self._value(attribute, op, value, (*place, "value")))
+
+    def _value(self, attribute: Attribute, op: Op, raw: object, place: Place) -> Value | tuple[Value, ...]:
+        if op is Op.EXISTS:
+            if type(raw) is not bool:
+                self._refuse(place, "value_type", "exists takes true or false.")
+            return bool(raw)
+        if (op in MEMBERSHIP) != isinstance(raw, tuple):
+            self._refuse(
+                place, "value_type", f"{op} takes {'a list' if op in MEMBERSHIP else 'one value, not a list'}."
+            )
+            return False
+        if isinstance(raw, tuple):
+            read = [self._constant(attribute, each, (*place, index)) for index, each in enumerate(raw)]
+            return tuple(dict.fromkeys(read))
+        return self._constant(attribute, raw, place)
+
+    def _constant(self, attribute: Attribute, raw: object, place: Place) -> Value:
+        value = attribute.parse(raw)
+        if isinstance(value, Fault):
+            self._refuse(place, value.code, f"{attribute.path}: {value.message}")
+            return False
+        return value
+
+    def _unknown(self, path: str) -> str:
+        close = nearest(path, self._registry)
+        return f"No attribute {path[:64]!r} is registered" + (f"; did you mean {close}?" if close else ".")
+
+    def _refuse(self, place: Place, code: str, message: str) -> None:
+        self.faults.append(FieldError(pointer(*place), code, message))

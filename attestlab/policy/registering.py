@@ -1,0 +1,78 @@
+"""A tenant's own attributes: as JSON in, as JSON out, and as a registry beside the platform's."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Any
+
+from attestlab.core.canonical import canonical
+from attestlab.core.errors import FieldError, ValidationFailed
+from attestlab.policy.attributes import NUMERIC, PLATFORM, Attribute, AttributeType, Registry
+
+NONE = "[]"
+
+
+@lru_cache(maxsize=256)
+def registry_of(own: str) -> Registry:
+    """The registry of a tenant whose own attributes are stored as `own`; kept, for every decision asks for it."""
+    return PLATFORM.with_own(map(attribute_of, json.loads(own))) if own != NONE else PLATFORM
+
+
+def stored(own: Iterable[Mapping[str, Any]]) -> str:
+    """Own attributes as they are stored, checked.
+
+    Raises:
+        ValidationFailed: one means nothing, or stands in another's way.
+    """
+    text = canonical([json_of(attribute) for attribute in _read(own)]).decode()
+    registry_of(text)
+    return text
+
+
+def _read(own: Iterable[Mapping[str, Any]]) -> list[Attribute]:
+    read = []
+    for index, each in enumerate(own):
+        try:
+            read.append(attribute_of(each))
+        except ValidationFailed as fault:
+            fields = [FieldError(f"/attributes/{index}{f.field}", f.code, f.message) for f in fault.fields]
+            raise ValidationFailed(fault.message, fields) from None
+    return read
+
+
+def attribute_of(told: Mapping[str, Any]) -> Attribute:
+    """An attribute from JSON: `{path, type, domain?, unit?, mutable?}`.
+
+    The `domain` of an enum is a list of its values, that of a number `{min?, max?}`.
+
+    Raises:
+        ValidationFailed: it means nothing.
+    """
+    domain = told.get("domain")
+    values = tuple(domain) if isinstance(domain, list) else ()
+    bounds = domain if isinstance(domain, dict) else {}
+    return Attribute(
+        told["path"],
+        AttributeType(told["type"]),
+        values,
+        bounds.get("min"),
+        bounds.get("max"),
+        told.get("unit"),
+        told.get("mutable", True),
+    )
+
+
+def json_of(attribute: Attribute) -> dict[str, Any]:
+    """An attribute as JSON; the `domain` of what has none is null."""
+    bounds = {"min": attribute.least, "max": attribute.most}
+    limits = {name: bound for name, bound in bounds.items() if bound is not None}
+    domain = (limits or None) if attribute.type in NUMERIC else (list(attribute.values) or None)
+    return {
+        "path": attribute.path,
+        "type": attribute.type.value,
+        "domain": domain,
+        "unit": attribute.unit,
+        "mutable": attribute.mutable,
+    }

@@ -1,0 +1,90 @@
+"""A policy as a Rego v1 module (https://www.openpolicyagent.org), with the same answers.
+
+`input` is a typed context by dotted paths; `data.attestlab.allow` is the effect, `data.attestlab.matched`
+the set of counting rules that match, `data.attestlab.deciding` the one that decides. Rego takes
+a missing attribute for undefined and its negation for true, which is the hole that
+an ALLOW rule must not have: each question says by itself what it makes of nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from attestlab.policy.attributes import Op, Value
+from attestlab.policy.trees import Atom, Both, Effect, Form, Policy, positive_form
+
+PACKAGE = "attestlab"
+
+
+def rego_text(policy: Policy) -> str:
+    """The module's text."""
+    return "\n".join([f"package {PACKAGE}\n\nimport rego.v1\n", *_Writer().lines(policy)]) + "\n"
+
+
+class _Writer:
+    """Names the rules that Rego needs for what it cannot write inline: each choice is a rule with several bodies."""
+
+    def __init__(self) -> None:
+        self._choices: list[str] = []
+
+    def lines(self, policy: Policy) -> Iterator[str]:
+        """The effect, then the rules, then what they are made of."""
+        rules = policy.counting
+        allowing = [rule.id for rule in rules if rule.effect is Effect.ALLOW]
+        yield f"order := {_listed([rule.id for rule in rules])}\n"
+        yield "found := [name | some name in order; name in matched]\n"
+        yield "deciding := found[0]\n"
+        yield "default allow := false\n"
+        yield f"allow if deciding in {_listed(allowing)}\n"
+        if policy.default is Effect.ALLOW:
+            yield "allow if count(found) == 0\n"
+        if not rules:
+            yield "matched := set()\n"
+        for rule in rules:
+            yield f"matched contains {_constant(rule.id)} if {{\n\t{self._body(positive_form(rule))}\n}}\n"
+        yield from self._choices
+
+    def _body(self, form: Form) -> str:
+        """What must hold, a line each."""
+        if isinstance(form, Atom):
+            return self._atom(form)
+        if isinstance(form, Both):
+            return "\n\t".join(map(self._body, form.parts))
+        return self._choice([self._body(part) for part in form.parts])
+
+    def _choice(self, bodies: list[str]) -> str:
+        """The name of a rule that holds where one of the bodies does."""
+        name = f"choice_{len(self._choices)}"
+        self._choices.append("".join(f"{name} if {{\n\t{body}\n}}\n\n" for body in bodies))
+        return name
+
+    def _atom(self, atom: Atom) -> str:
+        has = f"{_constant(atom.leaf.attribute.path)} in object.keys(input)"
+        asked = f"{has}\n\t{_asked(atom)}"
+        return self._choice([f"not {has}", asked]) if atom.when_missing else asked
+
+
+def _asked(atom: Atom) -> str:
+    """What is asked of a value that is there."""
+    leaf = atom.leaf
+    if leaf.op is Op.EXISTS:
+        return _constant(bool(leaf.value) is not atom.negated)
+    value = f"input[{_constant(leaf.attribute.path)}]"
+    if isinstance(leaf.value, tuple):
+        inside = (leaf.op is Op.IN) is not atom.negated
+        return f"{'' if inside else 'not '}{value} in {_listed(leaf.value)}"
+    return f"{value} {_CONTRARY[_SIGNS[leaf.op]] if atom.negated else _SIGNS[leaf.op]} {_constant(leaf.value)}"
+
+
+_SIGNS = {Op.EQ: "==", Op.NE: "!=", Op.LT: "<", Op.LTE: "<=", Op.GT: ">", Op.GTE: ">="}
+_CONTRARY = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+
+
+def _listed(values: tuple[Value, ...] | list[str]) -> str:
+    return "[" + ", ".join(map(_constant, values)) + "]"
+
+
+def _constant(value: Value) -> str:
+    """Rego's constants are JSON's."""
+    return json.dumps(value, ensure_ascii=False)

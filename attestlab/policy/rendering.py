@@ -1,0 +1,159 @@
+"""Policies and decisions as they go out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from attestlab.policy import registering
+from attestlab.policy.attributes import PLATFORM, Registry
+from attestlab.policy.deciding import SetDecision
+from attestlab.policy.decisions import Decided, ExplainedPolicy, Explanation
+from attestlab.policy.rules import status_of_version
+from attestlab.policy.service import Analysed
+from attestlab.policy.shapes import (
+    AnalysisOut,
+    AttributeOut,
+    AttributesOut,
+    ChangeOut,
+    CounterfactualOut,
+    DecisionOut,
+    DiagnosticOut,
+    EvaluateOut,
+    ExplainedPolicyOut,
+    ExplainedRuleOut,
+    FindingOut,
+    PolicyOut,
+    PolicyVersionOut,
+)
+
+Row = Mapping[str, Any]
+
+
+def policy(row: Row, version: Row) -> PolicyOut:
+    """A policy with its newest text."""
+    document = {"tests": None, **json.loads(version["document"])}
+    shown = {name: row[name] for name in PolicyOut.model_fields if name in row}
+    said = {name: document[name] for name in ("mode", "default_effect", "rules", "tests")}
+    return PolicyOut(**{**shown, **said, "digest": version["digest"]})
+
+
+def policy_version(row: Row, version: Row) -> PolicyVersionOut:
+    """One text of a policy."""
+    stands = {name: row[name] for name in ("status", "active_version", "shadow_version")}
+    shown = {name: version[name] for name in PolicyVersionOut.model_fields if name in version}
+    status = status_of_version(version["version"], **stands)
+    return PolicyVersionOut(**{**shown, "status": status, "document": json.loads(version["document"])})
+
+
+def attributes(registry: Registry) -> AttributesOut:
+    """A registry."""
+    return AttributesOut(
+        items=[AttributeOut(**registering.json_of(each), own=path not in PLATFORM) for path, each in registry.items()]
+    )
+
+
+def evaluated(decided: Decided) -> EvaluateOut:
+    """A decision in both documented shapes."""
+    decision = decided.decision
+    deciding = decision.deciding
+    return EvaluateOut(
+        allowed=decision.allowed,
+        matched_rules=list(decision.matched_rules),
+        reasons=list(decision.reasons),
+        decision_id=decided.row["id"],
+        decision=_effect(decision),
+        matched_policy=None if deciding is None else deciding.member.policy.name,
+        matched_rule=next(iter(decision.matched_rules), None) if deciding and deciding.decision.matched else None,
+        reason=_reason(decision),
+        input_sha256=decided.row["input_sha256"],
+        diagnostics=[DiagnosticOut(path=d.path, code=d.code, message=d.message) for d in decided.diagnostics],
+    )
+
+
+def _effect(decision: SetDecision) -> Any:
+    return "ALLOW" if decision.allowed else "DENY"
+
+
+def _reason(decision: SetDecision) -> str | None:
+    """Why, in one sentence; null where no policy applies."""
+    deciding = decision.deciding
+    if deciding is None:
+        return None
+    if not decision.allowed:
+        return decision.reasons[0]
+    rules = {rule.id: rule for rule in deciding.member.policy.rules}
+    if deciding.decision.matched:
+        return rules[deciding.decision.matched[0]].reason
+    return f"No rule of the policy {deciding.member.policy.name} matched, and its default is ALLOW."
+
+
+def explained(found: Explanation) -> DecisionOut:
+    """A decision and why it came out so."""
+    row, decision = found.row, found.decision
+    shown = {name: row[name] for name in DecisionOut.model_fields if name in row}
+    diagnostics = [
+        DiagnosticOut(path=path, code=code, message=told) for path, code, told in json.loads(row["diagnostics"])
+    ]
+    changes = found.counterfactual.changes
+    proposed = None if changes is None else [ChangeOut(**_members(each)) for each in changes]
+    return DecisionOut(
+        **{
+            **shown,
+            "decision_id": row["id"],
+            "context": json.loads(row["input"])["context"],
+            "decision": "ALLOW" if row["allowed"] else "DENY",
+            "matched_rules": json.loads(row["matched_rules"]),
+            "reasons": list(decision.reasons),
+            "diagnostics": diagnostics,
+            "policies": [_policy(each, decision) for each in found.policies],
+            "counterfactual": CounterfactualOut(changes=proposed, complete=found.counterfactual.complete),
+            "reproduced": found.reproduced,
+        }
+    )
+
+
+def _members(change: Any) -> dict[str, Any]:
+    return {name: getattr(change, name) for name in ChangeOut.model_fields}
+
+
+def _policy(found: ExplainedPolicy, decision: SetDecision) -> ExplainedPolicyOut:
+    said = next(each for each in decision.said if each.member is found.member)
+    rules = [
+        ExplainedRuleOut(
+            id=each.rule.id,
+            effect=each.rule.effect.value,
+            mode=each.rule.mode.value,
+            priority=each.rule.priority,
+            matched=each.matched,
+            when=each.when.json(),
+        )
+        for each in found.rules
+    ]
+    return ExplainedPolicyOut(
+        policy_id=found.member.id,  # type: ignore[arg-type]  # a UUID as text, which the shape reads
+        name=found.member.policy.name,
+        version=found.version,
+        digest=found.member.digest,
+        counts=found.member.counts,
+        effect=found.effect,  # type: ignore[arg-type]  # one of two words
+        matched_rules=list(said.decision.matched),
+        monitored_rules=list(said.decision.monitored),
+        missing=list(found.missing),
+        rules=rules,
+    )
+
+
+def analysed(found: Analysed) -> AnalysisOut:
+    """What was proven."""
+    findings = [
+        FindingOut(kind=each.kind.value, rule_id=each.rule_id, by=list(each.by), witness=each.witness)
+        for each in found.findings
+    ]
+    comparison = found.comparison
+    return AnalysisOut(
+        findings=findings,
+        equivalent=None if comparison is None else comparison.equivalent,
+        witness=None if comparison is None else comparison.witness,
+    )

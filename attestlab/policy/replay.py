@@ -1,0 +1,288 @@
+"""A policy over a whole past: millions of typed contexts in Parquet, decided by DuckDB.
+
+One column an attribute, named by its path; a column that is not there is missing in every row.
+What the normaliser does to one context is done here to columns: a spelling that means an enum's
+value is folded, what is out of its domain is missing. DuckDB is loaded with this module,
+and this module when something is first replayed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from os import PathLike, cpu_count, fspath
+from typing import TYPE_CHECKING
+
+import duckdb
+
+from attestlab.core.errors import ValidationFailed
+from attestlab.core.wire import MAX_SAFE_INTEGER
+from attestlab.policy.attributes import NUMERIC, Attribute, AttributeType, Fault
+from attestlab.policy.sql import COLUMN_TYPES, WORD_BITS, column, decided_sql, literal, mask_sql
+from attestlab.policy.trees import Policy, leaves
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MEMORY_LIMIT = "384MB"  # of DuckDB's buffers; Python, its libraries and what the allocator keeps come on top
+MOST_SPELLINGS = 10_000  # of one enum in one file; a column with more is no enum
+# Measured at 10 M rows, in the cost of one leaf on one row (3 ns): finding distinct contexts and joining them back,
+# where they fit the processor's cache and where there are a million of them.
+_JOIN_COST, _JOIN_COST_1M = 20, 90
+_WORTH_GROUPING = 50  # a count is taken on distinct contexts where there are this many times fewer of them
+
+
+class Route(StrEnum):
+    """How rows come to their decision; the answer is the same."""
+
+    ROWS = "rows"
+    DISTINCT = "distinct"
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The rows on which the same rules match: `matched` are the counting ones, the deciding one first."""
+
+    allowed: bool
+    matched: tuple[str, ...]
+    count: int
+
+
+def replay(
+    policy: Policy, contexts: str | PathLike[str], *, route: Route | None = None, threads: int | None = None
+) -> Replay:
+    """Decide every row of the Parquet file (or glob) `contexts`; nothing is read but columns that are asked about.
+
+    Without a `route` the data choose one: by the number of distinct contexts, estimated, and of leaves.
+
+    Raises:
+        ValidationFailed: a column has a type that its attribute cannot have, or is no enum.
+        duckdb.Error: the file cannot be read.
+    """
+    connection = duckdb.connect(config={"memory_limit": MEMORY_LIMIT, "threads": threads or cpu_count() or 1})
+    connection.execute("SET preserve_insertion_order = false")  # rows carry their number; order costs memory
+    return Replay(policy, fspath(contexts), connection, route)
+
+
+class Replay:
+    """The decisions of one policy on one file; holds no row until it is asked for some.
+
+    `sql` is what makes them: a row has `row` (its number in its file, from 0), `allowed`
+    (BOOLEAN), `matched_0`... (UBIGINT: bit i of word w is the counting rule `64 * w + i` in
+    decision order) and, where rules are only watched, `monitored_0`... alike.
+    """
+
+    def __init__(
+        self, policy: Policy, path: str, connection: duckdb.DuckDBPyConnection, route: Route | None = None
+    ) -> None:
+        self.policy = policy
+        self.rules = [rule.id for rule in policy.counting]
+        self.monitored = [rule.id for rule in policy.rules if not rule.counts]
+        self._connection, self._path = connection, path
+        self._columns = _typed_columns(connection, policy.attributes(), path)
+        self.route = route or self._chosen()
+
+    @cached_property
+    def sql(self) -> str:
+        """The query; it can be run by any DuckDB on the same file."""
+        names = ", ".join(["row", *self._words])
+        if self.route is Route.ROWS:
+            return f"SELECT row, {self._decided} FROM (SELECT row, {self._masks} FROM ({self._source('row')}))"
+        return (
+            f"WITH d AS MATERIALIZED ({self._distinct}) "
+            f"SELECT {names}, allowed FROM ({self._source('row', self._hash)}) JOIN d USING (context_hash)"
+        )
+
+    def rel(self) -> duckdb.DuckDBPyRelation:
+        """The decisions as a lazy relation."""
+        return self._connection.sql(self.sql)
+
+    def df(self) -> pd.DataFrame:
+        """The decisions as a frame: nine bytes a row and 64 rules, all at once."""
+        return self.rel().order("row").df()
+
+    def write(self, path: str | PathLike[str]) -> int:
+        """Write the decisions as Parquet, in bounded memory; how many there are."""
+        self._connection.execute(f"COPY ({self.sql}) TO {literal(fspath(path))} (FORMAT parquet)")
+        found = self._connection.execute("SELECT count(*) FROM read_parquet(?)", [fspath(path)]).fetchall()
+        return int(found[0][0])
+
+    def groups(self) -> list[Group]:
+        """How many rows each set of matching rules has, the most first: effects with their reasons, counted."""
+        words = [word for word in self._words if word.startswith("matched")]
+        keys = ", ".join(["allowed", *words])
+        rows = self._connection.execute(
+            f"SELECT {keys}, sum(n)::BIGINT AS n FROM ({self._counted}) GROUP BY ALL ORDER BY n DESC, {keys}"
+        ).fetchall()
+        return [Group(allowed, tuple(_decoded(found, self.rules)), count) for allowed, *found, count in rows]
+
+    @property
+    def _counted(self) -> str:
+        rows, distinct = self._measure
+        if rows > _WORTH_GROUPING * distinct:
+            grouped = f"SELECT count(*) AS n, {self._names} FROM ({self._source()}) GROUP BY ALL"
+        else:
+            grouped = self._source("1 AS n")
+        return f"SELECT n, {self._decided} FROM (SELECT n, {self._masks} FROM ({grouped}))"
+
+    @property
+    def _words(self) -> list[str]:
+        """The names of the mask's columns."""
+        counts = {"matched": len(self.rules), "monitored": len(self.monitored)}
+        return [f"{kind}_{index}" for kind, count in counts.items() for index in range(-(-count // WORD_BITS))]
+
+    @property
+    def _masks(self) -> str:
+        watched = [rule for rule in self.policy.rules if not rule.counts]
+        masks = [*mask_sql(self.policy.counting), *mask_sql(watched)]
+        return ", ".join([f"{mask} AS {name}" for mask, name in zip(masks, self._words, strict=True)] or ["0 AS none"])
+
+    @property
+    def _decided(self) -> str:
+        matched = [word for word in self._words if word.startswith("matched")]
+        return ", ".join([*self._words, f"{decided_sql(self.policy, matched)} AS allowed"])
+
+    @property
+    def _names(self) -> str:
+        return ", ".join(map(column, self._columns)) or "0 AS nothing"
+
+    @property
+    def _hash(self) -> str:
+        return f"hash({', '.join(map(column, self._columns)) or '0'}) AS context_hash"
+
+    @property
+    def _distinct(self) -> str:
+        """The distinct contexts decided. Joined by hash, which is checked to tell them apart: `_chosen` takes this
+        route only then."""
+        inner = f"SELECT context_hash, {self._masks} FROM (SELECT *, {self._hash} FROM ({self._distinct_contexts}))"
+        return f"SELECT context_hash, {self._decided} FROM ({inner})"
+
+    @property
+    def _distinct_contexts(self) -> str:
+        return f"SELECT DISTINCT {self._names} FROM ({self._source()})"
+
+    def _source(self, *more: str) -> str:
+        typed = [f"{expression} AS {column(path)}" for path, expression in self._columns.items()]
+        wanted = [{"row": "file_row_number AS row"}.get(name, name) for name in more]
+        reading = f"read_parquet({literal(self._path)}, file_row_number = true)"
+        if self._hash in wanted:  # the hash is of the typed values
+            wanted.remove(self._hash)
+            inner = ", ".join([*wanted, *typed])
+            return f"SELECT row, {self._hash} FROM (SELECT {inner} FROM {reading})"
+        return f"SELECT {', '.join([*wanted, *typed]) or '0 AS nothing'} FROM {reading}"
+
+    @cached_property
+    def _measure(self) -> tuple[int, int]:
+        """How many rows there are, and by an estimate how many distinct contexts."""
+        found = self._connection.execute(
+            f"SELECT count(*), approx_count_distinct(hash({self._names.replace('0 AS nothing', '0')})) "
+            f"FROM ({self._source()})"
+        ).fetchall()
+        return found[0]
+
+    def _chosen(self) -> Route:
+        """Distinct contexts pay where there are few of them and many leaves, and no two have one hash."""
+        asked = sum(1 for rule in self.policy.rules for _ in leaves(rule.when))
+        rows, distinct = self._measure
+        cost = _JOIN_COST + (_JOIN_COST_1M - _JOIN_COST) * min(1.0, distinct / 1_000_000)
+        if asked * (rows - distinct) <= cost * rows or not self._hash_tells_apart():
+            return Route.ROWS
+        return Route.DISTINCT
+
+    def _hash_tells_apart(self) -> bool:
+        found = self._connection.execute(
+            "SELECT count(*) = count(DISTINCT context_hash) "
+            f"FROM (SELECT {self._hash} FROM ({self._distinct_contexts}))"
+        ).fetchall()
+        return bool(found[0][0])
+
+
+def _decoded(words: list[int], names: list[str]) -> Iterator[str]:
+    for index, word in enumerate(words):
+        for bit in range(WORD_BITS):
+            if word >> bit & 1:
+                yield names[index * WORD_BITS + bit]
+
+
+def _typed_columns(
+    connection: duckdb.DuckDBPyConnection, attributes: Mapping[str, Attribute], path: str
+) -> dict[str, str]:
+    """For each attribute the expression that reads it, typed, from the file; NULL where the file has no such column."""
+    described = connection.execute("DESCRIBE SELECT * FROM read_parquet(?)", [path]).fetchall()
+    types = {str(name): str(kind) for name, kind, *_ in described}
+    typed = {}
+    for name, attribute in sorted(attributes.items()):
+        if name not in types:
+            typed[name] = f"NULL::{COLUMN_TYPES[attribute.type]}"
+            continue
+        _require_fitting(attribute, types[name])
+        typed[name] = _expression(connection, attribute, path)
+    return typed
+
+
+_FITTING: dict[AttributeType, tuple[str, ...]] = {
+    AttributeType.ENUM: ("VARCHAR", "ENUM"),
+    AttributeType.TEXT: ("VARCHAR", "ENUM"),
+    AttributeType.NUMBER: ("DOUBLE", "FLOAT", "DECIMAL", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "U", "HUGEINT"),
+    AttributeType.INTEGER: ("DOUBLE", "FLOAT", "DECIMAL", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "U", "HUGEINT"),
+    AttributeType.BOOLEAN: ("BOOLEAN",),
+}
+
+
+def _require_fitting(attribute: Attribute, found: str) -> None:
+    is_fitting = found.startswith(_FITTING[attribute.type]) and found not in {"UUID", "UNION"} and "[" not in found
+    if not is_fitting and found != '"NULL"':
+        raise ValidationFailed(
+            f"The column {attribute.path} is {found}; write it as {COLUMN_TYPES[attribute.type]}, NULL for missing."
+        )
+
+
+def _expression(connection: duckdb.DuckDBPyConnection, attribute: Attribute, path: str) -> str:
+    name = column(attribute.path)
+    if attribute.type is AttributeType.ENUM:
+        return _folded(connection, attribute, path)
+    if attribute.type in NUMERIC:
+        return _bounded(attribute, name)
+    if attribute.type is AttributeType.TEXT:
+        return f"CASE WHEN length({name}) <= 1024 AND NOT contains({name}, chr(0)) THEN {name}::VARCHAR END"
+    return name
+
+
+def _folded(connection: duckdb.DuckDBPyConnection, attribute: Attribute, path: str) -> str:
+    """The column itself where all of it is spelt as the registry does; else each other spelling is named."""
+    name = column(attribute.path)
+    rows = connection.execute(
+        f"SELECT DISTINCT {name}::VARCHAR FROM read_parquet(?) WHERE {name} IS NOT NULL LIMIT {MOST_SPELLINGS + 1}",
+        [path],
+    ).fetchall()
+    if len(rows) > MOST_SPELLINGS:
+        raise ValidationFailed(f"The column {attribute.path} has over {MOST_SPELLINGS:,} spellings; it is no enum.")
+    read = {spelling: attribute.parse(spelling) for (spelling,) in rows}
+    other = {spelling: value for spelling, value in read.items() if value != spelling}
+    if not other:
+        return f"{name}::VARCHAR"
+    whens = " ".join(
+        f"WHEN {_spelt(spelling)} THEN {'NULL' if isinstance(value, Fault) else literal(value)}"
+        for spelling, value in other.items()
+    )
+    return f"CASE {name}::VARCHAR {whens} ELSE {name}::VARCHAR END"
+
+
+def _spelt(text: str) -> str:
+    """A text of the file as SQL; NUL cannot stand in a query, so it is joined in."""
+    return "(" + " || chr(0) || ".join(literal(part) for part in text.split("\x00")) + ")"
+
+
+def _bounded(attribute: Attribute, name: str) -> str:
+    """A number in its domain, else NULL; NaN is above every number for DuckDB, and so outside."""
+    is_whole = attribute.type is AttributeType.INTEGER
+    widest = float(MAX_SAFE_INTEGER) if is_whole else 1.7976931348623157e308
+    least = max(-widest, -widest if attribute.least is None else attribute.least)
+    most = min(widest, widest if attribute.most is None else attribute.most)
+    value = f"{name}::DOUBLE"
+    within = f"{value} BETWEEN {literal(float(least))} AND {literal(float(most))}"
+    if is_whole:
+        return f"CASE WHEN {within} AND {value} = floor({value}) THEN {value}::BIGINT END"
+    return f"CASE WHEN {within} THEN {value} END"

@@ -1,0 +1,178 @@
+"""The HTTP door of policies."""
+
+from typing import Any, Literal, cast
+from uuid import UUID
+
+from attestlab.core.errors import ValidationFailed
+from attestlab.core.shapes import In
+from attestlab.policy import rendering
+from attestlab.policy.decisions import Asked, Decisions, Question
+from attestlab.policy.documents import Category, Document, TargetType
+from attestlab.policy.rules import ACTIVATORS
+from attestlab.policy.service import Examined
+from attestlab.policy.shapes import (
+    ActivateIn,
+    AnalysisOut,
+    AnalyzeIn,
+    AttributesIn,
+    AttributesOut,
+    DecisionOut,
+    EvaluateIn,
+    EvaluateOut,
+    PolicyIn,
+    PolicyOut,
+    PolicyVersionOut,
+)
+from attestlab.policy.toml import document_of, toml_of
+from attestlab.policy.vocabulary import document_in
+from attestlab.web.access import Needs, users_with
+from attestlab.web.answers import Raw
+from attestlab.web.call import Call
+from attestlab.web.paging import Page, PageQuery, id_in, number_in, page_of
+from attestlab.web.routing import Routes
+
+routes = Routes("policies")
+_LIST, _VERSIONS = "policies", "policy_versions"
+_TENANT = Needs()
+_PEOPLE = users_with(ACTIVATORS)
+
+
+class FormatQuery(In):
+    """Whether the newest text is wanted alone, as `PUT` takes it: as JSON or as TOML."""
+
+    format: Literal["json", "toml"] | None = None
+
+
+@routes.get("/v1/policies/attributes", scope=_TENANT)
+def attributes(call: Call) -> AttributesOut:
+    """What the tenant's policies may ask about."""
+    return rendering.attributes(call.lab.policy_attributes.get(caller=call.caller))
+
+
+@routes.put("/v1/policies/attributes", scope=_TENANT)
+def set_attributes(call: Call, body: AttributesIn) -> AttributesOut:
+    """Replace the tenant's own attributes."""
+    own = [each.model_dump(mode="json") for each in body.attributes]
+    return rendering.attributes(call.lab.policy_attributes.replace(own, caller=call.caller))
+
+
+async def _asked(call: Call, body: EvaluateIn) -> Asked:
+    """Deciding only reads; what the writer is waited for is to keep the decision."""
+    action, target_type = body.action or body.category, body.target_type or body.binding_target_type
+    question = Question(cast(Category, action), cast(TargetType, target_type), body.target_id)
+    decisions: Decisions = call.lab.policy_decisions
+    asked: Asked = await call.site.read(lambda: decisions.decide(question, body.context, caller=call.caller))
+    return asked
+
+
+@routes.post("/v1/policies/evaluate", scope=_TENANT, prepare=_asked)
+def evaluate(call: Call, body: EvaluateIn, prepared: Asked) -> EvaluateOut:
+    """Ask all policies that apply; the decision is kept and audited."""
+    return rendering.evaluated(call.lab.policy_decisions.keep(prepared, caller=call.caller))
+
+
+@routes.get("/v1/policies/decisions/{id}", scope=_TENANT)
+async def decision(call: Call, id: str) -> DecisionOut:
+    """Why a decision came out as it did, and what would have to change."""
+    found = await call.site.aside(lambda: call.lab.policy_decisions.explain(id, caller=call.caller))
+    return rendering.explained(found)
+
+
+@routes.post("/v1/policies/analyze", scope=_TENANT, idempotency="none")
+async def analyze(call: Call, body: AnalyzeIn) -> AnalysisOut:
+    """What is true of a policy for every context there could be."""
+    policy = body.policy_id if body.policy is None else _document(body.policy)
+    against = _document(body.against) if isinstance(body.against, dict) else body.against
+    found = await call.site.aside(lambda: call.lab.policies.analyze(policy, against=against, caller=call.caller))
+    return rendering.analysed(found)
+
+
+@routes.post("/v1/policies", scope=_TENANT, status=201)
+def create(call: Call, body: PolicyIn) -> PolicyOut:
+    """Write a policy; it decides nothing yet."""
+    made = call.lab.policies.create(_document(body.root), caller=call.caller)
+    call.respond_headers["Location"] = f"/v1/policies/{made['id']}"
+    return _shown(call, made["id"])
+
+
+@routes.get("/v1/policies", scope=_TENANT)
+def list_policies(call: Call, query: PageQuery) -> Page[PolicyOut]:
+    """The tenant's policies, newest first."""
+    found = call.lab.policies.page(caller=call.caller, before=id_in(_LIST, query.cursor), limit=query.limit + 1)
+    shown, cursor = page_of(found, limit=query.limit, kind=_LIST, position=lambda pair: [str(pair[0]["id"])])
+    return Page[PolicyOut](items=[rendering.policy(*pair) for pair in shown], next_cursor=cursor)
+
+
+@routes.get("/v1/policies/{id}", scope=_TENANT)
+def get(call: Call, id: UUID, query: FormatQuery) -> PolicyOut:
+    """One policy with its newest text; `?format=json` or `?format=toml` gives the text alone."""
+    row, version = call.lab.policies.get(id, caller=call.caller)
+    if query.format is None:
+        return rendering.policy(row, version)
+    if query.format == "json":
+        return cast(PolicyOut, Raw(version["document"].encode(), "application/json"))
+    return cast(PolicyOut, Raw(toml_of(document_in(version)).encode(), "application/toml; charset=utf-8"))
+
+
+@routes.put("/v1/policies/{id}", scope=_TENANT)
+def update(call: Call, id: UUID, body: PolicyIn) -> PolicyOut:
+    """Write a new version; the one in force stays in force."""
+    call.lab.policies.update(id, _document(body.root), caller=call.caller)
+    return _shown(call, id)
+
+
+@routes.get("/v1/policies/{id}/versions", scope=_TENANT)
+def versions(call: Call, id: UUID, query: PageQuery) -> Page[PolicyVersionOut]:
+    """Every text that the policy ever had, newest first."""
+    before = number_in(_VERSIONS, query.cursor)
+    row, found = call.lab.policies.versions(id, caller=call.caller, before=before, limit=query.limit + 1)
+    shown, cursor = page_of(found, limit=query.limit, kind=_VERSIONS, position=lambda each: [each["version"]])
+    return Page[PolicyVersionOut](items=[rendering.policy_version(row, each) for each in shown], next_cursor=cursor)
+
+
+@routes.post("/v1/policies/{id}/shadow", scope=_TENANT)
+def shadow(call: Call, id: UUID) -> PolicyOut:
+    """Have the newest version evaluated beside those that count."""
+    call.lab.policies.shadow(id, caller=call.caller)
+    return _shown(call, id)
+
+
+async def _examined(call: Call, body: ActivateIn) -> Examined:
+    """Tests and proofs take time, and are done before anybody waits for the writer."""
+    policy_id: UUID = call.path_values["id"]
+    found: Examined = await call.site.aside(lambda: call.lab.policies.examine(policy_id, caller=call.caller))
+    return found
+
+
+@routes.post("/v1/policies/{id}/activate", scope=_PEOPLE, prepare=_examined)
+def activate(call: Call, id: UUID, body: ActivateIn, prepared: Examined) -> PolicyOut:
+    """Have the newest version decide from now on."""
+    call.lab.policies.activate(
+        id,
+        prepared,
+        simulation_digest=body.simulation_digest,
+        acknowledged=body.acknowledge,
+        note=body.note,
+        caller=call.caller,
+    )
+    return _shown(call, id)
+
+
+@routes.post("/v1/policies/{id}/archive", scope=_PEOPLE)
+def archive(call: Call, id: UUID) -> PolicyOut:
+    """Take a policy out of force, for good."""
+    call.lab.policies.archive(id, caller=call.caller)
+    return _shown(call, id)
+
+
+def _shown(call: Call, policy_id: UUID) -> PolicyOut:
+    return rendering.policy(*call.lab.policies.get(policy_id, caller=call.caller))
+
+
+def _document(raw: dict[str, Any]) -> Document:
+    """The document that was sent, as JSON or as TOML."""
+    if "toml" not in raw:
+        return Document.read(raw)
+    if len(raw) > 1 or not isinstance(raw["toml"], str):
+        raise ValidationFailed.of("/toml", "toml", "TOML comes as a text, and nothing beside it.")
+    return document_of(raw["toml"])

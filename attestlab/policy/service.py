@@ -1,0 +1,327 @@
+"""The verbs of policies: write, watch, switch on, take away, prove, replay."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Protocol
+from uuid import UUID
+
+from attestlab.core import audited, outbox
+from attestlab.core.audited import Deed
+from attestlab.core.clock import Clock
+from attestlab.core.errors import Conflict
+from attestlab.core.events import Event
+from attestlab.core.ids import new_id
+from attestlab.core.storage import Storage
+from attestlab.core.transaction import Transaction
+from attestlab.issuers import store as issuer_store
+from attestlab.orgs.rules import Caller
+from attestlab.orgs.team import held
+from attestlab.policy import cases, rules, store
+from attestlab.policy.documents import Document, TargetType
+from attestlab.policy.events import (
+    PolicyActivated,
+    PolicyArchived,
+    PolicyCreated,
+    PolicyShadowed,
+    PolicyUpdated,
+)
+from attestlab.policy.meaning import policy_of
+from attestlab.policy.proof import Comparison, Finding, FindingKind, analyze, compare
+from attestlab.policy.rules import PolicyStatus
+from attestlab.policy.trees import Policy
+from attestlab.policy.vocabulary import document_in, registry_for
+
+if TYPE_CHECKING:
+    from attestlab.policy.replay import Replay
+
+Row = dict[str, Any]
+
+
+class SimulationReports(Protocol):
+    """Where the reports are kept that show what a version would have done."""
+
+    def require_current(self, tx: Transaction, *, policy_id: UUID, digest: str, simulation_digest: str | None) -> None:
+        """Refuse unless `simulation_digest` is a report on exactly the version with `digest`, and not stale.
+
+        Raises:
+            Conflict: it is missing, about something else, or stale.
+        """
+        ...
+
+
+class NoSimulations:
+    """There is no report while nothing can simulate: nothing is switched on without one."""
+
+    def require_current(self, tx: Transaction, *, policy_id: UUID, digest: str, simulation_digest: str | None) -> None:
+        """Refuse.
+
+        Raises:
+            Conflict: always.
+        """
+        raise Conflict(
+            "No simulation of this version is known; simulate it, and activate it with the report's digest.",
+            details={"reason": "simulation_missing", "digest": digest},
+        )
+
+
+@dataclass(frozen=True)
+class Examined:
+    """What was found of one version before anybody holds the writer's lock."""
+
+    version: int
+    failing_tests: tuple[str, ...]
+    dead_rules: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Analysed:
+    """What was proven; `comparison` is None where there was nothing to compare with."""
+
+    findings: Sequence[Finding]
+    comparison: Comparison | None
+
+
+class Policies:
+    """Policies of tenants. A change, its line in the trail and its event are one transaction."""
+
+    def __init__(self, *, storage: Storage, clock: Clock, simulations: SimulationReports | None = None) -> None:
+        self.storage = storage
+        self.clock = clock
+        self.simulations: SimulationReports = simulations or NoSimulations()
+
+    def create(self, document: Document, *, caller: Caller) -> Row:
+        """Write a policy; it is a DRAFT.
+
+        Raises:
+            ValidationFailed: it means nothing under the tenant's attributes.
+            NotFound: it is for an issuer that the tenant does not have.
+        """
+        with self.storage.write() as tx:
+            self._checked(tx, document, caller)
+            now = self.clock.now()
+            row = {
+                "id": new_id(now),
+                "tenant_id": caller.tenant_id,
+                "name": document.name,
+                "category": document.category.value,
+                "target_type": document.target_type.value,
+                "target_id": document.target_id,
+                "status": PolicyStatus.DRAFT.value,
+                "version": 1,
+                "created_at": now,
+                "updated_at": now,
+            }
+            made = audited.insert(tx, store.policies, row, _deed(caller, "policy.create", now))
+            self._write(tx, made, document, caller, now)
+            event = PolicyCreated(policy_id=made["id"], version=1, digest=document.digest, created_at=now)
+            outbox.tell(tx, caller.tenant_id, event, at=now)
+            return made
+
+    def update(self, policy_id: UUID, document: Document, *, caller: Caller) -> Row:
+        """Write a new version; what is in force stays in force.
+
+        Raises:
+            NotFound: no such policy of the tenant's.
+            Conflict: it is archived.
+            ValidationFailed: it means nothing, or is for another action or target.
+        """
+        with self.storage.write() as tx:
+            row = store.owned(tx.exec, policy_id, tenant_id=caller.tenant_id)
+            rules.require_open(row["status"])
+            stands = (row["category"], row["target_type"], row["target_id"])
+            rules.require_same_place(
+                stands=stands, wanted=(document.category, document.target_type, document.target_id)
+            )
+            self._checked(tx, document, caller)
+            now = self.clock.now()
+            changes = {"version": row["version"] + 1, "name": document.name}
+            event = PolicyUpdated(
+                policy_id=policy_id, version=row["version"] + 1, digest=document.digest, updated_at=now
+            )
+            changed = self._change(tx, row, changes, _deed(caller, "policy.update", now), event)
+            self._write(tx, changed, document, caller, now)
+            return changed
+
+    def shadow(self, policy_id: UUID, *, caller: Caller) -> Row:
+        """Have the newest version evaluated beside those that count.
+
+        Raises:
+            NotFound: no such policy of the tenant's.
+            Conflict: it is archived, or its newest version is the one in force.
+        """
+        with self.storage.write() as tx:
+            row = store.owned(tx.exec, policy_id, tenant_id=caller.tenant_id)
+            rules.require_open(row["status"])
+            if row["version"] == row["active_version"]:
+                raise Conflict("This version is in force already; write a new one to watch it.")
+            now = self.clock.now()
+            status = rules.status_of(active_version=row["active_version"], shadow_version=row["version"])
+            changes = {"shadow_version": row["version"], "status": status.value}
+            event = PolicyShadowed(policy_id=policy_id, version=row["version"], shadowed_at=now)
+            return self._change(tx, row, changes, _deed(caller, "policy.shadow", now), event)
+
+    def examine(self, policy_id: UUID, *, caller: Caller) -> Examined:
+        """Run the tests of the newest version and look for dead rules; takes time, and holds no lock.
+
+        Raises:
+            NotFound: no such policy of the tenant's.
+        """
+        with self.storage.read() as connection:
+            row = store.owned(connection.execute, policy_id, tenant_id=caller.tenant_id)
+            document = document_in(store.version(connection.execute, policy_id, row["version"]))
+            registry = registry_for(connection.execute, caller.tenant_id, document.target_type)
+        policy = policy_of(document, registry)
+        dead = [each.rule_id for each in analyze(policy) if each.kind is FindingKind.DEAD and each.rule_id]
+        return Examined(row["version"], tuple(cases.failing(document, policy, registry)), tuple(dead))
+
+    def activate(
+        self,
+        policy_id: UUID,
+        examined: Examined,
+        *,
+        simulation_digest: str | None,
+        acknowledged: Sequence[str] = (),
+        note: str | None = None,
+        caller: Caller,
+    ) -> Row:
+        """Have the newest version decide from now on.
+
+        Raises:
+            NotFound: no such policy of the tenant's.
+            Conflict: it is archived or changed meanwhile, its tests fail, a dead rule is not acknowledged, or no
+                current simulation of exactly this version is named.
+            PermissionDenied: the author would switch it on, and somebody else could.
+        """
+        with self.storage.write() as tx:
+            row = store.owned(tx.exec, policy_id, tenant_id=caller.tenant_id)
+            rules.require_open(row["status"])
+            if row["version"] != examined.version:
+                raise Conflict("A new version was written meanwhile; look at it, and activate again.")
+            rules.require_passing(examined.failing_tests)
+            rules.require_acknowledged(examined.dead_rules, acknowledged)
+            version = store.version(tx.exec, policy_id, row["version"])
+            alone = self._is_single_person(tx, version["author"], caller)
+            self.simulations.require_current(
+                tx, policy_id=policy_id, digest=version["digest"], simulation_digest=simulation_digest
+            )
+            now = self.clock.now()
+            facts = {"simulation_digest": simulation_digest, "acknowledged": list(acknowledged), "note": note}
+            deed = Deed(caller.tenant_id, caller, "policy.activate", now, {**facts, "single_person": alone})
+            changes = {"active_version": row["version"], "shadow_version": None, "status": PolicyStatus.ACTIVE.value}
+            event = PolicyActivated(
+                policy_id=policy_id, version=row["version"], simulation_digest=simulation_digest or "", activated_at=now
+            )
+            return self._change(tx, row, changes, deed, event)
+
+    def archive(self, policy_id: UUID, *, caller: Caller) -> Row:
+        """Take a policy out of force for good; what it decided stays explained.
+
+        Raises:
+            NotFound: no such policy of the tenant's.
+            Conflict: it is archived.
+        """
+        with self.storage.write() as tx:
+            row = store.owned(tx.exec, policy_id, tenant_id=caller.tenant_id)
+            rules.require_open(row["status"])
+            now = self.clock.now()
+            changes = {"active_version": None, "shadow_version": None, "status": PolicyStatus.ARCHIVED.value}
+            event = PolicyArchived(policy_id=policy_id, archived_at=now)
+            return self._change(tx, row, changes, _deed(caller, "policy.archive", now), event)
+
+    def get(self, policy_id: UUID, *, caller: Caller) -> tuple[Row, Row]:
+        """A policy and its newest version.
+
+        Raises:
+            NotFound: no such policy of the tenant's.
+        """
+        with self.storage.read() as connection:
+            row = store.owned(connection.execute, policy_id, tenant_id=caller.tenant_id)
+            return row, store.version(connection.execute, policy_id, row["version"])
+
+    def page(self, *, caller: Caller, before: UUID | None = None, limit: int = 50) -> list[tuple[Row, Row]]:
+        """The tenant's policies with their newest versions, newest first."""
+        with self.storage.read() as connection:
+            rows = store.page(connection, tenant_id=caller.tenant_id, before=before, limit=limit)
+            newest = store.newest_of(connection.execute, [row["id"] for row in rows])
+        return [(row, newest[row["id"]]) for row in rows]
+
+    def versions(
+        self, policy_id: UUID, *, caller: Caller, before: int | None = None, limit: int = 50
+    ) -> tuple[Row, list[Row]]:
+        """A policy and its versions, newest first.
+
+        Raises:
+            NotFound: no such policy of the tenant's.
+        """
+        with self.storage.read() as connection:
+            row = store.owned(connection.execute, policy_id, tenant_id=caller.tenant_id)
+            return row, store.versions_of(connection, policy_id, before=before, limit=limit)
+
+    def read(self, policy: Document | UUID, *, caller: Caller) -> Policy:
+        """What a document, or the newest version of a policy, means to the tenant.
+
+        Raises:
+            NotFound: no such policy of the tenant's.
+            ValidationFailed: it means nothing under the tenant's attributes.
+        """
+        with self.storage.read() as connection:
+            look = connection.execute
+            if isinstance(policy, UUID):
+                row = store.owned(look, policy, tenant_id=caller.tenant_id)
+                policy = document_in(store.version(look, policy, row["version"]))
+            return policy_of(policy, registry_for(look, caller.tenant_id, policy.target_type))
+
+    def analyze(self, policy: Document | UUID, *, against: Document | UUID | None = None, caller: Caller) -> Analysed:
+        """What is true of a policy for every context there could be, and whether another decides alike; takes time.
+
+        Raises:
+            NotFound, ValidationFailed: see `read`.
+            Unavailable: it took too long.
+        """
+        read = self.read(policy, caller=caller)
+        other = None if against is None else self.read(against, caller=caller)
+        return Analysed(analyze(read), None if other is None else compare(other, read))
+
+    def replay(self, policy: Document | UUID, *, contexts: str | PathLike[str], caller: Caller) -> Replay:
+        """Decide every row of a Parquet file of typed contexts, one column an attribute.
+
+        Raises:
+            NotFound, ValidationFailed: see `read`; or a column cannot be what its attribute is.
+        """
+        from attestlab.policy.replay import replay  # DuckDB is loaded when something is first replayed
+
+        return replay(self.read(policy, caller=caller), contexts)
+
+    def _checked(self, tx: Transaction, document: Document, caller: Caller) -> None:
+        if document.target_type is TargetType.ISSUER and document.target_id is not None:
+            issuer_store.owned(tx.exec, document.target_id, tenant_id=caller.tenant_id)
+        policy_of(document, registry_for(tx.exec, caller.tenant_id, document.target_type))
+
+    def _write(self, tx: Transaction, row: Row, document: Document, caller: Caller, now: datetime) -> None:
+        version = {
+            "id": new_id(now),
+            "policy_id": row["id"],
+            "version": row["version"],
+            "digest": document.digest,
+            "document": document.canonical.decode(),
+            "author": caller.actor_id,
+            "created_at": now,
+        }
+        audited.insert(tx, store.versions, version, _deed(caller, "policy_version.create", now))
+
+    def _change(self, tx: Transaction, row: Row, changes: Mapping[str, Any], deed: Deed, event: Event) -> Row:
+        outbox.tell(tx, deed.tenant_id, event, at=deed.at)
+        return audited.change(tx, store.policies, row, {**changes, "updated_at": deed.at}, deed)
+
+    def _is_single_person(self, tx: Transaction, author: str, caller: Caller) -> bool:
+        roles = store.roles_in(tx.exec, caller.tenant_id)
+        activators = sum(1 for each in roles if held(each) & set(rules.ACTIVATORS))
+        return rules.is_single_person(author, caller.actor_id, activators=activators)
+
+
+def _deed(caller: Caller, action: str, now: datetime) -> Deed:
+    return Deed(caller.tenant_id, caller, action, now)

@@ -1,0 +1,241 @@
+"""What goes over the wire about policies (CONTRACT section 9)."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, RootModel, model_validator
+
+from attestlab.core.shapes import In, Moment, Out, Uuid
+from attestlab.policy.attributes import MOST_ATTRIBUTES, MOST_ENUM_VALUES, PATH_LENGTH, TEXT_LENGTH, AttributeType
+from attestlab.policy.documents import Category, TargetType
+
+Statuses = Literal["DRAFT", "SHADOW", "ACTIVE", "ARCHIVED"]
+Categories = Literal["MINT", "VERIFY", "BUNDLE_EXPORT"]
+Targets = Literal["ISSUER", "VERIFICATION_PROFILE", "TENANT_DEFAULT"]
+Effects = Literal["ALLOW", "DENY"]
+Modes = Literal["ENFORCE", "MONITOR"]
+
+
+class PolicyIn(RootModel[dict[str, Any]]):
+    """A policy document (docs/policies.md), or `{"toml": "..."}`."""
+
+
+class ActivateIn(In):
+    """Which report showed what this version would have done, and which dead rules are known to be dead."""
+
+    simulation_digest: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None = None
+    acknowledge: Annotated[list[str], Field(default_factory=list, max_length=1_000)]
+    note: Annotated[str, Field(max_length=1_024)] | None = None
+
+
+Words = Annotated[list[Annotated[str, Field(max_length=TEXT_LENGTH)]], Field(max_length=MOST_ENUM_VALUES)]
+
+
+class BoundsIn(In):
+    """The bounds of a number, inclusive."""
+
+    min: float | None = None
+    max: float | None = None
+
+
+class AttributeIn(In):
+    """An attribute of the tenant's own."""
+
+    path: Annotated[str, Field(max_length=PATH_LENGTH)]
+    type: AttributeType
+    domain: Words | BoundsIn | None = None
+    unit: Annotated[str, Field(max_length=32)] | None = None
+    mutable: bool = True
+
+
+class AttributesIn(In):
+    """All attributes of the tenant's own; what is left out is there no more."""
+
+    attributes: Annotated[list[AttributeIn], Field(max_length=MOST_ATTRIBUTES)]
+
+
+class EvaluateIn(In):
+    """What is to be done, to whom, under what circumstances; `category` and `binding_target_type` are aliases."""
+
+    action: Category | None = None
+    category: Category | None = None
+    target_type: TargetType | None = None
+    binding_target_type: TargetType | None = None
+    target_id: Uuid | None = None
+    context: dict[str, Any]
+
+    @model_validator(mode="after")
+    def _says_each_once(self) -> "EvaluateIn":
+        if (self.action is None) == (self.category is None):
+            raise ValueError("Say `action` (or its alias `category`), once.")
+        if (self.target_type is None) == (self.binding_target_type is None):
+            raise ValueError("Say `target_type` (or its alias `binding_target_type`), once.")
+        return self
+
+
+class AnalyzeIn(In):
+    """A document, or the id of a policy whose newest version is meant; `against` is what it is compared with."""
+
+    policy: dict[str, Any] | None = None
+    policy_id: Uuid | None = None
+    against: Uuid | dict[str, Any] | None = None
+
+    @model_validator(mode="after")
+    def _says_one(self) -> "AnalyzeIn":
+        if (self.policy is None) == (self.policy_id is None):
+            raise ValueError("Say `policy` or `policy_id`, one of them.")
+        return self
+
+
+class PolicyOut(Out):
+    """A policy: its newest text, and which of its versions are in force."""
+
+    id: Uuid
+    tenant_id: Uuid
+    name: str
+    category: Categories
+    target_type: Targets
+    target_id: Uuid | None
+    status: Statuses
+    version: int
+    active_version: int | None
+    shadow_version: int | None
+    mode: Modes
+    default_effect: Effects
+    rules: list[dict[str, Any]]
+    tests: list[dict[str, Any]] | None
+    digest: str
+    created_at: Moment
+    updated_at: Moment
+
+
+class PolicyVersionOut(Out):
+    """One text of a policy; it never changes."""
+
+    policy_id: Uuid
+    version: int
+    status: Statuses
+    digest: str
+    author: str
+    created_at: Moment
+    document: dict[str, Any]
+
+
+class AttributeOut(Out):
+    """An attribute that policies may ask about; `own` says that it is the tenant's."""
+
+    path: str
+    type: Literal["enum", "text", "number", "integer", "boolean"]
+    domain: list[str] | dict[str, float] | None
+    unit: str | None
+    mutable: bool
+    own: bool
+
+
+class AttributesOut(Out):
+    """The platform's attributes, then the tenant's own."""
+
+    items: list[AttributeOut]
+
+
+class DiagnosticOut(Out):
+    """Why something a context says counts as missing, or is not looked at."""
+
+    path: str
+    code: str
+    message: str
+
+
+class EvaluateOut(Out):
+    """A decision, in both documented shapes."""
+
+    allowed: bool
+    matched_rules: list[str]
+    reasons: list[str]
+    decision_id: str
+    decision: Effects
+    matched_policy: str | None
+    matched_rule: str | None
+    reason: str | None
+    input_sha256: str
+    diagnostics: list[DiagnosticOut]
+
+
+class ExplainedRuleOut(Out):
+    """A rule and whether it matched; `when` is its condition with the truth of every node."""
+
+    id: str
+    effect: Effects
+    mode: Modes
+    priority: int
+    matched: bool
+    when: dict[str, Any]
+
+
+class ExplainedPolicyOut(Out):
+    """What one policy said; one that does not count is in shadow or only monitors."""
+
+    policy_id: Uuid
+    name: str
+    version: int
+    digest: str
+    counts: bool
+    effect: Effects
+    matched_rules: list[str]
+    monitored_rules: list[str]
+    missing: list[str]
+    rules: list[ExplainedRuleOut]
+
+
+class ChangeOut(Out):
+    """Another value of one attribute; `above` and `below` are the open bounds of what would do as well."""
+
+    path: str
+    before: str | float | bool | None
+    after: str | float | bool
+    above: float | None
+    below: float | None
+
+
+class CounterfactualOut(Out):
+    """The fewest changes that turn the decision around; null where none would, or, if not `complete`, was found."""
+
+    changes: list[ChangeOut] | None
+    complete: bool
+
+
+class DecisionOut(Out):
+    """A decision and why it came out so; `reproduced` says that making it again gave the same."""
+
+    decision_id: str
+    created_at: Moment
+    action: Categories
+    target_type: Targets
+    target_id: Uuid | None
+    context: dict[str, Any]
+    input_sha256: str
+    policy_set_digest: str
+    allowed: bool
+    decision: Effects
+    matched_rules: list[str]
+    reasons: list[str]
+    diagnostics: list[DiagnosticOut]
+    policies: list[ExplainedPolicyOut]
+    counterfactual: CounterfactualOut
+    reproduced: bool
+
+
+class FindingOut(Out):
+    """What is wrong with a rule; `rule_id` is null where it is the default that is never asked."""
+
+    kind: Literal["dead", "shadowed", "contradicting", "default_unreachable"]
+    rule_id: str | None
+    by: list[str]
+    witness: dict[str, Any] | None
+
+
+class AnalysisOut(Out):
+    """What was proven; `equivalent` is null without `against`, `witness` a context on which the two differ."""
+
+    findings: list[FindingOut]
+    equivalent: bool | None
+    witness: dict[str, Any] | None

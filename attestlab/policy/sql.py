@@ -1,0 +1,141 @@
+"""A policy as DuckDB SQL over typed columns, one column an attribute, NULL for missing.
+
+Two forms of the same meaning. `case_sql` gives the effect only and stops at the first rule that
+matches; `mask_sql` gives every rule that matches, one bit each in decision order, 64 a word.
+
+SQL's own three-valued logic is Kleene's, so an ALLOW rule is the written tree, whose NULL is collapsed by the
+CASE that it stands in; in a DENY rule each leaf is total (POLICY, Semantics 2), by a COALESCE where a NOT stands
+above it, for elsewhere NULL and FALSE come to the same. Identifiers come from the registry alone, whose paths are
+lower-case words; values are literals that are written from typed constants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from attestlab.policy.attributes import PATH, AttributeType, Op, Value
+from attestlab.policy.trees import AllOf, AnyOf, Effect, Leaf, Negated, Policy, Rule, Tree
+
+WORD_BITS = 64
+
+COLUMN_TYPES: dict[AttributeType, str] = {
+    AttributeType.ENUM: "VARCHAR",
+    AttributeType.TEXT: "VARCHAR",
+    AttributeType.NUMBER: "DOUBLE",
+    AttributeType.INTEGER: "BIGINT",
+    AttributeType.BOOLEAN: "BOOLEAN",
+}
+
+
+def case_sql(policy: Policy) -> str:
+    """A BOOLEAN expression: whether the policy allows. Lazy: later rules are asked where no earlier one matched."""
+    whens = " ".join(f"WHEN {rule_sql(rule)} THEN {_allows(rule.effect)}" for rule in policy.counting)
+    return f"CASE {whens} ELSE {_allows(policy.default)} END" if whens else _allows(policy.default)
+
+
+def mask_sql(rules: Sequence[Rule]) -> list[str]:
+    """UBIGINT expressions: bit i of word w is set where rule `64 * w + i` matches; no rules, no words."""
+    words = [rules[start : start + WORD_BITS] for start in range(0, len(rules), WORD_BITS)]
+    return [_joined([_bit(rule, index) for index, rule in enumerate(word)]) for word in words]
+
+
+def decided_sql(policy: Policy, words: Sequence[str]) -> str:
+    """A BOOLEAN expression over the mask's columns `words`: the effect of the lowest bit that is set."""
+    rules = policy.counting
+    effect = _allows(policy.default)
+    for index in reversed(range(len(words))):
+        allowing = sum(
+            1 << bit
+            for bit, rule in enumerate(rules[index * WORD_BITS : (index + 1) * WORD_BITS])
+            if rule.effect is Effect.ALLOW
+        )
+        word = words[index]
+        # x & -x is the lowest bit; UBIGINT has no minus, and xor(x, x - 1) holds it and what is below it.
+        lowest = f"(xor({word}, {word} - 1::UBIGINT) & {word})"
+        effect = f"CASE WHEN {word} = 0 THEN {effect} ELSE ({lowest} & {allowing}::UBIGINT) <> 0 END"
+    return effect
+
+
+def rule_sql(rule: Rule) -> str:
+    """The condition of a CASE: TRUE where the rule matches, FALSE or NULL where it does not."""
+    if rule.effect is Effect.ALLOW:
+        return _tree(rule.when, _kleene)
+    return _tree(rule.when, _classical)
+
+
+def column(path: str) -> str:
+    """The quoted identifier of an attribute.
+
+    Raises:
+        ValueError: it is no path that a registry takes; nothing else may become an identifier.
+    """
+    if not PATH.fullmatch(path):
+        raise ValueError(f"{path!r} is not a registered path")
+    return f'"{path}"'
+
+
+def literal(value: Value) -> str:
+    """A typed constant as SQL; a number is spelt as a DOUBLE that reads back as the same double."""
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    if isinstance(value, int):
+        return f"({value}::BIGINT)"
+    if isinstance(value, float):
+        spelt = repr(value)
+        return f"({spelt if 'e' in spelt else spelt + 'e0'})"
+    return "'" + value.replace("'", "''") + "'"
+
+
+def _allows(effect: Effect) -> str:
+    return "TRUE" if effect is Effect.ALLOW else "FALSE"
+
+
+def _bit(rule: Rule, index: int) -> str:
+    return f"CASE WHEN {rule_sql(rule)} THEN {1 << index}::UBIGINT ELSE 0::UBIGINT END"
+
+
+def _joined(terms: list[str]) -> str:
+    """A balanced tree, so that 64 terms nest six deep."""
+    if len(terms) == 1:
+        return terms[0]
+    half = len(terms) // 2
+    return f"({_joined(terms[:half])} | {_joined(terms[half:])})"
+
+
+def _tree(tree: Tree, leaf: Callable[[Leaf, bool], str], *, negated: bool = False) -> str:
+    """`negated` says that a NOT stands above."""
+    if isinstance(tree, Leaf):
+        return leaf(tree, negated)
+    if isinstance(tree, Negated):
+        return f"(NOT {_tree(tree.part, leaf, negated=True)})"
+    joint = " AND " if isinstance(tree, AllOf) else " OR "
+    assert isinstance(tree, AllOf | AnyOf)
+    return "(" + joint.join(_tree(part, leaf, negated=negated) for part in tree.parts) + ")"
+
+
+def _kleene(leaf: Leaf, _negated: bool) -> str:
+    """NULL where the attribute is missing, whatever is asked of it."""
+    name = column(leaf.attribute.path)
+    if leaf.op is Op.EXISTS:
+        return f"(CASE WHEN {name} IS NOT NULL THEN {literal(bool(leaf.value))} END)"
+    return _asked(leaf, name)
+
+
+def _classical(leaf: Leaf, negated: bool) -> str:
+    """A missing value makes a positive question false (NULL, where that is the same) and `ne` and `not_in` true."""
+    name = column(leaf.attribute.path)
+    if leaf.op is Op.EXISTS:
+        return f"({name} IS {'NOT ' if leaf.value else ''}NULL)"
+    if leaf.op in {Op.NE, Op.NOT_IN}:
+        return f"COALESCE({_asked(leaf, name)}, TRUE)"
+    return f"COALESCE({_asked(leaf, name)}, FALSE)" if negated else _asked(leaf, name)
+
+
+def _asked(leaf: Leaf, name: str) -> str:
+    if isinstance(leaf.value, tuple):
+        among = ", ".join(map(literal, leaf.value))
+        return f"({name} {'NOT IN' if leaf.op is Op.NOT_IN else 'IN'} ({among}))"
+    return f"({name} {_SIGNS[leaf.op]} {literal(leaf.value)})"
+
+
+_SIGNS = {Op.EQ: "=", Op.NE: "<>", Op.LT: "<", Op.LTE: "<=", Op.GT: ">", Op.GTE: ">="}

@@ -1,0 +1,140 @@
+"""Every query of policies; columns are named, values are parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Connection, CursorResult, and_, or_, select
+
+from attestlab.core.errors import NotFound
+from attestlab.core.transaction import AnyRow
+from attestlab.orgs.store import tenants, users
+from attestlab.orgs.team import UserStatus
+from attestlab.policy.documents import TargetType
+from attestlab.policy.tables import PolicyAttributes, PolicyDecision, PolicyRecord, PolicyVersion
+
+policies: Any = PolicyRecord.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
+versions: Any = PolicyVersion.__table__  # type: ignore[attr-defined]
+attributes: Any = PolicyAttributes.__table__  # type: ignore[attr-defined]
+decisions: Any = PolicyDecision.__table__  # type: ignore[attr-defined]
+
+Look = Callable[..., CursorResult[*tuple[Any, ...]]]
+
+
+def owned(look: Look, policy_id: UUID, *, tenant_id: UUID) -> dict[str, Any]:
+    """The tenant's policy, every column of it.
+
+    Raises:
+        NotFound: there is none.
+    """
+    query = select(*policies.c).where(policies.c.id == policy_id, policies.c.tenant_id == tenant_id)
+    row = look(query).mappings().first()
+    if row is None:
+        raise NotFound("policy", policy_id)
+    return dict(row)
+
+
+def page(connection: Connection, *, tenant_id: UUID, before: UUID | None, limit: int) -> list[dict[str, Any]]:
+    """The tenant's policies, newest first."""
+    query = select(*policies.c).where(policies.c.tenant_id == tenant_id)
+    if before is not None:
+        query = query.where(policies.c.id < before)
+    return [dict(row) for row in connection.execute(query.order_by(policies.c.id.desc()).limit(limit)).mappings()]
+
+
+def version(look: Look, policy_id: UUID, number: int) -> dict[str, Any]:
+    """One version of a policy that is known to have it."""
+    query = select(*versions.c).where(versions.c.policy_id == policy_id, versions.c.version == number)
+    return dict(look(query).mappings().one())
+
+
+def newest_of(look: Look, policy_ids: Sequence[UUID]) -> dict[UUID, dict[str, Any]]:
+    """The newest version of each policy, by the policy's id."""
+    newest = and_(policies.c.id == versions.c.policy_id, policies.c.version == versions.c.version)
+    query = select(*versions.c).join(policies, newest).where(policies.c.id.in_(policy_ids))
+    return {row["policy_id"]: dict(row) for row in look(query).mappings()}
+
+
+def versions_of(connection: Connection, policy_id: UUID, *, before: int | None, limit: int) -> list[dict[str, Any]]:
+    """The versions of a policy, newest first."""
+    query = select(*versions.c).where(versions.c.policy_id == policy_id)
+    if before is not None:
+        query = query.where(versions.c.version < before)
+    return [dict(row) for row in connection.execute(query.order_by(versions.c.version.desc()).limit(limit)).mappings()]
+
+
+def documents_of(look: Look, tenant_id: UUID) -> Sequence[AnyRow]:
+    """`(policy_id, version, document, target_type)` of every version that a tenant ever wrote."""
+    of = versions.c.policy_id == policies.c.id
+    columns = (versions.c.policy_id, versions.c.version, versions.c.document, policies.c.target_type)
+    return look(select(*columns).join(policies, of).where(policies.c.tenant_id == tenant_id)).all()
+
+
+def in_force(look: Look, *, tenant_id: UUID, action: str, target_type: str, target_id: UUID | None) -> Sequence[AnyRow]:
+    """The versions that apply, those in shadow included: the platform's, then the tenant's default, then the target's.
+
+    `(policy_id, version, digest, document, in_shadow, is_platform)`; the platform's are the defaults of the
+    operator's tenant.
+    """
+    is_default = policies.c.target_type == TargetType.TENANT_DEFAULT.value
+    is_target = and_(policies.c.target_type == target_type, policies.c.target_id == target_id)
+    is_platform = and_(tenants.c.is_operator, is_default)
+    mine = and_(policies.c.tenant_id == tenant_id, or_(is_default, is_target))
+    in_shadow = versions.c.version == policies.c.shadow_version
+    query = (
+        select(
+            *(versions.c.policy_id, versions.c.version, versions.c.digest, versions.c.document),
+            in_shadow.label("in_shadow"),
+            is_platform.label("is_platform"),
+        )
+        .join(policies, policies.c.id == versions.c.policy_id)
+        .join(tenants, tenants.c.id == policies.c.tenant_id)
+        .where(policies.c.category == action, or_(mine, is_platform))
+        .where(or_(versions.c.version == policies.c.active_version, in_shadow))
+        .order_by(is_platform.desc(), is_default.desc(), policies.c.id, versions.c.version)
+    )
+    return look(query).all()
+
+
+def member(look: Look, policy_id: UUID, number: int) -> AnyRow:
+    """One version as `in_force` gives it, whether it still is or not."""
+    is_platform = and_(tenants.c.is_operator, policies.c.target_type == TargetType.TENANT_DEFAULT.value)
+    columns = (versions.c.policy_id, versions.c.version, versions.c.digest, versions.c.document)
+    return look(
+        select(*columns, is_platform.label("is_platform"))
+        .join(policies, policies.c.id == versions.c.policy_id)
+        .join(tenants, tenants.c.id == policies.c.tenant_id)
+        .where(versions.c.policy_id == policy_id, versions.c.version == number)
+    ).one()
+
+
+def own_attributes(look: Look, tenant_id: UUID) -> dict[str, Any] | None:
+    """The tenant's own attributes; None where it never had any."""
+    row = look(select(*attributes.c).where(attributes.c.tenant_id == tenant_id)).mappings().first()
+    return None if row is None else dict(row)
+
+
+def is_operator(look: Look, tenant_id: UUID) -> bool:
+    """Whether the tenant is the operator's own."""
+    return bool(look(select(tenants.c.is_operator).where(tenants.c.id == tenant_id)).scalar_one())
+
+
+def roles_in(look: Look, tenant_id: UUID) -> list[str]:
+    """The stored roles of each person who is active in a tenant."""
+    is_active = or_(users.c.status.is_(None), users.c.status == UserStatus.ACTIVE.value)
+    return [row.roles for row in look(select(users.c.roles).where(users.c.tenant_id == tenant_id, is_active))]
+
+
+def decision(connection: Connection, decision_id: str, *, tenant_id: UUID) -> dict[str, Any]:
+    """A decision of the tenant's.
+
+    Raises:
+        NotFound: there is none.
+    """
+    query = select(*decisions.c).where(decisions.c.id == decision_id, decisions.c.tenant_id == tenant_id)
+    row = connection.execute(query).mappings().first()
+    if row is None:
+        raise NotFound("policy decision", "of this id")
+    return dict(row)

@@ -1,0 +1,80 @@
+"""The rows of this capability; every one of them is audited."""
+
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import Index, Text
+from sqlmodel import Field, SQLModel
+
+
+class PolicyRecord(SQLModel, table=True):
+    """A policy: where it applies, and which of its versions are in force.
+
+    `version` is the newest, `active_version` the one that counts, `shadow_version` the one that is only watched.
+    """
+
+    __tablename__ = "policies"
+    __table_args__ = (Index("ix_policies_of_tenant", "tenant_id", "id"),)
+
+    id: UUID = Field(primary_key=True)
+    tenant_id: UUID = Field(foreign_key="tenants.id")
+    name: str = Field(max_length=128)
+    category: str = Field(max_length=16)
+    target_type: str = Field(max_length=24)
+    target_id: UUID | None = None
+    status: str = Field(max_length=8)
+    version: int
+    active_version: int | None = None
+    shadow_version: int | None = None
+    created_at: datetime
+    updated_at: datetime
+
+
+class PolicyVersion(SQLModel, table=True):
+    """One text of a policy, never changed: canonical JSON, its SHA-256 (hex), who wrote it."""
+
+    __tablename__ = "policy_versions"
+    __table_args__ = (Index("ix_policy_versions_of_policy", "policy_id", "version", unique=True),)
+
+    id: UUID = Field(primary_key=True)
+    policy_id: UUID = Field(foreign_key="policies.id")
+    version: int
+    digest: str = Field(max_length=64)
+    document: str = Field(sa_type=Text)
+    author: str = Field(max_length=64)
+    created_at: datetime
+
+
+class PolicyAttributes(SQLModel, table=True):
+    """What a tenant's policies may ask about beside the platform's own: a JSON array of attributes."""
+
+    __tablename__ = "policy_attributes"
+
+    tenant_id: UUID = Field(primary_key=True, foreign_key="tenants.id")
+    attributes: str = Field(sa_type=Text)
+    updated_at: datetime
+
+
+class PolicyDecision(SQLModel, table=True):
+    """A decision, never changed: enough to make it again.
+
+    `input` is the canonical JSON of action, target and typed context, `input_sha256` (hex) its hash; `members` is the
+    JSON array of `[policy id, version, in shadow]` that `policy_set_digest` covers.
+    """
+
+    __tablename__ = "policy_decisions"
+    __table_args__ = (Index("ix_policy_decisions_of_tenant", "tenant_id", "id"),)
+
+    id: str = Field(primary_key=True, max_length=30)
+    tenant_id: UUID = Field(foreign_key="tenants.id")
+    created_at: datetime
+    action: str = Field(max_length=16)
+    target_type: str = Field(max_length=24)
+    target_id: UUID | None = None
+    input: str = Field(sa_type=Text)
+    input_sha256: str = Field(max_length=64)
+    diagnostics: str = Field(sa_type=Text)
+    policy_set_digest: str = Field(max_length=64)
+    members: str = Field(sa_type=Text)
+    allowed: bool
+    matched_rules: str = Field(sa_type=Text)

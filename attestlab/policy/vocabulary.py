@@ -1,0 +1,88 @@
+"""What a tenant's policies may ask about: the verbs of its attributes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from attestlab.core import audited, outbox
+from attestlab.core.audited import Deed
+from attestlab.core.clock import Clock
+from attestlab.core.errors import Conflict, ValidationFailed
+from attestlab.core.storage import Storage
+from attestlab.core.transaction import Transaction
+from attestlab.orgs.rules import Caller
+from attestlab.policy import registering, store
+from attestlab.policy.attributes import PLATFORM, Registry
+from attestlab.policy.documents import Document, TargetType
+from attestlab.policy.events import AttributesChanged
+from attestlab.policy.meaning import policy_of
+
+
+class Vocabulary:
+    """The attributes of tenants; the platform's own are always there."""
+
+    def __init__(self, *, storage: Storage, clock: Clock) -> None:
+        self.storage = storage
+        self.clock = clock
+
+    def get(self, *, caller: Caller) -> Registry:
+        """What the tenant's policies may ask about."""
+        with self.storage.read() as connection:
+            return registering.registry_of(own_attributes(connection.execute, caller.tenant_id))
+
+    def replace(self, own: Sequence[Mapping[str, Any]], *, caller: Caller) -> Registry:
+        """Replace the tenant's own attributes; the platform's are always there.
+
+        Raises:
+            ValidationFailed: one means nothing, or stands in another's way.
+            Conflict: a version that was ever written could not be read any more.
+        """
+        text = registering.stored(own)
+        with self.storage.write() as tx:
+            _require_readable(tx, caller.tenant_id, registering.registry_of(text))
+            now = self.clock.now()
+            row = store.own_attributes(tx.exec, caller.tenant_id)
+            deed = Deed(caller.tenant_id, caller, "policy_attributes.replace", now)
+            changes = {"attributes": text, "updated_at": now}
+            if row is None:
+                audited.insert(tx, store.attributes, {"tenant_id": caller.tenant_id, **changes}, deed)
+            else:
+                audited.change(tx, store.attributes, row, changes, deed)
+            outbox.tell(tx, caller.tenant_id, AttributesChanged(attributes=len(own), changed_at=now), at=now)
+        return registering.registry_of(text)
+
+
+def registry_for(look: store.Look, tenant_id: UUID, target_type: str) -> Registry:
+    """What a policy may ask about; the operator's defaults are the platform's, so they ask what every tenant has."""
+    if target_type == TargetType.TENANT_DEFAULT and store.is_operator(look, tenant_id):
+        return PLATFORM
+    return registering.registry_of(own_attributes(look, tenant_id))
+
+
+def own_attributes(look: store.Look, tenant_id: UUID) -> str:
+    """A tenant's own attributes as they are stored."""
+    row = store.own_attributes(look, tenant_id)
+    return registering.NONE if row is None else str(row["attributes"])
+
+
+def document_in(version: Mapping[str, Any]) -> Document:
+    """The document of a stored version."""
+    return Document.read(json.loads(version["document"]))
+
+
+def _require_readable(tx: Transaction, tenant_id: UUID, registry: Registry) -> None:
+    """Every decision must stay explainable, so no version may lose what it asks about."""
+    is_operator = store.is_operator(tx.exec, tenant_id)
+    for row in store.documents_of(tx.exec, tenant_id):
+        if is_operator and row.target_type == TargetType.TENANT_DEFAULT:
+            continue
+        try:
+            policy_of(document_in({"document": row.document}), registry)
+        except ValidationFailed as fault:
+            raise Conflict(
+                f"Version {row.version} of policy {row.policy_id} asks about what would change: {fault.message}",
+                details={"policy_id": str(row.policy_id), "version": row.version, "fields": fault.details["fields"]},
+            ) from None

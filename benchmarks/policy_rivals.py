@@ -1,0 +1,162 @@
+"""Other engines on the same rules and contexts; each must give our answers, or its time says nothing.
+
+Each is given the rules once, in the form that suits it. cedarpy and regopy can tell which rules match, and are asked
+for that beside the effect, as the replay is; the others are asked for the effect alone.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import casbin
+import cedarpy
+import celpy
+import regopy
+import rule_engine
+import zen
+from celpy.adapter import json_to_cel
+
+from attestlab.policy.attributes import PLATFORM
+from attestlab.policy.cedar import cedar_context, cedar_text
+from attestlab.policy.rego import PACKAGE, rego_text
+from attestlab.policy.trees import Policy
+
+Context = dict[str, Any]
+PATIENCE = {"rule_engine": 300, "celpy": 100, "casbin": 500}  # contexts a round, for those that are slow
+
+_SIGNS = {"eq": "==", "ne": "!=", "lt": "<", "lte": "<=", "gt": ">", "gte": ">="}
+
+
+@dataclass(frozen=True)
+class Rival:
+    """An engine that was given the rules. `prepare` makes its own form of a context and is not timed; `decide` is."""
+
+    name: str
+    prepare: Callable[[Context], Any]
+    decide: Callable[[list[Any]], list[bool]]
+
+
+def rivals(document: dict[str, Any], policy: Policy) -> Iterator[Rival]:
+    """Every engine."""
+    yield _cedarpy(policy)
+    yield _regopy(policy)
+    yield _zen(document)
+    yield _casbin(document)
+    yield _rule_engine(document)
+    yield _celpy(document)
+
+
+def _cedarpy(policy: Policy) -> Rival:
+    """Policies and entities are parsed once; both questions of every context go in one batch."""
+    policies = cedarpy.PolicySet.from_str(cedar_text(policy))
+    entities = cedarpy.Entities.from_json_str("[]")
+
+    def prepare(context: Context) -> Any:
+        facts = cedar_context(context, PLATFORM)
+        about = {"principal": 'U::"u"', "resource": 'R::"r"', "context": facts}
+        return [{**about, "action": f'Action::"{action}"'} for action in ("decide", "match")]
+
+    def decide(pairs: list[Any]) -> list[bool]:
+        requests = [request for pair in pairs for request in pair]
+        answers = cedarpy.is_authorized_batch(requests, policies, entities)
+        return [bool(answer.allowed) for answer in answers[::2]]
+
+    return Rival("cedarpy", prepare, decide)
+
+
+def _regopy(policy: Policy) -> Rival:
+    interpreter = regopy.Interpreter()
+    interpreter.add_module("policy", rego_text(policy))
+
+    def allowed(text: str) -> bool:
+        interpreter.set_input_term(text)
+        return bool(interpreter.query(f"data.{PACKAGE}").results[0].expressions[0]["allow"])
+
+    return Rival("regopy", json.dumps, lambda texts: [allowed(text) for text in texts])
+
+
+def _zen(document: dict[str, Any]) -> Rival:
+    expression = zen.compile_expression(_nested(document, " and "))
+    return Rival("zen", _flat, lambda contexts: [expression.evaluate(context) for context in contexts])
+
+
+def _celpy(document: dict[str, Any]) -> Rival:
+    """CEL has `in` and `!`, but no `not in`."""
+    environment = celpy.Environment()
+    text = re.sub(r"(\w+) not in (\[[^]]*\])", r"!(\1 in \2)", _nested(document, " && "))
+    program = environment.program(environment.compile(text))
+
+    def prepare(context: Context) -> Any:
+        return {name: json_to_cel(value) for name, value in _flat(context).items()}
+
+    return Rival("celpy", prepare, lambda contexts: [bool(program.evaluate(context)) for context in contexts])
+
+
+def _rule_engine(document: dict[str, Any]) -> Rival:
+    rules = [(rule_engine.Rule(_condition(rule, " and ")), rule["effect"] == "ALLOW") for rule in document["rules"]]
+    default = document["default_effect"] == "ALLOW"
+
+    def allowed(context: Context) -> bool:
+        return bool(next((allows for rule, allows in rules if rule.matches(context)), default))
+
+    return Rival("rule_engine", _flat, lambda contexts: [allowed(context) for context in contexts])
+
+
+_CASBIN = """
+[request_definition]
+r = sub
+[policy_definition]
+p = sub_rule, eft
+[policy_effect]
+e = priority(p.eft) || deny
+[matchers]
+m = eval(p.sub_rule)
+"""
+
+
+class _Subject:
+    """Casbin asks attributes of objects."""
+
+    def __init__(self, context: Context) -> None:
+        self.__dict__.update(_flat(context))
+
+
+def _casbin(document: dict[str, Any]) -> Rival:
+    enforcer = casbin.Enforcer(casbin.Enforcer.new_model(text=_CASBIN))
+    for rule in document["rules"]:
+        condition = re.sub(
+            r"\b(?!in\b|not\b)[a-z_]+(?= (==|!=|<|>|in |not in ))", r"r.sub.\g<0>", _condition(rule, " && ")
+        )
+        condition = re.sub(r"\[([^]]*)\]", r"(\1)", condition)
+        enforcer.add_policy(condition, "allow" if rule["effect"] == "ALLOW" else "deny")
+    enforcer.add_policy("True", "allow" if document["default_effect"] == "ALLOW" else "deny")
+    return Rival("casbin", _Subject, lambda subjects: [enforcer.enforce(subject) for subject in subjects])
+
+
+def _nested(document: dict[str, Any], joint: str) -> str:
+    """One expression: each rule's condition, its effect, else the next."""
+    text = "true" if document["default_effect"] == "ALLOW" else "false"
+    for rule in reversed(document["rules"]):
+        effect = "true" if rule["effect"] == "ALLOW" else "false"
+        text = f"(({_condition(rule, joint)}) ? {effect} : {text})"
+    return text
+
+
+def _condition(rule: dict[str, Any], joint: str) -> str:
+    """The syntax that these engines have in common."""
+    return joint.join(map(_asked, rule["when"]["all"]))
+
+
+def _asked(leaf: dict[str, Any]) -> str:
+    name, value = leaf["attr"].replace(".", "_"), leaf["value"]
+    if isinstance(value, list):
+        return f"{name} {leaf['op'].replace('_', ' ')} [{', '.join(map(json.dumps, value))}]"
+    return f"{name} {_SIGNS[leaf['op']]} {f'{value}.0' if isinstance(value, int) else json.dumps(value)}"
+
+
+def _flat(context: Context) -> Context:
+    return {name.replace(".", "_"): value for name, value in context.items()}

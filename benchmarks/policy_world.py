@@ -1,0 +1,81 @@
+"""What the policy figures are taken on: 20 rules with 39 conditions, and ten million typed contexts."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from attestlab.policy.attributes import PLATFORM
+from attestlab.policy.documents import Document
+from attestlab.policy.meaning import policy_of
+from attestlab.policy.trees import Policy
+
+CONTEXTS = 10_000_000
+COUNTRIES = ["CH", "DE", "FR", "US", "NO", "SE", "IT", "ES", "GB", "NL",
+             "BR", "JP", "IN", "NG", "KE", "ZA", "CA", "AU", "PL", "AT"]  # fmt: skip
+ENUMS = ("trust_tier", "status", "risk_rating", "assurance_level", "key.status")
+
+
+def document(rules: int, seed: int = 5) -> dict[str, Any]:
+    """A policy of `rules` rules, two conditions each but for the last, over the specification's seven keys."""
+    chance = random.Random(seed)
+    written = [
+        {
+            "id": f"r{number}",
+            "effect": chance.choice(["ALLOW", "DENY"]),
+            "priority": number,
+            "when": {"all": [_leaf(chance) for _ in range(1 if number == rules - 1 else 2)]},
+        }
+        for number in range(rules)
+    ]
+    return {"name": "benchmark", "category": "VERIFY", "target_type": "TENANT_DEFAULT", "default_effect": "ALLOW",
+            "rules": written}  # fmt: skip
+
+
+def policy(rules: int, seed: int = 5) -> Policy:
+    """The same, typed."""
+    return policy_of(Document.read(document(rules, seed)), PLATFORM)
+
+
+def _leaf(chance: random.Random) -> dict[str, Any]:
+    kind = chance.randrange(4)
+    if kind == 0:
+        op = chance.choice(["lt", "lte", "gt", "gte"])
+        return {"attr": "key.age_days", "op": op, "value": chance.randrange(1_500)}
+    if kind == 1:
+        op = chance.choice(["in", "not_in"])
+        return {"attr": "jurisdiction", "op": op, "value": chance.sample(COUNTRIES, 4)}
+    path = chance.choice(ENUMS)
+    return {"attr": path, "op": chance.choice(["eq", "ne"]), "value": chance.choice(PLATFORM[path].values)}
+
+
+def write_contexts(path: Path, count: int = CONTEXTS) -> None:
+    """Typed Parquet, one column a key; every tenth risk rating and every twentieth age is missing."""
+    columns = [f"{_picked(COUNTRIES, 0)} AS jurisdiction"]
+    for salt, name in enumerate(ENUMS, 1):
+        value = _picked(list(PLATFORM[name].values), salt)
+        columns.append(f'{_missing(value, 10, 20) if name == "risk_rating" else value} AS "{name}"')
+    columns.append(f'{_missing("(hash(i * 31 + 9) % 1500)::DOUBLE", 20, 21)} AS "key.age_days"')
+    with duckdb.connect() as connection:
+        connection.execute(f"COPY (SELECT {', '.join(columns)} FROM range({count}) t(i)) TO '{path}' (FORMAT parquet)")
+
+
+def _picked(values: list[str], salt: int) -> str:
+    listed = ", ".join(f"'{value}'" for value in values)
+    return f"[{listed}][1 + (hash(i * 31 + {salt}) % {len(values)})::INTEGER]"
+
+
+def _missing(value: str, one_in: int, salt: int) -> str:
+    return f"CASE WHEN hash(i * 31 + {salt}) % {one_in} <> 0 THEN {value} END"
+
+
+def complete_contexts(path: Path, count: int) -> list[dict[str, Any]]:
+    """The first contexts that miss nothing: engines disagree about missing values, and here only time is compared."""
+    with duckdb.connect() as connection:
+        names = ", ".join(f'"{name}"' for name in PLATFORM)
+        whole = " AND ".join(f'"{name}" IS NOT NULL' for name in PLATFORM)
+        rows = connection.execute(f"SELECT {names} FROM '{path}' WHERE {whole} LIMIT {count}").fetchall()
+    return [dict(zip(PLATFORM, row, strict=True)) for row in rows]

@@ -1,0 +1,158 @@
+"""One meaning: closures, SQL in both forms, z3 and the explanation say what the naive reading of POLICY says.
+
+A batch is one policy with many contexts, decided by DuckDB in one query.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import duckdb
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from policy_world import REGISTRY, document, json_conditions, json_policies, json_rules, raw_contexts, reference, typed
+
+from attestlab.policy.attributes import Value
+from attestlab.policy.closures import Evaluator
+from attestlab.policy.contexts import Normaliser, Values
+from attestlab.policy.explanation import explain
+from attestlab.policy.formulas import World
+from attestlab.policy.sql import COLUMN_TYPES, case_sql, column, decided_sql, literal, mask_sql
+from attestlab.policy.trees import Policy
+
+NORMALISED = Normaliser(REGISTRY)
+MANY = settings(
+    max_examples=1_000,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    phases=(Phase.explicit, Phase.generate, Phase.shrink),
+)
+SOME = settings(MANY, max_examples=100)
+
+
+@pytest.fixture(scope="module")
+def database() -> Iterator[duckdb.DuckDBPyConnection]:
+    """DuckDB with a table of typed contexts, one column an attribute."""
+    connection = duckdb.connect(config={"threads": 1})
+    columns = ", ".join(f"{column(path)} {COLUMN_TYPES[a.type]}" for path, a in REGISTRY.items())
+    connection.execute(f"CREATE TABLE contexts (i INTEGER, {columns})")
+    with connection:
+        yield connection
+
+
+def decided_by_sql(
+    connection: duckdb.DuckDBPyConnection, policy: Policy, contexts: Sequence[Values]
+) -> list[tuple[bool, bool, list[str], list[str]]]:
+    """For each context: what CASE says, what the mask says, the rules in the mask, the watched ones."""
+    watched = [rule for rule in policy.rules if not rule.counts]
+    masks = [*mask_sql(policy.counting), *mask_sql(watched)]
+    words = [f"w{index}" for index in range(len(masks))]
+    counting = words[: len(mask_sql(policy.counting))]
+    listed = ", ".join([f"{mask} AS {word}" for mask, word in zip(masks, words, strict=True)] or ["0 AS none"])
+    rows = connection.execute(
+        f"SELECT by_case, {decided_sql(policy, counting)}, {', '.join(words) or '0'} "
+        f"FROM (SELECT i, {case_sql(policy)} AS by_case, {listed} FROM ({rows_of(contexts)})) ORDER BY i"
+    ).fetchall()
+    return [
+        (
+            by_case,
+            by_mask,
+            named(found[: len(counting)], [rule.id for rule in policy.counting]),
+            named(found[len(counting) :], [rule.id for rule in watched]),
+        )
+        for by_case, by_mask, *found in rows
+    ]
+
+
+def rows_of(contexts: Sequence[Values]) -> str:
+    """The contexts as VALUES, typed like the table."""
+    rows = ", ".join(f"({i}, {', '.join(spelt(c.get(path)) for path in REGISTRY)})" for i, c in enumerate(contexts))
+    names = ", ".join(["i", *map(column, REGISTRY)])
+    return f"SELECT * FROM contexts UNION ALL SELECT * FROM (VALUES {rows}) AS t({names})"
+
+
+def spelt(value: Value | None) -> str:
+    return "NULL" if value is None else literal(value)
+
+
+def named(words: Sequence[int], names: Sequence[str]) -> list[str]:
+    return [name for i, name in enumerate(names) if words and words[i // 64] >> i % 64 & 1]
+
+
+@MANY
+@given(raw=json_policies(), contexts=st.lists(raw_contexts(), min_size=1, max_size=6))
+def test_closures_and_both_forms_of_sql_say_what_the_naive_reading_says(
+    database: duckdb.DuckDBPyConnection, raw: dict[str, Any], contexts: list[dict[str, Any]]
+) -> None:
+    """A thousand random policies with random contexts, wrong and missing values among them."""
+    policy = typed(raw)
+    evaluate = Evaluator(policy)
+    contexts = [*contexts, {}]
+    values = [NORMALISED(context).values for context in contexts]
+
+    expected = [reference(raw, context) for context in contexts]
+    assert [(d.allowed, list(d.matched), list(d.monitored)) for d in map(evaluate, values)] == expected
+    assert decided_by_sql(database, policy, values) == [(e[0], *e) for e in expected]
+
+
+@SOME
+@given(raw=json_policies(), contexts=st.lists(raw_contexts(), min_size=1, max_size=3))
+def test_z3_asked_about_one_context_says_what_the_evaluator_says(
+    raw: dict[str, Any], contexts: list[dict[str, Any]]
+) -> None:
+    """The formulas that proofs rest on mean the policy, for values of every class and for missing ones."""
+    policy = typed(raw)
+    world, evaluate = World([policy]), Evaluator(policy)
+
+    for values in (NORMALISED(context).values for context in [*contexts, {}]):
+        assert world.decides(policy, values) is evaluate(values).allowed
+
+
+@SOME
+@given(raw=json_policies(), context=raw_contexts())
+def test_an_explanation_says_matched_where_the_rule_matches(raw: dict[str, Any], context: dict[str, Any]) -> None:
+    """The tree that is shown to people is no other opinion."""
+    policy, values = typed(raw), NORMALISED(context).values
+
+    shown = [each.rule.id for each in explain(policy, values) if each.matched and each.rule.counts]
+    assert tuple(shown) == Evaluator(policy)(values).matched
+
+
+@SOME
+@given(data=st.data(), context=raw_contexts())
+def test_de_morgan_holds_in_deny_rules(data: st.DataObject, context: dict[str, Any]) -> None:
+    """Classical logic: not-all is any-not, and not-any is all-not."""
+    parts = data.draw(st.lists(json_conditions(), min_size=1, max_size=3))
+    values = NORMALISED(context).values
+    for word, other in (("all", "any"), ("any", "all")):
+        one = document({"id": "r", "effect": "DENY", "priority": 1, "when": {"not": {word: parts}}})
+        two = document({"id": "r", "effect": "DENY", "priority": 1, "when": {other: [{"not": p} for p in parts]}})
+        assert Evaluator(typed(one))(values) == Evaluator(typed(two))(values)
+
+
+@SOME
+@given(data=st.data(), context=raw_contexts(), more=raw_contexts())
+def test_what_becomes_known_never_unmatches_an_allow_rule(
+    data: st.DataObject, context: dict[str, Any], more: dict[str, Any]
+) -> None:
+    """Absence never grants: whatever a missing attribute turns out to be, a rule that matched still does."""
+    policy = typed(document(data.draw(json_rules(0, effect="ALLOW"))))
+    known = NORMALISED(context).values
+    completed = {**NORMALISED(more).values, **known}
+
+    before, after = Evaluator(policy)(known), Evaluator(policy)(completed)
+    assert set(before.matched) <= set(after.matched)
+
+
+@SOME
+@given(raw=json_policies(), context=raw_contexts(), data=st.data())
+def test_the_order_in_which_rules_are_written_does_not_show(
+    raw: dict[str, Any], context: dict[str, Any], data: st.DataObject
+) -> None:
+    """Rules of one priority may be permuted, and so may all: priority, DENY first and the id settle the order."""
+    values = NORMALISED(context).values
+    permuted = {**raw, "rules": data.draw(st.permutations(raw["rules"]))}
+
+    assert Evaluator(typed(raw))(values) == Evaluator(typed(permuted))(values)

@@ -1,0 +1,92 @@
+"""One normaliser: typed or missing, and a word about everything that was not taken."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from policy_world import HOSTILE, REGISTRY
+
+from attestlab.policy.contexts import MOST_DIAGNOSTICS, Normaliser
+
+NORMALISED = Normaliser(REGISTRY)
+
+
+@pytest.mark.parametrize(
+    "context",
+    [
+        {"key.age_days": 5, "key.status": "ACTIVE"},
+        {"key": {"age_days": 5.0, "status": "active"}},
+        {"key": {"age_days": 5}, "key.status": "Active"},
+    ],
+)
+def test_dotted_and_nested_are_the_same(context: dict[str, Any]) -> None:
+    typed = NORMALISED(context)
+
+    assert typed.values == {"key.age_days": 5.0, "key.status": "active"}
+    assert typed.diagnostics == ()
+
+
+@pytest.mark.parametrize(
+    ("context", "code"),
+    [
+        ({"key.age_days": True}, "wrong_type"),
+        ({"key.age_days": "5"}, "wrong_type"),
+        ({"key.age_days": [5]}, "wrong_type"),
+        ({"key.age_days": {"days": 5}}, "wrong_type"),
+        ({"key.age_days": float("nan")}, "out_of_domain"),
+        ({"key.age_days": float("inf")}, "out_of_domain"),
+        ({"key.age_days": -1}, "out_of_domain"),
+        ({"key.age_days": 10**400}, "out_of_domain"),
+        ({"claims.count": 1.5}, "wrong_type"),
+        ({"claims.count": False}, "wrong_type"),
+        ({"claims.count": 6}, "out_of_domain"),
+        ({"is_resident": 1}, "wrong_type"),
+        ({"trust_tier": "GOLD"}, "out_of_domain"),
+        ({"trust_tier": 1}, "wrong_type"),
+        ({"note": "a\x00"}, "out_of_domain"),
+        ({"note": "\ud800"}, "out_of_domain"),
+        ({"note": "x" * 2_000}, "out_of_domain"),
+        ({"trust_teir": "BASIC"}, "unknown_attribute"),
+        ({"key": 3}, "unknown_attribute"),
+        ({"key": {"age_days": 1}, "key.age_days": 1}, "given_twice"),
+    ],
+)
+def test_what_is_not_taken_is_missing_and_told(context: dict[str, Any], code: str) -> None:
+    typed = NORMALISED(context)
+
+    assert typed.values == {}
+    assert [diagnostic.code for diagnostic in typed.diagnostics] == [code]
+
+
+def test_one_bad_value_takes_nothing_else_with_it() -> None:
+    typed = NORMALISED({"trust_tier": "basic", "status": 7, "key": {"status": "rotated", "colour": "red"}})
+
+    assert typed.values == {"trust_tier": "BASIC", "key.status": "rotated"}
+    assert [d.path for d in typed.diagnostics] == ["status", "key.colour"]
+
+
+def test_null_is_missing_and_nothing_to_tell() -> None:
+    assert NORMALISED({"status": None, "trust_tier": "BASIC"}).diagnostics == ()
+
+
+def test_zero_has_one_sign_and_a_whole_number_one_type() -> None:
+    typed = NORMALISED({"claims.amount": -0.0, "claims.count": 3.0})
+
+    assert (str(typed.values["claims.amount"]), typed.values["claims.count"]) == ("0.0", 3)
+    assert type(typed.values["claims.count"]) is int
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_text_is_taken_as_it_is(text: str) -> None:
+    assert NORMALISED({"note": text}).values == {"note": text}
+
+
+def test_a_context_of_junk_is_told_about_twenty_times_and_costs_little() -> None:
+    junk: dict[str, Any] = {f"x{n}": n for n in range(50_000)}
+    deep: dict[str, Any] = {}
+    for _ in range(50_000):
+        deep = {"a": deep}
+
+    assert len(NORMALISED({**junk, "deep": deep, "status": "ACTIVE"}).diagnostics) == MOST_DIAGNOSTICS
+    assert NORMALISED({**junk, "status": "ACTIVE"}).values == {"status": "ACTIVE"}

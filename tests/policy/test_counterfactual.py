@@ -1,0 +1,90 @@
+"""The fewest changes that turn a decision around, and nothing that nobody could bring about."""
+
+from __future__ import annotations
+
+from itertools import combinations, product
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from policy_world import REGISTRY, document, json_policies, leaf, raw_contexts, rule, typed
+
+from attestlab.policy.cells import cells_of
+from attestlab.policy.contexts import Normaliser, Values
+from attestlab.policy.counterfactual import counterfactual
+from attestlab.policy.deciding import Member, PolicySet
+
+NORMALISED = Normaliser(REGISTRY)
+
+
+def policy_set(*documents: dict[str, Any]) -> PolicySet:
+    """A set of policies that count."""
+    return PolicySet(Member(str(n), "0" * 64, typed(raw)) for n, raw in enumerate(documents))
+
+
+def fewest_by_trying_all(policies: PolicySet, values: Values, most: int = 2) -> int | None:
+    """Every change of up to `most` attributes, tried one by one."""
+    cells = cells_of([member.policy for member in policies.members if member.counts])
+    mutable = [path for path in cells if REGISTRY[path].mutable]
+    before = policies(values).allowed
+    for count in range(1, most + 1):
+        for chosen in combinations(mutable, count):
+            for picked in product(*(cells[path] for path in chosen)):
+                changed = {**values, **{path: cell.value for path, cell in zip(chosen, picked, strict=True)}}
+                if policies(changed).allowed is not before:
+                    return count
+    return None
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@given(raws=st.lists(json_policies(most=3), min_size=1, max_size=2), context=raw_contexts())
+def test_it_turns_the_decision_around_and_none_is_smaller(raws: list[dict[str, Any]], context: dict[str, Any]) -> None:
+    policies, values = policy_set(*raws), NORMALISED(context).values
+
+    found = counterfactual(policies, values)
+
+    fewest = fewest_by_trying_all(policies, values)
+    assert found.complete
+    if fewest is not None:
+        assert found.changes is not None
+        assert len(found.changes) == fewest
+    if found.changes is not None:
+        changed = {**values, **{change.path: change.after for change in found.changes}}
+        assert policies(changed).allowed is not policies(values).allowed
+        assert all(NORMALISED({c.path: c.after}).values == {c.path: c.after} for c in found.changes)
+
+
+def test_it_names_the_nearest_value_and_how_far_one_may_go() -> None:
+    policies = policy_set(document(rule("old", "DENY", leaf("key.age_days", "gte", 90)), default_effect="ALLOW"))
+
+    changes = counterfactual(policies, {"key.age_days": 400.0}).changes
+
+    assert changes is not None
+    (change,) = changes
+    assert (change.path, change.before, change.after) == ("key.age_days", 400.0, 89.0)
+    assert (change.above, change.below) == (0.0, 90.0)
+
+
+def test_what_nobody_can_change_is_not_proposed() -> None:
+    policies = policy_set(document(rule("where", "DENY", leaf("jurisdiction", "eq", "CH")), default_effect="ALLOW"))
+
+    assert counterfactual(policies, {"jurisdiction": "CH"}).changes is None
+
+
+def test_a_search_that_finds_no_end_says_so() -> None:
+    """Forty attributes of which all must change at once are more than can be tried; it is told, not guessed."""
+    from attestlab.policy.attributes import Attribute, AttributeType
+    from attestlab.policy.documents import Document
+    from attestlab.policy.meaning import policy_of
+
+    registry = REGISTRY.with_own([Attribute(f"x{n}", AttributeType.BOOLEAN) for n in range(40)])
+    pairs = [{"any": [{"attr": f"x{n}", "op": "eq", "value": n % 2 == 0}, leaf("size", "eq", "S")]} for n in range(40)]
+    twins = [
+        {"any": [leaf("is_resident", "eq", n == 0), {"attr": f"x{n}", "op": "eq", "value": True}]} for n in range(40)
+    ]
+    raw = document(rule("a", "ALLOW", {"all": [*pairs, *twins, {"not": leaf("size", "eq", "S")}]}))
+    policies = PolicySet([Member("p", "0" * 64, policy_of(Document.read(raw), registry))])
+
+    found = counterfactual(policies, {f"x{n}": False for n in range(40)} | {"is_resident": False, "size": "M"})
+
+    assert found.changes is None

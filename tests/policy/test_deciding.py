@@ -1,0 +1,119 @@
+"""What one policy says, and what several say together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from policy_world import document, leaf, rule, typed
+
+from attestlab.policy.closures import Evaluator
+from attestlab.policy.deciding import Member, PolicySet
+from attestlab.policy.trees import Effect
+
+YOUNG = leaf("key.age_days", "lt", 90)
+BASIC = leaf("trust_tier", "eq", "BASIC")
+NOW = {"key.age_days": 5.0, "trust_tier": "BASIC"}
+
+
+def member(name: str, *rules: dict[str, Any], in_shadow: bool = False, **more: Any) -> Member:
+    """A policy of a set."""
+    return Member(name, "0" * 64, typed(document(*rules, name=name, **more)), in_shadow)
+
+
+def test_the_first_match_decides_and_all_matches_are_named() -> None:
+    policy = typed(
+        document(
+            rule("third", "ALLOW", BASIC, 3), rule("first", "DENY", YOUNG, 1), rule("never", "ALLOW", {"not": BASIC})
+        )
+    )
+
+    assert Evaluator(policy)(NOW) == (Effect.DENY, ("first", "third"), ())
+
+
+def test_deny_comes_first_where_priorities_are_equal() -> None:
+    policy = typed(document(rule("a", "ALLOW", BASIC, 1), rule("b", "DENY", BASIC, 1)))
+
+    assert Evaluator(policy)(NOW).matched == ("b", "a")
+
+
+def test_a_watched_rule_is_told_and_never_counted() -> None:
+    policy = typed(document(rule("w", "DENY", BASIC, mode="MONITOR"), rule("a", "ALLOW", BASIC, 5)))
+
+    assert Evaluator(policy)(NOW) == (Effect.ALLOW, ("a",), ("w",))
+
+
+def test_a_policy_of_which_no_rule_is_enabled_is_its_default() -> None:
+    for default in Effect:
+        policy = typed(document(rule("off", "DENY", BASIC, enabled=False), default_effect=default.value))
+
+        assert Evaluator(policy)(NOW) == (default, (), ())
+
+
+def test_absence_never_grants() -> None:
+    """Not even by way of `ne`, `not`, or asking whether something exists."""
+    for when in (
+        leaf("risk_rating", "ne", "HIGH"),
+        {"not": leaf("risk_rating", "eq", "HIGH")},
+        leaf("risk_rating", "not_in", ["HIGH"]),
+        leaf("risk_rating", "exists", False),
+        {"not": leaf("risk_rating", "exists", True)},
+    ):
+        assert not Evaluator(typed(document(rule("a", "ALLOW", when))))({}).allowed
+
+
+def test_absence_denies_where_a_deny_rule_asks_for_the_contrary() -> None:
+    for when in (leaf("risk_rating", "ne", "LOW"), leaf("risk_rating", "exists", False)):
+        policy = typed(document(rule("d", "DENY", when), default_effect="ALLOW"))
+
+        assert not Evaluator(policy)({}).allowed
+    positive = typed(document(rule("d", "DENY", leaf("risk_rating", "eq", "HIGH")), default_effect="ALLOW"))
+    assert Evaluator(positive)({}).allowed
+
+
+def test_no_policy_has_no_objection() -> None:
+    decision = PolicySet()(NOW)
+
+    assert (decision.allowed, decision.matched_rules, decision.reasons) == (True, (), ())
+
+
+def test_every_policy_must_allow_and_the_one_that_denies_comes_first() -> None:
+    policies = PolicySet(
+        [
+            member("wide", rule("w1", "ALLOW", BASIC)),
+            member("strict", rule("s1", "DENY", YOUNG, reason="The key is too young."), rule("s2", "ALLOW", BASIC, 2)),
+        ]
+    )
+    decision = policies(NOW)
+
+    assert not decision.allowed
+    assert decision.matched_rules == ("s1", "s2", "w1")
+    assert decision.reasons == ("The key is too young.",)
+    assert decision.deciding is not None
+    assert decision.deciding.member.id == "strict"
+
+
+def test_a_default_that_denies_says_so() -> None:
+    decision = PolicySet([member("closed", rule("a", "ALLOW", {"not": BASIC}))])(NOW)
+
+    assert decision.reasons == ("No rule of the policy closed matched, and its default is DENY.",)
+    assert decision.matched_rules == ()
+
+
+def test_shadow_and_monitor_are_evaluated_and_never_counted() -> None:
+    policies = PolicySet(
+        [
+            member("shadow", rule("a", "DENY", BASIC), in_shadow=True),
+            member("monitor", rule("b", "DENY", BASIC), mode="MONITOR"),
+        ]
+    )
+    decision = policies(NOW)
+
+    assert (decision.allowed, decision.matched_rules) == (True, ())
+    assert [said.decision.matched for said in decision.said] == [("a",), ("b",)]
+
+
+def test_the_digest_of_a_set_tells_what_counts() -> None:
+    one, two = member("p", rule("a", "DENY", BASIC)), member("p", rule("a", "DENY", BASIC), in_shadow=True)
+
+    assert PolicySet([one]).digest != PolicySet([two]).digest
+    assert PolicySet([one]).digest == PolicySet([one]).digest

@@ -1,0 +1,227 @@
+"""A document is checked as a whole, and every fault names its place and what would be right."""
+
+from __future__ import annotations
+
+import tomllib
+from typing import Any
+
+import pytest
+from policy_world import REGISTRY, document, leaf, rule, typed
+
+from attestlab.core.errors import ValidationFailed
+from attestlab.policy.attributes import Attribute, AttributeType
+from attestlab.policy.documents import MOST_DEPTH, MOST_RULES, Document
+from attestlab.policy.trees import Effect
+
+PLAIN = leaf("trust_tier", "eq", "BASIC")
+
+
+def faults_of(raw: object) -> dict[str, str]:
+    """Place to message of what is refused."""
+    with pytest.raises(ValidationFailed) as refused:
+        typed(raw)  # type: ignore[arg-type]  # anything may be sent
+    return {fault.field: fault.message for fault in refused.value.fields}
+
+
+def test_an_unknown_attribute_is_refused_with_the_nearest_name() -> None:
+    faults = faults_of(document(rule("r", "DENY", {"all": [PLAIN, leaf("trust_teir", "eq", "BASIC")]})))
+
+    assert list(faults) == ["/rules/0/when/all/1/attr"]
+    assert "did you mean trust_tier?" in faults["/rules/0/when/all/1/attr"]
+
+
+@pytest.mark.parametrize(
+    ("condition", "place", "told"),
+    [
+        (leaf("trust_tier", "lt", "BASIC"), "/op", "use eq, exists, in, ne, not_in"),
+        (leaf("is_resident", "in", [True]), "/op", "use eq, exists, ne"),
+        (leaf("trust_tier", "eq", "BASICK"), "/value", "BASIC is"),
+        (leaf("key.age_days", "gt", -1), "/value", "outside of 0.."),
+        (leaf("key.age_days", "gt", True), "/value", "a number is wanted, not a boolean"),
+        (leaf("key.age_days", "gt", "90"), "/value", "a number is wanted, not a text"),
+        (leaf("claims.count", "eq", 1.5), "/value", "a whole number is wanted"),
+        (leaf("note", "eq", "a\x00b"), "/value", "no NUL"),
+        (leaf("trust_tier", "eq", ["BASIC"]), "/value", "one value, not a list"),
+        (leaf("trust_tier", "in", "BASIC"), "/value", "takes a list"),
+        (leaf("trust_tier", "in", ["BASIC", "x"]), "/value/1", "not a value"),
+        (leaf("trust_tier", "exists", "yes"), "/value", "exists takes true or false"),
+        (leaf("trust_tier", "like", "B%"), "/op", "Input should be 'eq'"),
+        (leaf("trust_tier", "eq", None), "", "A condition is one of"),
+        ({**PLAIN, "all": [PLAIN]}, "", "A condition is one of"),
+        ({}, "", "A condition is one of"),
+        ({"attr": "trust_tier", "op": "eq"}, "", "A condition is one of"),
+    ],
+)
+def test_a_leaf_that_means_nothing_is_refused_at_its_place(condition: dict[str, Any], place: str, told: str) -> None:
+    faults = faults_of(document(rule("r", "DENY", {"not": condition})))
+
+    assert told in faults[f"/rules/0/when/not{place}"]
+
+
+@pytest.mark.parametrize(
+    ("raw", "place"),
+    [
+        (document(), "/rules"),
+        (document(rule("r", "DENY", {"all": []})), "/rules/0/when/all"),
+        (document(rule("r", "DENY", {"any": [PLAIN, {"any": []}]})), "/rules/0/when/any/1/any"),
+        (document(rule("r", "DENY", leaf("trust_tier", "in", []))), "/rules/0/when/value"),
+        (document(rule("r", "DENY", PLAIN), tests=[]), "/tests"),
+    ],
+)
+def test_no_list_is_empty(raw: dict[str, Any], place: str) -> None:
+    """`all` of nothing would be true and `any` of nothing false; neither is ever meant."""
+    assert list(faults_of(raw)) == [place]
+
+
+def test_all_faults_are_told_at_once() -> None:
+    faults = faults_of(document(rule("a", "DENY", leaf("x", "eq", 1)), rule("b", "DENY", leaf("trust_tier", "gt", 1))))
+
+    assert list(faults) == ["/rules/0/when/attr", "/rules/1/when/op"]
+
+
+def test_a_rule_that_is_not_enabled_is_checked_too() -> None:
+    assert faults_of(document(rule("r", "DENY", leaf("x", "eq", 1), enabled=False)))
+
+
+@pytest.mark.parametrize(
+    ("raw", "place"),
+    [
+        (document(rule("r", "DENY", PLAIN), rule("r", "ALLOW", PLAIN)), "/rules/1/id"),
+        (document(rule("r", "DENY", PLAIN), surprise=1), "/surprise"),
+        (document(rule("r", "DENY", PLAIN, priority=True)), "/rules/0/priority"),
+        (document(rule("r", "DENY", PLAIN, priority="1")), "/rules/0/priority"),
+        (document(rule("r", "PERMIT", PLAIN)), "/rules/0/effect"),
+        (document(rule("a b", "DENY", PLAIN)), "/rules/0/id"),
+        (document(rule("r", "DENY", PLAIN), target_type="ISSUER"), ""),
+        (document(rule("r", "DENY", PLAIN), target_id="0193b5a0-7f3c-7abc-8def-0123456789ab"), ""),
+        ([], ""),
+        (None, ""),
+    ],
+)
+def test_what_has_not_the_shape_of_a_policy_is_refused(raw: object, place: str) -> None:
+    assert list(faults_of(raw)) == [place]
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        document(*[rule(f"r{n}", "DENY", PLAIN) for n in range(MOST_RULES + 1)]),
+        document(rule("r", "DENY", {"all": [PLAIN] * 201})),
+        document(rule("r", "DENY", leaf("note", "in", [str(n) for n in range(1_001)]))),
+        document(
+            rule("r", "DENY", PLAIN), tests=[{"name": "n", "context": {"x": list(range(60_000))}, "allowed": True}]
+        ),
+        document(rule("r", "DENY", leaf("note", "eq", "x" * 1_025))),
+    ],
+    ids=["rules", "parts", "values", "nodes", "text"],
+)
+def test_a_document_has_a_measure(raw: dict[str, Any]) -> None:
+    """Nothing that is sent makes anybody work without bound."""
+    assert faults_of(raw)
+
+
+def test_a_document_that_is_nested_without_end_is_refused_and_not_walked() -> None:
+    when: dict[str, Any] = PLAIN
+    for _ in range(100_000):
+        when = {"not": when}
+
+    assert f"{MOST_DEPTH} levels" in faults_of(document(rule("r", "DENY", when)))[""]
+
+
+def test_the_deepest_document_that_is_taken_is_evaluated() -> None:
+    when: dict[str, Any] = PLAIN
+    for _ in range(MOST_DEPTH - 6):
+        when = {"not": when}
+
+    assert typed(document(rule("r", "DENY", when))).rules
+
+
+def test_the_digest_is_of_the_meaning() -> None:
+    """Not of the order of members, of defaults that are written out, or of what the service adds."""
+    short = document(rule("r", "DENY", PLAIN))
+    long = document(rule("r", "DENY", PLAIN, enabled=True, mode="ENFORCE", reason=""), mode="ENFORCE", version=3)
+    long = {**dict(reversed(long.items())), "status": "ACTIVE"}
+
+    assert Document.read(short).digest == Document.read(long).digest
+    assert Document.read(short).digest != Document.read({**short, "default_effect": "ALLOW"}).digest
+
+
+def test_the_digest_is_the_sha_256_of_the_canonical_json() -> None:
+    """Anybody recomputes it, here with another library than ours."""
+    import hashlib
+
+    import rfc8785
+
+    read = Document.read(document(rule("r", "DENY", PLAIN)))
+
+    assert read.digest == hashlib.sha256(rfc8785.dumps(read.content())).hexdigest()
+
+
+def test_what_is_read_can_be_written_and_read_again() -> None:
+    read = Document.read(document(rule("r", "DENY", {"not": {"any": [PLAIN, leaf("claims.amount", "gt", 1.5)]}})))
+
+    assert Document.read(read.content()) == read
+
+
+def test_toml_says_the_same() -> None:
+    text = """
+    name = "p"
+    category = "MINT"
+    target_type = "TENANT_DEFAULT"
+    default_effect = "DENY"
+    [[rules]]
+    id = "r"
+    effect = "DENY"
+    priority = 0
+    when = { attr = "trust_tier", op = "eq", value = "BASIC" }
+    """
+    assert Document.read(tomllib.loads(text)) == Document.read(document(rule("r", "DENY", PLAIN)))
+
+
+def test_constants_are_folded_as_contexts_are() -> None:
+    policy = typed(document(rule("r", "DENY", leaf("trust_tier", "in", ["basic", "BASIC"]))))
+
+    assert policy.rules[0].when.value == ("BASIC",)  # type: ignore[union-attr]  # a leaf
+
+
+def test_rules_stand_in_the_order_in_which_they_decide() -> None:
+    """A lower number first, DENY before ALLOW, then the id; those that are not enabled are not there."""
+    policy = typed(
+        document(
+            rule("late", "DENY", PLAIN, 9),
+            rule("z", "ALLOW", PLAIN, 1),
+            rule("b", "DENY", PLAIN, 1),
+            rule("a", "ALLOW", PLAIN, 1),
+            rule("off", "DENY", PLAIN, 0, enabled=False),
+        )
+    )
+    assert [each.id for each in policy.rules] == ["b", "a", "z", "late"]
+    assert policy.default is Effect.DENY
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"path": "Key"},
+        {"path": "a..b"},
+        {"path": 'x"; DROP'},
+        {"path": "a.b.c.d.e"},
+        {"type": AttributeType.ENUM},
+        {"values": ("a",)},
+        {"type": AttributeType.ENUM, "values": ("a", "A")},
+        {"least": 3},
+        {"type": AttributeType.NUMBER, "least": 3, "most": 2},
+        {"type": AttributeType.INTEGER, "least": 0.5},
+        {"type": AttributeType.NUMBER, "most": float("nan")},
+    ],
+)
+def test_an_attribute_that_means_nothing_is_refused(more: dict[str, Any]) -> None:
+    with pytest.raises(ValidationFailed):
+        Attribute(**{"path": "x", "type": AttributeType.TEXT, **more})
+
+
+@pytest.mark.parametrize("path", ["status", "key", "note.length"])
+def test_an_own_attribute_stands_in_nobodys_way(path: str) -> None:
+    """One path twice, a value that holds another value: dotted and nested would no longer be the same."""
+    with pytest.raises(ValidationFailed):
+        REGISTRY.with_own([Attribute(path, AttributeType.TEXT)])

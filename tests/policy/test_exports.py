@@ -1,0 +1,112 @@
+"""Cedar and Rego say of an exported policy what we say: two engines of other people as judges."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import cedarpy
+import pytest
+import regopy
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from policy_world import HOSTILE, REGISTRY, document, json_policies, leaf, raw_contexts, rule, typed
+
+from attestlab.core.errors import ValidationFailed
+from attestlab.policy.cedar import MOST_RULES, cedar_context, cedar_text
+from attestlab.policy.closures import Evaluator
+from attestlab.policy.contexts import Normaliser, Values
+from attestlab.policy.rego import PACKAGE, rego_text
+from attestlab.policy.trees import Policy
+
+NORMALISED = Normaliser(REGISTRY)
+SOME = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+def by_cedar(policy: Policy, contexts: list[Values]) -> list[tuple[bool, set[str]]]:
+    """Allowed and the rules that match, as Cedar has it."""
+    text = cedar_text(policy)
+    requests = [
+        {"principal": 'User::"u"', "action": f'Action::"{action}"', "resource": 'Thing::"t"',
+         "context": cedar_context(values, REGISTRY)}
+        for values in contexts for action in ("decide", "match")
+    ]  # fmt: skip
+    answers = cedarpy.is_authorized_batch(requests, text, [])
+    assert not any(answer.diagnostics.errors for answer in answers)
+    names = [each.id for each in policy.counting]
+    return [
+        (bool(decide.allowed), {names[int(reason.removeprefix("policy")) - 1] for reason in match.diagnostics.reasons})
+        for decide, match in zip(answers[::2], answers[1::2], strict=True)
+    ]
+
+
+def by_rego(policy: Policy, contexts: list[Values]) -> list[tuple[bool, set[str]]]:
+    """Allowed and the rules that match, as Rego has it."""
+    interpreter = regopy.Interpreter()
+    interpreter.add_module("policy", rego_text(policy))
+    answers = []
+    for values in contexts:
+        # As text: handed over as a dict, an escaped character of a constant is two to this engine and one in the input.
+        interpreter.set_input_term(json.dumps(values, ensure_ascii=False))
+        said = interpreter.query(f"data.{PACKAGE}").results[0].expressions[0]
+        answers.append((said["allow"], set(said["matched"])))
+    return answers
+
+
+def by_us(policy: Policy, contexts: list[Values]) -> list[tuple[bool, set[str]]]:
+    return [(decision.allowed, set(decision.matched)) for decision in map(Evaluator(policy), contexts)]
+
+
+@SOME
+@given(raw=json_policies(), raws=st.lists(raw_contexts(), min_size=1, max_size=3))
+def test_cedar_decides_and_matches_alike(raw: dict[str, Any], raws: list[dict[str, Any]]) -> None:
+    """Where its numbers fit into Cedar's at all; those that do not are refused, not rounded (tested below)."""
+    policy, contexts = typed(raw), [NORMALISED(each).values for each in [*raws, {}]]
+    try:
+        answers = by_cedar(policy, contexts)
+    except ValidationFailed:
+        return
+
+    assert answers == by_us(policy, contexts)
+
+
+@SOME
+@given(raw=json_policies(), raws=st.lists(raw_contexts(), min_size=1, max_size=3))
+def test_rego_decides_and_matches_alike(raw: dict[str, Any], raws: list[dict[str, Any]]) -> None:
+    policy, contexts = typed(raw), [NORMALISED(each).values for each in [*raws, {}]]
+
+    assert by_rego(policy, contexts) == by_us(policy, contexts)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_hostile_text_is_only_a_text(text: str) -> None:
+    policy = typed(document(rule("r", "ALLOW", leaf("note", "eq", text))))
+    contexts: list[Values] = [{"note": text}, {"note": text + "x"}]
+
+    assert by_cedar(policy, contexts) == by_rego(policy, contexts) == [(True, {"r"}), (False, set())]
+
+
+@pytest.mark.parametrize("number", [1e-7, 1e300, 0.12345])
+def test_what_cedar_cannot_hold_is_refused(number: float) -> None:
+    policy = typed(document(rule("r", "ALLOW", leaf("claims.amount", "gt", number))))
+
+    with pytest.raises(ValidationFailed, match="four digits"):
+        cedar_text(policy)
+    with pytest.raises(ValidationFailed, match="four digits"):
+        cedar_context({"claims.amount": number}, REGISTRY)
+
+
+def test_the_largest_policy_that_cedar_gets_is_taken_and_a_larger_one_refused() -> None:
+    def of(count: int) -> Policy:
+        return typed(document(*[rule(f"r{n}", "ALLOW", leaf("claims.amount", "eq", n), n) for n in range(count)]))
+
+    assert by_cedar(of(MOST_RULES), [{"claims.amount": float(MOST_RULES - 1)}]) == [(True, {f"r{MOST_RULES - 1}"})]
+    with pytest.raises(ValidationFailed, match="At most"):
+        cedar_text(of(MOST_RULES + 1))
+
+
+def test_policies_of_which_no_rule_is_enabled_are_their_default() -> None:
+    for default in ("ALLOW", "DENY"):
+        policy = typed(document(rule("r", "DENY", leaf("note", "eq", "x"), enabled=False), default_effect=default))
+
+        assert by_cedar(policy, [{}]) == by_rego(policy, [{}]) == [(default == "ALLOW", set())]

@@ -1,0 +1,390 @@
+"""Policies over real HTTP, on either database: written, watched, asked, explained, and not switched on unsimulated."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import httpx
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import rfc8785
+from app_in_process import served
+from policy_world import document, leaf, rule
+from sqlalchemy import update
+from team_story import Team, told
+
+from attestlab.core.errors import Conflict
+from attestlab.core.transaction import Transaction
+from attestlab.lab import Lab
+from attestlab.orgs.rules import Plan
+from attestlab.policy import store
+from attestlab.policy.documents import Document
+
+BASIC = leaf("trust_tier", "eq", "BASIC")
+DIGEST = "a" * 64
+
+
+class Simulated:
+    """Reports on exactly the digests that a test says were simulated, until there is something that simulates."""
+
+    def __init__(self) -> None:
+        self.digests: set[str] = set()
+
+    def require_current(self, tx: Transaction, *, policy_id: UUID, digest: str, simulation_digest: str | None) -> None:
+        if digest not in self.digests or simulation_digest != DIGEST:
+            raise Conflict("No simulation of this version.", details={"reason": "simulation_missing"})
+
+
+class Desk:
+    """A tenant with an owner, a second admin and a key."""
+
+    def __init__(self, team: Team) -> None:
+        self.team = team
+        self.lab = team.lab
+        self.key = team.with_key()
+        self.owner = team.owner()
+        self.admin = team.person("admin")[1]
+
+    def made(self, raw: dict[str, Any], who: httpx.Client | None = None) -> dict[str, Any]:
+        answer = (who or self.key).post("/v1/policies", json=raw)
+        assert answer.status_code == 201, answer.text
+        body: dict[str, Any] = answer.json()
+        return body
+
+    def activated(self, raw: dict[str, Any]) -> dict[str, Any]:
+        """A policy that the admin wrote and the owner switched on."""
+        made = self.made(raw, self.admin)
+        self.lab.policies.simulations = reports = Simulated()
+        reports.digests.add(made["digest"])
+        answer = self.owner.post(f"/v1/policies/{made['id']}/activate", json={"simulation_digest": DIGEST})
+        assert answer.status_code == 200, answer.text
+        body: dict[str, Any] = answer.json()
+        return body
+
+    def ask(self, context: dict[str, Any], **more: Any) -> httpx.Response:
+        asked = {"action": "MINT", "target_type": "TENANT_DEFAULT", "context": context, **more}
+        return self.key.post("/v1/policies/evaluate", json=asked)
+
+    def close(self) -> None:
+        for client in (self.key, self.owner, self.admin):
+            client.close()
+
+
+@pytest.fixture
+def desk(lab: Lab) -> Iterator[Desk]:
+    tenant = lab.orgs.create_tenant("Example Registry", plan=Plan.ENTERPRISE)
+    with served(lab) as url:
+        made = Desk(Team(lab, url, tenant))
+        yield made
+        made.close()
+
+
+def test_a_policy_is_a_draft_and_every_change_a_new_version(desk: Desk) -> None:
+    raw = document(rule("r", "DENY", BASIC))
+    made = desk.key.post("/v1/policies", json=raw)
+    policy = made.json()
+    assert made.headers["Location"] == f"/v1/policies/{policy['id']}"
+    assert (policy["status"], policy["version"], policy["active_version"]) == ("DRAFT", 1, None)
+
+    text = desk.key.get(f"/v1/policies/{policy['id']}", params={"format": "json"}).json()
+    changed = desk.key.put(f"/v1/policies/{policy['id']}", json={**text, "default_effect": "ALLOW"}).json()
+
+    versions = desk.key.get(f"/v1/policies/{policy['id']}/versions").json()["items"]
+    assert [(each["version"], each["status"]) for each in versions] == [(2, "DRAFT"), (1, "DRAFT")]
+    assert versions[0]["digest"] == changed["digest"] != versions[1]["digest"] == policy["digest"]
+    assert sha256(rfc8785.dumps(versions[1]["document"])).hexdigest() == policy["digest"]
+    assert desk.key.get("/v1/policies").json()["items"] == [changed]
+    assert [event["version"] for event in told(desk.lab, "policy.updated")] == [2]
+
+
+def test_a_faulty_policy_is_refused_at_its_place(desk: Desk) -> None:
+    answer = desk.key.post("/v1/policies", json=document(rule("r", "DENY", leaf("trust_teir", "eq", "BASIC"))))
+
+    assert answer.status_code == 400
+    (field,) = answer.json()["details"]["fields"]
+    assert field["field"] == "/rules/0/when/attr"
+    assert "trust_tier" in field["message"]
+
+
+def test_toml_goes_in_and_comes_out(desk: Desk) -> None:
+    policy = desk.made(document(rule("r", "DENY", BASIC)))
+
+    answer = desk.key.get(f"/v1/policies/{policy['id']}", params={"format": "toml"})
+    again = desk.made({"toml": answer.text})
+
+    assert answer.headers["Content-Type"].startswith("application/toml")
+    assert again["digest"] == policy["digest"]
+    assert desk.key.post("/v1/policies", json={"toml": "name ="}).status_code == 400
+
+
+def test_a_version_stays_where_the_policy_is(desk: Desk) -> None:
+    policy = desk.made(document(rule("r", "DENY", BASIC)))
+
+    answer = desk.key.put(f"/v1/policies/{policy['id']}", json=document(rule("r", "DENY", BASIC), category="VERIFY"))
+
+    assert (answer.status_code, answer.json()["details"]["fields"][0]["field"]) == (400, "/category")
+
+
+def test_a_policy_of_an_unknown_issuer_is_refused(desk: Desk) -> None:
+    raw = document(rule("r", "DENY", BASIC), target_type="ISSUER", target_id="0193b5a0-7f3c-7abc-8def-0123456789ab")
+
+    assert desk.key.post("/v1/policies", json=raw).status_code == 404
+
+
+def test_nothing_is_switched_on_without_a_simulation(desk: Desk) -> None:
+    """Nothing simulates yet, so nothing is switched on: whatever digest is named."""
+    policy = desk.made(document(rule("r", "DENY", BASIC)))
+    for body in ({}, {"simulation_digest": DIGEST}, {"simulation_digest": policy["digest"]}):
+        answer = desk.owner.post(f"/v1/policies/{policy['id']}/activate", json=body)
+
+        assert (answer.status_code, answer.json()["details"]["reason"]) == (409, "simulation_missing")
+    assert desk.key.post(f"/v1/policies/{policy['id']}/activate", json={}).status_code == 403, "a person decides"
+
+
+def test_failing_tests_and_dead_rules_are_told_before_anything_else(desk: Desk) -> None:
+    failing = desk.made(
+        document(rule("r", "DENY", BASIC), tests=[{"name": "no", "context": {"trust_tier": "BASIC"}, "allowed": True}])
+    )
+    dead = desk.made(document(rule("never", "ALLOW", leaf("status", "exists", False))))
+
+    one = desk.owner.post(f"/v1/policies/{failing['id']}/activate", json={}).json()["details"]
+    two = desk.owner.post(f"/v1/policies/{dead['id']}/activate", json={}).json()["details"]
+    known = desk.owner.post(f"/v1/policies/{dead['id']}/activate", json={"acknowledge": ["never"]}).json()["details"]
+
+    assert (one["reason"], one["failing_tests"]) == ("tests_failing", ["no"])
+    assert (two["reason"], two["rules"]) == ("dead_rules", ["never"])
+    assert known["reason"] == "simulation_missing"
+
+
+def test_who_wrote_it_does_not_switch_it_on(desk: Desk) -> None:
+    policy = desk.made(document(rule("r", "DENY", BASIC)), desk.owner)
+    desk.lab.policies.simulations = reports = Simulated()
+    reports.digests.add(policy["digest"])
+
+    own = desk.owner.post(f"/v1/policies/{policy['id']}/activate", json={"simulation_digest": DIGEST})
+    other = desk.admin.post(f"/v1/policies/{policy['id']}/activate", json={"simulation_digest": DIGEST})
+
+    assert (own.status_code, own.json()["details"]["reason"]) == (403, "second_person_required")
+    assert (other.status_code, other.json()["status"], other.json()["active_version"]) == (200, "ACTIVE", 1)
+    assert [event["simulation_digest"] for event in told(desk.lab, "policy.activated")] == [DIGEST]
+
+
+def test_without_a_policy_everything_is_allowed(desk: Desk) -> None:
+    answer = desk.ask({"trust_tier": "BASIC"}).json()
+
+    assert re.fullmatch(r"dec_[0-7][0-9A-HJKMNP-TV-Z]{25}", answer["decision_id"])
+    assert answer.items() >= {"allowed": True, "matched_rules": [], "reasons": [], "decision": "ALLOW"}.items()
+    assert (answer["matched_policy"], answer["matched_rule"], answer["reason"]) == (None, None, None)
+    assert "evaluation_ms" not in answer
+
+
+def test_a_denial_names_its_rules_and_can_be_explained(desk: Desk) -> None:
+    raw = document(
+        rule("young", "DENY", leaf("key.age_days", "lt", 90), 1, reason="The key is too young."),
+        rule("basic", "ALLOW", BASIC, 2),
+        name="Minting",
+    )
+    policy = desk.activated(raw)
+
+    answer = desk.ask({"key": {"age_days": 5}, "trust_tier": "basic", "risk_rating": 7}).json()
+    why = desk.key.get(f"/v1/policies/decisions/{answer['decision_id']}").json()
+
+    assert (answer["allowed"], answer["matched_rules"]) == (False, ["young", "basic"])
+    assert (answer["decision"], answer["matched_policy"], answer["matched_rule"]) == ("DENY", "Minting", "young")
+    assert answer["reasons"] == [answer["reason"]] == ["The key is too young."]
+    assert [d["path"] for d in answer["diagnostics"]] == ["risk_rating"]
+    assert why["reproduced"] is True
+    assert why["context"] == {"key.age_days": 5, "trust_tier": "BASIC"}
+    (shown,) = why["policies"]
+    assert (shown["policy_id"], shown["version"], shown["missing"]) == (policy["id"], 1, [])
+    assert shown["rules"][0]["when"] == {
+        **{"kind": "leaf", "truth": "true", "attr": "key.age_days", "op": "lt", "value": 90, "actual": 5},
+    }
+    assert why["counterfactual"]["changes"][0]["path"] == "key.age_days"
+    assert why["counterfactual"]["changes"][0]["after"] >= 90
+
+
+def test_the_hash_of_the_input_is_that_of_its_typed_values(desk: Desk) -> None:
+    """Dotted and nested, folded or not, with aliases or not: one input, audited by its hash."""
+    one = desk.ask({"key": {"age_days": 5}, "trust_tier": "basic"}).json()
+    body = {
+        "category": "MINT",
+        "binding_target_type": "TENANT_DEFAULT",
+        "context": {"trust_tier": "BASIC", "key.age_days": 5.0},
+    }
+    two = desk.key.post("/v1/policies/evaluate", json=body).json()
+
+    said = {"action": "MINT", "target_type": "TENANT_DEFAULT", "target_id": None,
+            "context": {"key.age_days": 5, "trust_tier": "BASIC"}}  # fmt: skip
+    assert one["input_sha256"] == two["input_sha256"] == sha256(rfc8785.dumps(said)).hexdigest()
+    assert one["decision_id"] != two["decision_id"]
+    audited = desk.key.get("/v1/audit/events", params={"resource_type": "policy_decision"}).json()["items"]
+    assert {line["resource_id"] for line in audited} == {one["decision_id"], two["decision_id"]}
+    assert {line["metadata"]["input_sha256"] for line in audited} == {one["input_sha256"]}
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"target_id": "0193b5a0-7f3c-7abc-8def-0123456789ab"},
+        {"category": "MINT"},
+        {"action": "BURN"},
+        {"context": []},
+        {"target_type": None},
+    ],
+)
+def test_a_question_that_says_too_much_or_too_little_is_refused(desk: Desk, more: dict[str, Any]) -> None:
+    asked = {"action": "MINT", "target_type": "TENANT_DEFAULT", "context": {}, **more}
+
+    assert desk.key.post("/v1/policies/evaluate", json=asked).status_code == 400
+
+
+def test_an_issuers_policies_join_the_default_and_the_platforms(desk: Desk) -> None:
+    issuer = desk.key.post("/v1/issuers", json={"name": "Registry", "domain": "registry.example"}).json()
+    desk.activated(
+        document(rule("tenant", "ALLOW", leaf("status", "exists", True)), name="tenant", default_effect="ALLOW")
+    )
+    desk.activated(
+        document(
+            rule("own", "DENY", BASIC), name="own", default_effect="ALLOW", target_type="ISSUER", target_id=issuer["id"]
+        )
+    )
+    about = {"target_type": "ISSUER", "target_id": issuer["id"]}
+
+    assert desk.ask({"trust_tier": "BASIC"}).json()["allowed"] is True
+    denied = desk.ask({"trust_tier": "BASIC", "status": "ACTIVE"}, **about).json()
+
+    assert (denied["allowed"], denied["matched_rules"]) == (False, ["own", "tenant"])
+
+
+def test_a_platform_policy_is_everybodys(desk: Desk, lab: Lab) -> None:
+    """The defaults of the operator's tenant apply to all tenants."""
+    operator = lab.operator  # type: ignore[attr-defined]
+    lab.policies.simulations = reports = Simulated()
+    made = lab.policies.create(
+        Document.read(document(rule("no", "DENY", BASIC), default_effect="ALLOW")), caller=operator
+    )
+    reports.digests.add(Document.read(document(rule("no", "DENY", BASIC), default_effect="ALLOW")).digest)
+
+    second = replace(operator, actor_id="somebody-else")
+    lab.policies.activate(
+        made["id"], lab.policies.examine(made["id"], caller=operator), simulation_digest=DIGEST, caller=second
+    )
+
+    assert desk.ask({"trust_tier": "BASIC"}).json()["matched_rules"] == ["no"]
+    assert desk.key.get("/v1/policies").json()["items"] == []
+
+
+def test_a_policy_in_shadow_is_watched_and_never_counted(desk: Desk) -> None:
+    policy = desk.made(document(rule("no", "DENY", BASIC)))
+    assert desk.key.post(f"/v1/policies/{policy['id']}/shadow").json()["status"] == "SHADOW"
+
+    answer = desk.ask({"trust_tier": "BASIC"}).json()
+    why = desk.key.get(f"/v1/policies/decisions/{answer['decision_id']}").json()
+
+    assert (answer["allowed"], answer["matched_rules"]) == (True, [])
+    assert (why["policies"][0]["counts"], why["policies"][0]["matched_rules"]) == (False, ["no"])
+
+
+def test_an_archived_policy_decides_nothing_and_its_decisions_stay_explained(desk: Desk) -> None:
+    policy = desk.activated(document(rule("no", "DENY", BASIC)))
+    before = desk.ask({"trust_tier": "BASIC"}).json()
+
+    archived = desk.owner.post(f"/v1/policies/{policy['id']}/archive").json()
+
+    assert (archived["status"], archived["active_version"]) == ("ARCHIVED", None)
+    assert desk.ask({"trust_tier": "BASIC"}).json()["allowed"] is True
+    assert desk.key.get(f"/v1/policies/decisions/{before['decision_id']}").json()["reproduced"] is True
+    assert desk.key.put(f"/v1/policies/{policy['id']}", json=document(rule("x", "DENY", BASIC))).status_code == 409
+    assert desk.owner.post(f"/v1/policies/{policy['id']}/archive").status_code == 409
+
+
+def test_the_version_in_force_stays_in_force_while_a_new_one_is_written(desk: Desk) -> None:
+    policy = desk.activated(document(rule("no", "DENY", BASIC), default_effect="ALLOW"))
+
+    changed = desk.key.put(
+        f"/v1/policies/{policy['id']}", json=document(rule("yes", "ALLOW", BASIC), default_effect="ALLOW")
+    ).json()
+
+    assert (changed["status"], changed["version"], changed["active_version"]) == ("ACTIVE", 2, 1)
+    assert desk.ask({"trust_tier": "BASIC"}).json()["matched_rules"] == ["no"]
+
+
+def test_a_tenant_asks_about_attributes_of_its_own(desk: Desk) -> None:
+    own = [{"path": "claims.amount", "type": "number", "domain": {"min": 0}, "unit": "CHF"},
+           {"path": "channel", "type": "enum", "domain": ["web", "desk"], "mutable": False}]  # fmt: skip
+    answer = desk.key.put("/v1/policies/attributes", json={"attributes": own})
+    assert answer.status_code == 200, answer.text
+    assert [each["path"] for each in answer.json()["items"] if each["own"]] == ["claims.amount", "channel"]
+    desk.activated(document(rule("much", "DENY", leaf("claims.amount", "gt", 1_000)), default_effect="ALLOW"))
+
+    assert desk.ask({"claims": {"amount": 1_001}}).json()["matched_rules"] == ["much"]
+    used = desk.key.put("/v1/policies/attributes", json={"attributes": own[1:]})
+    assert (used.status_code, used.json()["details"]["version"]) == (409, 1)
+    twice = desk.key.put("/v1/policies/attributes", json={"attributes": [*own, own[0]]})
+    assert twice.status_code == 400
+
+
+def test_another_tenants_policies_are_as_unknown_as_none(desk: Desk, lab: Lab) -> None:
+    policy = desk.made(document(rule("r", "DENY", BASIC)))
+    decision = desk.ask({}).json()["decision_id"]
+    with desk.team.with_key(tenant=lab.orgs.create_tenant("Other", plan=Plan.ENTERPRISE)) as other:
+        for path in (
+            f"/v1/policies/{policy['id']}",
+            f"/v1/policies/{policy['id']}/versions",
+            f"/v1/policies/decisions/{decision}",
+        ):
+            assert other.get(path).status_code == 404
+        assert other.post("/v1/policies/analyze", json={"policy_id": policy["id"]}).status_code == 404
+
+
+def test_an_analysis_finds_what_no_test_would(desk: Desk) -> None:
+    raw = document(
+        rule("young", "DENY", leaf("key.age_days", "lt", 90), 1),
+        rule("old", "DENY", leaf("key.age_days", "gte", 90), 2),
+        rule("any", "ALLOW", leaf("key.age_days", "exists", True), 3),
+    )
+    moved = json.loads(json.dumps(raw).replace('"lt", "value": 90', '"lt", "value": 91'))
+    policy = desk.made(raw)
+
+    found = desk.key.post("/v1/policies/analyze", json={"policy_id": policy["id"], "against": moved}).json()
+    other = desk.key.post(
+        "/v1/policies/analyze", json={"policy": {**raw, "default_effect": "ALLOW"}, "against": raw}
+    ).json()
+
+    assert [(each["kind"], each["rule_id"], each["by"]) for each in found["findings"]] == [
+        ("shadowed", "any", ["young", "old"])
+    ]
+    assert (found["equivalent"], found["witness"]) == (True, None)
+    assert (other["equivalent"], other["witness"]) == (False, {})
+    assert desk.key.post("/v1/policies/analyze", json={"policy": raw}).json()["equivalent"] is None
+    assert desk.key.post("/v1/policies/analyze", json={}).status_code == 400
+
+
+@pytest.mark.tampered
+def test_a_version_that_was_changed_behind_the_services_back_is_found(lab: Lab) -> None:
+    """A version is never changed; whoever does it in the database is found by fsck."""
+    operator = lab.operator  # type: ignore[attr-defined]
+    made = lab.policies.create(Document.read(document(rule("r", "DENY", BASIC))), caller=operator)
+
+    with lab.storage.write() as tx:
+        changed = update(store.versions).where(store.versions.c.policy_id == made["id"])
+        tx.exec(changed.values(document=store.versions.c.document + " "))
+
+
+def test_a_policy_is_replayed_over_a_past_in_parquet(lab: Lab, tmp_path: Path) -> None:
+    operator = lab.operator  # type: ignore[attr-defined]
+    made = lab.policies.create(Document.read(document(rule("r", "ALLOW", BASIC))), caller=operator)
+    pq.write_table(pa.table({"trust_tier": ["BASIC", "VERIFIED", None, "basic"]}), tmp_path / "past.parquet")
+
+    decided = lab.policies.replay(made["id"], contexts=tmp_path / "past.parquet", caller=operator)
+
+    assert decided.df()["allowed"].tolist() == [True, False, False, True]

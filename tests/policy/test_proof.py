@@ -1,0 +1,159 @@
+"""What holds for every context is proven, and what does not comes with a context that shows it."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from policy_world import document, json_policies, leaf, rule, typed
+
+from attestlab.core.errors import Unavailable
+from attestlab.policy.cells import cells_of, representatives
+from attestlab.policy.closures import Evaluator, compiled
+from attestlab.policy.contexts import Values
+from attestlab.policy.formulas import World
+from attestlab.policy.proof import Finding, FindingKind, analyze, compare
+from attestlab.policy.trees import Policy, positive_form
+
+BASIC, YOUNG = leaf("trust_tier", "eq", "BASIC"), leaf("key.age_days", "lt", 90)
+OLD = leaf("key.age_days", "gte", 90)
+
+
+def found(*rules: dict[str, Any], **more: Any) -> list[Finding]:
+    """The findings of a policy of these rules."""
+    return analyze(typed(document(*rules, **more)))
+
+
+def told(findings: list[Finding]) -> list[tuple[str, str | None, tuple[str, ...]]]:
+    """Without the witnesses."""
+    return [(finding.kind.value, finding.rule_id, finding.by) for finding in findings]
+
+
+def every_context(policies: list[Policy]) -> list[Values] | None:
+    """One context of each class there is; None where there are too many to try."""
+    each = representatives(cells_of(policies))
+    if math.prod(len(values) for values in each.values()) > 20_000:
+        return None
+    return [
+        {path: value for path, value in zip(each, picked, strict=True) if value is not None}
+        for picked in product(*each.values())
+    ]
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(raw=json_policies(most=5))
+def test_findings_are_those_of_trying_every_class_of_contexts(raw: dict[str, Any]) -> None:
+    policy = typed(raw)
+    contexts = every_context([policy])
+    if contexts is None:
+        return
+    decisions = [(Evaluator(policy)(values), values) for values in contexts]
+    rules = {each.id: each for each in policy.rules}
+    dead = {name for name, each in rules.items() if not any(map(compiled(positive_form(each)), contexts))}
+    deciding = {decision.matched[0] for decision, _ in decisions if decision.matched}
+    met = {
+        frozenset((one, other))
+        for decision, _ in decisions
+        for one in decision.matched
+        for other in decision.matched
+        if rules[one].effect != rules[other].effect and rules[one].priority == rules[other].priority
+    }
+
+    findings = analyze(policy)
+
+    of_kind = {kind: [f for f in findings if f.kind is kind] for kind in FindingKind}
+    assert {f.rule_id for f in of_kind[FindingKind.DEAD]} == dead
+    assert {f.rule_id for f in of_kind[FindingKind.SHADOWED]} == {
+        each.id for each in policy.counting if each.id not in dead | deciding
+    }
+    assert {frozenset((f.rule_id, by)) for f in of_kind[FindingKind.CONTRADICTING] for by in f.by} == met
+    assert bool(of_kind[FindingKind.DEFAULT_UNREACHABLE]) is all(decision.matched for decision, _ in decisions)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(one=json_policies(most=3), other=json_policies(most=3))
+def test_two_versions_are_equivalent_or_a_context_shows_that_they_are_not(
+    one: dict[str, Any], other: dict[str, Any]
+) -> None:
+    old, new = typed(one), typed(other)
+
+    comparison = compare(old, new)
+
+    if comparison.witness is not None:
+        assert Evaluator(old)(comparison.witness).allowed is not Evaluator(new)(comparison.witness).allowed
+    elif (contexts := every_context([old, new])) is not None:
+        assert comparison.equivalent
+        assert all(Evaluator(old)(values).allowed is Evaluator(new)(values).allowed for values in contexts)
+
+
+def test_a_rule_that_nothing_matches_is_dead() -> None:
+    assert told(found(rule("r", "DENY", {"all": [YOUNG, OLD]}))) == [("dead", "r", ())]
+
+
+def test_there_is_no_number_between_two_neighbours() -> None:
+    """Over the real numbers this rule is alive; no context holds what it asks for."""
+    gap = {"all": [leaf("claims.amount", "gt", 90), leaf("claims.amount", "lt", math.nextafter(90, 91))]}
+
+    assert told(found(rule("r", "DENY", gap))) == [("dead", "r", ())]
+
+
+def test_an_allow_rule_that_asks_for_absence_is_dead() -> None:
+    assert told(found(rule("r", "ALLOW", leaf("risk_rating", "exists", False)))) == [("dead", "r", ())]
+
+
+def test_rules_together_shadow_what_none_of_them_does() -> None:
+    findings = found(
+        rule("young", "DENY", YOUNG, 1),
+        rule("old", "DENY", OLD, 2),
+        rule("elsewhere", "DENY", leaf("status", "eq", "REVOKED"), 3),
+        rule("known", "ALLOW", leaf("key.age_days", "exists", True), 4),
+    )
+
+    assert ("shadowed", "known", ("young", "old")) in told(findings)
+
+
+def test_a_watched_rule_shadows_nobody() -> None:
+    assert found(rule("w", "DENY", BASIC, 1, mode="MONITOR"), rule("a", "ALLOW", BASIC, 2)) == []
+
+
+def test_a_contradiction_names_both_and_shows_where() -> None:
+    (finding,) = found(rule("a", "ALLOW", BASIC, 1), rule("d", "DENY", YOUNG, 1))
+
+    assert (finding.kind, finding.rule_id, finding.by) == (FindingKind.CONTRADICTING, "d", ("a",))
+    assert finding.witness is not None
+    assert finding.witness["trust_tier"] == "BASIC"
+
+
+def test_a_default_that_is_never_asked_is_told() -> None:
+    findings = found(
+        rule("y", "DENY", leaf("status", "exists", True)), rule("n", "DENY", leaf("status", "exists", False))
+    )
+
+    assert ("default_unreachable", None, ("n", "y")) in told(findings)
+
+
+def test_a_policy_says_the_same_with_its_rules_spelt_otherwise() -> None:
+    one = typed(document(rule("d", "DENY", {"not": {"any": [BASIC, YOUNG]}}), default_effect="ALLOW"))
+    two = typed(document(rule("d", "DENY", {"all": [{"not": BASIC}, {"not": YOUNG}]}), default_effect="ALLOW"))
+
+    assert compare(one, two).equivalent
+
+
+def test_a_proof_that_takes_too_long_is_given_up_and_says_so() -> None:
+    policy = typed(document(rule("r", "DENY", BASIC)))
+
+    with pytest.raises(Unavailable, match="took too long"):
+        World([policy], budget_s=0).match(policy.rules[0])
+
+
+def test_a_threshold_that_moved_is_shown_by_a_context_between() -> None:
+    def with_bound(days: int) -> Policy:
+        return typed(document(rule("d", "DENY", leaf("key.age_days", "gte", days)), default_effect="ALLOW"))
+
+    witness = compare(with_bound(90), with_bound(91)).witness
+
+    assert witness is not None
+    assert 90 <= float(witness["key.age_days"]) < 91

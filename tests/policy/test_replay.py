@@ -1,0 +1,170 @@
+"""A whole past in Parquet, decided as each context by itself would be, by whichever route."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from policy_world import HOSTILE, REGISTRY, document, leaf, rule, typed, values_of
+
+from attestlab.core.errors import ValidationFailed
+from attestlab.policy.attributes import AttributeType
+from attestlab.policy.closures import Evaluator
+from attestlab.policy.contexts import Normaliser
+from attestlab.policy.replay import Replay, Route, replay
+from attestlab.policy.trees import Policy
+
+ARROW = {
+    AttributeType.ENUM: pa.string(),
+    AttributeType.TEXT: pa.string(),
+    AttributeType.NUMBER: pa.float64(),
+    AttributeType.INTEGER: pa.int64(),
+    AttributeType.BOOLEAN: pa.bool_(),
+}
+ODD = {
+    AttributeType.ENUM: ["basic", "nowhere", "", "x\x00y"],
+    AttributeType.NUMBER: [float("nan"), float("inf"), -1.0],
+    AttributeType.INTEGER: [6, -(2**60)],
+    AttributeType.TEXT: ["x" * 1_025, "a\x00b"],
+    AttributeType.BOOLEAN: [None],
+}
+
+
+def written(path: Path, contexts: list[dict[str, Any]]) -> Path:
+    """Contexts as typed columns."""
+    columns = {name: pa.array([c.get(name) for c in contexts], ARROW[a.type]) for name, a in REGISTRY.items()}
+    pq.write_table(pa.table(columns), path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def contexts() -> list[dict[str, Any]]:
+    """Three thousand, some of them odd, with few different ones among the first."""
+    chance = random.Random(7)
+    made = [
+        {
+            name: chance.choice(
+                [*map(_typed(a.type), values_of(a)), None, *(ODD[a.type] if chance.random() < 0.1 else [])]
+            )
+            for name, a in REGISTRY.items()
+        }
+        for _ in range(1_000)
+    ]
+    return made + [made[n % 7] for n in range(2_000)]
+
+
+def _typed(kind: AttributeType) -> Any:
+    return float if kind is AttributeType.NUMBER else lambda value: value
+
+
+@pytest.fixture(scope="module")
+def past(contexts: list[dict[str, Any]], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return written(tmp_path_factory.mktemp("past") / "contexts.parquet", contexts)
+
+
+def many_rules(count: int) -> Policy:
+    """A policy over every attribute; more rules than a word of the mask has bits."""
+    chance = random.Random(count)
+    rules = []
+    for n in range(count):
+        parts = []
+        for attribute in chance.sample(list(REGISTRY.values()), 2):
+            op = chance.choice(sorted(attribute.ops() - {"exists"}))
+            value = [chance.choice(values_of(attribute)) for _ in range(2)]
+            parts.append(leaf(attribute.path, op, value if op in {"in", "not_in"} else value[0]))
+        mode = "MONITOR" if n % 9 == 0 else "ENFORCE"
+        rules.append(rule(f"r{n}", chance.choice(["ALLOW", "DENY"]), {"all": parts}, n // 3, mode=mode))
+    return typed(document(*rules))
+
+
+def matched_in(done: Replay, row: dict[str, Any]) -> tuple[str, ...]:
+    return tuple(n for i, n in enumerate(done.rules) if int(row[f"matched_{i // 64}"]) >> i % 64 & 1)
+
+
+@pytest.mark.parametrize("route", list(Route))
+@pytest.mark.parametrize("count", [1, 20, 90])
+def test_every_row_is_decided_as_the_evaluator_does(
+    past: Path, contexts: list[dict[str, Any]], count: int, route: Route
+) -> None:
+    policy = many_rules(count)
+    done = replay(policy, past, route=route)
+    expected = [Evaluator(policy)(Normaliser(REGISTRY)(context).values) for context in contexts]
+
+    rows = done.df().to_dict("records")
+
+    assert [row["row"] for row in rows] == list(range(len(contexts)))
+    assert [(bool(row["allowed"]), matched_in(done, row) if done.rules else ()) for row in rows] == [
+        (decision.allowed, decision.matched) for decision in expected
+    ]
+
+
+def test_groups_count_every_row_once(past: Path, contexts: list[dict[str, Any]]) -> None:
+    policy = many_rules(20)
+
+    groups = replay(policy, past).groups()
+
+    assert sum(group.count for group in groups) == len(contexts)
+    decide, normalised = Evaluator(policy), Normaliser(REGISTRY)
+    first = groups[0]
+    found = [decide(normalised(context).values) for context in contexts]
+    assert first.count == sum(1 for d in found if (d.allowed, d.matched) == (first.allowed, first.matched))
+
+
+def test_what_is_written_is_what_is_shown(past: Path, contexts: list[dict[str, Any]], tmp_path: Path) -> None:
+    done = replay(many_rules(20), past)
+
+    assert done.write(tmp_path / "it's decided.parquet") == len(contexts)
+    shown = pq.read_table(tmp_path / "it's decided.parquet").to_pandas().sort_values("row", ignore_index=True)
+    assert shown.equals(done.df())
+
+
+def test_the_route_is_chosen_by_the_data(tmp_path: Path) -> None:
+    """A thousand times the same context is decided once, if there is enough to decide."""
+    few = written(tmp_path / "few.parquet", [{"claims.amount": float(n % 3)} for n in range(3_000)])
+    many = written(tmp_path / "many.parquet", [{"claims.amount": float(n)} for n in range(3_000)])
+    bounds = [leaf("claims.amount", "gt", n) for n in range(60)]
+    policy = typed(document(*[rule(f"r{n}", "DENY", when) for n, when in enumerate(bounds)]))
+
+    assert replay(policy, few).route is Route.DISTINCT
+    assert replay(policy, many).route is Route.ROWS
+
+
+def test_a_column_that_is_not_there_is_missing(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"unrelated": [1, 2]}), tmp_path / "c.parquet")
+    policy = typed(document(rule("d", "DENY", leaf("status", "exists", False)), default_effect="ALLOW"))
+
+    assert replay(policy, tmp_path / "c.parquet").groups()[0].matched == ("d",)
+
+
+@pytest.mark.parametrize(
+    ("name", "values"), [("key.age_days", ["5"]), ("status", [5]), ("is_resident", [1]), ("claims.amount", [True])]
+)
+def test_a_column_of_the_wrong_type_is_refused(tmp_path: Path, name: str, values: list[Any]) -> None:
+    pq.write_table(pa.table({name: values}), tmp_path / "c.parquet")
+    policy = typed(document(*[rule(f"r{n}", "DENY", leaf(p, "exists", True)) for n, p in enumerate(REGISTRY)]))
+
+    with pytest.raises(ValidationFailed, match=f"The column {name} is"):
+        replay(policy, tmp_path / "c.parquet")
+
+
+def test_a_policy_of_which_no_rule_is_enabled_is_its_default(past: Path, contexts: list[dict[str, Any]]) -> None:
+    policy = typed(document(rule("r", "DENY", leaf("status", "exists", True), enabled=False), default_effect="ALLOW"))
+
+    (group,) = replay(policy, past).groups()
+    assert (group.allowed, group.matched, group.count) == (True, (), len(contexts))
+    assert replay(policy, past, route=Route.DISTINCT).df()["allowed"].all()
+
+
+def test_no_text_is_anything_but_a_text(tmp_path: Path) -> None:
+    """Neither in a policy nor in a file."""
+    path = written(tmp_path / "c.parquet", [{"note": text} for text in HOSTILE])
+    for text in HOSTILE:
+        (group,) = [
+            g for g in replay(typed(document(rule("r", "ALLOW", leaf("note", "eq", text)))), path).groups() if g.allowed
+        ]
+
+        assert group.count == 1
