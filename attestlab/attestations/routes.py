@@ -18,6 +18,7 @@ from attestlab.attestations.shapes import (
     BatchItemOut,
     BatchOut,
     BundleOut,
+    KnownSchema,
     MintIn,
     MintOut,
     RevokedOut,
@@ -57,7 +58,7 @@ class AttestationsQuery(OffsetPageQuery):
 
     issuer_id: Uuid | None = None
     status: Status | None = None
-    schema_id: str | None = Field(default=None, alias="schema")
+    schema_id: KnownSchema | None = Field(default=None, alias="schema")
     kid: str | None = None
     document_hash: Sha256Hex | None = None
     pack_id: Uuid | None = None
@@ -132,7 +133,7 @@ async def _drafts(call: Call, body: BatchIn) -> list[Draft | AttestLabError]:
     return drafts + [refused] * (len(body.items) - room)
 
 
-def _drafted(call: Call, item: dict[str, Any]) -> Draft | AttestLabError:
+def _drafted(call: Call, item: Any) -> Draft | AttestLabError:
     try:
         request = _request_of_item(cast(MintIn, body_as(MintIn, canonical(item))))
         draft: Draft = call.lab.attestations.draft(request, caller=call.caller)

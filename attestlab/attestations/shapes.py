@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, GetJsonSchemaHandler, JsonValue, StrictBool, StringConstraints
+from pydantic import AfterValidator, Field, GetJsonSchemaHandler, JsonValue, StrictBool, StringConstraints
 
 from attestlab.attestations.catalogue import CATALOGUE, ContentType
 from attestlab.attestations.rules import Status, Verdict
@@ -11,7 +11,16 @@ from attestlab.core.signing import Algorithm
 from attestlab.web.problems import ErrorEnvelope
 
 Kid = Annotated[str, StringConstraints(min_length=1, max_length=64)]
+
+
+def _known(name: str) -> str:
+    if name not in CATALOGUE:
+        raise ValueError("there is no schema of this name; see GET /v1/schemas")
+    return name
+
+
 SchemaId = Annotated[str, Field(json_schema_extra={"enum": list(CATALOGUE)})]
+KnownSchema = Annotated[SchemaId, AfterValidator(_known)]
 Sha256Hex = Annotated[str, StringConstraints(pattern=r"^[0-9a-fA-F]{64}$")]
 
 
@@ -243,7 +252,7 @@ class _MintItem:
         return described
 
 
-_Item = Annotated[dict[str, Any], _MintItem]
+_Item = Annotated[Any, _MintItem]
 
 
 class BatchIn(In):

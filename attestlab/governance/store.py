@@ -7,13 +7,15 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, CursorResult, and_, case, extract, func, or_, select
+from sqlalchemy import Connection, CursorResult, and_, case, exists, extract, func, not_, or_, select
 
 from attestlab.attestations.rules import Status
 from attestlab.attestations.store import attestations
 from attestlab.core.errors import NotFound
 from attestlab.core.transaction import AnyRow
 from attestlab.governance.tables import IssuerRequest
+from attestlab.issuers.rules import KeyStatus
+from attestlab.issuers.store import keys
 
 requests: Any = IssuerRequest.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
 
@@ -54,10 +56,20 @@ def page(
 
 
 def _valid(now: datetime) -> Any:
-    """How many of a group hold at this moment."""
+    """How many of a group hold at this moment: neither ended, nor signed with a key that others had by then."""
     columns = attestations.c
-    holds = and_(columns.status == Status.VALID.value, or_(columns.expiry_at.is_(None), columns.expiry_at > now))
+    in_time = or_(columns.expiry_at.is_(None), columns.expiry_at > now)
+    holds = and_(columns.status == Status.VALID.value, in_time, not_(_after_its_key_was_lost()))
     return func.coalesce(func.sum(case((holds, 1), else_=0)), 0).label("valid")
+
+
+def _after_its_key_was_lost() -> Any:
+    """As a verification judges it; of an external key by the time that its signer named."""
+    its_key = (keys.c.tenant_id == attestations.c.tenant_id, keys.c.kid == attestations.c.kid)
+    lost = keys.c.status.in_((KeyStatus.REVOKED.value, KeyStatus.COMPROMISED.value))
+    by_time = and_(keys.c.compromised_at.is_not(None), attestations.c.created_at >= keys.c.compromised_at)
+    by_order = and_(keys.c.compromised_at.is_(None), attestations.c.log_index >= keys.c.changed_index)
+    return exists().where(*its_key, lost, or_(by_time, by_order))
 
 
 def minted(look: Look, issuer_id: UUID, *, now: datetime) -> AnyRow:
@@ -92,6 +104,6 @@ def by_recipient(
     connection: Connection, tenant_id: UUID, issuer_id: UUID, kid: str | None, *, now: datetime, limit: int
 ) -> Sequence[AnyRow]:
     """`(recipient, attestations, valid)` of those that name one, the most first."""
-    recipient = attestations.c.recipient_email.label("recipient")
+    recipient = func.lower(attestations.c.recipient_email).label("recipient")
     query = select(recipient, _ALL, _valid(now)).where(*_of(tenant_id, issuer_id, kid), recipient.is_not(None))
     return connection.execute(query.group_by(recipient).order_by(_ALL.desc(), recipient).limit(limit)).all()

@@ -17,6 +17,18 @@ PNG, JPEG, GIF, WEBP, SVG = "image/png", "image/jpeg", "image/gif", "image/webp"
 _BEGINNINGS = {b"\x89PNG\r\n\x1a\n": PNG, b"\xff\xd8\xff": JPEG, b"GIF87a": GIF, b"GIF89a": GIF}
 _NAMESPACE = "http://www.w3.org/2000/svg"
 _XLINK = "http://www.w3.org/1999/xlink"
+# What drawing programs write into `metadata` and beside it, and no browser acts upon.
+_INERT = frozenset(
+    {
+        "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
+        "http://creativecommons.org/ns#",
+        "http://web.resource.org/cc/",
+        "http://purl.org/dc/elements/1.1/",
+        "http://www.inkscape.org/namespaces/inkscape",
+        "http://sodipodi.sourceforge.net/DTD/sodipodi-0.dtd",
+    }
+)
+_DEPTH = 100
 _SHAPES = "path rect circle ellipse line polyline polygon text tspan textPath"
 _STRUCTURE = "svg g defs title desc metadata symbol use switch style clipPath mask marker"
 _PAINT = "linearGradient radialGradient stop pattern filter feBlend feColorMatrix feComposite feFlood feGaussianBlur"
@@ -25,7 +37,9 @@ _MORE_PAINT = (
 )
 _DRAWING = frozenset(f"{_SHAPES} {_STRUCTURE} {_PAINT} {_MORE_PAINT}".split())
 # A backslash begins an escape of CSS, behind which any of the others could hide.
-_ELSEWHERE = re.compile(r"\\|@import|image-set|expression\s*\(|javascript:|url\s*\(\s*+['\"]?+\s*+(?!#)", re.IGNORECASE)
+_ELSEWHERE = re.compile(
+    r"\\|@import|image-set|expression\s*\(|javascript:|(?:url|src)\s*\(\s*+['\"]?+\s*+(?!#)", re.IGNORECASE
+)
 
 
 def media_type(content: bytes) -> str:
@@ -52,13 +66,15 @@ class _Drawing:
     """Reads an SVG and refuses what does more than draw."""
 
     def __init__(self) -> None:
-        self._parser = expat.ParserCreate(namespace_separator=" ")
+        self._parser = expat.ParserCreate("utf-8", namespace_separator=" ")
+        self._parser.XmlDeclHandler = self._declaration
         self._parser.StartElementHandler = self._element
+        self._parser.EndElementHandler = self._end
         self._parser.CharacterDataHandler = self._text
         self._parser.StartDoctypeDeclHandler = self._doctype
         self._parser.ProcessingInstructionHandler = self._instruction
         self._parser.buffer_text = True
-        self._is_root = True
+        self._depth = 0
 
     def read(self, content: bytes) -> None:
         try:
@@ -68,20 +84,32 @@ class _Drawing:
 
     def _element(self, name: str, attributes: dict[str, str]) -> None:
         namespace, _, local = name.rpartition(" ")
-        if self._is_root and (namespace, local) != (_NAMESPACE, "svg"):
+        if self._depth == 0 and (namespace, local) != (_NAMESPACE, "svg"):
             _refuse("A logo is a PNG, JPEG, GIF, WebP or SVG image.")
-        self._is_root = False
+        self._depth += 1
+        if self._depth > _DEPTH:
+            _refuse(f"An SVG that is nested deeper than {_DEPTH} elements is not taken.")
         if namespace == _NAMESPACE and local not in _DRAWING:
             _refuse(f"An SVG with <{local}> does more than draw.")
-        if namespace in ("", "http://www.w3.org/1999/xhtml"):
+        if namespace != _NAMESPACE and namespace not in _INERT:
             _refuse(f"An SVG with foreign content such as <{local}> is not taken.")
         for attribute, value in attributes.items():
             self._attribute(attribute, value)
+
+    def _declaration(self, _version: str, encoding: str | None, _standalone: int) -> None:
+        """Whoever reads it in another encoding could see another drawing than we do."""
+        if encoding is not None and encoding.lower() not in ("utf-8", "us-ascii"):
+            _refuse("An SVG in another encoding than UTF-8 is not taken.")
+
+    def _end(self, _name: str) -> None:
+        self._depth -= 1
 
     def _attribute(self, name: str, value: str) -> None:
         namespace, _, local = name.rpartition(" ")
         if local.lower().startswith("on"):
             _refuse(f"An SVG with the handler {local} does more than draw.")
+        if local == "base":
+            _refuse("An SVG that points elsewhere is not taken.")
         if local == "href" and namespace in ("", _XLINK) and not value.strip().startswith("#"):
             _refuse("An SVG that points elsewhere is not taken.")
         self._text(value)

@@ -110,9 +110,9 @@ class Keys:
 
         Raises:
             QuotaExceeded: it has none.
-            Conflict: the kid is taken.
+            Conflict: the kid is taken, or the tenant has this public key already.
         """
-        self._require_free(tx, key.kid, caller)
+        self._require_new(tx, key, caller)
         limit = quotas.of(caller).keys_per_issuer
         quotas.require_room("keys_per_issuer", limit, lambda: store.count_usable_keys(tx, issuer_id))
         return self._registered(tx, issuer_id, key, caller, now)
@@ -192,7 +192,7 @@ class Keys:
             old = store.owned_key(tx.exec, kid, tenant_id=caller.tenant_id)
             rules.require_may_become(KeyStatus(old["status"]), status)
             now = self.clock.now()
-            times = {"revoked_at": old["revoked_at"] or now, "compromised_at": compromised_at}
+            times = {"revoked_at": now} if status is KeyStatus.REVOKED else {"compromised_at": compromised_at}
             row = self._become(tx, old, now, reason=reason, status=status, **times)
             affected = self.count_signed(tx, caller.tenant_id, kid)
             self._tell(tx, _withdrawal(row, reason, affected, now), _ACTIONS[status], row, caller, now)
@@ -215,7 +215,7 @@ class Keys:
             raise ValidationFailed.of("/new_public_key_b64url", "same_key", "This is the key that is to be rotated.")
         prepared = store.prepared_key(tx.exec, old["issuer_id"], spki)
         if prepared is None:
-            self._require_free(tx, kid, caller)
+            self._require_new(tx, key, caller)
             return self._registered(tx, old["issuer_id"], key, caller, now)
         if prepared["kid"] != kid:
             raise ValidationFailed.of("/new_kid", "prepared", f"This key was prepared as {prepared['kid']}.")
@@ -223,9 +223,14 @@ class Keys:
         self._audit(tx, "key.activate", row, caller, now)
         return row
 
-    def _require_free(self, tx: Transaction, kid: str, caller: Caller) -> None:
+    def _require_new(self, tx: Transaction, key: NewKey, caller: Caller) -> None:
+        """Neither its name nor the key itself is known: a key that was stolen would come back under another name."""
+        kid = key.kid
         if store.is_kid_taken(tx, tenant_id=caller.tenant_id, kid=kid):
             raise Conflict(f"The kid {kid} is taken in this tenant.", details={"kid": kid})
+        known = store.kid_of(tx, tenant_id=caller.tenant_id, spki=signing.spki(key.public))
+        if known is not None:
+            raise Conflict(f"This public key is registered as {known}; make a fresh pair.", details={"kid": known})
 
     def _registered(
         self, tx: Transaction, issuer_id: UUID, key: NewKey, caller: Caller, now: datetime

@@ -167,6 +167,12 @@ def prepared_key(look: Look, issuer_id: UUID, spki: bytes) -> dict[str, Any] | N
     return None if row is None else dict(row)
 
 
+def kid_of(tx: Transaction, *, tenant_id: UUID, spki: bytes) -> str | None:
+    """By which name the tenant knows a public key, whatever became of it; None where it does not."""
+    kid: str | None = tx.exec(select(keys.c.kid).where(keys.c.tenant_id == tenant_id, keys.c.spki == spki)).scalar()
+    return kid
+
+
 def is_kid_taken(tx: Transaction, *, tenant_id: UUID, kid: str) -> bool:
     """Whether the tenant has a key of this id, be it one that this transaction is about to insert."""
     query = select(keys.c.kid).where(keys.c.tenant_id == tenant_id, keys.c.kid == kid)

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import httpx
 
-from attestlab.core.errors import IntegrityFailed, ProofInvalid, Unavailable
+from attestlab.core.errors import IntegrityFailed, ProofInvalid, Unavailable, ValidationFailed
 from attestlab.log.notes import MAX_NOTE_CHARS
 from attestlab.log.rules import HASH_BYTES, MAX_ENTRY_BYTES, TILE_BYTES, TILE_WIDTH, TileName
 from attestlab.log.tree import NO_ROWS, TileCache, Tree, TreeReader, extended
@@ -40,10 +40,15 @@ class LogSource(Protocol):
 class HttpLog:
     """The log at `url`, which is the prefix of its tiles or the address of an AttestLab service.
 
+    Raises:
+        ValidationFailed: that is no address.
+
     Every method raises `Unavailable` when it cannot be reached, or does not answer with a 200.
     """
 
     def __init__(self, url: str, client: httpx.Client | None = None) -> None:
+        if not url.startswith(("http://", "https://")):
+            raise ValidationFailed(f"{url} is no address of a log; it begins with http:// or https://.")
         self._url = url.rstrip("/")
         self._client = client or httpx.Client(timeout=TIMEOUT, trust_env=False)
         self._prefix: str | None = None  # which of PREFIXES it is, once it is known

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
 from attestlab.core.shapes import In, Moment, Out
 from attestlab.log.notes import MAX_SIZE
@@ -92,7 +92,7 @@ class LookupQuery(In):
 
     hash: Annotated[str, Field(pattern=r"^(sha256:)?[0-9a-f]{64}$")] | None = None
     attestation_id: str | None = None
-    document_hash: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = None
+    document_hash: Annotated[str, StringConstraints(pattern=r"^[0-9a-fA-F]{64}$", to_lower=True)] | None = None
 
 
 class VkeyOut(Out):

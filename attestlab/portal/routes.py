@@ -3,6 +3,8 @@
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from pydantic import ConfigDict
+
 from attestlab.attestations import rendering as attestation_rendering
 from attestlab.core.errors import NotFound, ValidationFailed
 from attestlab.core.shapes import In
@@ -23,7 +25,9 @@ _ONE_OF_TWO = {"Vary": "Accept"}
 
 
 class LinkQuery(In):
-    """What a shared link holds beside the id."""
+    """What a shared link holds beside the id; what mail programs and networks add to links means nothing."""
+
+    model_config = ConfigDict(extra="ignore")
 
     k: str | None = None
 

@@ -143,6 +143,19 @@ def test_an_item_of_a_batch_fails_alone(client: httpx.Client, issuer: dict[str, 
     assert items[2]["attestation"]["log_index"] == items[0]["attestation"]["log_index"] + 1
 
 
+def test_an_item_that_is_no_object_fails_alone_too(client: httpx.Client, issuer: dict[str, Any]) -> None:
+    items = client.post("/v1/attestations/batch", json={"items": [mint_body(issuer), "x", None]}).json()["items"]
+
+    assert [item["http_status"] for item in items] == [201, 400, 400]
+
+
+@pytest.mark.parametrize("query", [{"schema": "nonsense"}, {"status": "valid"}, {"document_hash": "xyz"}])
+def test_a_filter_that_can_match_nothing_is_a_mistake(client: httpx.Client, query: dict[str, str]) -> None:
+    answer = client.get("/v1/attestations", params=query)
+
+    assert (answer.status_code, answer.json()["code"]) == (400, "VALIDATION_ERROR")
+
+
 @pytest.mark.parametrize(
     ("change", "field"),
     [

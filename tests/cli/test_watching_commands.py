@@ -55,6 +55,15 @@ def test_an_alarm_has_a_name_and_ends_with_1(served: SERVED) -> None:
     assert (alarm["known"], alarm["shown"]) == (Branch.of(3).checkpoint(3), Branch.of(4, other_from=2).checkpoint(4))
 
 
+def test_what_is_no_address_is_unusable_and_not_asked_again(served: SERVED) -> None:
+    state = str(served[1].with_name("state.json"))
+    command = [*COMMAND, "log", "watch", "notaurl", "--vkey", VKEY, "--state", state]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "begins with http" in done.stderr
+
+
 def test_what_cannot_be_reached_ends_with_3_and_what_cannot_be_used_with_2(served: SERVED, tmp_path: Path) -> None:
     assert watch(served).returncode == 3
     assert watch(served, "--witnessed", str(tmp_path / "none")).returncode == 2

@@ -241,7 +241,7 @@ def test_the_blast_radius_of_an_issuer_and_of_a_key(board: Board, clock: FixedCl
     first = board.issuer["keys"][0]["kid"]
     path = f"/v1/issuers/{board.issuer['id']}"
     board.key.post(f"{path}/keys", json={"kid": "second", "alg": "Ed25519"})
-    mint(first, "degree", "ada@people.example")
+    mint(first, "degree", "Ada@people.example")
     mint(first, "degree", None, expires=True)
     clock.advance(timedelta(days=30))
     mint("second", "degree", "ada@people.example")
@@ -258,4 +258,8 @@ def test_the_blast_radius_of_an_issuer_and_of_a_key(board: Board, clock: FixedCl
     assert whole["by_recipient"] == [{"recipient": "ada@people.example", "attestations": 2, "valid": 2}]
     assert (of_second["kid"], of_second["attestations"]) == ("second", 1)
     assert board.key.get(f"{path}/blast-radius", params={"kid": "none"}).status_code == 404
+    stolen = {"reason": "stolen", "compromised_at": "2026-11-22T00:00:00Z"}
+    assert board.key.post("/v1/issuers/keys/second/compromise", json=stolen).status_code == 200
+    assert board.key.get(f"{path}/blast-radius", params={"kid": "second"}).json()["valid"] == 0
+    assert board.key.get(f"{path}/blast-radius").json()["valid"] == 1
     assert register_issuer(board.key)["id"] != board.issuer["id"]

@@ -73,15 +73,16 @@ def test_an_external_key_is_published_and_cannot_sign_here(keysmith: Smith, alg:
 
 def test_an_ed25519_key_may_come_raw_or_as_spki_and_is_kept_as_spki(keysmith: Smith) -> None:
     lab, caller = keysmith
-    issuer_id, public = register(keysmith).issuer["id"], signing.generate(Algorithm.ED25519).public_key()
+    issuer_id = register(keysmith).issuer["id"]
+    spkis = [signing.spki(signing.generate(Algorithm.ED25519).public_key()) for _ in range(2)]
     kept = [
         lab.signing_keys.add(issuer_id, kid=f"e-{uuid4()}", alg=Algorithm.ED25519, public_key=sent, caller=caller)[
             "spki"
         ]
-        for sent in (signing.spki(public)[-32:], signing.spki(public))
+        for sent in (spkis[0][-32:], spkis[1])
     ]
 
-    assert kept == [signing.spki(public)] * 2
+    assert kept == spkis
 
 
 def test_a_refused_public_key_leaves_no_trace(keysmith: Smith) -> None:

@@ -165,6 +165,26 @@ def test_a_key_is_not_rotated_to_itself_nor_twice(lab: Lab, caller: Caller, issu
     assert refused.value.details == {"key_status": "rotated"}
 
 
+@pytest.mark.parametrize("come_back", ["as another key", "by a rotation"])
+@pytest.mark.parametrize("status", ["active", "compromised"])
+def test_a_known_key_does_not_come_back_under_another_name(
+    lab: Lab, caller: Caller, issuer_id: UUID, status: str, come_back: str
+) -> None:
+    """
+    Else a stolen one would be as good as new.
+    """
+    own = raw_ed25519()
+    lab.signing_keys.add(issuer_id, kid="own", alg=Algorithm.ED25519, public_key=own, caller=caller)
+    if status == "compromised":
+        lab.signing_keys.compromise("own", reason="stolen", caller=caller)
+
+    with pytest.raises(Conflict, match="registered as own"):
+        if come_back == "by a rotation":
+            rotate(lab, caller, public_key=own)
+        else:
+            lab.signing_keys.add(issuer_id, kid="new", alg=Algorithm.ED25519, public_key=own, caller=caller)
+
+
 def test_what_a_revoked_key_signed_before_stays_valid_and_flagged(lab: Lab, caller: Caller, issuer_id: UUID) -> None:
     made = [mint(lab, caller, issuer_id) for _ in range(3)]
 

@@ -42,6 +42,11 @@ HARMFUL = {
     "style with escapes": r"<style>@\69mport 'x';</style>",
     "style that loads": "<style>*{background:url(https://evil.example)}</style>",
     "attribute that loads": '<circle r="1" style="fill:url( //evil.example )"/>',
+    "style that loads by src": "<style>*{background:src(https://evil.example)}</style>",
+    "base": '<g xml:base="https://evil.example/"><use href="#a"/></g>',
+    "mathematics": '<m:math xmlns:m="http://www.w3.org/1998/Math/MathML"/>',
+    "listener": '<e:listener xmlns:e="http://www.w3.org/2001/xml-events" handler="#a"/>',
+    "depth": "<g>" * 200 + "</g>" * 200,
     "animation": '<circle r="1"><set attributeName="href" to="javascript:alert(1)"/></circle>',
 }
 
@@ -77,6 +82,7 @@ def test_an_image_is_told_by_its_bytes(content: bytes, kind: str) -> None:
         b"<svg>without its namespace</svg>",
         b"<svg",
         DRAWING.encode("utf-16"),
+        b'<?xml version="1.0" encoding="utf-7"?>' + SVG.format("+ADw-script+AD4-").encode("utf-7"),
         b'<!DOCTYPE svg [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]>' + DRAWING.encode(),
         b'<!DOCTYPE svg SYSTEM "file:///etc/passwd">' + DRAWING.encode(),
         b'<?xml-stylesheet href="https://evil.example/x.css"?>' + DRAWING.encode(),
@@ -84,6 +90,20 @@ def test_an_image_is_told_by_its_bytes(content: bytes, kind: str) -> None:
     ],
 )
 def test_what_is_no_image_or_does_more_than_draw_is_refused(content: bytes) -> None:
+    with pytest.raises(ValidationFailed):
+        images.media_type(content)
+
+
+@pytest.mark.parametrize("encoding", ["nonsense", "utf-7", "utf-32", "rot13", "unicode_escape", "iso-8859-1", "UTF-8"])
+def test_a_drawing_is_in_utf_8(encoding: str) -> None:
+    """
+    What a browser reads in another encoding could be another drawing.
+    """
+    content = f'<?xml version="1.0" encoding="{encoding}"?>'.encode() + DRAWING.encode()
+
+    if encoding == "UTF-8":
+        assert images.media_type(content) == "image/svg+xml"
+        return
     with pytest.raises(ValidationFailed):
         images.media_type(content)
 

@@ -101,6 +101,15 @@ def test_a_revoked_one_gives_the_issuers_reason_and_the_bundle_proves_it(
     assert report.verdict is Verdict.REVOKED
 
 
+def test_what_others_add_to_a_link_means_nothing(anyone: httpx.Client, lab: Lab, caller: Caller) -> None:
+    attestation_id = mint(lab, caller)
+
+    answer = anyone.get(f"/a/{attestation_id}", params={"utm_source": "mail", "fbclid": "x"})
+
+    assert answer.status_code == 200
+    assert says(Seen(answer.text), Verdict.VALID)
+
+
 def test_a_superseded_one_leads_to_the_newest_one(anyone: httpx.Client, lab: Lab, caller: Caller) -> None:
     attestation_id = mint(lab, caller)
     newer = mint(lab, caller, supersedes=attestation_id)
