@@ -26,6 +26,7 @@ from attestlab.core.transaction import Transaction
 
 WRITER_LOCK = 0x61747465  # any constant will do; every writer of one database takes the same
 BUSY_TIMEOUT_MS = 15_000
+CHECKPOINT_PAGES = 4000  # 16 MB of WAL: the commit that moves it into the database waits a while, so a rare one
 RECALLED_CAP = 10_000
 
 Result = TypeVar("Result")
@@ -281,6 +282,7 @@ def _sqlite_engine(url: URL) -> Engine:
             f"busy_timeout={BUSY_TIMEOUT_MS}",
             "cache_size=-65536",
             "temp_store=MEMORY",
+            f"wal_autocheckpoint={CHECKPOINT_PAGES}",
         ):
             connection.execute(f"PRAGMA {pragma}")
 
