@@ -1,8 +1,9 @@
-"""The context of a decision as columns, one for each attribute, named by its path as `policy.replay` reads them.
+"""The context of a decision as columns: one for each attribute, as `policy.replay` reads them.
 
-Which type a column has follows from the values alone, so an export does not depend on what is registered on its
-day. A value is a text, a number or a truth value; a whole number is a DOUBLE too, exact up to 2^53 - 1, which is
-the largest that an attribute takes.
+In a part a column is named by path and kind (`key.age_days|number`), which follow from the values alone: so an export
+does not depend on what is registered on its day, and nothing is lost where an attribute changes its type. A look names
+each by its path and takes the kind that the attribute has today. A whole number is a DOUBLE too, exact up to
+2^53 - 1, which is the largest that an attribute takes.
 """
 
 from __future__ import annotations
@@ -13,48 +14,57 @@ from typing import Any
 import pyarrow as pa
 
 from attestlab.policy.attributes import AttributeType, Registry
+from attestlab.policy.sql import column
 
 APART = "@"  # no path begins with it
+ARROW = {"text": pa.string(), "number": pa.float64(), "truth": pa.bool_()}
 
-_ARROW = {
-    AttributeType.ENUM: pa.string(),
-    AttributeType.TEXT: pa.string(),
-    AttributeType.NUMBER: pa.float64(),
-    AttributeType.INTEGER: pa.float64(),
-    AttributeType.BOOLEAN: pa.bool_(),
+_KIND_OF_VALUE = {str: "text", int: "number", float: "number", bool: "truth"}
+_SQL = {"text": "VARCHAR", "number": "DOUBLE", "truth": "BOOLEAN"}
+_KINDS = {
+    AttributeType.ENUM: "text",
+    AttributeType.TEXT: "text",
+    AttributeType.NUMBER: "number",
+    AttributeType.INTEGER: "number",
+    AttributeType.BOOLEAN: "truth",
 }
-_PYTHON = {str: pa.string(), float: pa.float64(), bool: pa.bool_()}
 
 
-def named(context: Mapping[str, Any], *, beside: Iterable[str]) -> dict[str, Any]:
+def spread(context: Mapping[str, Any]) -> dict[str, Any]:
     """The values of a stored context by their columns; numbers are floats."""
-    taken = set(beside)
-    return {_name(path, taken): float(value) if type(value) is int else value for path, value in context.items()}
+    return {
+        f"{path}|{_KIND_OF_VALUE[type(value)]}": float(value) if type(value) is int else value
+        for path, value in context.items()
+    }
 
 
-def registered(registry: Registry, *, beside: Iterable[str]) -> dict[str, Any]:
-    """The columns of every attribute that a tenant has now."""
-    taken = set(beside)
-    return {_name(path, taken): _ARROW[attribute.type] for path, attribute in sorted(registry.items())}
+def columns_of(names: Iterable[str]) -> dict[str, Any]:
+    """Those of the names that are columns of contexts, with their types, in order."""
+    return {name: ARROW[name.rpartition("|")[2]] for name in sorted(set(names)) if "|" in name}
 
 
-def columns_of(facts: Iterable[Mapping[str, Any]], *, beside: Iterable[str]) -> dict[str, Any]:
-    """The columns that facts have values for; where a path changed its type the last value says which it has."""
-    taken = set(beside)
-    values = ((name, value) for fact in facts for name, value in fact.items() if name not in taken)
-    return dict(sorted({name: _PYTHON[type(value)] for name, value in values}.items()))
+def shown(names: Iterable[str], registry: Registry, *, beside: Iterable[str]) -> list[str]:
+    """SQL that gives each attribute by its path: of those registered today, and of those that decisions still have.
+
+    A value of a kind that the attribute has no more is missing, as it is to a policy. `names` are the columns there
+    are; an attribute called like one of `beside` has `@` before its name.
+    """
+    there, taken = set(names), set(beside)
+    kinds = {name.rpartition("|")[0]: name.rpartition("|")[2] for name in sorted(there)}
+    kinds |= {path: _KINDS[attribute.type] for path, attribute in registry.items()}
+    return [
+        f"{_source(path, kind, there)} AS {_named(path, apart=path in taken)}" for path, kind in sorted(kinds.items())
+    ]
 
 
-def fitting(kind: Any, values: Iterable[Any]) -> list[Any]:
-    """Values of one column; one that its attribute would not take today is missing, as it is to a policy."""
-    if kind == pa.float64():
-        return [value if type(value) is float else None for value in values]
-    if kind == pa.bool_():
-        return [value if type(value) is bool else None for value in values]
-    if kind == pa.string():
-        return [value if type(value) is str else None for value in values]
-    return list(values)
+def _source(path: str, kind: str, there: set[str]) -> str:
+    return _quoted(path, f"|{kind}") if f"{path}|{kind}" in there else f"NULL::{_SQL[kind]}"
 
 
-def _name(path: str, taken: set[str]) -> str:
-    return APART + path if path in taken else path
+def _named(path: str, *, apart: bool) -> str:
+    return f'"{APART}' + column(path)[1:] if apart else column(path)
+
+
+def _quoted(path: str, suffix: str) -> str:
+    """The identifier of a path, which `column` has checked to be one, with a suffix of ours."""
+    return column(path)[:-1] + f'{suffix}"'

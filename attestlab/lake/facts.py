@@ -61,8 +61,8 @@ class Dataset:
     def table(self, facts: Iterable[Fact]) -> pa.Table:
         """Facts as a table, sorted by tenant, time and number."""
         rows = list(facts)
-        fields = {**self.columns, **(contexts.columns_of(rows, beside=self.columns) if self.typed else {})}
-        columns = {name: contexts.fitting(kind, (row.get(name) for row in rows)) for name, kind in fields.items()}
+        fields = {**self.columns, **contexts.columns_of(name for row in rows for name in row)}
+        columns = {name: [row.get(name) for row in rows] for name in fields}
         made = pa.table(columns, schema=pa.schema(list(fields.items())))
         order = [] if self.is_public else ["tenant_id"]
         return made.sort_by([(name, "ascending") for name in [*order, self.time, self.number]])
@@ -140,7 +140,7 @@ def _decided(connection: Connection, first: int, end: int, tenant_id: UUID | Non
         fact = _with_texts(row)
         fact["matched_rules"] = json.loads(fact["matched_rules"])
         context = json.loads(fact.pop("input"))["context"]
-        yield {**fact, **contexts.named(context, beside=DECISIONS.columns)}
+        yield {**fact, **contexts.spread(context)}
 
 
 def _with_texts(row: AnyRow) -> Fact:

@@ -7,7 +7,7 @@ rows from pyarrow, which was given the caller's filter, so there is no row of an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -113,7 +113,7 @@ class OwnLake:
 
     def __init__(self, storage: Storage, folder: Path, tenant_id: UUID) -> None:
         self._storage, self._folder, self._tenant_id = storage, folder, tenant_id
-        self.decisions = self._plain(facts.DECISIONS)
+        self.decisions = Facts("decisions", self._decisions)
         self.verifications = self._plain(facts.VERIFICATIONS)
         self.log_entries = self._plain(facts.LOG_ENTRIES)
         self.audit = self._plain(facts.AUDIT)
@@ -126,6 +126,14 @@ class OwnLake:
         minted, ended = self._seen(facts.ATTESTATIONS, facts.ENDS)
         return sealed({"minted": minted, "ends": ended}, _ATTESTATIONS)
 
+    def _decisions(self) -> duckdb.DuckDBPyConnection:
+        (decided,) = self._seen(facts.DECISIONS)
+        with self._storage.read() as connection:
+            registry = registering.registry_of(own_attributes(connection.execute, self._tenant_id))
+        own = facts.DECISIONS.columns
+        attributes = contexts.shown(contexts.columns_of(decided[-1].schema.names), registry, beside=own)
+        return sealed({"decided": decided}, f"SELECT {', '.join([*own, *attributes])} FROM decided")
+
     def _seen(self, *wanted: Dataset) -> list[Tables]:
         """The parts, then what the records have beyond them, all of it as of one transaction."""
         done = {each.name: parts_of(folder_of(self._folder, each, self._tenant_id)) for each in wanted}
@@ -133,58 +141,29 @@ class OwnLake:
             return [self._tables(connection, each, done[each.name]) for each in wanted]
 
     def _tables(self, connection: Connection, dataset: Dataset, done: Parts) -> Tables:
+        """What is exported, as a data set that shows the caller's rows only; last the rest, as a table."""
         length = store.length(connection, dataset.numbering, self._tenant_id)
         require_behind(done, length, folder_of(self._folder, dataset, self._tenant_id))
-        tail = dataset.table(dataset.read(connection, done.end, length, self._tenant_id))
-        schema = dict(dataset.columns)
-        parts = _groups(done.found, dataset)
-        if dataset.typed:
-            registry = registering.registry_of(own_attributes(connection.execute, self._tenant_id))
-            today = contexts.registered(registry, beside=dataset.columns)
-            newest_last = [each for each, _ in parts] + [_types(tail.schema)]
-            schema |= {name: kind for each in newest_last for name, kind in each.items()} | today | dataset.columns
-        owned = None if dataset.is_public else compute.field("tenant_id") == str(self._tenant_id)
-        return [
-            *(_opened(found, schema, types, owned) for types, found in parts),
-            _of_schema(tail, schema),
-        ]
+        rest = dataset.table(dataset.read(connection, done.end, length, self._tenant_id))
+        schema = _schema(dataset, done.found, rest.schema.names)
+        rest = pa.table({name: _column(rest, name, schema) for name in schema.names}, schema=schema)
+        if not done.found:
+            return [rest]
+        exported = datasets.dataset([str(part.path) for part in done.found], schema=schema, format="parquet")
+        owned = compute.field("tenant_id") == str(self._tenant_id)
+        return [exported if dataset.is_public else exported.filter(owned), rest]
 
 
-Types = dict[str, Any]
+def _schema(dataset: Dataset, parts: Sequence[Part], names: Iterable[str]) -> pa.Schema:
+    """Every column that there is; of contexts each part has those that it has values for."""
+    used = set(names)
+    if dataset.typed:
+        used |= {name for part in parts for name in parquet.read_schema(part.path).names}
+    return pa.schema(list({**dataset.columns, **contexts.columns_of(used)}.items()))
 
 
-def _groups(parts: Sequence[Part], dataset: Dataset) -> list[tuple[Types, list[Part]]]:
-    """Parts with the types of their columns, those together that have the same; the newest group last.
-
-    Only contexts differ: they have a column for each attribute that was known then.
-    """
-    if not dataset.typed:
-        return [(dict(dataset.columns), list(parts))] if parts else []
-    groups: dict[tuple[tuple[str, Any], ...], list[Part]] = {}
-    for part in parts:
-        types = tuple(_types(parquet.read_schema(part.path)).items())
-        groups[types] = [*groups.pop(types, []), part]
-    return [(dict(types), found) for types, found in groups.items()]
-
-
-def _types(schema: Any) -> Types:
-    return {field.name: field.type for field in schema}
-
-
-def _opened(parts: list[Part], schema: Types, types: Types, owned: Any) -> Any:
-    """Parts as a data set that shows the caller's rows only; a column of another type is missing, as in a context."""
-    fields = [(name, kind) for name, kind in schema.items() if types.get(name, kind) == kind]
-    opened = datasets.dataset([str(part.path) for part in parts], schema=pa.schema(fields), format="parquet")
-    return opened if owned is None else opened.filter(owned)
-
-
-def _of_schema(tail: Any, schema: Types) -> Any:
-    """The table with every column of `schema`; what it lacks, or has of another type, is missing."""
-    had = _types(tail.schema)
-    columns = {
-        name: tail[name] if had.get(name) == kind else pa.nulls(tail.num_rows, kind) for name, kind in schema.items()
-    }
-    return pa.table(columns, schema=pa.schema(list(schema.items())))
+def _column(table: pa.Table, name: str, schema: pa.Schema) -> Any:
+    return table[name] if name in table.column_names else pa.nulls(table.num_rows, schema.field(name).type)
 
 
 def sealed(tables: Mapping[str, Tables], this: str | None = None) -> duckdb.DuckDBPyConnection:
@@ -200,6 +179,7 @@ def sealed(tables: Mapping[str, Tables], this: str | None = None) -> duckdb.Duck
         connection.execute(f"CREATE VIEW {name} AS {union}")
     if this is not None:
         connection.execute(f"CREATE VIEW this AS {this}")
+    connection.execute("SET TimeZone = 'UTC'")  # else times are shown in the zone of whoever's machine this is
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
     return connection

@@ -21,9 +21,9 @@ def export(folder: str) -> None:
     owner = Owner.of(lab, caller, f"Northfield{os.getpid()}")
     os.write(1, b"at work\n")
     while True:
+        lab.lake.sweep()
         owner.mint()
         owner.decide()
         lab.lake.sweep()
         owner.verify()
         owner.revoke()
-        lab.lake.sweep()

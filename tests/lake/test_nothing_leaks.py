@@ -34,6 +34,53 @@ FRAGMENTS = (
     "NULL",
 )
 
+ESCAPES = (
+    "select * from read_text('{file}')",
+    "select * from read_blob('{file}')",
+    "select * from read_csv('{file}')",
+    "select * from read_json('{file}')",
+    "select * from read_parquet('{part}')",
+    "select * from parquet_metadata('{part}')",
+    "select * from '{part}'",
+    "select * from sniff_csv('{file}')",
+    "select * from glob('{folder}/*')",
+    "from query('select * from read_text(''{file}'')')",
+    "from query_table('{part}')",
+    "select * from duckdb_secrets()",
+    "select * from which_secret('{file}', 's3')",
+    "select * from duckdb_extensions()",
+    "select getenv('PATH')",
+    "select * from secret_frame",
+    "select * from arrow_scan(1::pointer, 1::pointer, 1::pointer)",
+    "with x as (select * from read_text('{file}')) select * from x, this",
+    "select (select content from read_text('{file}')) from this",
+)
+STATEMENTS = (
+    "copy (select * from this) to '{folder}/out.parquet'",
+    "copy this from '{part}'",
+    "attach '{folder}/x.db' as x",
+    "attach ':memory:' as x",
+    "install httpfs",
+    "load httpfs",
+    "set enable_external_access = true",
+    "reset lock_configuration",
+    "set variable x = 1",
+    "pragma enable_profiling",
+    "create secret s (type s3, key_id 'a', secret 'b')",
+    "create table t as select * from this",
+    "export database '{folder}/out'",
+    "import database '{folder}'",
+    "call pragma_database_size()",
+    "drop view this",
+    "prepare x as select 1",
+    "checkpoint",
+    "select 1; copy (select 1) to '{folder}/out.csv'",
+    "select 1; select 2",
+    "",
+    "-- nothing",
+    "select",
+)
+
 
 @pytest.fixture
 def lake_of_two(world: World) -> World:
@@ -46,75 +93,31 @@ def lake_of_two(world: World) -> World:
     return world
 
 
-@pytest.mark.parametrize(
-    "escape",
-    [
-        "select * from read_text('{file}')",
-        "select * from read_blob('{file}')",
-        "select * from read_csv('{file}')",
-        "select * from read_json('{file}')",
-        "select * from read_parquet('{part}')",
-        "select * from parquet_metadata('{part}')",
-        "select * from '{part}'",
-        "select * from sniff_csv('{file}')",
-        "select * from glob('{folder}/*')",
-        "from query('select * from read_text(''{file}'')')",
-        "from query_table('{part}')",
-        "select * from duckdb_secrets()",
-        "select * from which_secret('{file}', 's3')",
-        "select * from duckdb_extensions()",
-        "select getenv('PATH')",
-        "select * from secret_frame",
-        "select * from arrow_scan(1::pointer, 1::pointer, 1::pointer)",
-        "with x as (select * from read_text('{file}')) select * from x, this",
-        "select (select content from read_text('{file}')) from this",
-    ],
-)
-def test_a_query_cannot_leave_the_connection(lake_of_two: World, escape: str, tmp_path: Path) -> None:
+def test_a_query_cannot_leave_the_connection(lake_of_two: World, tmp_path: Path) -> None:
     """Reading files, listing folders, secrets, extensions, the environment, the variables of this very function."""
     secret_frame = lake_of_two.lab.lake(lake_of_two.other.caller).audit.df()
     assert len(secret_frame) > 0
     facts = lake_of_two.lab.lake(lake_of_two.owner.caller).decisions
 
-    with pytest.raises(duckdb.Error):
-        facts.sql(_placed(escape, lake_of_two, tmp_path)).fetchall()
+    def is_refused(query: str) -> bool:
+        try:
+            facts.sql(_placed(query, lake_of_two, tmp_path)).fetchall()
+        except duckdb.Error:
+            return True
+        return False
+
+    assert is_refused("select * from this") is False
+    assert [query for query in ESCAPES if not is_refused(query)] == []
 
 
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "copy (select * from this) to '{folder}/out.parquet'",
-        "copy this from '{part}'",
-        "attach '{folder}/x.db' as x",
-        "attach ':memory:' as x",
-        "install httpfs",
-        "load httpfs",
-        "set enable_external_access = true",
-        "reset lock_configuration",
-        "set variable x = 1",
-        "pragma enable_profiling",
-        "create secret s (type s3, key_id 'a', secret 'b')",
-        "create table t as select * from this",
-        "export database '{folder}/out'",
-        "import database '{folder}'",
-        "call pragma_database_size()",
-        "drop view this",
-        "prepare x as select 1",
-        "checkpoint",
-        "select 1; copy (select 1) to '{folder}/out.csv'",
-        "select 1; select 2",
-        "",
-        "-- nothing",
-        "select",
-    ],
-)
-def test_what_is_not_one_query_is_refused(lake_of_two: World, statement: str, tmp_path: Path) -> None:
-    before = sorted(tmp_path.rglob("out*"))
+def test_what_is_not_one_query_is_refused(lake_of_two: World, tmp_path: Path) -> None:
+    """Nothing is written, attached, installed, loaded or set; not by a second statement either."""
+    facts = lake_of_two.lab.lake(lake_of_two.owner.caller).audit
+    for statement in STATEMENTS:
+        with pytest.raises(ValidationFailed):
+            facts.sql(_placed(statement, lake_of_two, tmp_path))
 
-    with pytest.raises(ValidationFailed):
-        lake_of_two.lab.lake(lake_of_two.owner.caller).audit.sql(_placed(statement, lake_of_two, tmp_path))
-
-    assert sorted(tmp_path.rglob("out*")) == before == []
+    assert sorted(tmp_path.rglob("out*")) == []
 
 
 def test_the_relation_itself_writes_no_file_and_is_not_unlocked(lake_of_two: World, tmp_path: Path) -> None:

@@ -53,6 +53,7 @@ def test_the_command_line_exports_and_rebuilds(world: World) -> None:
         found: int = json.loads(done.stdout)["parts_written"]
         return found
 
-    assert run("export") == 7
+    written = run("export")
+    assert written == len(list(world.lab.lake.folder.rglob("*.parquet"))) > 5
     assert run("export") == 0
-    assert run("rebuild") == 7
+    assert run("rebuild") == written

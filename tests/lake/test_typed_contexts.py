@@ -68,17 +68,23 @@ def test_the_rules_that_matched_and_the_digest_are_those_of_the_decision(world: 
 
 
 def test_the_replay_decides_an_exported_past(world: World, tmp_path: Path) -> None:
-    """Parts and the file of `to_parquet` have the columns that a replay reads."""
-    for _ in range(2):
-        decided(world.owner)
-    policy = typed(document(rule("adult", "ALLOW", leaf("claims.amount", "gte", 90))))
-    assert world.lab.lake(world.owner.caller).decisions.to_parquet(tmp_path / "past.parquet") == 8
+    """The file of `to_parquet` has the columns that a replay reads, each attribute's, also those nobody used."""
+    past = tmp_path / "past.parquet"
+    decided(world.owner)
     world.lab.lake.export()
-    folder = world.lab.lake.folder / "decisions" / str(world.owner.caller.tenant_id)
+    decided(world.owner)
+    policy = typed(
+        document(
+            rule("rich", "ALLOW", leaf("claims.amount", "gte", 90)),
+            rule("many", "DENY", leaf("claims.count", "eq", 3)),
+            rule("old", "ALLOW", leaf("risk_rating", "eq", "LOW"), 1),
+        )
+    )
 
-    for past in (tmp_path / "past.parquet", folder / "*.parquet"):
-        groups = replay(policy, past).groups()
-        assert {(group.allowed, group.count) for group in groups} == {(True, 2), (False, 6)}
+    assert world.lab.lake(world.owner.caller).decisions.to_parquet(past) == 8
+
+    groups = {(group.allowed, group.matched, group.count) for group in replay(policy, past).groups()}
+    assert groups == {(False, ("many", "rich"), 2), (False, (), 6)}
 
 
 def test_an_attribute_that_changes_its_type_hides_no_decision(world: World) -> None:
