@@ -39,9 +39,16 @@ _SEALED: dict[str, str | bool | int | float | list[str]] = {
     "autoload_known_extensions": False,
     "python_enable_replacements": False,  # the variables of whoever called are no tables
 }
+ENDED = {
+    "status": "coalesce(ended.status, 'VALID')",
+    "ended_at": "ended.at",
+    "ended_index": "ended.log_index",
+    "superseded_by": "ended.superseded_by",
+}
+"""What the view of attestations has beside the columns of their mints."""
+
 _ATTESTATIONS = (
-    "SELECT minted.*, coalesce(ended.status, 'VALID') AS status, ended.at AS ended_at, "
-    "ended.log_index AS ended_index, ended.superseded_by "
+    f"SELECT minted.*, {', '.join(f'{source} AS {name}' for name, source in ENDED.items())} "
     "FROM minted LEFT JOIN (SELECT attestation_id, arg_max(ends_, ends_.log_index) AS ended "
     "FROM ends AS ends_ GROUP BY attestation_id) ON attestation_id = minted.id"
 )
