@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pyarrow.parquet as pq
-from lake_world import Owner, World
+from lake_world import NAMES, Owner, World
 
+from attestlab.desk import Desk
 from attestlab.lab import Lab
 from attestlab.orgs.rules import Caller
 
@@ -57,3 +60,32 @@ def test_the_command_line_exports_and_rebuilds(world: World) -> None:
     assert written == len(list(world.lab.lake.folder.rglob("*.parquet"))) > 5
     assert run("export") == 0
     assert run("rebuild") == written
+
+
+def test_a_server_exports_as_it_sweeps(world: World) -> None:
+    for number in range(8):
+        world.act(number)
+
+    async def swept() -> None:
+        desk = Desk(world.lab)
+        sweeping = asyncio.create_task(desk.sweep_forever(every_s=0.01))
+        async with asyncio.timeout(20):
+            while not list(world.lab.lake.folder.glob("*/*.parquet")):
+                await asyncio.sleep(0.01)
+        sweeping.cancel()
+        await asyncio.wait([sweeping])
+        await desk.finish()
+
+    asyncio.run(swept())
+
+
+def test_every_column_stands_in_the_page_and_the_attributes_are_those_of_the_tenant(world: World) -> None:
+    """docs/lake.md is what an analyst reads before writing a query."""
+    lines = (Path(__file__).parents[2] / "docs" / "lake.md").read_text().splitlines()
+    told = {line.split("`")[1]: set(re.findall("`([a-z0-9_]+)`", line)) for line in lines if line.startswith("| `")}
+    shown = {name: set(facts.rel().columns) for name, facts in world.seen(world.owner).items()}
+    attributes = set(world.lab.policy_attributes.get(caller=world.owner.caller))
+
+    assert attributes <= shown["decisions"]
+    shown["decisions"] -= attributes
+    assert shown == {name: told[name] - {name} for name in NAMES}
