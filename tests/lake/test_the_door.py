@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 from lake_world import NAMES, Owner, World
+from typer.testing import CliRunner
 
+from attestlab import cli
 from attestlab.desk import Desk
 from attestlab.lab import Lab
 from attestlab.orgs.rules import Caller
@@ -49,10 +51,9 @@ def test_the_command_line_exports_and_rebuilds(world: World) -> None:
     settings = world.lab.settings
 
     def run(verb: str) -> int:
-        command = [sys.executable, "-m", "attestlab.cli", "lake", verb, "--data", str(settings.data), "--json"]
-        done = subprocess.run(
-            [*command, "--database-url", str(settings.database_url)], capture_output=True, text=True, check=True
-        )
+        where = ["--data", str(settings.data), "--database-url", str(settings.database_url)]
+        done = CliRunner().invoke(cli.app, ["lake", verb, *where, "--json"])
+        assert done.exit_code == 0, done.output
         found: int = json.loads(done.stdout)["parts_written"]
         return found
 
