@@ -55,11 +55,13 @@ app = typer.Typer(
 tenants = typer.Typer(no_args_is_help=True, help="Tenants of an installation.")
 consumers = typer.Typer(no_args_is_help=True, help="Consumers, each with an account of their own.")
 log = typer.Typer(no_args_is_help=True, help="The transparency log.")
+lakes = typer.Typer(no_args_is_help=True, help="The lake: facts from the records as Parquet, for analysis.")
 keys = typer.Typer(no_args_is_help=True, help="The key-encryption key.")
 app.add_typer(tenants, name="tenant")
 app.add_typer(consumers, name="consumer")
 log.command("watch")(watchers.log_watch)
 app.add_typer(log, name="log")
+app.add_typer(lakes, name="lake")
 app.add_typer(keys, name="keyring")
 app.add_typer(watchers.witnesses, name="witness")
 
@@ -274,6 +276,28 @@ def log_export(
     with reporting(), _opened(data, database_url) as lab, lab.storage.read() as connection:
         done = export(lab.log, connection, out)
     show({"folder": str(out), "tree_size": done.size, "files_written": done.files}, as_json)
+
+
+@lakes.command("export")
+def lake_export(data: Data, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
+    """Write what the lake lacks; a server does so by itself, in whole parts.
+
+    Example: attestlab lake export --data lab
+    """
+    with reporting(), _opened(data, database_url) as lab:
+        parts = lab.lake.export()
+    show({"folder": str(lab.lake.folder), "parts_written": parts}, as_json)
+
+
+@lakes.command("rebuild")
+def lake_rebuild(data: Data, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
+    """Remove the lake and write it anew from the records.
+
+    Example: attestlab lake rebuild --data lab
+    """
+    with reporting(), _opened(data, database_url) as lab:
+        parts = lab.lake.rebuild()
+    show({"folder": str(lab.lake.folder), "parts_written": parts}, as_json)
 
 
 def main() -> None:

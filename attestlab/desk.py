@@ -108,6 +108,7 @@ class Desk:
                     pass  # each batch is a job among those of requests, so mints go on in between
                 await asyncio.to_thread(self.lab.status_lists.warm)
                 await self.write(self.lab.list_statuses)
+                await asyncio.to_thread(self.lab.lake.sweep)
             except Exception as fault:  # a full disk or a database that is away must not end all sweeping
                 journal.part_failed(fault, part="sweep")
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import Connection
@@ -34,6 +35,8 @@ from attestlab.issuers.dns import DnsResolver
 from attestlab.issuers.domain_proof import DomainProofs
 from attestlab.issuers.logos import Logos
 from attestlab.issuers.service import Issuers
+from attestlab.lake import store as lake_store
+from attestlab.lake.service import Lake
 from attestlab.log import store as log_store
 from attestlab.log.guard import HeadGuard
 from attestlab.log.listing import StatusLists
@@ -52,8 +55,12 @@ from attestlab.portal.service import Portal
 from attestlab.settings import Settings
 from attestlab.web import remembered
 
+if TYPE_CHECKING:
+    from attestlab.lake.frames import Facts
+
 HEAD_GUARD = "head.guard"
 MAILDIR = "maildir"
+LAKE = "lake"
 OPERATOR = "Operator"
 EXPIRIES_AT_ONCE = 150
 
@@ -130,6 +137,7 @@ class Lab:
             log_id=lambda: self.log_id,
             base_url=self.portal_url,
         )
+        self.lake = Lake(storage=storage, folder=settings.data / LAKE)
         self.log.finders |= {"attestation_id": _index_by_id, "document_hash": _index_by_document}
         storage.closers += [metering.seal, usage.seal, outbox.sealer(clock), audit.seal, remembered.seal]
         self._log_id: str | None = None
@@ -190,6 +198,13 @@ class Lab:
         """A policy that believes this log on its own word; to pin it, write it down somewhere else."""
         with self.storage.read() as connection:
             return TrustPolicy.unwitnessed(self.log.vkey(connection))
+
+    @property
+    def decisions(self) -> Facts:
+        """The policy decisions of the operator's own tenant: `.df() .arrow() .rel() .sql("... from this")`."""
+        with self.storage.read() as connection:
+            operator = lake_store.operator_id(connection)
+        return self.lake(self.orgs.service_caller(operator)).decisions
 
     def add_consumer(self, email: str, password: str, *, name: str) -> ConsumerCreated:
         """A person with an account of their own, who has at once what waited for their address; slow.

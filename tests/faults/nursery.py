@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from faults import dying, minting
+from faults import dying, exporting, minting
 
 from attestlab import cli, serving
 
@@ -92,7 +92,13 @@ def _serve(*arguments: str) -> None:
     cli.app(["serve", *arguments])
 
 
-JOBS: dict[str, Callable[..., None]] = {"serve": _serve, "init": minting.init, "mint": minting.mint, "die": dying.die}
+JOBS: dict[str, Callable[..., None]] = {
+    "serve": _serve,
+    "init": minting.init,
+    "mint": minting.mint,
+    "die": dying.die,
+    "export": exporting.export,
+}
 
 
 def main() -> None:

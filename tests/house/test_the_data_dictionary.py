@@ -37,6 +37,7 @@ from attestlab.issuers.shapes import (
     RotatedOut,
     WithdrawnKeyOut,
 )
+from attestlab.lake import facts, frames
 from attestlab.log import entries
 from attestlab.log import shapes as log_shapes
 from attestlab.orgs.shapes import ApiKeyMadeOut, ApiKeyOut, OrgOut, UserOut
@@ -132,6 +133,9 @@ MADE: dict[str, bytes] = {
     ),
     "log_entry:status.list": entries.status_list(entries.FIRST, size=1, digest=b"", at=AT),
 }
+LAKE = {f"lake:{each.name}": {*each.columns} for each in facts.ALL if each is not facts.ENDS}
+LAKE["lake:attestations"] |= {*frames.ENDED}
+LAKE["lake:decisions"] |= {"<attribute>"}
 
 
 def rows() -> list[dict[str, str]]:
@@ -172,7 +176,7 @@ def test_every_described_object_is_one_that_goes_out():
     """
     With the two tests below: nothing public is missing, nothing described is gone.
     """
-    assert set(described()) == set(SHAPES) | set(MADE)
+    assert set(described()) == set(SHAPES) | set(MADE) | set(LAKE)
     assert {name.removeprefix("log_entry:") for name in MADE if name.startswith("log_entry:")} == set(entries.EntryType)
 
 
@@ -184,6 +188,11 @@ def test_every_field_of_an_answer_is_in_the_dictionary(name: str):
 @pytest.mark.parametrize("name", MADE)
 def test_every_member_of_what_is_signed_or_logged_is_in_the_dictionary(name: str):
     assert set(described()[name]) == members(MADE[name])
+
+
+@pytest.mark.parametrize("name", LAKE)
+def test_every_column_of_the_lake_is_in_the_dictionary(name: str):
+    assert set(described()[name]) == LAKE[name]
 
 
 def test_a_type_that_points_at_another_object_finds_it():

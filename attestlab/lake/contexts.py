@@ -1,0 +1,70 @@
+"""The context of a decision as columns: one for each attribute, as `policy.replay` reads them.
+
+In a part a column is named by path and kind (`key.age_days|number`), which follow from the values alone: so an export
+does not depend on what is registered on its day, and nothing is lost where an attribute changes its type. A look names
+each by its path and takes the kind that the attribute has today. A whole number is a DOUBLE too, exact up to
+2^53 - 1, which is the largest that an attribute takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from attestlab.policy.attributes import AttributeType, Registry
+from attestlab.policy.sql import column
+
+APART = "@"  # no path begins with it
+ARROW = {"text": pa.string(), "number": pa.float64(), "truth": pa.bool_()}
+
+_KIND_OF_VALUE = {str: "text", int: "number", float: "number", bool: "truth"}
+_SQL = {"text": "VARCHAR", "number": "DOUBLE", "truth": "BOOLEAN"}
+_KINDS = {
+    AttributeType.ENUM: "text",
+    AttributeType.TEXT: "text",
+    AttributeType.NUMBER: "number",
+    AttributeType.INTEGER: "number",
+    AttributeType.BOOLEAN: "truth",
+}
+
+
+def spread(context: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of a stored context by their columns; numbers are floats."""
+    return {
+        f"{path}|{_KIND_OF_VALUE[type(value)]}": float(value) if type(value) is int else value
+        for path, value in context.items()
+    }
+
+
+def columns_of(names: Iterable[str]) -> dict[str, Any]:
+    """Those of the names that are columns of contexts, with their types, in order."""
+    return {name: ARROW[name.rpartition("|")[2]] for name in sorted(set(names)) if "|" in name}
+
+
+def shown(names: Iterable[str], registry: Registry, *, beside: Iterable[str]) -> list[str]:
+    """SQL that gives each attribute by its path: of those registered today, and of those that decisions still have.
+
+    A value of a kind that the attribute has no more is missing, as it is to a policy. `names` are the columns there
+    are; an attribute called like one of `beside` has `@` before its name.
+    """
+    there, taken = set(names), set(beside)
+    kinds = {name.rpartition("|")[0]: name.rpartition("|")[2] for name in sorted(there)}
+    kinds |= {path: _KINDS[attribute.type] for path, attribute in registry.items()}
+    return [
+        f"{_source(path, kind, there)} AS {_named(path, apart=path in taken)}" for path, kind in sorted(kinds.items())
+    ]
+
+
+def _source(path: str, kind: str, there: set[str]) -> str:
+    return _quoted(path, f"|{kind}") if f"{path}|{kind}" in there else f"NULL::{_SQL[kind]}"
+
+
+def _named(path: str, *, apart: bool) -> str:
+    return f'"{APART}' + column(path)[1:] if apart else column(path)
+
+
+def _quoted(path: str, suffix: str) -> str:
+    """The identifier of a path, which `column` has checked to be one, with a suffix of ours."""
+    return column(path)[:-1] + f'{suffix}"'

@@ -1,0 +1,227 @@
+"""The data sets: which sequence numbers each one's facts, which columns they have, how a row becomes a fact.
+
+A fact never changes, so it is exported once. What becomes of an attestation is told by the log and is a fact of its
+own (`ends`); the view puts both together. Ids are texts (Spark refuses Parquet's UUID), times are UTC. Loaded with
+pyarrow when something is first exported or looked at.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import pyarrow as pa
+from sqlalchemy import Connection
+
+from attestlab.attestations.rules import Verdict
+from attestlab.core.transaction import AnyRow
+from attestlab.core.wire import parse_time
+from attestlab.lake import contexts, store
+from attestlab.lake.store import Numbering
+
+TEXT, WHOLE, BOOL, TEXTS = pa.string(), pa.int64(), pa.bool_(), pa.list_(pa.string())
+TIME = pa.timestamp("us", tz="UTC")
+
+Fact = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Facts of one kind. `columns` begin with the fact's number; `time` is the one that parts are sorted by.
+
+    `read` gives the facts of a stretch, all of them or one tenant's; `typed` says that there are columns beside
+    `columns`, one for each attribute of a context.
+    """
+
+    name: str
+    numbering: Numbering
+    columns: dict[str, Any]
+    time: str
+    read: Callable[[Connection, int, int, UUID | None], Iterator[Fact]]
+    typed: bool = False
+
+    @property
+    def is_public(self) -> bool:
+        """Whether everybody may see every fact."""
+        return "tenant_id" not in self.columns
+
+    @property
+    def by_tenant(self) -> bool:
+        """Whether each tenant has a sequence, and so a folder, of its own."""
+        return self.numbering is Numbering.TRAIL
+
+    @property
+    def number(self) -> str:
+        """The column with the fact's number."""
+        return next(iter(self.columns))
+
+    def table(self, facts: Iterable[Fact]) -> pa.Table:
+        """Facts as a table, sorted by tenant, time and number."""
+        rows = list(facts)
+        fields = {**self.columns, **contexts.columns_of(name for row in rows for name in row)}
+        columns = {name: [row.get(name) for row in rows] for name in fields}
+        made = pa.table(columns, schema=pa.schema(list(fields.items())))
+        order = [] if self.is_public else ["tenant_id"]
+        return made.sort_by([(name, "ascending") for name in [*order, self.time, self.number]])
+
+
+def _entries(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Iterator[Fact]:
+    for row in store.entries(connection, first, end, tenant_id):
+        said = json.loads(row.entry)
+        told = {name: said.get(name) for name in ("type", "issuer_id", "kid", "alg", "status")}
+        attestation_id = said.get("id")
+        yield {
+            **told,
+            "log_index": row.index,
+            "at": parse_time(said["at"]),
+            "attestation_id": attestation_id,
+            "leaf_hash": row.leaf_hash.hex(),
+            "entry": row.entry.decode(),
+        }
+
+
+def _minted(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Iterator[Fact]:
+    for row in store.minted(connection, first, end, tenant_id):
+        yield _with_texts(row)
+
+
+def _ends(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Iterator[Fact]:
+    told = [(row.index, json.loads(row.entry)) for row in store.status_entries(connection, first, end)]
+    owners = store.tenants_of(connection, {UUID(said["id"]) for _, said in told})
+    for index, said in told:
+        owner = owners[UUID(said["id"])]
+        if tenant_id in (None, owner):
+            yield {
+                "log_index": index,
+                "tenant_id": str(owner),
+                "attestation_id": said["id"],
+                "status": said["status"],
+                "superseded_by": said["superseded_by"],
+                "at": parse_time(said["at"]),
+            }
+
+
+def _verified(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Iterator[Fact]:
+    for row in store.verified(connection, first, end, tenant_id):
+        data = json.loads(row.body)["data"]
+        minute = data.get("minute")
+        yield {
+            "seq": row.seq,
+            "id": str(row.id),
+            "tenant_id": str(row.tenant_id),
+            "at": row.created_at,
+            "issuer_id": data["issuer_id"],
+            "attestation_id": data.get("attestation_id"),
+            "valid": data.get("verdict") == Verdict.VALID,
+            "verdict": data.get("verdict"),
+            "count": data["count"],
+            "minute": None if minute is None else parse_time(minute),
+        }
+
+
+def _lines(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Iterator[Fact]:
+    for row in store.lines(connection, first, end, tenant_id):
+        said = json.loads(row.record)
+        yield {
+            **said,
+            "seq": row.seq,
+            "timestamp": parse_time(said["timestamp"]),
+            "metadata": json.dumps(said["metadata"], ensure_ascii=False, separators=(",", ":")),
+            "integrity_hash": row.integrity_hash.hex(),
+            "prev_hash": row.prev_hash.hex(),
+        }
+
+
+def _decided(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Iterator[Fact]:
+    for row in store.decided(connection, first, end, tenant_id):
+        fact = _with_texts(row)
+        fact["matched_rules"] = json.loads(fact["matched_rules"])
+        context = json.loads(fact.pop("input"))["context"]
+        yield {**fact, **contexts.spread(context)}
+
+
+def _with_texts(row: AnyRow) -> Fact:
+    """A row with its ids as texts."""
+    named = row._mapping.items()
+    return {str(name): str(value) if isinstance(value, UUID) else value for name, value in named}
+
+
+def _columns(kind: Any, names: str) -> dict[str, Any]:
+    return dict.fromkeys(names.split(), kind)
+
+
+LOG_ENTRIES = Dataset(
+    "log_entries",
+    Numbering.LOG,
+    {
+        "log_index": WHOLE,
+        "at": TIME,
+        **_columns(TEXT, "type issuer_id attestation_id kid alg status leaf_hash entry"),
+    },
+    "at",
+    _entries,
+)
+ATTESTATIONS = Dataset(
+    "attestations",
+    Numbering.LOG,
+    {
+        "log_index": WHOLE,
+        **_columns(TEXT, "id tenant_id issuer_id kid alg schema_id content_type document_hash custody"),
+        **_columns(TEXT, "snapshot_status snapshot_trust_tier snapshot_risk_rating snapshot_jurisdiction"),
+        **_columns(TEXT, "pack_id supersedes"),
+        "payload_size": WHOLE,
+        **_columns(TIME, "expiry_at created_at"),
+    },
+    "created_at",
+    _minted,
+)
+ENDS = Dataset(
+    "ends",
+    Numbering.LOG,
+    {"log_index": WHOLE, **_columns(TEXT, "tenant_id attestation_id status superseded_by"), "at": TIME},
+    "at",
+    _ends,
+)
+VERIFICATIONS = Dataset(
+    "verifications",
+    Numbering.OUTBOX,
+    {
+        "seq": WHOLE,
+        **_columns(TEXT, "id tenant_id issuer_id attestation_id verdict"),
+        "valid": BOOL,
+        "count": WHOLE,
+        **_columns(TIME, "minute at"),
+    },
+    "at",
+    _verified,
+)
+AUDIT = Dataset(
+    "audit",
+    Numbering.TRAIL,
+    {
+        "seq": WHOLE,
+        "timestamp": TIME,
+        **_columns(TEXT, "id tenant_id actor_type actor_id action resource_type resource_id outcome metadata"),
+        **_columns(TEXT, "integrity_hash prev_hash"),
+    },
+    "timestamp",
+    _lines,
+)
+DECISIONS = Dataset(
+    "decisions",
+    Numbering.TRAIL,
+    {
+        "seq": WHOLE,
+        **_columns(TEXT, "id tenant_id action target_type target_id policy_set_digest members input_sha256"),
+        "created_at": TIME,
+        "allowed": BOOL,
+        "matched_rules": TEXTS,
+    },
+    "created_at",
+    _decided,
+    typed=True,
+)
+ALL = (LOG_ENTRIES, ATTESTATIONS, ENDS, VERIFICATIONS, AUDIT, DECISIONS)

@@ -1,0 +1,201 @@
+"""What a caller may see of the lake, as a relation: the parts and, from the records, what is not exported yet.
+
+Each look is one moment: first the names of the parts are read, then the rest in one transaction, so every fact is
+there once whatever is exported meanwhile. Text of the caller runs on a connection that can open no file: DuckDB gets
+rows from pyarrow, which was given the caller's filter, so there is no row of another tenant to be found in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import duckdb
+import pyarrow as pa
+from pyarrow import compute, parquet
+from pyarrow import dataset as datasets
+from sqlalchemy import Connection
+
+from attestlab.core.errors import ValidationFailed
+from attestlab.core.storage import Storage
+from attestlab.lake import contexts, facts, store
+from attestlab.lake.exporting import folder_of, require_behind
+from attestlab.lake.facts import Dataset
+from attestlab.lake.parts import Part, Parts, parts_of
+from attestlab.policy import registering
+from attestlab.policy.vocabulary import own_attributes
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MEMORY_LIMIT = "1GB"  # of one look; it cannot spill, for that would be files
+_SEALED: dict[str, str | bool | int | float | list[str]] = {
+    "memory_limit": MEMORY_LIMIT,
+    "temp_directory": "",
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "python_enable_replacements": False,  # the variables of whoever called are no tables
+}
+ENDED = {
+    "status": "coalesce(ended.status, 'VALID')",
+    "ended_at": "ended.at",
+    "ended_index": "ended.log_index",
+    "superseded_by": "ended.superseded_by",
+}
+"""What the view of attestations has beside the columns of their mints."""
+
+_ATTESTATIONS = (
+    f"SELECT minted.*, {', '.join(f'{source} AS {name}' for name, source in ENDED.items())} "
+    "FROM minted LEFT JOIN (SELECT attestation_id, arg_max(ends_, ends_.log_index) AS ended "
+    "FROM ends AS ends_ GROUP BY attestation_id) ON attestation_id = minted.id"
+)
+
+Relation = duckdb.DuckDBPyRelation
+Tables = list[Any]
+"""pyarrow tables and data sets; all rows are the caller's, each once."""
+
+
+class Facts:
+    """One data set as one caller sees it; every call looks anew.
+
+    `len` counts the facts. Columns stand in docs/lake.md.
+    """
+
+    def __init__(self, name: str, look: Callable[[], duckdb.DuckDBPyConnection]) -> None:
+        self.name = name
+        self._look = look
+
+    def rel(self) -> Relation:
+        """The facts as a lazy DuckDB relation, of the moment of the call."""
+        return self._look().table("this")
+
+    def sql(self, query: str, parameters: Sequence[Any] | Mapping[str, Any] | None = None) -> Relation:
+        """One query that reads `this`, such as `select action, count(*) from this group by all`; lazy.
+
+        Values go in as `parameters`, in place of `?` or `$name`.
+
+        Raises:
+            ValidationFailed: it is not one query, or no SQL.
+            duckdb.Error: DuckDB refuses it, or it wants a file.
+        """
+        connection = self._look()
+        _require_one_query(connection, query)
+        return connection.sql(query, params=parameters)
+
+    def df(self) -> pd.DataFrame:
+        """The facts as a frame; times are UTC."""
+        return self.rel().df()
+
+    def arrow(self) -> pa.Table:
+        """The facts as a pyarrow Table."""
+        return self.rel().arrow().read_all()
+
+    def to_parquet(self, path: str | PathLike[str]) -> int:
+        """Write the facts as one Parquet file, in bounded memory; how many there are.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
+        reader = self.rel().arrow()
+        count = 0
+        with parquet.ParquetWriter(path, reader.schema, compression="zstd") as writer:
+            for batch in reader:
+                writer.write_batch(batch)
+                count += batch.num_rows
+        return count
+
+    def __len__(self) -> int:
+        found = self._look().execute("SELECT count(*) FROM this").fetchall()
+        return int(found[0][0])
+
+    def __repr__(self) -> str:
+        return f"<{self.name}: {len(self):,} facts>"
+
+
+class OwnLake:
+    """What one tenant may see: its own facts, and the log, which is everybody's."""
+
+    def __init__(self, storage: Storage, folder: Path, tenant_id: UUID) -> None:
+        self._storage, self._folder, self._tenant_id = storage, folder, tenant_id
+        self.decisions = Facts("decisions", self._decisions)
+        self.verifications = self._plain(facts.VERIFICATIONS)
+        self.log_entries = self._plain(facts.LOG_ENTRIES)
+        self.audit = self._plain(facts.AUDIT)
+        self.attestations = Facts("attestations", self._attestations)
+
+    def _plain(self, dataset: Dataset) -> Facts:
+        return Facts(dataset.name, lambda: sealed({"this": self._seen(dataset)[0]}))
+
+    def _attestations(self) -> duckdb.DuckDBPyConnection:
+        minted, ended = self._seen(facts.ATTESTATIONS, facts.ENDS)
+        return sealed({"minted": minted, "ends": ended}, _ATTESTATIONS)
+
+    def _decisions(self) -> duckdb.DuckDBPyConnection:
+        (decided,) = self._seen(facts.DECISIONS)
+        with self._storage.read() as connection:
+            registry = registering.registry_of(own_attributes(connection.execute, self._tenant_id))
+        own = facts.DECISIONS.columns
+        attributes = contexts.shown(contexts.columns_of(decided[-1].schema.names), registry, beside=own)
+        return sealed({"decided": decided}, f"SELECT {', '.join([*own, *attributes])} FROM decided")
+
+    def _seen(self, *wanted: Dataset) -> list[Tables]:
+        """The parts, then what the records have beyond them, all of it as of one transaction."""
+        done = {each.name: parts_of(folder_of(self._folder, each, self._tenant_id)) for each in wanted}
+        with self._storage.read() as connection:
+            return [self._tables(connection, each, done[each.name]) for each in wanted]
+
+    def _tables(self, connection: Connection, dataset: Dataset, done: Parts) -> Tables:
+        """What is exported, as a data set that shows the caller's rows only; last the rest, as a table."""
+        length = store.length(connection, dataset.numbering, self._tenant_id)
+        require_behind(done, length, folder_of(self._folder, dataset, self._tenant_id))
+        rest = dataset.table(dataset.read(connection, done.end, length, self._tenant_id))
+        schema = _schema(dataset, done.found, rest.schema.names)
+        rest = pa.table({name: _column(rest, name, schema) for name in schema.names}, schema=schema)
+        if not done.found:
+            return [rest]
+        exported = datasets.dataset([str(part.path) for part in done.found], schema=schema, format="parquet")
+        owned = compute.field("tenant_id") == str(self._tenant_id)
+        return [exported if dataset.is_public else exported.filter(owned), rest]
+
+
+def _schema(dataset: Dataset, parts: Sequence[Part], names: Iterable[str]) -> pa.Schema:
+    """Every column that there is; of contexts each part has those that it has values for."""
+    used = set(names)
+    if dataset.typed:
+        used |= {name for part in parts for name in parquet.read_schema(part.path).names}
+    return pa.schema(list({**dataset.columns, **contexts.columns_of(used)}.items()))
+
+
+def _column(table: pa.Table, name: str, schema: pa.Schema) -> Any:
+    return table[name] if name in table.column_names else pa.nulls(table.num_rows, schema.field(name).type)
+
+
+def sealed(tables: Mapping[str, Tables], this: str | None = None) -> duckdb.DuckDBPyConnection:
+    """A connection that has these tables, each the union of its parts, and can reach nothing else.
+
+    `this` is the query of the view `this`, where none of the tables is it. Names are ours, never a caller's.
+    """
+    connection = duckdb.connect(":memory:", config=_SEALED)
+    for name, found in tables.items():
+        for number, table in enumerate(found):
+            connection.register(f"{name}_{number}", table)
+        union = " UNION ALL BY NAME ".join(f"SELECT * FROM {name}_{number}" for number in range(len(found)))
+        connection.execute(f"CREATE VIEW {name} AS {union}")
+    if this is not None:
+        connection.execute(f"CREATE VIEW this AS {this}")
+    connection.execute("SET TimeZone = 'UTC'")  # else times are shown in the zone of whoever's machine this is
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
+    return connection
+
+
+def _require_one_query(connection: duckdb.DuckDBPyConnection, query: str) -> None:
+    try:
+        statements = connection.extract_statements(query)
+    except duckdb.Error as fault:
+        raise ValidationFailed(f"This is not SQL: {fault}") from fault
+    if [statement.type for statement in statements] != [duckdb.StatementType.SELECT]:
+        raise ValidationFailed("Ask one query that reads `this`, such as `select count(*) from this`.")

@@ -1,0 +1,117 @@
+"""Part files, and what their names say: which stretch of a sequence each of them holds.
+
+How far a sequence is exported follows from the names alone, so there is no cursor that a crash could
+leave behind the files or ahead of them. A part appears whole or not at all, under its own name.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from attestlab.core import folders
+
+NAME = re.compile(r"(\d{20})-(\d{20})\.parquet")
+ASIDE = ".new"
+LOCK_NAME = ".lock"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A file with every fact whose number is in `first`..`last`, both included; it is never changed."""
+
+    path: Path
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The parts that together hold a sequence from its beginning, each number once; `end` is the next number."""
+
+    found: Sequence[Part]
+    end: int
+
+
+def parts_of(folder: Path) -> Parts:
+    """Follow the names from number 0 on, the longest part first where several begin alike.
+
+    What a gap cuts off, and what overlaps, is not read: the records still have it.
+    """
+    named = [(name, NAME.fullmatch(name)) for name in (os.listdir(folder) if folder.is_dir() else ())]
+    parts = [Part(folder / name, int(match[1]), int(match[2])) for name, match in named if match]
+    longest = {part.first: part for part in sorted(parts, key=lambda part: part.last)}
+    chain: list[Part] = []
+    end = 0
+    while (part := longest.get(end)) is not None and part.last >= part.first:
+        chain.append(part)
+        end = part.last + 1
+    return Parts(chain, end)
+
+
+def write_part(folder: Path, first: int, last: int, table: Any) -> Part:
+    """Write a pyarrow Table as the part `first`..`last`: aside, synced, renamed, the folder synced.
+
+    Raises:
+        OSError: the disk is full, or gone; nothing stands under the part's name then.
+    """
+    from pyarrow import parquet
+
+    _make_folder(folder)
+    part = Part(folder / f"{first:020d}-{last:020d}.parquet", first, last)
+    aside = folder / f".{part.path.name}.{secrets.token_hex(4)}{ASIDE}"
+    try:
+        with aside.open("wb") as file:
+            parquet.write_table(table, file, compression="zstd")
+            file.flush()
+            os.fsync(file.fileno())
+        aside.replace(part.path)
+    finally:
+        aside.unlink(missing_ok=True)
+    folders.sync(folder)
+    return part
+
+
+def forget_unfinished(folder: Path) -> None:
+    """Remove what killed exports left aside; only whoever holds the lake's lock may."""
+    for aside in folder.rglob(f".*{ASIDE}"):
+        aside.unlink(missing_ok=True)
+
+
+def forget(folder: Path) -> None:
+    """Remove every part, all that the records do not need; whoever holds the lock may."""
+    for path in folder.iterdir() if folder.is_dir() else ():
+        if path.is_dir():
+            shutil.rmtree(path)
+
+
+def _make_folder(folder: Path) -> None:
+    """Make a folder whose name survives a power cut."""
+    if not folder.is_dir():
+        _make_folder(folder.parent)
+        folder.mkdir(exist_ok=True)
+        folders.sync(folder.parent)
+
+
+@contextmanager
+def sole(folder: Path, *, waiting: bool = False) -> Iterator[bool]:
+    """Whether we are the one process that writes this lake, for as long as this lasts; its death lets go of it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    file = os.open(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | (0 if waiting else fcntl.LOCK_NB))
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
+    finally:
+        os.close(file)

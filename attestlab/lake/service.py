@@ -1,0 +1,80 @@
+"""The lake's verbs: export what is due, write it all anew, show a caller what is theirs.
+
+pyarrow and DuckDB are loaded by the first of them that needs them, never by opening an installation.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from attestlab.core.storage import Storage
+from attestlab.lake import store
+from attestlab.lake.parts import forget, sole
+from attestlab.orgs.rules import Caller
+
+if TYPE_CHECKING:
+    from attestlab.lake.exporting import Exporter
+    from attestlab.lake.frames import OwnLake
+
+ROWS_A_PART = 10_000
+PARTS_A_SWEEP = 4  # of a server at work: mints come first, and what waits is read from the records meanwhile
+
+
+class Lake:
+    """The Parquet files beside the records; called with a caller, what that caller may see.
+
+    >>> lab.lake(caller).decisions.sql("select allowed, count(*) from this group by all").df()  # doctest: +SKIP
+    """
+
+    def __init__(self, *, storage: Storage, folder: Path, rows_a_part: int = ROWS_A_PART) -> None:
+        self.folder = folder
+        self.rows_a_part = rows_a_part
+        self._storage = storage
+
+    def __call__(self, caller: Caller) -> OwnLake:
+        """The data sets as the caller's tenant sees them."""
+        from attestlab.lake.frames import OwnLake
+
+        return OwnLake(self._storage, self.folder, caller.tenant_id)
+
+    def export(self) -> int:
+        """Write everything that the lake lacks, the last part of each sequence as short as it is; how many parts.
+
+        Raises:
+            Conflict: the lake knows more than the records.
+            OSError: a part could not be written.
+        """
+        with sole(self.folder, waiting=True):
+            return self._exporter().export(whole_parts_only=False)
+
+    def rebuild(self) -> int:
+        """Remove every part and write the lake anew from the records; how many parts.
+
+        Whoever reads meanwhile may miss a file and has to look again.
+
+        Raises:
+            OSError: a part could not be removed or written.
+        """
+        with sole(self.folder, waiting=True):
+            forget(self.folder)
+            return self._exporter().export(whole_parts_only=False)
+
+    def sweep(self) -> int:
+        """Write a few whole parts, if any are due and no other process does; how many.
+
+        Raises:
+            Conflict: the lake knows more than the records.
+            OSError: a part could not be written.
+        """
+        with self._storage.read() as connection:
+            lengths = store.lengths(connection, least=self.rows_a_part)
+        if not any(lengths.values()):
+            return 0
+        with sole(self.folder) as is_sole:
+            return self._exporter().export(whole_parts_only=True, at_most=PARTS_A_SWEEP) if is_sole else 0
+
+    def _exporter(self) -> Exporter:
+        from attestlab.lake.exporting import Exporter
+
+        return Exporter(self._storage, self.folder, rows_a_part=self.rows_a_part)

@@ -1,0 +1,145 @@
+"""Every query of the lake at the records: how long each sequence is, and the rows of a stretch of it.
+
+A stretch is half open, `first` <= number < `end`. Numbers are given under the writer's lock and have no gaps, so
+below a sequence's length nothing appears later. Columns are named, values are parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from enum import StrEnum
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Connection, select
+
+from attestlab.attestations.events import VerificationCompleted, VerificationFailed
+from attestlab.attestations.store import attestations
+from attestlab.audit.store import events as trail
+from attestlab.core import audit, chains, outbox
+from attestlab.core.chains import ChainHead
+from attestlab.core.transaction import AnyRow
+from attestlab.log.entries import EntryType
+from attestlab.log.store import heads, leaves
+from attestlab.orgs.store import tenants
+from attestlab.policy.store import decisions
+
+_chains: Any = ChainHead.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
+_outbox: Any = outbox.OutboxEvent.__table__  # type: ignore[attr-defined]
+_TRAILS = audit.chain_name(UUID(int=0)).partition(":")[0] + ":"
+_MINTED = (
+    "log_index", "id", "tenant_id", "issuer_id", "kid", "alg", "schema_id", "content_type", "payload_size",
+    "document_hash", "custody", "snapshot_status", "snapshot_trust_tier", "snapshot_risk_rating",
+    "snapshot_jurisdiction", "expiry_at", "pack_id", "supersedes", "created_at",
+)  # fmt: skip
+_DECIDED = (
+    "id", "tenant_id", "created_at", "action", "target_type", "target_id", "allowed", "matched_rules",
+    "policy_set_digest", "members", "input", "input_sha256",
+)  # fmt: skip
+EVALUATED = "policy_decision.evaluate"
+AT_ONCE = 500  # ids in one query
+
+Rows = Iterable[AnyRow]
+
+
+class Numbering(StrEnum):
+    """What numbers facts: the log's index, the place in the outbox, or the place in the trail of one tenant."""
+
+    LOG = "log"
+    OUTBOX = "outbox"
+    TRAIL = "trail"
+
+
+def length(connection: Connection, numbering: Numbering, tenant_id: UUID) -> int:
+    """How long a sequence is, as far as a tenant can have facts in it."""
+    if numbering is Numbering.LOG:
+        return _log_length(connection)
+    name = outbox.CHAIN if numbering is Numbering.OUTBOX else audit.chain_name(tenant_id)
+    return chains.head_of(connection, name)[0]
+
+
+def lengths(connection: Connection, *, least: int) -> dict[Numbering, dict[UUID | None, int]]:
+    """How long each sequence is, those with at least so many numbers; only trails belong to a tenant."""
+    log, told = _log_length(connection), chains.head_of(connection, outbox.CHAIN)[0]
+    return {
+        Numbering.LOG: {None: log} if log >= least else {},
+        Numbering.OUTBOX: {None: told} if told >= least else {},
+        Numbering.TRAIL: _trail_lengths(connection, least),
+    }
+
+
+def _log_length(connection: Connection) -> int:
+    size: int = connection.execute(select(heads.c.size)).scalar() or 0
+    return size
+
+
+def _trail_lengths(connection: Connection, least: int) -> dict[UUID | None, int]:
+    query = select(_chains.c.name, _chains.c.length).where(
+        _chains.c.name.startswith(_TRAILS, autoescape=True), _chains.c.length >= least
+    )
+    return {UUID(row.name.removeprefix(_TRAILS)): row.length for row in connection.execute(query)}
+
+
+def operator_id(connection: Connection) -> UUID:
+    """The operator's own tenant."""
+    found: UUID = connection.execute(select(tenants.c.id).where(tenants.c.is_operator)).scalar_one()
+    return found
+
+
+def entries(connection: Connection, first: int, end: int, _tenant_id: UUID | None) -> Rows:
+    """Entries of the log, which everybody may read."""
+    query = select(leaves.c.index, leaves.c.leaf_hash, leaves.c.entry)
+    return connection.execute(query.where(leaves.c.index >= first, leaves.c.index < end))
+
+
+def minted(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Rows:
+    """Attestations by the index of their mint: what never changes of them, and nothing that tells of a person."""
+    wanted = [attestations.c.log_index >= first, attestations.c.log_index < end]
+    wanted += [] if tenant_id is None else [attestations.c.tenant_id == tenant_id]
+    return connection.execute(select(*(attestations.c[name] for name in _MINTED)).where(*wanted))
+
+
+def status_entries(connection: Connection, first: int, end: int) -> Rows:
+    """The log's entries that end an attestation."""
+    query = select(leaves.c.index, leaves.c.entry).where(leaves.c.kind == EntryType.ATTESTATION_STATUS.value)
+    return connection.execute(query.where(leaves.c.index >= first, leaves.c.index < end).order_by(leaves.c.index))
+
+
+def tenants_of(connection: Connection, attestation_ids: Iterable[UUID]) -> Mapping[UUID, UUID]:
+    """Whose each of these attestations is."""
+    found: dict[UUID, UUID] = {}
+    for ids in _chunks(list(attestation_ids)):
+        query = select(attestations.c.id, attestations.c.tenant_id).where(attestations.c.id.in_(ids))
+        found |= {row.id: row.tenant_id for row in connection.execute(query)}
+    return found
+
+
+def verified(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Rows:
+    """What the outbox tells of verifications."""
+    wanted = [_outbox.c.seq >= first, _outbox.c.seq < end]
+    wanted += [_outbox.c.type.in_([VerificationCompleted.type, VerificationFailed.type])]
+    wanted += [] if tenant_id is None else [_outbox.c.tenant_id == tenant_id]
+    columns = (_outbox.c.seq, _outbox.c.id, _outbox.c.tenant_id, _outbox.c.type, _outbox.c.created_at, _outbox.c.body)
+    return connection.execute(select(*columns).where(*wanted))
+
+
+def lines(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Rows:
+    """Lines of one tenant's trail."""
+    columns = (trail.c.seq, trail.c.record, trail.c.integrity_hash, trail.c.prev_hash)
+    return connection.execute(select(*columns).where(*_stretch(first, end, tenant_id)))
+
+
+def decided(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Rows:
+    """Decisions of one tenant, numbered by the line of the trail that each of them has."""
+    columns = [decisions.c[name] for name in _DECIDED]
+    query = select(trail.c.seq, *columns).join_from(trail, decisions, decisions.c.id == trail.c.resource_id)
+    return connection.execute(query.where(*_stretch(first, end, tenant_id), trail.c.action == EVALUATED))
+
+
+def _stretch(first: int, end: int, tenant_id: UUID | None) -> list[Any]:
+    return [trail.c.tenant_id == tenant_id, trail.c.seq >= first, trail.c.seq < end]
+
+
+def _chunks(ids: list[UUID]) -> Iterator[list[UUID]]:
+    for start in range(0, len(ids), AT_ONCE):
+        yield ids[start : start + AT_ONCE]

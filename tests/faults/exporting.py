@@ -1,0 +1,29 @@
+"""A process that mints, decides and exports until it is killed; a line on stdout says that it is at work."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from lake_world import Owner
+
+from attestlab.lab import Lab
+from attestlab.lake import frames, store  # noqa: F401  frames: pyarrow and DuckDB are loaded once, for every child
+from attestlab.settings import Settings
+
+
+def export(folder: str) -> None:
+    """Work and export, in parts of five."""
+    lab = Lab.open(Settings(data=Path(folder)))
+    lab.lake.rows_a_part = 5
+    with lab.storage.read() as connection:
+        caller = lab.orgs.service_caller(store.operator_id(connection))
+    owner = Owner.of(lab, caller, f"Northfield{os.getpid()}")
+    os.write(1, b"at work\n")
+    while True:
+        lab.lake.sweep()
+        owner.mint()
+        owner.decide()
+        lab.lake.sweep()
+        owner.verify()
+        owner.revoke()

@@ -1,0 +1,16 @@
+"""A small world with facts of every kind, of two tenants, and a lake whose parts are short."""
+
+from __future__ import annotations
+
+import pytest
+from lake_world import World
+
+from attestlab.core.clock import FixedClock
+from attestlab.lab import Lab
+from attestlab.orgs.rules import Caller
+
+
+@pytest.fixture
+def world(lab: Lab, caller: Caller, clock: FixedClock) -> World:
+    """Two tenants at work, four numbers a part."""
+    return World.of(lab, caller, clock)

@@ -1,0 +1,251 @@
+"""Whatever is exported and when, killed or not, the lake shows every fact of the records once."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import signal
+import threading
+import time
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from faults.nursery import Nursery
+from lake_world import Owner, World, ids_recorded, ids_seen, require_whole, statuses_recorded
+
+from attestlab.core.errors import Conflict
+from attestlab.lab import Lab
+from attestlab.lake import facts
+from attestlab.lake.parts import parts_of
+from attestlab.lake.service import Lake
+from attestlab.orgs.rules import Caller
+from attestlab.settings import Settings
+
+KILLS = 60
+
+
+def files_of(lab: Lab) -> list[Path]:
+    """Every part, in order."""
+    return sorted(lab.lake.folder.rglob("*.parquet"))
+
+
+def test_the_view_is_the_records_at_every_position_of_the_export(world: World) -> None:
+    """
+    Sweeps and exports come at random moments of a random story; after each the lake is the records.
+    """
+    chance = random.Random(5)
+    for number in range(24):
+        world.act(number)
+        chance.choice([lambda: 0, lambda: 0, world.lab.lake.sweep, world.lab.lake.export])()
+        if number % 3 == 2:
+            require_whole(world)
+    assert len(files_of(world.lab)) > 12
+
+
+def test_a_lake_that_was_never_exported_is_whole(world: World) -> None:
+    for number in range(8):
+        world.act(number)
+
+    require_whole(world)
+    assert not world.lab.lake.folder.exists()
+
+
+def test_a_sweep_writes_whole_parts_only_and_a_few_at_a_time(world: World) -> None:
+    for number in range(12):
+        world.act(number)
+
+    assert world.lab.lake.sweep() == 4
+    assert {part.last - part.first for part in parts_of(world.lab.lake.folder / "log_entries").found} == {3}
+    while world.lab.lake.sweep():
+        pass
+    widths = {int(path.stem[21:]) - int(path.stem[:20]) for path in files_of(world.lab)}
+    assert widths == {3}
+    assert {path.parent.name for path in files_of(world.lab)} >= {"log_entries", "attestations", "ends"}
+
+
+def test_a_deleted_lake_is_rebuilt_equal(world: World) -> None:
+    """
+    Every file is the same to the last byte, for a part follows from the records and its name.
+    """
+    for number in range(20):
+        world.act(number)
+    world.lab.lake.export()
+    before = {path: path.read_bytes() for path in files_of(world.lab)}
+    shutil.rmtree(world.lab.lake.folder)
+
+    world.lab.lake.export()
+
+    assert {path: path.read_bytes() for path in files_of(world.lab)} == before
+    world.lab.lake.rebuild()
+    assert {path: path.read_bytes() for path in files_of(world.lab)} == before
+
+
+def test_a_part_that_is_lost_is_read_from_the_records_and_written_again(world: World) -> None:
+    for number in range(16):
+        world.act(number)
+    world.lab.lake.export()
+    lost = sorted((world.lab.lake.folder / "attestations").iterdir())[1]
+    content = lost.read_bytes()
+    lost.unlink()
+
+    require_whole(world)
+    world.lab.lake.export()
+    assert lost.read_bytes() == content
+    require_whole(world)
+
+
+def test_parts_that_overlap_are_read_once(world: World) -> None:
+    """
+    An export with other part sizes, or a copied file, adds names; the longest from each beginning is followed.
+    """
+    for number in range(12):
+        world.act(number)
+    world.lab.lake.export()
+    folder = world.lab.lake.folder / "log_entries"
+    first, second = (pq.read_table(part.path) for part in parts_of(folder).found[:2])
+    for name, table in {"0-5": first, "2-7": second}.items():
+        low, high = name.split("-")
+        pq.write_table(table.slice(0, 0), folder / f"{int(low) + 1:020d}-{int(high):020d}.parquet")
+
+    require_whole(world)
+
+
+def test_attestations_show_what_became_of_them(world: World) -> None:
+    """
+    A mint is exported long before its end; the view joins the end from the log, wherever each of the two is.
+    """
+    for number in range(24):
+        world.act(number)
+        world.lab.lake.sweep()
+    world.owner.mint()
+    world.owner.mint(supersedes=world.owner.minted[-1])
+
+    for owner in (world.owner, world.other):
+        columns = "id, status, superseded_by"
+        rows = world.lab.lake(owner.caller).attestations.sql(f"select {columns} from this").fetchall()
+        assert {row[0]: tuple(row[1:]) for row in rows} == statuses_recorded(world.lab, owner.caller.tenant_id)
+    statuses = {status for status, _ in statuses_recorded(world.lab, world.owner.caller.tenant_id).values()}
+    assert statuses == {"VALID", "REVOKED", "SUPERSEDED"}
+
+
+def test_a_verification_says_its_verdict(world: World) -> None:
+    for number in range(2):
+        world.act(number)
+    world.owner.revoke()
+    world.owner.verify()
+
+    rows = world.lab.lake(world.owner.caller).verifications.sql("select verdict, valid, count from this order by seq")
+    assert rows.fetchall() == [("VALID", True, 1), ("REVOKED", False, 1)]
+
+
+def test_a_lake_ahead_of_restored_records_is_refused_until_it_is_rebuilt(world: World) -> None:
+    """
+    Facts that the records do not know any more are none.
+    """
+    for number in range(8):
+        world.act(number)
+    world.lab.lake.export()
+    part = files_of(world.lab)[0]
+    last = parts_of(part.parent).found[-1]
+    shutil.copy(last.path, part.parent / f"{last.last + 1:020d}-{last.last + 90:020d}.parquet")
+
+    with pytest.raises(Conflict, match="lake rebuild"):
+        world.seen(world.owner)[part.parent.name if part.parent.name in world.seen(world.owner) else "audit"].df()
+    with pytest.raises(Conflict, match="lake rebuild"):
+        world.lab.lake.export()
+    world.lab.lake.rebuild()
+    require_whole(world)
+
+
+def test_two_exporters_write_one_lake(world: World) -> None:
+    """
+    Whoever comes second does nothing in a sweep, and waits for its turn when it is told to export.
+    """
+    for number in range(24):
+        world.act(number)
+    lake = Lake(storage=world.lab.storage, folder=world.lab.lake.folder, rows_a_part=3)
+    threads = [threading.Thread(target=which.export) for which in (lake, world.lab.lake, lake)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    require_whole(world)
+
+
+def test_analysts_read_while_the_service_writes(world: World) -> None:
+    """
+    Every look is one moment: the log has no gap and is never shorter than in the look before.
+    """
+    over, seen, faults = threading.Event(), [0], []
+
+    def analyse() -> None:
+        try:
+            while not over.is_set():
+                mine = world.lab.lake(world.owner.caller)
+                (count, last) = mine.log_entries.sql("select count(*), max(log_index) from this").fetchall()[0]
+                assert count == last + 1
+                assert count >= seen[-1]
+                seen.append(count)
+                assert mine.attestations.sql("select count(*) - count(distinct id) from this").fetchall() == [(0,)]
+        except BaseException as fault:
+            faults.append(fault)
+
+    thread = threading.Thread(target=analyse)
+    thread.start()
+    number = 0
+    while (len(seen) < 12 or number < 24) and not faults and number < 400:
+        world.act(number)
+        world.lab.lake.sweep()
+        number += 1
+    over.set()
+    thread.join()
+
+    assert faults == []
+    assert len(set(seen)) > 3
+    require_whole(world)
+
+
+def test_killed_at_sixty_random_moments_the_lake_holds_every_fact_once(nursery: Nursery, tmp_path: Path) -> None:
+    """
+    A process that mints, decides and exports is killed again and again; the next goes on where its parts end.
+    """
+    settings = Settings(data=tmp_path / "data")
+    founded = Lab.init(settings)[0]
+    founded.close()
+    chance = random.Random("kill the exporter")
+    for number in range(KILLS):
+        out = tmp_path / f"{number}.out"
+        child = nursery.start("export", str(settings.data), out=out, errors=out)
+        while not (out.exists() and out.stat().st_size):
+            assert child.poll() is None, out.read_text()
+            time.sleep(0.001)
+        time.sleep(chance.uniform(0, 0.12))
+        child.send_signal(signal.SIGKILL)
+        assert child.wait() == -signal.SIGKILL, out.read_text()
+
+    lab = Lab.open(settings)
+    caller = _operator(lab)
+    world = World(lab, None, Owner(lab, caller, caller.tenant_id, ""), None)  # type: ignore[arg-type]  # one tenant, no clock
+    assert ids_seen(world, world.owner) == ids_recorded(lab, caller.tenant_id)
+    assert all(len(parts_of(lab.lake.folder / name).found) > 3 for name in ("log_entries", "attestations"))
+    for dataset in facts.ALL:
+        folder = lab.lake.folder / dataset.name / (str(caller.tenant_id) if dataset.by_tenant else "")
+        _require_named_for_what_they_hold(folder, dataset.number)
+    lab.close()
+
+
+def _operator(lab: Lab) -> Caller:
+    from attestlab.lake import store
+
+    with lab.storage.read() as connection:
+        return lab.orgs.service_caller(store.operator_id(connection))
+
+
+def _require_named_for_what_they_hold(folder: Path, number: str) -> None:
+    """No part holds a number that its name does not say, nor one twice."""
+    for part in parts_of(folder).found:
+        held = pq.read_table(part.path)[number].to_pylist()
+        assert len(held) == len(set(held))
+        assert all(part.first <= each <= part.last for each in held)

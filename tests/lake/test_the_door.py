@@ -1,0 +1,92 @@
+"""How the lake is asked: in a notebook, from the command line, by a server that exports as it sweeps."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow.parquet as pq
+from lake_world import NAMES, Owner, World
+from typer.testing import CliRunner
+
+from attestlab import cli
+from attestlab.desk import Desk
+from attestlab.lab import Lab
+from attestlab.orgs.rules import Caller
+
+
+def test_a_notebook_has_the_verbs(lab: Lab, caller: Caller, tmp_path: Path) -> None:
+    owner = Owner(lab, caller, caller.tenant_id, "")
+    ids = [owner.decide() for _ in range(3)]
+
+    assert len(lab.decisions) == 3
+    assert list(lab.decisions.df().sort_values("seq")["id"]) == ids
+    assert lab.decisions.arrow().num_rows == 3
+    assert lab.decisions.rel().filter("allowed").aggregate("count(*)").fetchall() == [(3,)]
+    counted = lab.decisions.sql("select allowed, count(*) n from this where id = $id group by all", {"id": ids[0]})
+    assert counted.fetchall() == [(True, 1)]
+    assert lab.decisions.to_parquet(tmp_path / "decisions.parquet") == 3
+    assert pq.read_table(tmp_path / "decisions.parquet").num_rows == 3
+    assert repr(lab.decisions) == "<decisions: 3 facts>"
+
+
+def test_opening_an_installation_and_a_sweep_of_a_small_one_load_neither_pyarrow_nor_duckdb(tmp_path: Path) -> None:
+    """They cost memory and a third of a second, which a server has no use for until a part is due."""
+    code = (
+        "import sys; from pathlib import Path; from attestlab.lab import Lab; from attestlab.settings import Settings;"
+        f"lab, _ = Lab.init(Settings(data=Path({str(tmp_path / 'data')!r}))); lab.lake.sweep(); lab.close();"
+        "print(sorted({'pyarrow', 'duckdb', 'numpy', 'pandas'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_the_command_line_exports_and_rebuilds(world: World) -> None:
+    for number in range(8):
+        world.act(number)
+    settings = world.lab.settings
+
+    def run(verb: str) -> int:
+        where = ["--data", str(settings.data), "--database-url", str(settings.database_url)]
+        done = CliRunner().invoke(cli.app, ["lake", verb, *where, "--json"])
+        assert done.exit_code == 0, done.output
+        found: int = json.loads(done.stdout)["parts_written"]
+        return found
+
+    written = run("export")
+    assert written == len(list(world.lab.lake.folder.rglob("*.parquet"))) > 5
+    assert run("export") == 0
+    assert run("rebuild") == written
+
+
+def test_a_server_exports_as_it_sweeps(world: World) -> None:
+    for number in range(8):
+        world.act(number)
+
+    async def swept() -> None:
+        desk = Desk(world.lab)
+        sweeping = asyncio.create_task(desk.sweep_forever(every_s=0.01))
+        async with asyncio.timeout(20):
+            while not list(world.lab.lake.folder.glob("*/*.parquet")):
+                await asyncio.sleep(0.01)
+        sweeping.cancel()
+        await asyncio.wait([sweeping])
+        await desk.finish()
+
+    asyncio.run(swept())
+
+
+def test_every_column_stands_in_the_page_and_the_attributes_are_those_of_the_tenant(world: World) -> None:
+    """docs/lake.md is what an analyst reads before writing a query."""
+    lines = (Path(__file__).parents[2] / "docs" / "lake.md").read_text().splitlines()
+    told = {line.split("`")[1]: set(re.findall("`([a-z0-9_]+)`", line)) for line in lines if line.startswith("| `")}
+    shown = {name: set(facts.rel().columns) for name, facts in world.seen(world.owner).items()}
+    attributes = set(world.lab.policy_attributes.get(caller=world.owner.caller))
+
+    assert attributes <= shown["decisions"]
+    shown["decisions"] -= attributes
+    assert shown == {name: told[name] - {name} for name in NAMES}

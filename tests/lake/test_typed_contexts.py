@@ -1,0 +1,124 @@
+"""Contexts are columns: typed by their values, readable by the replay, untouched by what is registered later."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+from lake_world import Owner, World, inputs_recorded
+from policy_world import document, leaf, rule, typed
+
+from attestlab.policy.replay import replay
+
+OWN: list[dict[str, Any]] = [
+    {"path": "claims.amount", "type": "number"},
+    {"path": "claims.count", "type": "integer"},
+    {"path": "is_resident", "type": "boolean"},
+    {"path": "note", "type": "text"},
+]
+BASE = {"seq", "id", "tenant_id", "action", "target_type", "target_id", "policy_set_digest", "members", "input_sha256"}
+BASE |= {"created_at", "allowed", "matched_rules"}
+
+
+def decided(owner: Owner) -> None:
+    """Contexts with and without each attribute."""
+    owner.lab.policy_attributes.replace(OWN, caller=owner.caller)
+    owner.decide(**{"claims.amount": 90, "claims.count": 3, "is_resident": True, "note": "é'\""})
+    owner.decide(**{"claims.amount": 0.1, "is_resident": False, "jurisdiction": "no"})
+    owner.decide(status="nowhere", note="")
+    owner.decide(**{"claims.count": -(2**53 - 1)})
+
+
+def contexts_of(rows: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """What each decision's columns say, missing ones left out."""
+    return {
+        row["id"]: {name: value for name, value in row.items() if name not in BASE and value is not None}
+        for row in rows
+    }
+
+
+def test_a_context_comes_back_as_it_was_typed_from_parts_and_from_the_records(world: World) -> None:
+    for _ in range(3):
+        decided(world.owner)
+        before = world.lab.lake(world.owner.caller).decisions.arrow().to_pylist()
+        assert contexts_of(before) == inputs_recorded(world.lab, world.owner.caller.tenant_id)
+        world.lab.lake.export()
+
+    after = world.lab.lake(world.owner.caller).decisions.arrow()
+    assert contexts_of(after.to_pylist()) == inputs_recorded(world.lab, world.owner.caller.tenant_id)
+    assert {"jurisdiction", "key.age_days", "key.status", "claims.amount"} <= set(after.column_names)
+
+
+def test_the_rules_that_matched_and_the_digest_are_those_of_the_decision(world: World) -> None:
+    decided(world.owner)
+    world.lab.lake.export()
+
+    (row, *_) = world.lab.lake(world.owner.caller).decisions.sql("from this order by seq").fetchall()
+    names = world.lab.lake(world.owner.caller).decisions.rel().columns
+    told = dict(zip(names, row, strict=True))
+    explained = world.lab.policy_decisions.explain(told["id"], caller=world.owner.caller).row
+    assert (told["allowed"], told["policy_set_digest"], told["input_sha256"]) == (
+        explained["allowed"],
+        explained["policy_set_digest"],
+        explained["input_sha256"],
+    )
+    assert told["matched_rules"] == []
+    assert told["created_at"] == explained["created_at"]
+
+
+def test_the_replay_decides_an_exported_past(world: World, tmp_path: Path) -> None:
+    """The file of `to_parquet` has the columns that a replay reads, each attribute's, also those nobody used."""
+    past = tmp_path / "past.parquet"
+    decided(world.owner)
+    world.lab.lake.export()
+    decided(world.owner)
+    policy = typed(
+        document(
+            rule("rich", "ALLOW", leaf("claims.amount", "gte", 90)),
+            rule("many", "DENY", leaf("claims.count", "eq", 3)),
+            rule("old", "ALLOW", leaf("risk_rating", "eq", "LOW"), 1),
+        )
+    )
+
+    assert world.lab.lake(world.owner.caller).decisions.to_parquet(past) == 8
+
+    groups = {(group.allowed, group.matched, group.count) for group in replay(policy, past).groups()}
+    assert groups == {(False, ("many", "rich"), 2), (False, (), 6)}
+
+
+def test_an_attribute_that_changes_its_type_hides_no_decision(world: World) -> None:
+    """What today's attribute would not take is missing, as it is to a policy; in each part, and across them."""
+    owner = world.owner
+    for kind, value in (("number", 1.5), ("text", "large"), ("boolean", True), ("text", "small")):
+        world.lab.policy_attributes.replace([{"path": "size", "type": kind}], caller=owner.caller)
+        owner.decide(size=value)
+        if kind == "text":
+            world.lab.lake.export()
+
+    rows = world.lab.lake(owner.caller).decisions.sql("select size from this order by seq").fetchall()
+    assert rows == [(None,), ("large",), (None,), ("small",)]
+    world.lab.lake.rebuild()
+    assert world.lab.lake(owner.caller).decisions.sql("select size from this order by seq").fetchall() == rows
+
+
+def test_ids_are_texts_and_times_are_utc(world: World) -> None:
+    for number in range(12):
+        world.act(number)
+    world.lab.lake.export()
+
+    types = {str(field.type) for path in world.lab.lake.folder.rglob("*.parquet") for field in pq.read_schema(path)}
+    assert types <= {"string", "int64", "double", "bool", "timestamp[us, tz=UTC]", "list<element: string>"}
+    frame = world.lab.lake(world.owner.caller).attestations.df()
+    assert str(frame["created_at"].dt.tz) == "UTC"
+    assert frame["created_at"].max() <= world.clock.now()
+
+
+def test_parts_are_sorted_by_tenant_and_time(world: World) -> None:
+    for number in range(24):
+        world.act(number)
+    world.lab.lake.export()
+
+    for path in world.lab.lake.folder.joinpath("attestations").iterdir():
+        rows = pq.read_table(path).select(["tenant_id", "created_at"]).to_pylist()
+        assert rows == sorted(rows, key=lambda row: (row["tenant_id"], row["created_at"]))

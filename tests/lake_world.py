@@ -1,0 +1,149 @@
+"""What happens in the stories of the lake, and what the records say of it without the lake's code."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import select
+
+from attestlab.attestations.drafting import MintRequest
+from attestlab.attestations.store import attestations
+from attestlab.audit.store import events
+from attestlab.core.clock import FixedClock
+from attestlab.core.outbox import OutboxEvent
+from attestlab.core.signing import Algorithm
+from attestlab.lab import Lab
+from attestlab.lake.frames import Facts
+from attestlab.log.store import leaves
+from attestlab.orgs.rules import Caller, Plan
+from attestlab.policy.decisions import Question
+from attestlab.policy.documents import Category, TargetType
+from attestlab.policy.store import decisions
+
+NAMES = ("decisions", "attestations", "log_entries", "audit", "verifications")
+QUESTION = Question(Category.MINT, TargetType.TENANT_DEFAULT)
+
+
+@dataclass
+class Owner:
+    """A tenant with an issuer and what it minted; `ended` says how many of that are revoked."""
+
+    lab: Lab
+    caller: Caller
+    issuer_id: UUID
+    kid: str
+    minted: list[UUID] = field(default_factory=list)
+    ended: int = 0
+
+    @classmethod
+    def of(cls, lab: Lab, caller: Caller, name: str) -> Owner:
+        made = lab.issuers.create(
+            {"name": name, "domain": f"{name.lower()}.example"}, caller=caller, alg=Algorithm.ED25519
+        )
+        return cls(lab, caller, made.issuer["id"], made.keys[0]["kid"])
+
+    def mint(self, **more: Any) -> None:
+        claims = {"student_name": "Ada"}
+        request = MintRequest(issuer_id=self.issuer_id, kid=self.kid, schema="degree", claims=claims, **more)
+        self.minted.append(self.lab.attestations.mint(request, caller=self.caller).id)
+
+    def revoke(self) -> None:
+        if self.ended < len(self.minted):
+            self.lab.attestations.revoke(self.minted[self.ended], reason="typo", caller=self.caller)
+            self.ended += 1
+
+    def verify(self) -> None:
+        if self.minted:
+            with self.lab.storage.write() as tx:
+                verified = self.lab.attestations.verify(self.minted[-1])
+                self.lab.attestations.meter(tx, verified)
+
+    def decide(self, **context: Any) -> str:
+        given = {"trust_tier": "BASIC", "key.age_days": 3 + len(self.minted) / 4, **context}
+        kept = self.lab.policy_decisions.evaluate(QUESTION, given, caller=self.caller)
+        return str(kept.row["id"])
+
+
+@dataclass
+class World:
+    """The operator's own tenant and another."""
+
+    lab: Lab
+    clock: FixedClock
+    owner: Owner
+    other: Owner
+
+    @classmethod
+    def of(cls, lab: Lab, caller: Caller, clock: FixedClock) -> World:
+        lab.lake.rows_a_part = 4
+        tenant = lab.orgs.create_tenant("Other", plan=Plan.PROFESSIONAL)
+        other = Owner.of(lab, lab.orgs.service_caller(tenant.tenant_id), "Other")
+        return cls(lab, clock, Owner.of(lab, caller, "Northfield"), other)
+
+    def act(self, number: int) -> None:
+        """Something of everything, by turns, of both tenants."""
+        self.clock.advance(timedelta(seconds=1))
+        who = (self.owner, self.other)[number // 4 % 2]
+        (who.mint, who.verify, who.decide, who.revoke)[number % 4]()
+
+    def seen(self, owner: Owner) -> dict[str, Facts]:
+        """The tenant's data sets by name."""
+        found = self.lab.lake(owner.caller)
+        return {name: getattr(found, name) for name in NAMES}
+
+
+def ids_seen(world: World, owner: Owner) -> dict[str, list[str]]:
+    """The ids of every fact that the lake shows a tenant, in order of the ids."""
+    return {
+        name: _ids(facts, "leaf_hash" if name == "log_entries" else "id") for name, facts in world.seen(owner).items()
+    }
+
+
+def _ids(facts: Facts, column: str) -> list[str]:
+    return sorted(str(value) for (value,) in facts.sql(f"select {column} from this").fetchall())
+
+
+def ids_recorded(lab: Lab, tenant_id: UUID) -> dict[str, list[str]]:
+    """The same, as the records have it."""
+    outbox: Any = OutboxEvent.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
+    with lab.storage.read() as connection:
+
+        def listed(table: Any, *where: Any) -> list[str]:
+            return sorted(
+                map(str, connection.scalars(select(table.c.id).where(table.c.tenant_id == tenant_id, *where)))
+            )
+
+        return {
+            "decisions": listed(decisions),
+            "attestations": listed(attestations),
+            "log_entries": sorted(value.hex() for value in connection.scalars(select(leaves.c.leaf_hash))),
+            "audit": listed(events),
+            "verifications": listed(outbox, outbox.c.type.startswith("verification.")),
+        }
+
+
+def require_whole(world: World) -> None:
+    """Each fact once, for each tenant, whatever is exported."""
+    for owner in (world.owner, world.other):
+        assert ids_seen(world, owner) == ids_recorded(world.lab, owner.caller.tenant_id)
+
+
+def statuses_recorded(lab: Lab, tenant_id: UUID) -> dict[str, tuple[str, str | None]]:
+    """What became of each attestation, and its successor."""
+    columns = (attestations.c.id, attestations.c.status, attestations.c.superseded_by)
+    with lab.storage.read() as connection:
+        rows = connection.execute(select(*columns).where(attestations.c.tenant_id == tenant_id)).all()
+    return {str(row.id): (row.status, None if row.superseded_by is None else str(row.superseded_by)) for row in rows}
+
+
+def inputs_recorded(lab: Lab, tenant_id: UUID) -> dict[str, dict[str, Any]]:
+    """The context of each decision."""
+    with lab.storage.read() as connection:
+        rows = connection.execute(
+            select(decisions.c.id, decisions.c.input).where(decisions.c.tenant_id == tenant_id)
+        ).all()
+    return {row.id: json.loads(row.input)["context"] for row in rows}
