@@ -70,8 +70,8 @@ def founded(folder: Path, *, external_keys: int) -> Path:
     profile = {"name": "Southfield", "domain": "southfield.example", "jurisdiction": "SE"}
     issuer = lab.issuers.create(profile, caller=caller, alg=Algorithm.ES256).issuer["id"]
     lab.issuers.update(issuer, {"jurisdiction": "NO", "display_name": "South"}, caller=caller)
-    public = signing.spki(signing.generate(Algorithm.ED25519).public_key())
     for number in range(external_keys):
+        public = signing.spki(signing.generate(Algorithm.ED25519).public_key())
         lab.signing_keys.add(issuer, kid=f"key-{number}", alg=Algorithm.ED25519, public_key=public, caller=caller)
     verify(lab, told[0].id, times=130)
     verify(lab, told[1].id, times=3, presented=bytes(32))
