@@ -9,7 +9,6 @@ from __future__ import annotations
 import fcntl
 import os
 import re
-import secrets
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -20,7 +19,6 @@ from typing import Any
 from attestlab.core import folders
 
 NAME = re.compile(r"(\d{20})-(\d{20})\.parquet")
-ASIDE = ".new"
 LOCK_NAME = ".lock"
 
 
@@ -67,22 +65,15 @@ def write_part(folder: Path, first: int, last: int, table: Any) -> Part:
 
     _make_folder(folder)
     part = Part(folder / f"{first:020d}-{last:020d}.parquet", first, last)
-    aside = folder / f".{part.path.name}.{secrets.token_hex(4)}{ASIDE}"
-    try:
-        with aside.open("wb") as file:
-            parquet.write_table(table, file, compression="zstd")
-            file.flush()
-            os.fsync(file.fileno())
-        aside.replace(part.path)
-    finally:
-        aside.unlink(missing_ok=True)
+    with folders.whole(part.path) as file:
+        parquet.write_table(table, file, compression="zstd")
     folders.sync(folder)
     return part
 
 
 def forget_unfinished(folder: Path) -> None:
     """Remove what killed exports left aside; only whoever holds the lake's lock may."""
-    for aside in folder.rglob(f".*{ASIDE}"):
+    for aside in folder.rglob(f".*{folders.ASIDE}"):
         aside.unlink(missing_ok=True)
 
 

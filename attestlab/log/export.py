@@ -7,12 +7,12 @@ tiles never change; a later export into the same folder writes only what is new.
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
 from sqlalchemy import Connection
 
+from attestlab.core import folders
 from attestlab.core.errors import Conflict, SignatureInvalid
 from attestlab.log import rules
 from attestlab.log.answers import Head
@@ -74,9 +74,5 @@ def _earlier(folder: Path, vkey: str) -> Checkpoint | None:
 
 def _write_whole(path: Path, content: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    aside = path.with_name(f".{path.name}.{os.getpid()}.new")
-    with aside.open("wb") as file:
+    with folders.whole(path) as file:
         file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    aside.replace(path)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -59,10 +58,6 @@ class Followed:
             "at_s": self.at_s,
             "standings": self.standings.as_json(),
         }
-        aside = path.with_name(f".{path.name}.{os.getpid()}.new")
-        with aside.open("w") as file:
-            json.dump(saved, file)
-            file.flush()
-            os.fsync(file.fileno())
-        aside.replace(path)
+        with folders.whole(path) as file:
+            file.write(json.dumps(saved).encode())
         folders.sync(path.parent)
