@@ -17,7 +17,9 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 help:  ## List these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
+# Our own modules are compiled like those that pip installs: an environment may forbid Python to do it as it runs.
 setup: $(STAMP)  ## Create .venv from requirements.lock, with the attestlab command in it
+	@$(BIN)/python -m compileall -q attestlab
 
 # The lock holds every package with its hash, the build backend included, so the last step asks no index.
 $(STAMP): requirements.lock pyproject.toml
