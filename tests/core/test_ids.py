@@ -1,0 +1,59 @@
+"""Ids are led by their time, carry chance, and are never dealt out twice."""
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+
+from ulid import ULID
+
+from attestlab.core.ids import new_id, new_ulid
+
+NOW = datetime(2026, 11, 21, 12, 0, 0, 123_000, tzinfo=UTC)
+
+
+def test_an_id_is_a_uuid_of_version_7_that_tells_its_millisecond():
+    made = new_id(NOW)
+
+    assert (made.version, made.variant) == (7, "specified in RFC 4122")
+    assert made.int >> 80 == int(NOW.timestamp() * 1000)
+
+
+def test_later_ids_come_later_in_every_index():
+    made = [str(new_id(NOW + timedelta(milliseconds=step))) for step in range(50)]
+
+    assert made == sorted(made)
+
+
+def test_every_random_bit_of_an_id_is_drawn():
+    """Of 2,000 ids each of the 74 bits is set in about half: fewer than 850 would be seven standard deviations off."""
+    made = [new_id(NOW).int for _ in range(2_000)]
+
+    bits = [bit for bit in range(76) if bit not in (62, 63)]
+    assert all(850 < sum(value >> bit & 1 for value in made) < 1_150 for bit in bits)
+
+
+def test_threads_are_never_dealt_the_same_id():
+    with ThreadPoolExecutor(8) as pool:
+        made = list(pool.map(lambda _: new_id(NOW), range(20_000)))
+
+    assert len(set(made)) == 20_000
+
+
+def test_a_forked_worker_is_dealt_other_ids_than_its_parent():
+    new_id(NOW)  # so that some are drawn before the fork
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.write(writing, b" ".join(str(new_id(NOW)).encode() for _ in range(100)))
+        os._exit(0)
+    os.close(writing)
+    os.waitpid(child, 0)
+    with os.fdopen(reading) as told:
+        theirs = set(told.read().split())
+
+    assert len(theirs) == 100
+    assert theirs.isdisjoint(str(new_id(NOW)) for _ in range(100))
+
+
+def test_a_ulid_tells_its_millisecond_to_others():
+    assert ULID.from_str(new_ulid(NOW)).datetime == NOW
