@@ -36,6 +36,7 @@ from attestlab.policy.trees import Policy
 from attestlab.policy.vocabulary import document_in, registry_for
 
 if TYPE_CHECKING:
+    from attestlab.policy.portable import Dialect
     from attestlab.policy.replay import Replay
 
 Row = dict[str, Any]
@@ -295,6 +296,16 @@ class Policies:
         from attestlab.policy.replay import replay  # DuckDB is loaded when something is first replayed
 
         return replay(self.read(policy, caller=caller), contexts)
+
+    def groups_sql(self, policy: Document | UUID, *, dialect: Dialect, table: str = "contexts", caller: Caller) -> str:
+        """A query that counts, on another engine, what `replay(...).groups()` counts here; see `policy.portable`.
+
+        Raises:
+            NotFound, ValidationFailed: see `read`; or the table's name is no plain name.
+        """
+        from attestlab.policy.portable import groups_sql  # sqlglot is loaded when somebody first asks
+
+        return groups_sql(self.read(policy, caller=caller), dialect=dialect, table=table)
 
     def _checked(self, tx: Transaction, document: Document, caller: Caller) -> None:
         if document.target_type is TargetType.ISSUER and document.target_id is not None:

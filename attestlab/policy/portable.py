@@ -1,0 +1,67 @@
+"""A policy as SQL that other engines read too: the groups of a replay, on Spark or on PostgreSQL.
+
+The text is DuckDB's of `policy.sql`, put into the other dialect by sqlglot, which is loaded here and nowhere else. Bits
+of a word are no common ground (PostgreSQL has no unsigned numbers), so what matched is a text with one `0` or `1` for
+each counting rule in decision order.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from enum import StrEnum
+
+import sqlglot
+
+from attestlab.core.errors import ValidationFailed
+from attestlab.policy.replay import Group
+from attestlab.policy.sql import case_sql, rule_sql
+from attestlab.policy.trees import Policy, Rule
+
+_TABLE = re.compile(r"[a-z_][a-z0-9_]{0,62}")
+
+
+class Dialect(StrEnum):
+    """Whose SQL is wanted, by the names that sqlglot has for them."""
+
+    DUCKDB = "duckdb"
+    POSTGRESQL = "postgres"
+    SPARK = "spark"
+
+
+def groups_sql(policy: Policy, *, dialect: Dialect, table: str = "contexts") -> str:
+    """A query for how many rows of `table` each set of matching rules has: `(allowed, matched, n)`.
+
+    The table has one column an attribute that is asked about, named by its path and typed: texts for `enum`
+    and `text`, 64-bit floats for `number`, 64-bit integers, booleans; NULL where the attribute is missing.
+
+    Raises:
+        ValidationFailed: the table's name is not lower-case letters, digits and underscores.
+    """
+    if not _TABLE.fullmatch(table):
+        raise ValidationFailed.of("/table", "name", "Name the table with lower-case letters, digits and underscores.")
+    decided = f"SELECT {case_sql(policy)} AS allowed, {_bits(policy.counting)} AS matched FROM {table}"
+    query = f"SELECT allowed, matched, count(*) AS n FROM ({decided}) AS decided GROUP BY allowed, matched"
+    return sqlglot.transpile(query, read=Dialect.DUCKDB.value, write=dialect.value)[0]
+
+
+def groups_of(policy: Policy, rows: Iterable[tuple[bool, str, int]]) -> list[Group]:
+    """What `groups_sql` answered, with the rules by name; the most first, as `Replay.groups` has them."""
+    names = [rule.id for rule in policy.counting]
+    found = [
+        Group(allowed, tuple(name for name, bit in zip(names, bits, strict=True) if bit == "1"), count)
+        for allowed, bits, count in rows
+    ]
+    return sorted(found, key=lambda group: (-group.count, group.allowed, group.matched))
+
+
+def _bits(rules: tuple[Rule, ...]) -> str:
+    return _joined([f"CASE WHEN {rule_sql(rule)} THEN '1' ELSE '0' END" for rule in rules] or ["''"])
+
+
+def _joined(terms: list[str]) -> str:
+    """A balanced tree, for engines that go down into what they are told."""
+    if len(terms) == 1:
+        return terms[0]
+    half = len(terms) // 2
+    return f"({_joined(terms[:half])} || {_joined(terms[half:])})"

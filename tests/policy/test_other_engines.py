@@ -1,0 +1,141 @@
+"""The portable form: PostgreSQL and Spark count the groups that our own evaluator counts."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import fresh_postgres_database
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from policy_world import REGISTRY, document, json_policies, raw_contexts, typed
+from sqlalchemy import create_engine
+
+from attestlab.core.errors import ValidationFailed
+from attestlab.core.storage import database_url
+from attestlab.policy.attributes import AttributeType
+from attestlab.policy.closures import Evaluator
+from attestlab.policy.contexts import Normaliser, Values
+from attestlab.policy.portable import Dialect, groups_of, groups_sql
+from attestlab.policy.replay import Group
+from attestlab.policy.trees import Policy
+
+Rows = list[tuple[bool, str, int]]
+Asked = Callable[[Sequence[Values], str], Rows]
+NORMALISED = Normaliser(REGISTRY)
+SOME = settings(
+    max_examples=150,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    phases=(Phase.explicit, Phase.generate, Phase.shrink),
+)
+FEW = settings(SOME, max_examples=25)
+POSTGRES_TYPES = {
+    AttributeType.ENUM: "text",
+    AttributeType.TEXT: "text",
+    AttributeType.NUMBER: "double precision",
+    AttributeType.INTEGER: "bigint",
+    AttributeType.BOOLEAN: "boolean",
+}
+SPARK_TYPES = POSTGRES_TYPES | {
+    AttributeType.ENUM: "string",
+    AttributeType.TEXT: "string",
+    AttributeType.NUMBER: "double",
+}
+
+
+@pytest.fixture(scope="module")
+def postgres(postgres_url: str) -> Iterator[Asked]:
+    """A real PostgreSQL with a table of typed contexts, filled anew for each question."""
+    engine = create_engine(database_url(fresh_postgres_database(postgres_url)))
+    columns = ", ".join(f'"{path}" {POSTGRES_TYPES[each.type]}' for path, each in REGISTRY.items())
+    places = ", ".join(["%s"] * len(REGISTRY))
+    with engine.connect() as connection:
+        connection.exec_driver_sql(f"CREATE TEMPORARY TABLE contexts ({columns})")
+
+        def ask(contexts: Sequence[Values], query: str) -> Rows:
+            connection.exec_driver_sql("TRUNCATE contexts")
+            rows = [tuple(each.get(path) for path in REGISTRY) for each in contexts]
+            connection.exec_driver_sql(f"INSERT INTO contexts VALUES ({places})", rows)
+            driver: Any = connection.connection.cursor()  # SQLAlchemy would read % of a text as a parameter
+            return list(driver.execute(query).fetchall())
+
+        yield ask
+    engine.dispose()
+
+
+@pytest.fixture(scope="module")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
+    """A real Spark in this process' own JVM, as `make spark` installs it."""
+    sql = pytest.importorskip("pyspark.sql", reason="`make spark` brings Spark")
+    if shutil.which("java") is None:
+        pytest.skip("Spark wants a Java")
+    folder: Path = tmp_path_factory.mktemp("spark")
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    builder = sql.SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+    builder = builder.config("spark.sql.shuffle.partitions", "1").config("spark.sql.warehouse.dir", str(folder))
+    session = builder.getOrCreate()
+    columns = ", ".join(f"`{path}` {SPARK_TYPES[each.type]}" for path, each in REGISTRY.items())
+
+    def ask(contexts: Sequence[Values], query: str) -> Rows:
+        rows = [tuple(each.get(path) for path in REGISTRY) for each in contexts]
+        session.createDataFrame(rows, columns).createOrReplaceTempView("contexts")
+        return [tuple(row) for row in session.sql(query).collect()]
+
+    yield ask
+    session.stop()
+
+
+def counted(policy: Policy, contexts: Sequence[Values]) -> list[Group]:
+    """What the evaluator says of each context, in groups."""
+    evaluate, order = Evaluator(policy), [rule.id for rule in policy.counting]
+    found = Counter((d.allowed, tuple(sorted(d.matched, key=order.index))) for d in map(evaluate, contexts))
+    groups = [Group(allowed, matched, count) for (allowed, matched), count in found.items()]
+    return sorted(groups, key=lambda group: (-group.count, group.allowed, group.matched))
+
+
+def agree(ask: Asked, dialect: Dialect, raw: dict[str, Any], contexts: list[dict[str, Any]]) -> None:
+    policy = typed(raw)
+    values = [NORMALISED(context).values for context in [*contexts, {}]]
+
+    found = ask(values, groups_sql(policy, dialect=dialect))
+
+    assert groups_of(policy, found) == counted(policy, values)
+
+
+@SOME
+@given(raw=json_policies(), contexts=st.lists(raw_contexts(), min_size=1, max_size=12))
+def test_postgresql_counts_the_groups_that_the_evaluator_counts(
+    postgres: Asked, raw: dict[str, Any], contexts: list[dict[str, Any]]
+) -> None:
+    """Hostile texts, the largest numbers, neighbours of bounds and missing values among them."""
+    agree(postgres, Dialect.POSTGRESQL, raw, contexts)
+
+
+@FEW
+@given(raw=json_policies(), contexts=st.lists(raw_contexts(), min_size=1, max_size=12))
+def test_spark_counts_the_groups_that_the_evaluator_counts(
+    spark: Asked, raw: dict[str, Any], contexts: list[dict[str, Any]]
+) -> None:
+    agree(spark, Dialect.SPARK, raw, contexts)
+
+
+def test_a_policy_of_a_thousand_rules_is_still_a_query(postgres: Asked) -> None:
+    rule = {"effect": "DENY", "when": {"attr": "claims.amount", "op": "gt", "value": 1}}
+    raw = document(*[{**rule, "id": f"r{n}", "priority": n} for n in range(1_000)])
+
+    agree(postgres, Dialect.POSTGRESQL, raw, [{"claims.amount": 2}, {"claims.amount": 0}])
+
+
+def test_a_table_is_named_plainly() -> None:
+    policy = typed(
+        document({"id": "r", "effect": "DENY", "priority": 1, "when": {"attr": "note", "op": "eq", "value": "x"}})
+    )
+
+    with pytest.raises(ValidationFailed, match="lower-case letters"):
+        groups_sql(policy, dialect=Dialect.SPARK, table='contexts"; DROP TABLE x; --')
