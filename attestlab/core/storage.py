@@ -67,17 +67,21 @@ class Storage:
         is read each time. Either way the answer is as fresh as a query's.
         """
         with self.read() as connection:
-            known = self._known(connection)
-            if known is None:
-                return load(connection)
-            if name not in known:
-                known[name] = load(connection)
-            found: Result = known[name]
-            return found
+            return self.recalled_in(connection, name, load)
+
+    def recalled_in(self, connection: Connection, name: Hashable, load: Callable[[Connection], Result]) -> Result:
+        """`recalled` in a look that is already open."""
+        known = self._known(connection)
+        if known is None:
+            return load(connection)
+        if name not in known:
+            known[name] = load(connection)
+        found: Result = known[name]
+        return found
 
     def _known(self, connection: Connection) -> dict[Hashable, Any] | None:
         """What this thread has read since the last commit of anybody else; None where that cannot be told."""
-        if not self.is_sqlite or getattr(self._local, "transaction", None) is not None:
+        if not self.is_sqlite or connection is not getattr(self._local, "reader", None):
             return None
         driver: Any = connection.connection.dbapi_connection
         version = driver.execute("PRAGMA data_version").fetchone()[0]

@@ -81,7 +81,7 @@ class Log:
     def __init__(self, *, storage: Storage, keyring: Keyring, clock: Clock, guard: HeadGuard) -> None:
         self.finders: dict[str, Finder] = {}
         self.witnesses: TrustPolicy | None = None
-        self._keyring, self._clock, self._guard = keyring, clock, guard
+        self._storage, self._keyring, self._clock, self._guard = storage, keyring, clock, guard
         self._memory = TreeMemory()
         self._signer: NoteSigner | None = None
         self._unsettled: Connection | None = None  # of the transaction between its seal and its commit
@@ -331,7 +331,7 @@ class Log:
         if connection is self._unsettled:
             # What is sealed and not committed may still vanish; showing it, or remembering it, would be a fork.
             raise RuntimeError("the log cannot be read between a transaction's seal and its commit")
-        row = _require_created(store.head(connection))
+        row = _require_created(self._storage.recalled_in(connection, "log head", store.head))
         return TreeHead(row.origin, row.size, row.root)
 
     def _observe(self, connection: Connection, head: TreeHead) -> None:
