@@ -79,7 +79,7 @@ def _row(chain: Chain, tenant_id: UUID, event: Event, at: datetime) -> dict[str,
 
 def envelope(event_id: UUID, event: Event, at: datetime) -> dict[str, object]:
     """The envelope of SPEC, Events."""
-    return {"id": str(event_id), "type": event.type, "created_at": format_time(at), "data": event.data()}
+    return {"id": event_id, "type": event.type, "created_at": format_time(at), "data": event.data()}
 
 
 def linked_bytes(tenant_id: UUID, body: bytes) -> bytes:
