@@ -18,8 +18,8 @@ from attestlab.policy.trees import AllOf, AnyOf, Effect, Leaf, Negated, Policy, 
 
 WORD_BITS = 64
 
-Forced = Mapping[Leaf, bool]
-"""Leaves whose answer is given where their attribute has a value; without one they answer as ever."""
+Forced = Mapping[tuple[str, Leaf], bool]
+"""Leaves of rules, by the rules' ids, answered already where their attribute has a value; a missing one answers as ever."""
 
 _NONE: Forced = {}
 
@@ -87,7 +87,8 @@ def rule_sql(rule: Rule, forced: Forced = _NONE) -> str:
     asked = _kleene if rule.effect is Effect.ALLOW else _classical
 
     def leaf_sql(leaf: Leaf, negated: bool) -> str:
-        return _given(leaf, forced[leaf], rule.effect) if leaf in forced else asked(leaf, negated)
+        answer = forced.get((rule.id, leaf))
+        return asked(leaf, negated) if answer is None else _given(leaf, answer, rule.effect)
 
     return _tree(rule.when, leaf_sql)
 

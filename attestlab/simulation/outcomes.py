@@ -81,9 +81,7 @@ def _first(index: int) -> str:
 
 def _where_asked(sets: Sets, member: Member, expression: str) -> str:
     """CASE is lazy: rows of other places cost nothing."""
-    asked = [
-        str(number) for number, place in enumerate(sets.places) if member in place.before or member in place.after
-    ]
+    asked = [str(number) for number, place in enumerate(sets.places) if member in place.before or member in place.after]
     if len(asked) == len(sets.places):
         return expression
     return f"CASE WHEN {PLACE} IN ({', '.join(asked)}) THEN {expression} END" if asked else "0"

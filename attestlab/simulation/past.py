@@ -23,7 +23,12 @@ from attestlab.simulation.sets import Place, Target
 
 NUMBER, ID, TARGET = '"@number"', '"@id"', '"@target_id"'
 RETYPED = '"@retyped"'
-HISTORY = {'"@set"': "policy_set_digest", '"@members"': "members", '"@allowed"': "allowed", '"@matched"': "matched_rules"}
+HISTORY = {
+    '"@set"': "policy_set_digest",
+    '"@members"': "members",
+    '"@allowed"': "allowed",
+    '"@matched"': "matched_rules",
+}
 WORTH_KEEPING = 4  # distinct contexts are kept where there are this many times fewer of them than rows
 KEPT_ANYWAY = 500_000  # so many take some 100 MiB
 TARGET_SEGMENT = "target_id"
@@ -55,7 +60,7 @@ class Decisions:
     has_history = True
 
     def raw(self, connection: duckdb.DuckDBPyConnection, attributes: Attributes) -> str:
-        """Beside the attributes: the decision's id and target, what was decided, and whether a value has another kind."""
+        """Beside the attributes: the decision's id and target, what was decided, whether a value has another kind."""
         names = [str(name) for name, *_ in connection.execute("DESCRIBE SELECT * FROM decided").fetchall()]
         told = {NUMBER: "seq", ID: "id", TARGET: "target_id", **HISTORY}
         elsewhere = []

@@ -7,7 +7,7 @@ draft that is a tenant's default is tried in several places: wherever a target h
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
@@ -129,13 +129,13 @@ def trial_of(connection: Connection, draft: Draft, tenant_id: UUID) -> Trial:
                 _counting(member if row is None else member_of(row, False, own) for row in after),
             )
         )
-    return Trial(member, Sets.of(places, member), baseline_digest(connection, draft.document, tenant_id))
+    return Trial(member, Sets.of(places, member), baseline_digest(connection, draft.document.category.value, tenant_id))
 
 
-def baseline_digest(connection: Connection, document: Document, tenant_id: UUID) -> str:
-    """The SHA-256 of what is in force for a document's action, and of the attributes that its rules may ask about."""
+def baseline_digest(connection: Connection, action: str, tenant_id: UUID) -> str:
+    """The SHA-256 of what is in force for an action, and of the attributes that rules may ask about."""
     own = own_attributes(connection.execute, tenant_id)
-    versions = [[str(row.policy_id), row.digest] for row in baseline(connection, document.category.value, tenant_id)]
+    versions = [[str(row.policy_id), row.digest] for row in baseline(connection, action, tenant_id)]
     return sha256_hex(canonical_own({"attributes": own, "in_force": versions}))
 
 
@@ -190,8 +190,3 @@ def _rank(row: AnyRow | None, draft: Draft, *, is_platform: bool) -> tuple[bool,
 
 def _counting(members: Iterable[Member]) -> tuple[Member, ...]:
     return tuple(member for member in members if member.counts)
-
-
-def digest_of(members: Sequence[Member]) -> str:
-    """The digest of these policies as a set."""
-    return PolicySet(members).digest

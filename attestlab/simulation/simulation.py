@@ -78,6 +78,7 @@ class Simulation:
         self._rows: str | None = None
         self._kept: frozenset[str] | None = None
         self._tables = 0
+        self.reporter: Callable[[], Any] | None = None
         self.is_kept = False
         """Whether the distinct contexts are in memory, so that no question reads the rows any more."""
 
@@ -132,7 +133,8 @@ class Simulation:
         table = f"outcomes_{self._tables}"
         self.session.run(f"CREATE TABLE {table} AS {telling.flips_table(self.sets, segments)}")
         frames = [telling.transitions(table), telling.flips(table, segments), telling.why(table)]
-        return Comparison(*map(self.session.frame, frames), self.session.frame(self._examples(table)))
+        asked = map(self.session.frame, [*frames, self._examples(table)])
+        return Comparison(*asked)
 
     def sweep(self, rule_id: str, attribute: str, *, op: str | None = None, points: int = POINTS) -> Frame:
         """Every value of one numeric threshold of the draft.
@@ -145,9 +147,7 @@ class Simulation:
         """
         return self._swept([Threshold.of(self.trial.rules, rule_id, attribute, op)], points)
 
-    def sweep2(
-        self, first: tuple[str, str], second: tuple[str, str], *, points: int = POINTS_OF_TWO
-    ) -> Frame:
+    def sweep2(self, first: tuple[str, str], second: tuple[str, str], *, points: int = POINTS_OF_TWO) -> Frame:
         """Every pair of values of two thresholds, each `(rule_id, attribute)` or `(rule_id, attribute, op)`.
 
         Columns as of `sweep`, with `value_0` and `value_1`; at most about `points` of each.
@@ -198,6 +198,18 @@ class Simulation:
         """
         values, place = (dict(of), self.sets.places[0]) if isinstance(of, Mapping) else self._context(of)
         return counterfactual(PolicySet(place.after), values)
+
+    def report(self) -> Any:
+        """What was found, kept and signed (`service.Kept`): self-check, transitions, flips, why, examples.
+
+        Its `digest` is what an activation names.
+
+        Raises:
+            ValidationFailed: the past has no history.
+        """
+        if self.reporter is None:
+            raise ValidationFailed("Nobody keeps reports of this simulation; make it by `lab.simulations.of`.")
+        return self.reporter()
 
     @property
     def last_number(self) -> int | None:
@@ -253,7 +265,8 @@ class Simulation:
         return (
             f'SELECT number, r.{ID} AS decision_id, r.{TARGET} AS target_id, "from", "to", policy_before, rule_before, '
             f"policy_after, rule_after, count, {f'struct_pack({context})' if context else 'NULL'} AS context "
-            f'FROM ({picked}) AS p JOIN ({chosen}) AS r ON r.{NUMBER} = p.number ORDER BY "from" DESC, count DESC, number'
+            f"FROM ({picked}) AS p JOIN ({chosen}) AS r ON r.{NUMBER} = p.number "
+            'ORDER BY "from" DESC, count DESC, number'
         )
 
     def _context(self, of: int | str) -> tuple[dict[str, Value], Place]:

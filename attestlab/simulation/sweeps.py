@@ -94,7 +94,7 @@ def _cells(trial: Trial, thresholds: Sequence[Threshold]) -> str:
     decided = [f"{COUNT} AS n", f"{outcomes.before_allows(trial)} AS was", f"{outcomes.others_allow(trial)} AS others"]
     decided += [f"{column(each.leaf.attribute.path)}::DOUBLE AS x_{n}" for n, each in enumerate(thresholds)]
     for state in states:
-        forced = {each.leaf: each.answer(side) for each, side in zip(thresholds, state, strict=True)}
+        forced = {(each.rule_id, each.leaf): each.answer(side) for each, side in zip(thresholds, state, strict=True)}
         decided.append(f"{outcomes.draft_allows(trial, forced)} AS {'_'.join(state)}")
     counted = [f"x_{n}" for n in range(len(thresholds))]
     counted += ["sum(n) AS rows", "coalesce(sum(n) FILTER (was), 0) AS was_allowed"]
@@ -114,7 +114,8 @@ def _axis(number: int, threshold: Threshold, points: int) -> str:
         f"FROM (SELECT DISTINCT x_{number} AS v FROM cells WHERE x_{number} IS NOT NULL)"
     )
     thinned = f"SELECT v FROM ({numbered}) WHERE i % greatest(1, ceil(k / {points})::BIGINT) = 0 OR i = 1 OR i = k"
-    ends = f"SELECT v FROM (SELECT {beyond} AS v FROM (SELECT x_{number} AS v FROM cells)) WHERE {' AND '.join(['v IS NOT NULL', *bounds])}"
+    within = " AND ".join(["v IS NOT NULL", *bounds])
+    ends = f"SELECT v FROM (SELECT {beyond} AS v FROM (SELECT x_{number} AS v FROM cells)) WHERE {within}"
     every = f"{thinned} UNION SELECT {threshold.value!r}::DOUBLE UNION ({ends})"
     return f"SELECT v, row_number() OVER (ORDER BY v) AS p FROM ({every})"
 
@@ -160,7 +161,8 @@ def _summed(number: int, source: str, left: int) -> str:
         for side in ("low", "high")
     ]
     named = [*keys, f"p_{number}"]
-    joined = f"SELECT {', '.join([*(f'g.{name}' for name in named), *low_high])} FROM ({grid}) AS g LEFT JOIN {source} AS b USING ({', '.join(named)})"
+    columns = ", ".join([*(f"g.{name}" for name in named), *low_high])
+    joined = f"SELECT {columns} FROM ({grid}) AS g LEFT JOIN {source} AS b USING ({', '.join(named)})"
     partition = f"PARTITION BY {', '.join(keys)} " if keys else ""
     return (
         f"SELECT {', '.join([*named, *values])} FROM ({joined}) "

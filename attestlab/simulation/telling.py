@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from attestlab.policy.deciding import Member
-from attestlab.policy.sql import WORD_BITS, column, decided_sql, literal, mask_sql, next_words, rule_sql
+from attestlab.policy.sql import WORD_BITS, column, decided_sql, first_sql, literal, mask_sql, next_words, rule_sql
 from attestlab.policy.trees import Rule
 from attestlab.simulation import outcomes
 from attestlab.simulation.outcomes import COUNT, EXAMPLE, PLACE, STEP
@@ -34,8 +34,10 @@ def decided(sets: Sets, rows: str, keys: Sequence[str] = ()) -> str:
     named = ['"@after"', '"@why_after"', *(name for names in words.values() for name in names)]
     sums = f"sum({COUNT})::BIGINT AS {COUNT}, min({EXAMPLE}) AS {EXAMPLE}"
     grouped = f"SELECT {', '.join([sums, *keys, *named])} FROM ({masked}) GROUP BY ALL"
-    shown = [COUNT, EXAMPLE, *keys, '"@after" AS allowed', '"@why_after" AS why', f"{_matched(sets, words)} AS matched_rules"]
-    return f"SELECT {', '.join(shown)} FROM ({grouped})"
+    named = [COUNT, EXAMPLE, *keys, '"@after" AS allowed', '"@why_after" AS why', f'{_matched(sets, words)} AS "@m"']
+    once = 'list_filter("@m", lambda name, place: list_position("@m", name) = place) AS matched_rules'
+    shown = [COUNT, EXAMPLE, *keys, "allowed", "why", once]
+    return f"SELECT {', '.join(shown)} FROM (SELECT {', '.join(named)} FROM ({grouped}))"
 
 
 def groups(sets: Sets) -> str:
@@ -43,7 +45,8 @@ def groups(sets: Sets) -> str:
     told = decided(sets, "contexts")
     return (
         f"SELECT allowed, policy, rule, matched_rules, sum({COUNT})::BIGINT AS count "
-        f"FROM ({told}) LEFT JOIN labels ON code = why GROUP BY ALL ORDER BY count DESC, policy, rule, matched_rules LIMIT {MOST_ROWS}"
+        f"FROM ({told}) LEFT JOIN labels ON code = why GROUP BY ALL "
+        f"ORDER BY count DESC, policy, rule, matched_rules LIMIT {MOST_ROWS}"
     )
 
 
@@ -57,7 +60,10 @@ def flips_table(sets: Sets, by: Sequence[str]) -> str:
     )
 
 
-_FROM_TO = """CASE WHEN "@before" THEN 'ALLOW' ELSE 'DENY' END AS "from", CASE WHEN "@after" THEN 'ALLOW' ELSE 'DENY' END AS "to\""""
+_FROM_TO = ", ".join(
+    f"CASE WHEN \"@{side}\" THEN 'ALLOW' ELSE 'DENY' END AS \"{name}\""
+    for side, name in (("before", "from"), ("after", "to"))
+)
 _DANGER_FIRST = '"from" DESC, count DESC'  # what would be let through is worse than what would be stopped
 _FLIPPED = '"@before" <> "@after"'
 _WHY = "b.policy AS policy_before, b.rule AS rule_before, a.policy AS policy_after, a.rule AS rule_after"
@@ -95,14 +101,13 @@ def picked(table: str, most: int) -> str:
 
 
 def coverage(trial: Trial) -> str:
-    """For each rule of the draft `rule`, `effect`, `priority`, `hits`, `decisive`: how often it matches, and decides."""
+    """For each rule of the draft `rule`, `effect`, `priority`, `hits` (it matches), `decisive` (it decides)."""
     rules = trial.rules
-    hits = [f"coalesce(sum({COUNT}) FILTER (WHERE {rule_sql(rule)}), 0)::BIGINT AS h{n}" for n, rule in enumerate(rules)]
-    listed = ", ".join(f"h{number}" for number in range(len(rules)))
-    hit = f"SELECT unnest(range({len(rules)})) AS place, unnest([{listed}]) AS hits FROM (SELECT {', '.join(hits)} FROM contexts)"
     if not rules:
-        return "SELECT NULL::VARCHAR AS rule, NULL::VARCHAR AS effect, NULL::BIGINT AS priority, NULL::BIGINT AS hits, NULL::BIGINT AS decisive LIMIT 0"
-    first = outcomes.first_sql(trial.draft.policy)
+        return f"SELECT rule, effect, priority, 0::BIGINT AS hits, 0::BIGINT AS decisive FROM ({_listed(rules)})"
+    hits = ", ".join(f"coalesce(sum({COUNT}) FILTER (WHERE {rule_sql(rule)}), 0)::BIGINT" for rule in rules)
+    hit = f"SELECT unnest(range({len(rules)})) AS place, unnest(h) AS hits FROM (SELECT [{hits}] AS h FROM contexts)"
+    first = first_sql(trial.draft.policy)
     decisive = f"SELECT abs({first}) - 1 AS place, sum({COUNT})::BIGINT AS decisive FROM contexts GROUP BY ALL"
     return (
         f"SELECT rule, effect, priority, hits, coalesce(decisive, 0) AS decisive FROM ({_listed(rules)}) "
@@ -111,18 +116,23 @@ def coverage(trial: Trial) -> str:
 
 
 def marginal(trial: Trial) -> str:
-    """For each rule of the draft `rule`, `effect`, `would_allow`, `would_deny`: what would flip if it were not there."""
+    """For each rule of the draft `rule`, `effect`, and what would flip without it: `would_allow`, `would_deny`."""
     rules = trial.rules
     if not rules or not trial.draft.counts:
-        return f"SELECT rule, effect, 0::BIGINT AS would_allow, 0::BIGINT AS would_deny FROM ({_listed(rules)}) ORDER BY place"
+        nothing = "0::BIGINT AS would_allow, 0::BIGINT AS would_deny"
+        return f"SELECT rule, effect, {nothing} FROM ({_listed(rules)}) ORDER BY place"
     policy = trial.draft.policy
     words = _words(0, trial.draft)
     masks = ", ".join(f"{mask} AS {name}" for mask, name in zip(mask_sql(rules), words, strict=True))
     rest = ", ".join(f"{word} AS {name}" for word, name in zip(next_words(words), words, strict=True))
-    lowest = "CASE " + " ".join(
-        f"WHEN {word} <> 0 THEN bit_count(xor({word}, {word} - 1::UBIGINT)) - 1 + {number * WORD_BITS}"
-        for number, word in enumerate(words)
-    ) + " END"
+    lowest = (
+        "CASE "
+        + " ".join(
+            f"WHEN {word} <> 0 THEN bit_count(xor({word}, {word} - 1::UBIGINT)) - 1 + {number * WORD_BITS}"
+            for number, word in enumerate(words)
+        )
+        + " END"
+    )
     others = outcomes.others_allow(trial)
     masked = f"SELECT {COUNT}, {others} AS others, {masks} FROM contexts"
     first = f"SELECT {COUNT}, others, {lowest} AS place, {decided_sql(policy, words)} AS own, {rest} FROM ({masked})"
@@ -167,13 +177,13 @@ def _where_counted(sets: Sets, member: Member, mask: str) -> str:
 
 
 def _matched(sets: Sets, words: dict[Member, list[str]]) -> str:
+    """The names of all rules that match, the deciding policy's first; some may stand there twice."""
     lists = [_names(member.policy.counting, words[member]) for member in sets.members]
-    ordered = _order(sets)
-    if not any(words.values()):
-        return "[]::VARCHAR[]"
+    if len(lists) < 2:
+        return "".join(lists) or "[]::VARCHAR[]"
     deciding = " ".join(f"WHEN {index} THEN {text}" for index, text in enumerate(lists))
-    listed = f"list_concat(CASE \"@why_after\" // {STEP} {deciding} ELSE [] END, {', '.join(lists[n] for n in ordered)})"
-    return f"list_filter({listed}, lambda id, place: list_position({listed}, id) = place)" if len(lists) > 1 else lists[0]
+    ordered = ", ".join(lists[number] for number in _order(sets))
+    return f'list_concat(CASE "@why_after" // {STEP} {deciding} ELSE [] END, {ordered})'
 
 
 def _order(sets: Sets) -> list[int]:
@@ -186,7 +196,7 @@ def _order(sets: Sets) -> list[int]:
 def _names(rules: Sequence[Rule], words: Sequence[str]) -> str:
     parts = [
         f"list_filter([{', '.join(literal(rule.id) for rule in rules[n * WORD_BITS : (n + 1) * WORD_BITS])}], "
-        f"lambda id, place: ({word} >> (place - 1)::UBIGINT) & 1::UBIGINT = 1::UBIGINT)"
+        f"lambda name, place: ({word} >> (place - 1)::UBIGINT) & 1::UBIGINT = 1::UBIGINT)"
         for n, word in enumerate(words)
     ]
     if len(parts) == 1:
