@@ -19,7 +19,7 @@ from attestlab.policy.trees import AllOf, AnyOf, Effect, Leaf, Negated, Policy, 
 WORD_BITS = 64
 
 Forced = Mapping[tuple[str, Leaf], bool]
-"""Leaves of rules, by the rules' ids, answered already where their attribute has a value; a missing one answers as ever."""
+"""Leaves by their rules' ids, answered already where their attribute has a value; a missing one answers as ever."""
 
 _NONE: Forced = {}
 

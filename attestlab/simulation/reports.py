@@ -78,6 +78,7 @@ def found(
             "why": why[:MOST_FLIPS],
             "examples": [_without(row, "number", "context") for row in examples],
         }
+        done()
     check = _without(asdict(checked), "sql")
     content = {
         "format": FORMAT,

@@ -113,7 +113,7 @@ class Simulations:
             Unavailable: it took too long, or others simulate.
         """
         draft = self._draft(policy, replaces, caller)
-        with self._alone(), self._opened(draft, start, end, by, None, caller) as simulation:
+        with self.alone(), self._opened(draft, start, end, by, None, caller) as simulation:
             message = f"The simulation took over {self.time_limit_s:g} s; narrow it by from and to, and ask again."
             with simulation.session.within(self.time_limit_s, message):
                 swept = _swept(simulation, sweep, points)  # first, for a faulty one costs little then
@@ -228,7 +228,7 @@ class Simulations:
         return simulation
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
+    def alone(self) -> Iterator[None]:
         """One of the few that run at once; nobody waits, for who waits holds a thread."""
         if not self._free.acquire(blocking=False):
             raise Unavailable(f"{MOST_AT_ONCE} simulations run already; ask again in a few seconds.", retry_after_s=5)

@@ -53,6 +53,11 @@ class Session:
         return Frame(sql, self)
 
     @property
+    def is_idle(self) -> bool:
+        """Whether nothing runs."""
+        return self._idle.is_set()
+
+    @property
     def progress(self) -> float:
         """How much of the run is done, 0 to 1; DuckDB's own estimate within a step."""
         within = max(0.0, self._connection.query_progress()) / 100 if not self._idle.is_set() else 0.0

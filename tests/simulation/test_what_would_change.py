@@ -127,7 +127,6 @@ def test_more_rules_than_a_word_has_bits_are_told_apart(tmp_path: Path) -> None:
     ]
     trial = trial_of(member("draft", document(*rules)))
     values = written(tmp_path / "c.parquet", [{"claims.amount": n} for n in (1, 30, 64, 65, 66, 129, 130)])
-    (place,) = trial.sets.places
 
     with simulation_of(tmp_path / "c.parquet", trial) as simulation:
         found = counted(simulation.decide().rows(), "allowed", "matched_rules")
