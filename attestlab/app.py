@@ -32,6 +32,7 @@ from attestlab.orgs.rules import Caller
 from attestlab.policy import routes as policy_routes
 from attestlab.portal import routes as portal_routes
 from attestlab.settings import Environment
+from attestlab.simulation import routes as simulation_routes
 from attestlab.web.addresses import Addresses
 from attestlab.web.call import Call
 from attestlab.web.connection import Patience
@@ -53,6 +54,7 @@ CAPABILITIES: tuple[Routes, ...] = (
     issuer_routes.routes,
     governance_routes.routes,
     policy_routes.routes,
+    simulation_routes.routes,
     delivery_routes.routes,
     log_routes.routes,
     audit_routes.routes,

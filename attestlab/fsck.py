@@ -41,6 +41,7 @@ from attestlab.mail import store as mail_store
 from attestlab.orgs import store as org_store
 from attestlab.policy import store as policy_store
 from attestlab.settings import Settings
+from attestlab.simulation import store as simulation_store
 from attestlab.web import remembered
 
 _audit: Any = AuditEvent.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
@@ -262,6 +263,7 @@ def _audited_rows(connection: Connection) -> Iterator[Problem]:
         (policy_store.versions, "policy_version", lambda row: str(row.id)),
         (policy_store.attributes, "policy_attributes", lambda row: str(row.tenant_id)),
         (policy_store.decisions, "policy_decision", lambda row: str(row.id)),
+        (simulation_store.reports, "simulation_report", lambda row: row.digest),
     ):
         for resource_id, message in rows.unaccounted(connection, table, resource_type=kind, name=name):
             yield Problem(kind, resource_id, message)

@@ -53,6 +53,7 @@ from attestlab.policy.service import Policies
 from attestlab.policy.vocabulary import Vocabulary
 from attestlab.portal.service import Portal
 from attestlab.settings import Settings
+from attestlab.simulation.service import Simulations
 from attestlab.web import remembered
 
 if TYPE_CHECKING:
@@ -124,7 +125,6 @@ class Lab:
             deliveries=self.deliveries,
         )
         self.policy_attributes = Vocabulary(storage=storage, clock=clock)
-        self.policies = Policies(storage=storage, clock=clock)
         self.policy_decisions = Decisions(storage=storage, clock=clock)
         self.packs = Packs(storage=storage, clock=clock)
         self.portal = Portal(storage=storage, attestations=self.attestations, log=self.log)
@@ -138,6 +138,8 @@ class Lab:
             base_url=self.portal_url,
         )
         self.lake = Lake(storage=storage, folder=settings.data / LAKE)
+        self.simulations = Simulations(storage=storage, clock=clock, keyring=keys, lake=self.lake)
+        self.policies = Policies(storage=storage, clock=clock, simulations=self.simulations)
         self.log.finders |= {"attestation_id": _index_by_id, "document_hash": _index_by_document}
         storage.closers += [metering.seal, usage.seal, outbox.sealer(clock), audit.seal, remembered.seal]
         self._log_id: str | None = None

@@ -18,6 +18,7 @@ to it is a table at the edge (`web.problems`). A message carries its remedy.
     +-- PayloadTooLarge
     +-- Unavailable               nothing was changed; try again
     |   +-- HeadGuardMismatch
+    |   +-- Cancelled
     +-- IntegrityFailed           stored or presented evidence does not hold
         +-- SignatureInvalid
         +-- ProofInvalid
@@ -181,6 +182,10 @@ class Unavailable(AttestLabError):
 
 class HeadGuardMismatch(Unavailable):
     """The records hold an older or another tree than one that was signed before."""
+
+
+class Cancelled(Unavailable):
+    """Work that was stopped before its end, because nobody waits for it any more or it took too long."""
 
 
 class IntegrityFailed(AttestLabError):

@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from attestlab.policy.attributes import AttributeType, Registry
+from attestlab.policy.attributes import Attribute, AttributeType, Registry
 from attestlab.policy.sql import column
 
 APART = "@"  # no path begins with it
@@ -55,6 +55,13 @@ def shown(names: Iterable[str], registry: Registry, *, beside: Iterable[str]) ->
     return [
         f"{_source(path, kind, there)} AS {_named(path, apart=path in taken)}" for path, kind in sorted(kinds.items())
     ]
+
+
+def recorded(attribute: Attribute, names: Iterable[str]) -> tuple[str, list[str]]:
+    """SQL that gives an attribute's values of the kind it has today, and the columns with those of other kinds."""
+    there, kind = set(names), _KINDS[attribute.type]
+    others = [other for other in ARROW if other != kind and f"{attribute.path}|{other}" in there]
+    return _source(attribute.path, kind, there), [_quoted(attribute.path, f"|{other}") for other in others]
 
 
 def _source(path: str, kind: str, there: set[str]) -> str:

@@ -66,11 +66,12 @@ class Facts:
 
     def __init__(self, name: str, look: Callable[[], duckdb.DuckDBPyConnection]) -> None:
         self.name = name
-        self._look = look
+        self.look = look
+        """A sealed connection of one's own that has the facts as the view `this`, of the moment of the call."""
 
     def rel(self) -> Relation:
         """The facts as a lazy DuckDB relation, of the moment of the call."""
-        return self._look().table("this")
+        return self.look().table("this")
 
     def sql(self, query: str, parameters: Sequence[Any] | Mapping[str, Any] | None = None) -> Relation:
         """One query that reads `this`, such as `select action, count(*) from this group by all`; lazy.
@@ -81,7 +82,7 @@ class Facts:
             ValidationFailed: it is not one query, or no SQL.
             duckdb.Error: DuckDB refuses it, or it wants a file.
         """
-        connection = self._look()
+        connection = self.look()
         _require_one_query(connection, query)
         return connection.sql(query, params=parameters)
 
@@ -108,7 +109,7 @@ class Facts:
         return count
 
     def __len__(self) -> int:
-        found = self._look().execute("SELECT count(*) FROM this").fetchall()
+        found = self.look().execute("SELECT count(*) FROM this").fetchall()
         return int(found[0][0])
 
     def __repr__(self) -> str:

@@ -81,7 +81,7 @@ class Replay:
         self.rules = [rule.id for rule in policy.counting]
         self.monitored = [rule.id for rule in policy.rules if not rule.counts]
         self._connection, self._path = connection, path
-        self._columns = _typed_columns(connection, policy.attributes(), path)
+        self._columns = typed_columns(connection, policy.attributes(), f"read_parquet({literal(path)})")
         self.route = route or self._chosen()
 
     @cached_property
@@ -206,11 +206,17 @@ def _decoded(words: list[int], names: list[str]) -> Iterator[str]:
                 yield names[index * WORD_BITS + bit]
 
 
-def _typed_columns(
-    connection: duckdb.DuckDBPyConnection, attributes: Mapping[str, Attribute], path: str
+def typed_columns(
+    connection: duckdb.DuckDBPyConnection, attributes: Mapping[str, Attribute], source: str
 ) -> dict[str, str]:
-    """For each attribute the expression that reads it, typed, from the file; NULL where the file has no such column."""
-    described = connection.execute("DESCRIBE SELECT * FROM read_parquet(?)", [path]).fetchall()
+    """For each attribute the expression that reads it, typed, from `source`; NULL where there is no such column.
+
+    `source` is what stands after FROM; it has one column an attribute, named by its path.
+
+    Raises:
+        ValidationFailed: a column has a type that its attribute cannot have, or is no enum.
+    """
+    described = connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
     types = {str(name): str(kind) for name, kind, *_ in described}
     typed = {}
     for name, attribute in sorted(attributes.items()):
@@ -218,7 +224,7 @@ def _typed_columns(
             typed[name] = f"NULL::{COLUMN_TYPES[attribute.type]}"
             continue
         _require_fitting(attribute, types[name])
-        typed[name] = _expression(connection, attribute, path)
+        typed[name] = _expression(connection, attribute, source)
     return typed
 
 
@@ -239,10 +245,10 @@ def _require_fitting(attribute: Attribute, found: str) -> None:
         )
 
 
-def _expression(connection: duckdb.DuckDBPyConnection, attribute: Attribute, path: str) -> str:
+def _expression(connection: duckdb.DuckDBPyConnection, attribute: Attribute, source: str) -> str:
     name = column(attribute.path)
     if attribute.type is AttributeType.ENUM:
-        return _folded(connection, attribute, path)
+        return _folded(connection, attribute, source)
     if attribute.type in NUMERIC:
         return _bounded(attribute, name)
     if attribute.type is AttributeType.TEXT:
@@ -250,12 +256,11 @@ def _expression(connection: duckdb.DuckDBPyConnection, attribute: Attribute, pat
     return name
 
 
-def _folded(connection: duckdb.DuckDBPyConnection, attribute: Attribute, path: str) -> str:
+def _folded(connection: duckdb.DuckDBPyConnection, attribute: Attribute, source: str) -> str:
     """The column itself where all of it is spelt as the registry does; else each other spelling is named."""
     name = column(attribute.path)
     rows = connection.execute(
-        f"SELECT DISTINCT {name}::VARCHAR FROM read_parquet(?) WHERE {name} IS NOT NULL LIMIT {MOST_SPELLINGS + 1}",
-        [path],
+        f"SELECT DISTINCT {name}::VARCHAR FROM {source} WHERE {name} IS NOT NULL LIMIT {MOST_SPELLINGS + 1}"
     ).fetchall()
     if len(rows) > MOST_SPELLINGS:
         raise ValidationFailed(f"The column {attribute.path} has over {MOST_SPELLINGS:,} spellings; it is no enum.")

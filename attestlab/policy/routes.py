@@ -81,8 +81,8 @@ async def decision(call: Call, id: str) -> DecisionOut:
 @routes.post("/v1/policies/analyze", scope=_TENANT, idempotency="none")
 async def analyze(call: Call, body: AnalyzeIn) -> AnalysisOut:
     """What is true of a policy for every context there could be."""
-    policy = body.policy_id if body.policy is None else _document(body.policy)
-    against = _document(body.against) if isinstance(body.against, dict) else body.against
+    policy = body.policy_id if body.policy is None else document_in_body(body.policy)
+    against = document_in_body(body.against) if isinstance(body.against, dict) else body.against
     found = await call.site.aside(lambda: call.lab.policies.analyze(policy, against=against, caller=call.caller))
     return rendering.analysed(found)
 
@@ -90,7 +90,7 @@ async def analyze(call: Call, body: AnalyzeIn) -> AnalysisOut:
 @routes.post("/v1/policies", scope=_TENANT, status=201)
 def create(call: Call, body: PolicyIn) -> PolicyOut:
     """Write a policy; it decides nothing yet."""
-    made = call.lab.policies.create(_document(body.root), caller=call.caller)
+    made = call.lab.policies.create(document_in_body(body.root), caller=call.caller)
     call.respond_headers["Location"] = f"/v1/policies/{made['id']}"
     return _shown(call, made["id"])
 
@@ -117,7 +117,7 @@ def get(call: Call, id: UUID, query: FormatQuery) -> PolicyOut:
 @routes.put("/v1/policies/{id}", scope=_TENANT)
 def update(call: Call, id: UUID, body: PolicyIn) -> PolicyOut:
     """Write a new version; the one in force stays in force."""
-    call.lab.policies.update(id, _document(body.root), caller=call.caller)
+    call.lab.policies.update(id, document_in_body(body.root), caller=call.caller)
     return _shown(call, id)
 
 
@@ -169,7 +169,7 @@ def _shown(call: Call, policy_id: UUID) -> PolicyOut:
     return rendering.policy(*call.lab.policies.get(policy_id, caller=call.caller))
 
 
-def _document(raw: dict[str, Any]) -> Document:
+def document_in_body(raw: dict[str, Any]) -> Document:
     """The document that was sent, as JSON or as TOML."""
     if "toml" not in raw:
         return Document.read(raw)

@@ -54,21 +54,6 @@ class SimulationReports(Protocol):
         ...
 
 
-class NoSimulations:
-    """There is no report while nothing can simulate: nothing is switched on without one."""
-
-    def require_current(self, tx: Transaction, *, policy_id: UUID, digest: str, simulation_digest: str | None) -> None:
-        """Refuse.
-
-        Raises:
-            Conflict: always.
-        """
-        raise Conflict(
-            "No simulation of this version is known; simulate it, and activate it with the report's digest.",
-            details={"reason": "simulation_missing", "digest": digest},
-        )
-
-
 @dataclass(frozen=True)
 class Examined:
     """What was found of one version before anybody holds the writer's lock."""
@@ -89,10 +74,10 @@ class Analysed:
 class Policies:
     """Policies of tenants. A change, its line in the trail and its event are one transaction."""
 
-    def __init__(self, *, storage: Storage, clock: Clock, simulations: SimulationReports | None = None) -> None:
+    def __init__(self, *, storage: Storage, clock: Clock, simulations: SimulationReports) -> None:
         self.storage = storage
         self.clock = clock
-        self.simulations: SimulationReports = simulations or NoSimulations()
+        self.simulations = simulations
 
     def create(self, document: Document, *, caller: Caller) -> Row:
         """Write a policy; it is a DRAFT.

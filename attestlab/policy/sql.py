@@ -11,12 +11,17 @@ lower-case words; values are literals that are written from typed constants.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from attestlab.policy.attributes import PATH, AttributeType, Op, Value
 from attestlab.policy.trees import AllOf, AnyOf, Effect, Leaf, Negated, Policy, Rule, Tree
 
 WORD_BITS = 64
+
+Forced = Mapping[tuple[str, Leaf], bool]
+"""Leaves by their rules' ids, answered already where their attribute has a value; a missing one answers as ever."""
+
+_NONE: Forced = {}
 
 COLUMN_TYPES: dict[AttributeType, str] = {
     AttributeType.ENUM: "VARCHAR",
@@ -27,10 +32,31 @@ COLUMN_TYPES: dict[AttributeType, str] = {
 }
 
 
-def case_sql(policy: Policy) -> str:
+def case_sql(policy: Policy, forced: Forced = _NONE) -> str:
     """A BOOLEAN expression: whether the policy allows. Lazy: later rules are asked where no earlier one matched."""
-    whens = " ".join(f"WHEN {rule_sql(rule)} THEN {_allows(rule.effect)}" for rule in policy.counting)
+    whens = " ".join(f"WHEN {rule_sql(rule, forced)} THEN {_allows(rule.effect)}" for rule in policy.counting)
     return f"CASE {whens} ELSE {_allows(policy.default)} END" if whens else _allows(policy.default)
+
+
+def first_sql(policy: Policy) -> str:
+    """An INTEGER expression: the place (from 1) of the counting rule that decides, negative if it denies; 0: none does.
+
+    Lazy, as `case_sql` is, and tells who decided as well.
+    """
+    signs = {Effect.ALLOW: "", Effect.DENY: "-"}
+    whens = " ".join(
+        f"WHEN {rule_sql(rule)} THEN {signs[rule.effect]}{place}" for place, rule in enumerate(policy.counting, 1)
+    )
+    return f"CASE {whens} ELSE 0 END" if whens else "0"
+
+
+def next_words(words: Sequence[str]) -> list[str]:
+    """The mask's columns without the lowest bit that is set: what matches beside the rule that decides."""
+    before = [" AND ".join(f"{word} = 0" for word in words[:index]) for index in range(len(words))]
+    return [
+        f"CASE WHEN {f'{lower} AND ' if lower else ''}{word} <> 0 THEN {word} & ({word} - 1::UBIGINT) ELSE {word} END"
+        for word, lower in zip(words, before, strict=True)
+    ]
 
 
 def mask_sql(rules: Sequence[Rule]) -> list[str]:
@@ -56,11 +82,15 @@ def decided_sql(policy: Policy, words: Sequence[str]) -> str:
     return effect
 
 
-def rule_sql(rule: Rule) -> str:
+def rule_sql(rule: Rule, forced: Forced = _NONE) -> str:
     """The condition of a CASE: TRUE where the rule matches, FALSE or NULL where it does not."""
-    if rule.effect is Effect.ALLOW:
-        return _tree(rule.when, _kleene)
-    return _tree(rule.when, _classical)
+    asked = _kleene if rule.effect is Effect.ALLOW else _classical
+
+    def leaf_sql(leaf: Leaf, negated: bool) -> str:
+        answer = forced.get((rule.id, leaf))
+        return asked(leaf, negated) if answer is None else _given(leaf, answer, rule.effect)
+
+    return _tree(rule.when, leaf_sql)
 
 
 def column(path: str) -> str:
@@ -129,6 +159,14 @@ def _classical(leaf: Leaf, negated: bool) -> str:
     if leaf.op in {Op.NE, Op.NOT_IN}:
         return f"COALESCE({_asked(leaf, name)}, TRUE)"
     return f"COALESCE({_asked(leaf, name)}, FALSE)" if negated else _asked(leaf, name)
+
+
+def _given(leaf: Leaf, answer: bool, effect: Effect) -> str:
+    """A positive question that is answered already; of a missing value it is unknown in ALLOW rules, false in DENY."""
+    there = f"{column(leaf.attribute.path)} IS NOT NULL"
+    if effect is Effect.ALLOW:
+        return f"(CASE WHEN {there} THEN {literal(answer)} END)"
+    return f"({there})" if answer else "FALSE"
 
 
 def _asked(leaf: Leaf, name: str) -> str:

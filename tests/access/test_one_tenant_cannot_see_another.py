@@ -92,6 +92,9 @@ def things_of(account: Account) -> dict[str, str]:
         "/v1/policies": account.with_key.post("/v1/policies", json=POLICY).json()["id"],
         "POST /v1/policies/{id}/archive": account.with_key.post("/v1/policies", json=POLICY).json()["id"],
         "/v1/policies/decisions": account.with_key.post("/v1/policies/evaluate", json=QUESTION).json()["decision_id"],
+        "/v1/policies/simulations": account.with_key.post("/v1/policies/simulate", json={"policy": POLICY}).json()[
+            "report_digest"
+        ],
         "/v1/orgs": account.with_key.get("/v1/orgs").json()[0]["id"],
         "/v1/users": account.with_key.post("/v1/users", json=member).json()["id"],
         "/v1/api-keys": account.signed_in.post("/v1/api-keys", json=key).json()["id"],
@@ -146,7 +149,7 @@ def test_an_owner_gets_what_is_theirs(world: World) -> None:
         if (answer := ask(world.account.client_for(route), route, thing_for(route, things))).status_code >= 400
     ]
 
-    # The owner may switch a policy on, and is told that a simulation is missing: nothing simulates yet.
+    # The owner may switch a policy on, and is told that no simulation was named.
     assert refused == [("POST /v1/policies/{id}/activate", 409)]
 
 

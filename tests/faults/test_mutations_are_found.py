@@ -92,7 +92,7 @@ def founded(folder: Path, *, external_keys: int) -> Path:
 
 
 def rule_by_policies(lab: Lab, caller: Caller) -> None:
-    """Attributes of the tenant's own, a policy in shadow with two versions, and decisions."""
+    """Attributes of the tenant's own, a policy in shadow with two versions, decisions, and what they would become."""
     lab.policy_attributes.replace([{"path": "channel", "type": "text"}], caller=caller)
     allow = policy_world.rule("known", "ALLOW", policy_world.leaf("status", "exists", True))
     for default in ("ALLOW", "DENY"):
@@ -101,6 +101,8 @@ def rule_by_policies(lab: Lab, caller: Caller) -> None:
         lab.policies.shadow(made["id"], caller=caller)
         question = Question(Category.MINT, TargetType.TENANT_DEFAULT)
         lab.policy_decisions.evaluate(question, {"status": "ACTIVE", "nobody": default}, caller=caller)
+        with lab.simulations.of(made["id"], caller=caller) as simulation:
+            simulation.report()
 
 
 def decide(lab: Lab, issuer_id: UUID, caller: Caller) -> None:

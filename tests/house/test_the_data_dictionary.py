@@ -42,6 +42,7 @@ from attestlab.log import entries
 from attestlab.log import shapes as log_shapes
 from attestlab.orgs.shapes import ApiKeyMadeOut, ApiKeyOut, OrgOut, UserOut
 from attestlab.policy import shapes as policy_shapes
+from attestlab.simulation import shapes as simulation_shapes
 
 FILE = Path(__file__).parents[2] / "data" / "dictionary.csv"
 COLUMNS = ["object", "field", "type", "format", "meaning", "source"]
@@ -111,6 +112,18 @@ SHAPES: dict[str, type[BaseModel]] = {
     "policy_change": policy_shapes.ChangeOut,
     "policy_analysis": policy_shapes.AnalysisOut,
     "policy_finding": policy_shapes.FindingOut,
+    "simulation": simulation_shapes.SimulationOut,
+    "simulation_report": simulation_shapes.ReportOut,
+    "kept_simulation_report": simulation_shapes.KeptReportOut,
+    "simulated_policy": simulation_shapes.SimulatedPolicyOut,
+    "simulation_window": simulation_shapes.WindowOut,
+    "simulation_self_check": simulation_shapes.SelfCheckOut,
+    "simulation_transition": simulation_shapes.TransitionOut,
+    "simulation_flip": simulation_shapes.FlipOut,
+    "simulation_reason": simulation_shapes.ReasonOut,
+    "simulation_example": simulation_shapes.ExampleOut,
+    "simulation_rule": simulation_shapes.RuleEffectOut,
+    "simulation_swept": simulation_shapes.SweptOut,
 }
 MADE: dict[str, bytes] = {
     "statement": Statement(

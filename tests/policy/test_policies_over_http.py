@@ -1,4 +1,4 @@
-"""Policies over real HTTP, on either database: written, watched, asked, explained, and not switched on unsimulated."""
+"""Policies over real HTTP, on either database: written, watched, asked, explained, and switched on once simulated."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
-from uuid import UUID
 
 import httpx
 import pyarrow as pa
@@ -21,8 +20,6 @@ from policy_world import document, leaf, rule
 from sqlalchemy import update
 from team_story import Team, told
 
-from attestlab.core.errors import Conflict
-from attestlab.core.transaction import Transaction
 from attestlab.lab import Lab
 from attestlab.orgs.rules import Plan
 from attestlab.policy import store
@@ -30,17 +27,6 @@ from attestlab.policy.documents import Document
 
 BASIC = leaf("trust_tier", "eq", "BASIC")
 DIGEST = "a" * 64
-
-
-class Simulated:
-    """Reports on exactly the digests that a test says were simulated, until there is something that simulates."""
-
-    def __init__(self) -> None:
-        self.digests: set[str] = set()
-
-    def require_current(self, tx: Transaction, *, policy_id: UUID, digest: str, simulation_digest: str | None) -> None:
-        if digest not in self.digests or simulation_digest != DIGEST:
-            raise Conflict("No simulation of this version.", details={"reason": "simulation_missing"})
 
 
 class Desk:
@@ -62,12 +48,17 @@ class Desk:
     def activated(self, raw: dict[str, Any]) -> dict[str, Any]:
         """A policy that the admin wrote and the owner switched on."""
         made = self.made(raw, self.admin)
-        self.lab.policies.simulations = reports = Simulated()
-        reports.digests.add(made["digest"])
-        answer = self.owner.post(f"/v1/policies/{made['id']}/activate", json={"simulation_digest": DIGEST})
+        simulated = {"simulation_digest": self.simulated(made["id"])}
+        answer = self.owner.post(f"/v1/policies/{made['id']}/activate", json=simulated)
         assert answer.status_code == 200, answer.text
         body: dict[str, Any] = answer.json()
         return body
+
+    def simulated(self, policy_id: str) -> str:
+        """The digest of a report on the newest version."""
+        answer = self.key.post("/v1/policies/simulate", json={"policy_id": policy_id})
+        assert answer.status_code == 200, answer.text
+        return str(answer.json()["report_digest"])
 
     def ask(self, context: dict[str, Any], **more: Any) -> httpx.Response:
         asked = {"action": "MINT", "target_type": "TENANT_DEFAULT", "context": context, **more}
@@ -140,7 +131,7 @@ def test_a_policy_of_an_unknown_issuer_is_refused(desk: Desk) -> None:
 
 
 def test_nothing_is_switched_on_without_a_simulation(desk: Desk) -> None:
-    """Nothing simulates yet, so nothing is switched on: whatever digest is named."""
+    """A digest of anything else is none."""
     policy = desk.made(document(rule("r", "DENY", BASIC)))
     for body in ({}, {"simulation_digest": DIGEST}, {"simulation_digest": policy["digest"]}):
         answer = desk.owner.post(f"/v1/policies/{policy['id']}/activate", json=body)
@@ -166,15 +157,14 @@ def test_failing_tests_and_dead_rules_are_told_before_anything_else(desk: Desk) 
 
 def test_who_wrote_it_does_not_switch_it_on(desk: Desk) -> None:
     policy = desk.made(document(rule("r", "DENY", BASIC)), desk.owner)
-    desk.lab.policies.simulations = reports = Simulated()
-    reports.digests.add(policy["digest"])
+    digest = desk.simulated(policy["id"])
 
-    own = desk.owner.post(f"/v1/policies/{policy['id']}/activate", json={"simulation_digest": DIGEST})
-    other = desk.admin.post(f"/v1/policies/{policy['id']}/activate", json={"simulation_digest": DIGEST})
+    own = desk.owner.post(f"/v1/policies/{policy['id']}/activate", json={"simulation_digest": digest})
+    other = desk.admin.post(f"/v1/policies/{policy['id']}/activate", json={"simulation_digest": digest})
 
     assert (own.status_code, own.json()["details"]["reason"]) == (403, "second_person_required")
     assert (other.status_code, other.json()["status"], other.json()["active_version"]) == (200, "ACTIVE", 1)
-    assert [event["simulation_digest"] for event in told(desk.lab, "policy.activated")] == [DIGEST]
+    assert [event["simulation_digest"] for event in told(desk.lab, "policy.activated")] == [digest]
 
 
 def test_without_a_policy_everything_is_allowed(desk: Desk) -> None:
@@ -268,15 +258,15 @@ def test_an_issuers_policies_join_the_default_and_the_platforms(desk: Desk) -> N
 def test_a_platform_policy_is_everybodys(desk: Desk, lab: Lab) -> None:
     """The defaults of the operator's tenant apply to all tenants."""
     operator = lab.operator  # type: ignore[attr-defined]
-    lab.policies.simulations = reports = Simulated()
     made = lab.policies.create(
         Document.read(document(rule("no", "DENY", BASIC), default_effect="ALLOW")), caller=operator
     )
-    reports.digests.add(Document.read(document(rule("no", "DENY", BASIC), default_effect="ALLOW")).digest)
+    with lab.simulations.of(made["id"], caller=operator) as simulation:
+        digest = simulation.report().digest
 
     second = replace(operator, actor_id="somebody-else")
     lab.policies.activate(
-        made["id"], lab.policies.examine(made["id"], caller=operator), simulation_digest=DIGEST, caller=second
+        made["id"], lab.policies.examine(made["id"], caller=operator), simulation_digest=digest, caller=second
     )
 
     assert desk.ask({"trust_tier": "BASIC"}).json()["matched_rules"] == ["no"]

@@ -1,0 +1,143 @@
+"""What is decided again: the decisions of one tenant, or a Parquet file of typed contexts.
+
+Rows stay typed columns in DuckDB; no row becomes a Python object. Where there are few distinct contexts they are kept
+in memory with their counts, so that every further question asks them only; else each question reads the rows anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+import duckdb
+
+from attestlab.lake import contexts
+from attestlab.policy.attributes import Attribute
+from attestlab.policy.replay import typed_columns
+from attestlab.policy.sql import column, literal
+from attestlab.simulation.outcomes import COUNT, EXAMPLE, PLACE
+from attestlab.simulation.session import Session
+from attestlab.simulation.sets import Place, Target
+
+NUMBER, ID, TARGET = '"@number"', '"@id"', '"@target_id"'
+RETYPED = '"@retyped"'
+HISTORY = {
+    '"@set"': "policy_set_digest",
+    '"@members"': "members",
+    '"@allowed"': "allowed",
+    '"@matched"': "matched_rules",
+}
+WORTH_KEEPING = 4  # distinct contexts are kept where there are this many times fewer of them than rows
+KEPT_ANYWAY = 500_000  # so many take some 100 MiB
+TARGET_SEGMENT = "target_id"
+
+Attributes = Mapping[str, Attribute]
+
+
+class Past(Protocol):
+    """Where rows come from."""
+
+    has_history: bool
+
+    def raw(self, connection: duckdb.DuckDBPyConnection, attributes: Attributes) -> str:
+        """A query with `@number`, and each attribute that there is by its path."""
+        ...
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """A tenant's decisions as the lake's look shows them, of one action and window (`start` <= made < `end`).
+
+    `target` None takes those of every target.
+    """
+
+    action: str
+    target: Target | None
+    start: datetime | None = None
+    end: datetime | None = None
+    has_history = True
+
+    def raw(self, connection: duckdb.DuckDBPyConnection, attributes: Attributes) -> str:
+        """Beside the attributes: the decision's id and target, what was decided, whether a value has another kind."""
+        names = [str(name) for name, *_ in connection.execute("DESCRIBE SELECT * FROM decided").fetchall()]
+        told = {NUMBER: "seq", ID: "id", TARGET: "target_id", **HISTORY}
+        elsewhere = []
+        for path, attribute in sorted(attributes.items()):
+            told[column(path)], others = contexts.recorded(attribute, names)
+            elsewhere += [f"{other} IS NOT NULL" for other in others]
+        told[RETYPED] = " OR ".join(elsewhere) or "FALSE"
+        listed = ", ".join(f"{source} AS {name}" for name, source in told.items())
+        return f"SELECT {listed} FROM decided WHERE {self.where}"
+
+    @property
+    def where(self) -> str:
+        """Which decisions, as SQL."""
+        wanted = [f"action = {literal(self.action)}"]
+        if self.target is not None:
+            wanted += [f"target_type = {literal(self.target.type)}", f"target_id = {literal(str(self.target.id))}"]
+        if self.start is not None:
+            wanted.append(f"created_at >= {literal(self.start.isoformat())}::TIMESTAMPTZ")
+        if self.end is not None:
+            wanted.append(f"created_at < {literal(self.end.isoformat())}::TIMESTAMPTZ")
+        return " AND ".join(wanted)
+
+
+@dataclass(frozen=True)
+class Contexts:
+    """A Parquet file (or glob) with one column an attribute, as `policy.replay` reads it; nobody decided anything."""
+
+    path: str
+    has_history = False
+
+    def raw(self, connection: duckdb.DuckDBPyConnection, attributes: Attributes) -> str:
+        """The file's columns."""
+        return (
+            f"SELECT *, file_row_number AS {NUMBER}, NULL::VARCHAR AS {ID}, NULL::VARCHAR AS {TARGET}, "
+            f"FALSE AS {RETYPED} FROM read_parquet({literal(self.path)}, file_row_number = true)"
+        )
+
+
+def typed(session: Session, past: Past, attributes: Attributes) -> str:
+    """A query with every attribute as a policy would see it today, beside what `raw` has.
+
+    `@retyped` says that a value counts for something else than when it was recorded.
+
+    Raises:
+        ValidationFailed: a column of a file cannot be what its attribute is.
+    """
+    raw = session.with_connection(lambda connection: past.raw(connection, attributes))
+    found = session.with_connection(lambda connection: typed_columns(connection, attributes, f"({raw})"))
+    beside = [NUMBER, ID, TARGET, *(HISTORY if past.has_history else ())]
+    changed = [RETYPED]
+    if past.has_history:
+        changed += [f"{column(path)} IS DISTINCT FROM {expression}" for path, expression in found.items()]
+    listed = [*beside, f"({' OR '.join(changed)}) AS {RETYPED}"]
+    listed += [f"{expression} AS {column(path)}" for path, expression in found.items()]
+    return f"SELECT {', '.join(listed)} FROM ({raw})"
+
+
+def keep(session: Session, rows: str, paths: Sequence[str], places: Sequence[Place]) -> bool:
+    """Make `contexts`: how often each context was met in each place, and the first row that has it.
+
+    A table of the distinct ones where there are few of them, else a view of the rows; whether it is a table.
+    """
+    keys = ", ".join([PLACE, *(TARGET if path == TARGET_SEGMENT else column(path) for path in paths)])
+    placed = f"SELECT *, {_place(places)} AS {PLACE} FROM ({rows})"
+    ((count, distinct),) = session.run(f"SELECT count(*), approx_count_distinct(hash({keys})) FROM ({placed})")
+    is_kept = bool(count >= WORTH_KEEPING * distinct or distinct <= KEPT_ANYWAY)
+    if is_kept:
+        grouped = f"SELECT count(*)::BIGINT AS {COUNT}, min({NUMBER}) AS {EXAMPLE}, {keys} FROM ({placed}) GROUP BY ALL"
+        session.run(f"CREATE OR REPLACE TABLE distinct_contexts AS {grouped}")
+        session.run("CREATE OR REPLACE VIEW contexts AS FROM distinct_contexts")
+    else:
+        each = f"SELECT 1::BIGINT AS {COUNT}, {NUMBER} AS {EXAMPLE}, {keys} FROM ({placed})"
+        session.run(f"CREATE OR REPLACE VIEW contexts AS {each}")
+    return is_kept
+
+
+def _place(places: Sequence[Place]) -> str:
+    named = [(number, place.target) for number, place in enumerate(places) if place.target is not None]
+    whens = " ".join(f"WHEN {literal(str(target.id))} THEN {number}" for number, target in named)
+    return f"(CASE {TARGET} {whens} ELSE 0 END)::INTEGER" if whens else "0::INTEGER"

@@ -1,0 +1,135 @@
+"""The report of a simulation: what was found, as canonical JSON (RFC 8785), whose SHA-256 is its name."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from functools import cached_property
+from typing import Any
+from uuid import UUID
+
+from attestlab.core.canonical import canonical, sha256_hex
+from attestlab.core.wire import format_time
+from attestlab.policy.deciding import PolicySet
+from attestlab.simulation.past import Decisions
+from attestlab.simulation.sets import Draft
+from attestlab.simulation.simulation import Simulation
+
+FORMAT = "simulation-report/1"
+MOST_FLIPS = 100
+_STEPS = 3
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a simulation found, composed and not yet kept; `content` are JSON values."""
+
+    tenant_id: UUID
+    policy_id: UUID | None
+    baseline_digest: str
+    made_at: datetime
+    content: dict[str, Any]
+
+    @cached_property
+    def canonical(self) -> bytes:
+        """RFC 8785 JSON of the content."""
+        return canonical(self.content)
+
+    @cached_property
+    def digest(self) -> str:
+        """The SHA-256 of `canonical`, 64 hex digits."""
+        return sha256_hex(self.canonical)
+
+    def row(self, made_by: str) -> dict[str, Any]:
+        """As it is stored."""
+        return {
+            "digest": self.digest,
+            "tenant_id": self.tenant_id,
+            "policy_id": self.policy_id,
+            "document_digest": self.content["policy"]["digest"],
+            "baseline_digest": self.baseline_digest,
+            "unexpected_flips": self.content["self_check"]["unexpected_flips"],
+            "report": self.canonical.decode(),
+            "made_by": made_by,
+            "made_at": self.made_at,
+        }
+
+
+def found(
+    simulation: Simulation, draft: Draft, *, report_id: UUID, tenant_id: UUID, made_by: str, made_at: datetime
+) -> Report:
+    """Run what a report tells: the self-check first, then what would change.
+
+    Raises:
+        Cancelled, Unavailable: see `Session.run`.
+    """
+    with simulation.steps(_STEPS) as done:
+        checked = simulation.self_check()
+        done()
+        decided = simulation.load()
+        done()
+        compared = simulation.compare()
+        flips, why, examples = (frame.rows() for frame in (compared.flips, compared.why, compared.examples))
+        told = {
+            "decided": decided,
+            "last_decision_seq": simulation.last_number,
+            "transitions": compared.transitions.rows(),
+            "flips": [_segmented(row) for row in flips[:MOST_FLIPS]],
+            "why": why[:MOST_FLIPS],
+            "examples": [_without(row, "number", "context") for row in examples],
+        }
+        done()
+    check = _without(asdict(checked), "sql")
+    content = {
+        "format": FORMAT,
+        "report_id": str(report_id),
+        "tenant_id": str(tenant_id),
+        "policy": _policy(draft),
+        **_sets(simulation),
+        "window": _window(simulation),
+        "by": list(simulation.by),
+        "self_check": {**check, "examples": list(checked.examples)},
+        **told,
+        "made_at": format_time(made_at),
+        "made_by": made_by,
+    }
+    return Report(tenant_id, draft.policy_id, simulation.trial.baseline_digest, made_at, content)
+
+
+def _policy(draft: Draft) -> dict[str, Any]:
+    document = draft.document
+    return {
+        "id": None if draft.policy_id is None else str(draft.policy_id),
+        "version": draft.version,
+        "name": document.name,
+        "digest": document.digest,
+        "category": document.category.value,
+        "target_type": document.target_type.value,
+        "target_id": None if document.target_id is None else str(document.target_id),
+    }
+
+
+def _sets(simulation: Simulation) -> dict[str, Any]:
+    """The sets of the draft's own target; a default is tried in the places of other targets too."""
+    place = simulation.sets.places[0]
+    return {
+        "set_before": PolicySet(place.before).digest,
+        "set_after": PolicySet(place.after).digest,
+        "baseline_digest": simulation.trial.baseline_digest,
+    }
+
+
+def _window(simulation: Simulation) -> dict[str, str | None]:
+    past = simulation.past
+    start, end = (past.start, past.end) if isinstance(past, Decisions) else (None, None)
+    return {"from": None if start is None else format_time(start), "to": None if end is None else format_time(end)}
+
+
+def _segmented(row: dict[str, Any]) -> dict[str, Any]:
+    plain = {name: row[name] for name in ("from", "to", "count")}
+    segments = {name.removeprefix("@"): value for name, value in row.items() if name not in plain}
+    return {**plain, "segments": segments}
+
+
+def _without(row: dict[str, Any], *names: str) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if name not in names}

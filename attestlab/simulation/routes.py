@@ -1,0 +1,57 @@
+"""The HTTP door of simulations."""
+
+from typing import Any, NamedTuple
+
+from attestlab.issuers.shapes import JwksOut
+from attestlab.policy.routes import document_in_body
+from attestlab.simulation import rendering
+from attestlab.simulation.shapes import KeptReportOut, SimulateIn, SimulationOut
+from attestlab.web.access import PUBLIC, Needs
+from attestlab.web.call import Call
+from attestlab.web.routing import Routes
+
+routes = Routes("policies")
+_TENANT = Needs()
+
+
+class Ran(NamedTuple):
+    """A report that nobody has written down yet, and what is told beside it."""
+
+    report: Any
+    beside: dict[str, Any]
+
+
+async def _ran(call: Call, body: SimulateIn) -> Ran:
+    """A simulation takes seconds and holds no lock; the writer is waited for only to keep its report."""
+    policy = body.policy_id if body.policy is None else document_in_body(body.policy)
+    found = await call.site.aside(
+        lambda: call.lab.simulations.run(
+            policy,
+            replaces=None if body.policy is None else body.policy_id,
+            start=body.from_,
+            end=body.to,
+            by=body.by,
+            sweep=[(each.rule_id, each.attribute) for each in body.sweep],
+            caller=call.caller,
+        )
+    )
+    return Ran(*found)
+
+
+@routes.post("/v1/policies/simulate", scope=_TENANT, prepare=_ran)
+def simulate(call: Call, body: SimulateIn, prepared: Ran) -> SimulationOut:
+    """Try a policy on the tenant's past decisions; the report is kept, for an activation to name."""
+    kept = call.lab.simulations.keep(prepared.report, caller=call.caller)
+    return rendering.simulated(kept, prepared.beside)
+
+
+@routes.get("/v1/policies/simulations/jwks.json", scope=PUBLIC)
+def jwks(call: Call) -> JwksOut:
+    """The key that signs simulation reports."""
+    return JwksOut(keys=[call.lab.simulations.key.jwk()])
+
+
+@routes.get("/v1/policies/simulations/{digest}", scope=_TENANT)
+def report(call: Call, digest: str) -> KeptReportOut:
+    """A report that was kept, signed."""
+    return rendering.report(call.lab.simulations.get(digest, caller=call.caller))

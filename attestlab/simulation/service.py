@@ -1,0 +1,246 @@
+"""The verbs of simulations: try a draft on the past, keep what was found, say whether it still holds.
+
+DuckDB is loaded when something is first simulated.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from os import PathLike, fspath
+from threading import BoundedSemaphore
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from attestlab.core import audited
+from attestlab.core.audited import Deed
+from attestlab.core.clock import Clock
+from attestlab.core.errors import Unavailable, ValidationFailed
+from attestlab.core.ids import new_id
+from attestlab.core.keyring import Keyring
+from attestlab.core.storage import Storage
+from attestlab.core.transaction import Transaction
+from attestlab.lake.service import Lake
+from attestlab.orgs.rules import Caller
+from attestlab.policy import rules as policy_rules
+from attestlab.policy import store as policy_store
+from attestlab.policy.deciding import PolicySet
+from attestlab.policy.documents import Document, TargetType
+from attestlab.policy.vocabulary import document_in, registry_for
+from attestlab.simulation import rules, store
+from attestlab.simulation.rules import Spoken
+from attestlab.simulation.sets import Draft, baseline_digest, recorded, trial_of
+from attestlab.simulation.signing import ReportKey
+
+if TYPE_CHECKING:
+    from attestlab.simulation.past import Past
+    from attestlab.simulation.reports import Report
+    from attestlab.simulation.simulation import Simulation
+
+TIME_LIMIT_S = 20
+MOST_AT_ONCE = 2  # of one process; each may take a gigabyte, and a thread that others want too
+MEMORY_LIMIT = "1GB"
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A report that was kept, and its signature under the key of today."""
+
+    digest: str
+    content: dict[str, Any]
+    signature: str
+
+
+class Simulations:
+    """Drafts tried on what was decided. Reports are kept and audited; nothing else is written."""
+
+    def __init__(
+        self, *, storage: Storage, clock: Clock, keyring: Keyring, lake: Lake, time_limit_s: float = TIME_LIMIT_S
+    ) -> None:
+        self.storage = storage
+        self.clock = clock
+        self.lake = lake
+        self.key = ReportKey(keyring)
+        self.time_limit_s = time_limit_s
+        self._free = BoundedSemaphore(MOST_AT_ONCE)
+
+    def of(
+        self,
+        policy: Document | UUID,
+        *,
+        replaces: UUID | None = None,
+        start: datetime | None = None,
+        end: datetime | None = None,
+        by: Sequence[str] = (),
+        contexts: str | PathLike[str] | None = None,
+        caller: Caller,
+    ) -> Simulation:
+        """A draft, or the newest version of a policy, to be tried on the decisions from `start` to before `end`.
+
+        It joins what is in force; a policy takes the place of its own active version, and so does a text that
+        `replaces` it. With `contexts`, a Parquet file of typed contexts is tried instead of the decisions: one column
+        an attribute, and no history. Nothing is read yet.
+
+        Raises:
+            NotFound: no such policy of the tenant's.
+            Conflict: it is archived.
+            ValidationFailed: the draft means nothing, or is for another action or target than what it replaces; an
+                attribute of `by` is unknown; `start` is not before `end`.
+        """
+        return self._opened(self._draft(policy, replaces, caller), start, end, by, contexts, caller)
+
+    def run(
+        self,
+        policy: Document | UUID,
+        *,
+        replaces: UUID | None = None,
+        start: datetime | None = None,
+        end: datetime | None = None,
+        by: Sequence[str] = (),
+        sweep: Sequence[tuple[str, str]] = (),
+        points: int = 200,
+        caller: Caller,
+    ) -> tuple[Report, dict[str, Any]]:
+        """Everything that the service answers, within its time; the report is not kept yet.
+
+        Beside the report: `rules` (coverage and marginal effect), `sweep` of one or two thresholds, else None.
+
+        Raises:
+            NotFound, Conflict, ValidationFailed: see `of`.
+            Unavailable: it took too long, or others simulate.
+        """
+        draft = self._draft(policy, replaces, caller)
+        with self.alone(), self._opened(draft, start, end, by, None, caller) as simulation:
+            message = f"The simulation took over {self.time_limit_s:g} s; narrow it by from and to, and ask again."
+            with simulation.session.within(self.time_limit_s, message):
+                swept = _swept(simulation, sweep, points)  # first, for a faulty one costs little then
+                report = self.compose(simulation, draft, caller=caller)
+                effects = {row["rule"]: row for row in simulation.marginal().rows()}
+                told = [{**row, **effects[row["rule"]]} for row in simulation.coverage().rows()]
+                return report, {"rules": told, "sweep": swept}
+
+    def compose(self, simulation: Simulation, draft: Draft, *, caller: Caller) -> Report:
+        """What a simulation found, as a report that is not kept yet.
+
+        Raises:
+            ValidationFailed: the past has no history.
+            Cancelled, Unavailable: see `Session.run`.
+        """
+        from attestlab.simulation.reports import found
+
+        now = self.clock.now()
+        return found(
+            simulation,
+            draft,
+            report_id=new_id(now),
+            tenant_id=caller.tenant_id,
+            made_by=caller.actor_id,
+            made_at=now,
+        )
+
+    def keep(self, report: Report, *, caller: Caller) -> Kept:
+        """Write a report down, so that an activation may name it."""
+        with self.storage.write() as tx:
+            told = {"policy_id": report.content["policy"]["id"], "document_digest": report.content["policy"]["digest"]}
+            deed = Deed(caller.tenant_id, caller, "simulation_report.create", report.made_at, told)
+            audited.insert(tx, store.reports, report.row(caller.actor_id), deed)
+        return Kept(report.digest, report.content, self.key.sign(report.content))
+
+    def get(self, digest: str, *, caller: Caller) -> Kept:
+        """A report of the tenant's, signed now.
+
+        Raises:
+            NotFound: there is none of this digest.
+        """
+        with self.storage.read() as connection:
+            row = store.report(connection, digest, tenant_id=caller.tenant_id)
+        content = json.loads(row.report)
+        return Kept(digest, content, self.key.sign(content))
+
+    def require_current(self, tx: Transaction, *, policy_id: UUID, digest: str, simulation_digest: str | None) -> None:
+        """Refuse unless `simulation_digest` is a report on exactly the version with `digest`, and current.
+
+        Raises:
+            Conflict: see `rules.require_current`.
+        """
+        row = None if simulation_digest is None else store.report_on(tx, simulation_digest, policy_id)
+        if row is None:
+            rules.require_current(None, document_digest=digest, baseline_digest="", now=self.clock.now())
+            return
+        spoken = Spoken(row.document_digest, row.baseline_digest, row.made_at, row.unexpected_flips)
+        category = json.loads(row.report)["policy"]["category"]
+        today = baseline_digest(tx.connection, category, row.tenant_id)
+        rules.require_current(spoken, document_digest=digest, baseline_digest=today, now=self.clock.now())
+
+    def _draft(self, policy: Document | UUID, replaces: UUID | None, caller: Caller) -> Draft:
+        with self.storage.read() as connection:
+            look = connection.execute
+            if isinstance(policy, UUID):
+                row = policy_store.owned(look, policy, tenant_id=caller.tenant_id)
+                policy_rules.require_open(row["status"])
+                return Draft(document_in(policy_store.version(look, policy, row["version"])), policy, row["version"])
+            if replaces is not None:
+                row = policy_store.owned(look, replaces, tenant_id=caller.tenant_id)
+                policy_rules.require_open(row["status"])
+                stands = (row["category"], row["target_type"], row["target_id"])
+                wanted = (policy.category, policy.target_type, policy.target_id)
+                policy_rules.require_same_place(stands=stands, wanted=wanted)
+        return Draft(policy, replaces)
+
+    def _opened(
+        self,
+        draft: Draft,
+        start: datetime | None,
+        end: datetime | None,
+        by: Sequence[str],
+        contexts: str | PathLike[str] | None,
+        caller: Caller,
+    ) -> Simulation:
+        import duckdb
+
+        from attestlab.simulation.past import Contexts, Decisions
+        from attestlab.simulation.session import Session
+        from attestlab.simulation.simulation import Simulation
+
+        if start is not None and end is not None and start >= end:
+            raise ValidationFailed.of("/to", "window", "The window ends before it begins; `from` comes before `to`.")
+        tenant_id = caller.tenant_id
+        with self.storage.read() as connection:
+            trial = trial_of(connection, draft, tenant_id)
+            registry = registry_for(connection.execute, tenant_id, draft.document.target_type)
+        target = None if draft.document.target_type is TargetType.TENANT_DEFAULT else draft.target
+        past: Past = Decisions(draft.document.category.value, target, start, end)
+        if contexts is not None:
+            past = Contexts(fspath(contexts))
+            found = duckdb.connect(config={"memory_limit": MEMORY_LIMIT})
+        else:
+            found = self.lake(caller).decisions.look()
+
+        def asked(members: str) -> PolicySet:
+            with self.storage.read() as connection:
+                return recorded(connection, members, tenant_id)
+
+        simulation = Simulation(Session(found), past, trial, registry, by=by, recorded=asked)
+        simulation.reporter = lambda: self.keep(self.compose(simulation, draft, caller=caller), caller=caller)
+        return simulation
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """One of the few that run at once; nobody waits, for who waits holds a thread."""
+        if not self._free.acquire(blocking=False):
+            raise Unavailable(f"{MOST_AT_ONCE} simulations run already; ask again in a few seconds.", retry_after_s=5)
+        try:
+            yield
+        finally:
+            self._free.release()
+
+
+def _swept(simulation: Simulation, sweep: Sequence[tuple[str, str]], points: int) -> list[dict[str, Any]] | None:
+    if not sweep:
+        return None
+    if len(sweep) == 1:
+        return simulation.sweep(*sweep[0], points=points).rows()
+    return simulation.sweep2(sweep[0], sweep[1], points=max(1, int(points**0.5))).rows()

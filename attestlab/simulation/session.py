@@ -1,0 +1,133 @@
+"""One DuckDB connection at work: queries that can be watched and stopped, and frames that know their SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from threading import Event, Timer
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+
+from attestlab.core.errors import Cancelled, Unavailable
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+_AGAIN_S = 0.01  # an interrupt that comes between two queries is heard by neither, so it is said again
+
+
+class Session:
+    """Runs one query at a time, in whichever thread asks; `cancel` is for the others."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self._connection = connection
+        self._idle = Event()
+        self._idle.set()
+        self._cancelled: Exception | None = None
+        self._steps, self._done = 1, 0
+
+    def run(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """The rows of a query.
+
+        Raises:
+            Cancelled: `cancel` was called.
+            Unavailable: it needs more memory than it may have.
+        """
+        with self._working():
+            return self._connection.execute(sql, list(parameters)).fetchall()
+
+    def relation(self, sql: str, take: Callable[[duckdb.DuckDBPyRelation], Any]) -> Any:
+        """What `take` makes of a query's relation; raises as `run` does."""
+        with self._working():
+            return take(self._connection.sql(sql))
+
+    def with_connection(self, work: Callable[[duckdb.DuckDBPyConnection], Any]) -> Any:
+        """What `work` asks of the connection itself; raises as `run` does."""
+        with self._working():
+            return work(self._connection)
+
+    def frame(self, sql: str) -> Frame:
+        """A query as a frame; nothing is asked yet."""
+        return Frame(sql, self)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing runs."""
+        return self._idle.is_set()
+
+    @property
+    def progress(self) -> float:
+        """How much of the run is done, 0 to 1; DuckDB's own estimate within a step."""
+        within = max(0.0, self._connection.query_progress()) / 100 if not self._idle.is_set() else 0.0
+        return min(1.0, (self._done + within) / self._steps)
+
+    def begin(self, steps: int) -> None:
+        """A run of so many steps begins."""
+        self._steps, self._done = max(1, steps), 0
+
+    def step(self) -> None:
+        """One of them is done."""
+        self._done += 1
+
+    def cancel(self, message: str = "The simulation was cancelled.") -> None:
+        """Stop what runs, for good, and return when it has stopped; from any thread."""
+        self._cancelled = self._cancelled or Cancelled(message)
+        while not self._idle.wait(_AGAIN_S):
+            self._connection.interrupt()
+
+    @contextmanager
+    def within(self, seconds: float, message: str) -> Iterator[None]:
+        """Cancel what is not done in time."""
+        timer = Timer(seconds, self.cancel, [message])
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+    def close(self) -> None:
+        """Give everything back."""
+        self._connection.close()
+
+    @contextmanager
+    def _working(self) -> Iterator[None]:
+        self._idle.clear()
+        try:
+            if self._cancelled is not None:
+                raise self._cancelled
+            yield
+        except duckdb.InterruptException:
+            raise self._cancelled or Cancelled("The simulation was interrupted.") from None
+        except duckdb.OutOfMemoryException:
+            raise Unavailable(
+                "The simulation needs more memory than it may have; narrow the window, or ask by fewer attributes."
+            ) from None
+        finally:
+            self._idle.set()
+
+
+class Frame:
+    """The rows of one query. `sql` made them, and runs on the simulation's own connection; each look asks anew."""
+
+    def __init__(self, sql: str, session: Session) -> None:
+        self.sql = sql
+        self._session = session
+
+    def df(self) -> pd.DataFrame:
+        """The rows as a pandas frame."""
+        return self._session.relation(self.sql, lambda found: found.df())
+
+    def arrow(self) -> pa.Table:
+        """The rows as a pyarrow Table."""
+        return self._session.relation(self.sql, lambda found: found.arrow().read_all())
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The rows as plain values, by column."""
+        names, found = self._session.relation(self.sql, lambda found: (found.columns, found.fetchall()))
+        return [dict(zip(names, row, strict=True)) for row in found]
+
+    def __repr__(self) -> str:
+        return f"<frame of {self.sql[:60]}...>"

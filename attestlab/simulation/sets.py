@@ -1,0 +1,192 @@
+"""Which policies decide together, before a draft is in force and after.
+
+Whoever asks about an issuer is answered by the platform's policies, the tenant's default and the issuer's own. So a
+draft that is a tenant's default is tried in several places: wherever a target has policies of its own.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+from uuid import UUID
+
+from sqlalchemy import Connection
+
+from attestlab.core.canonical import canonical_own, sha256_hex
+from attestlab.core.transaction import AnyRow
+from attestlab.policy import registering, store
+from attestlab.policy.attributes import Attribute
+from attestlab.policy.deciding import Member, PolicySet
+from attestlab.policy.documents import Document, TargetType
+from attestlab.policy.meaning import policy_of
+from attestlab.policy.trees import Rule
+from attestlab.policy.vocabulary import own_attributes, registry_for
+from attestlab.simulation.store import baseline, own_targets
+
+DRAFT = "draft"
+"""What a text is called that is no policy's; it comes after those of its kind, as a new policy would."""
+
+
+class Target(NamedTuple):
+    """What decisions were asked about; `id` is None for the tenant's default."""
+
+    type: str
+    id: UUID | None
+
+
+@dataclass(frozen=True)
+class Draft:
+    """The version that is tried; where it has the id of a policy it takes the place of that one's active version."""
+
+    document: Document
+    policy_id: UUID | None = None
+    version: int | None = None
+
+    @property
+    def id(self) -> str:
+        """The policy's, as members of a set have it."""
+        return DRAFT if self.policy_id is None else str(self.policy_id)
+
+    @property
+    def target(self) -> Target:
+        """Where it applies."""
+        return Target(self.document.target_type.value, self.document.target_id)
+
+
+@dataclass(frozen=True)
+class Place:
+    """The policies that count for one target, now and with the draft; None stands for every target not named."""
+
+    target: Target | None
+    before: tuple[Member, ...]
+    after: tuple[Member, ...]
+
+
+@dataclass(frozen=True)
+class Sets:
+    """The sets of all places; `members` are the policies in them, each once."""
+
+    places: tuple[Place, ...]
+    members: tuple[Member, ...]
+
+    @classmethod
+    def of(cls, places: Iterable[Place], *more: Member) -> Sets:
+        """The sets of these places, and policies beside them that are asked without having a say."""
+        places = tuple(places)
+        found = [member for place in places for member in (*place.before, *place.after)]
+        return cls(places, tuple(dict.fromkeys([*found, *more])))
+
+    def attributes(self) -> dict[str, Attribute]:
+        """Every attribute that a rule asks about, by path."""
+        return {path: each for member in self.members for path, each in member.policy.attributes().items()}
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A draft among the policies in force.
+
+    `baseline_digest` names everything that the answer rests on beside the draft and the past: the versions in force
+    for the action, and the tenant's attributes.
+    """
+
+    draft: Member
+    sets: Sets
+    baseline_digest: str = ""
+
+    @classmethod
+    def alone(cls, draft: Member) -> Trial:
+        """A draft beside no other policy, where everything was allowed."""
+        return cls(draft, Sets.of([Place(None, (), _counting([draft]))], draft))
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """The draft's rules that can decide, in the order in which they do."""
+        return self.draft.policy.counting
+
+
+def trial_of(connection: Connection, draft: Draft, tenant_id: UUID) -> Trial:
+    """What stands in force for the draft's action, and what would with it.
+
+    Raises:
+        ValidationFailed: the draft means nothing under the tenant's attributes.
+    """
+    own = own_attributes(connection.execute, tenant_id)
+    registry = registry_for(connection.execute, tenant_id, draft.document.target_type)
+    member = Member(draft.id, draft.document.digest, policy_of(draft.document, registry))
+    is_platform = draft.target.id is None and store.is_operator(connection.execute, tenant_id)
+    places = []
+    for target in _targets(connection, draft, tenant_id):
+        found = _in_force(connection, draft, target or draft.target, tenant_id)
+        with_draft = [*(row for row in found if str(row.policy_id) != draft.id), None]
+        after = sorted(with_draft, key=lambda row: _rank(row, draft, is_platform=is_platform))
+        places.append(
+            Place(
+                target,
+                _counting(member_of(row, False, own) for row in found),
+                _counting(member if row is None else member_of(row, False, own) for row in after),
+            )
+        )
+    return Trial(member, Sets.of(places, member), baseline_digest(connection, draft.document.category.value, tenant_id))
+
+
+def baseline_digest(connection: Connection, action: str, tenant_id: UUID) -> str:
+    """The SHA-256 of what is in force for an action, and of the attributes that rules may ask about."""
+    own = own_attributes(connection.execute, tenant_id)
+    versions = [[str(row.policy_id), row.digest] for row in baseline(connection, action, tenant_id)]
+    return sha256_hex(canonical_own({"attributes": own, "in_force": versions}))
+
+
+def recorded(connection: Connection, members: str, tenant_id: UUID) -> PolicySet:
+    """The set that a decision names: `[[policy id, version, in shadow]]`.
+
+    Raises:
+        sqlalchemy.exc.NoResultFound, ValueError, TypeError: a version is not there, or the text says nothing.
+    """
+    own = own_attributes(connection.execute, tenant_id)
+    kept = [(UUID(policy_id), version, bool(shadow)) for policy_id, version, shadow in json.loads(members)]
+    return PolicySet(member_of(store.member(connection.execute, each, n), shadow, own) for each, n, shadow in kept)
+
+
+def member_of(row: AnyRow, in_shadow: bool, own: str) -> Member:
+    """A stored version as a member; the platform's ask about the platform's attributes only."""
+    return _compiled(str(row.policy_id), row.document, registering.NONE if row.is_platform else own, in_shadow)
+
+
+@lru_cache(maxsize=256)
+def _compiled(policy_id: str, text: str, own: str, in_shadow: bool) -> Member:
+    document = Document.read(json.loads(text))
+    return Member(policy_id, document.digest, policy_of(document, registering.registry_of(own)), in_shadow)
+
+
+def _targets(connection: Connection, draft: Draft, tenant_id: UUID) -> Iterator[Target | None]:
+    yield None
+    if draft.document.target_type is TargetType.TENANT_DEFAULT:
+        for row in own_targets(connection, draft.document.category.value, tenant_id):
+            yield Target(row.target_type, row.target_id)
+
+
+def _in_force(connection: Connection, draft: Draft, target: Target, tenant_id: UUID) -> list[AnyRow]:
+    found = store.in_force(
+        connection.execute,
+        tenant_id=tenant_id,
+        action=draft.document.category.value,
+        target_type=target.type,
+        target_id=target.id,
+    )
+    return [row for row in found if not row.in_shadow]
+
+
+def _rank(row: AnyRow | None, draft: Draft, *, is_platform: bool) -> tuple[bool, bool, str]:
+    """The order of `policy.store.in_force`: the platform's, the tenant's default, the target's, each by their ids."""
+    if row is None:
+        last = "g" if draft.policy_id is None else str(draft.policy_id)  # behind every hex digit
+        return (not is_platform, draft.target.id is not None, last)
+    is_default = json.loads(row.document)["target_type"] == TargetType.TENANT_DEFAULT
+    return (not row.is_platform, not is_default, str(row.policy_id))
+
+
+def _counting(members: Iterable[Member]) -> tuple[Member, ...]:
+    return tuple(member for member in members if member.counts)

@@ -1,0 +1,322 @@
+"""`Simulation`: one draft over one past, asked whatever a person wants to know before it is switched on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy.exc import NoResultFound
+
+from attestlab.core.errors import AttestLabError, NotFound, ValidationFailed
+from attestlab.policy.attributes import Attribute, Registry, Value
+from attestlab.policy.counterfactual import Counterfactual, counterfactual
+from attestlab.policy.deciding import PolicySet
+from attestlab.policy.sql import column, literal
+from attestlab.simulation import telling
+from attestlab.simulation.outcomes import COUNT, EXAMPLE, PLACE, labels
+from attestlab.simulation.past import ID, NUMBER, RETYPED, TARGET, TARGET_SEGMENT, Past, keep, typed
+from attestlab.simulation.session import Frame, Session
+from attestlab.simulation.sets import Place, Sets, Trial
+from attestlab.simulation.sweeps import Threshold, sweep_sql
+
+MOST_SEGMENTS = 3
+MOST_EXAMPLES = 20
+POINTS, POINTS_OF_TWO = 1_000, 100
+
+
+@dataclass(frozen=True)
+class SelfCheck:
+    """Whether the policies that decided, asked again, say what they said.
+
+    `unexpected_flips` of `decisions` did not come out as recorded, `examples` are some of them; 0 is expected.
+    `retyped` were not compared: a value counts for something else today, for the attribute was changed since.
+    """
+
+    decisions: int
+    unexpected_flips: int
+    retyped: int
+    examples: tuple[str, ...]
+    sql: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What is in force against what would be: how many, which segments, because of which rules, which decisions."""
+
+    transitions: Frame
+    flips: Frame
+    why: Frame
+    examples: Frame
+
+
+class Simulation:
+    """One draft, tried on one past; made by `Simulations.of`, used by one thread, cancelled by any.
+
+    Rows are read when something is first asked. What is asked then is about the same moment: decisions that are made
+    meanwhile are not in it.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        past: Past,
+        trial: Trial,
+        registry: Registry,
+        *,
+        by: Sequence[str] = (),
+        recorded: Callable[[str], PolicySet] | None = None,
+    ) -> None:
+        self.session = session
+        self.past = past
+        self.trial = trial
+        self.sets = trial.sets
+        self.by = _segments(by, registry)
+        self._registry = registry
+        self._recorded = recorded
+        self._rows: str | None = None
+        self._kept: frozenset[str] | None = None
+        self._tables = 0
+        self.reporter: Callable[[], Any] | None = None
+        self.is_kept = False
+        """Whether the distinct contexts are in memory, so that no question reads the rows any more."""
+
+    def __enter__(self) -> Simulation:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def progress(self) -> float:
+        """How much of what runs is done, 0 to 1."""
+        return self.session.progress
+
+    def cancel(self, message: str = "The simulation was cancelled.") -> None:
+        """Stop for good, from any thread; whoever waits for an answer gets Cancelled."""
+        self.session.cancel(message)
+
+    def close(self) -> None:
+        """Give the memory back."""
+        self.session.close()
+
+    def load(self) -> int:
+        """Read the past; how many decisions there are. Asked for by every other verb.
+
+        Raises:
+            ValidationFailed: a column of a file cannot be what its attribute is.
+            Cancelled, Unavailable: see `Session.run`.
+        """
+        self._require(self.by)
+        ((count,),) = self.session.run(f"SELECT coalesce(sum({COUNT}), 0)::BIGINT FROM contexts")
+        return int(count)
+
+    def decide(self) -> Frame:
+        """What the policies would decide with the draft in force.
+
+        Columns: `allowed` (bool), `policy` and `rule` that decide (None: no policy, the default), `matched_rules`
+        (list, the deciding policy's first), `count`.
+        """
+        self._require(self.by)
+        return self.session.frame(telling.groups(self.sets))
+
+    def compare(self, by: Sequence[str] | None = None) -> Comparison:
+        """What would change against what is in force; flips by attributes, or by `target_id`.
+
+        Columns of `transitions`: `from`, `to` (ALLOW or DENY), `count`; `flips` has the segments, `why` and `examples`
+        have `policy_before`, `rule_before`, `policy_after`, `rule_after`; `examples` `decision_id` and the context.
+        """
+        segments = self.by if by is None else _segments(by, self._registry)
+        self._require(segments)
+        self._tables += 1
+        table = f"outcomes_{self._tables}"
+        self.session.run(f"CREATE TABLE {table} AS {telling.flips_table(self.sets, segments)}")
+        frames = [telling.transitions(table), telling.flips(table, segments), telling.why(table)]
+        asked = map(self.session.frame, [*frames, self._examples(table)])
+        return Comparison(*asked)
+
+    def sweep(self, rule_id: str, attribute: str, *, op: str | None = None, points: int = POINTS) -> Frame:
+        """Every value of one numeric threshold of the draft.
+
+        Columns: `value`, `allowed`, `denied`, `opened` (denied by what is in force, would be allowed), `closed` (the
+        contrary), `is_current`. At most about `points` values, those that occur in the past among them.
+
+        Raises:
+            ValidationFailed: the rule has no such threshold, or several.
+        """
+        return self._swept([Threshold.of(self.trial.rules, rule_id, attribute, op)], points)
+
+    def sweep2(self, first: tuple[str, str], second: tuple[str, str], *, points: int = POINTS_OF_TWO) -> Frame:
+        """Every pair of values of two thresholds, each `(rule_id, attribute)` or `(rule_id, attribute, op)`.
+
+        Columns as of `sweep`, with `value_0` and `value_1`; at most about `points` of each.
+
+        Raises:
+            ValidationFailed: a rule has no such threshold, or several; or both are the same.
+        """
+        found = [Threshold.of(self.trial.rules, *named) for named in (first, second)]
+        if found[0] == found[1]:
+            raise ValidationFailed.of("/sweep/1", "same_threshold", "Both are the same threshold; sweep it alone.")
+        return self._swept(found, points)
+
+    def coverage(self) -> Frame:
+        """How often each rule of the draft matches (`hits`) and decides in it (`decisive`); 0 hits: never met."""
+        self._require(self.by)
+        return self.session.frame(telling.coverage(self.trial))
+
+    def marginal(self) -> Frame:
+        """What would flip if one rule of the draft were not there: `rule`, `effect`, `would_allow`, `would_deny`."""
+        self._require(self.by)
+        return self.session.frame(telling.marginal(self.trial))
+
+    def self_check(self) -> SelfCheck:
+        """Ask the sets that the decisions name again, and count what comes out otherwise than it was recorded.
+
+        Raises:
+            ValidationFailed: the past has no history.
+            Cancelled, Unavailable: see `Session.run`.
+        """
+        if self._recorded is None or not self.past.has_history:
+            raise ValidationFailed("Contexts alone have no history; a self-check needs decisions of the lake.")
+        raw = self.session.with_connection(lambda connection: self.past.raw(connection, {}))
+        found = self.session.run(f'SELECT "@set", "@members", count(*) FROM ({raw}) GROUP BY ALL ORDER BY ALL')
+        checked = [self._checked(self._recorded, *each) for each in found]
+        return SelfCheck(
+            sum(each.decisions for each in checked),
+            sum(each.unexpected_flips for each in checked),
+            sum(each.retyped for each in checked),
+            tuple(name for each in checked for name in each.examples)[:MOST_EXAMPLES],
+            tuple(sql for each in checked for sql in each.sql),
+        )
+
+    def counterfactual(self, of: int | str | Mapping[str, Value]) -> Counterfactual:
+        """The smallest change that turns the new answer around, for a decision's id, a row's number, or typed values.
+
+        Raises:
+            NotFound: there is no such row.
+        """
+        values, place = (dict(of), self.sets.places[0]) if isinstance(of, Mapping) else self._context(of)
+        return counterfactual(PolicySet(place.after), values)
+
+    def report(self) -> Any:
+        """What was found, kept and signed (`service.Kept`): self-check, transitions, flips, why, examples.
+
+        Its `digest` is what an activation names.
+
+        Raises:
+            ValidationFailed: the past has no history.
+        """
+        if self.reporter is None:
+            raise ValidationFailed("Nobody keeps reports of this simulation; make it by `lab.simulations.of`.")
+        return self.reporter()
+
+    @property
+    def last_number(self) -> int | None:
+        """The highest number among the rows: a decision's line in the trail; None where there is no row."""
+        ((last,),) = self.session.run(f"SELECT max({NUMBER}) FROM ({self._read()})")
+        return None if last is None else int(last)
+
+    @contextmanager
+    def steps(self, count: int) -> Iterator[Callable[[], None]]:
+        """A run of so many steps, of which `progress` tells; the body says when one is done."""
+        self.session.begin(count)
+        yield self.session.step
+
+    def _swept(self, thresholds: list[Threshold], points: int) -> Frame:
+        self._require(self.by)
+        return self.session.frame(sweep_sql(self.trial, thresholds, points=points))
+
+    def _attributes(self, paths: Sequence[str] = ()) -> dict[str, Attribute]:
+        more = {path: self._registry[path] for path in paths if path != TARGET_SEGMENT}
+        return {**self._registered(self.by), **more, **self.sets.attributes()}
+
+    def _registered(self, paths: Sequence[str]) -> dict[str, Attribute]:
+        return {path: self._registry[path] for path in paths if path != TARGET_SEGMENT}
+
+    def _read(self, paths: Sequence[str] = ()) -> str:
+        return typed(self.session, self.past, self._attributes(paths))
+
+    def _require(self, paths: Sequence[str]) -> None:
+        """Have `contexts` with every attribute that is asked about."""
+        wanted = frozenset({*self._attributes(paths), *(path for path in (*self.by, *paths) if path == TARGET_SEGMENT)})
+        if self._kept is not None and wanted <= self._kept:
+            return
+        wanted |= self._kept or frozenset()
+        more = sorted(path for path in wanted if path != TARGET_SEGMENT)
+        self._rows = typed(self.session, self.past, {**self._registered(more), **self.sets.attributes()})
+        self.is_kept = keep(self.session, self._rows, sorted(wanted), self.sets.places)
+        if self._kept is None:
+            self._label()
+        self._kept = wanted
+
+    def _label(self) -> None:
+        told = labels(self.sets)
+        columns = [[each.code for each in told], [each.policy for each in told], [each.rule for each in told]]
+        self.session.run("CREATE TABLE labels (code INTEGER, policy VARCHAR, rule VARCHAR)")
+        self.session.run("INSERT INTO labels SELECT unnest(?), unnest(?), unnest(?)", columns)
+
+    def _examples(self, table: str) -> str:
+        """Some rows that flip, one for each reason; they are looked up by their numbers."""
+        picked = telling.picked(table, MOST_EXAMPLES)
+        numbers = [str(row[0]) for row in self.session.run(f"SELECT number FROM ({picked})")]
+        chosen = f"SELECT * FROM ({self._rows}) WHERE {NUMBER} IN ({', '.join(numbers) or 'NULL'})"
+        context = ", ".join(f"{column(path)} := r.{column(path)}" for path in sorted(self._attributes()))
+        return (
+            f'SELECT number, r.{ID} AS decision_id, r.{TARGET} AS target_id, "from", "to", policy_before, rule_before, '
+            f"policy_after, rule_after, count, {f'struct_pack({context})' if context else 'NULL'} AS context "
+            f"FROM ({picked}) AS p JOIN ({chosen}) AS r ON r.{NUMBER} = p.number "
+            'ORDER BY "from" DESC, count DESC, number'
+        )
+
+    def _context(self, of: int | str) -> tuple[dict[str, Value], Place]:
+        attributes = self._attributes()
+        key = f"{NUMBER} = {of}" if isinstance(of, int) else f"{ID} = {literal(of)}"
+        listed = ", ".join([TARGET, *map(column, attributes)])
+        rows = self.session.run(f"SELECT {listed} FROM ({self._read()}) WHERE {key} LIMIT 1")
+        if not rows:
+            raise NotFound("decision of the simulated past", of)
+        target, *values = rows[0]
+        named = {str(place.target.id): place for place in self.sets.places if place.target is not None}
+        found = {path: value for path, value in zip(attributes, values, strict=True) if value is not None}
+        return found, named.get(target, self.sets.places[0])
+
+    def _checked(self, recorded: Callable[[str], PolicySet], digest: str, members: str, count: int) -> SelfCheck:
+        """One set and the decisions that name it."""
+        named = f'"@set" = {literal(digest)} AND "@members" = {literal(members)}'
+        try:
+            policies = recorded(members)
+        except (NoResultFound, ValueError, TypeError, AttestLabError):
+            policies = None
+        if policies is None or policies.digest != digest:
+            raw = self.session.with_connection(lambda connection: self.past.raw(connection, {}))
+            sql = f"SELECT {ID} FROM ({raw}) WHERE {named} ORDER BY {NUMBER} LIMIT {MOST_EXAMPLES}"
+            return SelfCheck(count, count, 0, tuple(row[0] for row in self.session.run(sql)), (sql,))
+        sql = self._check_sql(policies, named)
+        ((unexpected, retyped, examples),) = self.session.run(sql)
+        return SelfCheck(count, unexpected, retyped, tuple(examples or ())[:MOST_EXAMPLES], (sql,))
+
+    def _check_sql(self, policies: PolicySet, named: str) -> str:
+        counting = tuple(member for member in policies.members if member.counts)
+        sets = Sets.of([Place(None, (), counting)])
+        was = typed(self.session, self.past, sets.attributes())
+        rows = f"SELECT *, 0 AS {PLACE}, 1::BIGINT AS {COUNT}, {ID} AS {EXAMPLE} FROM ({was}) WHERE {named}"
+        told = telling.decided(sets, f"({rows})", [RETYPED, '"@allowed"', '"@matched"'])
+        differs = '("@allowed" IS DISTINCT FROM allowed OR "@matched" IS DISTINCT FROM matched_rules)'
+        unexpected = f"FILTER ({differs} AND NOT {RETYPED})"
+        return (
+            f"SELECT coalesce(sum({COUNT}) {unexpected}, 0)::BIGINT, "
+            f"coalesce(sum({COUNT}) FILTER ({RETYPED}), 0)::BIGINT, list({EXAMPLE} ORDER BY {EXAMPLE}) {unexpected} "
+            f"FROM ({told})"
+        )
+
+
+def _segments(by: Sequence[str], registry: Registry) -> tuple[str, ...]:
+    unknown = [path for path in by if path not in registry and path != TARGET_SEGMENT]
+    if unknown:
+        close = registry.nearest(unknown[0])
+        hint = f"; did you mean {close}?" if close else "; name attributes, or target_id."
+        raise ValidationFailed.of("/by", "unknown_attribute", f"No attribute {unknown[0]!r} is registered{hint}")
+    if len(set(by)) > MOST_SEGMENTS:
+        raise ValidationFailed.of("/by", "too_many", f"Flips are told by at most {MOST_SEGMENTS} attributes at once.")
+    return tuple(dict.fromkeys(by))

@@ -1,0 +1,61 @@
+"""Every query of simulations at the records; columns are named, values are parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Connection, and_, or_, select
+
+from attestlab.core.errors import NotFound
+from attestlab.core.transaction import AnyRow, Transaction
+from attestlab.orgs.store import tenants
+from attestlab.policy.documents import TargetType
+from attestlab.policy.store import policies, versions
+from attestlab.simulation.tables import SimulationReport
+
+reports: Any = SimulationReport.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
+
+
+def own_targets(connection: Connection, action: str, tenant_id: UUID) -> Sequence[AnyRow]:
+    """`(target_type, target_id)` of everything that has policies of its own in force for an action."""
+    columns = (policies.c.target_type, policies.c.target_id)
+    query = select(*columns).where(policies.c.tenant_id == tenant_id, policies.c.category == action)
+    is_own = policies.c.target_type != TargetType.TENANT_DEFAULT.value
+    return connection.execute(
+        query.where(is_own, policies.c.active_version.is_not(None)).distinct().order_by(*columns)
+    ).all()
+
+
+def baseline(connection: Connection, action: str, tenant_id: UUID) -> Sequence[AnyRow]:
+    """`(policy_id, digest)` of every version in force for an action: the tenant's, and the platform's."""
+    of = and_(versions.c.policy_id == policies.c.id, versions.c.version == policies.c.active_version)
+    is_platform = and_(tenants.c.is_operator, policies.c.target_type == TargetType.TENANT_DEFAULT.value)
+    return connection.execute(
+        select(versions.c.policy_id, versions.c.digest)
+        .join(policies, of)
+        .join(tenants, tenants.c.id == policies.c.tenant_id)
+        .where(policies.c.category == action, or_(policies.c.tenant_id == tenant_id, is_platform))
+        .order_by(versions.c.policy_id)
+    ).all()
+
+
+def report(connection: Connection, digest: str, *, tenant_id: UUID) -> AnyRow:
+    """A report of the tenant's.
+
+    Raises:
+        NotFound: there is none.
+    """
+    query = select(*reports.c).where(reports.c.digest == digest, reports.c.tenant_id == tenant_id)
+    row = connection.execute(query).one_or_none()
+    if row is None:
+        raise NotFound("simulation report", "of this digest")
+    return row
+
+
+def report_on(tx: Transaction, digest: str, policy_id: UUID) -> AnyRow | None:
+    """A report on a version of this policy, made by its own tenant."""
+    own = and_(policies.c.id == reports.c.policy_id, policies.c.tenant_id == reports.c.tenant_id)
+    query = select(*reports.c).join(policies, own).where(reports.c.digest == digest, policies.c.id == policy_id)
+    return tx.exec(query).one_or_none()

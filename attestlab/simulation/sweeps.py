@@ -1,0 +1,185 @@
+"""Every value of one numeric threshold, or of two, in one query.
+
+A row's answer depends on a threshold only by which side of it the row's value lies on. So each row is decided with the
+leaf answered false and answered true, its answers are counted by its value, and sums along the values give the answer
+at each threshold: what lies below on its low side, the rest on its high side. A missing value is on neither, and
+answers alike. With two thresholds there are four answers a row, and sums along both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from attestlab.core.errors import ValidationFailed
+from attestlab.policy.attributes import NUMERIC, ORDERING, Op
+from attestlab.policy.sql import column
+from attestlab.policy.trees import Leaf, Rule, leaves
+from attestlab.simulation import outcomes
+from attestlab.simulation.outcomes import COUNT
+from attestlab.simulation.sets import Trial
+
+_HIGH_IS_TRUE = frozenset({Op.GT, Op.GTE})
+_AT_IT_IS_LOW = frozenset({Op.GT, Op.LTE})  # a value that equals the threshold is below it to these
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """One leaf that compares a number with a constant, in the draft's rule `rule_id`."""
+
+    rule_id: str
+    leaf: Leaf
+
+    @classmethod
+    def of(cls, rules: Sequence[Rule], rule_id: str, attribute: str, op: str | None = None) -> Threshold:
+        """The threshold of a rule on an attribute; `op` tells which where there are several.
+
+        Raises:
+            ValidationFailed: there is none, or more than one.
+        """
+        rule = next((rule for rule in rules if rule.id == rule_id), None)
+        if rule is None:
+            raise ValidationFailed.of("/rule_id", "unknown_rule", f"No rule {rule_id!r} of the draft can decide.")
+        found = [leaf for leaf in leaves(rule.when) if leaf.attribute.path == attribute and leaf.op in ORDERING]
+        found = [leaf for leaf in found if leaf.attribute.type in NUMERIC and op in (None, leaf.op.value)]
+        if len(found) != 1:
+            raise ValidationFailed.of(
+                "/attribute",
+                "threshold",
+                f"{rule_id} compares {attribute} with {len(found)} thresholds{f' by {op}' if op else ''}; "
+                "name one by attribute and op (lt, lte, gt, gte).",
+            )
+        return cls(rule_id, found[0])
+
+    @property
+    def value(self) -> float:
+        """Where it stands now."""
+        assert isinstance(self.leaf.value, int | float)
+        return float(self.leaf.value)
+
+    def answer(self, side: str) -> bool:
+        """What the leaf says of values on the `low` or `high` side."""
+        return (side == "high") is (self.leaf.op in _HIGH_IS_TRUE)
+
+    @property
+    def joined(self) -> str:
+        """How a value `x` finds the first threshold `v` that it is on the low side of."""
+        return "<=" if self.leaf.op in _AT_IT_IS_LOW else "<"
+
+
+def sweep_sql(trial: Trial, thresholds: Sequence[Threshold], *, points: int) -> str:
+    """A query with `value` (or `value_0`, `value_1`), `allowed`, `denied`, `opened`, `closed`, `is_current`.
+
+    `opened` are denied by what is in force and would be allowed, `closed` the contrary. The values are those that
+    occur, thinned evenly to about `points`, the present threshold, and one beyond the end where every row changes side.
+    """
+    axes = [f"axis_{number} AS ({_axis(number, threshold, points)})" for number, threshold in enumerate(thresholds)]
+    steps = [f"cells AS ({_cells(trial, thresholds)})", *axes, f"binned AS ({_binned(thresholds)})"]
+    source, sides = "binned", len(thresholds)
+    for number in reversed(range(sides)):
+        steps.append(f"summed_{number} AS ({_summed(number, source, number)})")
+        source = f"summed_{number}"
+    totals = "SELECT coalesce(sum(was_allowed), 0) AS was_allowed, coalesce(sum(rows), 0) AS rows FROM cells"
+    return f"WITH {', '.join(steps)}, totals AS ({totals}) {_shown(thresholds, source)}"
+
+
+def _states(count: int) -> list[tuple[str, ...]]:
+    return list(product(("low", "high"), repeat=count))
+
+
+def _cells(trial: Trial, thresholds: Sequence[Threshold]) -> str:
+    """How many rows of each value (or pair) are opened and closed on each side."""
+    states = _states(len(thresholds))
+    decided = [f"{COUNT} AS n", f"{outcomes.before_allows(trial)} AS was", f"{outcomes.others_allow(trial)} AS others"]
+    decided += [f"{column(each.leaf.attribute.path)}::DOUBLE AS x_{n}" for n, each in enumerate(thresholds)]
+    for state in states:
+        forced = {(each.rule_id, each.leaf): each.answer(side) for each, side in zip(thresholds, state, strict=True)}
+        decided.append(f"{outcomes.draft_allows(trial, forced)} AS {'_'.join(state)}")
+    counted = [f"x_{n}" for n in range(len(thresholds))]
+    counted += ["sum(n) AS rows", "coalesce(sum(n) FILTER (was), 0) AS was_allowed"]
+    for name in map("_".join, states):
+        counted.append(f"coalesce(sum(n) FILTER (others AND {name} AND NOT was), 0) AS opened_{name}")
+        counted.append(f"coalesce(sum(n) FILTER (was AND NOT (others AND {name})), 0) AS closed_{name}")
+    return f"SELECT {', '.join(counted)} FROM (SELECT {', '.join(decided)} FROM contexts) GROUP BY ALL"
+
+
+def _axis(number: int, threshold: Threshold, points: int) -> str:
+    attribute = threshold.leaf.attribute
+    beyond = "min(v) - 1.0" if threshold.joined == "<=" else "max(v) + 1.0"
+    bounds = [f"v >= {attribute.least}"] if attribute.least is not None else []
+    bounds += [f"v <= {attribute.most}"] if attribute.most is not None else []
+    numbered = (
+        "SELECT v, row_number() OVER (ORDER BY v) AS i, count(*) OVER () AS k "
+        f"FROM (SELECT DISTINCT x_{number} AS v FROM cells WHERE x_{number} IS NOT NULL)"
+    )
+    thinned = f"SELECT v FROM ({numbered}) WHERE i % greatest(1, ceil(k / {points})::BIGINT) = 0 OR i = 1 OR i = k"
+    within = " AND ".join(["v IS NOT NULL", *bounds])
+    ends = f"SELECT v FROM (SELECT {beyond} AS v FROM (SELECT x_{number} AS v FROM cells)) WHERE {within}"
+    every = f"{thinned} UNION SELECT {threshold.value!r}::DOUBLE UNION ({ends})"
+    return f"SELECT v, row_number() OVER (ORDER BY v) AS p FROM ({every})"
+
+
+def _binned(thresholds: Sequence[Threshold]) -> str:
+    """The cells by the first threshold that they lie on the low side of; what lies beyond all of them comes after."""
+    source = "cells"
+    for number, threshold in enumerate(thresholds):
+        beyond = f"(SELECT count(*) + 1 FROM axis_{number})"
+        source = (
+            f"(SELECT c.*, coalesce(a.p, {beyond}) AS p_{number} FROM {source} AS c "
+            f"ASOF LEFT JOIN axis_{number} AS a ON c.x_{number} {threshold.joined} a.v)"
+        )
+    places = [f"p_{number}" for number in range(len(thresholds))]
+    sums = [f"sum({name}) AS {name}" for name in _measures(_states(len(thresholds)))]
+    return f"SELECT {', '.join([*places, *sums])} FROM {source} GROUP BY ALL"
+
+
+def _measures(states: Sequence[tuple[str, ...]]) -> list[str]:
+    return [f"{kind}_{'_'.join(state)}" if state else kind for state in states for kind in ("opened", "closed")]
+
+
+def _summed(number: int, source: str, left: int) -> str:
+    """One axis summed away: each of its thresholds has what is below it on its low side, the rest on its high side.
+
+    `left` axes remain to be summed; the others have been.
+    """
+    rest = [f"p_{n}" for n in range(left)]
+    done = [f"p_{n}" for n in range(number + 1, 2)] if source != "binned" else []
+    keys = [*rest, *done]
+    groups = f"(SELECT DISTINCT {', '.join(keys)} FROM {source})" if keys else "(SELECT 0 AS everything)"
+    beyond = f"SELECT count(*) + 1 AS p FROM axis_{number}"
+    grid = f"SELECT k.*, a.p AS p_{number} FROM {groups} AS k, (SELECT p FROM axis_{number} UNION ALL {beyond}) AS a"
+    values = [
+        f"coalesce(sum(low_{name}) OVER upto, 0) + coalesce(sum(high_{name}) OVER whole, 0) "
+        f"- coalesce(sum(high_{name}) OVER upto, 0) AS {name}"
+        for name in _measures(_states(left))
+    ]
+    low_high = [
+        f"b.{kind}_{'_'.join((*state, side))} AS {side}_{f'{kind}_' + '_'.join(state) if state else kind}"
+        for state in _states(left)
+        for kind in ("opened", "closed")
+        for side in ("low", "high")
+    ]
+    named = [*keys, f"p_{number}"]
+    columns = ", ".join([*(f"g.{name}" for name in named), *low_high])
+    joined = f"SELECT {columns} FROM ({grid}) AS g LEFT JOIN {source} AS b USING ({', '.join(named)})"
+    partition = f"PARTITION BY {', '.join(keys)} " if keys else ""
+    return (
+        f"SELECT {', '.join([*named, *values])} FROM ({joined}) "
+        f"WINDOW whole AS ({partition.strip()}), upto AS ({partition}ORDER BY p_{number})"
+    )
+
+
+def _shown(thresholds: Sequence[Threshold], source: str) -> str:
+    names = ["value"] if len(thresholds) == 1 else [f"value_{number}" for number in range(len(thresholds))]
+    values = [f"axis_{number}.v AS {name}" for number, name in enumerate(names)]
+    joins = " ".join(f"JOIN axis_{n} ON axis_{n}.p = s.p_{n}" for n in range(len(thresholds)))
+    current = " AND ".join(f"axis_{n}.v = {each.value!r}::DOUBLE" for n, each in enumerate(thresholds))
+    counts = [
+        "(was_allowed + opened - closed)::BIGINT AS allowed",
+        "(rows - was_allowed - opened + closed)::BIGINT AS denied",
+        "opened::BIGINT AS opened",
+        "closed::BIGINT AS closed",
+        f"({current}) AS is_current",
+    ]
+    return f"SELECT {', '.join([*values, *counts])} FROM {source} AS s {joins}, totals ORDER BY ALL"

@@ -1,0 +1,28 @@
+"""The rows of this capability; every one of them is audited."""
+
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import Index, Text
+from sqlmodel import Field, SQLModel
+
+
+class SimulationReport(SQLModel, table=True):
+    """What a simulation found, never changed: `report` is canonical JSON and `digest` its SHA-256 (hex).
+
+    The other columns repeat what an activation asks of it. `policy_id` is null where a text was simulated that is no
+    policy's.
+    """
+
+    __tablename__ = "simulation_reports"
+    __table_args__ = (Index("ix_simulation_reports_of_tenant", "tenant_id", "made_at"),)
+
+    digest: str = Field(primary_key=True, max_length=64)
+    tenant_id: UUID = Field(foreign_key="tenants.id")
+    policy_id: UUID | None = Field(default=None, foreign_key="policies.id")
+    document_digest: str = Field(max_length=64)
+    baseline_digest: str = Field(max_length=64)
+    unexpected_flips: int
+    report: str = Field(sa_type=Text)
+    made_by: str = Field(max_length=64)
+    made_at: datetime

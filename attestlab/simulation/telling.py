@@ -1,0 +1,204 @@
+"""Queries that tell: who decided, which rules matched, what flipped and why, what each rule does.
+
+All read `contexts` (`past.keep`) and `labels`; a query is text, so a frame can show it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from attestlab.policy.deciding import Member
+from attestlab.policy.sql import WORD_BITS, column, decided_sql, first_sql, literal, mask_sql, next_words, rule_sql
+from attestlab.policy.trees import Rule
+from attestlab.simulation import outcomes
+from attestlab.simulation.outcomes import COUNT, EXAMPLE, PLACE, STEP
+from attestlab.simulation.past import TARGET, TARGET_SEGMENT
+from attestlab.simulation.sets import Sets, Trial
+
+MOST_ROWS = 1_000  # of a frame that could have more; what is met most often comes first
+_TAKEN = {"from", "to", "count", "policy_before", "rule_before", "policy_after", "rule_after", TARGET_SEGMENT}
+
+
+def decided(sets: Sets, rows: str, keys: Sequence[str] = ()) -> str:
+    """A query with `keys` of `rows`, `@n`, `@example`, `allowed`, `why` (a label's code) and `matched_rules` after.
+
+    `matched_rules` are all counting rules that match, the deciding policy's first, each id once.
+    """
+    words = {member: _words(index, member) for index, member in enumerate(sets.members)}
+    masks = [
+        f"{_where_counted(sets, member, mask)} AS {name}"
+        for member, names in words.items()
+        for mask, name in zip(mask_sql(member.policy.counting), names, strict=True)
+    ]
+    masked = f"SELECT {', '.join(['*', *masks])} FROM ({outcomes.both_sides(sets, rows)})"
+    named = ['"@after"', '"@why_after"', *(name for names in words.values() for name in names)]
+    sums = f"sum({COUNT})::BIGINT AS {COUNT}, min({EXAMPLE}) AS {EXAMPLE}"
+    grouped = f"SELECT {', '.join([sums, *keys, *named])} FROM ({masked}) GROUP BY ALL"
+    named = [COUNT, EXAMPLE, *keys, '"@after" AS allowed', '"@why_after" AS why', f'{_matched(sets, words)} AS "@m"']
+    once = 'list_filter("@m", lambda name, place: list_position("@m", name) = place) AS matched_rules'
+    shown = [COUNT, EXAMPLE, *keys, "allowed", "why", once]
+    return f"SELECT {', '.join(shown)} FROM (SELECT {', '.join(named)} FROM ({grouped}))"
+
+
+def groups(sets: Sets) -> str:
+    """What would be decided: `allowed`, `policy`, `rule`, `matched_rules`, `count`; the most first."""
+    told = decided(sets, "contexts")
+    return (
+        f"SELECT allowed, policy, rule, matched_rules, sum({COUNT})::BIGINT AS count "
+        f"FROM ({told}) LEFT JOIN labels ON code = why GROUP BY ALL "
+        f"ORDER BY count DESC, policy, rule, matched_rules LIMIT {MOST_ROWS}"
+    )
+
+
+def flips_table(sets: Sets, by: Sequence[str]) -> str:
+    """The outcomes before and after with who decided, counted by segments; what the queries below read."""
+    segments = [f"{_segment(path)} AS {_shown(path)}" for path in by]
+    keys = ['"@before"', '"@after"', '"@why_before"', '"@why_after"', *segments]
+    return (
+        f"SELECT {', '.join(keys)}, sum({COUNT})::BIGINT AS n, min({EXAMPLE}) AS {EXAMPLE} "
+        f"FROM ({outcomes.both_sides(sets, 'contexts')}) GROUP BY ALL"
+    )
+
+
+_FROM_TO = ", ".join(
+    f"CASE WHEN \"@{side}\" THEN 'ALLOW' ELSE 'DENY' END AS \"{name}\""
+    for side, name in (("before", "from"), ("after", "to"))
+)
+_DANGER_FIRST = '"from" DESC, count DESC'  # what would be let through is worse than what would be stopped
+_FLIPPED = '"@before" <> "@after"'
+_WHY = "b.policy AS policy_before, b.rule AS rule_before, a.policy AS policy_after, a.rule AS rule_after"
+_LABELLED = 'LEFT JOIN labels b ON b.code = "@why_before" LEFT JOIN labels a ON a.code = "@why_after"'
+
+
+def transitions(table: str) -> str:
+    """`from`, `to`, `count`."""
+    return f'SELECT {_FROM_TO}, sum(n)::BIGINT AS count FROM {table} GROUP BY ALL ORDER BY "from", "to"'
+
+
+def flips(table: str, by: Sequence[str]) -> str:
+    """`from`, `to`, the segments, `count`; from DENY to ALLOW first."""
+    segments = "".join(f", {_shown(path)}" for path in by)
+    return (
+        f"SELECT {_FROM_TO}{segments}, sum(n)::BIGINT AS count FROM {table} WHERE {_FLIPPED} "
+        f"GROUP BY ALL ORDER BY {_DANGER_FIRST}{segments} LIMIT {MOST_ROWS}"
+    )
+
+
+def why(table: str) -> str:
+    """`from`, `to`, who decided before and after (policy and rule; a rule of NULL is the default), `count`."""
+    return (
+        f"SELECT {_FROM_TO}, {_WHY}, sum(n)::BIGINT AS count FROM {table} {_LABELLED} WHERE {_FLIPPED} "
+        f"GROUP BY ALL ORDER BY {_DANGER_FIRST}, policy_before, rule_before, policy_after, rule_after LIMIT {MOST_ROWS}"
+    )
+
+
+def picked(table: str, most: int) -> str:
+    """One row for each way to flip, the commonest first: its number, and as `why` and `flips` have it."""
+    return (
+        f"SELECT {EXAMPLE} AS number, {_FROM_TO}, {_WHY}, n AS count FROM {table} {_LABELLED} WHERE {_FLIPPED} "
+        f"ORDER BY {_DANGER_FIRST}, number LIMIT {most}"
+    )
+
+
+def coverage(trial: Trial) -> str:
+    """For each rule of the draft `rule`, `effect`, `priority`, `hits` (it matches), `decisive` (it decides)."""
+    rules = trial.rules
+    if not rules:
+        return f"SELECT rule, effect, priority, 0::BIGINT AS hits, 0::BIGINT AS decisive FROM ({_listed(rules)})"
+    hits = ", ".join(f"coalesce(sum({COUNT}) FILTER (WHERE {rule_sql(rule)}), 0)::BIGINT" for rule in rules)
+    hit = f"SELECT unnest(range({len(rules)})) AS place, unnest(h) AS hits FROM (SELECT [{hits}] AS h FROM contexts)"
+    first = first_sql(trial.draft.policy)
+    decisive = f"SELECT abs({first}) - 1 AS place, sum({COUNT})::BIGINT AS decisive FROM contexts GROUP BY ALL"
+    return (
+        f"SELECT rule, effect, priority, hits, coalesce(decisive, 0) AS decisive FROM ({_listed(rules)}) "
+        f"JOIN ({hit}) USING (place) LEFT JOIN ({decisive}) USING (place) ORDER BY place"
+    )
+
+
+def marginal(trial: Trial) -> str:
+    """For each rule of the draft `rule`, `effect`, and what would flip without it: `would_allow`, `would_deny`."""
+    rules = trial.rules
+    if not rules or not trial.draft.counts:
+        nothing = "0::BIGINT AS would_allow, 0::BIGINT AS would_deny"
+        return f"SELECT rule, effect, {nothing} FROM ({_listed(rules)}) ORDER BY place"
+    policy = trial.draft.policy
+    words = _words(0, trial.draft)
+    masks = ", ".join(f"{mask} AS {name}" for mask, name in zip(mask_sql(rules), words, strict=True))
+    rest = ", ".join(f"{word} AS {name}" for word, name in zip(next_words(words), words, strict=True))
+    lowest = (
+        "CASE "
+        + " ".join(
+            f"WHEN {word} <> 0 THEN bit_count(xor({word}, {word} - 1::UBIGINT)) - 1 + {number * WORD_BITS}"
+            for number, word in enumerate(words)
+        )
+        + " END"
+    )
+    others = outcomes.others_allow(trial)
+    masked = f"SELECT {COUNT}, {others} AS others, {masks} FROM contexts"
+    first = f"SELECT {COUNT}, others, {lowest} AS place, {decided_sql(policy, words)} AS own, {rest} FROM ({masked})"
+    without = f"SELECT {COUNT}, place, own, {decided_sql(policy, words)} AS without FROM ({first}) WHERE others"
+    summed = (
+        f"SELECT place, coalesce(sum({COUNT}) FILTER (without AND NOT own), 0)::BIGINT AS would_allow, "
+        f"coalesce(sum({COUNT}) FILTER (own AND NOT without), 0)::BIGINT AS would_deny FROM ({without}) GROUP BY place"
+    )
+    return (
+        "SELECT rule, effect, coalesce(would_allow, 0) AS would_allow, coalesce(would_deny, 0) AS would_deny "
+        f"FROM ({_listed(rules)}) LEFT JOIN ({summed}) USING (place) ORDER BY place"
+    )
+
+
+def _listed(rules: Sequence[Rule]) -> str:
+    """The rules as rows, in the order in which they decide."""
+    rows = ", ".join(
+        f"({n}, {literal(rule.id)}, {literal(rule.effect.value)}, {rule.priority})" for n, rule in enumerate(rules)
+    )
+    values = rows or "(0, '', '', 0)"
+    return f"SELECT * FROM (VALUES {values}) AS t(place, rule, effect, priority){'' if rows else ' LIMIT 0'}"
+
+
+def _segment(path: str) -> str:
+    return TARGET if path == TARGET_SEGMENT else column(path)
+
+
+def _shown(path: str) -> str:
+    """The name of a segment's column; an attribute that is called like another column has `@` before it."""
+    return f'"@{path}"' if path in _TAKEN and path != TARGET_SEGMENT else f'"{path}"'
+
+
+def _words(index: int, member: Member) -> list[str]:
+    return [f'"@w{index}_{number}"' for number in range(-(-len(member.policy.counting) // WORD_BITS))]
+
+
+def _where_counted(sets: Sets, member: Member, mask: str) -> str:
+    counted = [str(number) for number, place in enumerate(sets.places) if member in place.after]
+    if len(counted) == len(sets.places):
+        return mask
+    return f"CASE WHEN {PLACE} IN ({', '.join(counted)}) THEN {mask} ELSE 0::UBIGINT END" if counted else "0::UBIGINT"
+
+
+def _matched(sets: Sets, words: dict[Member, list[str]]) -> str:
+    """The names of all rules that match, the deciding policy's first; some may stand there twice."""
+    lists = [_names(member.policy.counting, words[member]) for member in sets.members]
+    if len(lists) < 2:
+        return "".join(lists) or "[]::VARCHAR[]"
+    deciding = " ".join(f"WHEN {index} THEN {text}" for index, text in enumerate(lists))
+    ordered = ", ".join(lists[number] for number in _order(sets))
+    return f'list_concat(CASE "@why_after" // {STEP} {deciding} ELSE [] END, {ordered})'
+
+
+def _order(sets: Sets) -> list[int]:
+    """The members as they stand in their sets: policies of one target come after those of all."""
+    numbers = {member: index for index, member in enumerate(sets.members)}
+    placed = [numbers[member] for place in sets.places for member in place.after]
+    return list(dict.fromkeys([*placed, *range(len(sets.members))]))
+
+
+def _names(rules: Sequence[Rule], words: Sequence[str]) -> str:
+    parts = [
+        f"list_filter([{', '.join(literal(rule.id) for rule in rules[n * WORD_BITS : (n + 1) * WORD_BITS])}], "
+        f"lambda name, place: ({word} >> (place - 1)::UBIGINT) & 1::UBIGINT = 1::UBIGINT)"
+        for n, word in enumerate(words)
+    ]
+    if len(parts) == 1:
+        return parts[0]
+    return f"list_concat({', '.join(parts)})" if parts else "[]::VARCHAR[]"

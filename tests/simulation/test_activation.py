@@ -1,0 +1,137 @@
+"""A version is switched on by a report of exactly what that would do, on either database."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+from policy_world import document, leaf, rule
+
+from attestlab.core.clock import FixedClock
+from attestlab.core.errors import Conflict
+from attestlab.lab import Lab
+from attestlab.orgs.rules import Caller, Plan
+from attestlab.policy.decisions import Question
+from attestlab.policy.documents import Category, Document, TargetType
+
+BASIC = leaf("trust_tier", "eq", "BASIC")
+DRAFT = document(rule("no", "DENY", BASIC), default_effect="ALLOW")
+OTHER = document(rule("other", "DENY", leaf("status", "exists", True)), default_effect="ALLOW")
+
+
+def made(lab: Lab, caller: Caller, raw: dict[str, Any] = DRAFT) -> UUID:
+    found: UUID = lab.policies.create(Document.read(raw), caller=caller)["id"]
+    return found
+
+
+def simulated(lab: Lab, caller: Caller, policy: UUID | Document, **more: Any) -> str:
+    with lab.simulations.of(policy, caller=caller, **more) as simulation:
+        digest: str = simulation.report().digest
+    return digest
+
+
+def activate(lab: Lab, caller: Caller, policy_id: UUID, digest: str | None) -> None:
+    examined = lab.policies.examine(policy_id, caller=caller)
+    lab.policies.activate(policy_id, examined, simulation_digest=digest, caller=caller)
+
+
+def reason(lab: Lab, caller: Caller, policy_id: UUID, digest: str | None) -> object:
+    with pytest.raises(Conflict) as refused:
+        activate(lab, caller, policy_id, digest)
+    return refused.value.details["reason"]
+
+
+def test_the_first_policy_has_an_empty_past_and_is_switched_on(lab: Lab, caller: Caller) -> None:
+    policy = made(lab, caller)
+    digest = simulated(lab, caller, policy)
+    assert lab.simulations.get(digest, caller=caller).content["decided"] == 0
+
+    activate(lab, caller, policy, digest)
+
+    assert lab.policies.get(policy, caller=caller)[0]["active_version"] == 1
+
+
+def test_a_text_that_was_simulated_before_it_was_written_counts_once_it_is(lab: Lab, caller: Caller) -> None:
+    policy = made(lab, caller)
+    digest = simulated(lab, caller, Document.read(OTHER), replaces=policy)
+    assert reason(lab, caller, policy, digest) == "simulation_stale"
+    lab.policies.update(policy, Document.read(OTHER), caller=caller)
+
+    activate(lab, caller, policy, digest)
+
+    assert lab.policies.get(policy, caller=caller)[0]["active_version"] == 2
+
+
+def test_a_report_of_something_else_is_none(lab: Lab, caller: Caller) -> None:
+    """Unknown, another policy's of the same text, no policy's, another tenant's."""
+    policy, twin = made(lab, caller), made(lab, caller)
+    other = lab.orgs.service_caller(lab.orgs.create_tenant("Other", plan=Plan.ENTERPRISE).tenant_id)
+    theirs = simulated(lab, other, made(lab, other))
+
+    reports = [None, "0" * 64, simulated(lab, caller, twin), simulated(lab, caller, Document.read(DRAFT)), theirs]
+
+    assert {reason(lab, caller, policy, digest) for digest in reports} == {"simulation_missing"}
+
+
+def _another_version(lab: Lab, caller: Caller, policy: UUID) -> None:
+    lab.policies.update(policy, Document.read(OTHER), caller=caller)
+
+
+def _another_policy_in_force(lab: Lab, caller: Caller, policy: UUID) -> None:
+    joined = made(lab, caller, OTHER)
+    activate(lab, caller, joined, simulated(lab, caller, joined))
+
+
+def _another_attribute(lab: Lab, caller: Caller, policy: UUID) -> None:
+    lab.policy_attributes.replace([{"path": "channel", "type": "text"}], caller=caller)
+
+
+@pytest.mark.parametrize("change", [_another_version, _another_policy_in_force, _another_attribute])
+def test_a_report_is_stale_once_what_it_rests_on_changed(
+    lab: Lab, caller: Caller, change: Callable[[Lab, Caller, UUID], None]
+) -> None:
+    policy = made(lab, caller)
+    digest = simulated(lab, caller, policy)
+    change(lab, caller, policy)
+
+    assert reason(lab, caller, policy, digest) == "simulation_stale"
+
+
+def test_what_is_in_force_for_another_action_makes_nothing_stale(lab: Lab, caller: Caller) -> None:
+    policy = made(lab, caller)
+    digest = simulated(lab, caller, policy)
+    verify = made(lab, caller, {**OTHER, "category": "VERIFY"})
+    activate(lab, caller, verify, simulated(lab, caller, verify))
+    watched = made(lab, caller, OTHER)
+    lab.policies.shadow(watched, caller=caller)
+
+    activate(lab, caller, policy, digest)
+
+
+def test_a_report_holds_for_a_day(lab: Lab, caller: Caller, clock: FixedClock) -> None:
+    policy, late = made(lab, caller), made(lab, caller, {**DRAFT, "category": "VERIFY"})
+    digest, old = simulated(lab, caller, policy), simulated(lab, caller, late)
+
+    clock.advance(timedelta(hours=24))
+    activate(lab, caller, policy, digest)
+    clock.advance(timedelta(milliseconds=1))
+
+    assert reason(lab, caller, late, old) == "simulation_stale"
+
+
+def test_the_set_after_is_the_set_that_decides_once_it_is_switched_on(lab: Lab, caller: Caller) -> None:
+    """Whether it joins or takes a place, and wherever it stands among others: the digest is foretold."""
+    question = Question(Category.MINT, TargetType.TENANT_DEFAULT)
+    first, second = made(lab, caller), made(lab, caller, OTHER)
+    for policy in (second, first, second):
+        if policy == second:
+            lab.policies.update(second, Document.read({**OTHER, "name": "again"}), caller=caller)
+        digest = simulated(lab, caller, policy)
+        foretold = lab.simulations.get(digest, caller=caller).content
+        before = lab.policy_decisions.decide(question, {}, caller=caller).force.policies.digest
+        activate(lab, caller, policy, digest)
+        after = lab.policy_decisions.decide(question, {}, caller=caller).force.policies.digest
+        assert (foretold["set_before"], foretold["set_after"]) == (before, after)

@@ -1,0 +1,163 @@
+"""Simulation over real HTTP, on either database: the answer, the signed report, what is refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from hashlib import sha256
+from typing import Any
+
+import httpx
+import pytest
+import rfc8785
+from app_in_process import served
+from jwcrypto.jwk import JWK
+from jwcrypto.jws import JWS
+from policy_world import document, leaf, rule
+from team_story import Team
+
+from attestlab.lab import Lab
+from attestlab.orgs.rules import Plan
+
+RAW = document(
+    rule("young", "DENY", leaf("key.age_days", "lt", 90), 1),
+    rule("basic", "ALLOW", leaf("trust_tier", "eq", "BASIC"), 2),
+    name="Minting",
+)
+ASKED = [{"trust_tier": "BASIC", "key.age_days": age} for age in (10, 50, 100, 400)] + [{"trust_tier": "VERIFIED"}]
+SIMULATE = "/v1/policies/simulate"
+
+
+@pytest.fixture
+def team(lab: Lab) -> Iterator[Team]:
+    tenant = lab.orgs.create_tenant("Example Registry", plan=Plan.ENTERPRISE)
+    with served(lab) as url:
+        yield Team(lab, url, tenant)
+
+
+@pytest.fixture
+def key(team: Team) -> Iterator[httpx.Client]:
+    """A key of a tenant that has asked five times, when nothing was in force."""
+    with team.with_key() as client:
+        for context in ASKED:
+            asked = {"action": "MINT", "target_type": "TENANT_DEFAULT", "context": context}
+            assert client.post("/v1/policies/evaluate", json=asked).json()["allowed"] is True
+        yield client
+
+
+def simulated(key: httpx.Client, **body: Any) -> dict[str, Any]:
+    answer = key.post(SIMULATE, json=body)
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def test_a_draft_is_tried_on_the_past(key: httpx.Client) -> None:
+    answer = simulated(key, policy=RAW, by=["trust_tier"])
+
+    assert (answer["decided"], answer["self_check"]["unexpected_flips"]) == (5, 0)
+    assert answer["transitions"] == [
+        {"from": "ALLOW", "to": "ALLOW", "count": 2},
+        {"from": "ALLOW", "to": "DENY", "count": 3},
+    ]
+    assert answer["flips"] == [
+        {"from": "ALLOW", "to": "DENY", "count": 2, "segments": {"trust_tier": "BASIC"}},
+        {"from": "ALLOW", "to": "DENY", "count": 1, "segments": {"trust_tier": "VERIFIED"}},
+    ]
+    assert [(each["rule_after"], each["count"]) for each in answer["why"]] == [("young", 2), (None, 1)]
+    explained = key.get(f"/v1/policies/decisions/{answer['examples'][0]['decision_id']}").json()
+    assert explained["context"] == {"trust_tier": "BASIC", "key.age_days": 10}
+    assert [(each["rule"], each["hits"], each["decisive"], each["would_allow"]) for each in answer["rules"]] == [
+        ("young", 2, 2, 2),
+        ("basic", 4, 2, 0),
+    ]
+    assert answer["sweep"] is None
+
+
+def test_every_value_of_a_threshold_comes_with_it(key: httpx.Client) -> None:
+    one = [{"rule_id": "young", "attribute": "key.age_days"}]
+    lower = {**RAW, "rules": [*RAW["rules"], rule("old", "DENY", leaf("key.age_days", "gt", 300), 1)]}
+
+    swept = simulated(key, policy=RAW, sweep=one)["sweep"]
+    both = simulated(key, policy=lower, sweep=[*one, {"rule_id": "old", "attribute": "key.age_days"}])["sweep"]
+
+    assert [(each["values"], each["allowed"]) for each in swept] == [
+        ([10], 4), ([50], 3), ([90], 2), ([100], 2), ([400], 1), ([401], 0),
+    ]  # fmt: skip
+    assert next(each for each in both if each["is_current"])["values"] == [90, 300]
+    assert next(each for each in both if each["values"] == [50, 400])["allowed"] == 3
+
+
+def test_the_report_is_signed_and_can_be_checked_by_anyone(team: Team, key: httpx.Client) -> None:
+    made = simulated(key, policy=RAW)
+    with team.anonymous() as anyone:
+        (jwk,) = anyone.get("/v1/policies/simulations/jwks.json").json()["keys"]
+
+    kept = key.get(f"/v1/policies/simulations/{made['report_digest']}").json()
+
+    assert sha256(rfc8785.dumps(kept["report"])).hexdigest() == kept["report_digest"] == made["report_digest"]
+    verified = JWS()
+    verified.deserialize(kept["signature"], JWK(**jwk))
+    assert json.loads(verified.payload) == kept["report"]
+    assert verified.jose_header == {"alg": "EdDSA", "kid": jwk["kid"], "typ": "simulation-report+jws"}
+    assert (kept["report"]["decided"], kept["signature"]) == (5, made["signature"])
+    assert {name: made[name] for name in kept["report"]} == kept["report"]
+
+
+def test_a_policy_is_simulated_and_switched_on_end_to_end(team: Team, key: httpx.Client) -> None:
+    policy = key.post("/v1/policies", json=RAW).json()
+    digest = simulated(key, policy_id=policy["id"])["report_digest"]
+    with team.owner() as owner:
+        answer = owner.post(f"/v1/policies/{policy['id']}/activate", json={"simulation_digest": digest})
+
+    assert (answer.status_code, answer.json()["status"]) == (200, "ACTIVE")
+    asked = {"action": "MINT", "target_type": "TENANT_DEFAULT", "context": ASKED[0]}
+    assert key.post("/v1/policies/evaluate", json=asked).json()["matched_rules"] == ["young", "basic"]
+    again = simulated(key, policy_id=policy["id"])
+    assert (again["decided"], again["self_check"]["unexpected_flips"]) == (6, 0)
+    assert [(each["from"], each["to"]) for each in again["transitions"]] == [("ALLOW", "ALLOW"), ("DENY", "DENY")]
+    assert again["set_before"] == again["set_after"]
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({}, ""),
+        ({"policy": RAW, "by": ["trust_teir"]}, "/by"),
+        ({"policy": RAW, "from": "2026-11-21T12:00:00Z", "to": "2026-11-21T12:00:00Z"}, "/to"),
+        ({"policy": RAW, "sweep": [{"rule_id": "basic", "attribute": "key.age_days"}]}, "/attribute"),
+        ({"policy": {**RAW, "rules": []}}, "/rules"),
+        ({"policy": RAW, "from": "yesterday"}, "/from"),
+    ],
+)
+def test_a_faulty_question_is_refused_at_its_place(key: httpx.Client, body: dict[str, Any], field: str) -> None:
+    answer = key.post(SIMULATE, json=body)
+
+    assert answer.status_code == 400, answer.text
+    assert field in {each["field"] for each in answer.json()["details"]["fields"]}
+
+
+def test_what_takes_too_long_or_comes_too_often_is_a_503(team: Team, key: httpx.Client) -> None:
+    """Nothing is kept of it, and the next one runs."""
+    simulations = team.lab.simulations
+    simulations.time_limit_s = 0
+    late = key.post(SIMULATE, json={"policy": RAW})
+    simulations.time_limit_s = 20
+    with simulations.alone(), simulations.alone():
+        crowded = key.post(SIMULATE, json={"policy": RAW})
+
+    assert (late.status_code, crowded.status_code) == (503, 503), late.text
+    assert "narrow" in late.json()["message"]
+    assert crowded.headers["Retry-After"] == "5"
+    assert simulated(key, policy=RAW)["decided"] == 5
+
+
+def test_another_tenants_reports_and_policies_are_as_unknown_as_none(team: Team, key: httpx.Client) -> None:
+    digest = simulated(key, policy=RAW)["report_digest"]
+    policy = key.post("/v1/policies", json=RAW).json()["id"]
+    with team.with_key(tenant=team.lab.orgs.create_tenant("Other", plan=Plan.ENTERPRISE)) as other:
+        assert other.get(f"/v1/policies/simulations/{digest}").status_code == 404
+        assert other.post(SIMULATE, json={"policy_id": policy}).status_code == 404
+        assert other.post(SIMULATE, json={"policy": RAW, "policy_id": policy}).status_code == 404
+        assert simulated(other, policy=RAW)["decided"] == 0
+    assert key.get(f"/v1/policies/simulations/{'0' * 64}").status_code == 404

@@ -1,0 +1,166 @@
+"""Every value of a threshold in one query: equal to brute force, wherever the leaf stands."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from policy_world import document, json_policies, leaf, raw_contexts, rule
+from simulation_world import allowed_by, member, sides, simulation_of, trial_of, with_threshold, written
+
+from attestlab.core.errors import ValidationFailed
+from attestlab.policy.contexts import Values
+from attestlab.policy.trees import Policy
+from attestlab.simulation.sets import Trial
+from attestlab.simulation.sweeps import Threshold
+
+SOME = settings(
+    max_examples=30,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    phases=(Phase.explicit, Phase.generate, Phase.shrink),
+)
+OPS = st.sampled_from(["lt", "lte", "gt", "gte"])
+NUMBERS = ["claims.amount", "claims.count", "key.age_days"]
+AMOUNTS = st.one_of(st.none(), st.sampled_from([-3.5, 0.0, 1.0, 2.0, 2.5, 90.0]))
+ROWS = st.lists(
+    st.tuples(
+        raw_contexts(), AMOUNTS, AMOUNTS.filter(lambda n: n is None or n >= 0), st.sampled_from([None, -2, 0, 3])
+    ),
+    min_size=1,
+    max_size=14,
+)
+
+
+def contexts_of(rows: list[Any]) -> list[dict[str, Any]]:
+    return [
+        {**raw, "claims": None, "key": None, "claims.amount": amount, "key.age_days": age, "claims.count": count}
+        for raw, amount, age, count in rows
+    ]
+
+
+@st.composite
+def swept_rules(draw: st.DrawFn, name: str, attribute: str) -> dict[str, Any]:
+    """A rule with one threshold, bare, under NOT, or beside something else; ALLOW or DENY."""
+    bare = leaf(attribute, draw(OPS), draw(st.sampled_from([0, 1, 2, 3])))
+    beside = leaf("trust_tier", draw(st.sampled_from(["eq", "ne"])), "BASIC")
+    when = draw(st.sampled_from([bare, {"not": bare}, {"all": [bare, beside]}, {"not": {"any": [beside, bare]}}]))
+    return rule(name, draw(st.sampled_from(["ALLOW", "DENY"])), when, draw(st.integers(0, 4)))
+
+
+def expected(trial: Trial, draft: Policy, values: list[Values]) -> tuple[int, int, int, int]:
+    """Allowed, denied, opened, closed with this text in the draft's place."""
+    before = sides(trial)[0]
+    then = allowed_by(trial, draft, values)
+    flips = Counter(zip([before(each).allowed for each in values], then, strict=True))
+    return sum(then), len(then) - sum(then), flips[False, True], flips[True, False]
+
+
+def told(row: dict[str, Any]) -> tuple[int, int, int, int]:
+    return (row["allowed"], row["denied"], row["opened"], row["closed"])
+
+
+@SOME
+@given(data=st.data(), rows=ROWS, attribute=st.sampled_from(NUMBERS))
+def test_each_value_of_a_threshold_is_what_the_policy_with_that_constant_says(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, rows: list[Any], attribute: str
+) -> None:
+    """Beside the draft's other rules and other policies; with missing values, under NOT, in ALLOW and DENY rules."""
+    raw = data.draw(json_policies(3))
+    draft = member("draft", {**raw, "rules": [*raw["rules"], data.draw(swept_rules("swept", attribute))]})
+    others = [member("other", data.draw(json_policies(3)))][: data.draw(st.integers(0, 1))]
+    trial = trial_of(draft, *others, replaced=data.draw(st.sampled_from([None, member("draft", raw)])))
+    path = tmp_path_factory.mktemp("past") / "c.parquet"
+    values = written(path, contexts_of(rows))
+    threshold = Threshold.of(trial.rules, "swept", attribute)
+
+    with simulation_of(path, trial) as simulation:
+        swept = simulation.sweep("swept", attribute).rows()
+
+    for row in swept:
+        policy = with_threshold(draft.policy, "swept", threshold.leaf, row["value"])
+        assert told(row) == expected(trial, policy, values), row
+    assert [row["value"] for row in swept if row["is_current"]] == [threshold.value]
+    assert {each[attribute] for each in values if attribute in each} <= {row["value"] for row in swept}
+
+
+@SOME
+@given(data=st.data(), rows=ROWS, same=st.booleans())
+def test_each_pair_of_two_thresholds_is_what_the_policy_with_those_constants_says(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, rows: list[Any], same: bool
+) -> None:
+    """In two rules, or both in one."""
+    first, second = data.draw(swept_rules("a", "claims.amount")), data.draw(swept_rules("b", "key.age_days"))
+    if same:
+        first, second = (
+            {**first, "when": {"all": [first["when"], second["when"]]}},
+            {**second, "id": "b", "when": leaf("size", "eq", "S")},
+        )
+    draft = member("draft", document(first, second, default_effect=data.draw(st.sampled_from(["ALLOW", "DENY"]))))
+    trial = trial_of(draft, member("other", data.draw(json_policies(2))))
+    path = tmp_path_factory.mktemp("past") / "c.parquet"
+    values = written(path, contexts_of(rows))
+    names = [("a", "claims.amount"), ("a" if same else "b", "key.age_days")]
+    one, two = (Threshold.of(trial.rules, *name) for name in names)
+
+    with simulation_of(path, trial) as simulation:
+        swept = simulation.sweep2(names[0], names[1]).rows()
+
+    sampled = random.Random(len(swept)).sample(swept, min(len(swept), 25))
+    for row in sampled:
+        policy = with_threshold(draft.policy, one.rule_id, one.leaf, row["value_0"])
+        policy = with_threshold(policy, two.rule_id, two.leaf, row["value_1"])
+        assert told(row) == expected(trial, policy, values), row
+    assert sum(row["is_current"] for row in swept) == 1
+
+
+def test_a_threshold_among_more_rules_than_a_word_has_bits(tmp_path: Path) -> None:
+    rules = [
+        rule(f"r{n:02}", "DENY", {"all": [leaf("claims.amount", "eq", n), leaf("claims.count", "gt", n % 3)]}, n)
+        for n in range(90)
+    ]
+    draft = member("draft", document(*rules, default_effect="ALLOW"))
+    trial = trial_of(draft)
+    values = written(tmp_path / "c.parquet", [{"claims.amount": n % 90, "claims.count": n % 7 - 3} for n in range(500)])
+    threshold = Threshold.of(trial.rules, "r70", "claims.count")
+
+    with simulation_of(tmp_path / "c.parquet", trial) as simulation:
+        for row in simulation.sweep("r70", "claims.count").rows():
+            assert told(row) == expected(
+                trial, with_threshold(draft.policy, "r70", threshold.leaf, row["value"]), values
+            )
+
+
+def test_a_long_axis_is_thinned_and_exact_where_it_is_told(tmp_path: Path) -> None:
+    draft = member("draft", document(rule("r", "DENY", leaf("key.age_days", "gte", 90)), default_effect="ALLOW"))
+    trial = trial_of(draft)
+    written(tmp_path / "c.parquet", [{"key.age_days": n / 4} for n in range(4_000)])
+
+    with simulation_of(tmp_path / "c.parquet", trial) as simulation:
+        swept = simulation.sweep("r", "key.age_days", points=50).rows()
+
+    assert 50 <= len(swept) <= 55
+    assert all(row["allowed"] == min(4_000, int(4 * row["value"])) for row in swept)
+    assert (swept[-1]["value"], swept[-1]["allowed"]) == (1_000.75, 4_000)
+
+
+@pytest.mark.parametrize(
+    ("rule_id", "attribute", "op"),
+    [("none", "key.age_days", None), ("r", "status", None), ("r", "claims.amount", None), ("r", "key.age_days", "gt")],
+)
+def test_a_threshold_that_is_not_one_is_refused(tmp_path: Path, rule_id: str, attribute: str, op: str | None) -> None:
+    between = {"all": [leaf("claims.amount", "gt", 1), leaf("claims.amount", "lt", 9), leaf("key.age_days", "lt", 9)]}
+    written(tmp_path / "c.parquet", [{}])
+    with simulation_of(
+        tmp_path / "c.parquet", trial_of(member("draft", document(rule("r", "DENY", between))))
+    ) as simulation:
+        assert simulation.sweep("r", "claims.amount", op="gt").rows()
+        with pytest.raises(ValidationFailed):
+            simulation.sweep(rule_id, attribute, op=op)
+        with pytest.raises(ValidationFailed):
+            simulation.sweep2(("r", "key.age_days"), ("r", "key.age_days"))

@@ -1,0 +1,216 @@
+"""Decided, compared, counted by rule: equal to brute force, each context by itself."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from policy_world import document, json_policies, leaf, raw_contexts, rule, typed
+from simulation_world import (
+    allowed_by,
+    counted,
+    label,
+    member,
+    sides,
+    simulation_of,
+    trial_of,
+    without,
+    word,
+    written,
+)
+
+from attestlab.core.errors import NotFound, ValidationFailed
+from attestlab.policy.closures import Evaluator
+from attestlab.policy.counterfactual import counterfactual
+from attestlab.simulation.sets import Trial
+
+SOME = settings(
+    max_examples=25,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    phases=(Phase.explicit, Phase.generate, Phase.shrink),
+)
+CONTEXTS = st.lists(raw_contexts(), min_size=0, max_size=12)
+BASIC = leaf("trust_tier", "eq", "BASIC")
+
+
+def trial_drawn(data: st.DataObject) -> Trial:
+    """A draft beside up to two others; it joins them, or takes another version's place."""
+    draft = member(
+        "draft", {**data.draw(json_policies()), "mode": data.draw(st.sampled_from(["ENFORCE"] * 4 + ["MONITOR"]))}
+    )
+    others = [member(f"other{n}", data.draw(json_policies(3))) for n in range(data.draw(st.integers(0, 2)))]
+    replaced = member("draft", data.draw(json_policies(3))) if data.draw(st.booleans()) else None
+    return trial_of(draft, *others, replaced=replaced)
+
+
+@SOME
+@given(data=st.data(), raw=CONTEXTS)
+def test_what_would_be_decided_is_what_the_policies_say_of_each_context(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, raw: list[dict[str, Any]]
+) -> None:
+    """Effect, deciding policy and rule, and every rule that matches, in the order in which a decision names them."""
+    trial, path = trial_drawn(data), tmp_path_factory.mktemp("past") / "c.parquet"
+    values = written(path, raw)
+    after = sides(trial)[1]
+
+    with simulation_of(path, trial) as simulation:
+        found = counted(simulation.decide().rows(), "allowed", "policy", "rule", "matched_rules")
+
+    decisions = [after(each) for each in values]
+    assert found == Counter((d.allowed, *label(d), d.matched_rules) for d in decisions)
+
+
+@SOME
+@given(data=st.data(), raw=CONTEXTS)
+def test_what_would_change_is_the_difference_of_two_sets_of_policies(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, raw: list[dict[str, Any]]
+) -> None:
+    """Transitions, flips by two attributes, and who decided before and after."""
+    trial, path = trial_drawn(data), tmp_path_factory.mktemp("past") / "c.parquet"
+    values = written(path, raw)
+    before, after = sides(trial)
+
+    with simulation_of(path, trial) as simulation:
+        compared = simulation.compare(["trust_tier", "claims.count"])
+        frames = {name: frame.rows() for name, frame in vars(compared).items()}
+
+    pairs = [(each, before(each), after(each)) for each in values]
+    moved = [(v, b, a, word(b.allowed), word(a.allowed)) for v, b, a in pairs]
+    flipped = [each for each in moved if each[3] != each[4]]
+    assert counted(frames["transitions"], "from", "to") == Counter((old, new) for *_, old, new in moved)
+    assert counted(frames["flips"], "from", "to", "trust_tier", "claims.count") == Counter(
+        (old, new, v.get("trust_tier"), v.get("claims.count")) for v, _, _, old, new in flipped
+    )
+    whys = ("policy_before", "rule_before", "policy_after", "rule_after")
+    assert counted(frames["why"], "from", "to", *whys) == Counter(
+        (old, new, *label(b), *label(a)) for _, b, a, old, new in flipped
+    )
+    for row in frames["examples"]:
+        _, b, a, old, new = moved[row["number"]]
+        assert (row["from"], row["to"], *(row[name] for name in whys)) == (old, new, *label(b), *label(a))
+
+
+@SOME
+@given(data=st.data(), raw=CONTEXTS)
+def test_every_rule_is_counted_and_its_effect_is_what_would_flip_without_it(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, raw: list[dict[str, Any]]
+) -> None:
+    trial, path = trial_drawn(data), tmp_path_factory.mktemp("past") / "c.parquet"
+    values = written(path, raw)
+    policy = trial.draft.policy
+    said = [Evaluator(policy)(each) for each in values]
+    now = allowed_by(trial, policy, values)
+
+    with simulation_of(path, trial) as simulation:
+        covered, marginal = simulation.coverage().rows(), simulation.marginal().rows()
+
+    assert [(row["rule"], row["hits"], row["decisive"]) for row in covered] == [
+        (each.id, sum(each.id in d.matched for d in said), sum(d.matched[:1] == (each.id,) for d in said))
+        for each in policy.counting
+    ]
+    for row in marginal:
+        then = allowed_by(trial, without(policy, row["rule"]), values)
+        flips = Counter(zip(now, then, strict=True))
+        assert (row["would_allow"], row["would_deny"]) == (flips[False, True], flips[True, False])
+    assert [row["rule"] for row in marginal] == [each.id for each in policy.counting]
+
+
+def test_more_rules_than_a_word_has_bits_are_told_apart(tmp_path: Path) -> None:
+    """The 65th rule and the 130th have words of their own; one of them decides where those before do not match."""
+    rules = [
+        rule(f"r{n:03}", "DENY" if n % 2 else "ALLOW", leaf("claims.amount", "gte", 130 - n), n) for n in range(130)
+    ]
+    trial = trial_of(member("draft", document(*rules)))
+    values = written(tmp_path / "c.parquet", [{"claims.amount": n} for n in (1, 30, 64, 65, 66, 129, 130)])
+
+    with simulation_of(tmp_path / "c.parquet", trial) as simulation:
+        found = counted(simulation.decide().rows(), "allowed", "matched_rules")
+        marginal = {row["rule"]: (row["would_allow"], row["would_deny"]) for row in simulation.marginal().rows()}
+
+    after = sides(trial)[1]
+    assert found == Counter((d.allowed, d.matched_rules) for d in map(after, values))
+    now = allowed_by(trial, trial.draft.policy, values)
+    for name in ("r000", "r064", "r065", "r066", "r129"):
+        then = allowed_by(trial, without(trial.draft.policy, name), values)
+        flips = Counter(zip(now, then, strict=True))
+        assert marginal[name] == (flips[False, True], flips[True, False])
+
+
+def test_a_draft_of_which_no_rule_can_decide_is_its_default(tmp_path: Path) -> None:
+    written(tmp_path / "c.parquet", [{"trust_tier": "BASIC"}, {}])
+    idle = [rule("off", "DENY", BASIC, enabled=False), rule("seen", "DENY", BASIC, mode="MONITOR")]
+    draft = member("draft", document(*idle, default_effect="DENY"))
+
+    with simulation_of(tmp_path / "c.parquet", trial_of(draft)) as simulation:
+        assert simulation.decide().rows() == [
+            {"allowed": False, "policy": "draft", "rule": None, "matched_rules": [], "count": 2}
+        ]
+        assert (simulation.coverage().rows(), simulation.marginal().rows()) == ([], [])
+        assert simulation.compare().transitions.rows() == [{"from": "ALLOW", "to": "DENY", "count": 2}]
+
+
+def test_an_empty_past_flips_nothing(tmp_path: Path) -> None:
+    written(tmp_path / "c.parquet", [])
+    draft = member("draft", document(rule("r", "DENY", leaf("key.age_days", "gt", 5))))
+
+    with simulation_of(tmp_path / "c.parquet", trial_of(draft)) as simulation:
+        compared = simulation.compare(["trust_tier"])
+        assert simulation.load() == 0
+        assert [frame.rows() for frame in vars(compared).values()] == [[], [], [], []]
+        assert [(row["hits"], row["decisive"]) for row in simulation.coverage().rows()] == [(0, 0)]
+
+
+def test_a_frame_carries_the_sql_that_made_it(tmp_path: Path) -> None:
+    written(tmp_path / "c.parquet", [{"trust_tier": "BASIC"}] * 3)
+    with simulation_of(
+        tmp_path / "c.parquet", trial_of(member("draft", document(rule("r", "DENY", BASIC))))
+    ) as simulation:
+        frame = simulation.compare().transitions
+
+        assert simulation.session.frame(frame.sql).rows() == frame.rows()
+        assert frame.df().to_dict("records") == frame.rows()
+        assert frame.arrow().to_pylist() == frame.rows()
+
+
+def test_rows_are_read_anew_where_nearly_every_context_is_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The answer is the same; only what is held in memory is not."""
+    monkeypatch.setattr("attestlab.simulation.past.KEPT_ANYWAY", 10)
+    written(tmp_path / "many.parquet", [{"claims.amount": n / 8} for n in range(800)])
+    written(tmp_path / "few.parquet", [{"claims.amount": n % 8} for n in range(800)])
+    trial = trial_of(member("draft", document(rule("r", "ALLOW", leaf("claims.amount", "lt", 4)))))
+
+    with simulation_of(tmp_path / "many.parquet", trial) as many, simulation_of(tmp_path / "few.parquet", trial) as few:
+        assert [s.compare().transitions.rows() for s in (many, few)] == [
+            [{"from": "ALLOW", "to": "ALLOW", "count": 32}, {"from": "ALLOW", "to": "DENY", "count": 768}],
+            [{"from": "ALLOW", "to": "ALLOW", "count": 400}, {"from": "ALLOW", "to": "DENY", "count": 400}],
+        ]
+        assert (many.is_kept, few.is_kept) == (False, True)
+
+
+def test_what_would_have_to_change_is_told_of_a_row_and_of_values(tmp_path: Path) -> None:
+    (values, _) = written(tmp_path / "c.parquet", [{"key.age_days": 91.0}, {}])
+    trial = trial_of(
+        member("draft", document(rule("r", "DENY", leaf("key.age_days", "gt", 90)), default_effect="ALLOW"))
+    )
+    with simulation_of(tmp_path / "c.parquet", trial) as simulation:
+        expected = counterfactual(sides(trial)[1], values)
+
+        assert simulation.counterfactual(0) == simulation.counterfactual(values) == expected
+        assert expected.changes is not None
+        with pytest.raises(NotFound):
+            simulation.counterfactual(2)
+
+
+@pytest.mark.parametrize("by", [["trust_teir"], ["status", "trust_tier", "risk_rating", "key.status"]])
+def test_segments_are_attributes_and_few(tmp_path: Path, by: list[str]) -> None:
+    with pytest.raises(ValidationFailed):
+        simulation_of(
+            tmp_path / "c.parquet", trial_of(member("draft", typed(document(rule("r", "DENY", BASIC))))), by=by
+        )

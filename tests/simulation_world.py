@@ -1,0 +1,117 @@
+"""Drafts on pasts, and what brute force says of them: each context decided by itself, by the production set."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+from policy_world import REGISTRY, typed
+
+from attestlab.lake.contexts import ARROW
+from attestlab.policy.attributes import AttributeType
+from attestlab.policy.closures import Evaluator
+from attestlab.policy.contexts import Normaliser, Values
+from attestlab.policy.deciding import Member, PolicySet, SetDecision
+from attestlab.policy.trees import AllOf, AnyOf, Leaf, Negated, Policy, Rule, Tree
+from attestlab.simulation.past import Contexts
+from attestlab.simulation.session import Session
+from attestlab.simulation.sets import Place, Sets, Trial
+from attestlab.simulation.simulation import Simulation
+
+KINDS = {
+    AttributeType.ENUM: ARROW["text"],
+    AttributeType.TEXT: ARROW["text"],
+    AttributeType.NUMBER: ARROW["number"],
+    AttributeType.INTEGER: pa.int64(),
+    AttributeType.BOOLEAN: ARROW["truth"],
+}
+NORMALISED = Normaliser(REGISTRY)
+
+
+def member(name: str, raw: Mapping[str, Any] | Policy) -> Member:
+    """A policy as a member of a set."""
+    return Member(name, name.ljust(64, "0"), raw if isinstance(raw, Policy) else typed(raw))
+
+
+def trial_of(draft: Member, *others: Member, replaced: Member | None = None) -> Trial:
+    """A draft that stands behind others, or takes the place of one that stands there."""
+    before = tuple(each for each in (*others, replaced) if each is not None and each.counts)
+    after = tuple(each for each in (*others, draft) if each.counts)
+    return Trial(draft, Sets.of([Place(None, before, after)], draft))
+
+
+def written(path: Path, contexts: Sequence[Mapping[str, Any]]) -> list[Values]:
+    """Contexts as a Parquet file, normalised; as evaluators see them."""
+    values = [NORMALISED(context).values for context in contexts]
+    columns = {name: pa.array([each.get(name) for each in values], KINDS[a.type]) for name, a in REGISTRY.items()}
+    pq.write_table(pa.table(columns), path)
+    return values
+
+
+def simulation_of(path: Path, trial: Trial, *, by: Sequence[str] = ()) -> Simulation:
+    """A simulation of a file."""
+    return Simulation(Session(duckdb.connect(config={"threads": 1})), Contexts(str(path)), trial, REGISTRY, by=by)
+
+
+def sides(trial: Trial) -> tuple[PolicySet, PolicySet]:
+    """The policies before and after."""
+    (place,) = trial.sets.places
+    return PolicySet(place.before), PolicySet(place.after)
+
+
+def label(decision: SetDecision) -> tuple[str | None, str | None]:
+    """Who decided: policy and rule."""
+    said = decision.deciding
+    if said is None:
+        return None, None
+    return said.member.id, next(iter(said.decision.matched), None)
+
+
+def word(allowed: bool) -> str:
+    return "ALLOW" if allowed else "DENY"
+
+
+def counted(rows: Iterable[Mapping[str, Any]], *names: str) -> Counter[tuple[Any, ...]]:
+    """Rows of a frame as counts by some of their columns."""
+    found: Counter[tuple[Any, ...]] = Counter()
+    for row in rows:
+        found[tuple(tuple(v) if isinstance(v, list) else v for v in (row[name] for name in names))] += row["count"]
+    return found
+
+
+def with_threshold(policy: Policy, rule_id: str, leaf: Leaf, value: float) -> Policy:
+    """The same policy with another constant in one leaf."""
+    return replace(
+        policy, rules=tuple(_moved(rule, leaf, value) if rule.id == rule_id else rule for rule in policy.rules)
+    )
+
+
+def _moved(rule: Rule, leaf: Leaf, value: float) -> Rule:
+    def moved(tree: Tree) -> Tree:
+        if isinstance(tree, Leaf):
+            return replace(tree, value=value) if tree == leaf else tree
+        if isinstance(tree, Negated):
+            return Negated(moved(tree.part))
+        kind = AllOf if isinstance(tree, AllOf) else AnyOf
+        return kind(tuple(moved(part) for part in tree.parts))
+
+    return replace(rule, when=moved(rule.when))
+
+
+def without(policy: Policy, rule_id: str) -> Policy:
+    """The same policy without a rule."""
+    return replace(policy, rules=tuple(rule for rule in policy.rules if rule.id != rule_id))
+
+
+def allowed_by(trial: Trial, draft: Policy, values: Sequence[Values]) -> list[bool]:
+    """What the policies say with another text in the draft's place."""
+    (place,) = trial.sets.places
+    found = [replace(each, policy=draft) if each == trial.draft else each for each in place.after]
+    evaluators = [Evaluator(each.policy) for each in found if each.counts]
+    return [all(evaluate(each).allowed for evaluate in evaluators) for each in values]
