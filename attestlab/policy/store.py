@@ -13,14 +13,16 @@ from attestlab.core.transaction import AnyRow
 from attestlab.orgs.store import tenants, users
 from attestlab.orgs.team import UserStatus
 from attestlab.policy.documents import TargetType
-from attestlab.policy.tables import PolicyAttributes, PolicyDecision, PolicyRecord, PolicyVersion
+from attestlab.policy.tables import PolicyAttributes, PolicyDecision, PolicyRecord, PolicyVersion, VerificationProfile
 
 policies: Any = PolicyRecord.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
 versions: Any = PolicyVersion.__table__  # type: ignore[attr-defined]
 attributes: Any = PolicyAttributes.__table__  # type: ignore[attr-defined]
+profiles: Any = VerificationProfile.__table__  # type: ignore[attr-defined]
 decisions: Any = PolicyDecision.__table__  # type: ignore[attr-defined]
 
 Look = Callable[..., CursorResult[*tuple[Any, ...]]]
+CHANGED = "policies.changed"  # in a transaction's memo once it changed which policies apply, or what they may ask about
 
 
 def owned(look: Look, policy_id: UUID, *, tenant_id: UUID) -> dict[str, Any]:
@@ -108,6 +110,27 @@ def member(look: Look, policy_id: UUID, number: int) -> AnyRow:
         .join(tenants, tenants.c.id == policies.c.tenant_id)
         .where(versions.c.policy_id == policy_id, versions.c.version == number)
     ).one()
+
+
+def owned_profile(look: Look, profile_id: UUID, *, tenant_id: UUID) -> dict[str, Any]:
+    """The tenant's verification profile; another tenant's is as unknown as none.
+
+    Raises:
+        NotFound: there is none.
+    """
+    query = select(*profiles.c).where(profiles.c.id == profile_id, profiles.c.tenant_id == tenant_id)
+    row = look(query).mappings().first()
+    if row is None:
+        raise NotFound("verification profile", profile_id)
+    return dict(row)
+
+
+def profiles_page(look: Look, *, tenant_id: UUID, before: UUID | None, limit: int) -> list[dict[str, Any]]:
+    """The tenant's verification profiles, newest first."""
+    query = select(*profiles.c).where(profiles.c.tenant_id == tenant_id)
+    if before is not None:
+        query = query.where(profiles.c.id < before)
+    return [dict(row) for row in look(query.order_by(profiles.c.id.desc()).limit(limit)).mappings()]
 
 
 def own_attributes(look: Look, tenant_id: UUID) -> dict[str, Any] | None:

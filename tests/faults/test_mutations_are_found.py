@@ -37,8 +37,8 @@ from attestlab.migrations import VERSION_TABLE
 from attestlab.migrations.models import metadata
 from attestlab.orgs.rules import Caller, Plan, Role
 from attestlab.orgs.service import TenantCreated
-from attestlab.policy.decisions import Question
 from attestlab.policy.documents import Category, Document, TargetType
+from attestlab.policy.in_force import Question
 from attestlab.settings import Settings
 from attestlab.web import idempotency
 from attestlab.web.answers import Answer
