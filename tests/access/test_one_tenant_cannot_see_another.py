@@ -92,11 +92,17 @@ def things_of(account: Account) -> dict[str, str]:
         "/v1/policies": account.with_key.post("/v1/policies", json=POLICY).json()["id"],
         "POST /v1/policies/{id}/archive": account.with_key.post("/v1/policies", json=POLICY).json()["id"],
         "/v1/policies/decisions": account.with_key.post("/v1/policies/evaluate", json=QUESTION).json()["decision_id"],
+        "/v1/verification-profiles": profile_of(account),
         "/v1/orgs": account.with_key.get("/v1/orgs").json()[0]["id"],
         "/v1/users": account.with_key.post("/v1/users", json=member).json()["id"],
         "/v1/api-keys": account.signed_in.post("/v1/api-keys", json=key).json()["id"],
         "/v1/consumer/api-keys": account.consumer.post("/v1/consumer/api-keys", json={"name": "mine"}).json()["id"],
     }
+
+
+def profile_of(account: Account) -> str:
+    made: str = account.with_key.post("/v1/verification-profiles", json={"name": "A profile"}).json()["id"]
+    return made
 
 
 def place_of(route: Route) -> str:

@@ -315,12 +315,8 @@ def test_a_verification_that_is_denied_is_invalid_and_the_issuers_tenant_can_see
     assert "nobody" not in json.dumps(found)
     (row,) = scene.kept()
     why = scene.key.get(f"/v1/policies/decisions/{row['id']}").json()
-    assert (why["action"], why["allowed"], why["matched_rules"], why["reproduced"]) == (
-        "VERIFY",
-        False,
-        ["nobody"],
-        True,
-    )
+    assert (why["action"], why["allowed"], why["reproduced"]) == ("VERIFY", False, True)
+    assert why["matched_rules"] == ["nobody"]
     assert (scene.actors(), told(scene.lab, "verification.failed")[-1]["verdict"]) == (["SERVICE"], "INVALID")
 
 

@@ -96,6 +96,7 @@ def rule_by_policies(lab: Lab, caller: Caller) -> None:
     lab.policy_attributes.replace([{"path": "channel", "type": "text"}], caller=caller)
     allow = policy_world.rule("known", "ALLOW", policy_world.leaf("status", "exists", True))
     for default in ("ALLOW", "DENY"):
+        lab.verification_profiles.create(f"Profile {default}", description=default, caller=caller)
         made = lab.policies.create(Document.read(policy_world.document(allow, default_effect=default)), caller=caller)
         lab.policies.update(made["id"], Document.read(policy_world.document(allow, name="again")), caller=caller)
         lab.policies.shadow(made["id"], caller=caller)
