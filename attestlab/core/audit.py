@@ -129,8 +129,8 @@ def _row(chain: Chain, entry: AuditEntry) -> dict[str, Any]:
 
 def _line(entry_id: UUID, entry: AuditEntry) -> dict[str, object]:
     return {
-        "id": str(entry_id),
-        "tenant_id": str(entry.tenant_id),
+        "id": entry_id,
+        "tenant_id": entry.tenant_id,
         "timestamp": format_time(entry.at),
         "actor_type": entry.actor.actor_type,
         "actor_id": entry.actor.actor_id,

@@ -16,9 +16,10 @@ def new_id(at: datetime) -> UUID:
 
 
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_PAIRS = [first + second for first in _CROCKFORD for second in _CROCKFORD]
 
 
 def new_ulid(at: datetime) -> str:
     """A fresh ULID (github.com/ulid/spec) for the moment `at`: 48 bits of milliseconds, 80 random bits."""
     value = int(at.timestamp() * 1000) << 80 | secrets.randbits(80)
-    return "".join(_CROCKFORD[value >> shift & 31] for shift in range(125, -1, -5))
+    return "".join([_PAIRS[value >> shift & 1023] for shift in range(120, -1, -10)])
