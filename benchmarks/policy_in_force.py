@@ -18,6 +18,7 @@ from attestlab.lab import Lab
 from attestlab.lake.store import operator_id
 from attestlab.policy.attributes import PLATFORM
 from attestlab.policy.closures import Evaluator
+from attestlab.policy.contexts import Values
 from attestlab.policy.documents import Document
 from attestlab.policy.meaning import policy_of
 from attestlab.policy.service import Policies
@@ -32,7 +33,7 @@ SECONDS = 2.0
 WARMUP_S = 0.5
 CONNECTIONS = 64
 RULES = 20
-CIRCUMSTANCES = {"trust_tier": "SELF_SIGNED", "status": "ACTIVE", "risk_rating": "LOW", "key.age_days": 0,
+CIRCUMSTANCES: Values = {"trust_tier": "SELF_SIGNED", "status": "ACTIVE", "risk_rating": "LOW", "key.age_days": 0,
                  "key.status": "active"}  # fmt: skip  # of the issuer that `world` makes
 
 

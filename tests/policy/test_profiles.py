@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -12,6 +13,7 @@ from app_in_process import served
 from policy_world import document, leaf, rule
 from team_story import Team, told, trail
 
+from attestlab.core.clock import FixedClock
 from attestlab.lab import Lab
 from attestlab.orgs.rules import Plan
 
@@ -49,8 +51,11 @@ def test_a_profile_is_made_shown_told_and_audited(key: httpx.Client, team: Team)
     assert trail(team.lab, profile["id"]) == [("verification_profile.create", "API_KEY")]
 
 
-def test_profiles_are_listed_newest_first_page_by_page(key: httpx.Client) -> None:
-    names = [made(key, f"Profile {number}")["name"] for number in range(3)]
+def test_profiles_are_listed_newest_first_page_by_page(key: httpx.Client, clock: FixedClock) -> None:
+    names = []
+    for number in range(3):
+        names.append(made(key, f"Profile {number}")["name"])
+        clock.advance(timedelta(seconds=1))
 
     first = key.get(PATH, params={"limit": 2}).json()
     second = key.get(PATH, params={"limit": 2, "cursor": first["next_cursor"]}).json()
