@@ -19,7 +19,7 @@ from attestlab.core.errors import PermissionDenied
 from attestlab.core.transaction import Transaction
 from attestlab.issuers.store import SigningKey
 from attestlab.orgs.rules import Caller
-from attestlab.policy import rules
+from attestlab.policy import decisions, rules
 from attestlab.policy.decisions import Asked, Decisions
 from attestlab.policy.documents import Category, TargetType
 from attestlab.policy.in_force import Question
@@ -55,8 +55,8 @@ class Profile:
 class Gate:
     """Asks `Decisions` the questions of this capability."""
 
-    def __init__(self, decisions: Decisions) -> None:
-        self.decisions = decisions
+    def __init__(self, asks: Decisions) -> None:
+        self.decisions = asks
 
     def minting(self, tx: Transaction, key: SigningKey, *, caller: Caller, now: datetime) -> PermissionDenied | None:
         """Ask the issuer's policies about a mint and keep what they say; a refusal where they deny it.
@@ -66,7 +66,7 @@ class Gate:
         about = circumstances.of_mint(key, now=now)
         question = Question(Category.MINT, TargetType.ISSUER, key.issuer_id)
         asked = self.decisions.ask_now(tx, question, about, tenant_id=caller.tenant_id)
-        return self.keep(_opinions((asked, caller)), what="this mint")
+        return keep(tx, _opinions((asked, caller)), what="this mint", at=now)
 
     def verifying(self, row: Any, *, profile: Profile | None, now: datetime) -> Opinions:
         """What the issuer's policies say of a verification, and those of the profile that was named."""
@@ -85,14 +85,15 @@ class Gate:
         asked = self.decisions.ask(question, circumstances.of_row(row, now=now), tenant_id=row.tenant_id)
         return _opinions((asked, caller or Anybody()))
 
-    def keep(self, opinions: Opinions, *, what: str = "this") -> PermissionDenied | None:
-        """Write every opinion down; what is to be said to whoever had them asked, where one of them denies."""
-        refusal = None
-        for opinion in opinions:
-            decided = self.decisions.keep(opinion.asked, caller=opinion.actor)
-            if not opinion.asked.allowed:
-                refusal = refusal or _refusal(what, opinion, decided.row["id"])
-        return refusal
+
+def keep(tx: Transaction, opinions: Opinions, *, what: str, at: datetime) -> PermissionDenied | None:
+    """Write every opinion down; what is to be said to whoever had them asked about `what`, where one denies."""
+    refusal = None
+    for opinion in opinions:
+        row = decisions.write(tx, opinion.asked, actor=opinion.actor, at=at)
+        if not opinion.asked.allowed:
+            refusal = refusal or _refusal(what, opinion, row["id"])
+    return refusal
 
 
 class PolicyStep:

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection
 
-from attestlab.attestations import changes, drafting, evidence, metering, proofs, rules, store
+from attestlab.attestations import changes, drafting, evidence, gate, metering, proofs, rules, store
 from attestlab.attestations.changes import Change, Ended, Timekeeper
 from attestlab.attestations.drafting import Draft, MintRequest
 from attestlab.attestations.events import AttestationCreated
@@ -330,7 +330,7 @@ class Attestations:
             limit = None if row.plan is None else allowance(row.plan, row.adjusted).verifications_per_day
             counted = metering.Verified(row.tenant_id, row.issuer_id, row.id, verified.verdict, verified.at)
             metering.count(tx, counted, limit=limit)
-            self.gate.keep(verified.opinions)
+            gate.keep(tx, verified.opinions, what="this verification", at=verified.at)
 
     def evidence_of(self, attestation_id: UUID, *, caller: Caller) -> tuple[AnyRow, Proofs, Head]:
         """The caller's attestation with issuer, key and entry, its proofs, and the head that proves them; for a bundle.
@@ -356,12 +356,12 @@ class Attestations:
             row, found, head = self._evidence_for_bundle(connection, attestation_id)
             return Export(row, found, head, self.gate.exporting(row, caller=caller, now=self.clock.now()))
 
-    def keep(self, opinions: Opinions, *, what: str = "this") -> PermissionDenied | None:
+    def keep(self, opinions: Opinions, *, what: str) -> PermissionDenied | None:
         """Write down what policies said; a refusal where one denies, for whoever asked for `what`."""
         if not opinions:
             return None
-        with self.storage.write():
-            return self.gate.keep(opinions, what=what)
+        with self.storage.write() as tx:
+            return gate.keep(tx, opinions, what=what, at=self.clock.now())
 
     def _evidence_for_bundle(self, connection: Connection, attestation_id: UUID) -> tuple[AnyRow, Proofs, Head]:
         row = store.with_evidence(connection, attestation_id)

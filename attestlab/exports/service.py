@@ -166,7 +166,7 @@ class Exports:
         """The caller's attestation with its evidence, found to hold a moment ago."""
         self.attestations.get(attestation_id, caller=caller)
         verified = self.attestations.verify(attestation_id)
-        self.attestations.keep(verified.opinions)
+        self.attestations.keep(verified.opinions, what="this export")
         rules.require_valid(verified.verdict)
         row = verified.row
         if row is None:

@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
 from typing import Any
 from uuid import UUID
 
-from attestlab.core import audited
-from attestlab.core.audit import Actor
-from attestlab.core.audited import Deed
+from attestlab.core import audit
+from attestlab.core.audit import Actor, AuditEntry
 from attestlab.core.canonical import sha256_hex
 from attestlab.core.clock import Clock
 from attestlab.core.ids import new_ulid
+from attestlab.core.rows import MEMBER, row_sha256
 from attestlab.core.storage import Storage
 from attestlab.core.transaction import Transaction
 from attestlab.orgs.rules import Caller
@@ -27,6 +28,7 @@ from attestlab.policy.in_force import Circumstances, InForce, Question
 from attestlab.policy.vocabulary import own_attributes
 
 Row = dict[str, Any]
+EVALUATED = "policy_decision.evaluate"
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,11 @@ class Asked:
             "allowed": self.decision.allowed,
             "matched_rules": json.dumps(self.decision.matched_rules),
         }
+
+    @cached_property
+    def told(self) -> Row:
+        """What the trail says of it."""
+        return {name: self.row[name] for name in ("input_sha256", "policy_set_digest", "allowed")}
 
 
 @dataclass(frozen=True)
@@ -141,11 +148,8 @@ class Decisions:
     def keep(self, asked: Asked, *, caller: Actor) -> Decided:
         """Write a decision down, with what is needed to make it again; `caller` is who had it made."""
         with self.storage.write() as tx:
-            now = self.clock.now()
-            row = {**asked.row, "id": f"dec_{new_ulid(now)}", "created_at": now}
-            told = {name: row[name] for name in ("input_sha256", "policy_set_digest", "allowed")}
-            deed = Deed(asked.tenant_id, caller, "policy_decision.evaluate", now, told)
-            return Decided(audited.insert(tx, store.decisions, row, deed), asked.decision, asked.typed.diagnostics)
+            row = write(tx, asked, actor=caller, at=self.clock.now())
+        return Decided(row, asked.decision, asked.typed.diagnostics)
 
     def explain(self, decision_id: str, *, caller: Caller) -> Explanation:
         """Make a decision again from what was kept, and say why it came out so; may take milliseconds.
@@ -179,6 +183,16 @@ class Decisions:
             row["policy_set_digest"],
         )
         return Explanation(row, decision, told, counterfactual(policies, values), reproduced)
+
+
+def write(tx: Transaction, asked: Asked, *, actor: Actor, at: datetime) -> Row:
+    """Add a decision and its line in the trail, as `audited.insert` does: each verification waits for this."""
+    row = {**asked.row, "id": f"dec_{new_ulid(at)}", "created_at": at}
+    tx.add(store.decisions, row)
+    told = {**asked.told, MEMBER: row_sha256(store.decisions, row)}
+    entry = AuditEntry(asked.tenant_id, actor, EVALUATED, "policy_decision", row["id"], at, metadata=told)
+    audit.record(tx, entry)
+    return row
 
 
 def _answered(force: InForce, question: Question, circumstances: Circumstances, tenant_id: UUID) -> Asked:
