@@ -29,6 +29,7 @@ from attestlab.mail.courier import Courier
 from attestlab.orgs import key_routes, quotas
 from attestlab.orgs import routes as org_routes
 from attestlab.orgs.rules import Caller
+from attestlab.policy import profile_routes
 from attestlab.policy import routes as policy_routes
 from attestlab.portal import routes as portal_routes
 from attestlab.settings import Environment
@@ -55,6 +56,7 @@ CAPABILITIES: tuple[Routes, ...] = (
     governance_routes.routes,
     policy_routes.routes,
     simulation_routes.routes,
+    profile_routes.routes,
     delivery_routes.routes,
     log_routes.routes,
     audit_routes.routes,

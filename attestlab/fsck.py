@@ -262,6 +262,7 @@ def _audited_rows(connection: Connection) -> Iterator[Problem]:
         (policy_store.policies, "policy", lambda row: str(row.id)),
         (policy_store.versions, "policy_version", lambda row: str(row.id)),
         (policy_store.attributes, "policy_attributes", lambda row: str(row.tenant_id)),
+        (policy_store.profiles, "verification_profile", lambda row: str(row.id)),
         (policy_store.decisions, "policy_decision", lambda row: str(row.id)),
         (simulation_store.reports, "simulation_report", lambda row: row.digest),
     ):

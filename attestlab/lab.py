@@ -49,6 +49,7 @@ from attestlab.orgs.people import People
 from attestlab.orgs.rules import Plan
 from attestlab.orgs.service import ConsumerCreated, Orgs, TenantCreated
 from attestlab.policy.decisions import Decisions
+from attestlab.policy.profiles import Profiles
 from attestlab.policy.service import Policies
 from attestlab.policy.vocabulary import Vocabulary
 from attestlab.portal.service import Portal
@@ -116,6 +117,7 @@ class Lab:
         self.governance = Governance(storage=storage, clock=clock, issuers=self.issuers)
         self.links = Links(self.portal_url, keys)
         self.deliveries = Deliveries(storage=storage, mails=self.mails, links=self.links)
+        self.policy_decisions = Decisions(storage=storage, clock=clock)
         self.attestations = Attestations(
             storage=storage,
             clock=clock,
@@ -123,9 +125,10 @@ class Lab:
             log=self.log,
             status_lists=self.status_lists,
             deliveries=self.deliveries,
+            decisions=self.policy_decisions,
         )
         self.policy_attributes = Vocabulary(storage=storage, clock=clock)
-        self.policy_decisions = Decisions(storage=storage, clock=clock)
+        self.verification_profiles = Profiles(storage=storage, clock=clock)
         self.packs = Packs(storage=storage, clock=clock)
         self.portal = Portal(storage=storage, attestations=self.attestations, log=self.log)
         self.exports = Exports(

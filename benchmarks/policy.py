@@ -22,7 +22,7 @@ from attestlab.policy.contexts import Normaliser
 from attestlab.policy.counterfactual import counterfactual
 from attestlab.policy.deciding import Member, PolicySet
 from attestlab.policy.proof import analyze, compare
-from benchmarks import policy_rivals, policy_world
+from benchmarks import policy_in_force, policy_rivals, policy_world
 from benchmarks.figures import Figure
 
 ROUNDS = 5
@@ -33,6 +33,7 @@ RULES = 20
 
 def figures(folder: Path) -> Iterator[Figure]:
     """Every figure of the policy engine."""
+    yield from policy_in_force.figures(folder)
     contexts = folder / "contexts.parquet"
     policy_world.write_contexts(contexts)
     replays = [_replayed(contexts, folder / "decided.parquet") for _ in range(ROUNDS)]

@@ -20,8 +20,8 @@ from attestlab.lab import Lab
 from attestlab.lake.frames import Facts
 from attestlab.log.store import leaves
 from attestlab.orgs.rules import Caller, Plan
-from attestlab.policy.decisions import Question
 from attestlab.policy.documents import Category, TargetType
+from attestlab.policy.in_force import Question
 from attestlab.policy.store import decisions
 
 NAMES = ("decisions", "attestations", "log_entries", "audit", "verifications")

@@ -10,8 +10,9 @@ from pydantic import Field
 from attestlab.attestations import rendering, store
 from attestlab.attestations.catalogue import CATALOGUE, json_schema
 from attestlab.attestations.drafting import Draft, MintRequest
+from attestlab.attestations.gate import Opinions, Profile
 from attestlab.attestations.rules import Status, sha256
-from attestlab.attestations.service import Minted
+from attestlab.attestations.service import Export, Minted
 from attestlab.attestations.shapes import (
     AttestationOut,
     BatchIn,
@@ -34,7 +35,7 @@ from attestlab.attestations.shapes import (
 )
 from attestlab.attestations.verification import Presented
 from attestlab.core.canonical import canonical
-from attestlab.core.errors import AttestLabError
+from attestlab.core.errors import AttestLabError, AuthInvalid, AuthRequired, NotFound, PermissionDenied
 from attestlab.core.shapes import Moment, Uuid
 from attestlab.core.signing import Algorithm
 from attestlab.core.wire import b64url_decode
@@ -43,6 +44,7 @@ from attestlab.web import problems
 from attestlab.web.access import PUBLIC
 from attestlab.web.answers import Raw
 from attestlab.web.call import Call
+from attestlab.web.credentials import presented as credential_of
 from attestlab.web.paging import OffsetPageQuery, Page, number_in, page_of
 from attestlab.web.routing import Limit, Routes
 from attestlab.web.validation import body_as
@@ -151,11 +153,11 @@ def _request_of_item(body: MintIn) -> MintRequest:
 
 
 def _recorded(call: Call, draft: Draft | AttestLabError) -> Minted | AttestLabError:
-    """Record one item of a batch; what `record` refuses it refuses before it changes anything."""
+    """Record one item of a batch; what `attempt` refuses leaves nothing but what policies said of it."""
     if isinstance(draft, AttestLabError):
         return draft
     try:
-        minted: Minted = call.lab.attestations.record(draft)
+        minted: Minted | PermissionDenied = call.lab.attestations.attempt(draft)
     except AttestLabError as fault:
         return fault
     return minted
@@ -182,7 +184,9 @@ def _item(call: Call, index: int, item: Minted | AttestLabError) -> BatchItemOut
 )
 def mint(call: Call, body: MintIn, prepared: Draft) -> MintOut:
     """Mint an attestation: sign it, give it a place in the log, and answer with the proof."""
-    done = call.lab.attestations.record(prepared)
+    done = call.lab.attestations.attempt(prepared)
+    if isinstance(done, PermissionDenied):
+        return cast(MintOut, call.refused(done))
     call.respond_headers["Location"] = f"/v1/attestations/{done.id}"
     return call.later(lambda: rendering.minted(done, links=call.lab.links))
 
@@ -204,7 +208,9 @@ def revoke(call: Call, id: UUID, body: RevokeIn) -> RevokedOut:
 )
 def supersede(call: Call, id: UUID, body: SupersedeIn, prepared: Draft) -> SupersededOut:
     """Mint an attestation that takes the place of this one, which is SUPERSEDED from then on."""
-    done = call.lab.attestations.record(prepared)
+    done = call.lab.attestations.attempt(prepared)
+    if isinstance(done, PermissionDenied):
+        return cast(SupersededOut, call.refused(done))
     call.respond_headers["Location"] = f"/v1/attestations/{done.id}"
     return call.later(lambda: rendering.superseded(done, links=call.lab.links, now=call.now))
 
@@ -237,21 +243,43 @@ def get(call: Call, id: UUID) -> AttestationOut:
 
 
 @routes.get("/v1/attestations/{id}/proof-bundle", scope=Scope.ATTESTATIONS_READ)
-def proof_bundle(call: Call, id: UUID) -> BundleOut:
+async def proof_bundle(call: Call, id: UUID) -> BundleOut:
     """Everything needed to verify the attestation offline."""
-    row, proof, head = call.lab.attestations.evidence_of(id, caller=call.caller)
-    return rendering.bundle(row, proof, head, now=call.now)
+    found: Export = await call.site.read(lambda: call.lab.attestations.export(id, caller=call.caller))
+    if (refusal := await kept(call, found.opinions, what="this export")) is not None:
+        raise refusal
+    return rendering.bundle(found.row, found.proofs, found.head, now=call.now)
+
+
+async def kept(call: Call, opinions: Opinions, *, what: str) -> PermissionDenied | None:
+    """Keep what policies said of a read, which has no transaction of its own; a refusal where one denies."""
+    if not opinions:
+        return None
+    refusal: PermissionDenied | None = await call.site.write(lambda tx: call.lab.attestations.keep(opinions, what=what))
+    return refusal
 
 
 @routes.post("/v1/verify", scope=PUBLIC, payload=True, charged=False)
 async def verify(call: Call, query: VerifyQuery, body: VerifyIn) -> VerifyOut:
     """Verify an attestation: exactly one verdict, always with HTTP 200. Metered to the issuer's tenant."""
     presented = Presented(call.payload and call.payload.sha256, body.document_hash_hex)
-    attestations, follow = call.lab.attestations, query.follow is not None
-    verified = await call.site.read(lambda: attestations.verify(body.attestation_id, presented, follow=follow))
+    attestations, follow, named = call.lab.attestations, query.follow is not None, body.verification_profile_id
+    profile = None if named is None else await call.site.read(lambda: _profile(call, named))
+    verified = await call.site.read(
+        lambda: attestations.verify(body.attestation_id, presented, follow=follow, profile=profile)
+    )
     if verified.row is not None:
         await call.site.write(lambda tx: call.lab.attestations.meter(tx, verified))
     return rendering.verification(verified, log_id=call.lab.log_id)
+
+
+def _profile(call: Call, profile_id: UUID) -> Profile:
+    """A profile is named by somebody of its tenant; to everybody else, whoever they are, it is unknown."""
+    try:
+        call.credential = credential_of(call.headers)
+        return Profile(profile_id, call.site.authenticate(call))
+    except (AuthRequired, AuthInvalid):
+        raise NotFound("verification profile", profile_id) from None
 
 
 @routes.get("/v1/schemas", scope=PUBLIC)

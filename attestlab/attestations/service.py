@@ -10,36 +10,25 @@ from uuid import UUID
 
 from sqlalchemy import Connection
 
-from attestlab.attestations import changes, drafting, metering, proofs, rules, store
-from attestlab.attestations.bundle import require_entry_speaks_of
+from attestlab.attestations import changes, drafting, evidence, gate, metering, proofs, rules, store
 from attestlab.attestations.changes import Change, Ended, Timekeeper
 from attestlab.attestations.drafting import Draft, MintRequest
 from attestlab.attestations.events import AttestationCreated
-from attestlab.attestations.facts import issuer_facts, logged_at, members_of, statement_of, status_of
+from attestlab.attestations.facts import status_of
+from attestlab.attestations.gate import Gate, Opinions, PolicyStep, Profile
 from attestlab.attestations.proofs import Proofs
-from attestlab.attestations.rules import Reason, Statement, Status, Verdict
-from attestlab.attestations.verification import (
-    Evidence,
-    Finding,
-    KeyFacts,
-    NoPolicies,
-    PolicyGate,
-    Presented,
-    Report,
-    verify,
-)
+from attestlab.attestations.rules import Reason, Status, Verdict
+from attestlab.attestations.verification import Finding, Presented, Report, verify
 from attestlab.core import audit, outbox, rows
 from attestlab.core.audit import AuditEntry
 from attestlab.core.clock import Clock
-from attestlab.core.errors import Conflict, NotFound, ProofInvalid
-from attestlab.core.signing import Algorithm
+from attestlab.core.errors import Conflict, NotFound, PermissionDenied
 from attestlab.core.storage import Storage
 from attestlab.core.transaction import AnyRow, Transaction
 from attestlab.delivery.service import Deliveries
-from attestlab.issuers.rules import KeyStatus, require_may_mint
+from attestlab.issuers.rules import require_may_mint
 from attestlab.issuers.service import Issuers
 from attestlab.issuers.store import SigningKey
-from attestlab.log import rules as log_rules
 from attestlab.log.answers import Head
 from attestlab.log.entries import EntryType
 from attestlab.log.listing import StatusLists
@@ -47,6 +36,8 @@ from attestlab.log.service import Appended, Log
 from attestlab.orgs import quotas
 from attestlab.orgs.plans import allowance
 from attestlab.orgs.rules import Caller
+from attestlab.policy import store as policy_store
+from attestlab.policy.decisions import Decisions
 
 NOT_FOUND = Report(Verdict.NOT_FOUND, (Finding("resolve", (Reason.ATTESTATION_NOT_FOUND,), Verdict.NOT_FOUND),))
 
@@ -79,11 +70,22 @@ class Verified:
     report: Report
     at: datetime
     latest: UUID | None = None  # what a superseded one leads to in the end, where that was asked for
+    opinions: Opinions = ()  # what policies said of it, to be kept
 
     @property
     def verdict(self) -> Verdict:
         """The one answer."""
         return self.report.verdict
+
+
+@dataclass(frozen=True)
+class Export:
+    """The parts of a proof bundle, and what policies say of handing it out."""
+
+    row: AnyRow
+    proofs: Proofs
+    head: Head
+    opinions: Opinions
 
 
 class Attestations:
@@ -98,7 +100,7 @@ class Attestations:
         log: Log,
         status_lists: StatusLists,
         deliveries: Deliveries,
-        gate: PolicyGate | None = None,
+        decisions: Decisions,
     ) -> None:
         self.storage = storage
         self.clock = clock
@@ -106,7 +108,7 @@ class Attestations:
         self.log = log
         self.status_lists = status_lists
         self.deliveries = deliveries
-        self.gate = gate or NoPolicies()
+        self.gate = Gate(decisions)
 
     def mint(self, request: MintRequest, *, caller: Caller) -> Minted:
         """Check, sign, log: draft and record in one go."""
@@ -143,11 +145,24 @@ class Attestations:
         return key
 
     def record(self, draft: Draft) -> Minted:
+        """`attempt`, of whoever has nothing else to write.
+
+        Raises:
+            PermissionDenied: policies deny it; the decision is kept all the same.
+            AttestLabError: whatever `attempt` raises.
+        """
+        minted = self.attempt(draft)
+        if isinstance(minted, PermissionDenied):
+            raise minted
+        return minted
+
+    def attempt(self, draft: Draft) -> Minted | PermissionDenied:
         """Give a draft its place in the log, together with its row, event and audit line.
 
         One transaction holds them all: either everything or nothing. What the draft
-        relied on is looked at again, under the writer's lock. What it supersedes ends in
-        the same transaction.
+        relied on is looked at again, under the writer's lock, where the policies are asked
+        too. What it supersedes ends in the same transaction. A refusal of policies is
+        returned, not raised: what the transaction then holds is the decision alone.
 
         Raises:
             Conflict: issuer or key changed since the draft, the id is taken, or what it supersedes is not VALID.
@@ -158,6 +173,11 @@ class Attestations:
             at = self.clock.now()  # which an external key's holder does not choose, as they do created_at
             old_id = draft.row["supersedes"]
             old = None if old_id is None else self._current(tx, old_id, caller=draft.caller, at=at)
+            refusal = self.gate.minting(tx, draft.key, caller=draft.caller, now=at)
+            if refusal is not None:
+                return refusal
+            if draft.row["custody"] == "external":
+                self._require_free_id(tx, draft.row["id"])
             quotas.count_attestation(tx, draft.caller, at=at)
             logged = self.log.append(tx, draft.entry, kind=EntryType.MINTED)
             row = {**draft.row, "log_index": logged.index}
@@ -208,8 +228,6 @@ class Attestations:
         if now != key:
             require_may_mint(now.issuer_status, now.status)
             raise Conflict("Issuer or key changed while the attestation was being minted; send it again.")
-        if draft.row["custody"] == "external":
-            self._require_free_id(tx, draft.row["id"])
 
     def _require_free_id(self, tx: Transaction, attestation_id: UUID) -> None:
         """Only an external key's holder chooses an id; our own are never the same twice."""
@@ -276,22 +294,33 @@ class Attestations:
         presented: Presented = Presented(),  # noqa: B008 frozen
         *,
         follow: bool = False,
+        profile: Profile | None = None,
     ) -> Verified:
         """Run the eight steps on what the records and the log hold. Metering is the caller's (`meter`).
 
         With `follow` the answer also names the last of those that superseded one another, of which only this was asked.
+        The policies of a `profile` join those of the issuer.
+
+        Raises:
+            NotFound: the profile is not of its caller's tenant.
         """
         now = self.clock.now()
         with self.storage.read() as connection:
+            if profile is not None:
+                policy_store.owned_profile(connection.execute, profile.id, tenant_id=profile.caller.tenant_id)
             row = store.with_evidence(connection, attestation_id)
             if row is None:
                 return Verified(attestation_id, None, NOT_FOUND, now)
-            report = verify(self._evidence(connection, row), presented, now=now, gate=self.gate)
+            step = PolicyStep(self.gate, row, profile, now)
+            found = evidence.of_row(connection, row, issuers=self.issuers, log=self.log)
+            report = verify(found, presented, now=now, policies_allow=step)
             latest = store.latest(connection, row.id) if follow and row.superseded_by is not None else None
-        return Verified(attestation_id, row, report, now, latest)
+        return Verified(attestation_id, row, report, now, latest, step.opinions)
 
     def meter(self, tx: Transaction, verified: Verified) -> None:
-        """Count a verification for the issuer's tenant and tell of it; an unknown id costs nobody.
+        """Count a verification for the issuer's tenant and tell of it, and keep what policies said of it.
+
+        An unknown id costs nobody.
 
         Raises:
             BillingLimit: the plan of the issuer's tenant allows no more of them today.
@@ -301,43 +330,7 @@ class Attestations:
             limit = None if row.plan is None else allowance(row.plan, row.adjusted).verifications_per_day
             counted = metering.Verified(row.tenant_id, row.issuer_id, row.id, verified.verdict, verified.at)
             metering.count(tx, counted, limit=limit)
-
-    def _evidence(self, connection: Connection, row: AnyRow) -> Evidence:
-        statement = statement_of(row)
-        return Evidence(
-            statement=statement,
-            claims=row.claims,
-            signature=row.signature,
-            status=Status(row.status),
-            log_index=row.log_index,
-            logged_at=logged_at(row),
-            issuer=issuer_facts(row),
-            key=self._key_facts(row),
-            prove_logged=lambda: self._prove_logged(connection, row, statement),
-        )
-
-    def _key_facts(self, row: AnyRow) -> KeyFacts | None:
-        if row.spki is None:
-            return None
-        public = self.issuers.public_key(Algorithm(row.alg), row.spki)
-        return KeyFacts(public, KeyStatus(row.key_status), row.key_changed_index, row.compromised_at)
-
-    def _prove_logged(self, connection: Connection, row: AnyRow, statement: Statement) -> None:
-        """The entry opens to this attestation and stands under the head we signed."""
-        if row.entry is None:
-            raise ProofInvalid("The log has no entry at the attestation's index.")
-        require_entry_speaks_of(
-            members_of(row.entry),
-            row.nonce,
-            statement=statement,
-            claims=row.claims,
-            signature=row.signature,
-            public_key=row.spki,
-        )
-        proof = self.log.inclusion(connection, row.log_index)
-        log_rules.verify_inclusion(
-            row.log_index, proof.tree_size, log_rules.leaf_hash(row.entry), proof.hashes, proof.root
-        )
+            gate.keep(tx, verified.opinions, what="this verification", at=verified.at)
 
     def evidence_of(self, attestation_id: UUID, *, caller: Caller) -> tuple[AnyRow, Proofs, Head]:
         """The caller's attestation with issuer, key and entry, its proofs, and the head that proves them; for a bundle.
@@ -349,14 +342,26 @@ class Attestations:
             store.owned(connection, attestation_id, tenant_id=caller.tenant_id)
             return self._evidence_for_bundle(connection, attestation_id)
 
-    def evidence_for_anyone(self, attestation_id: UUID) -> tuple[AnyRow, Proofs, Head]:
-        """The same for whoever knows the id, of any tenant; only the public page may hand it on.
+    def export(self, attestation_id: UUID, *, caller: Caller | None) -> Export:
+        """The same, with what policies say of handing it out: that is to be kept first, and no denial is passed by.
+
+        Without a `caller` it is for whoever knows the id, of any tenant; only the public page may ask so.
 
         Raises:
-            NotFound: there is no such attestation.
+            NotFound: there is none of that id in the caller's tenant, or none at all.
         """
         with self.storage.read() as connection:
-            return self._evidence_for_bundle(connection, attestation_id)
+            if caller is not None:
+                store.owned(connection, attestation_id, tenant_id=caller.tenant_id)
+            row, found, head = self._evidence_for_bundle(connection, attestation_id)
+            return Export(row, found, head, self.gate.exporting(row, caller=caller, now=self.clock.now()))
+
+    def keep(self, opinions: Opinions, *, what: str) -> PermissionDenied | None:
+        """Write down what policies said; a refusal where one denies, for whoever asked for `what`."""
+        if not opinions:
+            return None
+        with self.storage.write() as tx:
+            return gate.keep(tx, opinions, what=what, at=self.clock.now())
 
     def _evidence_for_bundle(self, connection: Connection, attestation_id: UUID) -> tuple[AnyRow, Proofs, Head]:
         row = store.with_evidence(connection, attestation_id)

@@ -282,6 +282,7 @@ class VerifyIn(In):
     attestation_id: Uuid
     payload_b64url: str | None = None
     document_hash_hex: Sha256Hex | None = None
+    verification_profile_id: Uuid | None = None
 
 
 class VerifyQuery(In):

@@ -43,6 +43,7 @@ _ISSUER_COLUMNS = (
 _KEY_COLUMNS = (
     _keys.c.spki,
     _keys.c.status.label("key_status"),
+    _keys.c.created_at.label("key_created_at"),
     _keys.c.changed_index.label("key_changed_index"),
     _keys.c.compromised_at,
 )

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 
 from attestlab.attestations.rules import Reason, Statement, Status, Verdict
 from attestlab.core import jws
@@ -66,22 +66,6 @@ class Presented:
     document_hash: str | None = None
 
 
-class PolicyGate(Protocol):
-    """Where the policies of the platform and of the issuer have their say."""
-
-    def allows_verification(self, evidence: Evidence) -> bool:
-        """Whether every policy that applies lets this verification pass."""
-        ...
-
-
-class NoPolicies:
-    """The gate while there is no policy: nothing to object to."""
-
-    def allows_verification(self, evidence: Evidence) -> bool:
-        """Always; there is no policy that could deny."""
-        return True
-
-
 @dataclass(frozen=True, slots=True)
 class Finding:
     """What one step found; a verdict ends the verification."""
@@ -113,8 +97,11 @@ class Report:
 Step = Callable[[], Finding]
 
 
-def verify(evidence: Evidence, presented: Presented, *, now: datetime, gate: PolicyGate) -> Report:
-    """Run the steps until one of them ends the matter; the first, finding it, is done."""
+def verify(evidence: Evidence, presented: Presented, *, now: datetime, policies_allow: Callable[[], bool]) -> Report:
+    """Run the steps until one of them ends the matter; the first, finding it, is done.
+
+    `policies_allow` asks those that apply, and is only called where everything else holds.
+    """
     steps: tuple[Step, ...] = (
         lambda: Finding("resolve"),
         lambda: check_content(evidence, presented),
@@ -123,7 +110,7 @@ def verify(evidence: Evidence, presented: Presented, *, now: datetime, gate: Pol
         lambda: check_key(evidence),
         lambda: check_signature(evidence),
         lambda: check_transparency(evidence),
-        lambda: check_policy(evidence, gate),
+        lambda: check_policy(policies_allow),
     )
     return run(steps)
 
@@ -236,8 +223,8 @@ def check_transparency(evidence: Evidence) -> Finding:
     return Finding("transparency", (Reason.TRANSPARENCY_PROOF_OK,))
 
 
-def check_policy(evidence: Evidence, gate: PolicyGate) -> Finding:
+def check_policy(policies_allow: Callable[[], bool]) -> Finding:
     """Step 8: the policies that apply."""
-    if gate.allows_verification(evidence):
+    if policies_allow():
         return Finding("policy", (Reason.POLICY_OK,))
     return Finding("policy", (Reason.POLICY_DENIED,), Verdict.INVALID)

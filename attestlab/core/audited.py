@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cache
 from typing import Any
 from uuid import UUID
 
@@ -32,10 +33,15 @@ class Deed:
 
 def insert(tx: Transaction, table: Table, row: Mapping[str, Any], deed: Deed) -> dict[str, Any]:
     """Add a row, of which columns that are left out are null; returns the whole of it."""
-    whole = {name: row.get(name) for name in table.columns.keys()}  # noqa: SIM118  a collection of columns
+    whole = {name: row.get(name) for name in _names(table)}
     tx.add(table, whole)
     _record(tx, table, whole, deed)
     return whole
+
+
+@cache
+def _names(table: Table) -> tuple[str, ...]:
+    return tuple(table.columns.keys())
 
 
 def change(

@@ -28,6 +28,7 @@ WRITER_LOCK = 0x61747465  # any constant will do; every writer of one database t
 BUSY_TIMEOUT_MS = 15_000
 CHECKPOINT_PAGES = 4000  # 16 MB of WAL: the commit that moves it into the database waits a while, so a rare one
 RECALLED_CAP = 10_000
+_UNREAD: Any = object()
 
 Result = TypeVar("Result")
 
@@ -74,9 +75,9 @@ class Storage:
         known = self._known(connection)
         if known is None:
             return load(connection)
-        if name not in known:
-            known[name] = load(connection)
-        found: Result = known[name]
+        found: Result = known.get(name, _UNREAD)
+        if found is _UNREAD:
+            found = known[name] = load(connection)
         return found
 
     def _known(self, connection: Connection) -> dict[Hashable, Any] | None:

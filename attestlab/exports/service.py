@@ -36,7 +36,10 @@ PROVING: Final = frozenset({KeyStatus.ACTIVE.value, KeyStatus.ROTATED.value})
 
 
 class Exports:
-    """Reads the records and writes nothing; the same question has the same answer, but for randomised signatures."""
+    """Reads the records, and writes nothing but what policies said of a verification.
+
+    The same question has the same answer, but for randomised signatures.
+    """
 
     def __init__(
         self,
@@ -163,6 +166,7 @@ class Exports:
         """The caller's attestation with its evidence, found to hold a moment ago."""
         self.attestations.get(attestation_id, caller=caller)
         verified = self.attestations.verify(attestation_id)
+        self.attestations.keep(verified.opinions, what="this export")
         rules.require_valid(verified.verdict)
         row = verified.row
         if row is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -33,6 +34,7 @@ _SIGNING = (
         keys.c.sealed,
         keys.c.custody,
         keys.c.status,
+        keys.c.created_at,
         issuers.c.status.label("issuer_status"),
         issuers.c.trust_tier,
         issuers.c.risk_rating,
@@ -59,6 +61,7 @@ class SigningKey:
     sealed: bytes | None
     custody: Custody
     status: KeyStatus
+    created_at: datetime
     issuer_status: IssuerStatus
     trust_tier: str
     risk_rating: str
@@ -79,10 +82,11 @@ def signing_key(look: Look, *, tenant_id: UUID, issuer_id: UUID, kid: str) -> Si
         row[5],
         Custody(row[6]),
         KeyStatus(row[7]),
-        IssuerStatus(row[8]),
-        row[9],
+        row[8],
+        IssuerStatus(row[9]),
         row[10],
         row[11],
+        row[12],
     )
 
 

@@ -22,6 +22,7 @@ from attestlab.core.transaction import AnyRow
 from attestlab.log.entries import EntryType
 from attestlab.log.store import heads, leaves
 from attestlab.orgs.store import tenants
+from attestlab.policy.decisions import EVALUATED
 from attestlab.policy.store import decisions
 
 _chains: Any = ChainHead.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
@@ -36,7 +37,6 @@ _DECIDED = (
     "id", "tenant_id", "created_at", "action", "target_type", "target_id", "allowed", "matched_rules",
     "policy_set_digest", "members", "input", "input_sha256",
 )  # fmt: skip
-EVALUATED = "policy_decision.evaluate"
 AT_ONCE = 500  # ids in one query
 
 Rows = Iterable[AnyRow]

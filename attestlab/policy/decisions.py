@@ -5,72 +5,70 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from datetime import datetime
+from functools import cached_property
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection
-
-from attestlab.core import audited
-from attestlab.core.audited import Deed
-from attestlab.core.canonical import canonical, sha256_hex
+from attestlab.core import audit
+from attestlab.core.audit import Actor, AuditEntry
+from attestlab.core.canonical import sha256_hex
 from attestlab.core.clock import Clock
-from attestlab.core.errors import ValidationFailed
 from attestlab.core.ids import new_ulid
+from attestlab.core.rows import MEMBER, row_sha256
 from attestlab.core.storage import Storage
-from attestlab.core.transaction import AnyRow
+from attestlab.core.transaction import Transaction
 from attestlab.orgs.rules import Caller
-from attestlab.policy import registering, store
-from attestlab.policy.attributes import Registry
-from attestlab.policy.contexts import Diagnostic, Normaliser, Typed
+from attestlab.policy import in_force, store
+from attestlab.policy.contexts import Diagnostic, Typed
 from attestlab.policy.counterfactual import Counterfactual, counterfactual
 from attestlab.policy.deciding import Member, PolicySet, SetDecision
-from attestlab.policy.documents import Category, Document, TargetType
 from attestlab.policy.explanation import ExplainedRule, explain, missing
-from attestlab.policy.meaning import policy_of
+from attestlab.policy.in_force import Circumstances, InForce, Question
 from attestlab.policy.vocabulary import own_attributes
 
 Row = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Question:
-    """What is to be done, to whom; TENANT_DEFAULT names no target."""
-
-    action: Category
-    target_type: TargetType
-    target_id: UUID | None = None
-
-    def input(self, typed: Typed) -> bytes:
-        """The canonical JSON that `input_sha256` covers: typed values by dotted path, so spelling does not show."""
-        target = None if self.target_id is None else str(self.target_id)
-        return canonical(
-            {
-                "action": self.action.value,
-                "target_type": self.target_type.value,
-                "target_id": target,
-                "context": typed.values,
-            }
-        )
-
-
-@dataclass(frozen=True)
-class InForce:
-    """What applies to a question, read and compiled; `members` as a decision keeps them."""
-
-    normalised: Normaliser
-    policies: PolicySet
-    members: str
+EVALUATED = "policy_decision.evaluate"
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A decision that nobody has written down yet."""
+    """A decision that nobody has written down yet; `tenant_id` is whose policies were asked, beside the platform's."""
 
+    tenant_id: UUID
     question: Question
     typed: Typed
     force: InForce
     decision: SetDecision
+
+    @property
+    def allowed(self) -> bool:
+        """Whether every policy that counts allows."""
+        return self.decision.allowed
+
+    @cached_property
+    def row(self) -> Row:
+        """What is kept of it, but for its id and its time; made once where it is kept often."""
+        question, spelt = self.question, self.question.input(self.typed)
+        diagnostics = [[each.path, each.code, each.message] for each in self.typed.diagnostics]
+        return {
+            "tenant_id": self.tenant_id,
+            "action": question.action.value,
+            "target_type": question.target_type.value,
+            "target_id": question.target_id,
+            "input": spelt.decode(),
+            "input_sha256": sha256_hex(spelt),
+            "diagnostics": json.dumps(diagnostics),
+            "policy_set_digest": self.force.policies.digest,
+            "members": self.force.members,
+            "allowed": self.decision.allowed,
+            "matched_rules": json.dumps(self.decision.matched_rules),
+        }
+
+    @cached_property
+    def told(self) -> Row:
+        """What the trail says of it."""
+        return {name: self.row[name] for name in ("input_sha256", "policy_set_digest", "allowed")}
 
 
 @dataclass(frozen=True)
@@ -125,39 +123,33 @@ class Decisions:
         Raises:
             ValidationFailed: TENANT_DEFAULT names a target.
         """
-        _require_target(question)
-        name = ("policies in force", caller.tenant_id, question)
-        force = self.storage.recalled(name, lambda connection: _in_force(connection, question, caller.tenant_id))
-        typed = force.normalised(context)
-        return Asked(question, typed, force, force.policies(typed.values))
+        question.require_sound()
+        name = ("policies that would apply", caller.tenant_id, question)
+        force = self.storage.recalled(
+            name, lambda connection: in_force.asked_by(connection.execute, question, caller.tenant_id)
+        )
+        return _decided(force, question, context, caller.tenant_id)
 
-    def keep(self, asked: Asked, *, caller: Caller) -> Decided:
-        """Write a decision down, with what is needed to make it again."""
+    def ask(self, question: Question, circumstances: Circumstances, *, tenant_id: UUID) -> Asked | None:
+        """What the policies that apply say of something that is about to happen; None where there are none."""
+        name = ("policies that apply", tenant_id, question)
+        force = self.storage.recalled(
+            name, lambda connection: in_force.applying(connection.execute, question, tenant_id)
+        )
+        return None if force is None else _answered(force, question, circumstances, tenant_id)
+
+    def ask_now(
+        self, tx: Transaction, question: Question, circumstances: Circumstances, *, tenant_id: UUID
+    ) -> Asked | None:
+        """`ask` under the writer's lock, so that nothing that was switched on before is passed by."""
+        force = in_force.applying_now(tx, question, tenant_id)
+        return None if force is None else _answered(force, question, circumstances, tenant_id)
+
+    def keep(self, asked: Asked, *, caller: Actor) -> Decided:
+        """Write a decision down, with what is needed to make it again; `caller` is who had it made."""
         with self.storage.write() as tx:
-            row = self._row(asked, caller)
-            told = {name: row[name] for name in ("input_sha256", "policy_set_digest", "allowed")}
-            deed = Deed(caller.tenant_id, caller, "policy_decision.evaluate", row["created_at"], told)
-            return Decided(audited.insert(tx, store.decisions, row, deed), asked.decision, asked.typed.diagnostics)
-
-    def _row(self, asked: Asked, caller: Caller) -> Row:
-        now, question = self.clock.now(), asked.question
-        spelt = question.input(asked.typed)
-        diagnostics = [[each.path, each.code, each.message] for each in asked.typed.diagnostics]
-        return {
-            "id": f"dec_{new_ulid(now)}",
-            "tenant_id": caller.tenant_id,
-            "created_at": now,
-            "action": question.action.value,
-            "target_type": question.target_type.value,
-            "target_id": question.target_id,
-            "input": spelt.decode(),
-            "input_sha256": sha256_hex(spelt),
-            "diagnostics": json.dumps(diagnostics),
-            "policy_set_digest": asked.force.policies.digest,
-            "members": asked.force.members,
-            "allowed": asked.decision.allowed,
-            "matched_rules": json.dumps(asked.decision.matched_rules),
-        }
+            row = write(tx, asked, actor=caller, at=self.clock.now())
+        return Decided(row, asked.decision, asked.typed.diagnostics)
 
     def explain(self, decision_id: str, *, caller: Caller) -> Explanation:
         """Make a decision again from what was kept, and say why it came out so; may take milliseconds.
@@ -172,8 +164,8 @@ class Decisions:
             found = [
                 (store.member(connection.execute, policy_id, version), shadow) for policy_id, version, shadow in kept
             ]
-        policies = PolicySet(_member(each, shadow, own) for each, shadow in found)
-        values = _normaliser(own)(json.loads(row["input"])["context"]).values
+        policies = PolicySet(in_force.member_of(each, shadow, own) for each, shadow in found)
+        values = in_force.normaliser(own)(json.loads(row["input"])["context"]).values
         decision = policies(values)
         told = [
             ExplainedPolicy(
@@ -193,37 +185,26 @@ class Decisions:
         return Explanation(row, decision, told, counterfactual(policies, values), reproduced)
 
 
-def _require_target(question: Question) -> None:
-    if question.target_type is TargetType.TENANT_DEFAULT and question.target_id is not None:
-        raise ValidationFailed.of("/target_id", "target", "TENANT_DEFAULT names no target; leave target_id out.")
+def write(tx: Transaction, asked: Asked, *, actor: Actor, at: datetime) -> Row:
+    """Add a decision and its line in the trail, as `audited.insert` does: each verification waits for this."""
+    row = {**asked.row, "id": f"dec_{new_ulid(at)}", "created_at": at}
+    tx.add(store.decisions, row)
+    told = {**asked.told, MEMBER: row_sha256(store.decisions, row)}
+    entry = AuditEntry(asked.tenant_id, actor, EVALUATED, "policy_decision", row["id"], at, metadata=told)
+    audit.record(tx, entry)
+    return row
 
 
-def _in_force(connection: Connection, question: Question, tenant_id: UUID) -> InForce:
-    own = own_attributes(connection.execute, tenant_id)
-    found = store.in_force(
-        connection.execute,
-        tenant_id=tenant_id,
-        action=question.action.value,
-        target_type=question.target_type.value,
-        target_id=question.target_id,
-    )
-    policies = PolicySet(_member(row, bool(row.in_shadow), own) for row in found)
-    members = json.dumps([[str(row.policy_id), row.version, bool(row.in_shadow)] for row in found])
-    return InForce(_normaliser(own), policies, members)
+def _answered(force: InForce, question: Question, circumstances: Circumstances, tenant_id: UUID) -> Asked:
+    """The same circumstances have the same answer as long as the same versions are in force."""
+    place = (tenant_id, question, *circumstances.items())
+    found: Asked | None = force.answers.get(place)
+    if found is None:
+        found = _decided(force, question, circumstances, tenant_id)
+        force.remember(place, found)
+    return found
 
 
-@lru_cache(maxsize=256)
-def _normaliser(own: str) -> Normaliser:
-    return Normaliser(registering.registry_of(own))
-
-
-def _member(row: AnyRow, in_shadow: bool, own: str) -> Member:
-    return _compiled(str(row.policy_id), row.document, registering.NONE if row.is_platform else own, in_shadow)
-
-
-@lru_cache(maxsize=1_024)
-def _compiled(policy_id: str, text: str, own: str, in_shadow: bool) -> Member:
-    """A stored version, compiled once: it never changes, and neither does what the same attributes make of it."""
-    document = Document.read(json.loads(text))
-    registry: Registry = registering.registry_of(own)
-    return Member(policy_id, document.digest, policy_of(document, registry), in_shadow)
+def _decided(force: InForce, question: Question, context: Mapping[str, Any], tenant_id: UUID) -> Asked:
+    typed = force.normalised(context)
+    return Asked(tenant_id, question, typed, force, force.policies(typed.values))

@@ -62,3 +62,12 @@ class AttributesChanged(Event, type="policy.attributes_changed"):
 
     attributes: int
     changed_at: datetime
+
+
+@dataclass(frozen=True)
+class ProfileCreated(Event, type="verification_profile.created"):
+    """A verification profile was made; policies can be bound to it."""
+
+    profile_id: UUID
+    name: str
+    created_at: datetime

@@ -6,8 +6,9 @@ from uuid import UUID
 from attestlab.core.errors import ValidationFailed
 from attestlab.core.shapes import In
 from attestlab.policy import rendering
-from attestlab.policy.decisions import Asked, Decisions, Question
+from attestlab.policy.decisions import Asked, Decisions
 from attestlab.policy.documents import Category, Document, TargetType
+from attestlab.policy.in_force import Question
 from attestlab.policy.rules import ACTIVATORS
 from attestlab.policy.service import Examined
 from attestlab.policy.shapes import (

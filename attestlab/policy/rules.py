@@ -6,7 +6,7 @@ Versions are never changed: a new text is a new version, and the one in force st
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from enum import StrEnum
 
 from attestlab.core.errors import Conflict, PermissionDenied, ValidationFailed
@@ -14,6 +14,7 @@ from attestlab.orgs.rules import Role
 from attestlab.policy.documents import Category, TargetType
 
 ACTIVATORS = (Role.OWNER, Role.ADMIN)
+DENIED = "policy_denied"
 
 
 class PolicyStatus(StrEnum):
@@ -106,3 +107,20 @@ def is_single_person(author: str, actor: str, *, activators: int) -> bool:
             details={"reason": "second_person_required"},
         )
     return True
+
+
+def denied(what: str, *, reasons: Sequence[str], matched_rules: Sequence[str], decision_id: str) -> PermissionDenied:
+    """What whoever is of the tenant is told where its policies deny something (CONTRACT section 1)."""
+    details = {"reason": DENIED, "matched_rules": list(matched_rules), "reasons": list(reasons)}
+    return PermissionDenied(
+        f"Policies deny {what}: {' '.join(reasons)} Ask GET /v1/policies/decisions/{decision_id} what would turn it.",
+        details={**details, "decision_id": decision_id},
+    )
+
+
+def denied_to_strangers(what: str, *, decision_id: str) -> PermissionDenied:
+    """What anybody else is told: that it is so, and nothing of another's rules."""
+    return PermissionDenied(
+        f"The issuer's policies deny {what}; ask the issuer, and name {decision_id}.",
+        details={"reason": DENIED, "decision_id": decision_id},
+    )

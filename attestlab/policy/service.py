@@ -84,7 +84,7 @@ class Policies:
 
         Raises:
             ValidationFailed: it means nothing under the tenant's attributes.
-            NotFound: it is for an issuer that the tenant does not have.
+            NotFound: it is for an issuer or a verification profile that the tenant does not have.
         """
         with self.storage.write() as tx:
             self._checked(tx, document, caller)
@@ -295,6 +295,8 @@ class Policies:
     def _checked(self, tx: Transaction, document: Document, caller: Caller) -> None:
         if document.target_type is TargetType.ISSUER and document.target_id is not None:
             issuer_store.owned(tx.exec, document.target_id, tenant_id=caller.tenant_id)
+        if document.target_type is TargetType.VERIFICATION_PROFILE and document.target_id is not None:
+            store.owned_profile(tx.exec, document.target_id, tenant_id=caller.tenant_id)
         policy_of(document, registry_for(tx.exec, caller.tenant_id, document.target_type))
 
     def _write(self, tx: Transaction, row: Row, document: Document, caller: Caller, now: datetime) -> None:
@@ -311,6 +313,7 @@ class Policies:
 
     def _change(self, tx: Transaction, row: Row, changes: Mapping[str, Any], deed: Deed, event: Event) -> Row:
         outbox.tell(tx, deed.tenant_id, event, at=deed.at)
+        tx.memo[store.CHANGED] = True
         return audited.change(tx, store.policies, row, {**changes, "updated_at": deed.at}, deed)
 
     def _is_single_person(self, tx: Transaction, author: str, caller: Caller) -> bool:

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, RootModel, model_validator
+from pydantic import Field, RootModel, StringConstraints, model_validator
 
 from attestlab.core.shapes import In, Moment, Out, Uuid
 from attestlab.policy.attributes import MOST_ATTRIBUTES, MOST_ENUM_VALUES, PATH_LENGTH, TEXT_LENGTH, AttributeType
@@ -51,6 +51,22 @@ class AttributesIn(In):
     """All attributes of the tenant's own; what is left out is there no more."""
 
     attributes: Annotated[list[AttributeIn], Field(max_length=MOST_ATTRIBUTES)]
+
+
+class ProfileIn(In):
+    """A verification profile to be made."""
+
+    name: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
+    description: Annotated[str, StringConstraints(min_length=1, max_length=2048)] | None = None
+
+
+class ProfileOut(Out):
+    """A verification profile: policies are bound to it, and whoever verifies names it."""
+
+    id: Uuid
+    name: str
+    description: str | None
+    created_at: Moment
 
 
 class EvaluateIn(In):

@@ -6,21 +6,23 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, CursorResult, and_, or_, select
+from sqlalchemy import Connection, CursorResult, and_, bindparam, or_, select
 
 from attestlab.core.errors import NotFound
 from attestlab.core.transaction import AnyRow
 from attestlab.orgs.store import tenants, users
 from attestlab.orgs.team import UserStatus
 from attestlab.policy.documents import TargetType
-from attestlab.policy.tables import PolicyAttributes, PolicyDecision, PolicyRecord, PolicyVersion
+from attestlab.policy.tables import PolicyAttributes, PolicyDecision, PolicyRecord, PolicyVersion, VerificationProfile
 
 policies: Any = PolicyRecord.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
 versions: Any = PolicyVersion.__table__  # type: ignore[attr-defined]
 attributes: Any = PolicyAttributes.__table__  # type: ignore[attr-defined]
+profiles: Any = VerificationProfile.__table__  # type: ignore[attr-defined]
 decisions: Any = PolicyDecision.__table__  # type: ignore[attr-defined]
 
 Look = Callable[..., CursorResult[*tuple[Any, ...]]]
+CHANGED = "policies.changed"  # in a transaction's memo once it changed which policies apply, or what they may ask about
 
 
 def owned(look: Look, policy_id: UUID, *, tenant_id: UUID) -> dict[str, Any]:
@@ -72,18 +74,13 @@ def documents_of(look: Look, tenant_id: UUID) -> Sequence[AnyRow]:
     return look(select(*columns).join(policies, of).where(policies.c.tenant_id == tenant_id)).all()
 
 
-def in_force(look: Look, *, tenant_id: UUID, action: str, target_type: str, target_id: UUID | None) -> Sequence[AnyRow]:
-    """The versions that apply, those in shadow included: the platform's, then the tenant's default, then the target's.
-
-    `(policy_id, version, digest, document, in_shadow, is_platform)`; the platform's are the defaults of the
-    operator's tenant.
-    """
+def _in_force() -> Any:
     is_default = policies.c.target_type == TargetType.TENANT_DEFAULT.value
-    is_target = and_(policies.c.target_type == target_type, policies.c.target_id == target_id)
+    is_target = and_(policies.c.target_type == bindparam("target_type"), policies.c.target_id == bindparam("target_id"))
     is_platform = and_(tenants.c.is_operator, is_default)
-    mine = and_(policies.c.tenant_id == tenant_id, or_(is_default, is_target))
+    mine = and_(policies.c.tenant_id == bindparam("tenant_id"), or_(is_default, is_target))
     in_shadow = versions.c.version == policies.c.shadow_version
-    query = (
+    return (
         select(
             *(versions.c.policy_id, versions.c.version, versions.c.digest, versions.c.document),
             in_shadow.label("in_shadow"),
@@ -91,11 +88,24 @@ def in_force(look: Look, *, tenant_id: UUID, action: str, target_type: str, targ
         )
         .join(policies, policies.c.id == versions.c.policy_id)
         .join(tenants, tenants.c.id == policies.c.tenant_id)
-        .where(policies.c.category == action, or_(mine, is_platform))
+        .where(policies.c.category == bindparam("action"), or_(mine, is_platform))
         .where(or_(versions.c.version == policies.c.active_version, in_shadow))
         .order_by(is_platform.desc(), is_default.desc(), policies.c.id, versions.c.version)
     )
-    return look(query).all()
+
+
+_IN_FORCE = _in_force()  # built once: every commit has it asked again
+_OWN_ATTRIBUTES = select(*attributes.c).where(attributes.c.tenant_id == bindparam("tenant_id"))
+
+
+def in_force(look: Look, *, tenant_id: UUID, action: str, target_type: str, target_id: UUID | None) -> Sequence[AnyRow]:
+    """The versions that apply, those in shadow included: the platform's, then the tenant's default, then the target's.
+
+    `(policy_id, version, digest, document, in_shadow, is_platform)`; the platform's are the defaults of the
+    operator's tenant.
+    """
+    asked = {"tenant_id": tenant_id, "action": action, "target_type": target_type, "target_id": target_id}
+    return look(_IN_FORCE, asked).all()
 
 
 def member(look: Look, policy_id: UUID, number: int) -> AnyRow:
@@ -110,9 +120,30 @@ def member(look: Look, policy_id: UUID, number: int) -> AnyRow:
     ).one()
 
 
+def owned_profile(look: Look, profile_id: UUID, *, tenant_id: UUID) -> dict[str, Any]:
+    """The tenant's verification profile; another tenant's is as unknown as none.
+
+    Raises:
+        NotFound: there is none.
+    """
+    query = select(*profiles.c).where(profiles.c.id == profile_id, profiles.c.tenant_id == tenant_id)
+    row = look(query).mappings().first()
+    if row is None:
+        raise NotFound("verification profile", profile_id)
+    return dict(row)
+
+
+def profiles_page(look: Look, *, tenant_id: UUID, before: UUID | None, limit: int) -> list[dict[str, Any]]:
+    """The tenant's verification profiles, newest first."""
+    query = select(*profiles.c).where(profiles.c.tenant_id == tenant_id)
+    if before is not None:
+        query = query.where(profiles.c.id < before)
+    return [dict(row) for row in look(query.order_by(profiles.c.id.desc()).limit(limit)).mappings()]
+
+
 def own_attributes(look: Look, tenant_id: UUID) -> dict[str, Any] | None:
     """The tenant's own attributes; None where it never had any."""
-    row = look(select(*attributes.c).where(attributes.c.tenant_id == tenant_id)).mappings().first()
+    row = look(_OWN_ATTRIBUTES, {"tenant_id": tenant_id}).mappings().first()
     return None if row is None else dict(row)
 
 

@@ -55,6 +55,19 @@ class PolicyAttributes(SQLModel, table=True):
     updated_at: datetime
 
 
+class VerificationProfile(SQLModel, table=True):
+    """What a tenant asks of attestations of any issuer, when it verifies them: policies are bound to it by its id."""
+
+    __tablename__ = "verification_profiles"
+    __table_args__ = (Index("ix_verification_profiles_of_tenant", "tenant_id", "id"),)
+
+    id: UUID = Field(primary_key=True)
+    tenant_id: UUID = Field(foreign_key="tenants.id")
+    name: str = Field(max_length=200)
+    description: str | None = Field(default=None, max_length=2048)
+    created_at: datetime
+
+
 class PolicyDecision(SQLModel, table=True):
     """A decision, never changed: enough to make it again.
 

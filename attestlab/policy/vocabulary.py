@@ -43,6 +43,7 @@ class Vocabulary:
         text = registering.stored(own)
         with self.storage.write() as tx:
             _require_readable(tx, caller.tenant_id, registering.registry_of(text))
+            tx.memo[store.CHANGED] = True
             now = self.clock.now()
             row = store.own_attributes(tx.exec, caller.tenant_id)
             deed = Deed(caller.tenant_id, caller, "policy_attributes.replace", now)

@@ -6,6 +6,8 @@ from uuid import UUID
 from pydantic import ConfigDict
 
 from attestlab.attestations import rendering as attestation_rendering
+from attestlab.attestations.routes import kept
+from attestlab.attestations.service import Export
 from attestlab.core.errors import NotFound, ValidationFailed
 from attestlab.core.shapes import In
 from attestlab.core.wire import parse_uuid
@@ -33,7 +35,7 @@ class LinkQuery(In):
 
 
 @routes.get("/a/{id}", scope=PUBLIC, cache_control="no-store")
-def page(call: Call, id: str, query: LinkQuery) -> Raw:
+async def page(call: Call, id: str, query: LinkQuery) -> Raw:
     """The public page: what `POST /v1/verify` answers, for people; as JSON where `Accept` asks for it. Not metered.
 
     With the key of the shared link it shows the claims, and offers the bundle.
@@ -48,7 +50,8 @@ def page(call: Call, id: str, query: LinkQuery) -> Raw:
         if as_json:
             raise NotFound("attestation", id)
         return _html(rendering.nothing(id, at=call.now))
-    seen = call.lab.portal.look(attestation_id)
+    seen = await call.site.read(lambda: call.lab.portal.look(attestation_id))
+    await kept(call, seen.verified.opinions, what="this look")
     status = 200 if seen.verified.row is not None else 404
     if as_json:
         told = attestation_rendering.verification(seen.verified, log_id=call.lab.log_id)
@@ -60,16 +63,18 @@ def page(call: Call, id: str, query: LinkQuery) -> Raw:
 
 
 @routes.get("/a/{id}/bundle.json", scope=PUBLIC, cache_control="no-store")
-def bundle(call: Call, id: str, query: LinkQuery) -> Raw:
+async def bundle(call: Call, id: str, query: LinkQuery) -> Raw:
     """The proof bundle as a file, for whoever has the key of the shared link."""
     from attestlab.portal import rendering
 
     attestation_id = _id(id)
     if attestation_id is None or not call.lab.links.opens(attestation_id, query.k):
         raise NotFound("attestation", id)
-    row, proof, head = call.lab.portal.evidence(attestation_id)
-    told = rendering.without_notes(attestation_rendering.bundle(row, proof, head, now=call.now))
-    named = {"Content-Disposition": f'attachment; filename="attestation-{row.id}.json"'}
+    found: Export = await call.site.read(lambda: call.lab.portal.export(attestation_id))
+    if (refusal := await kept(call, found.opinions, what="this export")) is not None:
+        raise refusal
+    told = rendering.without_notes(attestation_rendering.bundle(found.row, found.proofs, found.head, now=call.now))
+    named = {"Content-Disposition": f'attachment; filename="attestation-{found.row.id}.json"'}
     return Raw(told.model_dump_json(by_alias=True, indent=2).encode(), JSON, named)
 
 

@@ -1,16 +1,15 @@
 """What a stranger may see: an attestation as it verifies now, and the bundle that proves it.
 
 A look is never metered and leaves no event: it is free for whoever looks and for the
-issuer (SPEC, Limits; CONTRACT section 6).
+issuer (SPEC, Limits; CONTRACT section 6). Where policies had a say in it, that is kept.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 from uuid import UUID
 
-from attestlab.attestations.service import Attestations, Verified
+from attestlab.attestations.service import Attestations, Export, Verified
 from attestlab.core.errors import NotFound
 from attestlab.core.storage import Storage
 from attestlab.core.transaction import AnyRow
@@ -29,7 +28,7 @@ class Seen:
 
 
 class Portal:
-    """The public face of attestations; it only reads."""
+    """The public face of attestations; what policies said of a look or a bundle is the door's to keep."""
 
     def __init__(self, *, storage: Storage, attestations: Attestations, log: Log) -> None:
         self.storage = storage
@@ -45,16 +44,17 @@ class Portal:
                 verified, head, row is not None and _shows_ours(row) and store.has_logo(connection, row.issuer_id)
             )
 
-    def evidence(self, attestation_id: UUID) -> tuple[AnyRow, Any, Any]:
-        """The parts of the proof bundle, for anyone who has the attestation's id.
+    def export(self, attestation_id: UUID) -> Export:
+        """The parts of the proof bundle for anyone who has the attestation's id, and what policies say of that.
 
         Raises:
             NotFound: there is no such attestation, or the records lack a part of its proof.
         """
-        row, proof, head = self.attestations.evidence_for_anyone(attestation_id)
+        found = self.attestations.export(attestation_id, caller=None)
+        row = found.row
         if row.found_issuer is None or row.spki is None or row.entry is None:
             raise NotFound("proof bundle of attestation", attestation_id)
-        return row, proof, head
+        return found
 
 
 def _shows_ours(row: AnyRow) -> bool:

@@ -72,13 +72,19 @@ def intent_of(call: Call) -> Intent | None:
         return None
     if not _KEY.fullmatch(key):
         raise ValidationFailed.of(HEADER, "malformed", "An Idempotency-Key is 1-255 printable ASCII characters.")
-    owner = str(call.caller.tenant_id) if call.caller is not None else f"anonymous {call.peer}"
+    owner = str(call.caller.tenant_id) if call.caller is not None else _anonymous(call)
     place, fingerprint = _place(owner, route.method, route.path, key), _fingerprint(call)
     if not route.secret:
         return Intent(place, fingerprint, call.now)
     # Of one tenant's people each keeps their own secrets: another's repeat is another request.
     keyring, asked_by = call.lab.keyring, "" if call.caller is None else call.caller.credential_id
     return Intent(place, keyring.keyed_sha256(fingerprint + asked_by.encode()), call.now, keyring)
+
+
+def _anonymous(call: Call) -> str:
+    """Whoever calls without being known: their address, and the credential they show where it opens more."""
+    shown = [call.header(name) for name in ("X-API-Key", "Authorization")]
+    return "\n".join([f"anonymous {call.peer}", *filter(None, shown)])
 
 
 def _place(owner: str, method: str, path: str, key: str) -> bytes:

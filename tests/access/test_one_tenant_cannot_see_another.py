@@ -95,11 +95,17 @@ def things_of(account: Account) -> dict[str, str]:
         "/v1/policies/simulations": account.with_key.post("/v1/policies/simulate", json={"policy": POLICY}).json()[
             "report_digest"
         ],
+        "/v1/verification-profiles": profile_of(account),
         "/v1/orgs": account.with_key.get("/v1/orgs").json()[0]["id"],
         "/v1/users": account.with_key.post("/v1/users", json=member).json()["id"],
         "/v1/api-keys": account.signed_in.post("/v1/api-keys", json=key).json()["id"],
         "/v1/consumer/api-keys": account.consumer.post("/v1/consumer/api-keys", json={"name": "mine"}).json()["id"],
     }
+
+
+def profile_of(account: Account) -> str:
+    made: str = account.with_key.post("/v1/verification-profiles", json={"name": "A profile"}).json()["id"]
+    return made
 
 
 def place_of(route: Route) -> str:

@@ -8,6 +8,8 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
+from policy_story import switched_on
+from policy_world import document, leaf, rule
 from sqlalchemy import delete, select, text, update
 
 from attestlab.attestations import metering
@@ -16,7 +18,7 @@ from attestlab.attestations.rules import Verdict
 from attestlab.attestations.service import Minted
 from attestlab.attestations.store import attestations
 from attestlab.attestations.tables import VerificationTally
-from attestlab.attestations.verification import Evidence, Presented
+from attestlab.attestations.verification import Presented
 from attestlab.core import signing
 from attestlab.core.clock import FixedClock
 from attestlab.core.errors import PermissionDenied, ValidationFailed
@@ -266,12 +268,9 @@ def test_an_entry_that_speaks_of_something_else_fails_the_proof(lab: Lab, minted
     )
 
 
-def test_a_policy_that_denies_makes_it_invalid(lab: Lab, minted: Minted) -> None:
-    class Denies:
-        def allows_verification(self, evidence: Evidence) -> bool:
-            return evidence.statement.schema != "degree"
-
-    lab.attestations.gate = Denies()
+def test_a_policy_that_denies_makes_it_invalid_and_is_asked_last(lab: Lab, caller: Caller, minted: Minted) -> None:
+    nobody = rule("nobody", "DENY", leaf("status", "eq", "ACTIVE"))
+    switched_on(lab, caller, document(nobody, category="VERIFY", default_effect="ALLOW"))
 
     assert verdict_and_reasons(lab, minted)[1][-2:] == ["transparency_proof_ok", "policy_denied"]
     assert verdict_and_reasons(lab, minted)[0] == "INVALID"

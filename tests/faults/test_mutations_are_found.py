@@ -37,8 +37,8 @@ from attestlab.migrations import VERSION_TABLE
 from attestlab.migrations.models import metadata
 from attestlab.orgs.rules import Caller, Plan, Role
 from attestlab.orgs.service import TenantCreated
-from attestlab.policy.decisions import Question
 from attestlab.policy.documents import Category, Document, TargetType
+from attestlab.policy.in_force import Question
 from attestlab.settings import Settings
 from attestlab.web import idempotency
 from attestlab.web.answers import Answer
@@ -96,6 +96,7 @@ def rule_by_policies(lab: Lab, caller: Caller) -> None:
     lab.policy_attributes.replace([{"path": "channel", "type": "text"}], caller=caller)
     allow = policy_world.rule("known", "ALLOW", policy_world.leaf("status", "exists", True))
     for default in ("ALLOW", "DENY"):
+        lab.verification_profiles.create(f"Profile {default}", description=default, caller=caller)
         made = lab.policies.create(Document.read(policy_world.document(allow, default_effect=default)), caller=caller)
         lab.policies.update(made["id"], Document.read(policy_world.document(allow, name="again")), caller=caller)
         lab.policies.shadow(made["id"], caller=caller)

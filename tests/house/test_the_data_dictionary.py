@@ -103,6 +103,7 @@ SHAPES: dict[str, type[BaseModel]] = {
     "policy_version": policy_shapes.PolicyVersionOut,
     "policy_attributes": policy_shapes.AttributesOut,
     "policy_attribute": policy_shapes.AttributeOut,
+    "verification_profile": policy_shapes.ProfileOut,
     "policy_evaluation": policy_shapes.EvaluateOut,
     "policy_diagnostic": policy_shapes.DiagnosticOut,
     "policy_decision": policy_shapes.DecisionOut,

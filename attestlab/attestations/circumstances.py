@@ -1,0 +1,48 @@
+"""What policies see of a mint, a verification or an export: the one place that says it (docs/policies.md).
+
+All of it is the service's own knowledge as of now; nothing comes from whoever asks. What nobody
+holds is missing: the service does not know an assurance level yet.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from attestlab.issuers.store import SigningKey
+from attestlab.policy.in_force import Circumstances
+
+
+def of_mint(key: SigningKey, *, now: datetime) -> Circumstances:
+    """The issuer's and the key's standing, as a mint relies on it."""
+    return {
+        "jurisdiction": key.jurisdiction,
+        "trust_tier": key.trust_tier,
+        "status": key.issuer_status.value,
+        "risk_rating": key.risk_rating,
+        "key.age_days": age_days(key.created_at, now),
+        "key.status": key.status.value,
+    }
+
+
+def of_row(row: Any, *, now: datetime) -> Circumstances:
+    """The same of an attestation with its evidence: how issuer and key stand now, not how they stood at the mint.
+
+    An issuer or a key that is gone is missing.
+    """
+    return {
+        "jurisdiction": row.issuer_jurisdiction,
+        "trust_tier": row.issuer_trust_tier,
+        "status": row.issuer_status,
+        "risk_rating": row.issuer_risk_rating,
+        "key.age_days": None if row.key_created_at is None else age_days(row.key_created_at, now),
+        "key.status": row.key_status,
+    }
+
+
+def age_days(since: datetime, now: datetime) -> int:
+    """Whole days, never less than none.
+
+    Whole, so that a day's verifications of one key are one question, and an answer says nothing of the minute.
+    """
+    return max(0, (now - since).days)

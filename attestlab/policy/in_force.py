@@ -1,0 +1,140 @@
+"""The policies that apply to a question, as they are at this moment: found again after every commit, compiled once.
+
+Who decides under the writer's lock sees what every transaction before it switched on; nothing is in
+between. Who only reads sees what is committed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+from uuid import UUID
+
+from attestlab.core.canonical import canonical
+from attestlab.core.errors import ValidationFailed
+from attestlab.core.transaction import AnyRow, Transaction
+from attestlab.policy import registering, store
+from attestlab.policy.attributes import Registry
+from attestlab.policy.contexts import Normaliser, Typed
+from attestlab.policy.deciding import Member, PolicySet
+from attestlab.policy.documents import Category, Document, TargetType
+from attestlab.policy.meaning import policy_of
+from attestlab.policy.vocabulary import own_attributes
+
+ANSWERS_KEPT = 4_096  # of one set; circumstances are few
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is to be done, to whom; TENANT_DEFAULT names no target."""
+
+    action: Category
+    target_type: TargetType
+    target_id: UUID | None = None
+
+    def input(self, typed: Typed) -> bytes:
+        """The canonical JSON that `input_sha256` covers: typed values by dotted path, so spelling does not show."""
+        target = None if self.target_id is None else str(self.target_id)
+        return canonical(
+            {
+                "action": self.action.value,
+                "target_type": self.target_type.value,
+                "target_id": target,
+                "context": typed.values,
+            }
+        )
+
+    def require_sound(self) -> None:
+        """Refuse a target where there can be none.
+
+        Raises:
+            ValidationFailed: TENANT_DEFAULT names one.
+        """
+        if self.target_type is TargetType.TENANT_DEFAULT and self.target_id is not None:
+            raise ValidationFailed.of("/target_id", "target", "TENANT_DEFAULT names no target; leave target_id out.")
+
+
+@dataclass(frozen=True)
+class InForce:
+    """What applies to a question, read and compiled; `members` as a decision keeps them.
+
+    `answers` are those that were given before: the same circumstances are decided once.
+    """
+
+    normalised: Normaliser
+    policies: PolicySet
+    members: str
+    answers: dict[Any, Any] = field(default_factory=dict, compare=False)
+
+    def remember(self, place: object, answer: object) -> None:
+        """Keep an answer, and forget all of them where they become many."""
+        if len(self.answers) >= ANSWERS_KEPT:
+            self.answers.clear()
+        self.answers[place] = answer
+
+
+def applying(look: store.Look, question: Question, tenant_id: UUID) -> InForce | None:
+    """What applies, to the tenant's own question; None where no policy does."""
+    found = _found(look, question, tenant_id)
+    return _compiled_set(found, own_attributes(look, tenant_id)) if found else None
+
+
+def asked_by(look: store.Look, question: Question, tenant_id: UUID) -> InForce:
+    """The same for somebody who wants to know: where no policy applies, a set of none."""
+    return _compiled_set(_found(look, question, tenant_id), own_attributes(look, tenant_id))
+
+
+def applying_now(tx: Transaction, question: Question, tenant_id: UUID) -> InForce | None:
+    """`applying` under the writer's lock: read once a transaction, anew each time once a policy changes in it."""
+    if store.CHANGED in tx.memo:
+        return applying(tx.exec, question, tenant_id)
+    place = ("policies in force", tenant_id, question)
+    if place not in tx.memo:
+        tx.memo[place] = applying(tx.peek, question, tenant_id)
+    found: InForce | None = tx.memo[place]
+    return found
+
+
+def member_of(row: AnyRow, in_shadow: bool, own: str) -> Member:
+    """A stored version as one of a set."""
+    return _compiled(str(row.policy_id), row.document, registering.NONE if row.is_platform else own, in_shadow)
+
+
+@lru_cache(maxsize=256)
+def normaliser(own: str) -> Normaliser:
+    """What reads the contexts of a tenant with these attributes of its own."""
+    return Normaliser(registering.registry_of(own))
+
+
+def _found(look: store.Look, question: Question, tenant_id: UUID) -> tuple[AnyRow, ...]:
+    return tuple(
+        store.in_force(
+            look,
+            tenant_id=tenant_id,
+            action=question.action.value,
+            target_type=question.target_type.value,
+            target_id=question.target_id,
+        )
+    )
+
+
+@lru_cache(maxsize=256)
+def _compiled_set(found: tuple[AnyRow, ...], own: str) -> InForce:
+    policies = PolicySet(member_of(row, bool(row.in_shadow), own) for row in found)
+    members = json.dumps([[str(row.policy_id), row.version, bool(row.in_shadow)] for row in found])
+    return InForce(normaliser(own), policies, members)
+
+
+@lru_cache(maxsize=1_024)
+def _compiled(policy_id: str, text: str, own: str, in_shadow: bool) -> Member:
+    """A stored version, compiled once: it never changes, and neither does what the same attributes make of it."""
+    document = Document.read(json.loads(text))
+    registry: Registry = registering.registry_of(own)
+    return Member(policy_id, document.digest, policy_of(document, registry), in_shadow)
+
+
+Circumstances = Mapping[str, str | int | None]
+"""A context that the service itself puts together: what it knows, by dotted path; None is missing."""

@@ -1,0 +1,41 @@
+"""The HTTP door of verification profiles."""
+
+from uuid import UUID
+
+from attestlab.policy.profiles import Row
+from attestlab.policy.shapes import ProfileIn, ProfileOut
+from attestlab.web.access import Needs
+from attestlab.web.call import Call
+from attestlab.web.paging import Page, PageQuery, id_in, page_of
+from attestlab.web.routing import Routes
+
+routes = Routes("policies")
+_LIST = "profiles"
+_TENANT = Needs()
+
+
+@routes.post("/v1/verification-profiles", scope=_TENANT, status=201)
+def create_profile(call: Call, body: ProfileIn) -> ProfileOut:
+    """Make a verification profile; policies are bound to it, and `POST /v1/verify` may name it."""
+    made = call.lab.verification_profiles.create(body.name, description=body.description, caller=call.caller)
+    call.respond_headers["Location"] = f"/v1/verification-profiles/{made['id']}"
+    return _profile(made)
+
+
+@routes.get("/v1/verification-profiles", scope=_TENANT)
+def list_profiles(call: Call, query: PageQuery) -> Page[ProfileOut]:
+    """The tenant's profiles, newest first."""
+    before = id_in(_LIST, query.cursor)
+    found = call.lab.verification_profiles.page(caller=call.caller, before=before, limit=query.limit + 1)
+    shown, cursor = page_of(found, limit=query.limit, kind=_LIST, position=lambda row: [str(row["id"])])
+    return Page[ProfileOut](items=[_profile(row) for row in shown], next_cursor=cursor)
+
+
+@routes.get("/v1/verification-profiles/{id}", scope=_TENANT)
+def get_profile(call: Call, id: UUID) -> ProfileOut:
+    """One profile."""
+    return _profile(call.lab.verification_profiles.get(id, caller=call.caller))
+
+
+def _profile(row: Row) -> ProfileOut:
+    return ProfileOut(**{name: row[name] for name in ProfileOut.model_fields})

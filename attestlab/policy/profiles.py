@@ -1,0 +1,55 @@
+"""Verification profiles: whoever verifies names one of its own, and its policies join those of the issuer."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from attestlab.core import audited, outbox
+from attestlab.core.audited import Deed
+from attestlab.core.clock import Clock
+from attestlab.core.ids import new_id
+from attestlab.core.storage import Storage
+from attestlab.orgs.rules import Caller, one_line
+from attestlab.policy import store
+from attestlab.policy.events import ProfileCreated
+
+Row = dict[str, Any]
+
+
+class Profiles:
+    """The verbs of profiles. One is never removed, so what a policy is bound to is always there."""
+
+    def __init__(self, *, storage: Storage, clock: Clock) -> None:
+        self.storage = storage
+        self.clock = clock
+
+    def create(self, name: str, *, description: str | None = None, caller: Caller) -> Row:
+        """Make a profile of the caller's tenant; without a policy it asks nothing.
+
+        Raises:
+            ValidationFailed: the name is not one line of text.
+        """
+        name = one_line("name", name)
+        with self.storage.write() as tx:
+            now = self.clock.now()
+            row = {"id": new_id(now), "tenant_id": caller.tenant_id, "name": name}
+            row |= {"description": description, "created_at": now}
+            deed = Deed(caller.tenant_id, caller, "verification_profile.create", now)
+            made = audited.insert(tx, store.profiles, row, deed)
+            outbox.tell(tx, caller.tenant_id, ProfileCreated(made["id"], name, now), at=now)
+            return made
+
+    def page(self, *, caller: Caller, before: UUID | None = None, limit: int = 50) -> list[Row]:
+        """The tenant's profiles, newest first, from the one behind `before`."""
+        with self.storage.read() as connection:
+            return store.profiles_page(connection.execute, tenant_id=caller.tenant_id, before=before, limit=limit)
+
+    def get(self, profile_id: UUID, *, caller: Caller) -> Row:
+        """One of the tenant's profiles.
+
+        Raises:
+            NotFound: there is none of that id in the caller's tenant.
+        """
+        with self.storage.read() as connection:
+            return store.owned_profile(connection.execute, profile_id, tenant_id=caller.tenant_id)

@@ -1,0 +1,90 @@
+"""`policy.verify_ratio`: verification over real HTTP with 20 rules in force, as a share of that without, in turn.
+
+Each decision of the one side is kept and audited; the other side's installation has no policy at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from attestlab.core.transaction import Transaction
+from attestlab.lab import Lab
+from attestlab.lake.store import operator_id
+from attestlab.policy.attributes import PLATFORM
+from attestlab.policy.closures import Evaluator
+from attestlab.policy.contexts import Values
+from attestlab.policy.documents import Document
+from attestlab.policy.meaning import policy_of
+from attestlab.policy.service import Policies
+from attestlab.settings import Settings
+from benchmarks import policy_world, world
+from benchmarks.figures import Figure
+from benchmarks.load import Load, Plan, request, run
+from benchmarks.servers import Server
+
+ROUNDS = 9
+SECONDS = 2.0
+WARMUP_S = 0.5
+CONNECTIONS = 64
+RULES = 20
+CIRCUMSTANCES: Values = {"trust_tier": "SELF_SIGNED", "status": "ACTIVE", "risk_rating": "LOW", "key.age_days": 0,
+                 "key.status": "active"}  # fmt: skip  # of the issuer that `world` makes
+
+
+class _Simulated:
+    """The benchmark says that it knows what its policy does."""
+
+    def require_current(self, tx: Transaction, *, policy_id: UUID, digest: str, simulation_digest: str | None) -> None:
+        """Whatever is named will do."""
+
+
+def figures(folder: Path) -> Iterator[Figure]:
+    """The ratio, and what both sides are made of; `folder` is where the servers may write."""
+    with ExitStack() as stack:
+        ruled = stack.enter_context(world.served(folder / "ruled", before=_rule))
+        plain = stack.enter_context(world.served(folder / "plain"))
+        requests = [_verifies(ruled), _verifies(plain)]
+        rounds = [(_measured(ruled.server, requests[0]), _measured(plain.server, requests[1])) for _ in range(ROUNDS)]
+    shares = [one.per_second / other.per_second for one, other in rounds]
+    yield Figure.of_rounds("policy.verify_ratio", shares, "ratio", against="the same server without a policy")
+    for name, side in (("policy.verify_per_s", 0), ("policy.verify_without_per_s", 1)):
+        yield Figure.of_rounds(name, [each[side].per_second for each in rounds], "1/s")
+
+
+def _rule(data: Path) -> None:
+    """A policy of the operator's tenant, whose issuer is verified: it denies nothing of what is asked here."""
+    lab = Lab.open(Settings(data=data))
+    with lab.storage.read() as connection:
+        caller = lab.orgs.service_caller(operator_id(connection))
+    policies = Policies(storage=lab.storage, clock=lab.clock, simulations=_Simulated())
+    made = policies.create(_allowing(), caller=caller)
+    examined = policies.examine(made["id"], caller=caller)
+    second = replace(caller, actor_id="a second person")
+    policies.activate(made["id"], examined, simulation_digest="0" * 64, acknowledged=examined.dead_rules, caller=second)
+    lab.close()
+
+
+def _allowing() -> Document:
+    """The first of the random policies that lets the verification pass."""
+    documents = (Document.read(policy_world.document(RULES, seed)) for seed in count(1))
+    return next(each for each in documents if Evaluator(policy_of(each, PLATFORM))(dict(CIRCUMSTANCES)).allowed)
+
+
+def _verifies(served: world.World) -> list[str]:
+    bodies: list[dict[str, Any]] = [
+        {"attestation_id": served.mint()["id"], "document_hash_hex": world.DOCUMENT_HASH} for _ in range(64)
+    ]
+    answer = served.client.post("/v1/verify", json=bodies[0]).json()
+    if answer["verdict"] != "VALID":
+        raise RuntimeError(f"It verifies as {answer['verdict']}, which is not what is measured.")
+    return [request("POST", "/v1/verify", body) for body in bodies]
+
+
+def _measured(server: Server, requests: list[str]) -> Load:
+    return run(Plan(server.port, CONNECTIONS, SECONDS, WARMUP_S, 200, requests))

@@ -1,0 +1,464 @@
+"""Policies that are switched on decide whether something is minted, verifies, or is handed out; over real HTTP."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import timedelta
+from functools import cached_property
+from typing import Any
+from uuid import UUID, uuid4
+
+import httpx
+import pytest
+from governance_story import Board, board_of
+from policy_story import DIGEST, EverythingSimulated, kept, switch_on, switched_on
+from policy_world import document, leaf, rule
+from running_server import mint_body, register_issuer
+from sqlalchemy import select
+from team_story import Team, told
+
+from attestlab.attestations.drafting import MintRequest
+from attestlab.audit.store import events
+from attestlab.core.clock import FixedClock
+from attestlab.core.errors import PermissionDenied
+from attestlab.core.transaction import Transaction
+from attestlab.lab import Lab
+from attestlab.orgs import usage
+from attestlab.orgs.rules import Caller, Plan
+from attestlab.orgs.service import TenantCreated
+from attestlab.policy.documents import Document
+
+SELF_SIGNED = leaf("trust_tier", "eq", "SELF_SIGNED")
+NOBODY = rule("nobody", "DENY", SELF_SIGNED, reason="Only verified issuers.")
+HIGH_RISK = rule("high-risk", "DENY", leaf("risk_rating", "in", ["HIGH", "CRITICAL"]))
+
+
+def denying(category: str = "MINT", *rules: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return document(*(rules or (NOBODY,)), category=category, default_effect="ALLOW", **more)
+
+
+class Scene:
+    """A tenant with an issuer that is SELF_SIGNED, as new ones are; another tenant; and the operator."""
+
+    def __init__(self, board: Board, operator: Caller, clock: FixedClock) -> None:
+        self.board, self.operator, self.clock = board, operator, clock
+        self.lab, self.key, self.issuer = board.lab, board.key, board.issuer
+        self.tenant = self.lab.orgs.service_caller(board.team.tenant.tenant_id)
+
+    @cached_property
+    def other(self) -> TenantCreated:
+        return self.lab.orgs.create_tenant("Verifier", plan=Plan.ENTERPRISE)
+
+    @cached_property
+    def others_key(self) -> httpx.Client:
+        return self.board.team.with_key(tenant=self.other)
+
+    @property
+    def own(self) -> dict[str, Any]:
+        """Where a policy of the issuer's own is bound."""
+        return {"target_type": "ISSUER", "target_id": self.issuer["id"]}
+
+    def minted(self, **changes: Any) -> str:
+        answer = self.board.minted(**changes)
+        assert answer.status_code == 201, answer.text
+        return str(answer.json()["id"])
+
+    def post(self, path: str, **body: Any) -> httpx.Response:
+        return self.key.post(path, json=body, headers={"Idempotency-Key": str(uuid4())})
+
+    def listed(self) -> list[dict[str, Any]]:
+        items: list[dict[str, Any]] = self.key.get("/v1/attestations").json()["items"]
+        return items
+
+    def verified(self, attestation_id: str, client: httpx.Client | None = None, **more: Any) -> httpx.Response:
+        return (client or self.key).post("/v1/verify", json={"attestation_id": attestation_id, **more})
+
+    def kept(self, tenant_id: UUID | None = None) -> list[dict[str, Any]]:
+        return kept(self.lab, tenant_id or self.tenant.tenant_id)
+
+    def actors(self, tenant_id: UUID | None = None) -> list[str]:
+        """By what kind of actor each decision was had, oldest first."""
+        query = select(events.c.actor_type).where(
+            events.c.resource_type == "policy_decision", events.c.tenant_id == (tenant_id or self.tenant.tenant_id)
+        )
+        with self.lab.storage.read() as connection:
+            return list(connection.scalars(query.order_by(events.c.seq)))
+
+    def profile(self, *rules: dict[str, Any]) -> str:
+        """A verification profile of the other tenant's, with a policy."""
+        made = self.others_key.post("/v1/verification-profiles", json={"name": "What we accept"}).json()
+        bound = {"target_type": "VERIFICATION_PROFILE", "target_id": made["id"]}
+        switched_on(self.lab, self.lab.orgs.service_caller(self.other.tenant_id), denying("VERIFY", *rules, **bound))
+        return str(made["id"])
+
+
+@pytest.fixture
+def scene(lab: Lab, caller: Caller, clock: FixedClock) -> Iterator[Scene]:
+    with board_of(lab, caller) as board:
+        made = Scene(board, caller, clock)
+        yield made
+        if "others_key" in vars(made):
+            made.others_key.close()
+
+
+# Minting
+
+
+def by_the_issuers_own(scene: Scene) -> None:
+    switched_on(scene.lab, scene.tenant, denying(**scene.own))
+
+
+def by_the_tenants_default(scene: Scene) -> None:
+    switched_on(scene.lab, scene.tenant, denying())
+
+
+def by_the_platforms(scene: Scene) -> None:
+    switched_on(scene.lab, scene.operator, denying())
+
+
+WHOSE = [by_the_issuers_own, by_the_tenants_default, by_the_platforms]
+
+
+@pytest.mark.parametrize("denies", WHOSE, ids=[each.__name__ for each in WHOSE])
+def test_a_mint_that_is_denied_is_a_403_that_says_why_and_leaves_only_the_decision(
+    scene: Scene, denies: Callable[[Scene], None]
+) -> None:
+    denies(scene)
+    scene.clock.advance(timedelta(days=3, hours=5))
+    before = scene.key.get("/v1/log/head").json()["tree_size"]
+
+    answer = scene.board.minted()
+
+    error = answer.json()
+    details = error["details"]
+    assert (answer.status_code, error["code"], details["reason"]) == (403, "PERMISSION_DENIED", "policy_denied")
+    assert (details["matched_rules"], details["reasons"]) == (["nobody"], ["Only verified issuers."])
+    assert (scene.listed(), scene.key.get("/v1/log/head").json()["tree_size"]) == ([], before)
+    why = scene.key.get(f"/v1/policies/decisions/{details['decision_id']}").json()
+    assert (why["allowed"], why["reproduced"], why["action"]) == (False, True, "MINT")
+    assert why["context"] == {
+        "trust_tier": "SELF_SIGNED",
+        "status": "ACTIVE",
+        "risk_rating": "LOW",
+        "key.age_days": 3,
+        "key.status": "active",
+    }
+    found = scene.key.get("/v1/audit/events", params={"resource_type": "policy_decision"}).json()["items"]
+    assert [(each["resource_id"], each["actor_type"]) for each in found] == [(details["decision_id"], "API_KEY")]
+    assert found[0]["metadata"]["input_sha256"] == why["input_sha256"]
+
+
+def test_a_mint_that_is_allowed_keeps_its_decision_in_its_own_transaction(scene: Scene) -> None:
+    switched_on(scene.lab, scene.tenant, denying("MINT", HIGH_RISK))
+    assert scene.kept() == []
+
+    scene.minted()
+
+    assert [(row["allowed"], row["target_id"]) for row in scene.kept()] == [(True, UUID(scene.issuer["id"]))]
+    assert scene.actors() == ["API_KEY"]
+
+
+def test_a_mint_that_fails_takes_its_decision_with_it(scene: Scene) -> None:
+    """
+    What policies allowed and a limit refused did not happen; its decision was never heard.
+    """
+    switched_on(scene.lab, scene.tenant, denying("MINT", HIGH_RISK))
+    scene.lab.orgs.set_plan(scene.tenant.tenant_id, Plan.FREE, {"attestations_per_day": 0})
+
+    assert scene.board.minted().status_code == 429
+    assert scene.kept() == []
+
+
+def test_where_no_policy_applies_nothing_is_asked_and_nothing_kept(scene: Scene) -> None:
+    elsewhere = register_issuer(scene.key)
+    switched_on(scene.lab, scene.tenant, denying(target_type="ISSUER", target_id=elsewhere["id"]))
+    switched_on(scene.lab, scene.tenant, denying("BUNDLE_EXPORT"))
+
+    scene.verified(scene.minted())
+
+    assert scene.kept() == []
+
+
+def test_what_is_only_watched_never_denies_and_is_told_in_the_decision(scene: Scene) -> None:
+    monitoring = switched_on(scene.lab, scene.tenant, denying(mode="MONITOR", name="monitoring"))
+    watched = scene.lab.policies.create(Document.read(denying(name="in shadow")), caller=scene.tenant)
+    scene.lab.policies.shadow(watched["id"], caller=scene.tenant)
+
+    scene.minted()
+
+    (row,) = scene.kept()
+    why = scene.key.get(f"/v1/policies/decisions/{row['id']}").json()
+    assert (why["allowed"], why["matched_rules"], why["reproduced"]) == (True, [], True)
+    assert {(each["policy_id"], each["counts"], *each["matched_rules"]) for each in why["policies"]} == {
+        (str(monitoring), False, "nobody"),
+        (str(watched["id"]), False, "nobody"),
+    }
+
+
+def test_each_item_of_a_batch_has_its_own_answer(scene: Scene) -> None:
+    free = register_issuer(scene.key)
+    switched_on(scene.lab, scene.tenant, denying(**scene.own))
+    switched_on(scene.lab, scene.tenant, denying("MINT", HIGH_RISK, name="all"))
+    items = [mint_body(each) for each in (scene.issuer, free, scene.issuer)]
+
+    answer = scene.post("/v1/attestations/batch", items=items).json()["items"]
+
+    assert [each["http_status"] for each in answer] == [403, 201, 403]
+    assert answer[2]["error"]["details"]["matched_rules"] == ["nobody"]
+    assert [row["allowed"] for row in scene.kept()].count(False) == 2
+    assert len(scene.kept()) == 3
+    assert [each["id"] for each in scene.listed()] == [answer[1]["attestation"]["id"]]
+
+
+def test_a_superseding_mint_is_a_mint_and_what_it_would_end_stays(scene: Scene) -> None:
+    old = scene.minted()
+    switched_on(scene.lab, scene.tenant, denying())
+    body = {name: value for name, value in mint_body(scene.issuer).items() if name != "issuer_id"}
+
+    answer = scene.post(f"/v1/attestations/{old}/supersede", **body)
+
+    assert (answer.status_code, answer.json()["details"]["reason"]) == (403, "policy_denied")
+    assert [(each["id"], each["status"]) for each in scene.listed()] == [(old, "VALID")]
+
+
+def test_a_denial_is_not_remembered_with_its_key(scene: Scene) -> None:
+    """
+    Once the policy is gone the same request goes through.
+    """
+    policy = switched_on(scene.lab, scene.tenant, denying())
+    asked = {"json": mint_body(scene.issuer), "headers": {"Idempotency-Key": "the-same"}}
+    assert scene.key.post("/v1/attestations/mint", **asked).status_code == 403  # type: ignore[arg-type]
+    scene.lab.policies.archive(policy, caller=scene.tenant)
+
+    assert scene.key.post("/v1/attestations/mint", **asked).status_code == 201  # type: ignore[arg-type]
+
+
+def test_nothing_is_minted_behind_a_policy_that_was_switched_on_in_the_same_group(lab: Lab, scene: Scene) -> None:
+    named: dict[str, Any] = {"issuer_id": UUID(scene.issuer["id"]), "kid": scene.issuer["keys"][0]["kid"]}
+    request = MintRequest(**named, schema="degree", claims={"student_name": "Ada"})
+    drafts = [lab.attestations.draft(request, caller=scene.tenant) for _ in range(2)]
+    written = lab.policies.create(Document.read(denying()), caller=scene.tenant)
+    lab.policies.simulations = EverythingSimulated()
+    examined = lab.policies.examine(written["id"], caller=scene.tenant)
+
+    with lab.storage.write():
+        lab.attestations.record(drafts[0])
+        second = replace(scene.tenant, actor_id="the-second-person")
+        lab.policies.activate(written["id"], examined, simulation_digest=DIGEST, caller=second)
+        assert isinstance(lab.attestations.attempt(drafts[1]), PermissionDenied)
+
+    assert [row["allowed"] for row in scene.kept()] == [False]
+
+
+def test_once_a_policy_is_switched_on_no_mint_passes_it_by(scene: Scene) -> None:
+    """
+    Mints go on in four threads; by the trail, which is in the order of the commits, none comes after the activation.
+    """
+    written = scene.lab.policies.create(Document.read(denying()), caller=scene.tenant)
+    over, answers = threading.Event(), []
+
+    def mints() -> None:
+        while not over.is_set():
+            answers.append(scene.board.minted().status_code)
+
+    threads = [threading.Thread(target=mints) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    while len(answers) < 12:
+        over.wait(0.01)
+    switch_on(scene.lab, scene.tenant, written["id"])
+    late = scene.board.minted().status_code
+    while answers.count(403) < 4:
+        over.wait(0.01)
+    over.set()
+    for thread in threads:
+        thread.join()
+
+    assert late == 403
+    query = select(events.c.action).where(events.c.tenant_id == scene.tenant.tenant_id).order_by(events.c.seq)
+    with scene.lab.storage.read() as connection:
+        actions = list(connection.scalars(query))
+    assert actions.count("attestation.mint") == answers.count(201)
+    assert "attestation.mint" not in actions[actions.index("policy.activate") :]
+
+
+def test_a_crash_while_a_denial_is_kept_loses_nothing_else(scene: Scene) -> None:
+    made = scene.minted()
+    switched_on(scene.lab, scene.tenant, denying())
+
+    def fails(_tx: Transaction) -> None:
+        raise OSError("No space left on device")
+
+    scene.lab.storage.closers.append(fails)
+    assert scene.board.minted().status_code == 503
+    scene.lab.storage.closers.remove(fails)
+
+    assert scene.kept() == []
+    assert scene.board.minted().status_code == 403
+    assert [row["allowed"] for row in scene.kept()] == [False]
+    assert [each["id"] for each in scene.listed()] == [made]
+
+
+# Verifying
+
+
+def test_a_verification_that_is_denied_is_invalid_and_the_issuers_tenant_can_see_why(scene: Scene) -> None:
+    made = scene.minted()
+    switched_on(scene.lab, scene.tenant, denying("VERIFY"))
+    with scene.board.team.anonymous() as anybody:
+        found = scene.verified(made, anybody).json()
+
+    assert (found["verdict"], found["reasons"][-1]) == ("INVALID", "policy_denied")
+    assert "nobody" not in json.dumps(found)
+    (row,) = scene.kept()
+    why = scene.key.get(f"/v1/policies/decisions/{row['id']}").json()
+    assert (why["action"], why["allowed"], why["reproduced"]) == ("VERIFY", False, True)
+    assert why["matched_rules"] == ["nobody"]
+    assert (scene.actors(), told(scene.lab, "verification.failed")[-1]["verdict"]) == (["SERVICE"], "INVALID")
+
+
+def test_policies_of_verification_see_how_the_issuer_stands_now(scene: Scene) -> None:
+    made = scene.minted()
+    switched_on(scene.lab, scene.tenant, denying("VERIFY", HIGH_RISK))
+    assert scene.verified(made).json()["reasons"][-1] == "policy_ok"
+
+    scene.board.decide("CHANGE_RISK_RATING", "reviewer", new_risk_rating="HIGH")
+
+    assert scene.verified(made).json()["reasons"][-1] == "policy_denied"
+    assert [row["allowed"] for row in scene.kept()] == [True, False]
+    assert [json.loads(row["input"])["context"]["risk_rating"] for row in scene.kept()] == ["LOW", "HIGH"]
+
+
+def test_policies_are_asked_last_and_only_of_what_holds(scene: Scene) -> None:
+    made = scene.minted()
+    switched_on(scene.lab, scene.tenant, denying("VERIFY"))
+    scene.post(f"/v1/attestations/{made}/revoke", reason="typo")
+
+    assert scene.verified(made).json()["verdict"] == "REVOKED"
+    assert scene.kept() == []
+
+
+def test_a_look_at_the_public_page_and_an_export_go_through_the_same_gate(scene: Scene) -> None:
+    answer = scene.board.minted().json()
+    switched_on(scene.lab, scene.tenant, denying("VERIFY"))
+    with scene.board.team.anonymous() as anybody:
+        looked = anybody.get(f"/a/{answer['id']}", headers={"Accept": "application/json"}).json()
+        shown = anybody.get(f"/a/{answer['id']}")
+
+    exported = scene.key.get(f"/v1/attestations/{answer['id']}/sd-jwt")
+
+    assert (looked["verdict"], looked["reasons"][-1]) == ("INVALID", "policy_denied")
+    assert shown.status_code == 200
+    assert (exported.status_code, exported.json()["details"]["verdict"]) == (409, "INVALID")
+    assert [row["allowed"] for row in scene.kept()] == [False] * 3
+    assert _verifications_used(scene) == 0
+
+
+def _verifications_used(scene: Scene) -> int:
+    with scene.lab.storage.read() as connection:
+        day = scene.clock.now().date()
+        return usage.used(connection, scene.tenant.tenant_id, usage.VERIFICATIONS, day)
+
+
+# Verification profiles
+
+
+def test_the_policies_of_a_profile_join_and_each_tenant_keeps_its_own_decision(scene: Scene) -> None:
+    made, profile = scene.minted(), scene.profile(NOBODY)
+    switched_on(scene.lab, scene.tenant, denying("VERIFY", HIGH_RISK))
+
+    plain = scene.verified(made, scene.others_key).json()
+    named = scene.verified(made, scene.others_key, verification_profile_id=profile).json()
+
+    assert (plain["verdict"], plain["reasons"][-1]) == ("VALID", "policy_ok")
+    assert (named["verdict"], named["reasons"][-1]) == ("INVALID", "policy_denied")
+    assert [(row["target_type"], row["allowed"]) for row in scene.kept()] == [("ISSUER", True)] * 2
+    (own,) = scene.kept(scene.other.tenant_id)
+    assert (own["target_type"], own["target_id"], own["allowed"]) == ("VERIFICATION_PROFILE", UUID(profile), False)
+    assert (scene.actors(), scene.actors(scene.other.tenant_id)) == (["SERVICE"] * 2, ["API_KEY"])
+    assert scene.others_key.get(f"/v1/policies/decisions/{own['id']}").json()["reproduced"] is True
+    assert scene.others_key.get(f"/v1/policies/decisions/{scene.kept()[0]['id']}").status_code == 404
+    assert scene.key.get(f"/v1/policies/decisions/{own['id']}").status_code == 404
+
+
+def test_both_sides_must_allow(scene: Scene) -> None:
+    made, profile = scene.minted(), scene.profile(HIGH_RISK)
+    assert scene.verified(made, scene.others_key, verification_profile_id=profile).json()["verdict"] == "VALID"
+
+    switched_on(scene.lab, scene.tenant, denying("VERIFY"))
+
+    assert scene.verified(made, scene.others_key, verification_profile_id=profile).json()["verdict"] == "INVALID"
+
+
+def test_a_profile_is_unknown_to_everybody_but_its_tenant_and_nothing_is_metered(scene: Scene) -> None:
+    made, profile = scene.minted(), scene.profile(NOBODY)
+    team: Team = scene.board.team
+    same = {"X-Request-Id": "the-same"}
+    with team.anonymous() as nobody, team.anonymous() as liar:
+        liar.headers["X-API-Key"] = "al_live_" + "0" * 32
+        for client in (scene.key, nobody, liar):
+            texts = []
+            for named in (profile, str(uuid4())):
+                body = {"attestation_id": made, "verification_profile_id": named}
+                answer = client.post("/v1/verify", json=body, headers=same)
+                assert (answer.status_code, answer.json()["code"]) == (404, "NOT_FOUND")
+                texts.append(answer.text.replace(named, "the id"))
+            assert texts[0] == texts[1]
+    assert (_verifications_used(scene), scene.kept(scene.other.tenant_id)) == (0, [])
+
+
+def test_an_answer_that_a_profile_had_a_say_in_is_not_repeated_to_a_neighbour(scene: Scene) -> None:
+    """
+    Who calls from the same address and knows the Idempotency-Key is still not of the tenant.
+    """
+    body = {"attestation_id": scene.minted(), "verification_profile_id": scene.profile(NOBODY)}
+    once = {"Idempotency-Key": "guessed"}
+    first = scene.others_key.post("/v1/verify", json=body, headers=once)
+    again = scene.others_key.post("/v1/verify", json=body, headers=once)
+    with scene.board.team.anonymous() as neighbour:
+        theirs = neighbour.post("/v1/verify", json=body, headers=once)
+
+    assert (first.status_code, again.headers["Idempotent-Replayed"]) == (200, "true")
+    assert theirs.status_code == 404
+
+
+# Handing out bundles
+
+
+def test_a_bundle_that_is_denied_is_a_403_and_the_decision_is_kept(scene: Scene) -> None:
+    made = scene.minted()
+    switched_on(scene.lab, scene.tenant, denying("BUNDLE_EXPORT"))
+
+    answer = scene.key.get(f"/v1/attestations/{made}/proof-bundle")
+
+    details = answer.json()["details"]
+    assert (answer.status_code, details["reason"], details["matched_rules"]) == (403, "policy_denied", ["nobody"])
+    assert scene.key.get(f"/v1/policies/decisions/{details['decision_id']}").json()["reproduced"] is True
+    assert scene.verified(made).json()["verdict"] == "VALID"
+
+
+def test_the_public_page_hands_out_no_bundle_either_and_tells_strangers_no_rules(scene: Scene) -> None:
+    answer = scene.board.minted().json()
+    key = answer["share_url"].rpartition("?k=")[2]
+    path = f"/a/{answer['id']}/bundle.json?k={key}"
+    with scene.board.team.anonymous() as anybody:
+        assert anybody.get(path).status_code == 200
+        switched_on(scene.lab, scene.tenant, denying("BUNDLE_EXPORT"))
+        refused = anybody.get(path)
+
+    details = refused.json()["details"]
+    assert (refused.status_code, details["reason"]) == (403, "policy_denied")
+    assert "nobody" not in refused.text
+    assert [row["id"] for row in scene.kept()] == [details["decision_id"]]
+    assert scene.actors() == ["SERVICE"]
+
+
+def test_a_bundle_that_is_allowed_keeps_its_decision_too(scene: Scene) -> None:
+    made = scene.minted()
+    switched_on(scene.lab, scene.tenant, denying("BUNDLE_EXPORT", HIGH_RISK))
+
+    assert scene.key.get(f"/v1/attestations/{made}/proof-bundle").status_code == 200
+    assert [(row["action"], row["allowed"]) for row in scene.kept()] == [("BUNDLE_EXPORT", True)]

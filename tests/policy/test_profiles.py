@@ -1,0 +1,90 @@
+"""Verification profiles over real HTTP, on either database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import pytest
+from app_in_process import served
+from policy_world import document, leaf, rule
+from team_story import Team, told, trail
+
+from attestlab.core.clock import FixedClock
+from attestlab.lab import Lab
+from attestlab.orgs.rules import Plan
+
+PATH = "/v1/verification-profiles"
+
+
+@pytest.fixture
+def team(lab: Lab) -> Iterator[Team]:
+    tenant = lab.orgs.create_tenant("Verifier", plan=Plan.ENTERPRISE)
+    with served(lab) as url:
+        yield Team(lab, url, tenant)
+
+
+@pytest.fixture
+def key(team: Team) -> Iterator[httpx.Client]:
+    with team.with_key() as opened:
+        yield opened
+
+
+def made(key: httpx.Client, name: str = "Degrees that we accept", **more: Any) -> dict[str, Any]:
+    answer = key.post(PATH, json={"name": name, **more})
+    assert answer.status_code == 201, answer.text
+    body: dict[str, Any] = answer.json()
+    return body
+
+
+def test_a_profile_is_made_shown_told_and_audited(key: httpx.Client, team: Team) -> None:
+    answer = key.post(PATH, json={"name": "  Degrees that we accept ", "description": "For admissions."})
+
+    profile = answer.json()
+    assert (answer.status_code, answer.headers["Location"]) == (201, f"{PATH}/{profile['id']}")
+    assert (profile["name"], profile["description"]) == ("Degrees that we accept", "For admissions.")
+    assert key.get(answer.headers["Location"]).json() == profile
+    assert told(team.lab, "verification_profile.created")[0]["profile_id"] == profile["id"]
+    assert trail(team.lab, profile["id"]) == [("verification_profile.create", "API_KEY")]
+
+
+def test_profiles_are_listed_newest_first_page_by_page(key: httpx.Client, clock: FixedClock) -> None:
+    names = []
+    for number in range(3):
+        names.append(made(key, f"Profile {number}")["name"])
+        clock.advance(timedelta(seconds=1))
+
+    first = key.get(PATH, params={"limit": 2}).json()
+    second = key.get(PATH, params={"limit": 2, "cursor": first["next_cursor"]}).json()
+
+    assert [each["name"] for each in first["items"] + second["items"]] == names[::-1]
+    assert second["next_cursor"] is None
+
+
+def test_the_same_key_makes_one_profile(key: httpx.Client) -> None:
+    once = {"Idempotency-Key": "one"}
+    first = key.post(PATH, json={"name": "Once"}, headers=once)
+    again = key.post(PATH, json={"name": "Once"}, headers=once)
+
+    assert (again.content, again.headers["Idempotent-Replayed"]) == (first.content, "true")
+    assert len(key.get(PATH).json()["items"]) == 1
+
+
+@pytest.mark.parametrize("body", [{}, {"name": " "}, {"name": "two\nlines"}, {"name": "x", "status": "ACTIVE"}])
+def test_a_profile_that_says_too_much_or_too_little_is_refused(key: httpx.Client, body: dict[str, Any]) -> None:
+    assert key.post(PATH, json=body).status_code == 400
+
+
+def test_a_policy_is_bound_to_a_profile_of_its_own_tenant(key: httpx.Client, team: Team) -> None:
+    raw = document(rule("r", "DENY", leaf("status", "eq", "REVOKED")), category="VERIFY")
+    bound = {**raw, "target_type": "VERIFICATION_PROFILE", "target_id": made(key)["id"]}
+    assert key.post("/v1/policies", json=bound).status_code == 201
+
+    with team.with_key(tenant=team.lab.orgs.create_tenant("Other", plan=Plan.ENTERPRISE)) as other:
+        theirs = other.post("/v1/policies", json=bound)
+    nobodys = key.post("/v1/policies", json={**bound, "target_id": str(uuid4())})
+
+    assert (theirs.status_code, nobodys.status_code) == (404, 404)
