@@ -173,7 +173,7 @@ ATTESTATIONS = Dataset(
         **_columns(TEXT, "snapshot_status snapshot_trust_tier snapshot_risk_rating snapshot_jurisdiction"),
         **_columns(TEXT, "pack_id supersedes"),
         "payload_size": WHOLE,
-        **_columns(TIME, "expiry_at created_at"),
+        **_columns(TIME, "key_created_at expiry_at created_at"),
     },
     "created_at",
     _minted,

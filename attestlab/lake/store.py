@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, and_, select
 
 from attestlab.attestations.events import VerificationCompleted, VerificationFailed
 from attestlab.attestations.store import attestations
@@ -19,6 +19,7 @@ from attestlab.audit.store import events as trail
 from attestlab.core import audit, chains, outbox
 from attestlab.core.chains import ChainHead
 from attestlab.core.transaction import AnyRow
+from attestlab.issuers.store import keys
 from attestlab.log.entries import EntryType
 from attestlab.log.store import heads, leaves
 from attestlab.orgs.store import tenants
@@ -96,7 +97,9 @@ def minted(connection: Connection, first: int, end: int, tenant_id: UUID | None)
     """Attestations by the index of their mint: what never changes of them, and nothing that tells of a person."""
     wanted = [attestations.c.log_index >= first, attestations.c.log_index < end]
     wanted += [] if tenant_id is None else [attestations.c.tenant_id == tenant_id]
-    return connection.execute(select(*(attestations.c[name] for name in _MINTED)).where(*wanted))
+    signed_with = and_(keys.c.tenant_id == attestations.c.tenant_id, keys.c.kid == attestations.c.kid)
+    columns = [*(attestations.c[name] for name in _MINTED), keys.c.created_at.label("key_created_at")]
+    return connection.execute(select(*columns).join_from(attestations, keys, signed_with, isouter=True).where(*wanted))
 
 
 def status_entries(connection: Connection, first: int, end: int) -> Rows:
