@@ -113,6 +113,8 @@ def literal(value: Value) -> str:
     if isinstance(value, float):
         spelt = repr(value)
         return f"({spelt if 'e' in spelt else spelt + 'e0'})"
+    if "\x00" in value:  # NUL cannot stand in a query, so it is joined in
+        return "(" + " || chr(0) || ".join(literal(part) for part in value.split("\x00")) + ")"
     return "'" + value.replace("'", "''") + "'"
 
 

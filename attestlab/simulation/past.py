@@ -99,16 +99,19 @@ class Contexts:
         )
 
 
-def typed(session: Session, past: Past, attributes: Attributes) -> str:
+def typed(session: Session, past: Past, attributes: Attributes, known: dict[str, str]) -> str:
     """A query with every attribute as a policy would see it today, beside what `raw` has.
 
-    `@retyped` says that a value counts for something else than when it was recorded.
+    `@retyped` says that a value counts for something else than when it was recorded. `known` are the expressions that
+    were found before, by path: the columns are looked at once.
 
     Raises:
         ValidationFailed: a column of a file cannot be what its attribute is.
     """
     raw = session.with_connection(lambda connection: past.raw(connection, attributes))
-    found = session.with_connection(lambda connection: typed_columns(connection, attributes, f"({raw})"))
+    new = {path: attribute for path, attribute in attributes.items() if path not in known}
+    known |= session.with_connection(lambda connection: typed_columns(connection, new, f"({raw})"))
+    found = {path: known[path] for path in sorted(attributes)}
     beside = [NUMBER, ID, TARGET, *(HISTORY if past.has_history else ())]
     changed = [RETYPED]
     if past.has_history:

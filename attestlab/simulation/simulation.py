@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 from sqlalchemy.exc import NoResultFound
 
@@ -19,6 +18,7 @@ from attestlab.simulation.outcomes import COUNT, EXAMPLE, PLACE, labels
 from attestlab.simulation.past import ID, NUMBER, RETYPED, TARGET, TARGET_SEGMENT, Past, keep, typed
 from attestlab.simulation.session import Frame, Session
 from attestlab.simulation.sets import Place, Sets, Trial
+from attestlab.simulation.signing import Kept
 from attestlab.simulation.sweeps import Threshold, sweep_sql
 
 MOST_SEGMENTS = 3
@@ -67,6 +67,7 @@ class Simulation:
         *,
         by: Sequence[str] = (),
         recorded: Callable[[str], PolicySet] | None = None,
+        reporter: Callable[[Simulation], Kept] | None = None,
     ) -> None:
         self.session = session
         self.past = past
@@ -75,10 +76,11 @@ class Simulation:
         self.by = _segments(by, registry)
         self._registry = registry
         self._recorded = recorded
+        self._reporter = reporter
+        self._typed: dict[str, str] = {}
         self._rows: str | None = None
         self._kept: frozenset[str] | None = None
         self._tables = 0
-        self.reporter: Callable[[], Any] | None = None
         self.is_kept = False
         """Whether the distinct contexts are in memory, so that no question reads the rows any more."""
 
@@ -199,17 +201,17 @@ class Simulation:
         values, place = (dict(of), self.sets.places[0]) if isinstance(of, Mapping) else self._context(of)
         return counterfactual(PolicySet(place.after), values)
 
-    def report(self) -> Any:
-        """What was found, kept and signed (`service.Kept`): self-check, transitions, flips, why, examples.
+    def report(self) -> Kept:
+        """What was found, kept and signed: self-check, transitions, flips, why, examples.
 
         Its `digest` is what an activation names.
 
         Raises:
             ValidationFailed: the past has no history.
         """
-        if self.reporter is None:
+        if self._reporter is None:
             raise ValidationFailed("Nobody keeps reports of this simulation; make it by `lab.simulations.of`.")
-        return self.reporter()
+        return self._reporter(self)
 
     @property
     def last_number(self) -> int | None:
@@ -235,7 +237,7 @@ class Simulation:
         return {path: self._registry[path] for path in paths if path != TARGET_SEGMENT}
 
     def _read(self, paths: Sequence[str] = ()) -> str:
-        return typed(self.session, self.past, self._attributes(paths))
+        return typed(self.session, self.past, self._attributes(paths), self._typed)
 
     def _require(self, paths: Sequence[str]) -> None:
         """Have `contexts` with every attribute that is asked about."""
@@ -244,7 +246,7 @@ class Simulation:
             return
         wanted |= self._kept or frozenset()
         more = sorted(path for path in wanted if path != TARGET_SEGMENT)
-        self._rows = typed(self.session, self.past, {**self._registered(more), **self.sets.attributes()})
+        self._rows = typed(self.session, self.past, {**self._registered(more), **self.sets.attributes()}, self._typed)
         self.is_kept = keep(self.session, self._rows, sorted(wanted), self.sets.places)
         if self._kept is None:
             self._label()
@@ -299,7 +301,7 @@ class Simulation:
     def _check_sql(self, policies: PolicySet, named: str) -> str:
         counting = tuple(member for member in policies.members if member.counts)
         sets = Sets.of([Place(None, (), counting)])
-        was = typed(self.session, self.past, sets.attributes())
+        was = typed(self.session, self.past, sets.attributes(), self._typed)
         rows = f"SELECT *, 0 AS {PLACE}, 1::BIGINT AS {COUNT}, {ID} AS {EXAMPLE} FROM ({was}) WHERE {named}"
         told = telling.decided(sets, f"({rows})", [RETYPED, '"@allowed"', '"@matched"'])
         differs = '("@allowed" IS DISTINCT FROM allowed OR "@matched" IS DISTINCT FROM matched_rules)'

@@ -16,7 +16,18 @@ from attestlab.simulation.past import TARGET, TARGET_SEGMENT
 from attestlab.simulation.sets import Sets, Trial
 
 MOST_ROWS = 1_000  # of a frame that could have more; what is met most often comes first
-_TAKEN = {"from", "to", "count", "policy_before", "rule_before", "policy_after", "rule_after", TARGET_SEGMENT}
+_TAKEN = {
+    "from",
+    "to",
+    "count",
+    "policy_before",
+    "rule_before",
+    "policy_after",
+    "rule_after",
+    "n",
+    "number",
+    TARGET_SEGMENT,
+}
 
 
 def decided(sets: Sets, rows: str, keys: Sequence[str] = ()) -> str:
