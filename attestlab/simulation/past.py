@@ -29,6 +29,7 @@ HISTORY = {
     '"@allowed"': "allowed",
     '"@matched"': "matched_rules",
 }
+MEMORY_LIMIT = "1GB"
 WORTH_KEEPING = 4  # distinct contexts are kept where there are this many times fewer of them than rows
 KEPT_ANYWAY = 500_000  # so many take some 100 MiB
 TARGET_SEGMENT = "target_id"
@@ -97,6 +98,14 @@ class Contexts:
             f"SELECT *, file_row_number AS {NUMBER}, NULL::VARCHAR AS {ID}, NULL::VARCHAR AS {TARGET}, "
             f"FALSE AS {RETYPED} FROM read_parquet({literal(self.path)}, file_row_number = true)"
         )
+
+
+def opened() -> duckdb.DuckDBPyConnection:
+    """A connection that can read files, for whoever runs Python here; it knows how far a query is."""
+    connection = duckdb.connect(config={"memory_limit": MEMORY_LIMIT})
+    connection.execute("SET enable_progress_bar = true")
+    connection.execute("SET enable_progress_bar_print = false")
+    return connection
 
 
 def typed(session: Session, past: Past, attributes: Attributes, known: dict[str, str]) -> str:

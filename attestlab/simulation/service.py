@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
 TIME_LIMIT_S = 20
 MOST_AT_ONCE = 2  # of one process; each may take a gigabyte, and a thread that others want too
-MEMORY_LIMIT = "1GB"
 
 
 class Simulations:
@@ -189,9 +188,7 @@ class Simulations:
         contexts: str | PathLike[str] | None,
         caller: Caller,
     ) -> Simulation:
-        import duckdb
-
-        from attestlab.simulation.past import Contexts, Decisions
+        from attestlab.simulation.past import Contexts, Decisions, opened
         from attestlab.simulation.session import Session
         from attestlab.simulation.simulation import Simulation
 
@@ -205,7 +202,7 @@ class Simulations:
         past: Past = Decisions(draft.document.category.value, target, start, end)
         if contexts is not None:
             past = Contexts(fspath(contexts))
-            found = duckdb.connect(config={"memory_limit": MEMORY_LIMIT})
+            found = opened()
         else:
             found = self.lake(caller).decisions.look()
 

@@ -230,8 +230,7 @@ class Simulation:
         return self.session.frame(sweep_sql(self.trial, thresholds, points=points))
 
     def _attributes(self, paths: Sequence[str] = ()) -> dict[str, Attribute]:
-        more = {path: self._registry[path] for path in paths if path != TARGET_SEGMENT}
-        return {**self._registered(self.by), **more, **self.sets.attributes()}
+        return {**self._registered((*self.by, *paths)), **self.sets.attributes()}
 
     def _registered(self, paths: Sequence[str]) -> dict[str, Attribute]:
         return {path: self._registry[path] for path in paths if path != TARGET_SEGMENT}

@@ -16,18 +16,7 @@ from attestlab.simulation.past import TARGET, TARGET_SEGMENT
 from attestlab.simulation.sets import Sets, Trial
 
 MOST_ROWS = 1_000  # of a frame that could have more; what is met most often comes first
-_TAKEN = {
-    "from",
-    "to",
-    "count",
-    "policy_before",
-    "rule_before",
-    "policy_after",
-    "rule_after",
-    "n",
-    "number",
-    TARGET_SEGMENT,
-}
+_TAKEN = {"from", "to", "count", "n", "number", "policy_before", "rule_before", "policy_after", "rule_after"}
 
 
 def decided(sets: Sets, rows: str, keys: Sequence[str] = ()) -> str:
@@ -173,7 +162,7 @@ def _segment(path: str) -> str:
 
 def _shown(path: str) -> str:
     """The name of a segment's column; an attribute that is called like another column has `@` before it."""
-    return f'"@{path}"' if path in _TAKEN and path != TARGET_SEGMENT else f'"{path}"'
+    return f'"@{path}"' if path in _TAKEN else f'"{path}"'
 
 
 def _words(index: int, member: Member) -> list[str]:
