@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from sqlalchemy.exc import NoResultFound
 
 from attestlab.core.errors import AttestLabError, NotFound, ValidationFailed
-from attestlab.policy.attributes import Attribute, Registry, Value
+from attestlab.policy.attributes import Attribute, AttributeType, Registry, Value
 from attestlab.policy.counterfactual import Counterfactual, counterfactual
 from attestlab.policy.deciding import PolicySet
 from attestlab.policy.sql import column, literal
@@ -23,6 +23,7 @@ from attestlab.simulation.sweeps import Threshold, sweep_sql
 
 MOST_SEGMENTS = 3
 MOST_EXAMPLES = 20
+TEXTS = frozenset({AttributeType.ENUM, AttributeType.TEXT})
 POINTS, POINTS_OF_TWO = 1_000, 100
 
 
@@ -133,7 +134,7 @@ class Simulation:
         self._require(segments)
         self._tables += 1
         table = f"outcomes_{self._tables}"
-        self.session.run(f"CREATE TABLE {table} AS {telling.flips_table(self.sets, segments)}")
+        self.session.run(f"CREATE TABLE {table} AS {telling.flips_table(self.sets, self._shown(segments))}")
         frames = [telling.transitions(table), telling.flips(table, segments), telling.why(table)]
         asked = map(self.session.frame, [*frames, self._examples(table)])
         return Comparison(*asked)
@@ -233,7 +234,7 @@ class Simulation:
         return {**self._registered((*self.by, *paths)), **self.sets.attributes()}
 
     def _registered(self, paths: Sequence[str]) -> dict[str, Attribute]:
-        return {path: self._registry[path] for path in paths if path != TARGET_SEGMENT}
+        return {path: self._registry[path] for path in paths if path in self._registry}
 
     def _read(self, paths: Sequence[str] = ()) -> str:
         return typed(self.session, self.past, self._attributes(paths), self._typed)
@@ -244,12 +245,19 @@ class Simulation:
         if self._kept is not None and wanted <= self._kept:
             return
         wanted |= self._kept or frozenset()
-        more = sorted(path for path in wanted if path != TARGET_SEGMENT)
-        self._rows = typed(self.session, self.past, {**self._registered(more), **self.sets.attributes()}, self._typed)
-        self.is_kept = keep(self.session, self._rows, sorted(wanted), self.sets.places)
+        attributes = {**self._registered(sorted(wanted)), **self.sets.attributes()}
+        self._rows = typed(self.session, self.past, attributes, self._typed)
+        segments = [TARGET] if TARGET_SEGMENT in wanted else []
+        self.is_kept = keep(self.session, self._rows, segments, attributes, self.sets.places)
         if self._kept is None:
             self._label()
         self._kept = wanted
+
+    def _shown(self, segments: Sequence[str]) -> dict[str, str]:
+        """The columns of segments, as SQL that gives plain values."""
+        found = {path: column(path) for path in segments if path in self._registry}
+        texts = {path: f"{text}::VARCHAR" for path, text in found.items() if self._registry[path].type in TEXTS}
+        return {path: TARGET for path in segments if path == TARGET_SEGMENT} | found | texts
 
     def _label(self) -> None:
         told = labels(self.sets)
