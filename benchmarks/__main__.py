@@ -1,4 +1,4 @@
-"""`python -m benchmarks [--only http|log|verify|access|cli|expiry|serve|policy]`: one JSON line a figure."""
+"""`python -m benchmarks [--only GROUP]`: one JSON line a figure; `--help` names the groups."""
 
 from __future__ import annotations
 
@@ -17,6 +17,12 @@ def _policy_figures(folder: Path) -> Iterator[Figure]:
     return policy.figures(folder)
 
 
+def _policy_growth(folder: Path) -> Iterator[Figure]:
+    from benchmarks import policy
+
+    return policy.growth(folder)
+
+
 GROUPS: dict[str, Callable[[Path], Iterator[Figure]]] = {
     "http": over_http.figures,
     "log": log_alone.figures,
@@ -26,6 +32,7 @@ GROUPS: dict[str, Callable[[Path], Iterator[Figure]]] = {
     "expiry": expiring.figures,
     "serve": starting.serve_figures,
     "policy": _policy_figures,
+    "policy_growth": _policy_growth,
 }
 
 

@@ -63,13 +63,29 @@ def write_contexts(path: Path, count: int = CONTEXTS) -> None:
         connection.execute(f"COPY (SELECT {', '.join(columns)} FROM range({count}) t(i)) TO '{path}' (FORMAT parquet)")
 
 
-def _picked(values: list[str], salt: int) -> str:
+def write_decisions(path: Path, count: int = CONTEXTS) -> None:
+    """Typed Parquet as decisions come: a thousand issuers, asked about on 406 days, their keys a day older each day.
+
+    So there are 406,000 distinct contexts. Every tenth issuer has no risk rating, every twentieth key no age.
+    """
+    columns = [f"{_picked(COUNTRIES, 0, 'issuer')} AS jurisdiction"]
+    for salt, name in enumerate(ENUMS, 1):
+        value = _picked(list(PLATFORM[name].values), salt, "issuer")
+        columns.append(f'{_missing(value, 10, 20, "issuer") if name == "risk_rating" else value} AS "{name}"')
+    age = "(hash(issuer * 31 + 9) % 1100 + day)::DOUBLE"
+    columns.append(f'{_missing(age, 20, 21, "issuer")} AS "key.age_days"')
+    rows = f"SELECT hash(i) % 1000 AS issuer, hash(i + 1) % 406 AS day FROM range({count}) t(i)"
+    with duckdb.connect() as connection:
+        connection.execute(f"COPY (SELECT {', '.join(columns)} FROM ({rows})) TO '{path}' (FORMAT parquet)")
+
+
+def _picked(values: list[str], salt: int, what: str = "i") -> str:
     listed = ", ".join(f"'{value}'" for value in values)
-    return f"[{listed}][1 + (hash(i * 31 + {salt}) % {len(values)})::INTEGER]"
+    return f"[{listed}][1 + (hash({what} * 31 + {salt}) % {len(values)})::INTEGER]"
 
 
-def _missing(value: str, one_in: int, salt: int) -> str:
-    return f"CASE WHEN hash(i * 31 + {salt}) % {one_in} <> 0 THEN {value} END"
+def _missing(value: str, one_in: int, salt: int, what: str = "i") -> str:
+    return f"CASE WHEN hash({what} * 31 + {salt}) % {one_in} <> 0 THEN {value} END"
 
 
 def complete_contexts(path: Path, count: int) -> list[dict[str, Any]]:

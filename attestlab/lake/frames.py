@@ -188,6 +188,8 @@ def sealed(tables: Mapping[str, Tables], this: str | None = None) -> duckdb.Duck
     if this is not None:
         connection.execute(f"CREATE VIEW this AS {this}")
     connection.execute("SET TimeZone = 'UTC'")  # else times are shown in the zone of whoever's machine this is
+    connection.execute("SET enable_progress_bar = true")  # else nobody can ask how far a query is
+    connection.execute("SET enable_progress_bar_print = false")
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
     return connection

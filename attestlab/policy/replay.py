@@ -269,15 +269,10 @@ def _folded(connection: duckdb.DuckDBPyConnection, attribute: Attribute, source:
     if not other:
         return f"{name}::VARCHAR"
     whens = " ".join(
-        f"WHEN {_spelt(spelling)} THEN {'NULL' if isinstance(value, Fault) else literal(value)}"
+        f"WHEN {literal(spelling)} THEN {'NULL' if isinstance(value, Fault) else literal(value)}"
         for spelling, value in other.items()
     )
     return f"CASE {name}::VARCHAR {whens} ELSE {name}::VARCHAR END"
-
-
-def _spelt(text: str) -> str:
-    """A text of the file as SQL; NUL cannot stand in a query, so it is joined in."""
-    return "(" + " || chr(0) || ".join(literal(part) for part in text.split("\x00")) + ")"
 
 
 def _bounded(attribute: Attribute, name: str) -> str:

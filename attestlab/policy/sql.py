@@ -32,10 +32,16 @@ COLUMN_TYPES: dict[AttributeType, str] = {
 }
 
 
-def case_sql(policy: Policy, forced: Forced = _NONE) -> str:
+def case_sql(policy: Policy) -> str:
     """A BOOLEAN expression: whether the policy allows. Lazy: later rules are asked where no earlier one matched."""
-    whens = " ".join(f"WHEN {rule_sql(rule, forced)} THEN {_allows(rule.effect)}" for rule in policy.counting)
-    return f"CASE {whens} ELSE {_allows(policy.default)} END" if whens else _allows(policy.default)
+    return rules_sql(policy.counting, policy.default)
+
+
+def rules_sql(rules: Sequence[Rule], default: Effect | None, forced: Forced = _NONE) -> str:
+    """A BOOLEAN expression: what the first of these rules that matches says; without a `default` NULL if none does."""
+    otherwise = "NULL::BOOLEAN" if default is None else _allows(default)
+    whens = " ".join(f"WHEN {rule_sql(rule, forced)} THEN {_allows(rule.effect)}" for rule in rules)
+    return f"CASE {whens} ELSE {otherwise} END" if whens else otherwise
 
 
 def first_sql(policy: Policy) -> str:
@@ -113,6 +119,8 @@ def literal(value: Value) -> str:
     if isinstance(value, float):
         spelt = repr(value)
         return f"({spelt if 'e' in spelt else spelt + 'e0'})"
+    if "\x00" in value:  # NUL cannot stand in a query, so it is joined in
+        return "(" + " || chr(0) || ".join(literal(part) for part in value.split("\x00")) + ")"
     return "'" + value.replace("'", "''") + "'"
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from attestlab.policy.deciding import Member
-from attestlab.policy.sql import Forced, case_sql, first_sql
+from attestlab.policy.sql import case_sql, first_sql
 from attestlab.policy.trees import Effect
 from attestlab.simulation.sets import Place, Sets, Trial
 
@@ -64,11 +64,6 @@ def others_allow(trial: Trial) -> str:
 def before_allows(trial: Trial) -> str:
     """A BOOLEAN expression: whether the policies that are in force allow."""
     return _cases([_conjunction(place.before) for place in trial.sets.places])
-
-
-def draft_allows(trial: Trial, forced: Forced) -> str:
-    """A BOOLEAN expression: whether the draft does not stand in the way, with some leaves answered already."""
-    return case_sql(trial.draft.policy, forced) if trial.draft.counts else "TRUE"
 
 
 def _conjunction(members: Sequence[Member]) -> str:

@@ -14,7 +14,7 @@ from typing import Protocol
 import duckdb
 
 from attestlab.lake import contexts
-from attestlab.policy.attributes import Attribute
+from attestlab.policy.attributes import Attribute, AttributeType
 from attestlab.policy.replay import typed_columns
 from attestlab.policy.sql import column, literal
 from attestlab.simulation.outcomes import COUNT, EXAMPLE, PLACE
@@ -29,8 +29,9 @@ HISTORY = {
     '"@allowed"': "allowed",
     '"@matched"': "matched_rules",
 }
+MEMORY_LIMIT = "1GB"
 WORTH_KEEPING = 4  # distinct contexts are kept where there are this many times fewer of them than rows
-KEPT_ANYWAY = 500_000  # so many take some 100 MiB
+KEPT_ANYWAY = 1_000_000  # so many take some 50 MiB, and a few times as much while they are found
 TARGET_SEGMENT = "target_id"
 
 Attributes = Mapping[str, Attribute]
@@ -99,16 +100,27 @@ class Contexts:
         )
 
 
-def typed(session: Session, past: Past, attributes: Attributes) -> str:
+def opened() -> duckdb.DuckDBPyConnection:
+    """A connection that can read files, for whoever runs Python here; it knows how far a query is."""
+    connection = duckdb.connect(config={"memory_limit": MEMORY_LIMIT})
+    connection.execute("SET enable_progress_bar = true")
+    connection.execute("SET enable_progress_bar_print = false")
+    return connection
+
+
+def typed(session: Session, past: Past, attributes: Attributes, known: dict[str, str]) -> str:
     """A query with every attribute as a policy would see it today, beside what `raw` has.
 
-    `@retyped` says that a value counts for something else than when it was recorded.
+    `@retyped` says that a value counts for something else than when it was recorded. `known` are the expressions that
+    were found before, by path: the columns are looked at once.
 
     Raises:
         ValidationFailed: a column of a file cannot be what its attribute is.
     """
     raw = session.with_connection(lambda connection: past.raw(connection, attributes))
-    found = session.with_connection(lambda connection: typed_columns(connection, attributes, f"({raw})"))
+    new = {path: attribute for path, attribute in attributes.items() if path not in known}
+    known |= session.with_connection(lambda connection: typed_columns(connection, new, f"({raw})"))
+    found = {path: known[path] for path in sorted(attributes)}
     beside = [NUMBER, ID, TARGET, *(HISTORY if past.has_history else ())]
     changed = [RETYPED]
     if past.has_history:
@@ -118,23 +130,33 @@ def typed(session: Session, past: Past, attributes: Attributes) -> str:
     return f"SELECT {', '.join(listed)} FROM ({raw})"
 
 
-def keep(session: Session, rows: str, paths: Sequence[str], places: Sequence[Place]) -> bool:
+def keep(session: Session, rows: str, segments: Sequence[str], attributes: Attributes, places: Sequence[Place]) -> bool:
     """Make `contexts`: how often each context was met in each place, and the first row that has it.
 
-    A table of the distinct ones where there are few of them, else a view of the rows; whether it is a table.
+    A table of the distinct ones where there are few of them, else a view of the rows; whether it is a table. In the
+    table enums are DuckDB's, which compare four times as fast as texts. `segments` are internal columns beside.
     """
-    keys = ", ".join([PLACE, *(TARGET if path == TARGET_SEGMENT else column(path) for path in paths)])
+    paths = [column(path) for path in sorted(attributes)]
+    keys = ", ".join([PLACE, *segments, *paths])
     placed = f"SELECT *, {_place(places)} AS {PLACE} FROM ({rows})"
     ((count, distinct),) = session.run(f"SELECT count(*), approx_count_distinct(hash({keys})) FROM ({placed})")
     is_kept = bool(count >= WORTH_KEEPING * distinct or distinct <= KEPT_ANYWAY)
     if is_kept:
         grouped = f"SELECT count(*)::BIGINT AS {COUNT}, min({NUMBER}) AS {EXAMPLE}, {keys} FROM ({placed}) GROUP BY ALL"
-        session.run(f"CREATE OR REPLACE TABLE distinct_contexts AS {grouped}")
+        listed = [COUNT, EXAMPLE, PLACE, *segments, *(_small(path, attributes[path]) for path in sorted(attributes))]
+        session.run(f"CREATE OR REPLACE TABLE distinct_contexts AS SELECT {', '.join(listed)} FROM ({grouped})")
         session.run("CREATE OR REPLACE VIEW contexts AS FROM distinct_contexts")
     else:
         each = f"SELECT 1::BIGINT AS {COUNT}, {NUMBER} AS {EXAMPLE}, {keys} FROM ({placed})"
         session.run(f"CREATE OR REPLACE VIEW contexts AS {each}")
     return is_kept
+
+
+def _small(path: str, attribute: Attribute) -> str:
+    """A column as it is kept; each constant that a rule compares an enum with is one of its values."""
+    if attribute.type is not AttributeType.ENUM:
+        return column(path)
+    return f"{column(path)}::ENUM({', '.join(map(literal, attribute.values))}) AS {column(path)}"
 
 
 def _place(places: Sequence[Place]) -> str:

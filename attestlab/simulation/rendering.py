@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from attestlab.simulation.service import Kept
 from attestlab.simulation.shapes import KeptReportOut, RuleEffectOut, SimulationOut, SweptOut
+from attestlab.simulation.signing import Kept
 
 
 def simulated(kept: Kept, beside: dict[str, Any]) -> SimulationOut:

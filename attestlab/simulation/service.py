@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime
 from os import PathLike, fspath
 from threading import BoundedSemaphore
@@ -33,7 +32,7 @@ from attestlab.policy.vocabulary import document_in, registry_for
 from attestlab.simulation import rules, store
 from attestlab.simulation.rules import Spoken
 from attestlab.simulation.sets import Draft, baseline_digest, recorded, trial_of
-from attestlab.simulation.signing import ReportKey
+from attestlab.simulation.signing import Kept, ReportKey
 
 if TYPE_CHECKING:
     from attestlab.simulation.past import Past
@@ -42,16 +41,6 @@ if TYPE_CHECKING:
 
 TIME_LIMIT_S = 20
 MOST_AT_ONCE = 2  # of one process; each may take a gigabyte, and a thread that others want too
-MEMORY_LIMIT = "1GB"
-
-
-@dataclass(frozen=True)
-class Kept:
-    """A report that was kept, and its signature under the key of today."""
-
-    digest: str
-    content: dict[str, Any]
-    signature: str
 
 
 class Simulations:
@@ -199,9 +188,7 @@ class Simulations:
         contexts: str | PathLike[str] | None,
         caller: Caller,
     ) -> Simulation:
-        import duckdb
-
-        from attestlab.simulation.past import Contexts, Decisions
+        from attestlab.simulation.past import Contexts, Decisions, opened
         from attestlab.simulation.session import Session
         from attestlab.simulation.simulation import Simulation
 
@@ -215,7 +202,7 @@ class Simulations:
         past: Past = Decisions(draft.document.category.value, target, start, end)
         if contexts is not None:
             past = Contexts(fspath(contexts))
-            found = duckdb.connect(config={"memory_limit": MEMORY_LIMIT})
+            found = opened()
         else:
             found = self.lake(caller).decisions.look()
 
@@ -223,9 +210,10 @@ class Simulations:
             with self.storage.read() as connection:
                 return recorded(connection, members, tenant_id)
 
-        simulation = Simulation(Session(found), past, trial, registry, by=by, recorded=asked)
-        simulation.reporter = lambda: self.keep(self.compose(simulation, draft, caller=caller), caller=caller)
-        return simulation
+        def report(simulation: Simulation) -> Kept:
+            return self.keep(self.compose(simulation, draft, caller=caller), caller=caller)
+
+        return Simulation(Session(found), past, trial, registry, by=by, recorded=asked, reporter=report)
 
     @contextmanager
     def alone(self) -> Iterator[None]:

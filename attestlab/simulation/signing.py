@@ -8,6 +8,7 @@ published; its digest never changes.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -20,6 +21,15 @@ from attestlab.identity.tokens import thumbprint
 
 TYP = "simulation-report+jws"
 _PURPOSE = b"key that signs simulation reports v1"
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A report that was kept, and its signature under the key of today; `digest` is what an activation names."""
+
+    digest: str
+    content: dict[str, Any]
+    signature: str
 
 
 class ReportKey:

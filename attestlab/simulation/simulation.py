@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 from sqlalchemy.exc import NoResultFound
 
 from attestlab.core.errors import AttestLabError, NotFound, ValidationFailed
-from attestlab.policy.attributes import Attribute, Registry, Value
+from attestlab.policy.attributes import Attribute, AttributeType, Registry, Value
 from attestlab.policy.counterfactual import Counterfactual, counterfactual
 from attestlab.policy.deciding import PolicySet
 from attestlab.policy.sql import column, literal
@@ -19,10 +18,12 @@ from attestlab.simulation.outcomes import COUNT, EXAMPLE, PLACE, labels
 from attestlab.simulation.past import ID, NUMBER, RETYPED, TARGET, TARGET_SEGMENT, Past, keep, typed
 from attestlab.simulation.session import Frame, Session
 from attestlab.simulation.sets import Place, Sets, Trial
+from attestlab.simulation.signing import Kept
 from attestlab.simulation.sweeps import Threshold, sweep_sql
 
 MOST_SEGMENTS = 3
 MOST_EXAMPLES = 20
+TEXTS = frozenset({AttributeType.ENUM, AttributeType.TEXT})
 POINTS, POINTS_OF_TWO = 1_000, 100
 
 
@@ -67,6 +68,7 @@ class Simulation:
         *,
         by: Sequence[str] = (),
         recorded: Callable[[str], PolicySet] | None = None,
+        reporter: Callable[[Simulation], Kept] | None = None,
     ) -> None:
         self.session = session
         self.past = past
@@ -75,10 +77,11 @@ class Simulation:
         self.by = _segments(by, registry)
         self._registry = registry
         self._recorded = recorded
+        self._reporter = reporter
+        self._typed: dict[str, str] = {}
         self._rows: str | None = None
         self._kept: frozenset[str] | None = None
         self._tables = 0
-        self.reporter: Callable[[], Any] | None = None
         self.is_kept = False
         """Whether the distinct contexts are in memory, so that no question reads the rows any more."""
 
@@ -131,7 +134,7 @@ class Simulation:
         self._require(segments)
         self._tables += 1
         table = f"outcomes_{self._tables}"
-        self.session.run(f"CREATE TABLE {table} AS {telling.flips_table(self.sets, segments)}")
+        self.session.run(f"CREATE TABLE {table} AS {telling.flips_table(self.sets, self._shown(segments))}")
         frames = [telling.transitions(table), telling.flips(table, segments), telling.why(table)]
         asked = map(self.session.frame, [*frames, self._examples(table)])
         return Comparison(*asked)
@@ -199,17 +202,17 @@ class Simulation:
         values, place = (dict(of), self.sets.places[0]) if isinstance(of, Mapping) else self._context(of)
         return counterfactual(PolicySet(place.after), values)
 
-    def report(self) -> Any:
-        """What was found, kept and signed (`service.Kept`): self-check, transitions, flips, why, examples.
+    def report(self) -> Kept:
+        """What was found, kept and signed: self-check, transitions, flips, why, examples.
 
         Its `digest` is what an activation names.
 
         Raises:
             ValidationFailed: the past has no history.
         """
-        if self.reporter is None:
+        if self._reporter is None:
             raise ValidationFailed("Nobody keeps reports of this simulation; make it by `lab.simulations.of`.")
-        return self.reporter()
+        return self._reporter(self)
 
     @property
     def last_number(self) -> int | None:
@@ -228,14 +231,13 @@ class Simulation:
         return self.session.frame(sweep_sql(self.trial, thresholds, points=points))
 
     def _attributes(self, paths: Sequence[str] = ()) -> dict[str, Attribute]:
-        more = {path: self._registry[path] for path in paths if path != TARGET_SEGMENT}
-        return {**self._registered(self.by), **more, **self.sets.attributes()}
+        return {**self._registered((*self.by, *paths)), **self.sets.attributes()}
 
     def _registered(self, paths: Sequence[str]) -> dict[str, Attribute]:
-        return {path: self._registry[path] for path in paths if path != TARGET_SEGMENT}
+        return {path: self._registry[path] for path in paths if path in self._registry}
 
     def _read(self, paths: Sequence[str] = ()) -> str:
-        return typed(self.session, self.past, self._attributes(paths))
+        return typed(self.session, self.past, self._attributes(paths), self._typed)
 
     def _require(self, paths: Sequence[str]) -> None:
         """Have `contexts` with every attribute that is asked about."""
@@ -243,12 +245,19 @@ class Simulation:
         if self._kept is not None and wanted <= self._kept:
             return
         wanted |= self._kept or frozenset()
-        more = sorted(path for path in wanted if path != TARGET_SEGMENT)
-        self._rows = typed(self.session, self.past, {**self._registered(more), **self.sets.attributes()})
-        self.is_kept = keep(self.session, self._rows, sorted(wanted), self.sets.places)
+        attributes = {**self._registered(sorted(wanted)), **self.sets.attributes()}
+        self._rows = typed(self.session, self.past, attributes, self._typed)
+        segments = [TARGET] if TARGET_SEGMENT in wanted else []
+        self.is_kept = keep(self.session, self._rows, segments, attributes, self.sets.places)
         if self._kept is None:
             self._label()
         self._kept = wanted
+
+    def _shown(self, segments: Sequence[str]) -> dict[str, str]:
+        """The columns of segments, as SQL that gives plain values."""
+        found = {path: column(path) for path in segments if path in self._registry}
+        texts = {path: f"{text}::VARCHAR" for path, text in found.items() if self._registry[path].type in TEXTS}
+        return {path: TARGET for path in segments if path == TARGET_SEGMENT} | found | texts
 
     def _label(self) -> None:
         told = labels(self.sets)
@@ -299,7 +308,7 @@ class Simulation:
     def _check_sql(self, policies: PolicySet, named: str) -> str:
         counting = tuple(member for member in policies.members if member.counts)
         sets = Sets.of([Place(None, (), counting)])
-        was = typed(self.session, self.past, sets.attributes())
+        was = typed(self.session, self.past, sets.attributes(), self._typed)
         rows = f"SELECT *, 0 AS {PLACE}, 1::BIGINT AS {COUNT}, {ID} AS {EXAMPLE} FROM ({was}) WHERE {named}"
         told = telling.decided(sets, f"({rows})", [RETYPED, '"@allowed"', '"@matched"'])
         differs = '("@allowed" IS DISTINCT FROM allowed OR "@matched" IS DISTINCT FROM matched_rules)'

@@ -8,13 +8,13 @@ answers alike. With two thresholds there are four answers a row, and sums along 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
 from attestlab.core.errors import ValidationFailed
 from attestlab.policy.attributes import NUMERIC, ORDERING, Op
-from attestlab.policy.sql import column
+from attestlab.policy.sql import column, rules_sql
 from attestlab.policy.trees import Leaf, Rule, leaves
 from attestlab.simulation import outcomes
 from attestlab.simulation.outcomes import COUNT
@@ -90,18 +90,59 @@ def _states(count: int) -> list[tuple[str, ...]]:
 
 def _cells(trial: Trial, thresholds: Sequence[Threshold]) -> str:
     """How many rows of each value (or pair) are opened and closed on each side."""
-    states = _states(len(thresholds))
-    decided = [f"{COUNT} AS n", f"{outcomes.before_allows(trial)} AS was", f"{outcomes.others_allow(trial)} AS others"]
-    decided += [f"{column(each.leaf.attribute.path)}::DOUBLE AS x_{n}" for n, each in enumerate(thresholds)]
-    for state in states:
-        forced = {(each.rule_id, each.leaf): each.answer(side) for each, side in zip(thresholds, state, strict=True)}
-        decided.append(f"{outcomes.draft_allows(trial, forced)} AS {'_'.join(state)}")
-    counted = [f"x_{n}" for n in range(len(thresholds))]
-    counted += ["sum(n) AS rows", "coalesce(sum(n) FILTER (was), 0) AS was_allowed"]
-    for name in map("_".join, states):
-        counted.append(f"coalesce(sum(n) FILTER (others AND {name} AND NOT was), 0) AS opened_{name}")
-        counted.append(f"coalesce(sum(n) FILTER (was AND NOT (others AND {name})), 0) AS closed_{name}")
-    return f"SELECT {', '.join(counted)} FROM (SELECT {', '.join(decided)} FROM contexts) GROUP BY ALL"
+    counted = [f'"@x_{n}" AS x_{n}' for n in range(len(thresholds))]
+    counted += [f"sum({COUNT}) AS rows", f'coalesce(sum({COUNT}) FILTER ("@was"), 0) AS was_allowed']
+    for state in map("_".join, _states(len(thresholds))):
+        then = f'("@others" AND "@{state}")'
+        counted.append(f'coalesce(sum({COUNT}) FILTER ({then} AND NOT "@was"), 0) AS opened_{state}')
+        counted.append(f'coalesce(sum({COUNT}) FILTER ("@was" AND NOT {then}), 0) AS closed_{state}')
+    return f"SELECT {', '.join(counted)} FROM ({_answers(trial, thresholds)}) GROUP BY ALL"
+
+
+def _answers(trial: Trial, thresholds: Sequence[Threshold]) -> str:
+    """Each row's answer on each side (or pair of sides).
+
+    Only rules with a swept leaf are asked more than once. What comes before the first of them, between and behind is
+    the same on all sides; what comes behind is asked where nothing before has decided.
+    """
+    before = {"@was": outcomes.before_allows(trial), "@others": outcomes.others_allow(trial)}
+    before |= {f"@x_{n}": f"{column(each.leaf.attribute.path)}::DOUBLE" for n, each in enumerate(thresholds)}
+    rules, default = trial.rules, trial.draft.policy.default
+    swept = sorted({number for number, rule in enumerate(rules) for each in thresholds if each.rule_id == rule.id})
+    starts, ends = [0, *(number + 1 for number in swept)], [*swept, len(rules)]
+    parts = [rules_sql(rules[start:end], None) for start, end in zip(starts[:-1], ends[:-1], strict=True)]
+    parts.append(rules_sql(rules[starts[-1] :], default))
+    behind = {f"@part_{number}": _if_undecided(part) for number, part in enumerate(parts) if number}
+    answers = {}
+    for state in _states(len(thresholds)):
+        order = ['"@part_0"']
+        for number, place in enumerate(swept, 1):
+            name = "_".join(["@rule", str(number), *_sides_of(rules[place].id, thresholds, state)])
+            behind[name] = _if_undecided(rules_sql([rules[place]], None, _forced(thresholds, state)))
+            order += [f'"{name}"', f'"@part_{number}"']
+        answers["@" + "_".join(state)] = f"coalesce({', '.join(order)})" if trial.draft.counts else "TRUE"
+    rows = _beside(_beside("contexts", {**before, "@part_0": parts[0]}), behind)
+    return _beside(rows, answers)
+
+
+def _forced(thresholds: Sequence[Threshold], state: Sequence[str]) -> dict[tuple[str, Leaf], bool]:
+    return {(each.rule_id, each.leaf): each.answer(side) for each, side in zip(thresholds, state, strict=True)}
+
+
+def _sides_of(rule_id: str, thresholds: Sequence[Threshold], state: Sequence[str]) -> list[str]:
+    """The sides of those thresholds that stand in a rule: elsewhere they do not show."""
+    return [side for each, side in zip(thresholds, state, strict=True) if each.rule_id == rule_id]
+
+
+def _if_undecided(expression: str) -> str:
+    return f'CASE WHEN "@part_0" IS NULL THEN {expression} END'
+
+
+def _beside(rows: str, columns: Mapping[str, str]) -> str:
+    """A query over `rows` with more columns."""
+    source = rows if rows.isidentifier() else f"({rows})"
+    listed = ", ".join(f'{text} AS "{name}"' for name, text in columns.items())
+    return f"SELECT *, {listed} FROM {source}"
 
 
 def _axis(number: int, threshold: Threshold, points: int) -> str:

@@ -5,18 +5,17 @@ All read `contexts` (`past.keep`) and `labels`; a query is text, so a frame can 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from attestlab.policy.deciding import Member
-from attestlab.policy.sql import WORD_BITS, column, decided_sql, first_sql, literal, mask_sql, next_words, rule_sql
+from attestlab.policy.sql import WORD_BITS, decided_sql, first_sql, literal, mask_sql, next_words, rule_sql
 from attestlab.policy.trees import Rule
 from attestlab.simulation import outcomes
 from attestlab.simulation.outcomes import COUNT, EXAMPLE, PLACE, STEP
-from attestlab.simulation.past import TARGET, TARGET_SEGMENT
 from attestlab.simulation.sets import Sets, Trial
 
 MOST_ROWS = 1_000  # of a frame that could have more; what is met most often comes first
-_TAKEN = {"from", "to", "count", "policy_before", "rule_before", "policy_after", "rule_after", TARGET_SEGMENT}
+_TAKEN = {"from", "to", "count", "n", "number", "policy_before", "rule_before", "policy_after", "rule_after"}
 
 
 def decided(sets: Sets, rows: str, keys: Sequence[str] = ()) -> str:
@@ -50,9 +49,12 @@ def groups(sets: Sets) -> str:
     )
 
 
-def flips_table(sets: Sets, by: Sequence[str]) -> str:
-    """The outcomes before and after with who decided, counted by segments; what the queries below read."""
-    segments = [f"{_segment(path)} AS {_shown(path)}" for path in by]
+def flips_table(sets: Sets, by: Mapping[str, str]) -> str:
+    """The outcomes before and after with who decided, counted by segments; what the queries below read.
+
+    `by` has the expression of each segment by its name.
+    """
+    segments = [f"{text} AS {_shown(path)}" for path, text in by.items()]
     keys = ['"@before"', '"@after"', '"@why_before"', '"@why_after"', *segments]
     return (
         f"SELECT {', '.join(keys)}, sum({COUNT})::BIGINT AS n, min({EXAMPLE}) AS {EXAMPLE} "
@@ -156,13 +158,9 @@ def _listed(rules: Sequence[Rule]) -> str:
     return f"SELECT * FROM (VALUES {values}) AS t(place, rule, effect, priority){'' if rows else ' LIMIT 0'}"
 
 
-def _segment(path: str) -> str:
-    return TARGET if path == TARGET_SEGMENT else column(path)
-
-
 def _shown(path: str) -> str:
     """The name of a segment's column; an attribute that is called like another column has `@` before it."""
-    return f'"@{path}"' if path in _TAKEN and path != TARGET_SEGMENT else f'"{path}"'
+    return f'"@{path}"' if path in _TAKEN else f'"{path}"'
 
 
 def _words(index: int, member: Member) -> list[str]:
