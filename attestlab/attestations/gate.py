@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 from uuid import UUID
 
@@ -42,6 +42,7 @@ class Opinion:
 
 
 Opinions = tuple[Opinion, ...]
+ANYBODY = Anybody()
 
 
 @dataclass(frozen=True)
@@ -64,26 +65,26 @@ class Gate:
         Under the writer's lock, so that none that was switched on before is passed by.
         """
         about = circumstances.of_mint(key, now=now)
-        question = Question(Category.MINT, TargetType.ISSUER, key.issuer_id)
+        question = _of_issuer(Category.MINT, key.issuer_id)
         asked = self.decisions.ask_now(tx, question, about, tenant_id=caller.tenant_id)
         return keep(tx, _opinions((asked, caller)), what="this mint", at=now)
 
     def verifying(self, row: Any, *, profile: Profile | None, now: datetime) -> Opinions:
         """What the issuer's policies say of a verification, and those of the profile that was named."""
         about = circumstances.of_row(row, now=now)
-        question = Question(Category.VERIFY, TargetType.ISSUER, row.issuer_id)
+        question = _of_issuer(Category.VERIFY, row.issuer_id)
         issuers = self.decisions.ask(question, about, tenant_id=row.tenant_id)
         if profile is None:
-            return _opinions((issuers, Anybody()))
+            return _opinions((issuers, ANYBODY))
         question = Question(Category.VERIFY, TargetType.VERIFICATION_PROFILE, profile.id)
         own = self.decisions.ask(question, about, tenant_id=profile.caller.tenant_id)
-        return _opinions((issuers, Anybody()), (own, profile.caller))
+        return _opinions((issuers, ANYBODY), (own, profile.caller))
 
     def exporting(self, row: Any, *, caller: Caller | None, now: datetime) -> Opinions:
         """What the issuer's policies say of handing out a proof bundle; `caller` is None for anybody with the link."""
-        question = Question(Category.BUNDLE_EXPORT, TargetType.ISSUER, row.issuer_id)
+        question = _of_issuer(Category.BUNDLE_EXPORT, row.issuer_id)
         asked = self.decisions.ask(question, circumstances.of_row(row, now=now), tenant_id=row.tenant_id)
-        return _opinions((asked, caller or Anybody()))
+        return _opinions((asked, caller or ANYBODY))
 
 
 def keep(tx: Transaction, opinions: Opinions, *, what: str, at: datetime) -> PermissionDenied | None:
@@ -107,6 +108,12 @@ class PolicyStep:
         """Whether nobody denies; nobody's opinion is no objection."""
         self.opinions = self._ask()
         return all(opinion.asked.allowed for opinion in self.opinions)
+
+
+@lru_cache(maxsize=1_024)
+def _of_issuer(action: Category, issuer_id: UUID) -> Question:
+    """The same question is the same object, by which its answers are found at once."""
+    return Question(action, TargetType.ISSUER, issuer_id)
 
 
 def _opinions(*asked: tuple[Asked | None, Actor]) -> Opinions:

@@ -79,7 +79,7 @@ class InForce:
 def applying(look: store.Look, question: Question, tenant_id: UUID) -> InForce | None:
     """What applies, to the tenant's own question; None where no policy does."""
     found = _found(look, question, tenant_id)
-    return _compiled_set(found, own_attributes(look, tenant_id)) if found else None
+    return _compiled_set(found, found[0].own or registering.NONE) if found else None
 
 
 def asked_by(look: store.Look, question: Question, tenant_id: UUID) -> InForce:

@@ -80,11 +80,13 @@ def _in_force() -> Any:
     is_platform = and_(tenants.c.is_operator, is_default)
     mine = and_(policies.c.tenant_id == bindparam("tenant_id"), or_(is_default, is_target))
     in_shadow = versions.c.version == policies.c.shadow_version
+    own = select(attributes.c.attributes).where(attributes.c.tenant_id == bindparam("tenant_id")).scalar_subquery()
     return (
         select(
             *(versions.c.policy_id, versions.c.version, versions.c.digest, versions.c.document),
             in_shadow.label("in_shadow"),
             is_platform.label("is_platform"),
+            own.label("own"),
         )
         .join(policies, policies.c.id == versions.c.policy_id)
         .join(tenants, tenants.c.id == policies.c.tenant_id)
@@ -101,8 +103,8 @@ _OWN_ATTRIBUTES = select(*attributes.c).where(attributes.c.tenant_id == bindpara
 def in_force(look: Look, *, tenant_id: UUID, action: str, target_type: str, target_id: UUID | None) -> Sequence[AnyRow]:
     """The versions that apply, those in shadow included: the platform's, then the tenant's default, then the target's.
 
-    `(policy_id, version, digest, document, in_shadow, is_platform)`; the platform's are the defaults of the
-    operator's tenant.
+    `(policy_id, version, digest, document, in_shadow, is_platform, own)`; the platform's are the defaults of the
+    operator's tenant. `own` are the tenant's own attributes as they are stored, null where it never had any.
     """
     asked = {"tenant_id": tenant_id, "action": action, "target_type": target_type, "target_id": target_id}
     return look(_IN_FORCE, asked).all()

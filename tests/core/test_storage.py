@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
 from conftest import fresh_postgres_database
 from sqlalchemy import func, select, text, update
+from sqlalchemy.dialects.sqlite import dialect
 from sqlalchemy.exc import IntegrityError
 
 from attestlab.core.chains import ChainHead
 from attestlab.core.errors import Unavailable
 from attestlab.core.storage import Storage
-from attestlab.core.transaction import Transaction
+from attestlab.core.transaction import Transaction, _sqlite_insert
 from attestlab.core.writer import Writer
+from attestlab.orgs.tables import Org
 
 heads: Any = ChainHead.__table__
 
@@ -229,3 +231,19 @@ def test_the_last_moment_comes_back_whatever_zone_the_database_is_in(postgres_ur
     opened.close()
 
     assert (last, promise) == (datetime(9999, 12, 31, 23, 59, 59, 999000, tzinfo=UTC), "on")
+
+
+def test_a_time_is_written_as_sqlalchemy_writes_it() -> None:
+    """
+    Rows that go straight to the driver are found by queries that do not.
+    """
+    orgs: Any = Org.__table__
+    ours: Any = dict(_sqlite_insert(orgs)[1])["created_at"]
+    theirs: Any = orgs.c.created_at.type.dialect_impl(dialect()).bind_processor(dialect())
+    zurich = timezone(timedelta(hours=1))
+    times = [datetime(1, 1, 1, tzinfo=UTC), datetime(2026, 11, 21, 12, tzinfo=UTC), datetime.max.replace(tzinfo=UTC)]
+    times += [datetime(2026, 11, 21, 12, 30, 0, 678_901, tzinfo=zone) for zone in (UTC, zurich)]
+
+    assert [ours(at) for at in [*times, None]] == [theirs(at) for at in [*times, None]]
+    with pytest.raises(ValueError, match="timezone"):
+        ours(datetime(2026, 11, 21))
