@@ -59,15 +59,21 @@ class Gate:
     def __init__(self, asks: Decisions) -> None:
         self.decisions = asks
 
-    def minting(self, tx: Transaction, key: SigningKey, *, caller: Caller, now: datetime) -> PermissionDenied | None:
-        """Ask the issuer's policies about a mint and keep what they say; a refusal where they deny it.
+    def minting(
+        self, tx: Transaction, key: SigningKey, *, caller: Caller, now: datetime
+    ) -> str | PermissionDenied | None:
+        """Ask the issuer's policies about a mint and keep what they say.
 
+        The id of the decision that allows it, a refusal where they deny it, None where there are none to ask.
         Under the writer's lock, so that none that was switched on before is passed by.
         """
         about = circumstances.of_mint(key, now=now)
         question = _of_issuer(Category.MINT, key.issuer_id)
         asked = self.decisions.ask_now(tx, question, about, tenant_id=caller.tenant_id)
-        return keep(tx, _opinions((asked, caller)), what="this mint", at=now)
+        if asked is None:
+            return None
+        decision_id: str = decisions.write(tx, asked, actor=caller, at=now)["id"]
+        return decision_id if asked.allowed else _refusal("this mint", Opinion(asked, caller), decision_id)
 
     def verifying(self, row: Any, *, profile: Profile | None, now: datetime) -> Opinions:
         """What the issuer's policies say of a verification, and those of the profile that was named."""

@@ -173,14 +173,14 @@ class Attestations:
             at = self.clock.now()  # which an external key's holder does not choose, as they do created_at
             old_id = draft.row["supersedes"]
             old = None if old_id is None else self._current(tx, old_id, caller=draft.caller, at=at)
-            refusal = self.gate.minting(tx, draft.key, caller=draft.caller, now=at)
-            if refusal is not None:
-                return refusal
+            decision = self.gate.minting(tx, draft.key, caller=draft.caller, now=at)
+            if isinstance(decision, PermissionDenied):
+                return decision
             if draft.row["custody"] == "external":
                 self._require_free_id(tx, draft.row["id"])
             quotas.count_attestation(tx, draft.caller, at=at)
             logged = self.log.append(tx, draft.entry, kind=EntryType.MINTED)
-            row = {**draft.row, "log_index": logged.index}
+            row = {**draft.row, "log_index": logged.index, "decision_id": decision}
             tx.add(store.attestations, row)
             self._tell(tx, draft.caller, row, at)
             if row["recipient_email"] is not None:

@@ -7,6 +7,7 @@ from sqlalchemy import BigInteger, Index, LargeBinary, text
 from sqlmodel import Field, SQLModel
 
 SINCE_0006 = {"info": {"since": "0006"}}
+SINCE_0015 = {"info": {"since": "0015"}}
 _ENDED = "status IN ('REVOKED', 'SUPERSEDED')"
 _RUNNING_OUT = "status = 'VALID' AND expiry_at IS NOT NULL"
 
@@ -17,7 +18,8 @@ class Attestation(SQLModel, table=True):
     The columns of the signed statement never change; `nonce` opens the log entry's
     commitment. The `snapshot_*` columns are the issuer's standing at the mint. The file
     itself is never stored, only its hash and size. `changed_index` is the log entry that
-    ended the attestation, `changed_at` when that was.
+    ended the attestation, `changed_at` when that was. `decision_id` is the decision of policies
+    that let it be minted; null where there were none to ask.
     """
 
     __tablename__ = "attestations"
@@ -63,6 +65,7 @@ class Attestation(SQLModel, table=True):
     changed_index: int | None = Field(default=None, sa_type=BigInteger, sa_column_kwargs=SINCE_0006)
     changed_at: datetime | None = Field(default=None, sa_column_kwargs=SINCE_0006)
     supersedes: UUID | None = Field(default=None, sa_column_kwargs=SINCE_0006)
+    decision_id: str | None = Field(default=None, max_length=30, sa_column_kwargs=SINCE_0015)
 
 
 class AttestationPack(SQLModel, table=True):

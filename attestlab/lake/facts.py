@@ -171,7 +171,7 @@ ATTESTATIONS = Dataset(
         "log_index": WHOLE,
         **_columns(TEXT, "id tenant_id issuer_id kid alg schema_id content_type document_hash custody"),
         **_columns(TEXT, "snapshot_status snapshot_trust_tier snapshot_risk_rating snapshot_jurisdiction"),
-        **_columns(TEXT, "pack_id supersedes"),
+        **_columns(TEXT, "pack_id supersedes decision_id"),
         "payload_size": WHOLE,
         **_columns(TIME, "key_created_at expiry_at created_at"),
     },

@@ -8,6 +8,7 @@ rows from pyarrow, which was given the caller's filter, so there is no row of an
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -127,6 +128,11 @@ class OwnLake:
         self.audit = self._plain(facts.AUDIT)
         self.attestations = Facts("attestations", self._attestations)
 
+    def past(self) -> duckdb.DuckDBPyConnection:
+        """Decisions and mints as of one moment, as `decided` and `minted`, with columns as parts have them."""
+        decided, minted = self._seen(facts.DECISIONS, facts.ATTESTATIONS)
+        return sealed({"decided": decided, "minted": minted})
+
     def _plain(self, dataset: Dataset) -> Facts:
         return Facts(dataset.name, lambda: sealed({"this": self._seen(dataset)[0]}))
 
@@ -188,11 +194,17 @@ def sealed(tables: Mapping[str, Tables], this: str | None = None) -> duckdb.Duck
     if this is not None:
         connection.execute(f"CREATE VIEW this AS {this}")
     connection.execute("SET TimeZone = 'UTC'")  # else times are shown in the zone of whoever's machine this is
-    connection.execute("SET enable_progress_bar = true")  # else nobody can ask how far a query is
-    connection.execute("SET enable_progress_bar_print = false")
+    measure_progress(connection)
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
     return connection
+
+
+def measure_progress(connection: duckdb.DuckDBPyConnection) -> None:
+    """Have DuckDB know how far a query is, and print nothing; in Jupyter it cannot without a package for widgets."""
+    with suppress(duckdb.InvalidInputException):
+        connection.execute("SET enable_progress_bar = true")
+        connection.execute("SET enable_progress_bar_print = false")
 
 
 def _require_one_query(connection: duckdb.DuckDBPyConnection, query: str) -> None:

@@ -32,7 +32,7 @@ _TRAILS = audit.chain_name(UUID(int=0)).partition(":")[0] + ":"
 _MINTED = (
     "log_index", "id", "tenant_id", "issuer_id", "kid", "alg", "schema_id", "content_type", "payload_size",
     "document_hash", "custody", "snapshot_status", "snapshot_trust_tier", "snapshot_risk_rating",
-    "snapshot_jurisdiction", "expiry_at", "pack_id", "supersedes", "created_at",
+    "snapshot_jurisdiction", "expiry_at", "pack_id", "supersedes", "decision_id", "created_at",
 )  # fmt: skip
 _DECIDED = (
     "id", "tenant_id", "created_at", "action", "target_type", "target_id", "allowed", "matched_rules",

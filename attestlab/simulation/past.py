@@ -13,8 +13,11 @@ from typing import Protocol
 
 import duckdb
 
+from attestlab.issuers.rules import KeyStatus
 from attestlab.lake import contexts
+from attestlab.lake.frames import measure_progress
 from attestlab.policy.attributes import Attribute, AttributeType
+from attestlab.policy.documents import Category
 from attestlab.policy.replay import typed_columns
 from attestlab.policy.sql import column, literal
 from attestlab.simulation.outcomes import COUNT, EXAMPLE, PLACE
@@ -29,6 +32,17 @@ HISTORY = {
     '"@allowed"': "allowed",
     '"@matched"': "matched_rules",
 }
+UNASKED = 1 << 52  # no trail is so long; so an example is a decision where there is one
+AT_MINT = {
+    "jurisdiction": "snapshot_jurisdiction",
+    "trust_tier": "snapshot_trust_tier",
+    "status": "snapshot_status",
+    "risk_rating": "snapshot_risk_rating",
+    "key.age_days": "greatest(datesub('day', key_created_at, created_at), 0)::DOUBLE",
+    "key.status": literal(KeyStatus.ACTIVE.value),
+}
+"""What `attestations.circumstances` says of a mint, in columns of the lake's attestations."""
+
 MEMORY_LIMIT = "1GB"
 WORTH_KEEPING = 4  # distinct contexts are kept where there are this many times fewer of them than rows
 KEPT_ANYWAY = 1_000_000  # so many take some 50 MiB, and a few times as much while they are found
@@ -51,7 +65,9 @@ class Past(Protocol):
 class Decisions:
     """A tenant's decisions as the lake's look shows them, of one action and window (`start` <= made < `end`).
 
-    `target` None takes those of every target.
+    `target` None takes those of every target. Of mints there is more to try a draft on: those that no policy was
+    asked about, for there was none, as issuer and key stood then. Their numbers begin at `UNASKED`, and their
+    id is the attestation's.
     """
 
     action: str
@@ -69,20 +85,32 @@ class Decisions:
             told[column(path)], others = contexts.recorded(attribute, names)
             elsewhere += [f"{other} IS NOT NULL" for other in others]
         told[RETYPED] = " OR ".join(elsewhere) or "FALSE"
-        listed = ", ".join(f"{source} AS {name}" for name, source in told.items())
-        return f"SELECT {listed} FROM decided WHERE {self.where}"
-
-    @property
-    def where(self) -> str:
-        """Which decisions, as SQL."""
-        wanted = [f"action = {literal(self.action)}"]
+        wanted = [f"action = {literal(self.action)}", *self._window()]
         if self.target is not None:
             wanted += [f"target_type = {literal(self.target.type)}", f"target_id = {literal(str(self.target.id))}"]
-        if self.start is not None:
-            wanted.append(f"created_at >= {literal(self.start.isoformat())}::TIMESTAMPTZ")
-        if self.end is not None:
-            wanted.append(f"created_at < {literal(self.end.isoformat())}::TIMESTAMPTZ")
-        return " AND ".join(wanted)
+        asked = f"SELECT {_listed(told)} FROM decided WHERE {' AND '.join(wanted)}"
+        return f"{asked} UNION ALL {self._unasked(attributes)}" if self.action == Category.MINT else asked
+
+    def _unasked(self, attributes: Attributes) -> str:
+        """The mints without a decision, with the columns of those that have one."""
+        told = {NUMBER: f"{UNASKED} + log_index", ID: "id", TARGET: "issuer_id", **dict.fromkeys(HISTORY, "NULL")}
+        for path, attribute in sorted(attributes.items()):
+            told[column(path)] = AT_MINT.get(path) or contexts.recorded(attribute, ())[0]
+        told[RETYPED] = "FALSE"
+        wanted = ["decision_id IS NULL", *self._window()]
+        if self.target is not None:
+            wanted.append(f"issuer_id = {literal(str(self.target.id))}")
+        return f"SELECT {_listed(told)} FROM minted WHERE {' AND '.join(wanted)}"
+
+    def _window(self) -> list[str]:
+        bounds = {">=": self.start, "<": self.end}
+        return [
+            f"created_at {sign} {literal(at.isoformat())}::TIMESTAMPTZ" for sign, at in bounds.items() if at is not None
+        ]
+
+
+def _listed(told: Mapping[str, str]) -> str:
+    return ", ".join(f"{source} AS {name}" for name, source in told.items())
 
 
 @dataclass(frozen=True)
@@ -103,8 +131,7 @@ class Contexts:
 def opened() -> duckdb.DuckDBPyConnection:
     """A connection that can read files, for whoever runs Python here; it knows how far a query is."""
     connection = duckdb.connect(config={"memory_limit": MEMORY_LIMIT})
-    connection.execute("SET enable_progress_bar = true")
-    connection.execute("SET enable_progress_bar_print = false")
+    measure_progress(connection)
     return connection
 
 

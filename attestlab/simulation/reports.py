@@ -72,6 +72,7 @@ def found(
         flips, why, examples = (frame.rows() for frame in (compared.flips, compared.why, compared.examples))
         told = {
             "decided": decided,
+            "unasked": simulation.unasked,
             "last_decision_seq": simulation.last_number,
             "transitions": compared.transitions.rows(),
             "flips": [_segmented(row) for row in flips[:MOST_FLIPS]],

@@ -204,7 +204,7 @@ class Simulations:
             past = Contexts(fspath(contexts))
             found = opened()
         else:
-            found = self.lake(caller).decisions.look()
+            found = self.lake(caller).past()
 
         def asked(members: str) -> PolicySet:
             with self.storage.read() as connection:

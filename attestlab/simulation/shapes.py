@@ -87,9 +87,13 @@ class ReasonOut(TransitionOut):
 
 
 class ExampleOut(ReasonOut):
-    """A decision that would flip, and how many more would for the same reason in the same segment."""
+    """What would flip, and how many more would for the same reason in the same segment.
 
-    decision_id: str
+    A decision, or a mint that no policy was asked about.
+    """
+
+    decision_id: str | None
+    attestation_id: Uuid | None
     target_id: Uuid | None
 
 
@@ -130,6 +134,7 @@ class ReportOut(Out):
     by: list[str]
     self_check: SelfCheckOut
     decided: int
+    unasked: int
     last_decision_seq: int | None
     transitions: list[TransitionOut]
     flips: list[FlipOut]

@@ -15,7 +15,7 @@ from attestlab.policy.deciding import PolicySet
 from attestlab.policy.sql import column, literal
 from attestlab.simulation import telling
 from attestlab.simulation.outcomes import COUNT, EXAMPLE, PLACE, labels
-from attestlab.simulation.past import ID, NUMBER, RETYPED, TARGET, TARGET_SEGMENT, Past, keep, typed
+from attestlab.simulation.past import ID, NUMBER, RETYPED, TARGET, TARGET_SEGMENT, UNASKED, Past, keep, typed
 from attestlab.simulation.session import Frame, Session
 from attestlab.simulation.sets import Place, Sets, Trial
 from attestlab.simulation.signing import Kept
@@ -128,7 +128,8 @@ class Simulation:
         """What would change against what is in force; flips by attributes, or by `target_id`.
 
         Columns of `transitions`: `from`, `to` (ALLOW or DENY), `count`; `flips` has the segments, `why` and `examples`
-        have `policy_before`, `rule_before`, `policy_after`, `rule_after`; `examples` `decision_id` and the context.
+        have `policy_before`, `rule_before`, `policy_after`, `rule_after`; `examples` the context and `decision_id`, or
+        `attestation_id` where no policy was asked.
         """
         segments = self.by if by is None else _segments(by, self._registry)
         self._require(segments)
@@ -183,7 +184,9 @@ class Simulation:
         if self._recorded is None or not self.past.has_history:
             raise ValidationFailed("Contexts alone have no history; a self-check needs decisions of the lake.")
         raw = self.session.with_connection(lambda connection: self.past.raw(connection, {}))
-        found = self.session.run(f'SELECT "@set", "@members", count(*) FROM ({raw}) GROUP BY ALL ORDER BY ALL')
+        found = self.session.run(
+            f'SELECT "@set", "@members", count(*) FROM ({raw}) WHERE "@set" IS NOT NULL GROUP BY ALL ORDER BY ALL'
+        )
         checked = [self._checked(self._recorded, *each) for each in found]
         return SelfCheck(
             sum(each.decisions for each in checked),
@@ -216,9 +219,15 @@ class Simulation:
 
     @property
     def last_number(self) -> int | None:
-        """The highest number among the rows: a decision's line in the trail; None where there is no row."""
-        ((last,),) = self.session.run(f"SELECT max({NUMBER}) FROM ({self._read()})")
+        """The highest number among the decisions, its line in the trail; None where there is no decision."""
+        ((last,),) = self.session.run(f"SELECT max({NUMBER}) FROM ({self._read()}) WHERE {NUMBER} < {UNASKED}")
         return None if last is None else int(last)
+
+    @property
+    def unasked(self) -> int:
+        """How many rows are mints that no policy was asked about, since there was none."""
+        ((count,),) = self.session.run(f"SELECT count(*) FROM ({self._read()}) WHERE {NUMBER} >= {UNASKED}")
+        return int(count)
 
     @contextmanager
     def steps(self, count: int) -> Iterator[Callable[[], None]]:
@@ -272,7 +281,9 @@ class Simulation:
         chosen = f"SELECT * FROM ({self._rows}) WHERE {NUMBER} IN ({', '.join(numbers) or 'NULL'})"
         context = ", ".join(f"{column(path)} := r.{column(path)}" for path in sorted(self._attributes()))
         return (
-            f'SELECT number, r.{ID} AS decision_id, r.{TARGET} AS target_id, "from", "to", policy_before, rule_before, '
+            f"SELECT number, CASE WHEN number < {UNASKED} THEN r.{ID} END AS decision_id, "
+            f"CASE WHEN number >= {UNASKED} THEN r.{ID} END AS attestation_id, "
+            f'r.{TARGET} AS target_id, "from", "to", policy_before, rule_before, '
             f"policy_after, rule_after, count, {f'struct_pack({context})' if context else 'NULL'} AS context "
             f"FROM ({picked}) AS p JOIN ({chosen}) AS r ON r.{NUMBER} = p.number "
             'ORDER BY "from" DESC, count DESC, number'
