@@ -112,8 +112,9 @@ def is_single_person(author: str, actor: str, *, activators: int) -> bool:
 def denied(what: str, *, reasons: Sequence[str], matched_rules: Sequence[str], decision_id: str) -> PermissionDenied:
     """What whoever is of the tenant is told where its policies deny something (CONTRACT section 1)."""
     details = {"reason": DENIED, "matched_rules": list(matched_rules), "reasons": list(reasons)}
+    why = "; ".join(reason.rstrip(". ") for reason in reasons)
     return PermissionDenied(
-        f"Policies deny {what}: {' '.join(reasons)} Ask GET /v1/policies/decisions/{decision_id} what would turn it.",
+        f"Policies deny {what}: {why}. Ask GET /v1/policies/decisions/{decision_id} what would turn it.",
         details={**details, "decision_id": decision_id},
     )
 
