@@ -40,7 +40,7 @@ def figures(folder: Path) -> Iterator[Figure]:
     seconds = [each["seconds"] for each in replays]
     yield Figure.of_rounds("policy.replay_10m", seconds, "s")
     yield Figure.of_rounds("policy.replay_10m_peak", [each["peak_mib"] for each in replays], "MiB")
-    yield from _simulated(contexts)
+    yield from _simulated(folder, contexts)
     sample = policy_world.complete_contexts(contexts, SAMPLE)
     yield from _ratios(sample, 1e6 * median(seconds) / policy_world.CONTEXTS)
     yield _single(sample)
@@ -49,21 +49,28 @@ def figures(folder: Path) -> Iterator[Figure]:
 
 
 def growth(folder: Path) -> Iterator[Figure]:
-    """How simulation grows: 20, 200 and 1,000 rules over one and ten million contexts, each once."""
+    """How simulation grows: 20, 200 and 1,000 rules over one and ten million decisions, each once."""
     for millions in (1, 10):
-        contexts = folder / f"{millions}m.parquet"
-        policy_world.write_contexts(contexts, millions * 1_000_000)
+        decisions = folder / f"{millions}m.parquet"
+        policy_world.write_decisions(decisions, millions * 1_000_000)
         for rules in (RULES, 10 * RULES, 50 * RULES):
-            done = _run("policy_simulation", contexts, rules)
+            done = _run("policy_simulation", decisions, rules)
             name = f"policy_growth.{rules}_rules_{millions}m"
             yield Figure.of_rounds(f"{name}_compare_s", [done["compare_s"]], "s")
             yield Figure.of_rounds(f"{name}_slider_ms", done["sweep_ms"], "ms")
             yield Figure.of_rounds(f"{name}_peak", [done["peak_mib"]], "MiB")
 
 
-def _simulated(contexts: Path) -> Iterator[Figure]:
-    """What a draft would change, the past read for it; then every value of a threshold, distinct contexts at hand."""
-    done = [_run("policy_simulation", contexts, RULES) for _ in range(ROUNDS)]
+def _simulated(folder: Path, contexts: Path) -> Iterator[Figure]:
+    """What a draft would change, the past read for it; then every value of a threshold, distinct contexts at hand.
+
+    `compare_10m_apart_s` is where nearly every context is another and none is kept.
+    """
+    apart = [_run("policy_simulation", contexts, RULES)["compare_s"] for _ in range(ROUNDS)]
+    yield Figure.of_rounds("policy.compare_10m_apart_s", apart, "s")
+    decisions = folder / "decisions.parquet"
+    policy_world.write_decisions(decisions)
+    done = [_run("policy_simulation", decisions, RULES) for _ in range(ROUNDS)]
     yield Figure.of_rounds("policy.compare_10m_s", [each["compare_s"] for each in done], "s")
     yield Figure.of_rounds("policy.slider_ms", [ms for each in done for ms in each["sweep_ms"]], "ms")
     yield Figure.of_rounds("policy.simulation_10m_peak", [each["peak_mib"] for each in done], "MiB")

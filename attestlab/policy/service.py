@@ -49,7 +49,7 @@ class SimulationReports(Protocol):
         """Refuse unless `simulation_digest` is a report on exactly the version with `digest`, and not stale.
 
         Raises:
-            Conflict: it is missing, about something else, or stale.
+            Conflict: it is missing, about something else, or stale; or the past did not come out as it was recorded.
         """
         ...
 

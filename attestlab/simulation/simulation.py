@@ -6,40 +6,23 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from sqlalchemy.exc import NoResultFound
-
-from attestlab.core.errors import AttestLabError, NotFound, ValidationFailed
+from attestlab.core.errors import NotFound, ValidationFailed
 from attestlab.policy.attributes import Attribute, AttributeType, Registry, Value
 from attestlab.policy.counterfactual import Counterfactual, counterfactual
 from attestlab.policy.deciding import PolicySet
 from attestlab.policy.sql import column, literal
 from attestlab.simulation import telling
-from attestlab.simulation.outcomes import COUNT, EXAMPLE, PLACE, labels
-from attestlab.simulation.past import ID, NUMBER, RETYPED, TARGET, TARGET_SEGMENT, UNASKED, Past, keep, typed
+from attestlab.simulation.checking import MOST_EXAMPLES, SelfCheck, checked
+from attestlab.simulation.outcomes import COUNT, labels
+from attestlab.simulation.past import ID, NUMBER, TARGET, TARGET_SEGMENT, UNASKED, Past, keep, typed
 from attestlab.simulation.session import Frame, Session
-from attestlab.simulation.sets import Place, Sets, Trial
+from attestlab.simulation.sets import Place, Trial
 from attestlab.simulation.signing import Kept
 from attestlab.simulation.sweeps import Threshold, sweep_sql
 
 MOST_SEGMENTS = 3
-MOST_EXAMPLES = 20
 TEXTS = frozenset({AttributeType.ENUM, AttributeType.TEXT})
 POINTS, POINTS_OF_TWO = 1_000, 100
-
-
-@dataclass(frozen=True)
-class SelfCheck:
-    """Whether the policies that decided, asked again, say what they said.
-
-    `unexpected_flips` of `decisions` did not come out as recorded, `examples` are some of them; 0 is expected.
-    `retyped` were not compared: a value counts for something else today, for the attribute was changed since.
-    """
-
-    decisions: int
-    unexpected_flips: int
-    retyped: int
-    examples: tuple[str, ...]
-    sql: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -183,18 +166,7 @@ class Simulation:
         """
         if self._recorded is None or not self.past.has_history:
             raise ValidationFailed("Contexts alone have no history; a self-check needs decisions of the lake.")
-        raw = self.session.with_connection(lambda connection: self.past.raw(connection, {}))
-        found = self.session.run(
-            f'SELECT "@set", "@members", count(*) FROM ({raw}) WHERE "@set" IS NOT NULL GROUP BY ALL ORDER BY ALL'
-        )
-        checked = [self._checked(self._recorded, *each) for each in found]
-        return SelfCheck(
-            sum(each.decisions for each in checked),
-            sum(each.unexpected_flips for each in checked),
-            sum(each.retyped for each in checked),
-            tuple(name for each in checked for name in each.examples)[:MOST_EXAMPLES],
-            tuple(sql for each in checked for sql in each.sql),
-        )
+        return checked(self.session, self.past, self._recorded, self._typed)
 
     def counterfactual(self, of: int | str | Mapping[str, Value]) -> Counterfactual:
         """The smallest change that turns the new answer around, for a decision's id, a row's number, or typed values.
@@ -300,35 +272,6 @@ class Simulation:
         named = {str(place.target.id): place for place in self.sets.places if place.target is not None}
         found = {path: value for path, value in zip(attributes, values, strict=True) if value is not None}
         return found, named.get(target, self.sets.places[0])
-
-    def _checked(self, recorded: Callable[[str], PolicySet], digest: str, members: str, count: int) -> SelfCheck:
-        """One set and the decisions that name it."""
-        named = f'"@set" = {literal(digest)} AND "@members" = {literal(members)}'
-        try:
-            policies = recorded(members)
-        except (NoResultFound, ValueError, TypeError, AttestLabError):
-            policies = None
-        if policies is None or policies.digest != digest:
-            raw = self.session.with_connection(lambda connection: self.past.raw(connection, {}))
-            sql = f"SELECT {ID} FROM ({raw}) WHERE {named} ORDER BY {NUMBER} LIMIT {MOST_EXAMPLES}"
-            return SelfCheck(count, count, 0, tuple(row[0] for row in self.session.run(sql)), (sql,))
-        sql = self._check_sql(policies, named)
-        ((unexpected, retyped, examples),) = self.session.run(sql)
-        return SelfCheck(count, unexpected, retyped, tuple(examples or ())[:MOST_EXAMPLES], (sql,))
-
-    def _check_sql(self, policies: PolicySet, named: str) -> str:
-        counting = tuple(member for member in policies.members if member.counts)
-        sets = Sets.of([Place(None, (), counting)])
-        was = typed(self.session, self.past, sets.attributes(), self._typed)
-        rows = f"SELECT *, 0 AS {PLACE}, 1::BIGINT AS {COUNT}, {ID} AS {EXAMPLE} FROM ({was}) WHERE {named}"
-        told = telling.decided(sets, f"({rows})", [RETYPED, '"@allowed"', '"@matched"'])
-        differs = '("@allowed" IS DISTINCT FROM allowed OR "@matched" IS DISTINCT FROM matched_rules)'
-        unexpected = f"FILTER ({differs} AND NOT {RETYPED})"
-        return (
-            f"SELECT coalesce(sum({COUNT}) {unexpected}, 0)::BIGINT, "
-            f"coalesce(sum({COUNT}) FILTER ({RETYPED}), 0)::BIGINT, list({EXAMPLE} ORDER BY {EXAMPLE}) {unexpected} "
-            f"FROM ({told})"
-        )
 
 
 def _segments(by: Sequence[str], registry: Registry) -> tuple[str, ...]:

@@ -127,14 +127,11 @@ def marginal(trial: Trial) -> str:
     words = _words(0, trial.draft)
     masks = ", ".join(f"{mask} AS {name}" for mask, name in zip(mask_sql(rules), words, strict=True))
     rest = ", ".join(f"{word} AS {name}" for word, name in zip(next_words(words), words, strict=True))
-    lowest = (
-        "CASE "
-        + " ".join(
-            f"WHEN {word} <> 0 THEN bit_count(xor({word}, {word} - 1::UBIGINT)) - 1 + {number * WORD_BITS}"
-            for number, word in enumerate(words)
-        )
-        + " END"
-    )
+    places = [
+        f"WHEN {word} <> 0 THEN bit_count(xor({word}, {word} - 1::UBIGINT)) - 1 + {number * WORD_BITS}"
+        for number, word in enumerate(words)
+    ]
+    lowest = f"CASE {' '.join(places)} END"
     others = outcomes.others_allow(trial)
     masked = f"SELECT {COUNT}, {others} AS others, {masks} FROM contexts"
     first = f"SELECT {COUNT}, others, {lowest} AS place, {decided_sql(policy, words)} AS own, {rest} FROM ({masked})"

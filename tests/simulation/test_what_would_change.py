@@ -126,7 +126,7 @@ def test_more_rules_than_a_word_has_bits_are_told_apart(tmp_path: Path) -> None:
         rule(f"r{n:03}", "DENY" if n % 2 else "ALLOW", leaf("claims.amount", "gte", 130 - n), n) for n in range(130)
     ]
     trial = trial_of(member("draft", document(*rules)))
-    values = written(tmp_path / "c.parquet", [{"claims.amount": n} for n in (1, 30, 64, 65, 66, 129, 130)])
+    values = written(tmp_path / "c.parquet", [{"claims.amount": n} for n in (1, 30, 64, 65, 66, 67, 129, 130)])
 
     with simulation_of(tmp_path / "c.parquet", trial) as simulation:
         found = counted(simulation.decide().rows(), "allowed", "matched_rules")
@@ -135,10 +135,25 @@ def test_more_rules_than_a_word_has_bits_are_told_apart(tmp_path: Path) -> None:
     after = sides(trial)[1]
     assert found == Counter((d.allowed, d.matched_rules) for d in map(after, values))
     now = allowed_by(trial, trial.draft.policy, values)
-    for name in ("r000", "r064", "r065", "r066", "r129"):
+    for name in ("r000", "r063", "r064", "r065", "r066", "r129"):
         then = allowed_by(trial, without(trial.draft.policy, name), values)
         flips = Counter(zip(now, then, strict=True))
         assert marginal[name] == (flips[False, True], flips[True, False])
+
+
+def test_where_nobody_denies_the_first_policy_with_a_match_decides(tmp_path: Path) -> None:
+    """And where none matches the first; a rule that two policies have is named once."""
+    written(tmp_path / "c.parquet", [{"trust_tier": "BASIC"}, {}])
+    silent = member("silent", document(rule("r", "DENY", leaf("status", "eq", "REVOKED")), default_effect="ALLOW"))
+    first = member(
+        "first", document(rule("yes", "ALLOW", BASIC), rule("too", "ALLOW", BASIC, 1), default_effect="ALLOW")
+    )
+    draft = member("draft", document(rule("too", "ALLOW", BASIC), default_effect="ALLOW"))
+
+    with simulation_of(tmp_path / "c.parquet", trial_of(draft, silent, first)) as simulation:
+        found = counted(simulation.decide().rows(), "policy", "rule", "matched_rules")
+
+    assert found == {("first", "yes", ("yes", "too")): 1, ("silent", None, ()): 1}
 
 
 def test_a_draft_of_which_no_rule_can_decide_is_its_default(tmp_path: Path) -> None:

@@ -1,0 +1,94 @@
+"""The self-check: whether the policies that decided, asked again, say what they said.
+
+It comes before everything else that a simulation tells. A past that does not come out as it was recorded was changed,
+or is not understood; what a draft would do to it then says little.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sqlalchemy.exc import NoResultFound
+
+from attestlab.core.errors import AttestLabError
+from attestlab.policy.deciding import PolicySet
+from attestlab.policy.sql import literal
+from attestlab.simulation import telling
+from attestlab.simulation.outcomes import COUNT, EXAMPLE, PLACE
+from attestlab.simulation.past import ID, NUMBER, RETYPED, Past, typed
+from attestlab.simulation.session import Session
+from attestlab.simulation.sets import Place, Sets
+
+MOST_EXAMPLES = 20
+
+Recorded = Callable[[str], PolicySet]
+"""The set that a decision's `members` name; raises where they name none."""
+
+
+@dataclass(frozen=True)
+class SelfCheck:
+    """Whether the policies that decided, asked again, say what they said.
+
+    `unexpected_flips` of `decisions` did not come out as recorded, `examples` are some of them; 0 is expected.
+    `retyped` were not compared: a value counts for something else today, for the attribute was changed since.
+    """
+
+    decisions: int
+    unexpected_flips: int
+    retyped: int
+    examples: tuple[str, ...]
+    sql: tuple[str, ...]
+
+
+def checked(session: Session, past: Past, recorded: Recorded, known: dict[str, str]) -> SelfCheck:
+    """Ask each set that decided about the decisions that name it; `known` is as `past.typed` has it."""
+    asked = f'SELECT "@set", "@members" FROM ({_raw(session, past)}) WHERE "@set" IS NOT NULL'
+    found = session.run(f"SELECT *, count(*) FROM ({asked}) GROUP BY ALL ORDER BY ALL")
+    each = [_one_set(session, past, recorded, known, *group) for group in found]
+    return SelfCheck(
+        sum(check.decisions for check in each),
+        sum(check.unexpected_flips for check in each),
+        sum(check.retyped for check in each),
+        tuple(name for check in each for name in check.examples)[:MOST_EXAMPLES],
+        tuple(sql for check in each for sql in check.sql),
+    )
+
+
+def _one_set(
+    session: Session, past: Past, recorded: Recorded, known: dict[str, str], digest: str, members: str, count: int
+) -> SelfCheck:
+    named = f'"@set" = {literal(digest)} AND "@members" = {literal(members)}'
+    policies = _set_of(recorded, members)
+    if policies is None or policies.digest != digest:
+        sql = f"SELECT {ID} FROM ({_raw(session, past)}) WHERE {named} ORDER BY {NUMBER} LIMIT {MOST_EXAMPLES}"
+        return SelfCheck(count, count, 0, tuple(row[0] for row in session.run(sql)), (sql,))
+    counting = tuple(member for member in policies.members if member.counts)
+    sets = Sets.of([Place(None, (), counting)])
+    sql = _differing(sets, f"SELECT * FROM ({typed(session, past, sets.attributes(), known)}) WHERE {named}")
+    ((unexpected, retyped, examples),) = session.run(sql)
+    return SelfCheck(count, unexpected, retyped, tuple(examples or ())[:MOST_EXAMPLES], (sql,))
+
+
+def _set_of(recorded: Recorded, members: str) -> PolicySet | None:
+    """None where the text names no set that there is: then every decision with it is unexpected."""
+    try:
+        return recorded(members)
+    except (NoResultFound, ValueError, TypeError, AttestLabError):
+        return None
+
+
+def _differing(sets: Sets, rows: str) -> str:
+    """A query with one row: how many differ, how many cannot be compared, some of those that differ."""
+    each = f"(SELECT *, 0 AS {PLACE}, 1::BIGINT AS {COUNT}, {ID} AS {EXAMPLE} FROM ({rows}))"
+    told = telling.decided(sets, each, [RETYPED, '"@allowed"', '"@matched"'])
+    differs = '("@allowed" IS DISTINCT FROM allowed OR "@matched" IS DISTINCT FROM matched_rules)'
+    unexpected = f"FILTER ({differs} AND NOT {RETYPED})"
+    return (
+        f"SELECT coalesce(sum({COUNT}) {unexpected}, 0)::BIGINT, coalesce(sum({COUNT}) FILTER ({RETYPED}), 0)::BIGINT, "
+        f"list({EXAMPLE} ORDER BY {EXAMPLE}) {unexpected} FROM ({told})"
+    )
+
+
+def _raw(session: Session, past: Past) -> str:
+    return str(session.with_connection(lambda connection: past.raw(connection, {})))
