@@ -9,6 +9,7 @@ from uuid import UUID
 
 from sqlalchemy import select
 
+from attestlab.audit.store import events
 from attestlab.core.transaction import Transaction
 from attestlab.lab import Lab
 from attestlab.orgs.rules import Caller
@@ -41,8 +42,9 @@ def switch_on(lab: Lab, caller: Caller, policy_id: UUID) -> None:
 
 
 def kept(lab: Lab, tenant_id: UUID) -> list[dict[str, Any]]:
-    """Every decision in a tenant's keeping, oldest first."""
-    columns = store.decisions.c
-    query = select(*columns).where(columns.tenant_id == tenant_id).order_by(columns.created_at, columns.id)
+    """Every decision in a tenant's keeping, by its place in the trail."""
+    columns, is_its_line = store.decisions.c, events.c.resource_id == store.decisions.c.id
+    query = select(*columns).join_from(store.decisions, events, is_its_line).where(columns.tenant_id == tenant_id)
+    query = query.order_by(events.c.seq)
     with lab.storage.read() as connection:
         return [dict(row) for row in connection.execute(query).mappings()]

@@ -51,7 +51,7 @@ async def page(call: Call, id: str, query: LinkQuery) -> Raw:
             raise NotFound("attestation", id)
         return _html(rendering.nothing(id, at=call.now))
     seen = await call.site.read(lambda: call.lab.portal.look(attestation_id))
-    await kept(call, seen.verified.opinions, what="this look")
+    await kept(call, seen.verified.opinions, what="this look")  # what they deny, the verdict says
     status = 200 if seen.verified.row is not None else 404
     if as_json:
         told = attestation_rendering.verification(seen.verified, log_id=call.lab.log_id)
