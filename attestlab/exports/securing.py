@@ -18,7 +18,7 @@ from attestlab.core.signing import Algorithm, PrivateKey
 from attestlab.core.wire import b64url_encode
 from attestlab.identity.tokens import thumbprint
 
-_PURPOSE = b"key that signs status lists v1"
+STATUS_LISTS = b"key that signs status lists v1"
 
 
 def signed(header: Mapping[str, str], payload: Mapping[str, Any], *, alg: Algorithm, private: PrivateKey) -> str:
@@ -32,16 +32,17 @@ def signed(header: Mapping[str, str], payload: Mapping[str, Any], *, alg: Algori
 
 
 class ServiceKey:
-    """The Ed25519 key that signs status lists, whose issuers may hold their keys themselves.
+    """An Ed25519 key with which the service signs for itself, one for each purpose.
 
     It follows from the key-encryption key, as the keys of shared links do: nothing of it is stored, and
-    moving to another key-encryption key exchanges it. What it signs is fetched anew anyway.
+    moving to another key-encryption key exchanges it. What it signs is signed when it is shown, so it
+    always holds under the key that is published.
     """
 
     alg = Algorithm.ED25519
 
-    def __init__(self, keyring: Keyring) -> None:
-        self._private = Ed25519PrivateKey.from_private_bytes(keyring.keyed_sha256(_PURPOSE))
+    def __init__(self, keyring: Keyring, purpose: bytes) -> None:
+        self._private = Ed25519PrivateKey.from_private_bytes(keyring.keyed_sha256(purpose))
         self.kid = thumbprint(self.alg, self._private.public_key())
 
     def jwk(self) -> dict[str, str]:

@@ -23,7 +23,7 @@ from attestlab.core.storage import Storage
 from attestlab.core.transaction import AnyRow
 from attestlab.exports import badges, payloads, rules, store
 from attestlab.exports.disclosures import Concealer
-from attestlab.exports.securing import ServiceKey, signed
+from attestlab.exports.securing import STATUS_LISTS, ServiceKey, signed
 from attestlab.issuers.rules import IssuerStatus, KeyStatus
 from attestlab.issuers.service import Issuers
 from attestlab.issuers.store import SigningKey, keys_of
@@ -59,7 +59,7 @@ class Exports:
         self.attestations = attestations
         self.log_id = log_id
         self.base_url = base_url
-        self.service_key = ServiceKey(keyring)
+        self.service_key = ServiceKey(keyring, STATUS_LISTS)
 
     def issuer_url(self, issuer_id: UUID) -> str:
         """What names an issuer in exports: `iss`."""

@@ -22,6 +22,7 @@ from attestlab.core.ids import new_id
 from attestlab.core.keyring import Keyring
 from attestlab.core.storage import Storage
 from attestlab.core.transaction import Transaction
+from attestlab.exports.securing import ServiceKey
 from attestlab.lake.service import Lake
 from attestlab.orgs.rules import Caller
 from attestlab.policy import rules as policy_rules
@@ -32,7 +33,7 @@ from attestlab.policy.vocabulary import document_in, registry_for
 from attestlab.simulation import rules, store
 from attestlab.simulation.rules import Spoken
 from attestlab.simulation.sets import Draft, baseline_digest, recorded, trial_of
-from attestlab.simulation.signing import Kept, ReportKey
+from attestlab.simulation.signing import REPORTS, TYP, Kept
 
 if TYPE_CHECKING:
     from attestlab.simulation.past import Past
@@ -52,7 +53,7 @@ class Simulations:
         self.storage = storage
         self.clock = clock
         self.lake = lake
-        self.key = ReportKey(keyring)
+        self.key = ServiceKey(keyring, REPORTS)
         self.time_limit_s = time_limit_s
         self._free = BoundedSemaphore(MOST_AT_ONCE)
 
@@ -136,7 +137,7 @@ class Simulations:
             told = {"policy_id": report.content["policy"]["id"], "document_digest": report.content["policy"]["digest"]}
             deed = Deed(caller.tenant_id, caller, "simulation_report.create", report.made_at, told)
             audited.insert(tx, store.reports, report.row(caller.actor_id), deed)
-        return Kept(report.digest, report.content, self.key.sign(report.content))
+        return Kept(report.digest, report.content, self.key.sign(report.content, typ=TYP))
 
     def get(self, digest: str, *, caller: Caller) -> Kept:
         """A report of the tenant's, signed now.
@@ -147,7 +148,7 @@ class Simulations:
         with self.storage.read() as connection:
             row = store.report(connection, digest, tenant_id=caller.tenant_id)
         content = json.loads(row.report)
-        return Kept(digest, content, self.key.sign(content))
+        return Kept(digest, content, self.key.sign(content, typ=TYP))
 
     def require_current(self, tx: Transaction, *, policy_id: UUID, digest: str, simulation_digest: str | None) -> None:
         """Refuse unless `simulation_digest` is a report on exactly the version with `digest`, and current.

@@ -19,7 +19,7 @@ from attestlab.core.clock import FixedClock
 from attestlab.core.keyring import Keyring
 from attestlab.core.wire import b64url_decode, format_time
 from attestlab.exports import rules, store
-from attestlab.exports.securing import ServiceKey
+from attestlab.exports.securing import STATUS_LISTS, ServiceKey
 from attestlab.lab import Lab
 
 # The contract names EdDSA, which RFC 9864 has since split in two; the judge says so each time.
@@ -242,7 +242,8 @@ def test_the_key_of_the_lists_is_not_the_one_that_signs_access_tokens(
 
 
 def test_the_key_of_the_lists_stays_while_the_key_encryption_key_does(lab: Lab) -> None:
-    again, other = ServiceKey(lab.keyring), ServiceKey(Keyring(secrets.token_bytes(32)))
+    again = ServiceKey(lab.keyring, STATUS_LISTS)
+    other = ServiceKey(Keyring(secrets.token_bytes(32)), STATUS_LISTS)
 
     assert again.jwk() == lab.exports.service_key.jwk()
     assert other.jwk()["x"] != again.jwk()["x"]
