@@ -11,9 +11,7 @@ from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any
-from uuid import UUID
 
-from attestlab.core.transaction import Transaction
 from attestlab.lab import Lab
 from attestlab.lake.store import operator_id
 from attestlab.policy.attributes import PLATFORM
@@ -21,7 +19,6 @@ from attestlab.policy.closures import Evaluator
 from attestlab.policy.contexts import Values
 from attestlab.policy.documents import Document
 from attestlab.policy.meaning import policy_of
-from attestlab.policy.service import Policies
 from attestlab.settings import Settings
 from benchmarks import policy_world, world
 from benchmarks.figures import Figure
@@ -38,13 +35,6 @@ CIRCUMSTANCES: Values = {"trust_tier": "SELF_SIGNED", "status": "ACTIVE", "risk_
 
 
 Side = tuple[Server, list[str]]
-
-
-class _Simulated:
-    """The benchmark says that it knows what its policy does."""
-
-    def require_current(self, tx: Transaction, *, policy_id: UUID, digest: str, simulation_digest: str | None) -> None:
-        """Whatever is named will do."""
 
 
 def figures(folder: Path) -> Iterator[Figure]:
@@ -71,11 +61,13 @@ def _rule(data: Path) -> None:
     lab = Lab.open(Settings(data=data))
     with lab.storage.read() as connection:
         caller = lab.orgs.service_caller(operator_id(connection))
-    policies = Policies(storage=lab.storage, clock=lab.clock, simulations=_Simulated())
-    made = policies.create(_allowing(), caller=caller)
-    examined = policies.examine(made["id"], caller=caller)
+    made = lab.policies.create(_allowing(), caller=caller)
+    with lab.simulations.of(made["id"], caller=caller) as simulation:
+        digest = simulation.report().digest
+    examined = lab.policies.examine(made["id"], caller=caller)
     second = replace(caller, actor_id="a second person")
-    policies.activate(made["id"], examined, simulation_digest="0" * 64, acknowledged=examined.dead_rules, caller=second)
+    dead = examined.dead_rules
+    lab.policies.activate(made["id"], examined, simulation_digest=digest, acknowledged=dead, caller=second)
     lab.close()
 
 

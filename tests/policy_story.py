@@ -1,4 +1,4 @@
-"""Policies that decide: switched on as two people would, with reports that stand in for simulations."""
+"""Policies that decide: simulated, and switched on, as two people would."""
 
 from __future__ import annotations
 
@@ -10,20 +10,10 @@ from uuid import UUID
 from sqlalchemy import select
 
 from attestlab.audit.store import events
-from attestlab.core.transaction import Transaction
 from attestlab.lab import Lab
 from attestlab.orgs.rules import Caller
 from attestlab.policy import store
 from attestlab.policy.documents import Document
-
-DIGEST = "a" * 64
-
-
-class EverythingSimulated:
-    """There is a current report on every version; what a report takes is told where simulations are."""
-
-    def require_current(self, tx: Transaction, *, policy_id: UUID, digest: str, simulation_digest: str | None) -> None:
-        """Whatever is named will do."""
 
 
 def switched_on(lab: Lab, caller: Caller, raw: Mapping[str, Any]) -> UUID:
@@ -35,10 +25,16 @@ def switched_on(lab: Lab, caller: Caller, raw: Mapping[str, Any]) -> UUID:
 
 
 def switch_on(lab: Lab, caller: Caller, policy_id: UUID) -> None:
-    lab.policies.simulations = EverythingSimulated()
+    digest = simulated(lab, caller, policy_id)
     examined = lab.policies.examine(policy_id, caller=caller)
     second = replace(caller, actor_id="the-second-person")
-    lab.policies.activate(policy_id, examined, simulation_digest=DIGEST, caller=second)
+    lab.policies.activate(policy_id, examined, simulation_digest=digest, caller=second)
+
+
+def simulated(lab: Lab, caller: Caller, policy_id: UUID) -> str:
+    """The digest of a fresh report on the newest version."""
+    with lab.simulations.of(policy_id, caller=caller) as simulation:
+        return simulation.report().digest
 
 
 def kept(lab: Lab, tenant_id: UUID) -> list[dict[str, Any]]:

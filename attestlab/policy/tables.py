@@ -76,7 +76,6 @@ class PolicyDecision(SQLModel, table=True):
     """
 
     __tablename__ = "policy_decisions"
-    __table_args__ = (Index("ix_policy_decisions_of_tenant", "tenant_id", "id"),)
 
     id: str = Field(primary_key=True, max_length=30)
     tenant_id: UUID = Field(foreign_key="tenants.id")

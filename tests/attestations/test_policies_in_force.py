@@ -14,7 +14,7 @@ from uuid import UUID, uuid4
 import httpx
 import pytest
 from governance_story import Board, board_of
-from policy_story import DIGEST, EverythingSimulated, kept, switch_on, switched_on
+from policy_story import kept, simulated, switch_on, switched_on
 from policy_world import document, leaf, rule
 from running_server import mint_body, register_issuer
 from sqlalchemy import select
@@ -241,13 +241,13 @@ def test_nothing_is_minted_behind_a_policy_that_was_switched_on_in_the_same_grou
     request = MintRequest(**named, schema="degree", claims={"student_name": "Ada"})
     drafts = [lab.attestations.draft(request, caller=scene.tenant) for _ in range(2)]
     written = lab.policies.create(Document.read(denying()), caller=scene.tenant)
-    lab.policies.simulations = EverythingSimulated()
+    digest = simulated(lab, scene.tenant, written["id"])
     examined = lab.policies.examine(written["id"], caller=scene.tenant)
 
     with lab.storage.write():
         lab.attestations.record(drafts[0])
         second = replace(scene.tenant, actor_id="the-second-person")
-        lab.policies.activate(written["id"], examined, simulation_digest=DIGEST, caller=second)
+        lab.policies.activate(written["id"], examined, simulation_digest=digest, caller=second)
         assert isinstance(lab.attestations.attempt(drafts[1]), PermissionDenied)
 
     assert [row["allowed"] for row in scene.kept()] == [False]
