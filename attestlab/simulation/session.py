@@ -79,10 +79,13 @@ class Session:
 
     @contextmanager
     def within(self, seconds: float, message: str) -> Iterator[None]:
-        """Cancel what is not done in time."""
+        """Cancel what is not done in time; at once where there is none."""
         timer = Timer(seconds, self.cancel, [message])
         timer.daemon = True
-        timer.start()
+        if seconds > 0:
+            timer.start()
+        else:
+            self.cancel(message)
         try:
             yield
         finally:
