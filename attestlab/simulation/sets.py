@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import NamedTuple
 from uuid import UUID
 
@@ -17,10 +16,11 @@ from sqlalchemy import Connection
 
 from attestlab.core.canonical import canonical_own, sha256_hex
 from attestlab.core.transaction import AnyRow
-from attestlab.policy import registering, store
+from attestlab.policy import store
 from attestlab.policy.attributes import Attribute
 from attestlab.policy.deciding import Member, PolicySet
 from attestlab.policy.documents import Document, TargetType
+from attestlab.policy.in_force import member_of
 from attestlab.policy.meaning import policy_of
 from attestlab.policy.trees import Rule
 from attestlab.policy.vocabulary import own_attributes, registry_for
@@ -148,17 +148,6 @@ def recorded(connection: Connection, members: str, tenant_id: UUID) -> PolicySet
     own = own_attributes(connection.execute, tenant_id)
     kept = [(UUID(policy_id), version, bool(shadow)) for policy_id, version, shadow in json.loads(members)]
     return PolicySet(member_of(store.member(connection.execute, each, n), shadow, own) for each, n, shadow in kept)
-
-
-def member_of(row: AnyRow, in_shadow: bool, own: str) -> Member:
-    """A stored version as a member; the platform's ask about the platform's attributes only."""
-    return _compiled(str(row.policy_id), row.document, registering.NONE if row.is_platform else own, in_shadow)
-
-
-@lru_cache(maxsize=256)
-def _compiled(policy_id: str, text: str, own: str, in_shadow: bool) -> Member:
-    document = Document.read(json.loads(text))
-    return Member(policy_id, document.digest, policy_of(document, registering.registry_of(own)), in_shadow)
 
 
 def _targets(connection: Connection, draft: Draft, tenant_id: UUID) -> Iterator[Target | None]:
