@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 from attestlab.lab import Lab
@@ -17,7 +18,8 @@ from attestlab.lake.store import operator_id
 from attestlab.policy.attributes import PLATFORM
 from attestlab.policy.closures import Evaluator
 from attestlab.policy.contexts import Values
-from attestlab.policy.documents import Document
+from attestlab.policy.documents import Category, Document, TargetType
+from attestlab.policy.in_force import Question
 from attestlab.policy.meaning import policy_of
 from attestlab.settings import Settings
 from benchmarks import policy_world, world
@@ -48,6 +50,26 @@ def figures(folder: Path) -> Iterator[Figure]:
     yield Figure.of_rounds("policy.verify_ratio", shares, "ratio", against="the same server without a policy")
     for name, side in (("policy.verify_per_s", 0), ("policy.verify_without_per_s", 1)):
         yield Figure.of_rounds(name, [each[side] for each in rounds], "1/s")
+    yield _through_the_service(folder / "ruled")
+
+
+def _through_the_service(data: Path) -> Figure:
+    """One decision asked, kept and audited, in groups as the server commits them, the commit among it."""
+    lab = Lab.open(Settings(data=data))
+    with lab.storage.read() as connection:
+        caller = lab.orgs.service_caller(operator_id(connection))
+    question = Question(Category.VERIFY, TargetType.TENANT_DEFAULT)
+    rounds = []
+    for number in range(ROUNDS * 3):
+        contexts = [{**CIRCUMSTANCES, "key.age_days": number * CONNECTIONS + days} for days in range(CONNECTIONS)]
+        began = perf_counter()
+        asked = [lab.policy_decisions.decide(question, each, caller=caller) for each in contexts]  # none asked before
+        with lab.storage.write():
+            for each in asked:
+                lab.policy_decisions.keep(each, caller=caller)
+        rounds.append((perf_counter() - began) / CONNECTIONS * 1e6)
+    lab.close()
+    return Figure.of_rounds("policy.service_us", rounds[ROUNDS:], "us", against=f"groups of {CONNECTIONS}")
 
 
 def _round(ruled: Side, plain: Side) -> tuple[float, float]:
