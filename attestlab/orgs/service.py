@@ -108,8 +108,9 @@ class Orgs:
                 "password_hash": password_hash,
                 "roles": team.stored(roles),
             }
-            _add_user(tx, {**owner, "tenant_id": tenant_id, "org_id": org_id}, now)
-            columns = {"name": "First key", "environment": Environment.LIVE.value, "scopes": " ".join(Scope)}
+            owner_id = _add_user(tx, {**owner, "tenant_id": tenant_id, "org_id": org_id}, now)
+            columns: dict[str, Any] = {"name": "First key", "environment": Environment.LIVE.value}
+            columns |= {"scopes": " ".join(Scope), "created_by": owner_id}  # who is handed both
             secret = self.api_keys.add(tx, columns, tenant_id=tenant_id, actor=Installer(), at=now).secret
         return TenantCreated(tenant_id, org_id, owner["email"], password, secret)
 

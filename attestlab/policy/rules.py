@@ -94,7 +94,7 @@ def require_acknowledged(dead: Iterable[str], acknowledged: Collection[str]) -> 
 
 
 def is_single_person(author: str, actor: str, *, activators: int) -> bool:
-    """Whether the author switches the policy on alone because nobody else could.
+    """Whether the author, or the person whose key wrote, switches the policy on alone because nobody else could.
 
     Raises:
         PermissionDenied: somebody else could.
@@ -103,7 +103,7 @@ def is_single_person(author: str, actor: str, *, activators: int) -> bool:
         return False
     if activators >= 2:
         raise PermissionDenied(
-            "Who wrote this version does not switch it on; ask another owner or admin.",
+            "Who wrote this version, in person or by a key, does not switch it on; ask another owner or admin.",
             details={"reason": "second_person_required"},
         )
     return True

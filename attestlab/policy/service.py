@@ -319,7 +319,7 @@ class Policies:
     def _is_single_person(self, tx: Transaction, author: str, caller: Caller) -> bool:
         roles = store.roles_in(tx.exec, caller.tenant_id)
         activators = sum(1 for each in roles if held(each) & set(rules.ACTIVATORS))
-        return rules.is_single_person(author, caller.actor_id, activators=activators)
+        return rules.is_single_person(store.person_behind(tx.exec, author), caller.actor_id, activators=activators)
 
 
 def _deed(caller: Caller, action: str, now: datetime) -> Deed:

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, CursorResult, and_, bindparam, or_, select
 
 from attestlab.core.errors import NotFound
 from attestlab.core.transaction import AnyRow
-from attestlab.orgs.store import tenants, users
+from attestlab.orgs.store import api_keys, tenants, users
 from attestlab.orgs.team import UserStatus
 from attestlab.policy.documents import TargetType
 from attestlab.policy.tables import PolicyAttributes, PolicyDecision, PolicyRecord, PolicyVersion, VerificationProfile
@@ -158,6 +158,16 @@ def roles_in(look: Look, tenant_id: UUID) -> list[str]:
     """The stored roles of each person who is active in a tenant."""
     is_active = or_(users.c.status.is_(None), users.c.status == UserStatus.ACTIVE.value)
     return [row.roles for row in look(select(users.c.roles).where(users.c.tenant_id == tenant_id, is_active))]
+
+
+def person_behind(look: Look, actor_id: str) -> str:
+    """Who made the key that acted; whoever acted where it was no key, or nobody knows who made it."""
+    try:
+        key_id = UUID(actor_id)
+    except ValueError:
+        return actor_id
+    made_by = look(select(api_keys.c.created_by).where(api_keys.c.id == key_id)).scalar()
+    return actor_id if made_by is None else str(made_by)
 
 
 def decision(connection: Connection, decision_id: str, *, tenant_id: UUID) -> dict[str, Any]:

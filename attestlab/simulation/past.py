@@ -7,7 +7,7 @@ in memory with their counts, so that every further question asks them only; else
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Protocol
 
@@ -101,6 +101,11 @@ class Decisions:
         if self.target is not None:
             wanted.append(f"issuer_id = {literal(str(self.target.id))}")
         return f"SELECT {_listed(told)} FROM minted WHERE {' AND '.join(wanted)}"
+
+    @property
+    def whole(self) -> Decisions:
+        """The same without a window."""
+        return replace(self, start=None, end=None)
 
     def _window(self) -> list[str]:
         bounds = {">=": self.start, "<": self.end}

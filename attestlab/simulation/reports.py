@@ -73,6 +73,7 @@ def found(
         told = {
             "decided": decided,
             "unasked": simulation.unasked,
+            "left_out": simulation.left_out,
             "last_decision_seq": simulation.last_number,
             "transitions": compared.transitions.rows(),
             "flips": [_segmented(row) for row in flips[:MOST_FLIPS]],

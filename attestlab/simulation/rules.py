@@ -12,20 +12,25 @@ KEPT_FOR = timedelta(hours=24)
 
 @dataclass(frozen=True)
 class Spoken:
-    """What a report is about: a text, among what was in force, at a time; and how its self-check came out."""
+    """What a report is about: a text, among what was in force, at a time, how its self-check came out.
+
+    `left_out` is how much of the past its window did not show.
+    """
 
     document_digest: str
     baseline_digest: str
     made_at: datetime
     unexpected_flips: int
+    left_out: int
 
 
 def require_current(report: Spoken | None, *, document_digest: str, baseline_digest: str, now: datetime) -> None:
-    """Refuse unless the report is about exactly this text, among exactly what is in force, and of the last 24 hours.
+    """Refuse unless it is about exactly this text, among what is in force, on the whole past, of the last 24 hours.
 
     Raises:
-        Conflict: there is none (`simulation_missing`), it is about something else or too old (`simulation_stale`), or
-            the past did not come out as it was recorded (`self_check_failed`).
+        Conflict: there is none (`simulation_missing`), it is about something else or too old (`simulation_stale`), it
+            left a part of the past out (`simulation_windowed`), or the past did not come out as it was recorded
+            (`self_check_failed`).
     """
     if report is None:
         raise _refused("simulation_missing", "No such simulation of this policy is known; simulate this version,")
@@ -35,6 +40,8 @@ def require_current(report: Spoken | None, *, document_digest: str, baseline_dig
         raise _refused("simulation_stale", "What is in force, or an attribute, has changed since; simulate anew,")
     if now - report.made_at > KEPT_FOR:
         raise _refused("simulation_stale", "The simulation is older than 24 hours; simulate anew,")
+    if report.left_out:
+        raise _refused("simulation_windowed", f"The simulation left {report.left_out:,} of the past out; simulate all,")
     if report.unexpected_flips:
         details = {"reason": "self_check_failed", "unexpected_flips": report.unexpected_flips}
         raise Conflict(

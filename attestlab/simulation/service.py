@@ -160,9 +160,9 @@ class Simulations:
         if row is None:
             rules.require_current(None, document_digest=digest, baseline_digest="", now=self.clock.now())
             return
-        spoken = Spoken(row.document_digest, row.baseline_digest, row.made_at, row.unexpected_flips)
-        category = json.loads(row.report)["policy"]["category"]
-        today = baseline_digest(tx.connection, category, row.tenant_id)
+        told = json.loads(row.report)
+        spoken = Spoken(row.document_digest, row.baseline_digest, row.made_at, row.unexpected_flips, told["left_out"])
+        today = baseline_digest(tx.connection, told["policy"]["category"], row.tenant_id)
         rules.require_current(spoken, document_digest=digest, baseline_digest=today, now=self.clock.now())
 
     def _draft(self, policy: Document | UUID, replaces: UUID | None, caller: Caller) -> Draft:

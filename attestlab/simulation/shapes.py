@@ -135,6 +135,7 @@ class ReportOut(Out):
     self_check: SelfCheckOut
     decided: int
     unasked: int
+    left_out: int
     last_decision_seq: int | None
     transitions: list[TransitionOut]
     flips: list[FlipOut]

@@ -14,7 +14,7 @@ from attestlab.policy.sql import column, literal
 from attestlab.simulation import telling
 from attestlab.simulation.checking import MOST_EXAMPLES, SelfCheck, checked
 from attestlab.simulation.outcomes import COUNT, labels
-from attestlab.simulation.past import ID, NUMBER, TARGET, TARGET_SEGMENT, UNASKED, Past, keep, typed
+from attestlab.simulation.past import ID, NUMBER, TARGET, TARGET_SEGMENT, UNASKED, Decisions, Past, keep, typed
 from attestlab.simulation.session import Frame, Session
 from attestlab.simulation.sets import Place, Trial
 from attestlab.simulation.signing import Kept
@@ -199,6 +199,19 @@ class Simulation:
     def unasked(self) -> int:
         """How many rows are mints that no policy was asked about, since there was none."""
         ((count,),) = self.session.run(f"SELECT count(*) FROM ({self._read()}) WHERE {NUMBER} >= {UNASKED}")
+        return int(count)
+
+    @property
+    def left_out(self) -> int:
+        """How many rows of the past are outside of the window."""
+        past = self.past
+        if not isinstance(past, Decisions) or past == past.whole:
+            return 0
+        seen, all_of_it = (
+            self.session.with_connection(lambda connection, each=each: each.raw(connection, {}))  # type: ignore[misc]
+            for each in (past, past.whole)
+        )
+        ((count,),) = self.session.run(f"SELECT (SELECT count(*) FROM ({all_of_it})) - (SELECT count(*) FROM ({seen}))")
         return int(count)
 
     @contextmanager

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import rfc8785
-from app_in_process import served
+from app_in_process import client_of, served
 from policy_world import document, leaf, rule
 from sqlalchemy import update
 from team_story import Team, told
@@ -165,6 +165,19 @@ def test_who_wrote_it_does_not_switch_it_on(desk: Desk) -> None:
     assert (own.status_code, own.json()["details"]["reason"]) == (403, "second_person_required")
     assert (other.status_code, other.json()["status"], other.json()["active_version"]) == (200, "ACTIVE", 1)
     assert [event["simulation_digest"] for event in told(desk.lab, "policy.activated")] == [digest]
+
+
+def test_a_key_of_ones_own_is_no_second_person(desk: Desk) -> None:
+    """Neither one that the owner makes now, nor the first one, which is handed out with the owner's password."""
+    body = {"name": "mine", "scopes": ["issuers:read"]}
+    secret = desk.owner.post("/v1/api-keys", json=body).json()["secret"]
+    for mine in (secret, desk.team.tenant.api_key):
+        with client_of(desk.team.url, key=mine) as key:
+            policy = desk.made(document(rule("r", "DENY", BASIC)), key)
+        told = {"simulation_digest": desk.simulated(policy["id"])}
+        own = desk.owner.post(f"/v1/policies/{policy['id']}/activate", json=told)
+        assert (own.status_code, own.json()["details"]["reason"]) == (403, "second_person_required")
+        assert desk.admin.post(f"/v1/policies/{policy['id']}/activate", json=told).status_code == 200
 
 
 def test_without_a_policy_everything_is_allowed(desk: Desk) -> None:

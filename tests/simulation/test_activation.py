@@ -135,3 +135,19 @@ def test_the_set_after_is_the_set_that_decides_once_it_is_switched_on(lab: Lab, 
         activate(lab, caller, policy, digest)
         after = lab.policy_decisions.decide(question, {}, caller=caller).force.policies.digest
         assert (foretold["set_before"], foretold["set_after"]) == (before, after)
+
+
+def test_a_report_that_left_a_part_of_the_past_out_is_not_enough(lab: Lab, caller: Caller, clock: FixedClock) -> None:
+    """A window that holds all of it is; one that an earlier decision lies before, or that is empty, is not."""
+    question = Question(Category.MINT, TargetType.TENANT_DEFAULT)
+    lab.policy_decisions.evaluate(question, {}, caller=caller)
+    policy, start = made(lab, caller), clock.now()
+    clock.advance(timedelta(hours=1))
+    lab.policy_decisions.evaluate(question, {}, caller=caller)
+    late = clock.now()
+
+    whole = simulated(lab, caller, policy, start=start, end=late + timedelta(hours=1))
+    parts = [simulated(lab, caller, policy, start=late), simulated(lab, caller, policy, end=late)]
+
+    assert {reason(lab, caller, policy, digest) for digest in parts} == {"simulation_windowed"}
+    activate(lab, caller, policy, whole)
