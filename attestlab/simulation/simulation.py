@@ -247,18 +247,21 @@ class Simulation:
         self.session.run("INSERT INTO labels SELECT unnest(?), unnest(?), unnest(?)", columns)
 
     def _examples(self, table: str) -> str:
-        """Some rows that flip, one for each reason; they are looked up by their numbers."""
+        """Some rows that flip, one for each reason; they are looked up by their numbers.
+
+        Every column says whose it is, for attributes may be called as ours are.
+        """
         picked = telling.picked(table, MOST_EXAMPLES)
         numbers = [str(row[0]) for row in self.session.run(f"SELECT number FROM ({picked})")]
         chosen = f"SELECT * FROM ({self._rows}) WHERE {NUMBER} IN ({', '.join(numbers) or 'NULL'})"
         context = ", ".join(f"{column(path)} := r.{column(path)}" for path in sorted(self._attributes()))
         return (
-            f"SELECT number, CASE WHEN number < {UNASKED} THEN r.{ID} END AS decision_id, "
-            f"CASE WHEN number >= {UNASKED} THEN r.{ID} END AS attestation_id, "
-            f'r.{TARGET} AS target_id, "from", "to", policy_before, rule_before, '
-            f"policy_after, rule_after, count, {f'struct_pack({context})' if context else 'NULL'} AS context "
+            f"SELECT p.number, CASE WHEN p.number < {UNASKED} THEN r.{ID} END AS decision_id, "
+            f"CASE WHEN p.number >= {UNASKED} THEN r.{ID} END AS attestation_id, "
+            f'r.{TARGET} AS target_id, p."from", p."to", p.policy_before, p.rule_before, '
+            f"p.policy_after, p.rule_after, p.count, {f'struct_pack({context})' if context else 'NULL'} AS context "
             f"FROM ({picked}) AS p JOIN ({chosen}) AS r ON r.{NUMBER} = p.number "
-            'ORDER BY "from" DESC, count DESC, number'
+            'ORDER BY p."from" DESC, p.count DESC, p.number'
         )
 
     def _context(self, of: int | str) -> tuple[dict[str, Value], Place]:
