@@ -38,7 +38,9 @@ AT_MINT = {
     "trust_tier": "snapshot_trust_tier",
     "status": "snapshot_status",
     "risk_rating": "snapshot_risk_rating",
-    "key.age_days": "greatest(datesub('day', key_created_at, created_at), 0)::DOUBLE",
+    "key.age_days": (  # without CASE the age of a key that is not known would be 0, for `greatest` passes NULL over
+        "CASE WHEN key_created_at IS NOT NULL THEN greatest(datesub('day', key_created_at, created_at), 0)::DOUBLE END"
+    ),
     "key.status": literal(KeyStatus.ACTIVE.value),
 }
 """What `attestations.circumstances` says of a mint, in columns of the lake's attestations."""

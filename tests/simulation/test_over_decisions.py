@@ -27,11 +27,13 @@ BASIC = leaf("trust_tier", "eq", "BASIC")
 NOT_BASIC = document(rule("no", "DENY", BASIC, reason="Basic issuers may not."), default_effect="ALLOW")
 MINT = Question(Category.MINT, TargetType.TENANT_DEFAULT)
 
-OUR_OWN_NAMES = (
-    "count from to number policy_before rule_before policy_after rule_after n p r a b x_0 v k i rows code policy rule "
-    "effect priority place allowed why matched_rules name others own seq id action created_at decision_id "
-    "attestation_id context contexts labels members h hits log_index issuer_id"
-).split()
+OUR_OWN_NAMES = [
+    "count", "from", "to", "number", "policy_before", "rule_before", "policy_after", "rule_after", "n", "p",
+    "r", "a", "b", "x_0", "v", "k", "i", "rows", "code", "policy", "rule", "effect", "priority", "place",
+    "allowed", "why", "matched_rules", "name", "others", "own", "seq", "id", "action", "created_at",
+    "decision_id", "attestation_id", "context", "contexts", "labels", "members", "h", "hits", "log_index",
+    "issuer_id",
+]  # fmt: skip
 
 
 class Story:

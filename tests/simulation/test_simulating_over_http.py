@@ -13,6 +13,7 @@ import rfc8785
 from app_in_process import served
 from jwcrypto.jwk import JWK
 from jwcrypto.jws import JWS
+from lake_world import damage
 from policy_world import document, leaf, rule
 from team_story import Team
 
@@ -149,6 +150,19 @@ def test_what_takes_too_long_or_comes_too_often_is_a_503(team: Team, key: httpx.
     assert (late.status_code, crowded.status_code) == (503, 503), late.text
     assert "narrow" in late.json()["message"]
     assert crowded.headers["Retry-After"] == "5"
+    assert simulated(key, policy=RAW)["decided"] == 5
+
+
+def test_a_damaged_part_of_the_lake_is_a_503_and_tells_no_path(team: Team, key: httpx.Client) -> None:
+    lake = team.lab.lake
+    lake.export()
+    (part,) = lake.folder.glob(f"decisions/{team.tenant.tenant_id}/*.parquet")
+    damage(part)
+    answer = key.post(SIMULATE, json={"policy": RAW})
+
+    assert (answer.status_code, "attestlab lake rebuild" in answer.json()["message"]) == (503, True)
+    assert str(lake.folder) not in answer.text
+    part.write_bytes(b"garbage")
     assert simulated(key, policy=RAW)["decided"] == 5
 
 
