@@ -274,6 +274,27 @@ def test_contexts_of_a_file_have_no_history(story: Story, tmp_path: Path) -> Non
                 asked()
 
 
+def test_contexts_are_a_parquet_file_or_a_pattern_and_nothing_else(story: Story, tmp_path: Path) -> None:
+    """What lies below a folder was never meant."""
+    story.decide(trust_tier="BASIC")
+    (tmp_path / "below").mkdir()
+    story.lab.lake(story.caller).decisions.to_parquet(tmp_path / "below" / "past.parquet")
+    (tmp_path / "text.parquet").write_text("no Parquet at all")
+
+    for path in ("", tmp_path, tmp_path / "below", tmp_path / "none.parquet", tmp_path / "text.parquet"):
+        with pytest.raises(ValidationFailed, match="a Parquet file"):
+            story.of(NOT_BASIC, contexts=path)
+    with story.of(NOT_BASIC, contexts=tmp_path / "below" / "*.parquet") as simulation:
+        assert simulation.load() == 1
+
+
+@pytest.mark.parametrize("bound", ["start", "end"])
+def test_a_moment_without_a_time_zone_is_refused(story: Story, bound: str) -> None:
+    window = {bound: story.clock.now().replace(tzinfo=None)}
+    with pytest.raises(ValidationFailed, match="time zone"):
+        story.of(NOT_BASIC, **window)
+
+
 def test_whoever_cancels_stops_it_for_good_and_leaves_nothing(story: Story) -> None:
     """A query that would run for minutes ends at once, in the thread that waits for it; no report is kept."""
     story.decide(trust_tier="BASIC")
