@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -94,6 +95,14 @@ class World:
         """The tenant's data sets by name."""
         found = self.lab.lake(owner.caller)
         return {name: getattr(found, name) for name in NAMES}
+
+
+def damage(path: Path) -> None:
+    """Spoil the pages of a part; its schema, which stands at the end, stays as it is."""
+    content = bytearray(path.read_bytes())
+    end = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    content[4:end] = bytes(end - 4)
+    path.write_bytes(content)
 
 
 def ids_seen(world: World, owner: Owner) -> dict[str, list[str]]:

@@ -1,4 +1,4 @@
-"""The exporter: whole parts, one after another, from where the names of the parts say that it stopped.
+"""The exporter: whole parts, one after another, from where the parts say that it stopped.
 
 A part holds `rows_a_part` numbers of its sequence and
 is read from the records, sorted and written at once, so memory is bounded by one part.
@@ -67,7 +67,7 @@ class Exporter:
         for dataset in facts.ALL:
             for tenant_id, length in lengths[dataset.numbering].items():
                 folder = folder_of(self.folder, dataset, tenant_id)
-                done = require_behind(parts_of(folder), length, folder)
+                done = require_behind(parts_of(folder, dataset.columns), length, dataset)
                 yield Stretch(dataset, tenant_id, done.end, length)
 
     def _write(self, stretch: Stretch) -> None:
@@ -84,7 +84,7 @@ def folder_of(lake: Path, dataset: Dataset, tenant_id: UUID | None) -> Path:
     return folder / str(tenant_id) if dataset.by_tenant else folder
 
 
-def require_behind(done: Parts, length: int, folder: Path) -> Parts:
+def require_behind(done: Parts, length: int, dataset: Dataset) -> Parts:
     """Refuse parts of records that are longer than ours: those were replaced by an older copy.
 
     Raises:
@@ -92,7 +92,7 @@ def require_behind(done: Parts, length: int, folder: Path) -> Parts:
     """
     if done.end > length:
         raise Conflict(
-            f"The lake in {folder} goes up to {done.end}, the records to {length}: they are an older copy. "
-            "Run `attestlab lake rebuild`."
+            f"The lake's {dataset.name} go up to {done.end}, the records to {length}: they are an older copy. "
+            "Whoever runs this installation runs `attestlab lake rebuild`."
         )
     return done

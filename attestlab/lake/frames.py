@@ -1,14 +1,15 @@
 """What a caller may see of the lake, as a relation: the parts and, from the records, what is not exported yet.
 
-Each look is one moment: first the names of the parts are read, then the rest in one transaction, so every fact is
+Each look is one moment: first it is looked which parts there are, then the rest in one transaction, so every fact is
 there once whatever is exported meanwhile. Text of the caller runs on a connection that can open no file: DuckDB gets
 rows from pyarrow, which was given the caller's filter, so there is no row of another tenant to be found in it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,7 @@ from pyarrow import compute, parquet
 from pyarrow import dataset as datasets
 from sqlalchemy import Connection
 
-from attestlab.core.errors import ValidationFailed
+from attestlab.core.errors import Unavailable, ValidationFailed
 from attestlab.core.storage import Storage
 from attestlab.lake import contexts, facts, store
 from attestlab.lake.exporting import folder_of, require_behind
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MEMORY_LIMIT = "1GB"  # of one look; it cannot spill, for that would be files
+_OF_A_STREAM = re.compile("IOError|OSError|[Ss]tream|get_next")
+"""What DuckDB says where pyarrow could not go on with a part; it has no class of its own for it."""
+
 _SEALED: dict[str, str | bool | int | float | list[str]] = {
     "memory_limit": MEMORY_LIMIT,
     "temp_directory": "",
@@ -88,29 +92,42 @@ class Facts:
         return connection.sql(query, params=parameters)
 
     def df(self) -> pd.DataFrame:
-        """The facts as a frame; times are UTC."""
-        return self.rel().df()
+        """The facts as a frame; times are UTC.
+
+        Raises:
+            Unavailable: a part is damaged.
+        """
+        with reading():
+            return self.rel().df()
 
     def arrow(self) -> pa.Table:
-        """The facts as a pyarrow Table."""
-        return self.rel().arrow().read_all()
+        """The facts as a pyarrow Table.
+
+        Raises:
+            Unavailable: a part is damaged.
+        """
+        with reading():
+            return self.rel().arrow().read_all()
 
     def to_parquet(self, path: str | PathLike[str]) -> int:
         """Write the facts as one Parquet file, in bounded memory; how many there are.
 
         Raises:
             OSError: the file cannot be written.
+            Unavailable: a part is damaged.
         """
-        reader = self.rel().arrow()
-        count = 0
-        with parquet.ParquetWriter(path, reader.schema, compression="zstd") as writer:
-            for batch in reader:
-                writer.write_batch(batch)
-                count += batch.num_rows
-        return count
+        with reading():
+            reader = self.rel().arrow()
+            count = 0
+            with parquet.ParquetWriter(path, reader.schema, compression="zstd") as writer:
+                for batch in reader:
+                    writer.write_batch(batch)
+                    count += batch.num_rows
+            return count
 
     def __len__(self) -> int:
-        found = self.look().execute("SELECT count(*) FROM this").fetchall()
+        with reading():
+            found = self.look().execute("SELECT count(*) FROM this").fetchall()
         return int(found[0][0])
 
     def __repr__(self) -> str:
@@ -150,14 +167,14 @@ class OwnLake:
 
     def _seen(self, *wanted: Dataset) -> list[Tables]:
         """The parts, then what the records have beyond them, all of it as of one transaction."""
-        done = {each.name: parts_of(folder_of(self._folder, each, self._tenant_id)) for each in wanted}
+        done = {each.name: parts_of(folder_of(self._folder, each, self._tenant_id), each.columns) for each in wanted}
         with self._storage.read() as connection:
             return [self._tables(connection, each, done[each.name]) for each in wanted]
 
     def _tables(self, connection: Connection, dataset: Dataset, done: Parts) -> Tables:
         """What is exported, as a data set that shows the caller's rows only; last the rest, as a table."""
         length = store.length(connection, dataset.numbering, self._tenant_id)
-        require_behind(done, length, folder_of(self._folder, dataset, self._tenant_id))
+        require_behind(done, length, dataset)
         rest = dataset.table(dataset.read(connection, done.end, length, self._tenant_id))
         schema = _schema(dataset, done.found, rest.schema.names)
         rest = pa.table({name: _column(rest, name, schema) for name in schema.names}, schema=schema)
@@ -198,6 +215,24 @@ def sealed(tables: Mapping[str, Tables], this: str | None = None) -> duckdb.Duck
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
     return connection
+
+
+@contextmanager
+def reading() -> Iterator[None]:
+    """Whatever reads parts: one whose schema is whole may still be damaged within, which shows only now.
+
+    Raises:
+        Unavailable: it is, or it went away meanwhile.
+    """
+    try:
+        yield
+    except (duckdb.InvalidInputException, duckdb.IOException, pa.ArrowException) as fault:
+        if not _OF_A_STREAM.search(str(fault)):
+            raise
+        raise Unavailable(
+            "A part of the lake cannot be read; ask again, and if it stays so, "
+            "whoever runs this installation runs `attestlab lake rebuild`."
+        ) from fault
 
 
 def measure_progress(connection: duckdb.DuckDBPyConnection) -> None:

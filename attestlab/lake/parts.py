@@ -1,7 +1,9 @@
 """Part files, and what their names say: which stretch of a sequence each of them holds.
 
-How far a sequence is exported follows from the names alone, so there is no cursor that a crash could
-leave behind the files or ahead of them. A part appears whole or not at all, under its own name.
+How far a sequence is exported follows from the files, so there is no cursor that a crash could leave behind
+them or ahead of them. A part appears whole or not at all, under its own name. One that does not have every column, for
+it was written before there was such a column, or that is damaged, counts for nothing: the records are read in its
+place, and the exporter writes it again.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ import fcntl
 import os
 import re
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,20 +41,31 @@ class Parts:
     end: int
 
 
-def parts_of(folder: Path) -> Parts:
-    """Follow the names from number 0 on, the longest part first where several begin alike.
+def parts_of(folder: Path, columns: Collection[str] = ()) -> Parts:
+    """Follow the parts from number 0 on, the longest first where several begin alike; each has all of `columns`.
 
     What a gap cuts off, and what overlaps, is not read: the records still have it.
     """
     named = [(name, NAME.fullmatch(name)) for name in (os.listdir(folder) if folder.is_dir() else ())]
     parts = [Part(folder / name, int(match[1]), int(match[2])) for name, match in named if match]
-    longest = {part.first: part for part in sorted(parts, key=lambda part: part.last)}
+    whole = [part for part in parts if not columns or _has(part.path, columns)]
+    longest = {part.first: part for part in sorted(whole, key=lambda part: part.last)}
     chain: list[Part] = []
     end = 0
     while (part := longest.get(end)) is not None and part.last >= part.first:
         chain.append(part)
         end = part.last + 1
     return Parts(chain, end)
+
+
+def _has(path: Path, columns: Collection[str]) -> bool:
+    """Whether a file can be read as far as its schema, which has these columns."""
+    from pyarrow import ArrowException, parquet
+
+    try:
+        return set(columns) <= set(parquet.read_schema(path).names)
+    except (ArrowException, OSError):
+        return False
 
 
 def write_part(folder: Path, first: int, last: int, table: Any) -> Part:

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from pathlib import Path
 from typing import Protocol
 
 import duckdb
 
+from attestlab.core.errors import ValidationFailed
 from attestlab.issuers.rules import KeyStatus
 from attestlab.lake import contexts
 from attestlab.lake.frames import measure_progress
@@ -38,7 +40,9 @@ AT_MINT = {
     "trust_tier": "snapshot_trust_tier",
     "status": "snapshot_status",
     "risk_rating": "snapshot_risk_rating",
-    "key.age_days": "greatest(datesub('day', key_created_at, created_at), 0)::DOUBLE",
+    "key.age_days": (  # without CASE the age of a key that is not known would be 0, for `greatest` passes NULL over
+        "CASE WHEN key_created_at IS NOT NULL THEN greatest(datesub('day', key_created_at, created_at), 0)::DOUBLE END"
+    ),
     "key.status": literal(KeyStatus.ACTIVE.value),
 }
 """What `attestations.circumstances` says of a mint, in columns of the lake's attestations."""
@@ -131,6 +135,24 @@ class Contexts:
             f"SELECT *, file_row_number AS {NUMBER}, NULL::VARCHAR AS {ID}, NULL::VARCHAR AS {TARGET}, "
             f"FALSE AS {RETYPED} FROM read_parquet({literal(self.path)}, file_row_number = true)"
         )
+
+    def require_readable(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """Look at the schema alone; of a folder DuckDB would read whatever lies below it.
+
+        Raises:
+            ValidationFailed: there is no such file, or it is no Parquet.
+        """
+        if not self.path or Path(self.path).is_dir():
+            raise _not_readable(self.path, "is a folder" if self.path else "names no file")
+        try:
+            connection.execute(f"SELECT * FROM read_parquet({literal(self.path)}) LIMIT 0")
+        except duckdb.Error as fault:
+            raise _not_readable(self.path, "cannot be read") from fault
+
+
+def _not_readable(path: str, why: str) -> ValidationFailed:
+    message = f"{path!r} {why}; `contexts` is a Parquet file, or a pattern that some match."
+    return ValidationFailed.of("/contexts", "not_readable", message)
 
 
 def opened() -> duckdb.DuckDBPyConnection:

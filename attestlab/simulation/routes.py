@@ -31,7 +31,7 @@ async def _ran(call: Call, body: SimulateIn) -> Ran:
             start=body.from_,
             end=body.to,
             by=body.by,
-            sweep=[(each.rule_id, each.attribute) for each in body.sweep],
+            sweep=[(each.rule_id, each.attribute, each.op) for each in body.sweep],
             caller=call.caller,
         )
     )

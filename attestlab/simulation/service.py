@@ -39,8 +39,13 @@ if TYPE_CHECKING:
     from attestlab.simulation.past import Past
     from attestlab.simulation.reports import Report
     from attestlab.simulation.simulation import Simulation
+    from attestlab.simulation.sweeps import Named
 
 TIME_LIMIT_S = 20
+_TOO_LONG = (
+    "The simulation took over {:g} s. With many decisions narrow it by from and to; "
+    "with many or large rules simulate fewer of them at once, without sweep and by."
+)
 MOST_AT_ONCE = 2  # of one process; each may take a gigabyte, and a thread that others want too
 
 
@@ -72,13 +77,14 @@ class Simulations:
 
         It joins what is in force; a policy takes the place of its own active version, and so does a text that
         `replaces` it. With `contexts`, a Parquet file of typed contexts is tried instead of the decisions: one column
-        an attribute, and no history. Nothing is read yet.
+        an attribute, and no history. No row is read yet.
 
         Raises:
             NotFound: no such policy of the tenant's.
             Conflict: it is archived.
             ValidationFailed: the draft means nothing, or is for another action or target than what it replaces; an
-                attribute of `by` is unknown; `start` is not before `end`.
+                attribute of `by` is unknown; `start` is not before `end`, or has no time zone; `contexts` cannot be
+                read as Parquet.
         """
         return self._opened(self._draft(policy, replaces, caller), start, end, by, contexts, caller)
 
@@ -90,7 +96,7 @@ class Simulations:
         start: datetime | None = None,
         end: datetime | None = None,
         by: Sequence[str] = (),
-        sweep: Sequence[tuple[str, str]] = (),
+        sweep: Sequence[Named] = (),
         points: int = 200,
         caller: Caller,
     ) -> tuple[Report, dict[str, Any]]:
@@ -103,14 +109,17 @@ class Simulations:
             Unavailable: it took too long, or others simulate.
         """
         draft = self._draft(policy, replaces, caller)
-        with self.alone(), self._opened(draft, start, end, by, None, caller) as simulation:
-            message = f"The simulation took over {self.time_limit_s:g} s; narrow it by from and to, and ask again."
-            with simulation.session.within(self.time_limit_s, message):
-                swept = _swept(simulation, sweep, points)  # first, for a faulty one costs little then
-                report = self.compose(simulation, draft, caller=caller)
-                effects = {row["rule"]: row for row in simulation.marginal().rows()}
-                told = [{**row, **effects[row["rule"]]} for row in simulation.coverage().rows()]
-                return report, {"rules": told, "sweep": swept}
+        message = _TOO_LONG.format(self.time_limit_s)
+        with (
+            self.alone(),
+            self._opened(draft, start, end, by, None, caller) as simulation,
+            simulation.session.within(self.time_limit_s, message),
+        ):
+            swept = _swept(simulation, sweep, points)  # first, for a faulty one costs little then
+            report = self.compose(simulation, draft, caller=caller)
+            effects = {row["rule"]: row for row in simulation.marginal().rows()}
+            told = [{**row, **effects[row["rule"]]} for row in simulation.coverage().rows()]
+            return report, {"rules": told, "sweep": swept}
 
     def compose(self, simulation: Simulation, draft: Draft, *, caller: Caller) -> Report:
         """What a simulation found, as a report that is not kept yet.
@@ -193,8 +202,7 @@ class Simulations:
         from attestlab.simulation.session import Session
         from attestlab.simulation.simulation import Simulation
 
-        if start is not None and end is not None and start >= end:
-            raise ValidationFailed.of("/to", "window", "The window ends before it begins; `from` comes before `to`.")
+        _require_window(start, end)
         tenant_id = caller.tenant_id
         with self.storage.read() as connection:
             trial = trial_of(connection, draft, tenant_id)
@@ -202,8 +210,8 @@ class Simulations:
         target = None if draft.document.target_type is TargetType.TENANT_DEFAULT else draft.target
         past: Past = Decisions(draft.document.category.value, target, start, end)
         if contexts is not None:
-            past = Contexts(fspath(contexts))
-            found = opened()
+            past, found = Contexts(fspath(contexts)), opened()
+            past.require_readable(found)
         else:
             found = self.lake(caller).past()
 
@@ -227,9 +235,18 @@ class Simulations:
             self._free.release()
 
 
-def _swept(simulation: Simulation, sweep: Sequence[tuple[str, str]], points: int) -> list[dict[str, Any]] | None:
+def _require_window(start: datetime | None, end: datetime | None) -> None:
+    for field, at in (("/from", start), ("/to", end)):
+        if at is not None and at.utcoffset() is None:
+            raise ValidationFailed.of(field, "no_time_zone", f"{at} has no time zone; say one, such as UTC.")
+    if start is not None and end is not None and start >= end:
+        raise ValidationFailed.of("/to", "window", "The window ends before it begins; `from` comes before `to`.")
+
+
+def _swept(simulation: Simulation, sweep: Sequence[Named], points: int) -> list[dict[str, Any]] | None:
     if not sweep:
         return None
     if len(sweep) == 1:
-        return simulation.sweep(*sweep[0], points=points).rows()
+        rule_id, attribute, *op = sweep[0]
+        return simulation.sweep(rule_id, attribute, op=op[0] if op else None, points=points).rows()
     return simulation.sweep2(sweep[0], sweep[1], points=max(1, int(points**0.5))).rows()

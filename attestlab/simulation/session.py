@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from attestlab.core.errors import Cancelled, Unavailable
+from attestlab.lake.frames import reading
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,7 +34,7 @@ class Session:
 
         Raises:
             Cancelled: `cancel` was called.
-            Unavailable: it needs more memory than it may have.
+            Unavailable: it needs more memory than it may have, or a part of the lake is damaged.
         """
         with self._working():
             return self._connection.execute(sql, list(parameters)).fetchall()
@@ -101,7 +102,8 @@ class Session:
         try:
             if self._cancelled is not None:
                 raise self._cancelled
-            yield
+            with reading():
+                yield
         except duckdb.InterruptException:
             raise self._cancelled or Cancelled("The simulation was interrupted.") from None
         except duckdb.OutOfMemoryException:

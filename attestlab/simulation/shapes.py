@@ -1,6 +1,6 @@
 """What goes over the wire about simulations (CONTRACT section 9)."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -12,10 +12,11 @@ Paths = Annotated[list[Annotated[str, Field(max_length=PATH_LENGTH)]], Field(max
 
 
 class ThresholdIn(In):
-    """A number that a rule of the draft compares an attribute with."""
+    """A number that a rule of the draft compares an attribute with; `op` where it has several."""
 
     rule_id: Annotated[str, Field(max_length=64)]
     attribute: Annotated[str, Field(max_length=PATH_LENGTH)]
+    op: Literal["lt", "lte", "gt", "gte"] | None = None
 
 
 class SimulateIn(In):

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from attestlab.core.errors import NotFound, ValidationFailed
+from attestlab.core.errors import FieldError, NotFound, ValidationFailed
 from attestlab.policy.attributes import Attribute, AttributeType, Registry, Value
+from attestlab.policy.contexts import Normaliser, Values
 from attestlab.policy.counterfactual import Counterfactual, counterfactual
 from attestlab.policy.deciding import PolicySet
 from attestlab.policy.sql import column, literal
@@ -18,11 +19,12 @@ from attestlab.simulation.past import ID, NUMBER, TARGET, TARGET_SEGMENT, UNASKE
 from attestlab.simulation.session import Frame, Session
 from attestlab.simulation.sets import Place, Trial
 from attestlab.simulation.signing import Kept
-from attestlab.simulation.sweeps import Threshold, sweep_sql
+from attestlab.simulation.sweeps import Named, Threshold, sweep_sql
 
 MOST_SEGMENTS = 3
 TEXTS = frozenset({AttributeType.ENUM, AttributeType.TEXT})
 POINTS, POINTS_OF_TWO = 1_000, 100
+MOST_NUMBERS = 1 << 63  # a row's number is a BIGINT
 
 
 @dataclass(frozen=True)
@@ -130,19 +132,19 @@ class Simulation:
         contrary), `is_current`. At most about `points` values, those that occur in the past among them.
 
         Raises:
-            ValidationFailed: the rule has no such threshold, or several.
+            ValidationFailed: the rule has no such threshold, or several; or `points` is less than 1.
         """
         return self._swept([Threshold.of(self.trial.rules, rule_id, attribute, op)], points)
 
-    def sweep2(self, first: tuple[str, str], second: tuple[str, str], *, points: int = POINTS_OF_TWO) -> Frame:
+    def sweep2(self, first: Named, second: Named, *, points: int = POINTS_OF_TWO) -> Frame:
         """Every pair of values of two thresholds, each `(rule_id, attribute)` or `(rule_id, attribute, op)`.
 
         Columns as of `sweep`, with `value_0` and `value_1`; at most about `points` of each.
 
         Raises:
-            ValidationFailed: a rule has no such threshold, or several; or both are the same.
+            ValidationFailed: a rule has no such threshold, or several; both are the same; `points` is less than 1.
         """
-        found = [Threshold.of(self.trial.rules, *named) for named in (first, second)]
+        found = [Threshold.of(self.trial.rules, *named, number=n) for n, named in enumerate((first, second))]
         if found[0] == found[1]:
             raise ValidationFailed.of("/sweep/1", "same_threshold", "Both are the same threshold; sweep it alone.")
         return self._swept(found, points)
@@ -169,12 +171,13 @@ class Simulation:
         return checked(self.session, self.past, self._recorded, self._typed)
 
     def counterfactual(self, of: int | str | Mapping[str, Value]) -> Counterfactual:
-        """The smallest change that turns the new answer around, for a decision's id, a row's number, or typed values.
+        """The smallest change that turns the new answer around, for a decision's id, a row's number, or a context.
 
         Raises:
             NotFound: there is no such row.
+            ValidationFailed: it is none of these; an attribute is unknown, or its value is none that it takes.
         """
-        values, place = (dict(of), self.sets.places[0]) if isinstance(of, Mapping) else self._context(of)
+        values, place = (self._taken(of), self.sets.places[0]) if isinstance(of, Mapping) else self._context(of)
         return counterfactual(PolicySet(place.after), values)
 
     def report(self) -> Kept:
@@ -221,6 +224,10 @@ class Simulation:
         yield self.session.step
 
     def _swept(self, thresholds: list[Threshold], points: int) -> Frame:
+        if type(points) is not int or points < 1:
+            raise ValidationFailed.of(
+                "/points", "points", f"{points!r} are no points; ask for a whole number from 1 on."
+            )
         self._require(self.by)
         return self.session.frame(sweep_sql(self.trial, thresholds, points=points))
 
@@ -260,21 +267,36 @@ class Simulation:
         self.session.run("INSERT INTO labels SELECT unnest(?), unnest(?), unnest(?)", columns)
 
     def _examples(self, table: str) -> str:
-        """Some rows that flip, one for each reason; they are looked up by their numbers."""
+        """Some rows that flip, one for each reason; they are looked up by their numbers.
+
+        Every column says whose it is, for attributes may be called as ours are.
+        """
         picked = telling.picked(table, MOST_EXAMPLES)
         numbers = [str(row[0]) for row in self.session.run(f"SELECT number FROM ({picked})")]
         chosen = f"SELECT * FROM ({self._rows}) WHERE {NUMBER} IN ({', '.join(numbers) or 'NULL'})"
         context = ", ".join(f"{column(path)} := r.{column(path)}" for path in sorted(self._attributes()))
         return (
-            f"SELECT number, CASE WHEN number < {UNASKED} THEN r.{ID} END AS decision_id, "
-            f"CASE WHEN number >= {UNASKED} THEN r.{ID} END AS attestation_id, "
-            f'r.{TARGET} AS target_id, "from", "to", policy_before, rule_before, '
-            f"policy_after, rule_after, count, {f'struct_pack({context})' if context else 'NULL'} AS context "
+            f"SELECT p.number, CASE WHEN p.number < {UNASKED} THEN r.{ID} END AS decision_id, "
+            f"CASE WHEN p.number >= {UNASKED} THEN r.{ID} END AS attestation_id, "
+            f'r.{TARGET} AS target_id, p."from", p."to", p.policy_before, p.rule_before, '
+            f"p.policy_after, p.rule_after, p.count, {f'struct_pack({context})' if context else 'NULL'} AS context "
             f"FROM ({picked}) AS p JOIN ({chosen}) AS r ON r.{NUMBER} = p.number "
-            'ORDER BY "from" DESC, count DESC, number'
+            'ORDER BY p."from" DESC, p.count DESC, p.number'
         )
 
+    def _taken(self, context: Mapping[str, object]) -> Values:
+        """A context as evaluators see it; what decisions would pass over is refused, for it is a slip here."""
+        found = Normaliser(self._registry)(context)
+        if found.diagnostics:
+            fields = [FieldError(f"/{each.path}", each.code, each.message) for each in found.diagnostics]
+            raise ValidationFailed(f"The context is not valid; {fields[0].field[1:]}: {fields[0].message}", fields)
+        return found.values
+
     def _context(self, of: int | str) -> tuple[dict[str, Value], Place]:
+        if not isinstance(of, int | str):
+            raise ValidationFailed(f"{of!r} is no decision's id, no row's number and no context.")
+        if isinstance(of, int) and not 0 <= of < MOST_NUMBERS:
+            raise NotFound("decision of the simulated past", of)
         attributes = self._attributes()
         key = f"{NUMBER} = {of}" if isinstance(of, int) else f"{ID} = {literal(of)}"
         listed = ", ".join([TARGET, *map(column, attributes)])
@@ -292,7 +314,9 @@ def _segments(by: Sequence[str], registry: Registry) -> tuple[str, ...]:
     if unknown:
         close = registry.nearest(unknown[0])
         hint = f"; did you mean {close}?" if close else "; name attributes, or target_id."
-        raise ValidationFailed.of("/by", "unknown_attribute", f"No attribute {unknown[0]!r} is registered{hint}")
+        raise ValidationFailed.of(
+            f"/by/{[*by].index(unknown[0])}", "unknown_attribute", f"No attribute {unknown[0]!r} is registered{hint}"
+        )
     if len(set(by)) > MOST_SEGMENTS:
         raise ValidationFailed.of("/by", "too_many", f"Flips are told by at most {MOST_SEGMENTS} attributes at once.")
     return tuple(dict.fromkeys(by))

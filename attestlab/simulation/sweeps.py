@@ -20,6 +20,9 @@ from attestlab.simulation import outcomes
 from attestlab.simulation.outcomes import COUNT
 from attestlab.simulation.sets import Trial
 
+Named = tuple[str, str] | tuple[str, str, str | None]
+"""A threshold as it is asked for: the rule's id, the attribute, and `op` where that is not enough."""
+
 _HIGH_IS_TRUE = frozenset({Op.GT, Op.GTE})
 _AT_IT_IS_LOW = frozenset({Op.GT, Op.LTE})  # a value that equals the threshold is below it to these
 
@@ -32,20 +35,25 @@ class Threshold:
     leaf: Leaf
 
     @classmethod
-    def of(cls, rules: Sequence[Rule], rule_id: str, attribute: str, op: str | None = None) -> Threshold:
+    def of(
+        cls, rules: Sequence[Rule], rule_id: str, attribute: str, op: str | None = None, *, number: int = 0
+    ) -> Threshold:
         """The threshold of a rule on an attribute; `op` tells which where there are several.
+
+        `number` is its place among those that are swept, for a refusal to name.
 
         Raises:
             ValidationFailed: there is none, or more than one.
         """
         rule = next((rule for rule in rules if rule.id == rule_id), None)
         if rule is None:
-            raise ValidationFailed.of("/rule_id", "unknown_rule", f"No rule {rule_id!r} of the draft can decide.")
+            message = f"No rule {rule_id!r} of the draft can decide."
+            raise ValidationFailed.of(f"/sweep/{number}/rule_id", "unknown_rule", message)
         found = [leaf for leaf in leaves(rule.when) if leaf.attribute.path == attribute and leaf.op in ORDERING]
         found = [leaf for leaf in found if leaf.attribute.type in NUMERIC and op in (None, leaf.op.value)]
         if len(found) != 1:
             raise ValidationFailed.of(
-                "/attribute",
+                f"/sweep/{number}/attribute",
                 "threshold",
                 f"{rule_id} compares {attribute} with {len(found)} thresholds{f' by {op}' if op else ''}; "
                 "name one by attribute and op (lt, lte, gt, gte).",

@@ -12,9 +12,9 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 from faults.nursery import Nursery
-from lake_world import Owner, World, ids_recorded, ids_seen, require_whole, statuses_recorded
+from lake_world import Owner, World, damage, ids_recorded, ids_seen, require_whole, statuses_recorded
 
-from attestlab.core.errors import Conflict
+from attestlab.core.errors import Conflict, Unavailable
 from attestlab.lab import Lab
 from attestlab.lake import facts
 from attestlab.lake.parts import parts_of
@@ -95,6 +95,57 @@ def test_a_part_that_is_lost_is_read_from_the_records_and_written_again(world: W
     require_whole(world)
 
 
+def test_a_part_that_lacks_a_column_is_read_from_the_records_and_written_again(world: World) -> None:
+    """
+    It was written before there was such a column, and nobody knows what it would say there.
+    """
+    for number in range(16):
+        world.act(number)
+    world.lab.lake.export()
+    parts = parts_of(world.lab.lake.folder / "attestations").found
+    before = {part.path: part.path.read_bytes() for part in parts}
+    for part in parts[1:]:
+        pq.write_table(pq.read_table(part.path).drop_columns(["decision_id", "key_created_at"]), part.path)
+
+    times = world.seen(world.owner)["attestations"].sql("select count(*), count(key_created_at) from this").fetchall()
+    assert times == [(len(world.owner.minted), len(world.owner.minted))]
+    require_whole(world)
+    world.lab.lake.export()
+    assert {path: path.read_bytes() for path in before} == before
+
+
+def test_a_part_that_is_no_parquet_is_read_from_the_records_and_written_again(world: World) -> None:
+    for number in range(16):
+        world.act(number)
+    world.lab.lake.export()
+    before = {path: path.read_bytes() for path in files_of(world.lab)}
+    for path, content in before.items():
+        path.write_bytes(content[:9] + b"garbage")
+
+    require_whole(world)
+    world.lab.lake.export()
+    assert {path: path.read_bytes() for path in before} == before
+
+
+@pytest.mark.parametrize("verb", ["df", "arrow", "to_parquet"])
+def test_a_part_that_is_damaged_within_is_refused_until_the_lake_is_rebuilt(
+    world: World, tmp_path: Path, verb: str
+) -> None:
+    for number in range(8):
+        world.act(number)
+    world.lab.lake.export()
+    for part in parts_of(world.lab.lake.folder / "attestations").found:
+        damage(part.path)
+    arguments = [tmp_path / "out.parquet"] if verb == "to_parquet" else []
+
+    with pytest.raises(Unavailable, match="lake rebuild") as refused:
+        getattr(world.seen(world.owner)["attestations"], verb)(*arguments)
+
+    assert str(world.lab.lake.folder) not in refused.value.message
+    world.lab.lake.rebuild()
+    require_whole(world)
+
+
 def test_parts_that_overlap_are_read_once(world: World) -> None:
     """
     An export with other part sizes, or a copied file, adds names; the longest from each beginning is followed.
@@ -150,8 +201,9 @@ def test_a_lake_ahead_of_restored_records_is_refused_until_it_is_rebuilt(world: 
     last = parts_of(part.parent).found[-1]
     shutil.copy(last.path, part.parent / f"{last.last + 1:020d}-{last.last + 90:020d}.parquet")
 
-    with pytest.raises(Conflict, match="lake rebuild"):
+    with pytest.raises(Conflict, match="lake rebuild") as refused:
         world.seen(world.owner)[part.parent.name if part.parent.name in world.seen(world.owner) else "audit"].df()
+    assert str(world.lab.lake.folder) not in refused.value.message
     with pytest.raises(Conflict, match="lake rebuild"):
         world.lab.lake.export()
     world.lab.lake.rebuild()

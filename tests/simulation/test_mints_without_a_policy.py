@@ -6,6 +6,8 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
+import duckdb
+import pyarrow.parquet as pq
 import pytest
 from policy_world import document, leaf, rule
 
@@ -96,6 +98,28 @@ def test_a_mint_that_was_decided_is_there_once(mints: Mints) -> None:
     assert (content["decided"], content["unasked"], content["self_check"]["decisions"]) == (3, 2, 1)
     found = mints.lab.lake(mints.caller).attestations.sql("select decision_id from this order by log_index").fetchall()
     assert [name is None for (name,) in found] == [True, False, True]
+
+
+def test_a_part_from_before_mints_named_their_decision_doubles_none(mints: Mints) -> None:
+    mints.activate(ANYTHING)
+    mints.mint()
+    mints.clock.advance(timedelta(days=40))
+    mints.mint()
+    mints.lab.lake.export()
+    (part,) = (mints.lab.lake.folder / "attestations").iterdir()
+    pq.write_table(pq.read_table(part).drop_columns(["decision_id", "key_created_at"]), part)
+
+    with mints.of(OLD_KEY) as simulation:
+        assert (simulation.load(), simulation.unasked) == (2, 0)
+        assert [row["count"] for row in simulation.compare().flips.rows()] == [1]
+
+
+def test_a_key_that_is_not_known_has_no_age() -> None:
+    told = duckdb.sql(
+        f"SELECT {AT_MINT['key.age_days']} "
+        "FROM (SELECT NULL::TIMESTAMPTZ AS key_created_at, TIMESTAMPTZ '2026-11-21' AS created_at)"
+    )
+    assert told.fetchall() == [(None,)]
 
 
 def test_a_draft_for_one_issuer_is_tried_on_its_mints_and_a_window_cuts_them(mints: Mints) -> None:

@@ -27,6 +27,14 @@ BASIC = leaf("trust_tier", "eq", "BASIC")
 NOT_BASIC = document(rule("no", "DENY", BASIC, reason="Basic issuers may not."), default_effect="ALLOW")
 MINT = Question(Category.MINT, TargetType.TENANT_DEFAULT)
 
+OUR_OWN_NAMES = [
+    "count", "from", "to", "number", "policy_before", "rule_before", "policy_after", "rule_after", "n", "p",
+    "r", "a", "b", "x_0", "v", "k", "i", "rows", "code", "policy", "rule", "effect", "priority", "place",
+    "allowed", "why", "matched_rules", "name", "others", "own", "seq", "id", "action", "created_at",
+    "decision_id", "attestation_id", "context", "contexts", "labels", "members", "h", "hits", "log_index",
+    "issuer_id",
+]  # fmt: skip
+
 
 class Story:
     """A tenant whose policies decide, and which are switched on by what was simulated."""
@@ -231,6 +239,30 @@ def test_an_example_leads_to_the_decision_that_would_flip(story: Story) -> None:
     assert [each.path for each in change.changes] == ["trust_tier"]
 
 
+def test_attributes_may_be_called_as_columns_of_ours_are(story: Story) -> None:
+    """Asked for by rules and swept, all at once, and flips told by three of them."""
+    made = story.lab.orgs.create_tenant("Other", plan=Plan.ENTERPRISE)
+    story = Story(story.lab, story.lab.orgs.service_caller(made.tenant_id), story.clock)
+    own = [{"path": name, "type": "number"} for name in OUR_OWN_NAMES]
+    story.lab.policy_attributes.replace(own, caller=story.caller)
+    values = dict.fromkeys(OUR_OWN_NAMES, 1)
+    decided = story.decide(**values)
+    every = rule("r", "DENY", {"all": [leaf(name, "gt", 0) for name in OUR_OWN_NAMES]})
+
+    with story.of(document(every, default_effect="ALLOW"), by=OUR_OWN_NAMES[:3]) as simulation:
+        (example,) = simulation.compare().examples.rows()
+        flips = [simulation.compare(OUR_OWN_NAMES[n : n + 3]).flips.rows() for n in range(0, len(OUR_OWN_NAMES), 3)]
+        segments = simulation.report().content["flips"][0]["segments"]
+        swept = {name: [row["allowed"] for row in simulation.sweep("r", name).rows()] for name in ("x_0", "rows", "v")}
+        effects = (simulation.marginal().rows()[0]["would_allow"], simulation.coverage().rows()[0]["decisive"])
+
+    assert (example["decision_id"], example["context"]) == (decided, values)
+    assert [list(row.values()) for (row,) in flips[:-1]] == [["ALLOW", "DENY", 1, 1, 1, 1]] * (len(flips) - 1)
+    assert segments == dict.fromkeys(OUR_OWN_NAMES[:3], 1)
+    assert all(told == [0, 1] for told in swept.values())
+    assert effects == (1, 1)
+
+
 def test_contexts_of_a_file_have_no_history(story: Story, tmp_path: Path) -> None:
     story.decide(trust_tier="BASIC")
     story.lab.lake(story.caller).decisions.to_parquet(tmp_path / "past.parquet")
@@ -240,6 +272,27 @@ def test_contexts_of_a_file_have_no_history(story: Story, tmp_path: Path) -> Non
         for asked in (simulation.self_check, simulation.report):
             with pytest.raises(ValidationFailed):
                 asked()
+
+
+def test_contexts_are_a_parquet_file_or_a_pattern_and_nothing_else(story: Story, tmp_path: Path) -> None:
+    """What lies below a folder was never meant."""
+    story.decide(trust_tier="BASIC")
+    (tmp_path / "below").mkdir()
+    story.lab.lake(story.caller).decisions.to_parquet(tmp_path / "below" / "past.parquet")
+    (tmp_path / "text.parquet").write_text("no Parquet at all")
+
+    for path in ("", tmp_path, tmp_path / "below", tmp_path / "none.parquet", tmp_path / "text.parquet"):
+        with pytest.raises(ValidationFailed, match="a Parquet file"):
+            story.of(NOT_BASIC, contexts=path)
+    with story.of(NOT_BASIC, contexts=tmp_path / "below" / "*.parquet") as simulation:
+        assert simulation.load() == 1
+
+
+@pytest.mark.parametrize("bound", ["start", "end"])
+def test_a_moment_without_a_time_zone_is_refused(story: Story, bound: str) -> None:
+    window = {bound: story.clock.now().replace(tzinfo=None)}
+    with pytest.raises(ValidationFailed, match="time zone"):
+        story.of(NOT_BASIC, **window)
 
 
 def test_whoever_cancels_stops_it_for_good_and_leaves_nothing(story: Story) -> None:

@@ -13,6 +13,7 @@ import rfc8785
 from app_in_process import served
 from jwcrypto.jwk import JWK
 from jwcrypto.jws import JWS
+from lake_world import damage
 from policy_world import document, leaf, rule
 from team_story import Team
 
@@ -25,6 +26,7 @@ RAW = document(
     name="Minting",
 )
 ASKED = [{"trust_tier": "BASIC", "key.age_days": age} for age in (10, 50, 100, 400)] + [{"trust_tier": "VERIFIED"}]
+AGE = {"rule_id": "young", "attribute": "key.age_days"}
 SIMULATE = "/v1/policies/simulate"
 
 
@@ -75,7 +77,7 @@ def test_a_draft_is_tried_on_the_past(key: httpx.Client) -> None:
 
 
 def test_every_value_of_a_threshold_comes_with_it(key: httpx.Client) -> None:
-    one = [{"rule_id": "young", "attribute": "key.age_days"}]
+    one = [AGE]
     lower = {**RAW, "rules": [*RAW["rules"], rule("old", "DENY", leaf("key.age_days", "gt", 300), 1)]}
 
     swept = simulated(key, policy=RAW, sweep=one)["sweep"]
@@ -86,6 +88,19 @@ def test_every_value_of_a_threshold_comes_with_it(key: httpx.Client) -> None:
     ]  # fmt: skip
     assert next(each for each in both if each["is_current"])["values"] == [90, 300]
     assert next(each for each in both if each["values"] == [50, 400])["allowed"] == 3
+
+
+def test_of_two_thresholds_on_one_attribute_the_operator_names_one(key: httpx.Client) -> None:
+    between = {"all": [leaf("key.age_days", "gte", 50), leaf("key.age_days", "lt", 400)]}
+    raw = document(rule("young", "DENY", between), default_effect="ALLOW")
+
+    unnamed = key.post(SIMULATE, json={"policy": raw, "sweep": [AGE]})
+    low = simulated(key, policy=raw, sweep=[{**AGE, "op": "gte"}])["sweep"]
+    both = simulated(key, policy=raw, sweep=[{**AGE, "op": "gte"}, {**AGE, "op": "lt"}])["sweep"]
+
+    assert (unnamed.status_code, "op (lt, lte, gt, gte)" in unnamed.json()["message"]) == (400, True)
+    assert [(each["values"], each["denied"]) for each in low if each["is_current"]] == [([50], 2)]
+    assert [(each["values"], each["denied"]) for each in both if each["is_current"]] == [([50, 400], 2)]
 
 
 def test_the_report_is_signed_and_can_be_checked_by_anyone(team: Team, key: httpx.Client) -> None:
@@ -123,9 +138,12 @@ def test_a_policy_is_simulated_and_switched_on_end_to_end(team: Team, key: httpx
     ("body", "field"),
     [
         ({}, ""),
-        ({"policy": RAW, "by": ["trust_teir"]}, "/by"),
+        ({"policy": RAW, "by": ["status", "trust_teir"]}, "/by/1"),
         ({"policy": RAW, "from": "2026-11-21T12:00:00Z", "to": "2026-11-21T12:00:00Z"}, "/to"),
-        ({"policy": RAW, "sweep": [{"rule_id": "basic", "attribute": "key.age_days"}]}, "/attribute"),
+        ({"policy": RAW, "sweep": [{"rule_id": "basic", "attribute": "key.age_days"}]}, "/sweep/0/attribute"),
+        ({"policy": RAW, "sweep": [AGE, {"rule_id": "none", "attribute": "key.age_days"}]}, "/sweep/1/rule_id"),
+        ({"policy": RAW, "sweep": [{**AGE, "op": "gt"}]}, "/sweep/0/attribute"),
+        ({"policy": RAW, "sweep": [{**AGE, "op": "eq"}]}, "/sweep/0/op"),
         ({"policy": {**RAW, "rules": []}}, "/rules"),
         ({"policy": RAW, "from": "yesterday"}, "/from"),
     ],
@@ -147,8 +165,21 @@ def test_what_takes_too_long_or_comes_too_often_is_a_503(team: Team, key: httpx.
         crowded = key.post(SIMULATE, json={"policy": RAW})
 
     assert (late.status_code, crowded.status_code) == (503, 503), late.text
-    assert "narrow" in late.json()["message"]
+    assert all(word in late.json()["message"] for word in ("narrow it by from and to", "rules", "sweep"))
     assert crowded.headers["Retry-After"] == "5"
+    assert simulated(key, policy=RAW)["decided"] == 5
+
+
+def test_a_damaged_part_of_the_lake_is_a_503_and_tells_no_path(team: Team, key: httpx.Client) -> None:
+    lake = team.lab.lake
+    lake.export()
+    (part,) = lake.folder.glob(f"decisions/{team.tenant.tenant_id}/*.parquet")
+    damage(part)
+    answer = key.post(SIMULATE, json={"policy": RAW})
+
+    assert (answer.status_code, "attestlab lake rebuild" in answer.json()["message"]) == (503, True)
+    assert str(lake.folder) not in answer.text
+    part.write_bytes(b"garbage")
     assert simulated(key, policy=RAW)["decided"] == 5
 
 

@@ -164,3 +164,15 @@ def test_a_threshold_that_is_not_one_is_refused(tmp_path: Path, rule_id: str, at
             simulation.sweep(rule_id, attribute, op=op)
         with pytest.raises(ValidationFailed):
             simulation.sweep2(("r", "key.age_days"), ("r", "key.age_days"))
+
+
+@pytest.mark.parametrize("points", [0, -1, 2.5])
+def test_fewer_points_than_one_are_refused(tmp_path: Path, points: Any) -> None:
+    written(tmp_path / "c.parquet", [{}])
+    both = {"all": [leaf("claims.amount", "gt", 1), leaf("key.age_days", "lt", 9)]}
+    trial = trial_of(member("draft", document(rule("r", "DENY", both))))
+    with simulation_of(tmp_path / "c.parquet", trial) as simulation:
+        with pytest.raises(ValidationFailed, match="points"):
+            simulation.sweep("r", "key.age_days", points=points)
+        with pytest.raises(ValidationFailed, match="points"):
+            simulation.sweep2(("r", "key.age_days"), ("r", "claims.amount"), points=points)
