@@ -114,6 +114,19 @@ def test_toml_goes_in_and_comes_out(desk: Desk) -> None:
     assert answer.headers["Content-Type"].startswith("application/toml")
     assert again["digest"] == policy["digest"]
     assert desk.key.post("/v1/policies", json={"toml": "name ="}).status_code == 400
+    nul = desk.key.post("/v1/policies", json={"toml": answer.text.replace('reason = ""', 'reason = "\\u0000"')})
+    assert (nul.status_code, nul.json()["details"]["fields"][0]["field"]) == (400, "/rules/0/reason")
+
+
+def test_a_policy_with_a_null_in_a_context_comes_out_as_toml(desk: Desk) -> None:
+    case = {"name": "none", "context": {"jurisdiction": None}, "allowed": False}
+    policy = desk.made(document(rule("r", "DENY", BASIC), tests=[case]))
+
+    answer = desk.key.get(f"/v1/policies/{policy['id']}", params={"format": "toml"})
+    again = desk.made({"toml": answer.text})
+
+    assert answer.status_code == 200
+    assert again["tests"] == [{**case, "context": {}}]
 
 
 def test_a_version_stays_where_the_policy_is(desk: Desk) -> None:
