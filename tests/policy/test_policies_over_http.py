@@ -237,7 +237,6 @@ def test_the_hash_of_the_input_is_that_of_its_typed_values(desk: Desk) -> None:
 @pytest.mark.parametrize(
     "more",
     [
-        {"target_id": "0193b5a0-7f3c-7abc-8def-0123456789ab"},
         {"category": "MINT"},
         {"action": "BURN"},
         {"context": []},
@@ -248,6 +247,21 @@ def test_a_question_that_says_too_much_or_too_little_is_refused(desk: Desk, more
     asked = {"action": "MINT", "target_type": "TENANT_DEFAULT", "context": {}, **more}
 
     assert desk.key.post("/v1/policies/evaluate", json=asked).status_code == 400
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        {"target_type": "ISSUER"},
+        {"target_type": "VERIFICATION_PROFILE", "target_id": None},
+        {"target_type": "TENANT_DEFAULT", "target_id": "0193b5a0-7f3c-7abc-8def-0123456789ab"},
+    ],
+)
+def test_a_target_is_named_where_there_is_one_and_only_there(desk: Desk, target: dict[str, Any]) -> None:
+    """The defaults alone would answer otherwise, as if the issuer had no policy of its own."""
+    answer = desk.ask({}, **target)
+
+    assert (answer.status_code, answer.json()["details"]["fields"][0]["field"]) == (400, "/target_id")
 
 
 def test_an_issuers_policies_join_the_default_and_the_platforms(desk: Desk) -> None:
