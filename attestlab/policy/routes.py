@@ -34,7 +34,7 @@ from attestlab.web.routing import Routes
 
 routes = Routes("policies")
 _LIST, _VERSIONS = "policies", "policy_versions"
-_TENANT = Needs()
+_TENANT = Needs(a_tenant=True)
 _PEOPLE = users_with(ACTIVATORS)
 
 
