@@ -39,7 +39,7 @@ _PEOPLE = users_with(ACTIVATORS)
 
 
 class FormatQuery(In):
-    """Whether the newest text is wanted alone, as `PUT` takes it: as JSON or as TOML."""
+    """Whether the newest text is wanted alone: as JSON, as `PUT` takes it, or as TOML, for its `{"toml": "..."}`."""
 
     format: Literal["json", "toml"] | None = None
 

@@ -8,6 +8,7 @@ from app_in_process import served
 from policy_world import document, leaf, rule
 from team_story import Team
 
+from attestlab.app import all_routes
 from attestlab.lab import Lab
 from attestlab.orgs.rules import Plan
 from attestlab.policy.documents import MOST_RULES, Document
@@ -31,6 +32,11 @@ def test_a_policy_of_a_thousand_rules_is_examined_in_time(lab: Lab) -> None:
     made = lab.policies.create(Document.read(raw), caller=caller)
 
     assert lab.policies.examine(made["id"], caller=caller).dead_rules == ("dead",)
+
+
+def test_a_proof_is_the_one_post_that_is_done_anew_each_time() -> None:
+    """It writes nothing, so a repeat needs no key; every other remembers its answer."""
+    assert [r.path for r in all_routes() if r.method == "POST" and r.idempotency == "none"] == ["/v1/policies/analyze"]
 
 
 def test_two_prove_at_once_and_a_third_is_told_to_come_again(lab: Lab) -> None:
