@@ -40,7 +40,7 @@ def _people(needs: Needs) -> list[Role]:
 
 
 def _for_consumers(needs: Needs) -> bool:
-    if needs.roles or needs.realm not in (None, "consumer"):
+    if needs.roles or needs.a_tenant or needs.realm not in (None, "consumer"):
         return False
     return needs.scope is None or needs.scope in CONSUMER_SCOPES
 

@@ -24,7 +24,7 @@ MOST_ENUM_VALUES = 1_000
 PATH_LENGTH = 64
 TEXT_LENGTH = 1_024
 PATH = re.compile(r"[a-z][a-z0-9_]*(?:\.[a-z][a-z0-9_]*){0,3}")
-_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 Value = str | float | int | bool
 
@@ -149,7 +149,7 @@ def _require_sound(attribute: Attribute) -> None:
         raise _refused("domain", f"An enum has at most {MOST_ENUM_VALUES:,} values.")
     if len({value.casefold() for value in attribute.values}) < len(attribute.values):
         raise _refused("domain", "Two values of an enum must differ by more than case.")
-    if any(not value or len(value) > TEXT_LENGTH or _UNSTORABLE.search(value) for value in attribute.values):
+    if any(not value or len(value) > TEXT_LENGTH or UNSTORABLE.search(value) for value in attribute.values):
         raise _refused(
             "domain", f"A value is a text of 1 to {TEXT_LENGTH:,} characters without NUL and lone surrogates."
         )
@@ -201,7 +201,7 @@ def _text(attribute: Attribute) -> Parse:
     def parse(raw: object) -> Value | Fault:
         if not isinstance(raw, str):
             return _wrong_type("a text", raw)
-        if len(raw) > TEXT_LENGTH or _UNSTORABLE.search(raw):
+        if len(raw) > TEXT_LENGTH or UNSTORABLE.search(raw):
             return Fault("out_of_domain", f"a text has at most {TEXT_LENGTH:,} characters, no NUL, no lone surrogate.")
         return raw
 

@@ -113,7 +113,7 @@ class Decisions:
         """Decide and keep the decision, audited with the hash of its input.
 
         Raises:
-            ValidationFailed: TENANT_DEFAULT names a target.
+            ValidationFailed: TENANT_DEFAULT names a target, or another target type none.
         """
         return self.keep(self.decide(question, context, caller=caller), caller=caller)
 
@@ -121,7 +121,7 @@ class Decisions:
         """Ask the policies that are in force, and leave nothing behind.
 
         Raises:
-            ValidationFailed: TENANT_DEFAULT names a target.
+            ValidationFailed: TENANT_DEFAULT names a target, or another target type none.
         """
         question.require_sound()
         name = ("policies that would apply", caller.tenant_id, question)

@@ -48,13 +48,18 @@ class Question:
         )
 
     def require_sound(self) -> None:
-        """Refuse a target where there can be none.
+        """Refuse a target where there can be none, and none where there must be one.
 
         Raises:
-            ValidationFailed: TENANT_DEFAULT names one.
+            ValidationFailed: TENANT_DEFAULT names one, or ISSUER or VERIFICATION_PROFILE does not.
         """
         if self.target_type is TargetType.TENANT_DEFAULT and self.target_id is not None:
             raise ValidationFailed.of("/target_id", "target", "TENANT_DEFAULT names no target; leave target_id out.")
+        if self.target_type is not TargetType.TENANT_DEFAULT and self.target_id is None:
+            message = (
+                f"Say which {self.target_type.value} is meant; or ask about TENANT_DEFAULT, which names no target."
+            )
+            raise ValidationFailed.of("/target_id", "target", message)
 
 
 @dataclass(frozen=True)

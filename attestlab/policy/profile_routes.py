@@ -11,7 +11,7 @@ from attestlab.web.routing import Routes
 
 routes = Routes("policies")
 _LIST = "profiles"
-_TENANT = Needs()
+_TENANT = Needs(a_tenant=True)
 
 
 @routes.post("/v1/verification-profiles", scope=_TENANT, status=201)

@@ -7,14 +7,15 @@ the answer.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import groupby
+from time import monotonic
 
 from attestlab.core.errors import IntegrityFailed
 from attestlab.policy.closures import Evaluator, compiled
 from attestlab.policy.contexts import Values
-from attestlab.policy.formulas import World
+from attestlab.policy.formulas import BUDGET_S, World
 from attestlab.policy.trees import Atom, Both, Effect, Form, Policy, Rule, atoms, positive_form
 
 
@@ -60,6 +61,32 @@ def analyze(policy: Policy) -> list[Finding]:
         IntegrityFailed: a witness does not hold in the evaluator; the proof is worth nothing then.
     """
     return _Analysis(policy).findings()
+
+
+def dead_rules(policy: Policy) -> list[str]:
+    """The ids of the rules that no context matches, in their order: of what `analyze` finds, what is had soonest.
+
+    Nothing but a rule itself makes it dead, so each is asked about in a small world of its own; a context that
+    one of them was found to match settles others without being asked.
+
+    Raises:
+        Unavailable: it took more than twenty seconds.
+        IntegrityFailed: see `analyze`.
+    """
+    until = monotonic() + BUDGET_S
+    seen: list[Values] = []
+    dead: list[str] = []
+    for rule in policy.rules:
+        matches = compiled(positive_form(rule))
+        if any(map(matches, seen)):
+            continue
+        witness = World([replace(policy, rules=(rule,))], budget_s=until - monotonic()).match(rule)
+        if witness is None:
+            dead.append(rule.id)
+        else:
+            _require(matches(witness))
+            seen.append(witness)
+    return dead
 
 
 def compare(old: Policy, new: Policy) -> Comparison:

@@ -34,12 +34,12 @@ from attestlab.web.routing import Routes
 
 routes = Routes("policies")
 _LIST, _VERSIONS = "policies", "policy_versions"
-_TENANT = Needs()
+_TENANT = Needs(a_tenant=True)
 _PEOPLE = users_with(ACTIVATORS)
 
 
 class FormatQuery(In):
-    """Whether the newest text is wanted alone, as `PUT` takes it: as JSON or as TOML."""
+    """Whether the newest text is wanted alone: as JSON, as `PUT` takes it, or as TOML, for its `{"toml": "..."}`."""
 
     format: Literal["json", "toml"] | None = None
 

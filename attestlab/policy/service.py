@@ -14,6 +14,7 @@ from attestlab.core.audited import Deed
 from attestlab.core.clock import Clock
 from attestlab.core.errors import Conflict
 from attestlab.core.events import Event
+from attestlab.core.few import Few
 from attestlab.core.ids import new_id
 from attestlab.core.storage import Storage
 from attestlab.core.transaction import Transaction
@@ -30,7 +31,7 @@ from attestlab.policy.events import (
     PolicyUpdated,
 )
 from attestlab.policy.meaning import policy_of
-from attestlab.policy.proof import Comparison, Finding, FindingKind, analyze, compare
+from attestlab.policy.proof import Comparison, Finding, analyze, compare, dead_rules
 from attestlab.policy.rules import PolicyStatus
 from attestlab.policy.trees import Policy
 from attestlab.policy.vocabulary import document_in, registry_for
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from attestlab.policy.replay import Replay
 
 Row = dict[str, Any]
+MOST_PROOFS = 2  # at once in a process; each takes seconds, and a thread that others want too
 
 
 class SimulationReports(Protocol):
@@ -78,6 +80,7 @@ class Policies:
         self.storage = storage
         self.clock = clock
         self.simulations = simulations
+        self.proofs = Few(MOST_PROOFS, "proofs")
 
     def create(self, document: Document, *, caller: Caller) -> Row:
         """Write a policy; it is a DRAFT.
@@ -155,13 +158,15 @@ class Policies:
 
         Raises:
             NotFound: no such policy of the tenant's.
+            Unavailable: it took too long, or others prove.
         """
         with self.storage.read() as connection:
             row = store.owned(connection.execute, policy_id, tenant_id=caller.tenant_id)
             document = document_in(store.version(connection.execute, policy_id, row["version"]))
             registry = registry_for(connection.execute, caller.tenant_id, document.target_type)
         policy = policy_of(document, registry)
-        dead = [each.rule_id for each in analyze(policy) if each.kind is FindingKind.DEAD and each.rule_id]
+        with self.proofs.alone():
+            dead = dead_rules(policy)
         return Examined(row["version"], tuple(cases.failing(document, policy, registry)), tuple(dead))
 
     def activate(
@@ -266,11 +271,12 @@ class Policies:
 
         Raises:
             NotFound, ValidationFailed: see `read`.
-            Unavailable: it took too long.
+            Unavailable: it took too long, or others prove.
         """
         read = self.read(policy, caller=caller)
         other = None if against is None else self.read(against, caller=caller)
-        return Analysed(analyze(read), None if other is None else compare(other, read))
+        with self.proofs.alone():
+            return Analysed(analyze(read), None if other is None else compare(other, read))
 
     def replay(self, policy: Document | UUID, *, contexts: str | PathLike[str], caller: Caller) -> Replay:
         """Decide every row of a Parquet file of typed contexts, one column an attribute.

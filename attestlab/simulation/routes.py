@@ -11,7 +11,7 @@ from attestlab.web.call import Call
 from attestlab.web.routing import Routes
 
 routes = Routes("policies")
-_TENANT = Needs()
+_TENANT = Needs(a_tenant=True)
 
 
 class Ran(NamedTuple):

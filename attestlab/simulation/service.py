@@ -6,18 +6,17 @@ DuckDB is loaded when something is first simulated.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from datetime import datetime
 from os import PathLike, fspath
-from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from attestlab.core import audited
 from attestlab.core.audited import Deed
 from attestlab.core.clock import Clock
-from attestlab.core.errors import Unavailable, ValidationFailed
+from attestlab.core.errors import ValidationFailed
+from attestlab.core.few import Few
 from attestlab.core.ids import new_id
 from attestlab.core.keyring import Keyring
 from attestlab.core.storage import Storage
@@ -60,7 +59,7 @@ class Simulations:
         self.lake = lake
         self.key = ServiceKey(keyring, REPORTS)
         self.time_limit_s = time_limit_s
-        self._free = BoundedSemaphore(MOST_AT_ONCE)
+        self.few = Few(MOST_AT_ONCE, "simulations")
 
     def of(
         self,
@@ -111,7 +110,7 @@ class Simulations:
         draft = self._draft(policy, replaces, caller)
         message = _TOO_LONG.format(self.time_limit_s)
         with (
-            self.alone(),
+            self.few.alone(),
             self._opened(draft, start, end, by, None, caller) as simulation,
             simulation.session.within(self.time_limit_s, message),
         ):
@@ -223,16 +222,6 @@ class Simulations:
             return self.keep(self.compose(simulation, draft, caller=caller), caller=caller)
 
         return Simulation(Session(found), past, trial, registry, by=by, recorded=asked, reporter=report)
-
-    @contextmanager
-    def alone(self) -> Iterator[None]:
-        """One of the few that run at once; nobody waits, for who waits holds a thread."""
-        if not self._free.acquire(blocking=False):
-            raise Unavailable(f"{MOST_AT_ONCE} simulations run already; ask again in a few seconds.", retry_after_s=5)
-        try:
-            yield
-        finally:
-            self._free.release()
 
 
 def _require_window(start: datetime | None, end: datetime | None) -> None:

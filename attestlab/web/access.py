@@ -15,12 +15,13 @@ PUBLIC: Final = None
 class Needs:
     """What a caller must have; `Needs()` is content with any valid credential.
 
-    `roles` are alternatives, and only people have any; `a_user` refuses keys.
+    `roles` are alternatives, and only people have any; `a_user` refuses keys, `a_tenant` consumers and their keys.
     """
 
     scope: str | None = None
     roles: tuple[str, ...] = ()
     a_user: bool = False
+    a_tenant: bool = False
     realm: str | None = None
 
     def require(self, caller: Any) -> None:
@@ -31,6 +32,8 @@ class Needs:
         """
         if self.a_user and caller.actor_type != "USER":
             raise PermissionDenied("This needs a person who signed in.", details={"required_credential": "jwt"})
+        if self.a_tenant and caller.realm == "consumer":
+            raise PermissionDenied("This is for tenants, not for consumers.", details={"required_realm": "tenant"})
         if self.realm is not None and caller.realm != self.realm:
             raise PermissionDenied(f"This is for {self.realm} accounts.", details={"required_realm": self.realm})
         if self.roles and not caller.roles.intersection(self.roles):
@@ -45,7 +48,7 @@ class Needs:
         >>> Needs(scope="issuers:read").told(), Needs(roles=("owner", "admin"), a_user=True).told()
         ('scope `issuers:read`', 'a signed-in `owner` or `admin`')
         """
-        who = " or ".join(f"`{role}`" for role in self.roles)
+        who = " or ".join(f"`{role}`" for role in self.roles) or ("any credential of a tenant" if self.a_tenant else "")
         if self.a_user:
             who = f"a signed-in {who or 'person'}"
         parts = [who, f"of the {self.realm} realm" if self.realm else "", f"scope `{self.scope}`" if self.scope else ""]

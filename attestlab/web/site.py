@@ -26,7 +26,7 @@ Result = TypeVar("Result")
 
 # Finds the caller behind `call.credential`, or raises AuthInvalid; what it returns suits `access.Needs`.
 Authenticate = Callable[[Call], Any]
-_THREADS = 4
+_THREADS = 6  # two proofs and two simulations may hold some for long; whoever signs in needs another
 
 
 # Runs a job in the next group commit; returns what it returned once that is durable.

@@ -15,7 +15,7 @@ from app_in_process import served
 
 from attestlab.app import all_routes
 from attestlab.lab import Lab
-from attestlab.orgs.rules import Scope
+from attestlab.orgs.rules import CONSUMER_SCOPES, Scope
 from attestlab.web.routing import Route
 
 EXPECTED = yaml.safe_load((Path(__file__).parent / "expectations.yaml").read_text())
@@ -45,10 +45,25 @@ def test_a_single_scope_opens_what_it_names_and_nothing_else(world: World) -> No
     for scope in Scope:
         with world.key_with(scope) as client:
             for name, route in ROUTES.items():
-                may = EXPECTED[name] in ("public", "any", scope.value)
+                may = EXPECTED[name] in ("public", "any", "tenant", scope.value)
                 status = called(client, route)
                 if (status not in (401, 403)) != may and not _is_other_401(name):
                     wrong.append((scope.value, name, status))
+
+    assert wrong == []
+
+
+@pytest.mark.parametrize("kind", ["consumer", "consumer_key"])
+def test_a_consumer_may_do_what_consumers_may_and_nothing_that_is_for_tenants(world: World, kind: str) -> None:
+    """Neither signed in nor with a key of their own; that signing out works is shown elsewhere."""
+    client, is_signed_in = getattr(world.account, kind), kind == "consumer"
+
+    wrong = [
+        (name, status)
+        for name, route in ROUTES.items()
+        if not name.startswith("POST /v1/auth/")
+        and ((status := called(client, route)) == 403) != _is_closed_to_consumers(name, is_signed_in)
+    ]
 
     assert wrong == []
 
@@ -62,6 +77,11 @@ def test_without_a_credential_only_public_routes_answer(world: World) -> None:
                 wrong.append((name, status))
 
     assert wrong == []
+
+
+def _is_closed_to_consumers(name: str, is_signed_in: bool) -> bool:
+    open_to = {"public", "any", *CONSUMER_SCOPES, *(["person", "consumer"] if is_signed_in else [])}
+    return isinstance(EXPECTED[name], list) or EXPECTED[name] not in open_to
 
 
 def _is_other_401(name: str) -> bool:

@@ -114,6 +114,19 @@ def test_toml_goes_in_and_comes_out(desk: Desk) -> None:
     assert answer.headers["Content-Type"].startswith("application/toml")
     assert again["digest"] == policy["digest"]
     assert desk.key.post("/v1/policies", json={"toml": "name ="}).status_code == 400
+    nul = desk.key.post("/v1/policies", json={"toml": answer.text.replace('reason = ""', 'reason = "\\u0000"')})
+    assert (nul.status_code, nul.json()["details"]["fields"][0]["field"]) == (400, "/rules/0/reason")
+
+
+def test_a_policy_with_a_null_in_a_context_comes_out_as_toml(desk: Desk) -> None:
+    case = {"name": "none", "context": {"jurisdiction": None}, "allowed": False}
+    policy = desk.made(document(rule("r", "DENY", BASIC), tests=[case]))
+
+    answer = desk.key.get(f"/v1/policies/{policy['id']}", params={"format": "toml"})
+    again = desk.made({"toml": answer.text})
+
+    assert answer.status_code == 200
+    assert again["tests"] == [{**case, "context": {}}]
 
 
 def test_a_version_stays_where_the_policy_is(desk: Desk) -> None:
@@ -237,7 +250,6 @@ def test_the_hash_of_the_input_is_that_of_its_typed_values(desk: Desk) -> None:
 @pytest.mark.parametrize(
     "more",
     [
-        {"target_id": "0193b5a0-7f3c-7abc-8def-0123456789ab"},
         {"category": "MINT"},
         {"action": "BURN"},
         {"context": []},
@@ -248,6 +260,21 @@ def test_a_question_that_says_too_much_or_too_little_is_refused(desk: Desk, more
     asked = {"action": "MINT", "target_type": "TENANT_DEFAULT", "context": {}, **more}
 
     assert desk.key.post("/v1/policies/evaluate", json=asked).status_code == 400
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        {"target_type": "ISSUER"},
+        {"target_type": "VERIFICATION_PROFILE", "target_id": None},
+        {"target_type": "TENANT_DEFAULT", "target_id": "0193b5a0-7f3c-7abc-8def-0123456789ab"},
+    ],
+)
+def test_a_target_is_named_where_there_is_one_and_only_there(desk: Desk, target: dict[str, Any]) -> None:
+    """The defaults alone would answer otherwise, as if the issuer had no policy of its own."""
+    answer = desk.ask({}, **target)
+
+    assert (answer.status_code, answer.json()["details"]["fields"][0]["field"]) == (400, "/target_id")
 
 
 def test_an_issuers_policies_join_the_default_and_the_platforms(desk: Desk) -> None:

@@ -15,7 +15,7 @@ from attestlab.policy.cells import cells_of, representatives
 from attestlab.policy.closures import Evaluator, compiled
 from attestlab.policy.contexts import Values
 from attestlab.policy.formulas import World
-from attestlab.policy.proof import Finding, FindingKind, analyze, compare
+from attestlab.policy.proof import Finding, FindingKind, analyze, compare, dead_rules
 from attestlab.policy.trees import Policy, positive_form
 
 BASIC, YOUNG = leaf("trust_tier", "eq", "BASIC"), leaf("key.age_days", "lt", 90)
@@ -66,6 +66,7 @@ def test_findings_are_those_of_trying_every_class_of_contexts(raw: dict[str, Any
 
     of_kind = {kind: [f for f in findings if f.kind is kind] for kind in FindingKind}
     assert {f.rule_id for f in of_kind[FindingKind.DEAD]} == dead
+    assert dead_rules(policy) == [each.id for each in policy.rules if each.id in dead]
     assert {f.rule_id for f in of_kind[FindingKind.SHADOWED]} == {
         each.id for each in policy.counting if each.id not in dead | deciding
     }

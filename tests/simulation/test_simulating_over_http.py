@@ -161,7 +161,7 @@ def test_what_takes_too_long_or_comes_too_often_is_a_503(team: Team, key: httpx.
     simulations.time_limit_s = 0
     late = key.post(SIMULATE, json={"policy": RAW})
     simulations.time_limit_s = 20
-    with simulations.alone(), simulations.alone():
+    with simulations.few.alone(), simulations.few.alone():
         crowded = key.post(SIMULATE, json={"policy": RAW})
 
     assert (late.status_code, crowded.status_code) == (503, 503), late.text

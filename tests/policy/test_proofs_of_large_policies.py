@@ -1,0 +1,55 @@
+"""The largest policy that may be written can be switched on, and whoever proves a lot keeps nobody else waiting."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from app_in_process import served
+from policy_world import document, leaf, rule
+from team_story import Team
+
+from attestlab.app import all_routes
+from attestlab.lab import Lab
+from attestlab.orgs.rules import Plan
+from attestlab.policy.documents import MOST_RULES, Document
+
+OWN = [{"path": "claims.amount", "type": "number"}, {"path": "note", "type": "text"}]
+
+
+def entangled(number: int) -> dict[str, Any]:
+    """A rule that any other may match together with."""
+    alone = {"all": [leaf("note", "eq", f"x{number}"), leaf("claims.amount", "gt", number)]}
+    condition = {"any": [alone, leaf("key.age_days", "gt", number)]}
+    return rule(f"r{number}", "ALLOW" if number % 2 else "DENY", condition, number % 7)
+
+
+def test_a_policy_of_a_thousand_rules_is_examined_in_time(lab: Lab) -> None:
+    """Its whole analysis takes over the twenty seconds there are; what an activation asks, about one."""
+    caller = lab.orgs.service_caller(lab.orgs.create_tenant("Example Registry", plan=Plan.ENTERPRISE).tenant_id)
+    lab.policy_attributes.replace(OWN, caller=caller)
+    dead = rule("dead", "ALLOW", leaf("status", "exists", False))
+    raw = document(*map(entangled, range(MOST_RULES - 1)), dead)
+    made = lab.policies.create(Document.read(raw), caller=caller)
+
+    assert lab.policies.examine(made["id"], caller=caller).dead_rules == ("dead",)
+
+
+def test_a_proof_is_the_one_post_that_is_done_anew_each_time() -> None:
+    """It writes nothing, so a repeat needs no key; every other remembers its answer."""
+    assert [r.path for r in all_routes() if r.method == "POST" and r.idempotency == "none"] == ["/v1/policies/analyze"]
+
+
+def test_two_prove_at_once_and_a_third_is_told_to_come_again(lab: Lab) -> None:
+    """Or they would hold the threads that everybody needs who signs in."""
+    raw = document(rule("r", "DENY", leaf("trust_tier", "eq", "BASIC")))
+    with served(lab) as url:
+        team = Team(lab, url, lab.orgs.create_tenant("Example Registry", plan=Plan.ENTERPRISE))
+        with team.owner() as owner, lab.policies.proofs.alone():
+            policy = owner.post("/v1/policies", json=raw).json()
+            second = owner.post("/v1/policies/analyze", json={"policy": raw})
+            with lab.policies.proofs.alone():
+                third = owner.post("/v1/policies/analyze", json={"policy": raw})
+                activated = owner.post(f"/v1/policies/{policy['id']}/activate", json={})
+
+    assert second.status_code == 200
+    assert [(late.status_code, late.headers["Retry-After"]) for late in (third, activated)] == [(503, "5")] * 2

@@ -1,0 +1,79 @@
+"""TOML says what JSON says, no more: what no JSON could hold is refused, and what no TOML can hold is left out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from policy_world import document, leaf, rule
+
+from attestlab.core.errors import ValidationFailed
+from attestlab.policy.documents import Document
+from attestlab.policy.toml import document_of, toml_of
+
+HEAD = """
+name = "p"
+category = "MINT"
+target_type = "TENANT_DEFAULT"
+default_effect = "DENY"
+[[rules]]
+id = "r"
+effect = "DENY"
+priority = 0
+when = { attr = "trust_tier", op = "eq", value = "BASIC" }
+"""
+
+
+def faults_of(text: str) -> list[tuple[str, str]]:
+    """Place and code of what is refused."""
+    with pytest.raises(ValidationFailed) as refused:
+        document_of(text)
+    return [(fault.field, fault.code) for fault in refused.value.fields]
+
+
+def with_test(context: str) -> str:
+    """A policy with one test, whose context is this TOML."""
+    return f'{HEAD}[[tests]]\nname = "t"\nallowed = true\ncontext = {context}\n'
+
+
+def document_with_test(context: dict[str, Any]) -> Document:
+    case = {"name": "t", "context": context, "allowed": True}
+    return Document.read(document(rule("r", "DENY", leaf("trust_tier", "eq", "BASIC")), tests=[case]))
+
+
+def test_a_nul_is_refused_wherever_it_stands() -> None:
+    assert faults_of(HEAD.replace('"p"', '"p\\u0000"')) == [("/name", "nul")]
+    assert faults_of(f'{HEAD}reason = "a\\u0000b"\n') == [("/rules/0/reason", "nul")]
+    assert faults_of(with_test('{ note = ["x", "\\u0000"] }')) == [("/tests/0/context/note/1", "nul")]
+    assert faults_of(with_test('{ key = { "a\\u0000" = 1 } }')) == [("/tests/0/context/key", "nul")]
+
+
+def test_half_of_a_surrogate_pair_is_refused() -> None:
+    assert faults_of(with_test('{ note = "\ud800" }'))
+
+
+@pytest.mark.parametrize("number", ["inf", "-inf", "nan"])
+def test_a_number_that_json_does_not_know_is_refused_at_its_place(number: str) -> None:
+    assert faults_of(with_test(f"{{ claims = {{ amount = {number} }} }}")) == [
+        ("/tests/0/context/claims/amount", "number")
+    ]
+
+
+@pytest.mark.parametrize("value", ["2026-01-02", "07:32:00", "1979-05-27T07:32:00Z", "9" * 5_000, str(2**60)])
+def test_a_time_or_a_number_without_measure_is_refused(value: str) -> None:
+    assert faults_of(with_test(f"{{ note = {value} }}"))
+
+
+def test_a_null_in_a_context_is_left_out_for_it_means_missing() -> None:
+    """In a list too: a context's list is never the value of an attribute, with a null in it or without."""
+    written = document_with_test({"jurisdiction": None, "key": {"age_days": None, "alg": "Ed25519"}, "note": [None, 1]})
+
+    (case,) = document_of(toml_of(written)).tests or ()
+
+    assert case.context == {"key": {"alg": "Ed25519"}, "note": [1]}
+
+
+def test_what_is_written_is_read_as_the_same_policy() -> None:
+    written = document_with_test({"claims": {"amount": 1.5}, "key.age_days": 5, 'odd "key"': [True, {"a": []}]})
+
+    assert document_of(toml_of(written)) == written
