@@ -155,8 +155,8 @@ def test_an_owner_gets_what_is_theirs(world: World) -> None:
         if (answer := ask(world.account.client_for(route), route, thing_for(route, things))).status_code >= 400
     ]
 
-    # The owner may switch a policy on, and is told that no simulation was named.
-    assert refused == [("POST /v1/policies/{id}/activate", 409)]
+    # The owner may switch policies on, and is told that this one was written by a key of theirs.
+    assert refused == [("POST /v1/policies/{id}/activate", 403)]
 
 
 @pytest.mark.parametrize("kind", ["with_key", "signed_in", "consumer", "consumer_key"])
