@@ -51,7 +51,7 @@ soak: setup  ## Run the long versions of the crash and race stories
 
 spark: setup  ## Bring Spark (500 MB, wants a Java) and hold our policies against it
 	$(BIN)/python -m pip install --quiet "pyspark>=4.3"
-	$(BIN)/python -m pytest tests/policy/test_other_engines.py -k spark $(ARGS)
+	$(BIN)/python -m pytest -m spark $(ARGS)
 
 access: setup  ## Write the table of docs/access.md anew from the routes
 	$(BIN)/python -m attestlab.access docs/access.md

@@ -37,5 +37,6 @@ def _chance() -> bytes:
         return _drawn.pop()
     except IndexError:
         drawn = os.urandom(_DRAWN_AT_ONCE * _CHANCE_BYTES)
-        _drawn.extend(drawn[start : start + _CHANCE_BYTES] for start in range(0, len(drawn), _CHANCE_BYTES))
-        return os.urandom(_CHANCE_BYTES)
+        first, *rest = (drawn[start : start + _CHANCE_BYTES] for start in range(0, len(drawn), _CHANCE_BYTES))
+        _drawn.extend(rest)
+        return first

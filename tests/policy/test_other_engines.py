@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -71,10 +70,9 @@ def postgres(postgres_url: str) -> Iterator[Asked]:
 
 @pytest.fixture(scope="module")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
-    """A real Spark in this process' own JVM, as `make spark` installs it."""
-    sql = pytest.importorskip("pyspark.sql", reason="`make spark` brings Spark")
-    if shutil.which("java") is None:
-        pytest.skip("Spark wants a Java")
+    """A real Spark in this process' own JVM, as `make spark` installs it; without it, or without a Java, it fails."""
+    from pyspark import sql  # of no use to any other test, and no part of the lock
+
     folder: Path = tmp_path_factory.mktemp("spark")
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     builder = sql.SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
@@ -117,6 +115,7 @@ def test_postgresql_counts_the_groups_that_the_evaluator_counts(
     agree(postgres, Dialect.POSTGRESQL, raw, contexts)
 
 
+@pytest.mark.spark
 @FEW
 @given(raw=json_policies(), contexts=st.lists(raw_contexts(), min_size=1, max_size=12))
 def test_spark_counts_the_groups_that_the_evaluator_counts(
