@@ -67,14 +67,15 @@ def found(
         checked = simulation.self_check()
         done()
         decided = simulation.load()
+        unasked, last = simulation.extent
         done()
         compared = simulation.compare()
         flips, why, examples = (frame.rows() for frame in (compared.flips, compared.why, compared.examples))
         told = {
             "decided": decided,
-            "unasked": simulation.unasked,
+            "unasked": unasked,
             "left_out": simulation.left_out,
-            "last_decision_seq": simulation.last_number,
+            "last_decision_seq": last,
             "transitions": compared.transitions.rows(),
             "flips": [_segmented(row) for row in flips[:MOST_FLIPS]],
             "why": why[:MOST_FLIPS],

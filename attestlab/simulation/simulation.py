@@ -193,16 +193,15 @@ class Simulation:
         return self._reporter(self)
 
     @property
-    def last_number(self) -> int | None:
-        """The highest number among the decisions, its line in the trail; None where there is no decision."""
-        ((last,),) = self.session.run(f"SELECT max({NUMBER}) FROM ({self._read()}) WHERE {NUMBER} < {UNASKED}")
-        return None if last is None else int(last)
+    def extent(self) -> tuple[int, int | None]:
+        """How many rows are mints that no policy was asked about, since there was none; the last decision's number.
 
-    @property
-    def unasked(self) -> int:
-        """How many rows are mints that no policy was asked about, since there was none."""
-        ((count,),) = self.session.run(f"SELECT count(*) FROM ({self._read()}) WHERE {NUMBER} >= {UNASKED}")
-        return int(count)
+        That number is its line in the trail; None where there is no decision.
+        """
+        mints, decisions = f"{NUMBER} >= {UNASKED}", f"{NUMBER} < {UNASKED}"
+        told = f"count(*) FILTER ({mints}), max({NUMBER}) FILTER ({decisions})"
+        ((unasked, last),) = self.session.run(f"SELECT {told} FROM ({self._read()})")
+        return int(unasked), None if last is None else int(last)
 
     @property
     def left_out(self) -> int:

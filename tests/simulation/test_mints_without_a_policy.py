@@ -110,7 +110,7 @@ def test_a_part_from_before_mints_named_their_decision_doubles_none(mints: Mints
     pq.write_table(pq.read_table(part).drop_columns(["decision_id", "key_created_at"]), part)
 
     with mints.of(OLD_KEY) as simulation:
-        assert (simulation.load(), simulation.unasked) == (2, 0)
+        assert (simulation.load(), simulation.extent[0]) == (2, 0)
         assert [row["count"] for row in simulation.compare().flips.rows()] == [1]
 
 
