@@ -17,6 +17,7 @@ from attestlab.core.loop_writer import LoopWriter
 from attestlab.core.transaction import Transaction
 from attestlab.core.writer import Job, Ticket, Writer
 from attestlab.lab import Lab
+from attestlab.lake.apart import Apart
 from attestlab.web import idempotency, journal
 from attestlab.web.answers import Answer, render
 from attestlab.web.call import Call, Refused
@@ -99,6 +100,7 @@ class Desk:
 
     async def sweep_forever(self, *, every_s: float = SWEEP_EVERY_S) -> None:
         """Close what time has closed, every few seconds, for as long as the server runs."""
+        exports = Apart(self.lab.lake)
         while True:
             await asyncio.sleep(every_s)
             try:
@@ -108,7 +110,7 @@ class Desk:
                     pass  # each batch is a job among those of requests, so mints go on in between
                 await asyncio.to_thread(self.lab.status_lists.warm)
                 await self.write(self.lab.list_statuses)
-                await asyncio.to_thread(self.lab.lake.sweep)
+                await exports.sweep()
             except Exception as fault:  # a full disk or a database that is away must not end all sweeping
                 journal.part_failed(fault, part="sweep")
 

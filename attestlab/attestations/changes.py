@@ -57,8 +57,9 @@ class Timekeeper:
 
 @dataclass(frozen=True)
 class Ended:
-    """An attestation's row as it is now, by column, and the entry that says so."""
+    """An attestation's row as it is now, by column, and the entry that says so; `name` is its id as text."""
 
+    name: str
     row: dict[str, Any]
     logged: Appended
 
@@ -87,7 +88,8 @@ def _end(tx: Transaction, log: Log, row: AnyRow, change: Change) -> Ended:
         reason=commit,
         superseded_by=change.successor,
     )
-    logged = log.append(tx, entry, kind=EntryType.ATTESTATION_STATUS, subject=entries.attestation_subject(row.id))
+    name = str(row.id)
+    logged = log.append(tx, entry, kind=EntryType.ATTESTATION_STATUS, subject=entries.attestation_subject(name))
     now = {
         "status": change.status.value,
         "changed_index": logged.index,
@@ -96,7 +98,7 @@ def _end(tx: Transaction, log: Log, row: AnyRow, change: Change) -> Ended:
         "revocation_reason": change.reason,
         "superseded_by": change.successor,
     }
-    return Ended({**dict(zip(_COLUMNS, row, strict=True)), **now}, logged)
+    return Ended(name, {**dict(zip(_COLUMNS, row, strict=True)), **now}, logged)
 
 
 def _tell(tx: Transaction, done: Ended, change: Change, actor: Actor) -> None:
@@ -107,7 +109,7 @@ def _tell(tx: Transaction, done: Ended, change: Change, actor: Actor) -> None:
         actor=actor,
         action=_ACTIONS[change.status],
         resource_type="attestation",
-        resource_id=str(row["id"]),
+        resource_id=done.name,
         at=change.at,
         metadata={"log_index": done.logged.index, rows.MEMBER: rows.row_sha256(store.attestations, row)},
     )

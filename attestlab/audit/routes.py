@@ -18,16 +18,15 @@ _LIST = "audit"
 def list_events(call: Call, query: TrailQuery) -> Page[AuditEventOut]:
     """The tenant's audit trail, newest first: who did, or tried, what."""
     names = ("actor_id", "action", "resource_type", "resource_id", "outcome")
+    wanted = store.Wanted(
+        tenant_id=call.caller.tenant_id,
+        equal={name: getattr(query, name) for name in names},
+        since=query.since,
+        until=query.until,
+        before=number_in(_LIST, query.cursor),
+    )
     with call.lab.storage.read() as connection:
-        found = store.page(
-            connection,
-            tenant_id=call.caller.tenant_id,
-            equal={name: getattr(query, name) for name in names},
-            since=query.since,
-            until=query.until,
-            before=number_in(_LIST, query.cursor),
-            limit=query.limit + 1,
-        )
+        found = store.page(connection, wanted, limit=query.limit + 1)
     shown, cursor = page_of(found, limit=query.limit, kind=_LIST, position=lambda row: [row.seq])
     return Page[AuditEventOut](items=[_event(row) for row in shown], next_cursor=cursor)
 

@@ -39,7 +39,7 @@ class Actor(Protocol):
         ...
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)  # not frozen: that makes each of them four times as slow to make
 class AuditEntry:
     """One line of a tenant's trail; `metadata` holds JSON values, never secrets or claims."""
 
@@ -59,14 +59,13 @@ class AuditEvent(SQLModel, table=True):
     __tablename__ = "audit_events"
     __table_args__ = (
         Index("ix_audit_events_of_actor", "tenant_id", "actor_id", "seq"),
-        Index("ix_audit_events_of_action", "tenant_id", "action", "seq"),
-        Index("ix_audit_events_of_kind", "tenant_id", "resource_type", "seq"),
+        Index("ix_audit_events_of_deed", "tenant_id", "resource_type", "action", "seq"),
         Index("ix_audit_events_of_time", "tenant_id", "timestamp"),
     )
 
     tenant_id: UUID = Field(primary_key=True)
     seq: int = Field(primary_key=True, sa_type=BigInteger, sa_column_kwargs={"autoincrement": False})
-    id: UUID = Field(unique=True)
+    id: UUID
     timestamp: datetime
     action: str = Field(max_length=64)
     resource_type: str = Field(max_length=40)

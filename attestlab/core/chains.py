@@ -7,13 +7,15 @@ taken from the end is missed just like one taken from the middle.
 import hashlib
 from typing import Any
 
-from sqlalchemy import BigInteger, Connection, LargeBinary, bindparam, select
+from sqlalchemy import BigInteger, Connection, Integer, LargeBinary, bindparam, select
 from sqlmodel import Field, SQLModel
 
 from attestlab.core.transaction import Transaction
 from attestlab.core.upserts import Upsert
 
 GENESIS = bytes(32)
+# On SQLite only an INTEGER key is the row's own number; any other costs a second tree.
+PLACE_TYPE = BigInteger().with_variant(Integer(), "sqlite")
 
 
 class ChainHead(SQLModel, table=True):

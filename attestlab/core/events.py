@@ -20,6 +20,8 @@ from uuid import UUID
 
 from attestlab.core.wire import format_time
 
+_AS_THEY_ARE = frozenset({str, int, bool, UUID})
+
 
 @dataclass(frozen=True)
 class Event:
@@ -34,8 +36,12 @@ class Event:
         Event.catalogue[type] = cls
 
     def data(self) -> dict[str, object]:
-        """The event's facts as JSON values; facts that are not known are left out."""
-        return {name: json_value(value) for name, value in vars(self).items() if value is not None}
+        """The event's facts as `canonical_own` takes them; facts that are not known are left out."""
+        told = {name: value for name, value in vars(self).items() if value is not None}
+        for name, value in told.items():
+            if type(value) not in _AS_THEY_ARE:
+                told[name] = json_value(value)
+        return told
 
 
 def json_value(value: Any) -> Any:

@@ -9,11 +9,11 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import BigInteger, LargeBinary
+from sqlalchemy import LargeBinary
 from sqlmodel import Field, SQLModel
 
 from attestlab.core.canonical import canonical_own
-from attestlab.core.chains import Chain
+from attestlab.core.chains import PLACE_TYPE, Chain
 from attestlab.core.clock import Clock
 from attestlab.core.events import Event, repeats
 from attestlab.core.ids import new_id
@@ -29,9 +29,9 @@ class OutboxEvent(SQLModel, table=True):
 
     __tablename__ = "outbox_events"
 
-    seq: int = Field(primary_key=True, sa_type=BigInteger, sa_column_kwargs={"autoincrement": False})
-    id: UUID = Field(unique=True)
-    tenant_id: UUID = Field(index=True)
+    seq: int = Field(primary_key=True, sa_type=PLACE_TYPE, sa_column_kwargs={"autoincrement": False})
+    id: UUID
+    tenant_id: UUID
     type: str = Field(max_length=64)
     created_at: datetime
     body: bytes = Field(sa_type=LargeBinary)

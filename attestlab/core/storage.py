@@ -26,7 +26,7 @@ from attestlab.core.transaction import Transaction
 
 WRITER_LOCK = 0x61747465  # any constant will do; every writer of one database takes the same
 BUSY_TIMEOUT_MS = 15_000
-CHECKPOINT_PAGES = 4000  # 16 MB of WAL: the commit that moves it into the database waits a while, so a rare one
+CHECKPOINT_PAGES = 1000  # 4 MB of WAL: the commit that moves it into the database waits; of 16 MB, 30 ms and more
 RECALLED_CAP = 10_000
 _UNREAD: Any = object()
 

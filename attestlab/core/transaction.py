@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
-from datetime import UTC
-from functools import cache
+from datetime import UTC, datetime
+from functools import cache, lru_cache
+from operator import itemgetter
 from typing import Any
 
 from sqlalchemy import Connection, CursorResult, Executable, Row, Table, Update, bindparam, update
@@ -18,7 +19,7 @@ from sqlmodel import SQLModel
 from sqlmodel.sql.sqltypes import UTCDateTime
 
 AnyRow = Row[*tuple[Any, ...]]
-Writers = list[tuple[str, Callable[[Any], Any] | None]]
+Writers = list[tuple[int, Callable[[Any], Any]]]
 _SQLITE = sqlite_dialect()
 
 
@@ -154,33 +155,48 @@ def _insert(connection: Connection, table: Table, rows: list[dict[str, Any]]) ->
     if connection.dialect.name != "sqlite":
         connection.execute(table.insert(), rows)
         return
-    _to_driver(connection, *_sqlite_insert(table), rows)
+    _to_driver(connection, _sqlite_insert(table), rows)
 
 
 def _update(connection: Connection, table: Table, names: tuple[str, ...], rows: list[dict[str, Any]]) -> None:
     """`executemany`, on SQLite in the same way."""
     if connection.dialect.name == "sqlite":
-        _to_driver(connection, *_sqlite_update(table, names), rows)
+        _to_driver(connection, _sqlite_update(table, names), rows)
         return
     wanted = (*names, *(column.name for column in table.primary_key))
     connection.execute(_update_of(table, names), [{f"_{name}": row[name] for name in wanted} for row in rows])
 
 
-def _to_driver(connection: Connection, statement: str, writers: Writers, rows: list[dict[str, Any]]) -> None:
-    values = [tuple([row[name] if write is None else write(row[name]) for name, write in writers]) for row in rows]
-    connection.exec_driver_sql(statement, values)
+class _Statement:
+    """A statement for many rows, as the driver takes it: its text, and how a row becomes its parameters."""
+
+    def __init__(self, text: str, table: Table, names: list[str]) -> None:
+        self.text = text
+        self._pick = itemgetter(*names)
+        writers = ((place, _writer(table, name)) for place, name in enumerate(names))
+        self._writers: Writers = [(place, write) for place, write in writers if write is not None]
+
+    def parameters(self, row: dict[str, Any]) -> tuple[Any, ...]:
+        """The values of a row, in the driver's order and in its types."""
+        values = list(self._pick(row))
+        for place, write in self._writers:
+            values[place] = write(values[place])
+        return tuple(values)
+
+
+def _to_driver(connection: Connection, statement: _Statement, rows: list[dict[str, Any]]) -> None:
+    connection.exec_driver_sql(statement.text, [statement.parameters(row) for row in rows])
 
 
 @cache
-def _sqlite_insert(table: Table) -> tuple[str, Writers]:
-    """The statement for a whole row, and each column's name with what turns its value into the driver's."""
-    return str(table.insert().compile(dialect=_SQLITE)), [_writer(table, column.name) for column in table.columns]
+def _sqlite_insert(table: Table) -> _Statement:
+    return _Statement(str(table.insert().compile(dialect=_SQLITE)), table, [column.name for column in table.columns])
 
 
 @cache
-def _sqlite_update(table: Table, names: tuple[str, ...]) -> tuple[str, Writers]:
+def _sqlite_update(table: Table, names: tuple[str, ...]) -> _Statement:
     compiled = _update_of(table, names).compile(dialect=_SQLITE)
-    return str(compiled), [_writer(table, name.removeprefix("_")) for name in compiled.positiontup or []]
+    return _Statement(str(compiled), table, [name.removeprefix("_") for name in compiled.positiontup or []])
 
 
 @cache
@@ -190,19 +206,25 @@ def _update_of(table: Table, names: tuple[str, ...]) -> Update:
     return update(table).where(*keys).values({name: bindparam(f"_{name}") for name in names})
 
 
-def _writer(table: Table, name: str) -> tuple[str, Callable[[Any], Any] | None]:
+def _writer(table: Table, name: str) -> Callable[[Any], Any] | None:
     kind = table.c[name].type.dialect_impl(_SQLITE)
     write = kind.bind_processor(_SQLITE)
-    return name, _quicker(write) if isinstance(kind, UTCDateTime) and write is not None else write
+    return _quicker(write) if isinstance(kind, UTCDateTime) and write is not None else write
 
 
 def _quicker(write: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """What `write` makes of a time, in a quarter of its time where that is in UTC already, as ours are."""
 
     def written(at: Any) -> Any:
-        return at.isoformat(" ", "microseconds")[:26] if at is not None and at.tzinfo is UTC else write(at)
+        return _spelt(at) if at is not None and at.tzinfo is UTC else write(at)
 
     return written
+
+
+@lru_cache(maxsize=1_024)
+def _spelt(at: datetime) -> str:
+    """A time in UTC as SQLite keeps it; one moment stands in several rows of a transaction."""
+    return at.isoformat(" ", "microseconds")[:26]
 
 
 _RANKS: dict[str, int] = {}

@@ -10,17 +10,19 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
+import orjson
 import pyarrow as pa
 from sqlalchemy import Connection
 
 from attestlab.attestations.rules import Verdict
-from attestlab.core.transaction import AnyRow
 from attestlab.core.wire import parse_time
 from attestlab.lake import contexts, store
-from attestlab.lake.store import Numbering
+from attestlab.lake.store import Numbering, Rows
 
 TEXT, WHOLE, BOOL, TEXTS = pa.string(), pa.int64(), pa.bool_(), pa.list_(pa.string())
 TIME = pa.timestamp("us", tz="UTC")
@@ -61,7 +63,7 @@ class Dataset:
     def table(self, facts: Iterable[Fact]) -> pa.Table:
         """Facts as a table, sorted by tenant, time and number."""
         rows = list(facts)
-        fields = {**self.columns, **contexts.columns_of(name for row in rows for name in row)}
+        fields = {**self.columns, **contexts.columns_of(set().union(*rows))}
         columns = {name: [row.get(name) for row in rows] for name in fields}
         made = pa.table(columns, schema=pa.schema(list(fields.items())))
         order = [] if self.is_public else ["tenant_id"]
@@ -84,8 +86,7 @@ def _entries(connection: Connection, first: int, end: int, tenant_id: UUID | Non
 
 
 def _minted(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Iterator[Fact]:
-    for row in store.minted(connection, first, end, tenant_id):
-        yield _with_texts(row)
+    return _with_texts(store.minted(connection, first, end, tenant_id))
 
 
 def _ends(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Iterator[Fact]:
@@ -124,29 +125,39 @@ def _verified(connection: Connection, first: int, end: int, tenant_id: UUID | No
 
 def _lines(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Iterator[Fact]:
     for row in store.lines(connection, first, end, tenant_id):
-        said = json.loads(row.record)
-        yield {
-            **said,
-            "seq": row.seq,
-            "timestamp": parse_time(said["timestamp"]),
-            "metadata": json.dumps(said["metadata"], ensure_ascii=False, separators=(",", ":")),
-            "integrity_hash": row.integrity_hash.hex(),
-            "prev_hash": row.prev_hash.hex(),
-        }
+        said = orjson.loads(row.record)
+        said["seq"] = row.seq
+        said["timestamp"] = datetime.fromisoformat(said["timestamp"])
+        said["metadata"] = orjson.dumps(said["metadata"]).decode()
+        said["integrity_hash"] = row.integrity_hash.hex()
+        said["prev_hash"] = row.prev_hash.hex()
+        yield said
 
 
 def _decided(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Iterator[Fact]:
-    for row in store.decided(connection, first, end, tenant_id):
-        fact = _with_texts(row)
-        fact["matched_rules"] = json.loads(fact["matched_rules"])
-        context = json.loads(fact.pop("input"))["context"]
-        yield {**fact, **contexts.spread(context)}
+    for fact in _with_texts(store.decided(connection, first, end, tenant_id)):
+        fact["matched_rules"] = _rules(fact["matched_rules"])
+        fact.update(_context(fact.pop("input")))
+        yield fact
 
 
-def _with_texts(row: AnyRow) -> Fact:
-    """A row with its ids as texts."""
-    named = row._mapping.items()
-    return {str(name): str(value) if isinstance(value, UUID) else value for name, value in named}
+@lru_cache(maxsize=1_024)  # circumstances are few, and decisions many
+def _context(asked: str) -> Fact:
+    return contexts.spread(json.loads(asked)["context"])
+
+
+@lru_cache(maxsize=1_024)
+def _rules(matched: str) -> list[str]:
+    found: list[str] = json.loads(matched)
+    return found
+
+
+def _with_texts(rows: Rows) -> Iterator[Fact]:
+    """Rows by their columns, with ids as texts."""
+    names = tuple(rows.keys())
+    for row in rows:
+        values = [str(value) if type(value) is UUID else value for value in row]
+        yield dict(zip(names, values, strict=True))
 
 
 def _columns(kind: Any, names: str) -> dict[str, Any]:

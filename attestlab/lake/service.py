@@ -6,11 +6,13 @@ pyarrow and DuckDB are loaded by the first of them that needs them, never by ope
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 from attestlab.core.storage import Storage
 from attestlab.lake import store
 from attestlab.lake.parts import forget, sole
+from attestlab.lake.store import Numbering
 from attestlab.orgs.rules import Caller
 
 if TYPE_CHECKING:
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     from attestlab.lake.frames import OwnLake
 
 ROWS_A_PART = 10_000
-PARTS_A_SWEEP = 4  # of a server at work: mints come first, and what waits is read from the records meanwhile
+PARTS_A_SWEEP = 16  # of a server at work: some seconds; what waits is read from the records meanwhile
 
 
 class Lake:
@@ -60,6 +62,22 @@ class Lake:
             forget(self.folder)
             return self._exporter().export(whole_parts_only=False)
 
+    @property
+    def place(self) -> dict[str, Any]:
+        """What another process has to know to open this lake; with the records' password, where they have one."""
+        records = self._storage.url.render_as_string(hide_password=False)
+        return {"records": records, "folder": str(self.folder), "rows_a_part": self.rows_a_part}
+
+    def filled(self) -> dict[tuple[Numbering, UUID | None], int]:
+        """How many parts the numbers of each sequence fill; where this has grown, a part may be due."""
+        with self._storage.read() as connection:
+            lengths = store.lengths(connection, least=self.rows_a_part)
+        return {
+            (numbering, tenant_id): length // self.rows_a_part
+            for numbering, of_tenants in lengths.items()
+            for tenant_id, length in of_tenants.items()
+        }
+
     def sweep(self) -> int:
         """Write a few whole parts, if any are due and no other process does; how many.
 
@@ -67,9 +85,7 @@ class Lake:
             Conflict: the lake knows more than the records.
             OSError: a part could not be written.
         """
-        with self._storage.read() as connection:
-            lengths = store.lengths(connection, least=self.rows_a_part)
-        if not any(lengths.values()):
+        if not self.filled():
             return 0
         with sole(self.folder) as is_sole:
             return self._exporter().export(whole_parts_only=True, at_most=PARTS_A_SWEEP) if is_sole else 0

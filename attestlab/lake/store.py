@@ -11,14 +11,13 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, and_, select
+from sqlalchemy import Connection, CursorResult, and_, select
 
 from attestlab.attestations.events import VerificationCompleted, VerificationFailed
 from attestlab.attestations.store import attestations
 from attestlab.audit.store import events as trail
 from attestlab.core import audit, chains, outbox
 from attestlab.core.chains import ChainHead
-from attestlab.core.transaction import AnyRow
 from attestlab.issuers.store import keys
 from attestlab.log.entries import EntryType
 from attestlab.log.store import heads, leaves
@@ -40,7 +39,7 @@ _DECIDED = (
 )  # fmt: skip
 AT_ONCE = 500  # ids in one query
 
-Rows = Iterable[AnyRow]
+Rows = CursorResult[tuple[Any, ...]]
 
 
 class Numbering(StrEnum):

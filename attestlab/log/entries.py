@@ -68,8 +68,8 @@ def minted(
     """The entry of a minted attestation: who signed it with which key, when, and the commitment to what was signed."""
     return _entry(
         EntryType.MINTED,
-        id=str(attestation_id),
-        issuer_id=str(issuer_id),
+        id=attestation_id,
+        issuer_id=issuer_id,
         kid=kid,
         alg=alg,
         key=sha256_name(hashlib.sha256(public_spki).digest()),
@@ -97,13 +97,13 @@ def attestation_status(
     """The entry of an attestation's end; `minted_index` is the index of its first entry, `reason` a `reason_commit`."""
     return _entry(
         EntryType.ATTESTATION_STATUS,
-        id=str(attestation_id),
-        issuer_id=str(issuer_id),
+        id=attestation_id,
+        issuer_id=issuer_id,
         minted_index=minted_index,
         status=status,
         at=format_time(at),
         reason=None if reason is None else sha256_name(reason),
-        superseded_by=None if superseded_by is None else str(superseded_by),
+        superseded_by=superseded_by,
         **link.members(),
     )
 
@@ -122,7 +122,7 @@ def key_status(
 ) -> bytes:
     """The entry of a key's new status; `compromised_at` is since when others may have signed with it, if known."""
     members: dict[str, object] = {
-        "issuer_id": str(issuer_id),
+        "issuer_id": issuer_id,
         "kid": kid,
         "alg": alg,
         "public_key": b64url_encode(public_spki),
@@ -149,7 +149,7 @@ def issuer_status(
     """The entry of an issuer's new standing."""
     return _entry(
         EntryType.ISSUER_STATUS,
-        issuer_id=str(issuer_id),
+        issuer_id=issuer_id,
         status=status,
         trust_tier=trust_tier,
         risk_rating=risk_rating,

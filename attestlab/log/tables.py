@@ -5,11 +5,10 @@ Partial tiles are not stored: every one can be derived from the leaves and the f
 
 from datetime import datetime
 
-from sqlalchemy import DDL, BigInteger, Index, Integer, LargeBinary, Text, event, text
+from sqlalchemy import DDL, BigInteger, Index, LargeBinary, Text, event, text
 from sqlmodel import Field, SQLModel
 
-# On SQLite only an INTEGER key is the row's own number; any other costs a second tree.
-INDEX_TYPE = BigInteger().with_variant(Integer(), "sqlite")
+from attestlab.core.chains import PLACE_TYPE
 
 # Leaf hashes are random, so a plain index on a million of them writes one page per leaf (measured: a batch of 30
 # takes 3.7 times as long as on an empty log). Within segments of 4,096 leaves inserts stay on the last few
@@ -44,7 +43,7 @@ class LogLeaf(SQLModel, table=True):
         ),  # `migrations.models`
     )
 
-    index: int = Field(primary_key=True, sa_type=INDEX_TYPE, sa_column_kwargs={"autoincrement": False})
+    index: int = Field(primary_key=True, sa_type=PLACE_TYPE, sa_column_kwargs={"autoincrement": False})
     leaf_hash: bytes = Field(sa_type=LargeBinary)
     entry: bytes = Field(sa_type=LargeBinary)
     kind: str = Field(max_length=32)
@@ -69,7 +68,7 @@ class LogCheckpoint(SQLModel, table=True):
 
     __tablename__ = "log_checkpoints"
 
-    size: int = Field(primary_key=True, sa_type=INDEX_TYPE, sa_column_kwargs={"autoincrement": False})
+    size: int = Field(primary_key=True, sa_type=PLACE_TYPE, sa_column_kwargs={"autoincrement": False})
     previous_size: int | None = Field(default=None, sa_type=BigInteger)
     root: bytes = Field(sa_type=LargeBinary)
     note: str = Field(sa_type=Text)
@@ -85,7 +84,7 @@ class LogCosignature(SQLModel, table=True):
     __tablename__ = "log_cosignatures"
     __table_args__ = (Index("ix_log_cosignatures_vkey", "vkey", "seq"),)
 
-    seq: int = Field(primary_key=True, sa_type=INDEX_TYPE, sa_column_kwargs={"autoincrement": False})
+    seq: int = Field(primary_key=True, sa_type=PLACE_TYPE, sa_column_kwargs={"autoincrement": False})
     tree_size: int = Field(sa_type=BigInteger, index=True)
     vkey: str = Field(max_length=400)
     line: str = Field(sa_type=Text)

@@ -56,12 +56,16 @@ def test_each_filter_leaves_exactly_what_it_names(server: RunningServer) -> None
         every = trail(client)
         for name in ("actor_id", "action", "resource_type", "resource_id", "outcome"):
             for value in {line[name] for line in every}:
-                assert trail(client, **{name: value}) == [line for line in every if line[name] == value]
+                assert trail(client, limit=2, **{name: value}) == [line for line in every if line[name] == value]
+        both = {"resource_type": "attestation", "action": "attestation.mint"}
+        assert trail(client, **both) == [line for line in every if both.items() <= line.items()] != []
         middle = every[len(every) // 2]["timestamp"]
         newer = [line for line in every if line["timestamp"] >= middle]
         assert trail(client, **{"from": middle}) == newer
         assert trail(client, to=middle) == every[len(newer) :]
         assert trail(client, action="attestation.mint", resource_type="issuer") == []
+        kinds = [line for line in every if line["timestamp"] >= middle and line["resource_type"] == "issuer"]
+        assert trail(client, limit=1, resource_type="issuer", **{"from": middle}) == kinds
 
 
 @pytest.mark.parametrize(

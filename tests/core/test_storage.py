@@ -238,7 +238,12 @@ def test_a_time_is_written_as_sqlalchemy_writes_it() -> None:
     Rows that go straight to the driver are found by queries that do not.
     """
     orgs: Any = Org.__table__
-    ours: Any = dict(_sqlite_insert(orgs)[1])["created_at"]
+    place = list(orgs.c.keys()).index("created_at")
+    row = dict.fromkeys(orgs.c.keys())
+
+    def ours(at: datetime | None) -> Any:
+        return _sqlite_insert(orgs).parameters({**row, "created_at": at})[place]
+
     theirs: Any = orgs.c.created_at.type.dialect_impl(dialect()).bind_processor(dialect())
     zurich = timezone(timedelta(hours=1))
     times = [datetime(1, 1, 1, tzinfo=UTC), datetime(2026, 11, 21, 12, tzinfo=UTC), datetime.max.replace(tzinfo=UTC)]

@@ -18,7 +18,7 @@ from attestlab.core.errors import Conflict, Unavailable
 from attestlab.lab import Lab
 from attestlab.lake import facts
 from attestlab.lake.parts import parts_of
-from attestlab.lake.service import Lake
+from attestlab.lake.service import PARTS_A_SWEEP, Lake
 from attestlab.orgs.rules import Caller
 from attestlab.settings import Settings
 
@@ -55,7 +55,7 @@ def test_a_sweep_writes_whole_parts_only_and_a_few_at_a_time(world: World) -> No
     for number in range(12):
         world.act(number)
 
-    assert world.lab.lake.sweep() == 4
+    assert world.lab.lake.sweep() == PARTS_A_SWEEP
     assert {part.last - part.first for part in parts_of(world.lab.lake.folder / "log_entries").found} == {3}
     while world.lab.lake.sweep():
         pass

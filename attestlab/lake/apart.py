@@ -1,0 +1,87 @@
+"""The server's exports, in a process of their own that yields to everybody.
+
+Within the server the threads of requests would wait for each step of an export, and for what it
+loads. Here a processor that nobody else wants does it; starting costs a second, so it rests in between.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from asyncio.subprocess import PIPE, Process
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from attestlab.lake.service import Lake
+
+NICENESS = 19  # the politest there is
+REST_S = 30.0
+_COMMAND = (sys.executable, "-P", "-m", "attestlab.lake.apart")  # -P: never a module that lies where we were started
+
+
+class Apart:
+    """Sweeps one lake beside a server, with a rest of `rest_s` after each export."""
+
+    def __init__(self, lake: Lake, *, rest_s: float = REST_S) -> None:
+        self._lake, self._rest_s = lake, rest_s
+        self._settled: dict[Any, int] = {}  # what was filled when nothing was due
+        self._rests_until = 0.0
+
+    async def sweep(self) -> int:
+        """`Lake.sweep` in a process of its own, where there may be anything due; how many parts.
+
+        Raises:
+            RuntimeError: that process failed; what it said.
+            OSError: there can be no such process.
+        """
+        if monotonic() < self._rests_until:
+            return 0
+        filled = await asyncio.to_thread(self._lake.filled)
+        if filled == self._settled:
+            return 0
+        written = await self._beside()
+        if written == 0:
+            self._settled = filled
+        self._rests_until = monotonic() + self._rest_s
+        return written
+
+    async def _beside(self) -> int:
+        process = await asyncio.create_subprocess_exec(*_COMMAND, stdin=PIPE, stdout=PIPE, stderr=PIPE)
+        try:
+            told, complaint = await process.communicate(json.dumps(self._lake.place).encode())
+        except asyncio.CancelledError:
+            await _end(process)
+            raise
+        if process.returncode != 0:
+            raise RuntimeError(f"The export ended with {process.returncode}: {complaint.decode().strip()}")
+        return int(told)
+
+
+async def _end(process: Process) -> None:
+    """A part that is not finished leaves nothing behind."""
+    if process.returncode is None:
+        process.kill()
+    await process.wait()
+
+
+def main() -> None:
+    """Sweep the lake that stdin names, and say how many parts were written."""
+    os.nice(NICENESS)
+    from attestlab.core.storage import Storage  # after this, for loading is half of the work
+    from attestlab.lake.service import Lake
+
+    place = json.load(sys.stdin)
+    storage = Storage(place["records"])
+    lake = Lake(storage=storage, folder=Path(place["folder"]), rows_a_part=place["rows_a_part"])
+    try:
+        print(lake.sweep())
+    finally:
+        storage.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,110 @@
+"""A server's exports are made by another process: what it writes, when it is started, how it fails and ends."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from lake_world import World, require_whole
+
+from attestlab.lake.apart import NICENESS, Apart
+from attestlab.lake.service import PARTS_A_SWEEP
+
+
+def _children() -> set[int]:
+    """The processes that this one has started and not yet buried."""
+    tasks = Path("/proc/self/task")
+    return {int(pid) for task in tasks.iterdir() for pid in (task / "children").read_text().split()}
+
+
+def _sweep(exports: Apart) -> int:
+    return asyncio.run(exports.sweep())
+
+
+def test_another_process_writes_what_is_due_and_is_asked_again_when_more_is(world: World) -> None:
+    for number in range(12):
+        world.act(number)
+    exports = Apart(world.lab.lake, rest_s=0)
+
+    assert _sweep(exports) == PARTS_A_SWEEP
+    while _sweep(exports):
+        pass
+    assert world.lab.lake.sweep() == 0
+    require_whole(world)
+
+    for number in range(12):
+        world.act(number)
+    assert _sweep(exports) > 0
+
+
+def test_it_rests_after_an_export(world: World) -> None:
+    for number in range(12):
+        world.act(number)
+    exports = Apart(world.lab.lake)
+
+    assert _sweep(exports) > 0
+    assert _sweep(exports) == 0
+    assert world.lab.lake.sweep() > 0, "there was more to do"
+
+
+def test_where_nothing_can_be_due_no_process_is_started(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.lab.lake.rows_a_part = 1_000_000
+    monkeypatch.setattr("attestlab.lake.apart._COMMAND", ("/nowhere/at/all",))
+
+    assert _sweep(Apart(world.lab.lake)) == 0
+    world.lab.lake.rows_a_part = 1
+    with pytest.raises(FileNotFoundError):
+        _sweep(Apart(world.lab.lake))
+
+
+def test_an_export_that_fails_is_told_and_tried_again(world: World) -> None:
+    for number in range(12):
+        world.act(number)
+    folder = world.lab.lake.folder
+    folder.write_text("no folder")
+    exports = Apart(world.lab.lake)
+
+    with pytest.raises(RuntimeError, match=r"(?s)The export ended with 1: .*FileExistsError"):
+        _sweep(exports)
+
+    folder.unlink()
+    assert _sweep(exports) > 0
+
+
+def test_a_server_that_stops_leaves_no_export_behind(world: World) -> None:
+    for number in range(12):
+        world.act(number)
+    before = _children()
+
+    async def stopped() -> set[int]:
+        sweeping = asyncio.create_task(Apart(world.lab.lake).sweep())
+        while not (started := _children() - before):
+            await asyncio.sleep(0.001)
+        sweeping.cancel()
+        await asyncio.wait([sweeping])
+        return started
+
+    started = asyncio.run(stopped())
+    assert len(started) == 1
+    assert not started & _children()
+
+
+def test_the_process_yields_to_everybody(world: World, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Its own `main`, and a look at what it runs at when it reads what to do."""
+    code = (
+        "import io, json, os, sys; from attestlab.lake import apart\n"
+        "class Told(io.StringIO):\n"
+        "    def read(self, *sizes):\n"
+        f"        open({str(tmp_path / 'niceness')!r}, 'w').write(str(os.nice(0)))\n"
+        "        return super().read(*sizes)\n"
+        "sys.stdin = Told(sys.stdin.read()); apart.main()"
+    )
+    monkeypatch.setattr("attestlab.lake.apart._COMMAND", (sys.executable, "-c", code))
+    for number in range(12):
+        world.act(number)
+
+    assert _sweep(Apart(world.lab.lake)) > 0
+    assert int((tmp_path / "niceness").read_text()) == min(19, os.nice(0) + NICENESS)
