@@ -64,7 +64,7 @@ HEAD_GUARD = "head.guard"
 MAILDIR = "maildir"
 LAKE = "lake"
 OPERATOR = "Operator"
-EXPIRIES_AT_ONCE = 120
+EXPIRIES_AT_ONCE = 130
 
 
 @dataclass(frozen=True)

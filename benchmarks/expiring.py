@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from time import monotonic, sleep
 
-from attestlab.attestations.drafting import MintRequest
+from attestlab.attestations.drafting import Draft, MintRequest
 from attestlab.core.clock import FixedClock
 from attestlab.core.signing import Algorithm
 from attestlab.lab import Lab
@@ -27,6 +27,7 @@ CONNECTIONS = 64
 SECONDS = 2.0
 POLL_S = 0.2
 LONG_AGO = timedelta(days=2)
+BETWEEN_MINTS = timedelta(milliseconds=1)
 
 
 def figures(folder: Path) -> Iterator[Figure]:
@@ -65,11 +66,16 @@ def _fill(data: Path) -> None:
     request = MintRequest(
         issuer_id=issuer, kid="brief", schema="degree", claims=world.CLAIMS, expiry_at=clock.now() + LONG_AGO / 2
     )
+
+    def draft() -> Draft:
+        clock.advance(BETWEEN_MINTS)  # ids are led by their time, so all in one millisecond would be in no order at all
+        return lab.attestations.draft(request, caller=caller)
+
     for _ in range(DUE // MINTS_A_COMMIT):
-        drafts = [lab.attestations.draft(request, caller=caller) for _ in range(MINTS_A_COMMIT)]
+        drafts = [draft() for _ in range(MINTS_A_COMMIT)]
         with lab.storage.write():
-            for draft in drafts:
-                lab.attestations.record(draft)
+            for each in drafts:
+                lab.attestations.record(each)
     lab.close()
 
 
