@@ -57,7 +57,7 @@ class Apart:
             await _end(process)
             raise
         if process.returncode != 0:
-            raise RuntimeError(f"The export ended with {process.returncode}: {complaint.decode().strip()}")
+            raise RuntimeError(f"The export ended with {process.returncode}: {complaint.decode(errors="replace").strip()}")
         return int(told)
 
 
