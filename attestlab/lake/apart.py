@@ -57,7 +57,8 @@ class Apart:
             await _end(process)
             raise
         if process.returncode != 0:
-            raise RuntimeError(f"The export ended with {process.returncode}: {complaint.decode(errors="replace").strip()}")
+            said = complaint.decode(errors="replace").strip()
+            raise RuntimeError(f"The export ended with {process.returncode}: {said}")
         return int(told)
 
 
