@@ -83,6 +83,7 @@ def test_a_server_that_stops_leaves_no_export_behind(world: World) -> None:
         sweeping = asyncio.create_task(Apart(world.lab.lake).sweep())
         while not (started := _children() - before):
             await asyncio.sleep(0.001)
+        await asyncio.sleep(0.2)  # it was told what to do, and is at work for a second
         sweeping.cancel()
         await asyncio.wait([sweeping])
         return len(started), started & _children()
