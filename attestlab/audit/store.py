@@ -77,4 +77,6 @@ def _deeds(connection: Connection, wanted: Wanted) -> Iterator[AnyRow]:
     while found is not None:
         if action in (None, found.action):
             yield found
-        found = connection.execute(query.where(tuple_(*_WHAT) > tuple_(*found))).first()
+        # Of one kind by action alone: SQLite would else read every line of the kinds behind it.
+        behind = tuple_(*_WHAT) > tuple_(*found) if kind is None else _WHAT[1] > found.action
+        found = connection.execute(query.where(behind)).first()

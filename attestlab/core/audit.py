@@ -60,6 +60,7 @@ class AuditEvent(SQLModel, table=True):
     __table_args__ = (
         Index("ix_audit_events_of_actor", "tenant_id", "actor_id", "seq"),
         Index("ix_audit_events_of_deed", "tenant_id", "resource_type", "action", "seq"),
+        Index("ix_audit_events_of_resource", "tenant_id", "resource_id", "seq"),
         Index("ix_audit_events_of_time", "tenant_id", "timestamp"),
     )
 
@@ -69,7 +70,7 @@ class AuditEvent(SQLModel, table=True):
     timestamp: datetime
     action: str = Field(max_length=64)
     resource_type: str = Field(max_length=40)
-    resource_id: str = Field(max_length=128, index=True)
+    resource_id: str = Field(max_length=128)
     record: bytes = Field(sa_type=LargeBinary)
     integrity_hash: bytes = Field(sa_type=LargeBinary)
     prev_hash: bytes = Field(sa_type=LargeBinary)

@@ -37,11 +37,11 @@ class Event:
 
     def data(self) -> dict[str, object]:
         """The event's facts as `canonical_own` takes them; facts that are not known are left out."""
-        told = {name: value for name, value in vars(self).items() if value is not None}
-        for name, value in told.items():
-            if type(value) not in _AS_THEY_ARE:
-                told[name] = json_value(value)
-        return told
+        return {
+            name: value if type(value) in _AS_THEY_ARE else json_value(value)
+            for name, value in vars(self).items()
+            if value is not None
+        }
 
 
 def json_value(value: Any) -> Any:

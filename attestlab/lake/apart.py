@@ -43,10 +43,12 @@ class Apart:
         filled = await asyncio.to_thread(self._lake.filled)
         if filled == self._settled:
             return 0
-        written = await self._beside()
+        try:
+            written = await self._beside()
+        finally:
+            self._rests_until = monotonic() + self._rest_s  # after a failure too, which would be the same at once
         if written == 0:
             self._settled = filled
-        self._rests_until = monotonic() + self._rest_s
         return written
 
     async def _beside(self) -> int:

@@ -50,6 +50,16 @@ def test_it_rests_after_an_export(world: World) -> None:
     assert world.lab.lake.sweep() > 0, "there was more to do"
 
 
+def test_it_rests_after_a_failure_too(world: World) -> None:
+    world.act(0)
+    world.lab.lake.folder.write_text("no folder")
+    exports = Apart(world.lab.lake)
+
+    with pytest.raises(RuntimeError):
+        _sweep(exports)
+    assert _sweep(exports) == 0
+
+
 def test_where_nothing_can_be_due_no_process_is_started(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world.lab.lake.rows_a_part = 1_000_000
     monkeypatch.setattr("attestlab.lake.apart._COMMAND", ("/nowhere/at/all",))
@@ -65,7 +75,7 @@ def test_an_export_that_fails_is_told_and_tried_again(world: World) -> None:
         world.act(number)
     folder = world.lab.lake.folder
     folder.write_text("no folder")
-    exports = Apart(world.lab.lake)
+    exports = Apart(world.lab.lake, rest_s=0)
 
     with pytest.raises(RuntimeError, match=r"(?s)The export ended with 1: .*FileExistsError"):
         _sweep(exports)
