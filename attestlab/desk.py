@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Iterable
+from functools import partial
 from typing import Any
 
 from pydantic import BaseModel
 
 from attestlab.core.errors import AttestLabError, RequestInFlight
 from attestlab.core.loop_writer import LoopWriter
+from attestlab.core.pace import Pace
 from attestlab.core.transaction import Transaction
 from attestlab.core.writer import Job, Ticket, Writer
-from attestlab.lab import Lab
+from attestlab.lab import EXPIRIES_AT_ONCE, Lab
 from attestlab.lake.apart import Apart
 from attestlab.web import idempotency, journal
 from attestlab.web.answers import Answer, render
@@ -24,6 +26,9 @@ from attestlab.web.call import Call, Refused
 from attestlab.web.idempotency import Intent
 
 SWEEP_EVERY_S = 5.0
+EXPIRIES_A_SECOND = 3_700  # a backlog of 100,000 takes less than half a minute
+EXPIRIES_AT_LEAST = 50
+EXPIRIES_A_WRITE = 1.5  # what the write of a request takes as long as
 
 
 class Desk:
@@ -106,13 +111,19 @@ class Desk:
             try:
                 await self.write(self.lab.sweep)
                 await asyncio.to_thread(self.lab.forget_counts)
-                while await self.write(self.lab.expire):
-                    pass  # each batch is a job among those of requests, so mints go on in between
+                await self._expire()
                 await asyncio.to_thread(self.lab.status_lists.warm)
                 await self.write(self.lab.list_statuses)
                 await exports.sweep()
             except Exception as fault:  # a full disk or a database that is away must not end all sweeping
                 journal.part_failed(fault, part="sweep")
+
+    async def _expire(self) -> None:
+        """Make expiries permanent until none is due: each batch is a job among those of requests, which go on."""
+        pace = Pace(EXPIRIES_A_SECOND, fewest=EXPIRIES_AT_LEAST, most=EXPIRIES_AT_ONCE, each=EXPIRIES_A_WRITE)
+        more = True
+        while more:
+            more = await self.write(partial(self.lab.expire, at_most=pace.next(self._writer.waiting)))
 
     async def finish(self) -> None:
         """Finish every accepted write."""

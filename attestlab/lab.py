@@ -64,7 +64,7 @@ HEAD_GUARD = "head.guard"
 MAILDIR = "maildir"
 LAKE = "lake"
 OPERATOR = "Operator"
-EXPIRIES_AT_ONCE = 130
+EXPIRIES_AT_ONCE = 180
 
 
 @dataclass(frozen=True)
@@ -227,9 +227,9 @@ class Lab:
         """Do what time asks for; called every few seconds while a server runs."""
         metering.sweep(tx, now=self.clock.now())
 
-    def expire(self, tx: Transaction) -> bool:
+    def expire(self, tx: Transaction, *, at_most: int = EXPIRIES_AT_ONCE) -> bool:
         """Make some expiries permanent, so few that nobody waits long for the lock; whether there may be more."""
-        return self.attestations.expire_due(tx, limit=EXPIRIES_AT_ONCE) == EXPIRIES_AT_ONCE
+        return self.attestations.expire_due(tx, limit=at_most) == at_most
 
     def list_statuses(self, tx: Transaction) -> None:
         """Append the digest of the status list to the log, once a minute while it grows."""

@@ -1,8 +1,8 @@
 """A closed-loop load: N keep-alive connections, each sending its next request when the answer to the last is in.
 
 It runs in a process of its own and does as little as it can (one epoll, requests made
-beforehand, no HTTP library), so that the server is what is measured. A plan comes in as
-JSON on stdin, the result goes out as JSON on stdout. Any other status than the expected
+beforehand, no HTTP library), so that the server is what is measured. Plans come in as
+JSON on stdin, the results go out as JSON on stdout. Any other status than the expected
 one ends the run: a fast error is not a figure.
 """
 
@@ -13,7 +13,7 @@ import select
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import count, cycle
 from time import perf_counter
@@ -64,11 +64,21 @@ def run(plan: Plan) -> Load:
     Raises:
         RuntimeError: an answer had another status than the plan expects.
     """
+    return run_in_turn([plan], [0])[0]
+
+
+def run_in_turn(plans: Sequence[Plan], order: Sequence[int]) -> list[Load]:
+    """Carry out the plans at these places, one after another, in another process; each over connections of its own.
+
+    Raises:
+        RuntimeError: an answer had another status than its plan expects.
+    """
     command = [sys.executable, "-m", "benchmarks.load"]
-    done = subprocess.run(command, input=json.dumps(asdict(plan)), capture_output=True, text=True, check=False)
+    asked = json.dumps({"plans": [asdict(plan) for plan in plans], "order": list(order)})
+    done = subprocess.run(command, input=asked, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(done.stderr.strip())
-    return Load(**json.loads(done.stdout))
+    return [Load(**each) for each in json.loads(done.stdout)]
 
 
 class Connection:
@@ -112,8 +122,9 @@ def _texts(requests: list[str]) -> Iterator[bytes]:
 class Run:
     """One plan under way: after the warm-up answers are counted, after the end they are only awaited."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, connections: list[Connection]) -> None:
         self._plan = plan
+        self._connections = {connection.socket.fileno(): connection for connection in connections}
         self._texts = _texts(plan.requests)
         self._expected = f"HTTP/1.1 {plan.status} ".encode()
         self._latencies: list[float] = []
@@ -121,20 +132,19 @@ class Run:
         self._answered = 0
 
     def measure(self) -> Load:
-        connections = [Connection(self._plan.port) for _ in range(self._plan.connections)]
-        by_descriptor = {connection.socket.fileno(): connection for connection in connections}
         poll = select.epoll()
-        for descriptor in by_descriptor:
+        for descriptor in self._connections:
             poll.register(descriptor, select.EPOLLIN)
         self._begin = perf_counter() + self._plan.warmup_s
         self._end = self._begin + self._plan.seconds
-        for connection in connections:
+        for connection in self._connections.values():
             connection.send(next(self._texts))
         while self._under_way:
             if perf_counter() > self._end + DRAIN_S:
                 raise RuntimeError(f"{self._under_way} requests were not answered within {DRAIN_S} s.")
             for descriptor, _ in poll.poll(1):
-                self._readable(by_descriptor[descriptor])
+                self._readable(self._connections[descriptor])
+        poll.close()
         return self._summary()
 
     def _readable(self, connection: Connection) -> None:
@@ -158,8 +168,14 @@ class Run:
         return Load(self._answered, len(ordered) / self._plan.seconds, p50, p99)
 
 
+def _measured(asked: Any) -> list[Load]:
+    plans = [Plan(**each) for each in asked["plans"]]
+    connected = [[Connection(plan.port) for _ in range(plan.connections)] for plan in plans]
+    return [Run(plans[place], connected[place]).measure() for place in asked["order"]]
+
+
 if __name__ == "__main__":
     try:
-        print(json.dumps(asdict(Run(Plan(**json.load(sys.stdin))).measure())))
+        print(json.dumps([asdict(load) for load in _measured(json.load(sys.stdin))]))
     except RuntimeError as fault:
         sys.exit(str(fault))

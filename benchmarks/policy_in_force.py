@@ -24,19 +24,16 @@ from attestlab.policy.meaning import policy_of
 from attestlab.settings import Settings
 from benchmarks import policy_world, world
 from benchmarks.figures import Figure
-from benchmarks.load import Load, Plan, request, run
-from benchmarks.servers import Server
+from benchmarks.load import Plan, request, run_in_turn
 
-ROUNDS = 21  # many short ones, so that a slow moment of the machine is one of them
-SECONDS = 0.6
-WARMUP_S = 0.3
+ROUNDS = 60  # many short ones, so that a slow moment of the machine is one of them
+SECONDS = 0.25
+WARMUP_S = 0.1
+SERVICE_ROUNDS = 21
 CONNECTIONS = 64
 RULES = 20
 CIRCUMSTANCES: Values = {"trust_tier": "SELF_SIGNED", "status": "ACTIVE", "risk_rating": "LOW", "key.age_days": 0,
                  "key.status": "active"}  # fmt: skip  # of the issuer that `world` makes
-
-
-Side = tuple[Server, list[str]]
 
 
 def figures(folder: Path) -> Iterator[Figure]:
@@ -44,8 +41,7 @@ def figures(folder: Path) -> Iterator[Figure]:
     with ExitStack() as stack:
         ruled = stack.enter_context(world.served(folder / "ruled", before=_rule))
         plain = stack.enter_context(world.served(folder / "plain"))
-        sides = [(each.server, _verifies(each)) for each in (ruled, plain)]
-        rounds = [_round(*sides) for _ in range(ROUNDS)]
+        rounds = _rounds([_plan(each) for each in (ruled, plain)])
     shares = [one / other for one, other in rounds]
     yield Figure.of_rounds("policy.verify_ratio", shares, "ratio", against="the same server without a policy")
     for name, side in (("policy.verify_per_s", 0), ("policy.verify_without_per_s", 1)):
@@ -60,7 +56,7 @@ def _through_the_service(data: Path) -> Figure:
         caller = lab.orgs.service_caller(operator_id(connection))
     question = Question(Category.VERIFY, TargetType.TENANT_DEFAULT)
     rounds = []
-    for number in range(ROUNDS * 3):
+    for number in range(SERVICE_ROUNDS * 3):
         contexts = [{**CIRCUMSTANCES, "key.age_days": number * CONNECTIONS + days} for days in range(CONNECTIONS)]
         began = perf_counter()
         asked = [lab.policy_decisions.decide(question, each, caller=caller) for each in contexts]  # none asked before
@@ -69,13 +65,14 @@ def _through_the_service(data: Path) -> Figure:
                 lab.policy_decisions.keep(each, caller=caller)
         rounds.append((perf_counter() - began) / CONNECTIONS * 1e6)
     lab.close()
-    return Figure.of_rounds("policy.service_us", rounds[ROUNDS:], "us", against=f"groups of {CONNECTIONS}")
+    return Figure.of_rounds("policy.service_us", rounds[SERVICE_ROUNDS:], "us", against=f"groups of {CONNECTIONS}")
 
 
-def _round(ruled: Side, plain: Side) -> tuple[float, float]:
+def _rounds(sides: list[Plan]) -> list[tuple[float, float]]:
     """Verifications a second of each side, one between two of the other, so that a slow moment is both sides'."""
-    first, second, third, fourth = (_measured(*side).per_second for side in (ruled, plain, plain, ruled))
-    return (first + fourth) / 2, (second + third) / 2
+    speeds = [load.per_second for load in run_in_turn(sides, [0, 1, 1, 0] * ROUNDS)]
+    in_rounds = [speeds[at : at + 4] for at in range(0, len(speeds), 4)]
+    return [((first + fourth) / 2, (second + third) / 2) for first, second, third, fourth in in_rounds]
 
 
 def _rule(data: Path) -> None:
@@ -99,15 +96,12 @@ def _allowing() -> Document:
     return next(each for each in documents if Evaluator(policy_of(each, PLATFORM))(dict(CIRCUMSTANCES)).allowed)
 
 
-def _verifies(served: world.World) -> list[str]:
+def _plan(served: world.World) -> Plan:
     bodies: list[dict[str, Any]] = [
         {"attestation_id": served.mint()["id"], "document_hash_hex": world.DOCUMENT_HASH} for _ in range(64)
     ]
     answer = served.client.post("/v1/verify", json=bodies[0]).json()
     if answer["verdict"] != "VALID":
         raise RuntimeError(f"It verifies as {answer['verdict']}, which is not what is measured.")
-    return [request("POST", "/v1/verify", body) for body in bodies]
-
-
-def _measured(server: Server, requests: list[str]) -> Load:
-    return run(Plan(server.port, CONNECTIONS, SECONDS, WARMUP_S, 200, requests))
+    requests = [request("POST", "/v1/verify", body) for body in bodies]
+    return Plan(served.server.port, CONNECTIONS, SECONDS, WARMUP_S, 200, requests)

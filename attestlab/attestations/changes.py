@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from sqlalchemy import Connection, select
@@ -28,6 +28,7 @@ from attestlab.log import store as log_store
 from attestlab.log.entries import FIRST, EntryType
 from attestlab.log.service import Appended, Log
 
+_STATUS = EntryType.ATTESTATION_STATUS
 _COLUMNS = tuple(column.name for column in store.attestations.c)
 _CHANGED = ("status", "changed_index", "changed_at", "revoked_at", "revocation_reason", "superseded_by")
 _ACTIONS = {
@@ -55,8 +56,7 @@ class Timekeeper:
     actor_id: str = "timekeeper"
 
 
-@dataclass(frozen=True)
-class Ended:
+class Ended(NamedTuple):
     """An attestation's row as it is now, by column, and the entry that says so; `name` is its id as text."""
 
     name: str
@@ -68,7 +68,8 @@ def end(
     tx: Transaction, log: Log, found: Sequence[AnyRow], change: Change, *, actor_of: Callable[[UUID], Actor]
 ) -> list[Ended]:
     """Let VALID attestations, read whole under the writer's lock, become what `change` says; `actor_of` a tenant."""
-    ended = [_end(tx, log, row, change) for row in found]
+    now = _outcome(change)
+    ended = [_end(tx, log, row, change, now) for row in found]
     if ended:
         tx.change(store.attestations, _CHANGED, [done.row for done in ended])
     for done in ended:
@@ -76,29 +77,34 @@ def end(
     return ended
 
 
-def _end(tx: Transaction, log: Log, row: AnyRow, change: Change) -> Ended:
+def _outcome(change: Change) -> dict[str, Any]:
+    """The columns that the same change gives the same values."""
+    return {
+        "status": change.status.value,
+        "changed_at": change.at,
+        "revoked_at": change.at if change.status is Status.REVOKED else None,
+        "revocation_reason": change.reason,
+        "superseded_by": change.successor,
+    }
+
+
+def _end(tx: Transaction, log: Log, row: AnyRow, change: Change, now: dict[str, Any]) -> Ended:
     commit = None if change.reason is None else entries.reason_commit(row.nonce, change.reason)
     entry = entries.attestation_status(
         FIRST,
         attestation_id=row.id,
         issuer_id=row.issuer_id,
         minted_index=row.log_index,
-        status=change.status.value,
+        status=now["status"],
         at=change.at,
         reason=commit,
         superseded_by=change.successor,
     )
     name = str(row.id)
-    logged = log.append(tx, entry, kind=EntryType.ATTESTATION_STATUS, subject=entries.attestation_subject(name))
-    now = {
-        "status": change.status.value,
-        "changed_index": logged.index,
-        "changed_at": change.at,
-        "revoked_at": change.at if change.status is Status.REVOKED else None,
-        "revocation_reason": change.reason,
-        "superseded_by": change.successor,
-    }
-    return Ended(name, {**dict(zip(_COLUMNS, row, strict=True)), **now}, logged)
+    logged = log.append(tx, entry, kind=_STATUS, subject=entries.attestation_subject(name))
+    ended = dict(zip(_COLUMNS, row, strict=True))
+    ended.update(now, changed_index=logged.index)
+    return Ended(name, ended, logged)
 
 
 def _tell(tx: Transaction, done: Ended, change: Change, actor: Actor) -> None:

@@ -42,6 +42,11 @@ class LoopWriter:
         if self._cycle is None:
             self._cycle = self._loop.create_task(self._run())
 
+    @property
+    def waiting(self) -> int:
+        """Jobs that wait for the next group."""
+        return len(self._waiting)
+
     async def finish(self) -> None:
         """Finish what was accepted, then end the thread."""
         if self._cycle is not None:

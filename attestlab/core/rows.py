@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import UTC
 from functools import cache
 from operator import itemgetter
+from secrets import token_hex
 from typing import Any
 
 from sqlalchemy import Column, Connection, Executable, LargeBinary, Table, select, type_coerce
@@ -38,31 +39,61 @@ def row_sha256(table: Table, row: Mapping[str, Any]) -> str:
     Raises:
         KeyError: a column is not in `row`; what the database would put there is not known yet.
     """
+    return sha256_hex(canonical_own(_plain(table, row)))
+
+
+class Alike:
+    """`row_sha256` of rows that differ in the columns `but` alone: what they share is written once.
+
+    Args:
+        row: one of them; what it holds in those columns does not matter.
+    """
+
+    def __init__(self, table: Table, row: Mapping[str, Any], *, but: tuple[str, ...]) -> None:
+        self._but = tuple(sorted(but))
+        holes = {name: token_hex(16) for name in self._but}
+        text = canonical_own(_plain(table, {**row, **dict.fromkeys(but)}) | holes)
+        self._parts: list[bytes] = []
+        for hole in holes.values():
+            part, _, text = text.partition(canonical_own(hole))
+            self._parts += [part, b""]
+        self._parts.append(text)
+
+    def sha256(self, row: Mapping[str, Any]) -> str:
+        """The fingerprint of a row; times are in UTC."""
+        parts = self._parts.copy()
+        parts[1::2] = [canonical_own(row[name]) for name in self._but]
+        return sha256_hex(b"".join(parts))
+
+
+def _plain(table: Table, row: Mapping[str, Any]) -> dict[str, Any]:
     columns = _columns(table)
     plain = dict(zip(columns.all, columns.pick(row), strict=True))
-    for name in columns.to_write:
-        value = plain[name]
-        if isinstance(value, bytes):
-            plain[name] = b64url_encode(value)
-        elif isinstance(value, datetime):
-            plain[name] = value if value.tzinfo is UTC else value.astimezone(UTC)
+    for name in columns.bytes:
+        if plain[name] is not None:
+            plain[name] = b64url_encode(plain[name])
+    for name in columns.times:
+        if plain[name] is not None and plain[name].tzinfo is not UTC:
+            plain[name] = plain[name].astimezone(UTC)
     for name in columns.since:
         if plain[name] is None:
             del plain[name]
-    return sha256_hex(canonical_own(plain))
+    return plain
 
 
 class _Columns:
     """The columns of a table, for speed: every mint asks this of its row.
 
-    `to_write` are those that the JSON cannot hold as they are; it writes ids as text, and times in UTC as
-    `isoformat` does. `since` are those that a later revision added, nullable: `sa_column_kwargs={"info": SINCE_0003}`.
+    `all` stand in the order in which they are written. `bytes` the JSON cannot hold as they are; `times` in UTC it
+    writes as `isoformat` does. `since` are those that a later revision added, nullable:
+    `sa_column_kwargs={"info": SINCE_0003}`.
     """
 
     def __init__(self, table: Table) -> None:
-        self.all = [column.name for column in table.columns]
+        self.all = sorted(column.name for column in table.columns)
         self.pick = itemgetter(*self.all)
-        self.to_write = [each.name for each in table.columns if isinstance(each.type, LargeBinary | UTCDateTime)]
+        self.bytes = [column.name for column in table.columns if isinstance(column.type, LargeBinary)]
+        self.times = [column.name for column in table.columns if isinstance(column.type, UTCDateTime)]
         self.since = [column.name for column in table.columns if "since" in column.info]
 
 

@@ -21,6 +21,7 @@ from sqlalchemy import Connection, Engine, create_engine, event, make_url, text
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import OperationalError
 
+from attestlab.core import sqlite_types
 from attestlab.core.errors import Unavailable
 from attestlab.core.transaction import Transaction
 
@@ -277,6 +278,8 @@ def _sqlite_engine(url: URL) -> Engine:
         isolation_level="AUTOCOMMIT",
         connect_args={"check_same_thread": False, "timeout": BUSY_TIMEOUT_MS / 1000},
     )
+
+    engine.dialect.colspecs = {**engine.dialect.colspecs, **sqlite_types.TYPES}
 
     @event.listens_for(engine, "connect")
     def configure(connection: Any, _record: Any) -> None:

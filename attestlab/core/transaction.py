@@ -10,10 +10,10 @@ from collections import defaultdict
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import cache, lru_cache
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
-from sqlalchemy import Connection, CursorResult, Executable, Row, Table, Update, bindparam, update
+from sqlalchemy import Connection, CursorResult, Executable, Row, Table, Update, Uuid, bindparam, update
 from sqlalchemy.dialects.sqlite import dialect as sqlite_dialect
 from sqlmodel import SQLModel
 from sqlmodel.sql.sqltypes import UTCDateTime
@@ -207,24 +207,27 @@ def _update_of(table: Table, names: tuple[str, ...]) -> Update:
 
 
 def _writer(table: Table, name: str) -> Callable[[Any], Any] | None:
+    """What writes a value of a column; where that does the same as the type's own, in a fraction of its time."""
     kind = table.c[name].type.dialect_impl(_SQLITE)
-    write = kind.bind_processor(_SQLITE)
-    return _quicker(write) if isinstance(kind, UTCDateTime) and write is not None else write
-
-
-def _quicker(write: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """What `write` makes of a time, in a quarter of its time where that is in UTC already, as ours are."""
-
-    def written(at: Any) -> Any:
-        return _spelt(at) if at is not None and at.tzinfo is UTC else write(at)
-
-    return written
+    if isinstance(kind, UTCDateTime):
+        return _spelt
+    if isinstance(kind, Uuid) and not table.c[name].nullable:
+        return attrgetter("hex")
+    return kind.bind_processor(_SQLITE)
 
 
 @lru_cache(maxsize=1_024)
-def _spelt(at: datetime) -> str:
-    """A time in UTC as SQLite keeps it; one moment stands in several rows of a transaction."""
-    return at.isoformat(" ", "microseconds")[:26]
+def _spelt(at: datetime | None) -> str | None:
+    """A time as SQLite keeps it, in UTC; one moment stands in several rows of a transaction.
+
+    Raises:
+        ValueError: it has no offset, so that nobody can say which moment it is.
+    """
+    if at is None:
+        return None
+    if at.utcoffset() is None:
+        raise ValueError(f"{at!r} has no offset; times are aware, in UTC.")
+    return at.astimezone(UTC).isoformat(" ", "microseconds")[:26]
 
 
 _RANKS: dict[str, int] = {}

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import json
 import re
-from base64 import urlsafe_b64decode, urlsafe_b64encode
+from base64 import urlsafe_b64decode
+from binascii import b2a_base64
 from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import accumulate
@@ -37,6 +38,7 @@ _NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")  # as an escape, not after an esc
 _NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 _STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")  # read as signed bytes: +1 and -1
 
+_URL_SAFE = bytes.maketrans(b"+/", b"-_")
 _NOT_BASE64URL = re.compile(r"[^A-Za-z0-9_-]")
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _TIME = re.compile(
@@ -73,7 +75,7 @@ def parse_json(raw: bytes, *, max_depth: int = MAX_DEPTH) -> object:
 
 def b64url_encode(raw: bytes) -> str:
     """base64url without padding."""
-    return urlsafe_b64encode(raw).rstrip(b"=").decode("ascii")
+    return b2a_base64(raw, newline=False).translate(_URL_SAFE, b"=").decode("ascii")
 
 
 def b64url_decode(text: str, *, field: str = "") -> bytes:

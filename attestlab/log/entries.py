@@ -31,6 +31,7 @@ class EntryType(StrEnum):
     STATUS_LIST = "status.list"
 
 
+_ATTESTATION_STATUS = EntryType.ATTESTATION_STATUS  # once: a hundred thousand at a time are made of it
 STATUS_LIST_SUBJECT = EntryType.STATUS_LIST.value  # the one chain of all lists
 
 
@@ -96,7 +97,7 @@ def attestation_status(
 ) -> bytes:
     """The entry of an attestation's end; `minted_index` is the index of its first entry, `reason` a `reason_commit`."""
     return _entry(
-        EntryType.ATTESTATION_STATUS,
+        _ATTESTATION_STATUS,
         id=attestation_id,
         issuer_id=issuer_id,
         minted_index=minted_index,
@@ -165,7 +166,7 @@ def status_list(link: Link, *, size: int, digest: bytes, at: datetime) -> bytes:
 
 
 def _entry(kind: EntryType, **members: object) -> bytes:
-    return canonical_own({"v": VERSION, "type": kind.value, **members})
+    return canonical_own({"v": VERSION, "type": kind, **members})
 
 
 def attestation_subject(attestation_id: UUID | str) -> str:

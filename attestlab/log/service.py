@@ -155,8 +155,7 @@ class Log:
         for appended in pending:
             appended.tree_size, appended.root, appended.checkpoint = head.size, head.root, note
             appended.tree = reader
-            row = LeafRow(appended.index, appended.leaf_hash, appended.entry, appended.kind, appended.subject)
-            store.add_leaf(tx, row)
+            store.add_leaf(tx, appended)
         for (level, index), rows in growth.full.items():
             store.add_tile(tx, level, index, rows[0])
         if not store.move_head(tx, old=(batch.head.size, batch.head.root), new=(head.size, head.root)):

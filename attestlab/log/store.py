@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
 from sqlalchemy import Connection, bindparam, func, literal_column, select, update
 
@@ -93,6 +93,16 @@ class LeafRow:
     subject: str | None
 
 
+class Leaf(Protocol):
+    """An entry that has its place."""
+
+    index: int
+    leaf_hash: bytes
+    entry: bytes
+    kind: str
+    subject: str | None
+
+
 @dataclass(frozen=True, slots=True)
 class CheckpointRow:
     """A checkpoint as the records have it; `note` is the signed note, verbatim."""
@@ -154,7 +164,7 @@ def set_sealed_key(tx: Transaction, sealed: bytes) -> None:
     tx.exec(update(heads).where(heads.c.id == HEAD_ID).values(sealed_key=sealed))
 
 
-def add_leaf(tx: Transaction, row: LeafRow) -> None:
+def add_leaf(tx: Transaction, row: Leaf) -> None:
     """Insert an entry."""
     tx.add(
         leaves,
@@ -162,7 +172,7 @@ def add_leaf(tx: Transaction, row: LeafRow) -> None:
             "index": row.index,
             "leaf_hash": row.leaf_hash,
             "entry": row.entry,
-            "kind": row.kind,
+            "kind": str(row.kind),  # an enum's member SQLite's driver would have to find out how to write
             "subject": row.subject,
         },
     )

@@ -15,7 +15,7 @@ from attestlab.core.audit import Actor, AuditEntry
 from attestlab.core.canonical import sha256_hex
 from attestlab.core.clock import Clock
 from attestlab.core.ids import new_ulid
-from attestlab.core.rows import MEMBER, row_sha256
+from attestlab.core.rows import MEMBER, Alike
 from attestlab.core.storage import Storage
 from attestlab.core.transaction import Transaction
 from attestlab.orgs.rules import Caller
@@ -64,6 +64,11 @@ class Asked:
             "allowed": self.decision.allowed,
             "matched_rules": json.dumps(self.decision.matched_rules),
         }
+
+    @cached_property
+    def fingerprints(self) -> Alike:
+        """What makes the fingerprints of its rows."""
+        return Alike(store.decisions, self.row, but=("created_at", "id"))
 
     @cached_property
     def told(self) -> Row:
@@ -189,7 +194,7 @@ def write(tx: Transaction, asked: Asked, *, actor: Actor, at: datetime) -> Row:
     """Add a decision and its line in the trail, as `audited.insert` does: each verification waits for this."""
     row = {**asked.row, "id": f"dec_{new_ulid(at)}", "created_at": at}
     tx.add(store.decisions, row)
-    told = {**asked.told, MEMBER: row_sha256(store.decisions, row)}
+    told = {**asked.told, MEMBER: asked.fingerprints.sha256(row)}
     entry = AuditEntry(asked.tenant_id, actor, EVALUATED, "policy_decision", row["id"], at, metadata=told)
     audit.record(tx, entry)
     return row

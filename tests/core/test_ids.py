@@ -1,8 +1,10 @@
 """Ids are led by their time, carry chance, and are never dealt out twice."""
 
 import os
+import pickle
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from uuid import UUID
 
 from ulid import ULID
 
@@ -16,6 +18,9 @@ def test_an_id_is_a_uuid_of_version_7_that_tells_its_millisecond():
 
     assert (made.version, made.variant) == (7, "specified in RFC 4122")
     assert made.int >> 80 == int(NOW.timestamp() * 1000)
+    assert made == UUID(str(made))
+    assert hash(made) == hash(UUID(str(made)))
+    assert pickle.loads(pickle.dumps(made)) == made
 
 
 def test_later_ids_come_later_in_every_index():
@@ -57,3 +62,10 @@ def test_a_forked_worker_is_dealt_other_ids_than_its_parent():
 
 def test_a_ulid_tells_its_millisecond_to_others():
     assert ULID.from_str(new_ulid(NOW)).datetime == NOW
+
+
+def test_every_random_bit_of_a_ulid_is_drawn():
+    made = [int.from_bytes(ULID.from_str(new_ulid(NOW)).bytes) for _ in range(2_000)]
+
+    assert {value >> 80 for value in made} == {int(NOW.timestamp() * 1000)}
+    assert all(850 < sum(value >> bit & 1 for value in made) < 1_150 for bit in range(80))

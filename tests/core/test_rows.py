@@ -12,7 +12,7 @@ from uuid import UUID
 import pytest
 from sqlalchemy import Connection, delete, select, text, update
 
-from attestlab.core.rows import row_sha256, unaccounted
+from attestlab.core.rows import Alike, row_sha256, unaccounted
 from attestlab.core.signing import Algorithm
 from attestlab.issuers import store
 from attestlab.issuers.keys import key_name
@@ -180,3 +180,13 @@ def test_a_flag_of_two_is_no_flag(lab: Lab) -> None:
     with damaged(lab) as connection:
         connection.execute(text("UPDATE tenants SET is_operator = 2"))
         assert len(faults(connection, "tenant")) == 1
+
+
+@pytest.mark.parametrize("at", [NOON, NOON + timedelta(milliseconds=5)], ids=["to the second", "to the millisecond"])
+@pytest.mark.parametrize("name", ["", "T", 'said "so"', "Zürich"])
+def test_rows_that_are_alike_have_the_fingerprints_that_each_has_alone(at: datetime, name: str) -> None:
+    alike = Alike(tenants, {**TENANT, "plan": "PRO"}, but=("name", "created_at", "id"))
+    row = {**TENANT, "plan": "PRO", "name": name, "created_at": at, "id": UUID(int=77)}
+
+    assert alike.sha256(row) == row_sha256(tenants, row)
+    assert alike.sha256({**row, "name": "another"}) != row_sha256(tenants, row)

@@ -250,5 +250,5 @@ def test_a_time_is_written_as_sqlalchemy_writes_it() -> None:
     times += [datetime(2026, 11, 21, 12, 30, 0, 678_901, tzinfo=zone) for zone in (UTC, zurich)]
 
     assert [ours(at) for at in [*times, None]] == [theirs(at) for at in [*times, None]]
-    with pytest.raises(ValueError, match="timezone"):
+    with pytest.raises(ValueError, match="no offset"):
         ours(datetime(2026, 11, 21))

@@ -1,0 +1,54 @@
+"""A backlog shrinks as fast as it was promised, in portions that hold up nobody for long."""
+
+from __future__ import annotations
+
+from itertools import cycle
+
+from attestlab.core.pace import Pace
+
+
+class Watch:
+    """A clock that goes when it is told to."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def paced(watch: Watch) -> Pace:
+    return Pace(1_000, fewest=10, most=60, each=1, clock=watch)
+
+
+def test_it_comes_to_so_many_a_second_whatever_the_portions_are() -> None:
+    watch, taken = Watch(), 0
+    pace = paced(watch)
+    pace.next(0)
+    for rest_s, waiting in zip(cycle([0.02, 0.05, 0.03]), [0, 25, 10] * 100, strict=False):
+        watch.now += rest_s
+        taken += pace.next(waiting)
+
+    assert abs(taken - 1_000 * (0.02 + 0.05 + 0.03) * 100) < 100
+
+
+def test_where_many_wait_few_are_taken_and_the_rest_when_few_wait() -> None:
+    watch = Watch()
+    pace = paced(watch)
+
+    assert [pace.next(45), pace.next(0)] == [15, 60]
+
+
+def test_some_are_taken_however_many_wait_and_however_soon_it_asks_again() -> None:
+    watch = Watch()
+    pace = paced(watch)
+
+    assert [pace.next(1_000) for _ in range(20)] == [10] * 20
+
+
+def test_a_pace_that_could_not_be_kept_is_not_made_up_for() -> None:
+    watch = Watch()
+    pace = paced(watch)
+    watch.now += 60
+
+    assert sum(pace.next(0) for _ in range(3)) == 60 + 40 + 10
