@@ -42,7 +42,7 @@ def test_nothing_stays_nothing() -> None:
 
 @pytest.mark.parametrize("digits", ["", "0" * 31, "-" + "0" * 31, "_" + "0" * 31, "x" * 32])
 def test_what_is_no_id_is_refused(digits: str) -> None:
-    with pytest.raises(ValueError, match="UUID|literal"):
+    with pytest.raises(ValueError, match=r"UUID|literal"):
         read_id(digits)
 
 

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
+from uuid import UUID
 
 import pytest
 from conftest import fresh_postgres_database
@@ -239,7 +240,7 @@ def test_a_time_is_written_as_sqlalchemy_writes_it() -> None:
     """
     orgs: Any = Org.__table__
     place = list(orgs.c.keys()).index("created_at")
-    row = dict.fromkeys(orgs.c.keys())
+    row = {**dict.fromkeys(orgs.c.keys()), "id": UUID(int=1)}
 
     def ours(at: datetime | None) -> Any:
         return _sqlite_insert(orgs).parameters({**row, "created_at": at})[place]
