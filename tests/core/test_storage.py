@@ -240,7 +240,7 @@ def test_a_time_is_written_as_sqlalchemy_writes_it() -> None:
     """
     orgs: Any = Org.__table__
     place = list(orgs.c.keys()).index("created_at")
-    row = {name: UUID(int=1) if name.endswith("id") else None for name in orgs.c}
+    row = {each.name: UUID(int=1) if each.name.endswith("id") else None for each in orgs.c}
 
     def ours(at: datetime | None) -> Any:
         return _sqlite_insert(orgs).parameters({**row, "created_at": at})[place]
