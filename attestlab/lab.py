@@ -64,7 +64,7 @@ HEAD_GUARD = "head.guard"
 MAILDIR = "maildir"
 LAKE = "lake"
 OPERATOR = "Operator"
-EXPIRIES_AT_ONCE = 180
+EXPIRIES_AT_ONCE = 190
 
 
 @dataclass(frozen=True)
