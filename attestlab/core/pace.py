@@ -29,5 +29,5 @@ class Pace:
         self._due = min(self._due + (now - self._last) * self._per_second, BEHIND_S * self._per_second)
         self._last = now
         taken = int(max(self._fewest, min(self._due, self._most - self._each * waiting)))
-        self._due -= taken
+        self._due = max(0.0, self._due - taken)  # more than was due is no debt: there was time for it
         return taken

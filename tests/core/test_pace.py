@@ -52,3 +52,13 @@ def test_a_pace_that_could_not_be_kept_is_not_made_up_for() -> None:
     watch.now += 60
 
     assert sum(pace.next(0) for _ in range(3)) == 60 + 40 + 10
+
+
+def test_what_an_idle_hour_took_beyond_the_pace_is_not_owed_by_a_busy_one() -> None:
+    watch = Watch()
+    pace = paced(watch)
+    for _ in range(1_000):
+        pace.next(0)
+    watch.now += 0.0505
+
+    assert pace.next(0) == 50
