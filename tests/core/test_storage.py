@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -253,3 +255,23 @@ def test_a_time_is_written_as_sqlalchemy_writes_it() -> None:
     assert [ours(at) for at in [*times, None]] == [theirs(at) for at in [*times, None]]
     with pytest.raises(ValueError, match="no offset"):
         ours(datetime(2026, 11, 21))
+
+
+@pytest.mark.parametrize(("page_bytes", "pages"), [(None, 512), (4096, 1024)], ids=["new", "one that stands"])
+def test_the_wal_moves_into_the_database_at_4_mib_whatever_its_pages(
+    tmp_path: Path, page_bytes: int | None, pages: int
+) -> None:
+    if page_bytes is not None:
+        standing = sqlite3.connect(tmp_path / "records.db")
+        standing.execute(f"PRAGMA page_size={page_bytes}")
+        standing.execute("CREATE TABLE somebodys (row)")
+        standing.close()
+    storage = Storage(f"sqlite:///{tmp_path / 'records.db'}")
+    with storage.write() as tx:
+        settings = [
+            tx.exec(text(f"PRAGMA {name}")).scalar() for name in ("page_size", "wal_autocheckpoint", "journal_mode")
+        ]
+        tx.exec(text("CREATE TABLE ours (row)"))
+    storage.close()
+
+    assert settings == [page_bytes or 8192, pages, "wal"]
