@@ -26,7 +26,7 @@ from benchmarks import policy_world, world
 from benchmarks.figures import Figure
 from benchmarks.load import Plan, request, run_in_turn
 
-ROUNDS = 60  # many short ones, so that a slow moment of the machine is one of them
+ROUNDS = 120  # many short ones, so that a slow moment of the machine is one of them
 SECONDS = 0.25
 WARMUP_S = 0.1
 SERVICE_ROUNDS = 21
