@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from attestlab.attestations.bundle import Bundle, verify_bundle
     from attestlab.attestations.drafting import MintRequest
+    from attestlab.attestations.own_policies import OwnPolicies
     from attestlab.attestations.rules import Reason, Status, Verdict, sha256
     from attestlab.attestations.verification import Presented
     from attestlab.demo import demo_world
@@ -26,6 +27,7 @@ __all__ = [
     "Bundle",
     "Lab",
     "MintRequest",
+    "OwnPolicies",
     "Presented",
     "Reason",
     "Settings",
@@ -44,6 +46,7 @@ _HOMES = {
     "Bundle": "attestlab.attestations.bundle",
     "Lab": "attestlab.lab",
     "MintRequest": "attestlab.attestations.drafting",
+    "OwnPolicies": "attestlab.attestations.own_policies",
     "Presented": "attestlab.attestations.verification",
     "Reason": "attestlab.attestations.rules",
     "Settings": "attestlab.settings",

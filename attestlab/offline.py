@@ -7,14 +7,18 @@ import hashlib
 import json
 import os
 import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attestlab.attestations.bundle import Bundle, OfflineReport, verify_bundle
 from attestlab.attestations.rules import Reason, Verdict
 from attestlab.core.errors import AttestLabError
 from attestlab.log.trust import TrustPolicy
+
+if TYPE_CHECKING:
+    from attestlab.attestations.own_policies import OwnPolicies
 
 NO_DOCUMENT = "attestlab: The attestation names no document, so the file could not be checked."
 VALID, OTHER_VERDICT, UNUSABLE, COULD_NOT_CHECK = 0, 1, 2, 3
@@ -39,16 +43,27 @@ def command(arguments: list[str]) -> int:
     parser.add_argument("--file", metavar="DOC", type=Path, help="the document that was attested")
     parser.add_argument(
         "--trust",
-        metavar="POLICY",
+        metavar="TRUST",
         type=Path,
         default=pinned and Path(pinned),
         help="pinned logs and witnesses, a C2SP tlog-policy (also ATTESTLAB_TRUST)",
+    )
+    parser.add_argument(
+        "--policy",
+        metavar="POLICY",
+        dest="policies",
+        action="append",
+        default=[],
+        type=Path,
+        help="a policy of your own about verifications, TOML or JSON, that must allow it too (may be repeated)",
     )
     parser.add_argument("--json", dest="as_json", action="store_true", help="print one JSON object")
     return verify(**vars(parser.parse_args(arguments)))
 
 
-def verify(bundle: Path, *, file: Path | None, trust: Path | None, as_json: bool) -> int:
+def verify(
+    bundle: Path, *, file: Path | None, trust: Path | None, policies: Sequence[Path] = (), as_json: bool = False
+) -> int:
     """Check a bundle and print each check with its result; returns the exit status."""
     try:
         parsed = Bundle.read(bundle.read_bytes())
@@ -58,10 +73,14 @@ def verify(bundle: Path, *, file: Path | None, trust: Path | None, as_json: bool
     if trust is None:
         return _give_up(NO_TRUST, COULD_NOT_CHECK, as_json)
     try:
-        policy = TrustPolicy.parse(trust.read_bytes())
+        pinned = TrustPolicy.parse(trust.read_bytes())
     except (OSError, AttestLabError) as fault:
         return _give_up(f"The trust policy cannot be used: {fault}", COULD_NOT_CHECK, as_json)
-    report = verify_bundle(parsed, trust=policy, now=datetime.now(UTC), file_sha256=file_sha256)
+    try:
+        own = _own(policies)
+    except (OSError, AttestLabError) as fault:
+        return _give_up(f"A policy cannot be used: {fault}", COULD_NOT_CHECK, as_json)
+    report = verify_bundle(parsed, trust=pinned, now=datetime.now(UTC), file_sha256=file_sha256, policies=own)
     print(json.dumps(_as_json(parsed, report)) if as_json else _as_text(parsed, report))
     if report.verdict is not Verdict.VALID:
         return OTHER_VERDICT
@@ -69,6 +88,15 @@ def verify(bundle: Path, *, file: Path | None, trust: Path | None, as_json: bool
         print(NO_DOCUMENT, file=sys.stderr)
         return COULD_NOT_CHECK
     return VALID
+
+
+def _own(paths: Sequence[Path]) -> OwnPolicies | None:
+    """The verifier's own policies; without any, what reads them is not loaded."""
+    if not paths:
+        return None
+    from attestlab.attestations.own_policies import OwnPolicies
+
+    return OwnPolicies.read([path.read_bytes() for path in paths])
 
 
 def _sha256(path: Path) -> bytes:

@@ -11,10 +11,10 @@ RFC 8785 canonical JSON.
 from __future__ import annotations
 
 import hmac
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attestlab.attestations.reading import Reader, nonce_of, prefixed, standard_base64
 from attestlab.attestations.rules import Reason, Statement, Status, Verdict, payload_bytes, sha256
@@ -50,6 +50,9 @@ from attestlab.log.entries import EntryType, commit_of, sha256_name
 from attestlab.log.notes import signature_lines
 from attestlab.log.proof import LogProof
 from attestlab.log.trust import Checkpoint, TrustPolicy
+
+if TYPE_CHECKING:
+    from attestlab.attestations.own_policies import OwnPolicies
 
 DEPTH = MAX_DEPTH + 2  # a bundle holds the claims of a mint two levels deeper than the mint's body did
 UNTOLD_ISSUER = "whether the issuer was suspended or revoked, and its trust level"
@@ -137,7 +140,12 @@ class OfflineReport:
 
 
 def verify_bundle(
-    bundle: Bundle, *, trust: TrustPolicy, now: datetime, file_sha256: bytes | None = None
+    bundle: Bundle,
+    *,
+    trust: TrustPolicy,
+    now: datetime,
+    file_sha256: bytes | None = None,
+    policies: OwnPolicies | None = None,
 ) -> OfflineReport:
     """Check a bundle without asking anyone.
 
@@ -146,6 +154,7 @@ def verify_bundle(
         trust: the pinned logs and witnesses.
         now: the moment that decides about expiry.
         file_sha256: SHA-256 (32 bytes) of a document in hand, if there is one.
+        policies: the verifier's own, which must allow it too.
     """
     proven: dict[str, Any] = {}
 
@@ -159,7 +168,7 @@ def verify_bundle(
         return _refused("transparency", Reason.TRANSPARENCY_PROOF_FAILED, fault.message)
     except ValidationFailed as fault:
         return _refused("signature", Reason.SIGNATURE_INVALID, fault.message)
-    report = _run(evidence, file_sha256, now)
+    report = run([*_steps(evidence, file_sha256, now), *_policy_step(bundle, policies, now)])
     if not proven:
         return OfflineReport(report, None, None)
     return OfflineReport(report, proven["size"], proven["origin"], standing.as_of, standing.issuer is not None)
@@ -180,12 +189,17 @@ def _refused(step: str, reason: Reason, detail: str) -> OfflineReport:
     return OfflineReport(Report(Verdict.INVALID, (Finding(step, (reason,), Verdict.INVALID, detail),)), None, None)
 
 
-def _run(evidence: Evidence, file_sha256: bytes | None, now: datetime) -> Report:
+def _policy_step(bundle: Bundle, policies: OwnPolicies | None, now: datetime) -> Iterator[Step]:
+    if policies is not None:
+        yield lambda: policies.check(bundle.statement, bundle.status_proof, now=now)
+
+
+def _steps(evidence: Evidence, file_sha256: bytes | None, now: datetime) -> tuple[Step, ...]:
     """The log and the signature come first: until they hold, nothing else in a bundle means anything.
 
     The others keep the order that they have online, so that both come to one verdict.
     """
-    steps: tuple[Step, ...] = (
+    return (
         lambda: check_transparency(evidence),
         lambda: check_signature(evidence),
         lambda: _check_file(evidence, file_sha256),
@@ -193,7 +207,6 @@ def _run(evidence: Evidence, file_sha256: bytes | None, now: datetime) -> Report
         lambda: _check_issuer(evidence),
         lambda: check_key(evidence),
     )
-    return run(steps)
 
 
 def _check_issuer(evidence: Evidence) -> Finding:

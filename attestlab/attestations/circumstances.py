@@ -1,16 +1,22 @@
 """What policies see of a mint, a verification or an export: the one place that says it (docs/policies.md).
 
-All of it is the service's own knowledge as of now; nothing comes from whoever asks. What nobody
-holds is missing: the service does not know an assurance level yet.
+All of it is the service's own knowledge as of now, or offline what the log's entries prove; nothing comes
+from whoever asks. What nobody holds is missing: the service does not know an assurance level yet.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from attestlab.issuers.store import SigningKey
-from attestlab.policy.in_force import Circumstances
+from attestlab.core.errors import ValidationFailed
+from attestlab.core.wire import parse_time
+
+if TYPE_CHECKING:  # the offline verifier loads no database
+    from attestlab.attestations.standing import Chained
+    from attestlab.issuers.store import SigningKey
+    from attestlab.policy.in_force import Circumstances
 
 
 def of_mint(key: SigningKey, *, now: datetime) -> Circumstances:
@@ -38,6 +44,23 @@ def of_row(row: Any, *, now: datetime) -> Circumstances:
         "key.age_days": None if row.key_created_at is None else age_days(row.key_created_at, now),
         "key.status": row.key_status,
     }
+
+
+def of_entries(*, issuer: Chained, key: Chained, now: datetime) -> Mapping[str, object]:
+    """The same as the log's entries in a bundle prove it."""
+    standing, first, newest = (entry.understood().members for entry in (issuer.newest, key.first, key.newest))
+    told = {name: standing.get(name) for name in ("jurisdiction", "trust_tier", "status", "risk_rating")}
+    since = _time(first.get("at"))
+    told["key.age_days"] = None if since is None else age_days(since, now)
+    told["key.status"] = newest.get("status")
+    return told
+
+
+def _time(told: object) -> datetime | None:
+    try:
+        return parse_time(str(told))
+    except ValidationFailed:
+        return None
 
 
 def age_days(since: datetime, now: datetime) -> int:

@@ -16,6 +16,7 @@ from policy_world import document, leaf, rule
 from sqlalchemy import delete, text, update
 
 from attestlab.attestations.bundle import Bundle, verify_bundle
+from attestlab.attestations.own_policies import OwnPolicies
 from attestlab.attestations.rules import Reason, Verdict
 from attestlab.attestations.store import attestations
 from attestlab.core import signing
@@ -25,30 +26,30 @@ from attestlab.core.wire import b64url_encode, format_time
 from attestlab.issuers.store import issuers, keys
 from attestlab.lab import Lab
 from attestlab.orgs.rules import Caller
+from attestlab.policy.documents import Document
 
 FILE = b"%PDF-1.7 a diploma"
 HASH = hashlib.sha256(FILE).hexdigest()
 PAYLOAD = {"payload_b64url": b64url_encode(FILE), "content_type": "application/pdf"}
 SOUND = "signature_ok", "transparency_proof_ok", "policy_ok"
-# What a bundle cannot show: that there is none, that somebody is gone, bytes that are not the document, and policies.
+# What a bundle cannot show: that there is none, that somebody is gone, and bytes that are not the document.
 ONLY_ONLINE = {
     Reason.ATTESTATION_NOT_FOUND,
     Reason.ISSUER_UNKNOWN,
     Reason.KEY_NOT_FOUND,
     Reason.PAYLOAD_HASH_MISMATCH,
-    Reason.POLICY_OK,
-    Reason.POLICY_DENIED,
 }
 
 
 @dataclass
 class Scene:
-    """A tenant at work, the clock, and what a verifier holds in hand."""
+    """A tenant at work, the clock, and what a verifier holds in hand: offline the same policies as the service."""
 
     board: Board
     clock: FixedClock
     shows: dict[str, str] = field(default_factory=dict)
     file: bytes | None = None
+    policies: list[Document] = field(default_factory=list)
 
     @property
     def lab(self) -> Lab:
@@ -87,7 +88,8 @@ class Scene:
         assert answer.status_code == 200, answer.text
         sha256 = None if self.file is None else hashlib.sha256(self.file).digest()
         bundle = Bundle.read(answer.content)
-        report = verify_bundle(bundle, trust=self.lab.trust, now=self.clock.now(), file_sha256=sha256)
+        at_hand = {"file_sha256": sha256, "policies": OwnPolicies(self.policies)}
+        report = verify_bundle(bundle, trust=self.lab.trust, now=self.clock.now(), **at_hand)
         return report.verdict.value, [reason.value for reason in report.report.reasons]
 
 
@@ -197,7 +199,9 @@ def denied_by_a_policy(scene: Scene) -> str:
     made, board = scene.minted(), scene.board
     tenant = scene.lab.orgs.service_caller(board.team.tenant.tenant_id)
     nobody = rule("nobody", "DENY", leaf("status", "eq", "ACTIVE"))
-    switched_on(scene.lab, tenant, document(nobody, category="VERIFY", default_effect="ALLOW"))
+    written = document(nobody, category="VERIFY", default_effect="ALLOW")
+    switched_on(scene.lab, tenant, written)
+    scene.policies.append(Document.read(written))
     return made
 
 

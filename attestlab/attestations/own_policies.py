@@ -1,0 +1,95 @@
+"""Step 8 of a verification offline: the policies of whoever verifies, asked about what a bundle proves.
+
+The service's own policies are in no bundle. Those that a verifier wrote or was given are at hand; they see
+what the log's entries prove of issuer and key (`circumstances.of_entries`), by the names that they have online.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+
+from attestlab.attestations import circumstances
+from attestlab.attestations.rules import Reason, Statement, Verdict
+from attestlab.attestations.standing import StatusProof
+from attestlab.attestations.verification import Finding
+from attestlab.core.errors import ValidationFailed
+from attestlab.core.wire import parse_json
+from attestlab.policy.attributes import PLATFORM
+from attestlab.policy.contexts import Normaliser
+from attestlab.policy.deciding import Member, PolicySet, SetDecision
+from attestlab.policy.documents import Category, Document, TargetType
+from attestlab.policy.meaning import policy_of
+from attestlab.policy.toml import document_of
+
+UNTOLD = "The bundle does not show how issuer and key stand, so policies cannot be asked about them."
+_ALLOWED = Finding("policy", (Reason.POLICY_OK,))
+_normalised = Normaliser(PLATFORM)
+
+
+class OwnPolicies:
+    """Policies about verifications, all of which must allow; those that only monitor do not count.
+
+    Raises:
+        ValidationFailed: one is about another action, or asks for what no bundle could tell: an attribute of a
+            tenant's own.
+    """
+
+    def __init__(self, documents: Iterable[Document]) -> None:
+        self._members = [(document, _member(document)) for document in documents]
+
+    @classmethod
+    def read(cls, texts: Iterable[bytes]) -> OwnPolicies:
+        """Of files in JSON or TOML.
+
+        Raises:
+            ValidationFailed: one is neither, or no valid policy of verifications.
+        """
+        return cls(_document(text) for text in texts)
+
+    def check(self, statement: Statement, proof: StatusProof | None, *, now: datetime) -> Finding:
+        """Step 8. A policy bound to one issuer is asked about that issuer alone.
+
+        A bundle that does not show how issuer and key stand is denied: else whoever hands it over would
+        choose what the policies see.
+        """
+        policies = PolicySet(self._about(statement))
+        if not any(member.counts for member in policies.members):
+            return _ALLOWED
+        if proof is None or proof.issuer is None:
+            return _denied(UNTOLD)
+        about = circumstances.of_entries(issuer=proof.issuer, key=proof.key, now=now)
+        decision = policies(_normalised(about).values)
+        return _ALLOWED if decision.allowed else _denied(_why(decision))
+
+    def _about(self, statement: Statement) -> Iterator[Member]:
+        for document, member in self._members:
+            if document.target_type is not TargetType.ISSUER or document.target_id == statement.issuer_id:
+                yield member
+
+
+def _denied(detail: str) -> Finding:
+    return Finding("policy", (Reason.POLICY_DENIED,), Verdict.INVALID, detail)
+
+
+def _why(decision: SetDecision) -> str:
+    """The reasons, and the rules that matched."""
+    matched = f" ({', '.join(decision.matched_rules)})" if decision.matched_rules else ""
+    return " ".join(decision.reasons) + matched
+
+
+def _member(document: Document) -> Member:
+    if document.category is not Category.VERIFY:
+        message = f"{document.name} is a policy of {document.category.value}, and a bundle is verified: VERIFY."
+        raise ValidationFailed.of("/category", "category", message)
+    return Member(document.name, document.digest, policy_of(document, PLATFORM))
+
+
+def _document(text: bytes) -> Document:
+    """JSON begins with a brace, TOML cannot."""
+    if text.lstrip().startswith(b"{"):
+        return Document.read(parse_json(text))
+    try:
+        return document_of(text.decode())
+    except UnicodeDecodeError as fault:
+        raise ValidationFailed(f"A policy is UTF-8: {fault}.") from None

@@ -1,0 +1,178 @@
+"""Step 8 offline: a verifier's own policies see what the service's would, and are not fooled by what a bundle omits."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from governance_story import Board, board_of
+from policy_world import document, leaf, rule
+
+from attestlab import offline
+from attestlab.attestations import circumstances, store
+from attestlab.attestations.bundle import Bundle, OfflineReport, verify_bundle
+from attestlab.attestations.own_policies import OwnPolicies
+from attestlab.core.clock import FixedClock
+from attestlab.core.errors import ValidationFailed
+from attestlab.lab import Lab
+from attestlab.orgs.rules import Caller
+from attestlab.policy.attributes import PLATFORM
+from attestlab.policy.documents import Document
+from attestlab.policy.toml import toml_of
+
+HIGH_RISK = rule("high-risk", "DENY", leaf("risk_rating", "eq", "HIGH"), reason="The issuer is a risk.")
+
+
+@pytest.fixture
+def board(lab: Lab, caller: Caller) -> Iterator[Board]:
+    with board_of(lab, caller) as made:
+        yield made
+
+
+def minted(board: Board) -> str:
+    made: str = board.minted().json()["id"]
+    return made
+
+
+def bundle_of(board: Board, attestation_id: str) -> dict[str, Any]:
+    found: dict[str, Any] = board.key.get(f"/v1/attestations/{attestation_id}/proof-bundle").json()
+    return found
+
+
+def checked(board: Board, bundle: dict[str, Any], *policies: dict[str, Any]) -> OfflineReport:
+    own = OwnPolicies.read(json.dumps(each).encode() for each in policies)
+    now = board.lab.clock.now()
+    return verify_bundle(Bundle.parse(bundle), trust=board.lab.trust, now=now, policies=own)
+
+
+def about_verifying(*rules: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return document(*rules, **{"category": "VERIFY", "default_effect": "ALLOW", **more})
+
+
+def nothing(board: Board) -> None:
+    """A fresh issuer."""
+
+
+def of_high_risk(board: Board) -> None:
+    board.decide("CHANGE_RISK_RATING", "reviewer", new_risk_rating="HIGH")
+
+
+def of_a_higher_tier(board: Board) -> None:
+    board.decide("CHANGE_TRUST_TIER", "reviewer", new_trust_tier="VERIFIED")
+
+
+def suspended(board: Board) -> None:
+    board.decide("SUSPEND_ISSUER", "admin")
+
+
+def moved(board: Board) -> None:
+    changed = board.key.patch(f"/v1/issuers/{board.issuer['id']}", json={"jurisdiction": "CH"})
+    assert changed.status_code == 200, changed.text
+
+
+def rotated(board: Board) -> None:
+    path = f"/v1/issuers/keys/{board.issuer['keys'][0]['kid']}/rotate"
+    assert board.key.post(path, json={"new_kid": "next", "alg": "Ed25519"}).status_code in (200, 201)
+
+
+@pytest.mark.parametrize("happens", [nothing, of_high_risk, of_a_higher_tier, suspended, moved, rotated])
+def test_they_see_what_the_policies_of_the_service_see(
+    board: Board, clock: FixedClock, happens: Callable[[Board], None]
+) -> None:
+    made = minted(board)
+    clock.advance(timedelta(days=40))
+    happens(board)
+
+    proof = Bundle.parse(bundle_of(board, made)).status_proof
+    with board.lab.storage.read() as connection:
+        row = store.with_evidence(connection, UUID(made))
+
+    assert proof is not None
+    assert proof.issuer is not None
+    offline_they_see = circumstances.of_entries(issuer=proof.issuer, key=proof.key, now=clock.now())
+    assert offline_they_see == circumstances.of_row(row, now=clock.now())
+    assert offline_they_see.keys() <= PLATFORM.keys()
+
+
+def test_what_denies_says_why_and_what_does_not_concern_this_issuer_is_not_asked(board: Board) -> None:
+    of_high_risk(board)
+    bundle = bundle_of(board, minted(board))
+    elsewhere = about_verifying(HIGH_RISK, target_type="ISSUER", target_id=str(uuid4()))
+    here = {**elsewhere, "target_id": board.issuer["id"]}
+    watching = about_verifying(HIGH_RISK, mode="MONITOR")
+
+    denied = checked(board, bundle, elsewhere, here)
+
+    assert (denied.verdict.value, denied.report.reasons[-1].value) == ("INVALID", "policy_denied")
+    assert denied.report.findings[-1].detail == "The issuer is a risk. (high-risk)"
+    for harmless in (elsewhere, watching):
+        passed = checked(board, bundle, harmless)
+        assert (passed.verdict.value, passed.report.reasons[-1].value) == ("VALID", "policy_ok")
+
+
+@pytest.mark.parametrize("omitted", ["status_proof", "issuer"])
+def test_whoever_omits_how_the_issuer_stands_does_not_get_past_a_policy(board: Board, omitted: str) -> None:
+    of_high_risk(board)
+    bundle = bundle_of(board, minted(board))
+    part = bundle if omitted == "status_proof" else bundle["status_proof"]
+    part[omitted] = None
+
+    assert checked(board, bundle).verdict.value == "VALID"
+    assert checked(board, bundle, about_verifying(HIGH_RISK, mode="MONITOR")).verdict.value == "VALID"
+    denied = checked(board, bundle, about_verifying(HIGH_RISK))
+    assert denied.report.reasons[-1].value == "policy_denied"
+    assert "does not show" in denied.report.findings[-1].detail
+
+
+def test_what_ended_is_not_asked_about(board: Board) -> None:
+    made = minted(board)
+    ended = board.key.post(
+        f"/v1/attestations/{made}/revoke", json={"reason": "typo"}, headers={"Idempotency-Key": str(uuid4())}
+    )
+    assert ended.status_code == 200, ended.text
+    report = checked(board, bundle_of(board, made), about_verifying(default_effect="DENY", rules=[HIGH_RISK]))
+
+    assert report.verdict.value == "REVOKED"
+    assert "policy" not in {finding.step for finding in report.report.findings}
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (json.dumps(document(HIGH_RISK)), "policy of MINT"),
+        (json.dumps(about_verifying(rule("a", "DENY", leaf("risk_ratng", "eq", "HIGH")))), "risk_rating"),
+        ("name = ", "not TOML"),
+        ("{", "JSON"),
+        ("\xff", "UTF-8"),
+    ],
+)
+def test_a_file_that_is_no_policy_of_verifications_is_refused(text: str, says: str) -> None:
+    with pytest.raises(ValidationFailed, match=says):
+        OwnPolicies.read([text.encode("latin-1")])
+
+
+def test_the_command_takes_them_in_both_notations(
+    board: Board, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    of_high_risk(board)
+    with board.lab.storage.read() as connection:
+        (tmp_path / "trust.txt").write_text(f"log {board.lab.log.vkey(connection)}\nquorum none\n")
+    (tmp_path / "bundle.json").write_text(json.dumps(bundle_of(board, minted(board))))
+    (tmp_path / "risks.toml").write_text(toml_of(Document.read(about_verifying(HIGH_RISK))))
+    (tmp_path / "any.json").write_text(
+        json.dumps(about_verifying(rule("any", "ALLOW", leaf("status", "eq", "ACTIVE"))))
+    )
+    checks = [str(tmp_path / "bundle.json"), "--trust", str(tmp_path / "trust.txt")]
+    allowing, denying = ["--policy", str(tmp_path / "any.json")], ["--policy", str(tmp_path / "risks.toml")]
+
+    assert offline.command([*checks, *allowing]) == offline.VALID
+    assert "policy_ok" in capsys.readouterr().out
+    assert offline.command([*checks, *allowing, *denying]) == offline.OTHER_VERDICT
+    assert "policy_denied  The issuer is a risk. (high-risk, any)" in capsys.readouterr().out
+    assert offline.command([*checks, "--policy", str(tmp_path / "none.toml")]) == offline.COULD_NOT_CHECK
+    assert offline.command([*checks, "--policy", str(tmp_path / "trust.txt"), "--json"]) == offline.COULD_NOT_CHECK
