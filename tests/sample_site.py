@@ -181,6 +181,15 @@ async def wait(call: Call) -> Readme:
     return Readme(prepared="waited")
 
 
+@notes.get("/v1/watched", scope=PUBLIC)
+async def watched(call: Call) -> Readme:
+    """Answer when the test says so, and know whether anybody waits for it."""
+    call.lab.gone = call.gone()
+    call.lab.waiting.set()
+    await asyncio.to_thread(call.lab.go_on.wait, 10)
+    return Readme(prepared="watched")
+
+
 async def perform(call: Call, body: Any) -> Answer:
     """A write without a store."""
     if call.route.is_async:
@@ -219,6 +228,7 @@ class Lab:
 
     waiting: threading.Event = field(default_factory=threading.Event)
     go_on: threading.Event = field(default_factory=threading.Event)
+    gone: threading.Event = field(default_factory=threading.Event)
     broken: set[str] = field(default_factory=set)
     counters: Counters = field(default_factory=counters_in_memory)
 

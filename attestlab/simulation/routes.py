@@ -22,8 +22,12 @@ class Ran(NamedTuple):
 
 
 async def _ran(call: Call, body: SimulateIn) -> Ran:
-    """A simulation takes seconds and holds no lock; the writer is waited for only to keep its report."""
+    """A simulation takes seconds and holds no lock; the writer is waited for only to keep its report.
+
+    Who goes away meanwhile ends it: a report is found by its digest alone, which stands in the answer.
+    """
     policy = body.policy_id if body.policy is None else document_in_body(body.policy)
+    gone = call.gone()
     found = await call.site.aside(
         lambda: call.lab.simulations.run(
             policy,
@@ -32,6 +36,7 @@ async def _ran(call: Call, body: SimulateIn) -> Ran:
             end=body.to,
             by=body.by,
             sweep=[(each.rule_id, each.attribute, each.op) for each in body.sweep],
+            given_up=gone.is_set,
             caller=call.caller,
         )
     )

@@ -6,7 +6,7 @@ DuckDB is loaded when something is first simulated.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
@@ -97,22 +97,26 @@ class Simulations:
         by: Sequence[str] = (),
         sweep: Sequence[Named] = (),
         points: int = 200,
+        given_up: Callable[[], bool] = lambda: False,
         caller: Caller,
     ) -> tuple[Report, dict[str, Any]]:
         """Everything that the service answers, within its time; the report is not kept yet.
+
+        It is stopped as soon as it is `given_up`, which is asked many times a second, from another thread.
 
         Beside the report: `rules` (coverage and marginal effect), `sweep` of one or two thresholds, else None.
 
         Raises:
             NotFound, Conflict, ValidationFailed: see `of`.
-            Unavailable: it took too long, or others simulate.
+            Cancelled: it took too long, or was given up.
+            Unavailable: others simulate.
         """
         draft = self._draft(policy, replaces, caller)
         message = _TOO_LONG.format(self.time_limit_s)
         with (
             self.few.alone(),
             self._opened(draft, start, end, by, None, caller) as simulation,
-            simulation.session.within(self.time_limit_s, message),
+            simulation.session.within(self.time_limit_s, message, given_up=given_up),
         ):
             swept = _swept(simulation, sweep, points)  # first, for a faulty one costs little then
             report = self.compose(simulation, draft, caller=caller)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from threading import Event, Timer
+from threading import Event, Thread
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
+_GLANCE_S = 0.05  # how often it is asked whether the time is up, and whether anybody still waits
 _AGAIN_S = 0.01  # an interrupt that comes between two queries is heard by neither, so it is said again
 
 
@@ -79,18 +81,29 @@ class Session:
             self._connection.interrupt()
 
     @contextmanager
-    def within(self, seconds: float, message: str) -> Iterator[None]:
-        """Cancel what is not done in time; at once where there is none."""
-        timer = Timer(seconds, self.cancel, [message])
-        timer.daemon = True
-        if seconds > 0:
-            timer.start()
-        else:
-            self.cancel(message)
+    def within(self, seconds: float, message: str, *, given_up: Callable[[], bool] = lambda: False) -> Iterator[None]:
+        """Cancel what is not done in time, at once where there is none; or as soon as it is `given_up`."""
+        ends, done = monotonic() + seconds, Event()
+
+        def cancelled() -> bool:
+            if given_up():
+                self.cancel("Nobody waits for the simulation any more.")
+            elif monotonic() >= ends:
+                self.cancel(message)
+            else:
+                return False
+            return True
+
+        def watch() -> None:
+            while not done.wait(_GLANCE_S) and not cancelled():
+                pass
+
+        if not cancelled():
+            Thread(target=watch, daemon=True).start()
         try:
             yield
         finally:
-            timer.cancel()
+            done.set()
 
     def close(self) -> None:
         """Give everything back."""

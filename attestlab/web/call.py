@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from threading import Event
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from attestlab.core.errors import AttestLabError
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 
 
 Result = TypeVar("Result")
+
+# Has a function called on the loop, once, when the client is gone; at once where it is.
+WhenGone = Callable[[Callable[[], None]], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +62,7 @@ class Call:
         "respond_headers",
         "route",
         "site",
+        "when_gone",
     )
 
     def __init__(
@@ -73,6 +78,7 @@ class Call:
         peer: str,
         request_id: str,
         now: datetime,
+        when_gone: WhenGone,
     ) -> None:
         self.lab = lab  # the composition root, whose type only the capabilities know
         self.site = site  # the `Site` that answers; its `read`, `aside` and `write` are for async routes and `prepare`
@@ -84,6 +90,7 @@ class Call:
         self.peer = peer  # the client's address: the socket's other end, or what a trusted proxy says of it
         self.request_id = request_id
         self.now = now
+        self.when_gone = when_gone
         self.credential: Credential | None = None  # as presented, not yet believed; None on a public route
         self.caller: Any = None  # what `authenticate` returned; None on a public route
         self.rate: Count | None = None  # the tightest limit that applied so far
@@ -95,6 +102,16 @@ class Call:
     def header(self, name: str) -> str | None:
         """A request header, whatever its case; None where it was not sent."""
         return self.headers.get(name.lower())
+
+    def gone(self) -> Event:
+        """An event that is set when the client closes its connection before it is answered; ask on the loop.
+
+        For work that takes seconds and that nobody wants but whoever asked for it. Only where this is asked is the
+        client watched at all.
+        """
+        gone = Event()
+        self.when_gone(gone.set)
+        return gone
 
     def later(self, make: Callable[[], Result]) -> Result:
         """Return this from a write route whose answer holds a proof: `make` runs when the proof is known."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from math import inf
@@ -109,6 +110,17 @@ class Connection:
         if self._unbroken > _UNBROKEN_BYTES:
             await self._let_others_in()
 
+    def when_gone(self, tell: Callable[[], None]) -> None:
+        """Call `tell` once the stream is closed, at once where it is; for whoever answers the request in hand.
+
+        The stream listens for that by reading ahead, into its own buffer, where the next read begins. As soon as a
+        further request waits there it reads no more, and a client that goes then is not missed. One that has only
+        ended its sending counts as gone: to the socket the two look alike.
+        """
+        self.stream.set_close_callback(tell)
+        if self.stream.closed():
+            tell()
+
     async def _serve_one(self) -> bool:
         """Answer one request; whether another may follow."""
         try:
@@ -121,7 +133,7 @@ class Connection:
         self._owes_continue = head.awaits_continue
         self._left_s = self._patience.body_s
         body = body_of(head, self)
-        exchange = Exchange(self._site, head, body, self._peer.remote_ip)
+        exchange = Exchange(self._site, head, body, self._peer.remote_ip, self.when_gone)
         await exchange.run()
         self._owes_continue = False
         goes_on = body.drained() and head.keep_alive and not self.last
@@ -143,7 +155,7 @@ class Connection:
         return take(self, end + len(END_OF_HEAD))[:end].removeprefix(_CRLF)  # an empty line before it is passed over
 
     async def _refuse_unreadable(self, fault: AttestLabError) -> bool:
-        exchange = Exchange(self._site, _UNREADABLE, FixedBody(self, 0), self._peer.remote_ip)
+        exchange = Exchange(self._site, _UNREADABLE, FixedBody(self, 0), self._peer.remote_ip, self.when_gone)
         await exchange.refuse(fault)
         await self._send(exchange.response(close=True))
         return await self._part(lingering=True)

@@ -31,7 +31,7 @@ from attestlab.core.storage import is_unreachable
 from attestlab.web import bodies, problems
 from attestlab.web.access import PUBLIC, require_same_tenant
 from attestlab.web.answers import Answer, compose, render
-from attestlab.web.call import Call
+from attestlab.web.call import Call, WhenGone
 from attestlab.web.credentials import presented
 from attestlab.web.etags import conditional
 from attestlab.web.http1 import Head
@@ -63,12 +63,14 @@ class Exchange:
         "_request_id",
         "_route",
         "_site",
+        "_when_gone",
     )
 
-    def __init__(self, site: Site, head: Head, body: Body, peer: str) -> None:
+    def __init__(self, site: Site, head: Head, body: Body, peer: str, when_gone: WhenGone) -> None:
         self._site = site
         self._head = head
         self._body = body
+        self._when_gone = when_gone
         self._peer = site.limiter.addresses.client(peer, head.headers.get("x-forwarded-for"))
         self._rate: Count | None = None
         self._route: Route | None = None
@@ -170,6 +172,7 @@ class Exchange:
             peer=self._peer,
             request_id=self._request_id,
             now=self._now,
+            when_gone=self._when_gone,
         )
         if not is_probe(route):
             await site.read(self._admit, call)

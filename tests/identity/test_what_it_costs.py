@@ -37,6 +37,7 @@ def call_with(lab: Lab, site: Site, credential: Credential) -> Call:
         peer="127.0.0.1",
         request_id="cost",
         now=lab.clock.now(),
+        when_gone=lambda tell: None,
     )
     call.credential = credential
     return call

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from hashlib import sha256
+from threading import Event
 from typing import Any
 
+import duckdb
 import httpx
 import pytest
 import rfc8785
@@ -17,8 +20,12 @@ from lake_world import damage
 from policy_world import document, leaf, rule
 from team_story import Team
 
+from attestlab.core.errors import Unavailable
+from attestlab.core.few import Few
 from attestlab.lab import Lab
-from attestlab.orgs.rules import Plan
+from attestlab.lake.service import Lake
+from attestlab.orgs.rules import Caller, Plan
+from attestlab.simulation.store import reports
 
 RAW = document(
     rule("young", "DENY", leaf("key.age_days", "lt", 90), 1),
@@ -168,6 +175,55 @@ def test_what_takes_too_long_or_comes_too_often_is_a_503(team: Team, key: httpx.
     assert all(word in late.json()["message"] for word in ("narrow it by from and to", "rules", "sweep"))
     assert crowded.headers["Retry-After"] == "5"
     assert simulated(key, policy=RAW)["decided"] == 5
+
+
+class Endless:
+    """A lake in which every decision was made a billion times a thousand: a simulation of it runs for hours."""
+
+    def __init__(self, lake: Lake) -> None:
+        self.lake = lake
+        self.asked = Event()
+
+    def __call__(self, caller: Caller) -> Endless:
+        self.caller = caller
+        return self
+
+    def past(self) -> duckdb.DuckDBPyConnection:
+        found = self.lake(self.caller).past()
+        found.execute("ALTER VIEW decided RENAME TO once")
+        found.execute("CREATE VIEW decided AS SELECT once.* FROM once, range(1000000000000)")
+        self.asked.set()
+        return found
+
+
+def is_free(few: Few) -> bool:
+    """Whether nothing runs."""
+    try:
+        with few.alone(), few.alone():
+            return True
+    except Unavailable:
+        return False
+
+
+@pytest.mark.parametrize("patience_s", [0.01, 1], ids=["at once", "while it is computed"])
+def test_a_simulation_ends_with_its_client(team: Team, key: httpx.Client, patience_s: float) -> None:
+    """Long before its own end or its limit; nothing is kept, and whoever comes next is served."""
+    simulations = team.lab.simulations
+    simulations.time_limit_s = 60
+    endless, whole = Endless(simulations.lake), simulations.lake
+    simulations.lake = endless  # type: ignore[assignment]
+    with pytest.raises(httpx.ReadTimeout):
+        key.post(SIMULATE, json={"policy": RAW}, timeout=httpx.Timeout(10, read=patience_s))
+    assert endless.asked.wait(10)
+    left_at = time.monotonic()
+    while not is_free(simulations.few) and time.monotonic() < left_at + 20:
+        time.sleep(0.01)
+
+    assert time.monotonic() - left_at < 10
+    simulations.lake = whole
+    assert simulated(key, policy=RAW)["decided"] == 5
+    with team.lab.storage.read() as connection:
+        assert len(connection.execute(reports.select()).all()) == 1
 
 
 def test_a_damaged_part_of_the_lake_is_a_503_and_tells_no_path(team: Team, key: httpx.Client) -> None:
