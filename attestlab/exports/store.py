@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
@@ -17,6 +17,7 @@ from attestlab.issuers.rules import KeyStatus
 from attestlab.issuers.store import keys
 from attestlab.log.tables import LogLeaf
 
+_BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)  # before every attestation; a theft may be told to be earlier still
 _leaves: Any = LogLeaf.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
 _NEWEST = select(func.max(attestations.c.log_index)).where(attestations.c.issuer_id == bindparam("issuer_id"))
 ENDED = select(attestations.c.log_index).where(
@@ -57,7 +58,8 @@ def _from_moment(connection: Connection, key: AnyRow, moment: datetime) -> Itera
     """By when they were logged; who holds an external key chooses `created_at`, up to a day too early."""
     columns = (attestations.c.log_index, attestations.c.custody, attestations.c.created_at, _leaves.c.entry)
     query = select(*columns).join(_leaves, _leaves.c.index == attestations.c.log_index)
-    maybe = query.where(*_signed_by(key), attestations.c.created_at >= moment - EXTERNAL_MAX_AGE)
+    earliest = max(moment, _BEGINNING) - EXTERNAL_MAX_AGE
+    maybe = query.where(*_signed_by(key), attestations.c.created_at >= earliest)
     return (row.log_index for row in connection.execute(maybe) if logged_at(row) >= moment)
 
 

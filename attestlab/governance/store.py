@@ -8,14 +8,20 @@ from typing import Any
 from uuid import UUID
 
 from sqlalchemy import Connection, CursorResult, and_, case, exists, extract, func, not_, or_, select
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.functions import FunctionElement
+from sqlmodel.sql.sqltypes import UTCDateTime
 
 from attestlab.attestations.rules import Status
 from attestlab.attestations.store import attestations
 from attestlab.core.errors import NotFound
 from attestlab.core.transaction import AnyRow
+from attestlab.delivery.store import deliveries
 from attestlab.governance.tables import IssuerRequest
-from attestlab.issuers.rules import KeyStatus
+from attestlab.issuers.rules import Custody, KeyStatus
 from attestlab.issuers.store import keys
+from attestlab.log.store import leaves
 
 requests: Any = IssuerRequest.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
 
@@ -55,6 +61,36 @@ def page(
     return [dict(row) for row in connection.execute(query.order_by(requests.c.id.desc()).limit(limit)).mappings()]
 
 
+class _TimeOfEntry(FunctionElement[datetime]):
+    """When a log entry says that it was made, comparable with the times of rows."""
+
+    inherit_cache = True
+    type = UTCDateTime()
+
+
+@compiles(_TimeOfEntry, "sqlite")
+def _on_sqlite(element: _TimeOfEntry, compiler: SQLCompiler, **more: Any) -> str:
+    """As text: an entry has three decimals, a row six."""
+    entry = compiler.process(element.clauses, **more)
+    return f"replace(substr(json_extract(CAST({entry} AS TEXT), '$.at'), 1, 23), 'T', ' ') || '000'"
+
+
+@compiles(_TimeOfEntry, "postgresql")
+def _on_postgresql(element: _TimeOfEntry, compiler: SQLCompiler, **more: Any) -> str:
+    entry = compiler.process(element.clauses, **more)
+    return f"CAST(convert_from({entry}, 'UTF8')::json ->> 'at' AS TIMESTAMP WITH TIME ZONE)"
+
+
+_ENTRY_TIME = (
+    select(_TimeOfEntry(leaves.c.entry))
+    .where(leaves.c.index == attestations.c.log_index)
+    .correlate(attestations)
+    .scalar_subquery()
+)
+# Who holds an external key chose `created_at`; of all others it is the entry's own time.
+_LOGGED_AT = case((attestations.c.custody == Custody.EXTERNAL.value, _ENTRY_TIME), else_=attestations.c.created_at)
+
+
 def _valid(now: datetime) -> Any:
     """How many of a group hold at this moment: neither ended, nor signed with a key that others had by then."""
     columns = attestations.c
@@ -64,10 +100,10 @@ def _valid(now: datetime) -> Any:
 
 
 def _after_its_key_was_lost() -> Any:
-    """As a verification judges it; of an external key by the time that its signer named."""
+    """As a verification judges it."""
     its_key = (keys.c.tenant_id == attestations.c.tenant_id, keys.c.kid == attestations.c.kid)
     lost = keys.c.status.in_((KeyStatus.REVOKED.value, KeyStatus.COMPROMISED.value))
-    by_time = and_(keys.c.compromised_at.is_not(None), attestations.c.created_at >= keys.c.compromised_at)
+    by_time = and_(keys.c.compromised_at.is_not(None), keys.c.compromised_at <= _LOGGED_AT)
     by_order = and_(keys.c.compromised_at.is_(None), attestations.c.log_index >= keys.c.changed_index)
     return exists().where(*its_key, lost, or_(by_time, by_order))
 
@@ -94,8 +130,8 @@ def by_schema(
 def by_month(
     connection: Connection, tenant_id: UUID, issuer_id: UUID, kid: str | None, *, now: datetime
 ) -> Sequence[AnyRow]:
-    """`(year, month, attestations, valid)` by the month of the mint (UTC), oldest first."""
-    parts = [extract(part, attestations.c.created_at).label(part) for part in ("year", "month")]
+    """`(year, month, attestations, valid)` by the month in which they were logged (UTC), oldest first."""
+    parts = [extract(part, _LOGGED_AT).label(part) for part in ("year", "month")]
     query = select(*parts, _ALL, _valid(now)).where(*_of(tenant_id, issuer_id, kid)).group_by(*parts)
     return connection.execute(query.order_by(*parts)).all()
 
@@ -103,7 +139,8 @@ def by_month(
 def by_recipient(
     connection: Connection, tenant_id: UUID, issuer_id: UUID, kid: str | None, *, now: datetime, limit: int
 ) -> Sequence[AnyRow]:
-    """`(recipient, attestations, valid)` of those that name one, the most first."""
-    recipient = func.lower(attestations.c.recipient_email).label("recipient")
-    query = select(recipient, _ALL, _valid(now)).where(*_of(tenant_id, issuer_id, kid), recipient.is_not(None))
+    """`(recipient, attestations, valid)` of those that name one, as deliveries find them, the most first."""
+    recipient = deliveries.c.recipient_email.label("recipient")
+    query = select(recipient, _ALL, _valid(now)).join(deliveries, deliveries.c.attestation_id == attestations.c.id)
+    query = query.where(*_of(tenant_id, issuer_id, kid))
     return connection.execute(query.group_by(recipient).order_by(_ALL.desc(), recipient).limit(limit)).all()

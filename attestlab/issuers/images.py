@@ -75,6 +75,7 @@ class _Drawing:
         self._parser.ProcessingInstructionHandler = self._instruction
         self._parser.buffer_text = True
         self._depth = 0
+        self._in_style = False
 
     def read(self, content: bytes) -> None:
         try:
@@ -86,6 +87,9 @@ class _Drawing:
         namespace, _, local = name.rpartition(" ")
         if self._depth == 0 and (namespace, local) != (_NAMESPACE, "svg"):
             _refuse("A logo is a PNG, JPEG, GIF, WebP or SVG image.")
+        if self._in_style:
+            _refuse("An SVG with elements within <style> is not taken.")  # what a rule says would stand in pieces
+        self._in_style = local == "style"
         self._depth += 1
         if self._depth > _DEPTH:
             _refuse(f"An SVG that is nested deeper than {_DEPTH} elements is not taken.")
@@ -102,6 +106,7 @@ class _Drawing:
             _refuse("An SVG in another encoding than UTF-8 is not taken.")
 
     def _end(self, _name: str) -> None:
+        self._in_style = False
         self._depth -= 1
 
     def _attribute(self, name: str, value: str) -> None:

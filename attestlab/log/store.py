@@ -377,6 +377,12 @@ def newest_of_subject(connection: Connection, subject: str) -> LeafRow | None:
     return None if row is None else LeafRow(*row)
 
 
+def chain_of(connection: Connection, subject: str) -> list[LeafRow]:
+    """Every entry of a subject, in order."""
+    found = select(*_LEAF_COLUMNS).where(leaves.c.subject == subject).order_by(leaves.c.index)
+    return [LeafRow(*row) for row in connection.execute(found)]
+
+
 def first_of_subject(connection: Connection, subject: str) -> LeafRow | None:
     """The first entry of a subject's chain."""
     row = connection.execute(_FIRST_OF_SUBJECT, {"subject": subject}).first()

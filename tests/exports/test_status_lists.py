@@ -116,6 +116,21 @@ def test_an_external_key_cannot_date_back_what_it_signed_too_late(
 
     assert [verdict(stranger, made) for made in (early, dated_back)] == ["VALID", "INVALID"]
     assert status_list(stranger, issuer["id"]).set_indexes == [dated_back["log_index"]]
+    radius = owner.get(f"/v1/issuers/{issuer['id']}/blast-radius", params={"kid": "theirs"}).json()
+    assert (radius["attestations"], radius["valid"]) == (2, 1)
+
+
+@pytest.mark.parametrize("since", ["0001-01-01T00:00:00Z", "1969-12-31T23:59:59Z"])
+def test_a_key_may_be_said_to_be_lost_since_ever(
+    owner: httpx.Client, stranger: httpx.Client, issuer: dict[str, Any], since: str
+) -> None:
+    made = minted(owner, issuer)
+
+    report = {"reason": "never was ours", "compromised_at": since}
+    assert owner.post("/v1/issuers/keys/main/compromise", json=report).status_code == 200
+
+    assert verdict(stranger, made) == "INVALID"
+    assert status_list(stranger, issuer["id"]).set_indexes == [made["log_index"]]
 
 
 def test_a_key_that_was_only_revoked_sets_no_bit(

@@ -11,9 +11,12 @@ import pytest
 from governance_story import PATH, Board
 from issuer_story import logged
 from running_server import register_issuer
+from sqlalchemy import update
 from team_story import told
 
 from attestlab.core.clock import FixedClock
+from attestlab.issuers import reckoning
+from attestlab.issuers.store import issuers
 
 TIER = {"new_trust_tier": "VERIFIED"}
 
@@ -224,6 +227,31 @@ def test_every_step_is_a_line_in_the_trail_of_the_issuers_tenant(board: Board) -
 
     assert [line["action"].partition(".")[2] for line in lines] == ["execute", "approve", "create"]
     assert len({line["actor_id"] for line in lines}) == 2
+
+
+@pytest.mark.tampered
+def test_a_change_of_a_revoked_issuers_profile_contradicts_nothing(board: Board) -> None:
+    revoked = board.decide("REVOKE_ISSUER", "admin", "reviewer")
+    moved = board.key.patch(f"/v1/issuers/{board.issuer['id']}", json={"jurisdiction": "FR"})
+    assert moved.status_code == 200, moved.text
+
+    with board.lab.storage.read() as connection:
+        assert list(reckoning.disagreements(connection)) == []
+    with board.lab.storage.write() as tx:
+        tx.exec(update(issuers).values(revoked_index=revoked["log_index"] + 1))
+    with board.lab.storage.read() as connection:
+        assert [fault for _, fault in reckoning.disagreements(connection)] == [
+            "the log says otherwise about which entry revoked it"
+        ]
+
+
+def test_recipients_of_a_blast_radius_are_those_that_deliveries_find(board: Board) -> None:
+    for address in ("ÄB@people.example", "äb@people.example"):
+        assert board.minted(recipient_email=address).status_code == 201
+
+    radius = board.key.get(f"/v1/issuers/{board.issuer['id']}/blast-radius").json()
+
+    assert radius["by_recipient"] == [{"recipient": "äb@people.example", "attestations": 2, "valid": 2}]
 
 
 def test_the_blast_radius_of_an_issuer_and_of_a_key(board: Board, clock: FixedClock) -> None:

@@ -39,6 +39,8 @@ HARMFUL = {
     "data": '<use href="data:image/svg+xml,x#a"/>',
     "style that imports": '<style>@import "https://evil.example/x.css";</style>',
     "style in pieces": "<style>@im<!-- -->port 'x';</style>",
+    "style around an element": "<style>rect{fill:ur<g/>l(http://evil.example/x)}</style>",
+    "style that imports around an element": '<style>@im<g/>port "http://evil.example/x.css";</style>',
     "style with escapes": r"<style>@\69mport 'x';</style>",
     "style that loads": "<style>*{background:url(https://evil.example)}</style>",
     "attribute that loads": '<circle r="1" style="fill:url( //evil.example )"/>',
