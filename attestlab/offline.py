@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from attestlab.attestations.own_policies import OwnPolicies
 
 NO_DOCUMENT = "attestlab: The attestation names no document, so the file could not be checked."
+TOO_OLD = "attestlab: The bundle does not show the status as of the first"
 VALID, OTHER_VERDICT, UNUSABLE, COULD_NOT_CHECK = 0, 1, 2, 3
 READ_BYTES = 1024 * 1024
 NO_TRUST = (
@@ -57,12 +58,25 @@ def command(arguments: list[str]) -> int:
         type=Path,
         help="a policy of your own about verifications, TOML or JSON, that must allow it too (may be repeated)",
     )
+    parser.add_argument(
+        "--as-of",
+        metavar="SIZE",
+        type=int,
+        default=0,
+        help="how many entries of the log the status has to be shown for, by a status list",
+    )
     parser.add_argument("--json", dest="as_json", action="store_true", help="print one JSON object")
     return verify(**vars(parser.parse_args(arguments)))
 
 
 def verify(
-    bundle: Path, *, file: Path | None, trust: Path | None, policies: Sequence[Path] = (), as_json: bool = False
+    bundle: Path,
+    *,
+    file: Path | None,
+    trust: Path | None,
+    policies: Sequence[Path] = (),
+    as_of: int = 0,
+    as_json: bool = False,
 ) -> int:
     """Check a bundle and print each check with its result; returns the exit status."""
     try:
@@ -86,6 +100,9 @@ def verify(
         return OTHER_VERDICT
     if Reason.DOCUMENT_HASH_NOT_STORED in report.report.reasons:
         print(NO_DOCUMENT, file=sys.stderr)
+        return COULD_NOT_CHECK
+    if (report.as_of or 0) < as_of:
+        print(f"{TOO_OLD} {as_of} entries; get it anew.", file=sys.stderr)
         return COULD_NOT_CHECK
     return VALID
 
@@ -139,8 +156,8 @@ def _as_text(bundle: Bundle, report: OfflineReport) -> str:
     lines = [f"{report.verdict.value}  attestation {bundle.statement.id}"]
     for finding in report.report.findings:
         mark = "ok    " if finding.verdict is None else "FAILED"
-        said = ", ".join(reason.value for reason in finding.reasons) or "nothing to check"
-        lines.append(f"  {mark} {finding.step:<13} {said}{'  ' + finding.detail if finding.detail else ''}")
+        said = [", ".join(reason.value for reason in finding.reasons), finding.detail]
+        lines.append(f"  {mark} {finding.step:<13} {'  '.join(filter(None, said)) or 'nothing to check'}")
     if report.origin is not None:
         lines.append(f"  log    {report.origin}, {report.tree_size} entries")
     if report.as_of is not None:

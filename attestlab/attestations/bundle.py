@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from attestlab.attestations.own_policies import OwnPolicies
 
 DEPTH = MAX_DEPTH + 2  # a bundle holds the claims of a mint two levels deeper than the mint's body did
-UNTOLD_ISSUER = "whether the issuer was suspended or revoked, and its trust level"
+UNSHOWN = "no status list of the log shows that nothing happened"
 NOT_CHECKED_OFFLINE = (
     "the issuer's name and domain, and the attestation's metadata, which nobody signed",
     "the policies of the service",
@@ -83,7 +83,7 @@ class Bundle:
     status: Status
     public_key: bytes
     log: LogEvidence
-    status_proof: StatusProof | None
+    status_proof: StatusProof
     document: Mapping[str, Any]  # as it was read, for what it repeats of what others prove
 
     @classmethod
@@ -108,6 +108,7 @@ class Bundle:
             raise ValidationFailed(f"This is not a proof bundle: {fault}.") from fault
 
 
+_NOTHING_HAPPENED = frozenset({Reason.STATUS_CURRENT, Reason.GOVERNANCE_OK})
 _ENDS = frozenset({Verdict.REVOKED, Verdict.SUPERSEDED, Verdict.EXPIRED})  # from which nothing follows
 
 
@@ -119,19 +120,17 @@ class OfflineReport:
     tree_size: int | None
     origin: str | None
     as_of: int | None = None  # what has a standing was compared with the status list of so many entries
-    tells_of_issuer: bool = False
 
     @property
     def not_checked(self) -> tuple[str, ...]:
         """What the bundle leaves open, in sentences for people."""
         what = "its key" if self.verdict in _ENDS else "the attestation or its key"
-        what += " was revoked" + (", or its issuer suspended or revoked" if self.tells_of_issuer else "")
+        what += " was revoked, or its issuer suspended or revoked"
         if self.as_of is None:
             first = f"whether {what}: no status list of the log shows that nothing was"
         else:
             first = f"whether, after the first {self.as_of} entries of the log, {what}"
-        rest = NOT_CHECKED_OFFLINE if self.tells_of_issuer else (UNTOLD_ISSUER, *NOT_CHECKED_OFFLINE)
-        return (first, *rest)
+        return (first, *NOT_CHECKED_OFFLINE)
 
     @property
     def verdict(self) -> Verdict:
@@ -168,10 +167,11 @@ def verify_bundle(
         return _refused("transparency", Reason.TRANSPARENCY_PROOF_FAILED, fault.message)
     except ValidationFailed as fault:
         return _refused("signature", Reason.SIGNATURE_INVALID, fault.message)
-    report = run([*_steps(evidence, file_sha256, now), *_policy_step(bundle, policies, now)])
+    steps = _steps(evidence, file_sha256, now, shown=standing.as_of is not None)
+    report = run([*steps, *_policy_step(bundle, policies, now)])
     if not proven:
         return OfflineReport(report, None, None)
-    return OfflineReport(report, proven["size"], proven["origin"], standing.as_of, standing.issuer is not None)
+    return OfflineReport(report, proven["size"], proven["origin"], standing.as_of)
 
 
 def _standing(bundle: Bundle) -> Standing:
@@ -194,24 +194,25 @@ def _policy_step(bundle: Bundle, policies: OwnPolicies | None, now: datetime) ->
         yield lambda: policies.check(bundle.statement, bundle.status_proof, now=now)
 
 
-def _steps(evidence: Evidence, file_sha256: bytes | None, now: datetime) -> tuple[Step, ...]:
+def _steps(evidence: Evidence, file_sha256: bytes | None, now: datetime, *, shown: bool) -> tuple[Step, ...]:
     """The log and the signature come first: until they hold, nothing else in a bundle means anything.
 
-    The others keep the order that they have online, so that both come to one verdict.
+    The others keep the order that they have online, so that both come to one verdict. Without a status list, which
+    has not `shown` that nothing happened, nobody says so.
     """
     return (
         lambda: check_transparency(evidence),
         lambda: check_signature(evidence),
         lambda: _check_file(evidence, file_sha256),
-        lambda: check_status(evidence, now),
-        lambda: _check_issuer(evidence),
+        lambda: _as_far_as_shown(check_status(evidence, now), shown),
+        lambda: _as_far_as_shown(check_governance(evidence), shown),
         lambda: check_key(evidence),
     )
 
 
-def _check_issuer(evidence: Evidence) -> Finding:
-    """A bundle may say nothing of the issuer; `not_checked` then does."""
-    return Finding("governance") if evidence.issuer is None else check_governance(evidence)
+def _as_far_as_shown(finding: Finding, shown: bool) -> Finding:
+    told = tuple(reason for reason in finding.reasons if shown or reason not in _NOTHING_HAPPENED)
+    return finding if told == finding.reasons else replace(finding, reasons=told, detail=UNSHOWN)
 
 
 def _check_file(evidence: Evidence, file_sha256: bytes | None) -> Finding:
@@ -265,10 +266,9 @@ def _prove_logged(bundle: Bundle, trust: TrustPolicy) -> dict[str, Any]:
         signature=bundle.signature,
         public_key=bundle.public_key,
     )
-    if bundle.status_proof is not None:
-        require_words_agree(bundle.document["attestation"], bundle.status_proof, bundle.log.nonce)
-        require_trust_level_agrees(bundle.document["issuer"], bundle.status_proof)
-        prove_standing(bundle.status_proof, size=head.size, root=head.root)
+    require_words_agree(bundle.document["attestation"], bundle.status_proof, bundle.log.nonce)
+    require_trust_level_agrees(bundle.document["issuer"], bundle.status_proof)
+    prove_standing(bundle.status_proof, size=head.size, root=head.root)
     return {"size": head.size, "origin": head.origin}
 
 
@@ -362,7 +362,7 @@ def _bundle(top: Reader) -> Bundle:
             hashes=tuple(prefixed(item) for item in proof.texts("hashes")),
             checkpoint=top.inner("signed_tree_head").text("checkpoint"),
         ),
-        status_proof=StatusProof.read(top.inner_or_none("status_proof")),
+        status_proof=StatusProof.read(top.inner("status_proof")),
         document=top.value,
     )
 

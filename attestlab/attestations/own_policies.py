@@ -22,7 +22,7 @@ from attestlab.policy.documents import Category, Document, TargetType
 from attestlab.policy.meaning import policy_of
 from attestlab.policy.toml import document_of
 
-UNTOLD = "The bundle does not show how issuer and key stand, so policies cannot be asked about them."
+UNSHOWN = "No status list of the log shows how issuer and key stand, so policies cannot be asked; get a newer bundle."
 _ALLOWED = Finding("policy", (Reason.POLICY_OK,))
 _normalised = Normaliser(PLATFORM)
 
@@ -47,17 +47,17 @@ class OwnPolicies:
         """
         return cls(_document(text) for text in texts)
 
-    def check(self, statement: Statement, proof: StatusProof | None, *, now: datetime) -> Finding:
+    def check(self, statement: Statement, proof: StatusProof, *, now: datetime) -> Finding:
         """Step 8. A policy bound to one issuer is asked about that issuer alone.
 
-        A bundle that does not show how issuer and key stand is denied: else whoever hands it over would
-        choose what the policies see.
+        Where no status list shows that nothing came after it, how issuer and key stood is denied: else whoever
+        hands the bundle over would choose what the policies see.
         """
         policies = PolicySet(self._about(statement))
         if not any(member.counts for member in policies.members):
             return _ALLOWED
-        if proof is None or proof.issuer is None:
-            return _denied(UNTOLD)
+        if proof.list_entry is None:
+            return _denied(UNSHOWN)
         about = circumstances.of_entries(issuer=proof.issuer, key=proof.key, now=now)
         decision = policies(_normalised(about).values)
         return _ALLOWED if decision.allowed else _denied(_why(decision))

@@ -72,25 +72,23 @@ class Chained:
 class StatusProof:
     """The status proof of a bundle, taken apart; nothing in it is believed yet.
 
-    Bundles of old do not speak of the issuer.
+    Its list is missing where none was logged since the attestation.
     """
 
     change: Logged | None
     key: Chained
-    issuer: Chained | None
+    issuer: Chained
     list_entry: Logged | None
     chunks: tuple[Chunk, ...]
 
     @classmethod
-    def read(cls, reader: Reader | None) -> StatusProof | None:
-        """Of the member `status_proof`, which may be left out."""
-        if reader is None:
-            return None
-        change, issuer, listed = (reader.inner_or_none(name) for name in ("attestation", "issuer", "list"))
+    def read(cls, reader: Reader) -> StatusProof:
+        """Of the member `status_proof`."""
+        change, listed = (reader.inner_or_none(name) for name in ("attestation", "list"))
         return cls(
             change=None if change is None else Logged.read(change),
             key=Chained.read(reader.inner("key")),
-            issuer=None if issuer is None else Chained.read(issuer),
+            issuer=Chained.read(reader.inner("issuer")),
             list_entry=None if listed is None else Logged.read(listed.inner("entry")),
             chunks=() if listed is None else tuple(_chunk(item) for item in listed.inners("chunks")),
         )
@@ -98,8 +96,8 @@ class StatusProof:
     @property
     def entries(self) -> list[Logged]:
         """Every entry that it shows."""
-        chains = (self.key,) if self.issuer is None else (self.key, self.issuer)
-        shown = (self.change, self.list_entry, *(entry for chain in chains for entry in (chain.first, chain.newest)))
+        chained = (entry for chain in (self.key, self.issuer) for entry in (chain.first, chain.newest))
+        shown = (self.change, self.list_entry, *chained)
         return [entry for entry in shown if entry is not None]
 
 
@@ -113,22 +111,17 @@ def _chunk(reader: Reader) -> Chunk:
 
 @dataclass(frozen=True)
 class Standing:
-    """How all three stand; `issuer` is None where no entry tells.
-
-    `as_of` is the size of the list that was compared, None without one.
-    """
+    """How all three stand; `as_of` is the size of the list that was compared, None without one."""
 
     status: Status
-    issuer: IssuerFacts | None = None
+    issuer: IssuerFacts
     key_status: KeyStatus = KeyStatus.ACTIVE
     key_changed_index: int | None = None
     compromised_at: datetime | None = None
     as_of: int | None = None
 
 
-def standing_of(
-    proof: StatusProof | None, *, statement: Statement, public_key: bytes, index: int, said: Status
-) -> Standing:
+def standing_of(proof: StatusProof, *, statement: Statement, public_key: bytes, index: int, said: Status) -> Standing:
     """What the entries of a status proof say of an attestation at `index`; `prove_standing` is to prove them.
 
     A verifier knows what time does: that an attestation has run out needs no entry.
@@ -136,16 +129,12 @@ def standing_of(
     Raises:
         ProofInvalid: they speak of something else, or contradict each other or what the bundle `said`.
     """
-    if proof is None:
-        if said in (Status.REVOKED, Status.SUPERSEDED):
-            raise ProofInvalid(f"The bundle says {said.value} and lacks the proof of it.")
-        return Standing(said)
     status = Status.VALID if proof.change is None else _ended(proof.change, statement, index)
     if status is not said and (status, said) != (Status.VALID, Status.EXPIRED):
         raise ProofInvalid(f"The bundle says {said.value}, and its log entries {status.value}.")
     newest = _newest_of_key(proof.key, statement, public_key)
     key_status, since = _key_status(newest), _compromised_at(newest)
-    issuer = None if proof.issuer is None else _issuer(proof.issuer, statement)
+    issuer = _issuer(proof.issuer, statement)
     as_of = None
     if proof.list_entry is not None:
         as_of = _listed_size(proof.list_entry)
@@ -154,8 +143,7 @@ def standing_of(
         change = None if proof.change is None else proof.change.index
         _require_code(proof, as_of, index, CODES[EntryType.ATTESTATION_STATUS].get(status, 0), change)
         _require_chain(proof, as_of, proof.key, CODES[EntryType.KEY_STATUS][key_status])
-        if proof.issuer is not None and issuer is not None:
-            _require_chain(proof, as_of, proof.issuer, CODES[EntryType.ISSUER_STATUS][issuer.status])
+        _require_chain(proof, as_of, proof.issuer, CODES[EntryType.ISSUER_STATUS][issuer.status])
     shown = said if status is Status.VALID else status
     return Standing(shown, issuer, key_status, proof.key.newest.index, since, as_of)
 
@@ -191,13 +179,11 @@ def require_words_agree(told: Mapping[str, object], proof: StatusProof, nonce: b
 
 
 def require_trust_level_agrees(told: Mapping[str, object], proof: StatusProof) -> None:
-    """The trust level that a bundle names is the one of the issuer's entry, where it shows that.
+    """The trust level that a bundle names is the one of the issuer's entry.
 
     Raises:
         ProofInvalid: it is another.
     """
-    if proof.issuer is None:
-        return
     proven = proof.issuer.newest.understood().members.get("trust_tier")
     if told.get("trust_level", proven) != proven:
         raise ProofInvalid("/issuer/trust_level is not what the log says.")

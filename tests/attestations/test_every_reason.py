@@ -84,6 +84,9 @@ class Scene:
         return found["verdict"], found["reasons"]
 
     def offline(self, attestation_id: str) -> tuple[str, list[str]]:
+        self.clock.advance(timedelta(minutes=2))
+        with self.lab.storage.write() as tx:
+            self.lab.list_statuses(tx)
         answer = self.board.key.get(f"/v1/attestations/{attestation_id}/proof-bundle")
         assert answer.status_code == 200, answer.text
         sha256 = None if self.file is None else hashlib.sha256(self.file).digest()
