@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from sqlalchemy import select
 
@@ -12,17 +14,45 @@ from attestlab.attestations.rules import Verdict
 from attestlab.attestations.store import attestations
 from attestlab.fsck import fsck
 from attestlab.lab import Lab
-from attestlab.log.rules import verify_consistency
+from attestlab.log.rules import TileName, verify_consistency
 from attestlab.log.trust import TrustPolicy
+from attestlab.log.watching import Follower
 
 SAMPLE = 40
 
 
 def check_lab(lab: Lab) -> None:
-    """No problem anywhere, no index twice, no gap, every checkpoint consistent, bundles verify offline."""
+    """No problem anywhere, no index twice, no gap, no alarm, every checkpoint consistent, bundles verify offline."""
     assert list(fsck(lab)) == []
+    with TemporaryDirectory() as folder:
+        follower_of(lab, Path(folder) / "state").advance(lambda _seen: None)
     _check_checkpoints(lab)
     _check_bundles(lab)
+
+
+class LogOf:
+    """A lab's log as others read it, without the way over HTTP."""
+
+    def __init__(self, lab: Lab) -> None:
+        self.lab = lab
+
+    def checkpoint(self) -> str:
+        with self.lab.storage.read() as connection:
+            return self.lab.log.head(connection).note
+
+    def witnessed(self) -> str | None:
+        return None
+
+    def tile(self, name: TileName) -> bytes:
+        with self.lab.storage.read() as connection:
+            return self.lab.log.tile(connection, name)
+
+
+def follower_of(lab: Lab, state: Path) -> Follower:
+    """Somebody who pinned the log's key, and knows of it what `state` holds."""
+    with lab.storage.read() as connection:
+        vkey = lab.log.vkey(connection)
+    return Follower(LogOf(lab), vkey, state, clock=lab.clock)
 
 
 def _check_checkpoints(lab: Lab) -> None:

@@ -13,7 +13,7 @@ from attestlab import migrations
 from attestlab.core.clock import FixedClock
 from attestlab.core.keyring import Keyring
 from attestlab.core.storage import Storage
-from attestlab.log.entries import EntryType, commit_of, minted
+from attestlab.log.entries import FIRST, EntryType, commit_of, issuer_status, key_status, minted, read
 from attestlab.log.fsck import Problem, check_log
 from attestlab.log.guard import HeadGuard
 from attestlab.log.rules import verify_consistency
@@ -34,6 +34,16 @@ def entry(number: int, clock: FixedClock) -> bytes:
         public_spki=b"a public key",
         at=clock.now(),
         commit=commit_of(number.to_bytes(32, "big"), b"{}", "header..signature"),
+    )
+
+
+def founding(clock: FixedClock) -> tuple[bytes, bytes]:
+    """The entries of the issuer and the key that every `entry` is by."""
+    standing = {"status": "ACTIVE", "trust_tier": "BASIC", "risk_rating": "LOW", "jurisdiction": None}
+    key = {"kid": "key-1", "alg": "Ed25519", "public_spki": b"a public key", "status": "active"}
+    return (
+        issuer_status(FIRST, issuer_id=ISSUER, at=clock.now(), **standing),  # type: ignore[arg-type]
+        key_status(FIRST, issuer_id=ISSUER, at=clock.now(), **key),  # type: ignore[arg-type]
     )
 
 
@@ -75,6 +85,15 @@ class World:
         """Append one entry for each number, all in one transaction."""
         with self.storage.write() as tx:
             return [self.log.append(tx, entry(n, self.clock), kind=EntryType.MINTED) for n in numbers]
+
+    def register(self) -> tuple[bytes, bytes]:
+        """Append the entries of the issuer and the key that mint."""
+        made = founding(self.clock)
+        with self.storage.write() as tx:
+            for founded in made:
+                said = read(founded)
+                self.log.append(tx, founded, kind=said.kind, subject=said.subject)
+        return made
 
     def grow(self, size: int) -> None:
         """Append until the log has `size` entries."""

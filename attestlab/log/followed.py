@@ -11,18 +11,21 @@ from attestlab.core.errors import ValidationFailed
 from attestlab.log.rules import EMPTY_ROOT
 from attestlab.log.standing import Standings
 
-VERSION = 1
+VERSION = 2
+UNJUDGED = 1  # a version that knew no status lists; its entries are read once more, from the first
 
 
 @dataclass(frozen=True)
 class Followed:
     """How far a follower came: the tree whose entries were all handed over, and what it knows from them.
 
+    `standings` are those after the first `judged` entries; fewer than `size` where an earlier version saved it.
     `checkpoint` is the newest note that it accepted, `at_s` the newest time that one states (seconds since 1970).
     """
 
     vkey: str
     size: int = 0
+    judged: int = 0
     root: bytes = EMPTY_ROOT
     checkpoint: str = ""
     at_s: int = 0
@@ -41,11 +44,13 @@ class Followed:
             return cls(vkey)
         except ValueError as fault:
             raise ValidationFailed(f"{path} is not the state of a follower: {fault}.") from fault
-        if not isinstance(saved, dict) or saved.get("v") != VERSION or saved.get("vkey") != vkey:
+        if not isinstance(saved, dict) or saved.get("v") not in (UNJUDGED, VERSION) or saved.get("vkey") != vkey:
             raise ValidationFailed(f"{path} belongs to another log or version; name another file.")
-        standings = Standings.from_json(saved["standings"])
+        judged, standings = 0, Standings()
+        if saved["v"] != UNJUDGED:
+            judged, standings = saved["judged"], Standings.from_json(saved["standings"])
         root = bytes.fromhex(saved["root"])
-        return cls(vkey, saved["size"], root, saved["checkpoint"], saved["at_s"], standings)
+        return cls(vkey, saved["size"], judged, root, saved["checkpoint"], saved["at_s"], standings)
 
     def save(self, path: Path) -> None:
         """Replace the file as a whole; durable when this returns."""
@@ -53,6 +58,7 @@ class Followed:
             "v": VERSION,
             "vkey": self.vkey,
             "size": self.size,
+            "judged": self.judged,
             "root": self.root.hex(),
             "checkpoint": self.checkpoint,
             "at_s": self.at_s,

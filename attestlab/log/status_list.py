@@ -60,17 +60,28 @@ class StatusList:
         missing = _chunk_count(size) * CHUNK_BYTES - len(self.bits)
         self.bits += bytes(max(0, missing))
 
-    def apply(self, index: int, entry: ReadEntry) -> None:
-        """Take in the entry at `index`; they come in order, and only those with a subject matter."""
+    def apply(self, index: int, entry: ReadEntry) -> int | None:
+        """Take in the entry at `index`; they come in order, and only those with a subject matter.
+
+        Returns the index whose code it states.
+        """
         self.grow(max(self.size, index + 1))
         codes = CODES.get(entry.kind)
         if codes is None or entry.subject is None:
-            return
+            return None
         place = entry.members.get("minted_index")
         if entry.kind != EntryType.ATTESTATION_STATUS:
             place = self.firsts.setdefault(entry.subject, index)
-        if type(place) is int and 0 <= place <= index:  # an entry that points elsewhere changes nothing
-            self._set(place, codes.get(str(entry.members.get("status")), 0))
+        if type(place) is not int or not 0 <= place <= index:  # an entry that points elsewhere changes nothing
+            return None
+        self._set(place, codes.get(str(entry.members.get("status")), 0))
+        return place
+
+    def recall(self, subject: str, place: int, code: int) -> None:
+        """Take in at once what all entries of a subject said; `place` is where its code stands."""
+        self.grow(max(self.size, place + 1))
+        self.firsts[subject] = place
+        self._set(place, code)
 
     def _set(self, index: int, code: int) -> None:
         byte, shift = index // 4, 2 * (index % 4)

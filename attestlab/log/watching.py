@@ -12,6 +12,7 @@ from base64 import b64encode
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import lru_cache
 from pathlib import Path
 
 from attestlab.core.clock import Clock
@@ -22,8 +23,10 @@ from attestlab.log.followed import Followed
 from attestlab.log.notes import Note, TreeHead
 from attestlab.log.remote import LogSource, RemoteTree
 from attestlab.log.rules import TILE_WIDTH, TileName, decode_bundle, leaf_hash
-from attestlab.log.standing import BrokenChain, Standings
+from attestlab.log.standing import BrokenChain, EntryAt, FalseEntry, FalseList, FalseMint, Standings
 from attestlab.log.trust import Checkpoint, TrustPolicy
+
+KEPT_BUNDLES = 16  # of those that ends lead back to
 
 
 class AlarmName(StrEnum):
@@ -32,9 +35,18 @@ class AlarmName(StrEnum):
     SHRINK = "shrink"  # the log has fewer entries than it had
     FORK = "fork"  # it shows another tree than before, or than it signed
     STALE_HEAD = "stale_head"  # its newest time is too long ago
-    BROKEN_STATUS_CHAIN = "broken_status_chain"  # a status entry does not follow from the one before
+    BROKEN_STATUS_CHAIN = "broken_status_chain"  # a status entry does not follow from the one before, or from the mint
+    FALSE_MINT = "false_mint"  # a mint by an issuer or with a key that is not active there
+    FALSE_STATUS_LIST = "false_status_list"  # a status list is not that of the entries before it
     UNKNOWN_KEY = "unknown_key"  # another key signed its checkpoint
     WRONG_ENTRY = "wrong_entry"  # an entry is not the one that the tree has
+
+
+_ALARMS: dict[type[FalseEntry], AlarmName] = {
+    BrokenChain: AlarmName.BROKEN_STATUS_CHAIN,
+    FalseMint: AlarmName.FALSE_MINT,
+    FalseList: AlarmName.FALSE_STATUS_LIST,
+}
 
 
 class Alarm(IntegrityFailed):
@@ -116,7 +128,7 @@ class Follower:
         tree = self._grown(newest, note)
         accepted, note = self._accepted(newest, note, witnessed, tree)
         if accepted is not None:
-            if tree is not None and accepted.size > self.followed.size:
+            if tree is not None and accepted.size > self.followed.judged:
                 self._deliver(tree, newest.size, accepted.size, note, hand_over)
             self._remember(replace(self.followed, checkpoint=note, at_s=max(self.followed.at_s, _time_s(accepted))))
         self._require_fresh(note)
@@ -142,7 +154,7 @@ class Follower:
     def _grown(self, newest: Checkpoint, note: str) -> RemoteTree | None:
         """The tree of the newest checkpoint, which begins with the one that is known; None where it is that one."""
         known = self.followed
-        if newest.size == known.size:
+        if newest.size == known.judged:
             self._require_root(newest.root, known.root, known.size, note)
             return None
         tree = RemoteTree(self._source, newest.size)
@@ -175,16 +187,22 @@ class Follower:
             self._require_root(self._root_at(tree, accepted.size, note), accepted.root, accepted.size, note)
 
     def _deliver(self, tree: RemoteTree, size: int, end: int, note: str, hand_over: HandOver) -> None:
-        """Hand over the entries up to `end` of a tree of `size`, a bundle at a time; what was taken is remembered."""
-        while self.followed.size < end:
+        """Hand over the entries up to `end` of a tree of `size`, a bundle at a time; what was taken is remembered.
+
+        What an earlier version took without judging it is judged first, and not handed over again.
+        """
+        bundle = lru_cache(KEPT_BUNDLES)(lambda number: self._bundle(tree, size, number, note))
+        while self.followed.judged < end:
             known = self.followed
-            seen = self._bundle(tree, size, known.size // TILE_WIDTH, note)
-            seen = [item for item in seen if known.size <= item.index < end]
-            standings = self._standings(seen, note)
-            hand_over(seen)
-            reached = known.size + len(seen)
-            root = self._root_at(tree, reached, note)
-            self._remember(replace(known, size=reached, root=root, checkpoint=note, standings=standings))
+            seen = [item for item in bundle(known.judged // TILE_WIDTH) if known.judged <= item.index < end]
+            standings = self._standings(seen, note, lambda index: bundle(index // TILE_WIDTH)[index % TILE_WIDTH].entry)
+            judged = known.judged + len(seen)
+            reached = replace(known, judged=judged, standings=standings)
+            if judged > known.size:
+                hand_over([item for item in seen if item.index >= known.size])
+                root = self._root_at(tree, judged, note)
+                reached = replace(reached, size=judged, root=root, checkpoint=note)
+            self._remember(reached)
 
     def _bundle(self, tree: RemoteTree, size: int, number: int, note: str) -> list[Seen]:
         """The entries of a bundle, each of them the one that the tree has at its place."""
@@ -202,15 +220,15 @@ class Follower:
             raise self._alarm(AlarmName.WRONG_ENTRY, message, note)
         return seen
 
-    def _standings(self, seen: Sequence[Seen], note: str) -> Standings:
+    def _standings(self, seen: Sequence[Seen], note: str, entry_at: EntryAt) -> Standings:
         """What is known of every subject after these entries."""
         standings = self.followed.standings.copy()
         for item in seen:
             try:
-                standings.follow(item.entry, item.leaf_hash)
-            except BrokenChain as fault:
+                standings.follow(item.index, item.entry, item.leaf_hash, entry_at)
+            except FalseEntry as fault:
                 message = f"Entry {item.index} of the log: {fault.message}"
-                raise self._alarm(AlarmName.BROKEN_STATUS_CHAIN, message, note) from fault
+                raise self._alarm(_ALARMS[type(fault)], message, note) from fault
         return standings
 
     def _remember(self, followed: Followed) -> None:

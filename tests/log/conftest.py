@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from log_published import Log
 from log_world import World
+from witness_world import folder_served
 
 from attestlab.core.clock import FixedClock
 from attestlab.core.storage import Storage
@@ -24,3 +26,10 @@ def sqlite_world(clock: FixedClock, tmp_path: Path) -> Iterator[World]:
     world = World.found_in(tmp_path, clock)
     yield world
     world.storage.close()
+
+
+@pytest.fixture
+def log(tmp_path: Path, clock: FixedClock) -> Iterator[Log]:
+    """An empty folder on a web server, in which a test publishes what log it likes."""
+    with folder_served(tmp_path / "public") as url:
+        yield Log(tmp_path, url, clock)

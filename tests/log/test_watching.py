@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from uuid import UUID
 
 import pytest
+from log_published import VKEY, Log
 from log_served import serving
 from log_world import World, entry
-from witness_world import NOON, WITNESS_KEY, Branch, folder_served, log_signer
+from witness_world import NOON, WITNESS_KEY, Branch, log_signer
 
 from attestlab.core.clock import FixedClock
 from attestlab.core.errors import Unavailable, ValidationFailed
@@ -22,50 +23,10 @@ from attestlab.log.followed import Followed
 from attestlab.log.notes import NoteSigner
 from attestlab.log.remote import HttpLog
 from attestlab.log.rules import leaf_hash
-from attestlab.log.trust import TrustPolicy
 from attestlab.log.watching import Alarm, AlarmName, Follower, Seen, Unwitnessed
 
 ISSUER = UUID("01935f00-0000-7000-8000-000000000001")
 POLICY = f"witness w1 {WITNESS_KEY.vkey.cosigner()}\nquorum w1\n"
-VKEY = str(log_signer().vkey)
-
-
-class Log:
-    """A log on a web server that shows whatever is published, and somebody who follows it."""
-
-    def __init__(self, folder: Path, url: str, clock: FixedClock) -> None:
-        self.folder, self.url, self.clock = folder / "public", url, clock
-        self.state = folder / "state.json"
-        self.taken: list[bytes] = []
-
-    def follow(self, *, vkey: str = VKEY, max_age_s: float | None = None, policy: str | None = None) -> Followed:
-        """One look by a follower who knows only what it saved."""
-        witnesses = None if policy is None else TrustPolicy.witnessing(policy, vkey)
-        source = HttpLog(self.url)
-        try:
-            follower = Follower(source, vkey, self.state, clock=self.clock, witnesses=witnesses, max_age_s=max_age_s)
-            return follower.advance(self.take)
-        finally:
-            source.close()
-
-    def take(self, seen: Sequence[Seen]) -> None:
-        assert [item.index for item in seen] == list(range(len(self.taken), len(self.taken) + len(seen)))
-        self.taken += [item.entry for item in seen]
-
-    def alarm(self, name: AlarmName, **options: object) -> Alarm:
-        """The alarm that the next look raises; what was saved stays as it was."""
-        before = self.state.read_bytes() if self.state.exists() else None
-        with pytest.raises(Alarm) as raised:
-            self.follow(**options)  # type: ignore[arg-type]
-        assert raised.value.name is name, raised.value.message
-        assert (self.state.read_bytes() if self.state.exists() else None) == before
-        return raised.value
-
-
-@pytest.fixture
-def log(tmp_path: Path, clock: FixedClock) -> Iterator[Log]:
-    with folder_served(tmp_path / "public") as url:
-        yield Log(tmp_path, url, clock)
 
 
 @pytest.mark.parametrize("sizes", [(1, 2, 7), (255, 256, 257), (600,), (5, 5, 256, 700)])
@@ -82,6 +43,7 @@ def test_a_service_is_followed_by_its_own_address_or_by_that_of_its_log(world: W
     On both engines, over the true routes.
     """
     with serving(world) as url:
+        registered = world.register()
         world.grow(5)
         log = Log(tmp_path, url, world.clock)
         with world.storage.read() as connection:
@@ -90,7 +52,7 @@ def test_a_service_is_followed_by_its_own_address_or_by_that_of_its_log(world: W
         world.grow(300)
         log.url = f"{url}/log/"
         assert log.follow(vkey=vkey).size == 300
-    assert log.taken == [entry(number, world.clock) for number in range(300)]
+    assert log.taken == [*registered, *(entry(number, world.clock) for number in range(2, 300))]
 
 
 def test_what_was_not_taken_comes_again(log: Log) -> None:
@@ -387,7 +349,7 @@ def test_a_state_is_of_one_log_and_is_never_taken_for_that_of_another(log: Log) 
     other: NoteSigner = log_signer(seed=2)
     with pytest.raises(ValidationFailed, match="another log"):
         Followed.load(log.state, str(other.vkey))
-    for damaged in ("", "[]", json.dumps({"v": 2})):
+    for damaged in ("", "[]", json.dumps({"v": 3}), json.dumps({"v": 2, "vkey": "x"})):
         log.state.write_text(damaged)
         with pytest.raises(ValidationFailed):
             log.follow()

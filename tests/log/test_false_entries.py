@@ -1,0 +1,439 @@
+"""Entries that are in the tree and cannot be true: who reads them all computes again what they say."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+from lab_checks import follower_of
+from log_published import Log
+from witness_world import NOON, Branch, log_signer
+
+from attestlab.attestations.drafting import MintRequest
+from attestlab.core.clock import FixedClock
+from attestlab.core.signing import Algorithm
+from attestlab.issuers.rules import IssuerStatus
+from attestlab.lab import Lab
+from attestlab.log import entries
+from attestlab.log.entries import FIRST, Link
+from attestlab.log.rules import leaf_hash
+from attestlab.log.status_list import StatusList
+from attestlab.log.watching import Alarm, AlarmName
+from attestlab.orgs.rules import Caller
+
+ISSUER, OTHER = UUID(int=1), UUID(int=2)
+
+
+class History:
+    """Entries as a server writes them that tells whatever it is told to tell."""
+
+    def __init__(self, *, issuer: str | None = "ACTIVE", key: str | None = "active") -> None:
+        self.leaves: list[bytes] = []
+        self.links: dict[str | None, Link] = {}
+        if issuer is not None:
+            self.issuer(issuer)
+        if key is not None:
+            self.key(key)
+
+    def add(self, subject: str | None, make: Callable[[Link], bytes]) -> int:
+        entry, link = make(self.links.get(subject, FIRST)), self.links.get(subject, FIRST)
+        self.links[subject] = Link(link.seq + 1, leaf_hash(entry))
+        self.leaves.append(entry)
+        return len(self.leaves) - 1
+
+    def issuer(self, status: str, issuer_id: UUID = ISSUER) -> int:
+        told: Any = {"trust_tier": "BASIC", "risk_rating": "LOW", "jurisdiction": None, "at": NOON}
+        return self.add(
+            entries.issuer_subject(issuer_id),
+            lambda link: entries.issuer_status(link, issuer_id=issuer_id, status=status, **told),
+        )
+
+    def key(self, status: str, kid: str = "k1", public_spki: bytes = b"key") -> int:
+        told: Any = {"alg": "Ed25519", "at": NOON, "public_spki": public_spki, "status": status}
+        return self.add(
+            entries.key_subject(ISSUER, kid),
+            lambda link: entries.key_status(link, issuer_id=ISSUER, kid=kid, **told),
+        )
+
+    def mint(self, number: int, *, kid: str = "k1", public_spki: bytes = b"key", issuer_id: UUID = ISSUER) -> int:
+        told: Any = {"alg": "Ed25519", "at": NOON, "commit": bytes(32), "public_spki": public_spki}
+        entry = entries.minted(attestation_id=UUID(int=number), issuer_id=issuer_id, kid=kid, **told)
+        return self.add(None, lambda _link: entry)
+
+    def end(self, number: int, minted_index: Any, *, issuer_id: UUID = ISSUER) -> int:
+        told: Any = {"status": "REVOKED", "at": NOON, "minted_index": minted_index}
+        return self.add(
+            entries.attestation_subject(UUID(int=number)),
+            lambda link: entries.attestation_status(link, attestation_id=UUID(int=number), issuer_id=issuer_id, **told),
+        )
+
+    def list(self, *, without: int | None = None, size: int | None = None) -> int:
+        """The true list; or one that leaves out the entry at an index, or that tells of another size."""
+        statuses = StatusList()
+        for index, entry in enumerate(self.leaves):
+            if index != without:
+                statuses.apply(index, entries.read(entry))
+        statuses.grow(len(self.leaves))
+        told: Any = {"size": len(self.leaves) if size is None else size, "digest": statuses.digest(), "at": NOON}
+        return self.add(entries.STATUS_LIST_SUBJECT, lambda link: entries.status_list(link, **told))
+
+    def publish(self, log: Log) -> None:
+        Branch(tuple(self.leaves), log_signer()).publish(log.folder, len(self.leaves))
+
+
+def test_an_honest_history_raises_no_alarm_wherever_one_begins_again(log: Log) -> None:
+    history = History()
+    first, second = history.mint(1), history.mint(2)
+    acts: list[Callable[[], int]] = [
+        history.list,
+        lambda: history.end(1, first),
+        history.list,
+        lambda: history.issuer("SUSPENDED"),
+        history.list,
+        lambda: history.issuer("ACTIVE"),
+        lambda: history.key("rotated"),
+        lambda: history.key("active", "k2", b"another key"),
+        history.list,
+        lambda: history.mint(3, kid="k2", public_spki=b"another key"),
+        lambda: history.key("compromised"),
+        lambda: history.end(2, second),
+        history.list,
+        lambda: history.issuer("REVOKED"),
+        history.list,
+    ]
+    for act in acts:
+        act()
+        history.publish(log)
+        log.follow()
+    assert log.taken == history.leaves
+
+    at_once = log.state.with_name("at once")
+    log.state, log.taken, in_steps = at_once, [], log.state
+    assert log.follow().standings.as_json() == json.loads(in_steps.read_bytes())["standings"]
+
+
+@pytest.mark.parametrize("restarts", [False, True], ids=["in one go", "over a restart"])
+@pytest.mark.parametrize("what", ["revocation", "key", "issuer"])
+def test_a_list_that_leaves_something_out_is_false(log: Log, what: str, restarts: bool) -> None:
+    """
+    Every signature holds and every entry is in the tree; the list alone hides what became of a subject.
+    """
+    history = History()
+    minted = history.mint(1)
+    history.list()
+    acts = {
+        "revocation": lambda: history.end(1, minted),
+        "key": lambda: history.key("revoked"),
+        "issuer": lambda: history.issuer("REVOKED"),
+    }
+    hidden = acts[what]()
+    if restarts:
+        history.publish(log)
+        log.follow()
+    false = history.list(without=hidden)
+    history.publish(log)
+
+    alarm = log.alarm(AlarmName.FALSE_STATUS_LIST)
+
+    assert f"Entry {false} of the log" in alarm.message
+    assert "hides a change or invents one" in alarm.message
+
+
+def test_a_list_of_another_size_than_its_place_is_false(log: Log) -> None:
+    history = History()
+    history.mint(1)
+    history.list(size=2)
+    history.publish(log)
+    assert "is of 2 entries, and 3 stand before it" in log.alarm(AlarmName.FALSE_STATUS_LIST).message
+
+
+def minted_by_nobody(history: History) -> None:
+    history.mint(1, issuer_id=OTHER)
+
+
+def minted_with_an_unheard_of_key(history: History) -> None:
+    history.mint(1, kid="k2")
+
+
+def minted_with_another_key_of_that_name(history: History) -> None:
+    history.mint(1, public_spki=b"another key")
+
+
+def minted_with_a_key_of_another_issuer(history: History) -> None:
+    history.issuer("ACTIVE", OTHER)
+    history.mint(1, issuer_id=OTHER)
+
+
+def minted_with_a_pending_key(history: History) -> None:
+    history.key("pending", "k2", b"another key")
+    history.mint(1, kid="k2", public_spki=b"another key")
+
+
+def minted_with_a_rotated_key(history: History) -> None:
+    history.key("rotated")
+    history.mint(1)
+
+
+def minted_with_a_revoked_key(history: History) -> None:
+    history.key("revoked")
+    history.mint(1)
+
+
+def minted_with_a_compromised_key(history: History) -> None:
+    history.key("compromised")
+    history.mint(1)
+
+
+def minted_by_a_suspended_issuer(history: History) -> None:
+    history.issuer("SUSPENDED")
+    history.mint(1)
+
+
+def minted_by_a_revoked_issuer(history: History) -> None:
+    history.issuer("REVOKED")
+    history.mint(1)
+
+
+def minted_again_after_the_end(history: History) -> None:
+    history.end(1, history.mint(1))
+    history.mint(1)
+
+
+FALSE_MINTS = [
+    minted_by_nobody,
+    minted_with_an_unheard_of_key,
+    minted_with_another_key_of_that_name,
+    minted_with_a_key_of_another_issuer,
+    minted_with_a_pending_key,
+    minted_with_a_rotated_key,
+    minted_with_a_revoked_key,
+    minted_with_a_compromised_key,
+    minted_by_a_suspended_issuer,
+    minted_by_a_revoked_issuer,
+    minted_again_after_the_end,
+]
+
+
+@pytest.mark.parametrize("restarts", [False, True], ids=["in one go", "over a restart"])
+@pytest.mark.parametrize("happens", FALSE_MINTS)
+def test_a_mint_by_who_could_not_mint_there_is_false(
+    log: Log, happens: Callable[[History], None], restarts: bool
+) -> None:
+    history = History()
+    happens(history)
+    false = history.leaves.pop()
+    history.publish(log)
+    if restarts:
+        log.follow()
+    history.leaves.append(false)
+    history.publish(log)
+
+    alarm = log.alarm(AlarmName.FALSE_MINT)
+
+    assert f"Entry {len(history.leaves) - 1} of the log" in alarm.message
+
+
+def test_a_key_that_becomes_another_under_its_name_breaks_its_chain(log: Log) -> None:
+    history = History()
+    history.key("rotated", public_spki=b"another key")
+    history.publish(log)
+    assert "another public key" in log.alarm(AlarmName.BROKEN_STATUS_CHAIN).message
+
+
+@pytest.mark.parametrize("place", [3, 1, 4, 400, -2, "2", True, None])
+def test_an_end_that_names_another_entry_than_its_mint_breaks_the_chain(log: Log, place: object) -> None:
+    """
+    Its code would stand where nobody looks for it.
+    """
+    history = History()
+    history.mint(1)
+    history.mint(2)
+    history.publish(log)
+    log.follow()
+    history.end(1, place)
+    history.publish(log)
+    assert f"entry {place} is not its mint" in log.alarm(AlarmName.BROKEN_STATUS_CHAIN).message
+
+
+def test_an_end_by_another_issuer_breaks_the_chain(log: Log) -> None:
+    history = History()
+    history.end(1, history.mint(1), issuer_id=OTHER)
+    history.publish(log)
+    log.alarm(AlarmName.BROKEN_STATUS_CHAIN)
+
+
+def test_an_attestation_ends_once(log: Log) -> None:
+    history = History()
+    minted = history.mint(1)
+    history.end(1, minted)
+    history.publish(log)
+    log.follow()
+    history.end(1, minted)
+    history.publish(log)
+    assert "it is REVOKED" in log.alarm(AlarmName.BROKEN_STATUS_CHAIN).message
+
+
+def long_history() -> History:
+    """The mints fill more than one bundle."""
+    history = History()
+    for number in range(600):
+        history.mint(number)
+    return history
+
+
+def test_the_mint_of_what_ends_is_looked_up_however_long_ago_it_was(log: Log) -> None:
+    history = long_history()
+    history.publish(log)
+    log.follow()
+    for number in (0, 254, 300, 599):
+        history.end(number, number + 2)
+    history.list()
+    history.publish(log)
+    assert log.follow().size == 607
+
+    history.end(17, 20)
+    history.publish(log)
+    log.alarm(AlarmName.BROKEN_STATUS_CHAIN)
+
+
+def test_an_old_entry_that_is_shown_otherwise_than_before_is_found(log: Log) -> None:
+    """
+    It is read again for an end, and must be the one that the tree has.
+    """
+    history = long_history()
+    history.publish(log)
+    log.follow()
+    history.end(5, 7)
+    history.publish(log)
+    shown = History()
+    for number in range(600):
+        shown.mint(number if number != 5 else 9999)
+    elsewhere = log.folder.with_name("elsewhere")
+    Branch(tuple(shown.leaves), log_signer()).publish(elsewhere, len(shown.leaves))
+    shutil.copy(elsewhere / "tile/entries/000", log.folder / "tile/entries/000")
+
+    assert "entry 7" in log.alarm(AlarmName.WRONG_ENTRY).message
+
+
+def saved_by_an_earlier_version(state: Path) -> None:
+    """As version 1 left it, which kept of a subject its chain and its status."""
+    saved = json.loads(state.read_bytes())
+    del saved["judged"]
+    saved["standings"] = {subject: told[:3] for subject, told in saved["standings"].items()}
+    state.write_text(json.dumps({**saved, "v": 1}))
+
+
+def test_a_state_of_an_earlier_version_goes_on_after_all_was_read_once_more(log: Log) -> None:
+    history = long_history()
+    history.end(3, 5)
+    history.publish(log)
+    log.follow()
+    saved_by_an_earlier_version(log.state)
+    history.list()
+    history.mint(1000)
+    history.publish(log)
+
+    followed = log.follow()
+
+    assert log.taken == history.leaves, "none was handed over twice"
+    assert (followed.size, followed.judged) == (605, 605)
+    assert json.loads(log.state.read_bytes())["v"] == 2
+
+
+def test_what_an_earlier_version_took_for_true_is_found_even_if_the_log_rests(log: Log) -> None:
+    history = History()
+    minted = history.mint(1)
+    hidden = history.end(1, minted)
+    history.publish(log)
+    log.follow()
+    history.list(without=hidden)
+    history.publish(log)
+    saved = json.loads(log.state.read_bytes())
+    branch = Branch(tuple(history.leaves), log_signer())
+    saved |= {"size": 5, "root": branch.head(5).root.hex(), "checkpoint": branch.checkpoint(5)}
+    log.state.write_text(json.dumps(saved))
+    saved_by_an_earlier_version(log.state)
+
+    log.alarm(AlarmName.FALSE_STATUS_LIST)
+
+
+@pytest.fixture
+def minted(lab: Lab, caller: Caller) -> list[UUID]:
+    issuer = lab.issuers.create({"name": "N", "domain": "n.example"}, caller=caller, alg=Algorithm.ED25519, kid="main")
+    request = MintRequest(issuer_id=issuer.issuer["id"], kid="main", schema="degree", claims={"student_name": "Ada"})
+    return [lab.attestations.mint(request, caller=caller).id for _ in range(3)]
+
+
+def listed(lab: Lab) -> None:
+    with lab.storage.write() as tx:
+        assert lab.status_lists.append_if_due(tx) is not None
+
+
+@pytest.mark.tampered
+@pytest.mark.parametrize("restarts", [False, True], ids=["in one go", "over a restart"])
+def test_a_server_that_logs_a_revocation_and_hides_it_in_its_list_is_found(
+    lab: Lab, caller: Caller, minted: list[UUID], clock: FixedClock, tmp_path: Path, restarts: bool
+) -> None:
+    """
+    Made by the service itself, on both engines: its bundles prove by this list that nothing was revoked.
+    """
+    state = tmp_path / "state"
+    lab.status_lists.warm()
+    lab.attestations.revoke(minted[0], reason="a test", caller=caller)
+    if restarts:
+        follower_of(lab, state).advance(lambda _seen: None)
+    clock.advance(timedelta(minutes=2))
+    with lab.storage.read() as connection:
+        lab.status_lists._newest.grow(lab.log.size(connection))
+    listed(lab)
+
+    for _look in range(2):
+        with pytest.raises(Alarm, match="Entry 6 of the log: The status list hides") as raised:
+            follower_of(lab, state).advance(lambda _seen: None)
+        assert raised.value.name is AlarmName.FALSE_STATUS_LIST
+
+
+def test_an_honest_server_raises_no_alarm_whatever_happens(
+    lab: Lab, caller: Caller, minted: list[UUID], clock: FixedClock, tmp_path: Path
+) -> None:
+    """
+    Followed after each change by somebody who knows only what was saved; the model's stories are followed as well.
+    """
+    issuer_id = lab.attestations.get(minted[0], caller=caller).issuer_id
+    named: Any = {"issuer_id": issuer_id, "schema": "degree", "claims": {"student_name": "Ada"}}
+    keys, attestations = lab.signing_keys, lab.attestations
+    soon = clock.now() + timedelta(minutes=5)
+
+    def expire() -> None:
+        clock.advance(timedelta(minutes=6))
+        with lab.storage.write() as tx:
+            assert attestations.expire_due(tx, limit=10) == 1
+
+    acts: list[Callable[[], object]] = [
+        lambda: attestations.mint(MintRequest(**named, kid="main", expiry_at=soon), caller=caller),
+        lambda: attestations.revoke(minted[0], reason="a test", caller=caller),
+        lambda: attestations.supersede(minted[1], MintRequest(**named, kid="main"), caller=caller),
+        expire,
+        lambda: keys.rotate("main", new_kid="next", alg=Algorithm.ED25519, caller=caller),
+        lambda: attestations.mint(MintRequest(**named, kid="next"), caller=caller),
+        lambda: lab.issuers.set_standing(issuer_id, status=IssuerStatus.SUSPENDED, caller=caller),
+        lambda: lab.issuers.set_standing(issuer_id, status=IssuerStatus.ACTIVE, caller=caller),
+        lambda: attestations.mint(MintRequest(**named, kid="next"), caller=caller),
+        lambda: keys.compromise("main", reason="a test", compromised_at=clock.now(), caller=caller),
+        lambda: keys.revoke("next", reason="a test", caller=caller),
+        lambda: attestations.revoke(minted[2], reason="a test", caller=caller),
+        lambda: lab.issuers.set_standing(issuer_id, status=IssuerStatus.REVOKED, caller=caller),
+    ]
+    for act in acts:
+        act()
+        clock.advance(timedelta(minutes=2))
+        listed(lab)
+        followed = follower_of(lab, tmp_path / "state").advance(lambda _seen: None)
+    with lab.storage.read() as connection:
+        assert followed.size == lab.log.size(connection)
