@@ -31,7 +31,7 @@ from attestlab.delivery.service import Deliveries
 from attestlab.exports.service import Exports
 from attestlab.governance.service import Governance
 from attestlab.identity.service import Identity
-from attestlab.issuers.dns import DnsResolver
+from attestlab.issuers.dns import DnsResolver, Resolver
 from attestlab.issuers.domain_proof import DomainProofs
 from attestlab.issuers.logos import Logos
 from attestlab.issuers.service import Issuers
@@ -82,7 +82,9 @@ class Initialised:
 class Lab:
     """An open installation: its records, its keys, and the verbs of every capability."""
 
-    def __init__(self, settings: Settings, *, storage: Storage, keys: Keyring, clock: Clock) -> None:
+    def __init__(
+        self, settings: Settings, *, storage: Storage, keys: Keyring, clock: Clock, resolver: Resolver | None = None
+    ) -> None:
         self.settings = settings
         self.storage = storage
         self.clock = clock
@@ -112,7 +114,10 @@ class Lab:
         self.signing_keys = self.issuers.signing_keys
         self.logos = Logos(storage=storage, clock=clock, issuers=self.issuers, portal_url=self.portal_url)
         self.domain_proofs = DomainProofs(
-            storage=storage, keyring=keys, issuers=self.issuers, resolver=DnsResolver(settings.dns_server)
+            storage=storage,
+            keyring=keys,
+            issuers=self.issuers,
+            resolver=resolver or DnsResolver(settings.dns_server),
         )
         self.governance = Governance(storage=storage, clock=clock, issuers=self.issuers)
         self.links = Links(self.portal_url, keys)
@@ -148,8 +153,12 @@ class Lab:
         self._log_id: str | None = None
 
     @classmethod
-    def open(cls, settings: Settings | None = None, *, clock: Clock | None = None) -> Lab:
+    def open(
+        cls, settings: Settings | None = None, *, clock: Clock | None = None, resolver: Resolver | None = None
+    ) -> Lab:
         """Open an installation, bringing its records to this version's tables.
+
+        `resolver` looks up the TXT records that prove domains; without one it is DNS, at `settings.dns_server`.
 
         Raises:
             NotFound: there is none; `attestlab init` makes one.
@@ -163,17 +172,19 @@ class Lab:
                 if log_store.head(connection) is None:
                     raise NotFound("installation in", settings.data)
             keys = Keyring.open(settings.data, os.environ)
-            lab = cls(settings, storage=storage, keys=keys, clock=clock or SystemClock())
+            lab = cls(settings, storage=storage, keys=keys, clock=clock or SystemClock(), resolver=resolver)
             with storage.read() as connection:
                 lab.log.check_key(connection)
                 lab.log.witnesses = _witnesses(settings, lab.log.vkey(connection))
         return lab
 
     @classmethod
-    def init(cls, settings: Settings, *, clock: Clock | None = None) -> tuple[Lab, Initialised]:
+    def init(
+        cls, settings: Settings, *, clock: Clock | None = None, resolver: Resolver | None = None
+    ) -> tuple[Lab, Initialised]:
         """Make a fresh installation: keyring, records, log, and the operator's own tenant.
 
-        Killed half way, it can be run again: only a finished one has a log.
+        Killed half way, it can be run again: only a finished one has a log. `resolver` is as in `open`.
 
         Raises:
             Conflict: there is one already.
@@ -182,7 +193,8 @@ class Lab:
         with _records(settings) as storage:
             with storage.read() as connection:
                 _require_no_log(connection, settings)
-            lab = cls(settings, storage=storage, keys=_keyring(settings.data), clock=clock or SystemClock())
+            keys = _keyring(settings.data)
+            lab = cls(settings, storage=storage, keys=keys, clock=clock or SystemClock(), resolver=resolver)
             with storage.write() as tx:
                 _require_no_log(tx.connection, settings)
                 origin = settings.log_origin or f"attestlab.local/log-{secrets.token_hex(4)}"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -18,7 +19,8 @@ from team_story import key_of
 from attestlab.issuers.dns import DnsResolver
 from attestlab.issuers.rules import IssuerStatus
 from attestlab.lab import Lab
-from attestlab.orgs.rules import Plan
+from attestlab.orgs.rules import Caller, Plan
+from attestlab.settings import Settings
 
 
 @dataclass
@@ -128,3 +130,35 @@ def test_a_suspended_issuer_is_not_lifted(registry: Registry) -> None:
     refused = registry.check()
 
     assert (refused.status_code, refused.json()["details"]["issuer_status"]) == (409, "SUSPENDED")
+
+
+@dataclass
+class Noted:
+    """A resolver without a network: it knows what was put into it."""
+
+    texts: dict[str, list[str]] = field(default_factory=dict)
+
+    def txt(self, name: str) -> list[str]:
+        return self.texts.get(name, [])
+
+
+def proven(lab: Lab, caller: Caller, noted: Noted) -> bool:
+    """A new issuer of the caller's, whose record stands in `noted` and nowhere else, proves its domain."""
+    profile = {"name": "Northfield University", "domain": "northfield.example.edu"}
+    issuer_id = lab.issuers.create(profile, caller=caller).issuer["id"]
+    challenge = lab.domain_proofs.challenge(issuer_id, caller=caller)
+    noted.texts[challenge.record_name] = [challenge.record_value]
+    return lab.domain_proofs.accept(lab.domain_proofs.looked_up(issuer_id, caller=caller), caller=caller).is_proven
+
+
+def test_an_installation_asks_the_resolver_that_it_is_made_or_opened_with(empty_database: str, tmp_path: Path) -> None:
+    settings, noted = Settings(data=tmp_path, database_url=empty_database, dns_server="127.0.0.1:1"), Noted()
+
+    made, initialised = Lab.init(settings, resolver=noted)
+    caller = made.orgs.service_caller(initialised.tenant.tenant_id)
+    assert proven(made, caller, noted)
+    made.close()
+
+    opened = Lab.open(settings, resolver=noted)
+    assert proven(opened, caller, noted)
+    opened.close()
