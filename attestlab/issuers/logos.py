@@ -12,7 +12,7 @@ from attestlab.core.audited import Deed
 from attestlab.core.clock import Clock
 from attestlab.core.errors import NotFound
 from attestlab.core.storage import Storage
-from attestlab.issuers import images, store
+from attestlab.issuers import images, rules, store
 from attestlab.issuers.service import Issuers
 from attestlab.orgs.rules import Caller
 
@@ -78,7 +78,7 @@ class Logos:
                 now = self.clock.now()
                 empty = {"content": b"", "sha256": hashlib.sha256(b"").hexdigest()}
                 audited.change(tx, store.logos, row, empty, Deed(caller.tenant_id, caller, "issuer_logo.remove", now))
-            if issuer.logo_url == self.url(issuer_id):
+            if rules.names_uploaded_logo(issuer.logo_url, issuer_id):
                 self.issuers.set_logo(issuer_id, None, caller=caller)
 
     def url(self, issuer_id: UUID) -> str:

@@ -12,6 +12,7 @@ from datetime import datetime
 from enum import StrEnum
 from functools import partial
 from urllib.parse import urlsplit
+from uuid import UUID
 
 from attestlab.core.countries import ALPHA_2
 from attestlab.core.errors import Conflict, PermissionDenied, ValidationFailed
@@ -130,6 +131,20 @@ def require_domain_may_change(tier: TrustTier) -> None:
             f"The domain was verified for the tier {tier.value}; register another issuer for another domain.",
             details={"trust_tier": tier.value},
         )
+
+
+def names_uploaded_logo(logo_url: str | None, issuer_id: UUID) -> bool:
+    """Whether a profile names the issuer's uploaded logo, and not one that is linked from elsewhere.
+
+    Only the path is compared, since the service may have had another address when the logo came.
+
+    >>> ours = UUID("0193b5a0-7f3c-7abc-8def-0123456789ab")
+    >>> names_uploaded_logo(f"https://old.example/v1/issuers/{ours}/logo", ours)
+    True
+    >>> names_uploaded_logo("https://northfield.example.edu/logo.png", ours), names_uploaded_logo(None, ours)
+    (False, False)
+    """
+    return (logo_url or "").endswith(f"/v1/issuers/{issuer_id}/logo")
 
 
 def profile(sent: Mapping[str, str | None]) -> dict[str, str | None]:

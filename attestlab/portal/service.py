@@ -9,10 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from uuid import UUID
 
+from sqlalchemy import Connection
+
 from attestlab.attestations.service import Attestations, Export, Verified
 from attestlab.core.errors import NotFound
 from attestlab.core.storage import Storage
 from attestlab.core.transaction import AnyRow
+from attestlab.issuers.rules import names_uploaded_logo
 from attestlab.log.answers import Head
 from attestlab.log.service import Log
 from attestlab.portal import store
@@ -40,9 +43,7 @@ class Portal:
         verified = self.attestations.verify(attestation_id, follow=True)
         with self.storage.read() as connection:
             head, row = self.log.head(connection), verified.row
-            return Seen(
-                verified, head, row is not None and _shows_ours(row) and store.has_logo(connection, row.issuer_id)
-            )
+            return Seen(verified, head, row is not None and _shows_ours(connection, row))
 
     def export(self, attestation_id: UUID) -> Export:
         """The parts of the proof bundle for anyone who has the attestation's id, and what policies say of that.
@@ -57,9 +58,6 @@ class Portal:
         return found
 
 
-def _shows_ours(row: AnyRow) -> bool:
-    """Whether the profile names the uploaded logo: one that is linked from elsewhere the page does not load.
-
-    Only the path is compared, since the service may have had another address when the logo came.
-    """
-    return bool((row.logo_url or "").endswith(f"/v1/issuers/{row.issuer_id}/logo"))
+def _shows_ours(connection: Connection, row: AnyRow) -> bool:
+    """Whether the profile names an uploaded logo that is there: one from elsewhere the page does not load."""
+    return names_uploaded_logo(row.logo_url, row.issuer_id) and store.has_logo(connection, row.issuer_id)

@@ -6,6 +6,7 @@ import io
 from base64 import urlsafe_b64encode
 from collections.abc import Iterator
 from typing import Any
+from uuid import UUID
 
 import httpx
 import pytest
@@ -14,6 +15,7 @@ from PIL import Image
 from running_server import mint, mint_body, register_issuer
 from team_story import key_of
 
+from attestlab.core.clock import FixedClock
 from attestlab.core.errors import PayloadTooLarge, ValidationFailed
 from attestlab.issuers import images
 from attestlab.lab import Lab
@@ -178,6 +180,20 @@ def test_a_linked_logo_stays_when_the_uploaded_one_goes(client: httpx.Client) ->
 
     shown = client.get(f"/v1/issuers/{issuer['id']}").json()
     assert shown["logo_url"] == "https://northfield.example.edu/logo.png"
+
+
+def test_a_logo_that_came_under_another_address_goes_from_the_profile_too(
+    client: httpx.Client, lab: Lab, clock: FixedClock
+) -> None:
+    issuer = register_issuer(client)
+    put(client, issuer, picture("PNG"))
+
+    moved = Lab.open(lab.settings.model_copy(update={"portal_url": "https://moved.example"}), clock=clock)
+    moved.logos.remove(UUID(issuer["id"]), caller=moved.orgs.service_caller(UUID(issuer["tenant_id"])))
+    moved.close()
+
+    assert client.get(f"/v1/issuers/{issuer['id']}/logo").status_code == 404
+    assert client.get(f"/v1/issuers/{issuer['id']}").json()["logo_url"] is None
 
 
 def test_what_is_refused_changes_nothing(client: httpx.Client) -> None:
