@@ -152,7 +152,7 @@ def consumer_create(
 
     password = secrets.token_urlsafe(18)
     with reporting(), _opened(data, database_url) as lab:
-        created = lab.add_consumer(email, password, name=name or email)
+        created = lab.orgs.add_consumer(email, password, name=name or email)
     show({**created.public(), "password": password}, as_json)
 
 

@@ -47,7 +47,7 @@ from attestlab.mail.service import Mails
 from attestlab.orgs import usage
 from attestlab.orgs.people import People
 from attestlab.orgs.rules import Plan
-from attestlab.orgs.service import ConsumerCreated, Orgs, TenantCreated
+from attestlab.orgs.service import Orgs, TenantCreated
 from attestlab.policy.decisions import Decisions
 from attestlab.policy.profiles import Profiles
 from attestlab.policy.service import Policies
@@ -94,12 +94,16 @@ class Lab:
         self.guard = HeadGuard(settings.data / HEAD_GUARD)
         self.log = Log(storage=storage, keyring=keys, clock=clock, guard=self.guard)
         self.status_lists = StatusLists(storage=storage, log=self.log, clock=clock)
-        self.orgs = Orgs(storage=storage, clock=clock, settings=settings)
-        self.api_keys = self.orgs.api_keys
         self.mails = Mails(keyring=keys, clock=clock)
         self.mail_carrier = carrier_of(settings.smtp_url, folder=settings.data / MAILDIR)
         self.mail_sender = sender_address(settings.mail_from)
-        self.people = People(storage=storage, clock=clock, mails=self.mails, portal_url=self.portal_url)
+        self.links = Links(self.portal_url, keys)
+        self.deliveries = Deliveries(storage=storage, mails=self.mails, links=self.links)
+        # However an account comes to be, it has at once what waited for its address.
+        opened = self.deliveries.claim
+        self.orgs = Orgs(storage=storage, clock=clock, settings=settings, opened=opened)
+        self.api_keys = self.orgs.api_keys
+        self.people = People(storage=storage, clock=clock, mails=self.mails, portal_url=self.portal_url, opened=opened)
         self.identity = Identity(
             storage=storage,
             keyring=keys,
@@ -120,8 +124,6 @@ class Lab:
             resolver=resolver or DnsResolver(settings.dns_server),
         )
         self.governance = Governance(storage=storage, clock=clock, issuers=self.issuers)
-        self.links = Links(self.portal_url, keys)
-        self.deliveries = Deliveries(storage=storage, mails=self.mails, links=self.links)
         self.policy_decisions = Decisions(storage=storage, clock=clock)
         self.attestations = Attestations(
             storage=storage,
@@ -222,18 +224,6 @@ class Lab:
         with self.storage.read() as connection:
             operator = lake_store.operator_id(connection)
         return self.lake(self.orgs.service_caller(operator)).decisions
-
-    def add_consumer(self, email: str, password: str, *, name: str) -> ConsumerCreated:
-        """A person with an account of their own, who has at once what waited for their address; slow.
-
-        Raises:
-            ValidationFailed: address, name or password are not acceptable.
-            Conflict: the address belongs to somebody already.
-        """
-        with self.storage.write() as tx:
-            made = self.orgs.add_consumer(email, password, name=name)
-            self.deliveries.claim(tx, user_id=made.consumer_id, address=made.email, at=self.clock.now())
-        return made
 
     def sweep(self, tx: Transaction) -> None:
         """Do what time asks for; called every few seconds while a server runs."""

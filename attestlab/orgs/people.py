@@ -11,7 +11,7 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 from uuid import UUID
 
 from attestlab.core import audited, outbox, passwords
@@ -49,13 +49,22 @@ class Person:
     actor_type: str = "USER"
 
 
+class AccountOpened(Protocol):
+    """What is done for everybody who gets an account, in the transaction that opens it."""
+
+    def __call__(self, tx: Transaction, *, user_id: UUID, address: str, at: datetime) -> object:
+        """`address` is theirs from this moment on, in lower case."""
+        ...
+
+
 class People:
     """The people of a tenant; `portal_url` begins the links that are mailed to them."""
 
-    def __init__(self, *, storage: Storage, clock: Clock, mails: Mails, portal_url: str) -> None:
+    def __init__(self, *, storage: Storage, clock: Clock, mails: Mails, portal_url: str, opened: AccountOpened) -> None:
         self.storage = storage
         self.clock = clock
         self.mails = mails
+        self.opened = opened
         self.portal_url = portal_url
 
     def invite(self, email: str, *, role: Role, caller: Caller, name: str | None = None) -> Row:
@@ -103,7 +112,7 @@ class People:
         return Joining(token_sha256, passwords.hashed(password))
 
     def join(self, joining: Joining, *, name: str | None = None) -> Row:
-        """Accept an invitation, which is used up by this.
+        """Accept an invitation, which is used up by this; it opens an account.
 
         Raises:
             NotFound: it was used, renewed or taken back since it was looked at.
@@ -122,7 +131,9 @@ class People:
                 "name": row["name"] if name is None else rules.one_line("name", name),
             }
             event = MemberJoined(user_id=row["id"], role=team.told(team.held(row["roles"])), joined_at=now)
-            return self._change(tx, row, changes, event, "user.join", Person(str(row["id"])), now)
+            joined = self._change(tx, row, changes, event, "user.join", Person(str(row["id"])), now)
+            self.opened(tx, user_id=row["id"], address=row["email"], at=now)
+        return joined
 
     def get(self, user_id: UUID, *, caller: Caller) -> Row:
         """One of the tenant's people.

@@ -25,6 +25,7 @@ from attestlab.core.transaction import Transaction
 from attestlab.orgs import plans, rules, store, team
 from attestlab.orgs.keys import ApiKeys
 from attestlab.orgs.origins import origins
+from attestlab.orgs.people import AccountOpened
 from attestlab.orgs.rules import ApiKeyStatus, Caller, ConsumerScope, Environment, OrgStatus, Plan, Realm, Role, Scope
 from attestlab.settings import Environment as Stage
 from attestlab.settings import Settings
@@ -77,10 +78,11 @@ class Installer:
 class Orgs:
     """Tenants and their organizations; `api_keys` are their keys."""
 
-    def __init__(self, *, storage: Storage, clock: Clock, settings: Settings) -> None:
+    def __init__(self, *, storage: Storage, clock: Clock, settings: Settings, opened: AccountOpened) -> None:
         self.storage = storage
         self.clock = clock
         self.settings = settings
+        self.opened = opened
         self.api_keys = ApiKeys(storage=storage, clock=clock, settings=settings)
 
     def create_tenant(self, name: str, *, plan: Plan, operator: bool = False) -> TenantCreated:
@@ -108,7 +110,7 @@ class Orgs:
                 "password_hash": password_hash,
                 "roles": team.stored(roles),
             }
-            owner_id = _add_user(tx, {**owner, "tenant_id": tenant_id, "org_id": org_id}, now)
+            owner_id = self._add_user(tx, {**owner, "tenant_id": tenant_id, "org_id": org_id}, now)
             columns: dict[str, Any] = {"name": "First key", "environment": Environment.LIVE.value}
             columns |= {"scopes": " ".join(Scope), "created_by": owner_id}  # who is handed both
             secret = self.api_keys.add(tx, columns, tenant_id=tenant_id, actor=Installer(), at=now).secret
@@ -131,7 +133,7 @@ class Orgs:
             # Theirs is no organization that anyone looks up, so its address says nothing of them.
             org = _add_org(tx, tenant_id, name, f"consumer-{tenant_id.hex}", Installer(), now)
             person = {"email": address, "name": name, "password_hash": password_hash, "roles": Role.MEMBER.value}
-            user_id = _add_user(tx, {**person, "tenant_id": tenant_id, "org_id": org["id"], "joined_at": now}, now)
+            user_id = self._add_user(tx, {**person, "tenant_id": tenant_id, "org_id": org["id"], "joined_at": now}, now)
         return ConsumerCreated(user_id, tenant_id, address)
 
     def set_plan(self, tenant_id: UUID, plan: Plan, limits: Mapping[str, int | None]) -> Mapping[str, Any]:
@@ -240,6 +242,15 @@ class Orgs:
             deed = Deed(caller.tenant_id, caller, "org.update", now)
             return audited.change(tx, store.orgs, row, {**changes, "updated_at": now}, deed)
 
+    def _add_user(self, tx: Transaction, columns: Mapping[str, Any], now: datetime) -> UUID:
+        if store.user_by_address(tx.exec, columns["email"]) is not None:
+            raise Conflict("This address belongs to an account already.", details={"reason": "address_taken"})
+        user_id = new_id(now)
+        row = {**columns, "id": user_id, "created_at": now}
+        audited.insert(tx, store.users, row, Deed(columns["tenant_id"], Installer(), "user.create", now))
+        self.opened(tx, user_id=user_id, address=columns["email"], at=now)
+        return user_id
+
     def _environment(self, secret: str) -> Environment:
         """What a key is for, by its shape alone; a consumer's is always live."""
         if rules.is_consumer_key(secret, prefix=self.settings.consumer_key_prefix):
@@ -264,15 +275,6 @@ def _add_org(tx: Transaction, tenant_id: UUID, name: str, slug: str, actor: Acto
         "created_at": now,
     }
     return audited.insert(tx, store.orgs, row, Deed(tenant_id, actor, "org.create", now))
-
-
-def _add_user(tx: Transaction, columns: Mapping[str, Any], now: datetime) -> UUID:
-    if store.user_by_address(tx.exec, columns["email"]) is not None:
-        raise Conflict("This address belongs to an account already.", details={"reason": "address_taken"})
-    row = {**columns, "id": new_id(now), "created_at": now}
-    audited.insert(tx, store.users, row, Deed(columns["tenant_id"], Installer(), "user.create", now))
-    user_id: UUID = row["id"]
-    return user_id
 
 
 @lru_cache(maxsize=256)

@@ -12,7 +12,7 @@ import pytest
 from app_in_process import client_of, served
 from running_server import mint, mint_body, register_issuer
 from sqlalchemy import select
-from team_story import key_of
+from team_story import accept, key_of, token_in, trail
 
 from attestlab.delivery.store import deliveries
 from attestlab.lab import Lab
@@ -56,7 +56,7 @@ def registry(lab: Lab) -> Iterator[Registry]:
 
 
 def test_whoever_has_an_account_has_it_at_once_and_is_told(registry: Registry) -> None:
-    registry.lab.add_consumer("ada@people.example", PASSWORD, name="Ada")
+    registry.lab.orgs.add_consumer("ada@people.example", PASSWORD, name="Ada")
 
     minted = registry.mint_for("Ada@People.Example")
 
@@ -74,7 +74,7 @@ def test_for_whoever_has_none_it_waits_until_they_open_one_with_this_address(reg
     minted, other = registry.mint_for("ada@people.example"), registry.mint_for("grace@people.example")
     before = registry.delivery_of(minted).json()
 
-    registry.lab.add_consumer("ADA@people.example", PASSWORD, name="Ada")
+    registry.lab.orgs.add_consumer("ADA@people.example", PASSWORD, name="Ada")
 
     after = registry.delivery_of(minted).json()
     assert (before["delivery_state"], before["delivered_at"]) == ("PENDING", None)
@@ -90,6 +90,38 @@ def test_whoever_was_only_invited_or_is_gone_has_no_account(registry: Registry) 
     registry.lab.people.invite("ada@people.example", role=Role.MEMBER, caller=caller)
 
     assert registry.delivery_of(registry.mint_for("ada@people.example")).json()["delivery_state"] == "PENDING"
+
+
+def test_whoever_accepts_an_invitation_to_a_tenant_has_at_once_what_waited(registry: Registry) -> None:
+    """Also where it waited since before the invitation, and whoever invites is not who issued it."""
+    early = registry.mint_for("ada@people.example")
+    caller = registry.lab.orgs.service_caller(registry.lab.orgs.create_tenant("Other", plan=Plan.FREE).tenant_id)
+    registry.lab.people.invite("Ada@people.example", role=Role.MEMBER, caller=caller)
+    late, other = registry.mint_for("ADA@people.example"), registry.mint_for("grace@people.example")
+
+    with client_of(str(registry.client.base_url)) as client:
+        joined = accept(client, token_in(invitation_of(registry)))
+
+    assert joined.status_code == 200, joined.text
+    shown = [registry.delivery_of(minted).json() for minted in (early, late)]
+    assert [one["delivery_state"] for one in shown] == ["DELIVERED"] * 2
+    assert {one["delivered_at"] for one in shown} == {joined.json()["joined_at"]}
+    assert trail(registry.lab, early["id"])[-1] == ("delivery.claim", "SERVICE")
+    assert registry.delivery_of(other).json()["delivery_state"] == "PENDING"
+
+
+def invitation_of(registry: Registry) -> str:
+    """The text of the one invitation to a tenant that was mailed."""
+    (text,) = (text for _, subject, text in registry.letters() if subject.startswith("Invitation to"))
+    return text
+
+
+def test_a_new_tenants_owner_has_at_once_what_waited(registry: Registry) -> None:
+    minted = registry.mint_for("owner@later.example")
+
+    registry.lab.orgs.create_tenant("Later", plan=Plan.FREE)
+
+    assert registry.delivery_of(minted).json()["delivery_state"] == "DELIVERED"
 
 
 def test_one_that_is_for_nobody_and_one_that_is_another_tenants_answer_alike(registry: Registry) -> None:

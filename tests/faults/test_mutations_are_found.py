@@ -79,7 +79,7 @@ def founded(folder: Path, *, external_keys: int) -> Path:
         remember(lab, str(number))
     for name in ("w1", "w2"):
         cosign(lab, name)
-    lab.add_consumer("ada@people.example", "correct horse battery staple", name="Ada")
+    lab.orgs.add_consumer("ada@people.example", "correct horse battery staple", name="Ada")
     sender = lab.issuers.create(profile, caller=caller, alg=Algorithm.ED25519, kid="sender").issuer["id"]
     for address in ("ada@people.example", "grace@people.example"):
         mint_of(lab, caller, sender, kid="sender", recipient_email=address)

@@ -116,7 +116,12 @@ def test_a_revoked_key_stops_working_at_once(lab: Lab, tenant: TenantCreated) ->
 
 def test_a_dev_key_works_in_the_sandbox_and_not_in_production(lab: Lab, tenant: TenantCreated, tmp_path: Path) -> None:
     secret = as_dev_key(lab, tenant)
-    production = Orgs(storage=lab.storage, clock=lab.clock, settings=Settings(data=tmp_path, env=Stage.PRODUCTION))
+    production = Orgs(
+        storage=lab.storage,
+        clock=lab.clock,
+        settings=Settings(data=tmp_path, env=Stage.PRODUCTION),
+        opened=lab.deliveries.claim,
+    )
 
     assert authenticate(lab, secret).tenant_id == tenant.tenant_id
     with lab.storage.read() as connection, pytest.raises(AuthInvalid):
@@ -124,14 +129,24 @@ def test_a_dev_key_works_in_the_sandbox_and_not_in_production(lab: Lab, tenant: 
 
 
 def test_a_live_key_works_in_production(lab: Lab, tenant: TenantCreated, tmp_path: Path) -> None:
-    production = Orgs(storage=lab.storage, clock=lab.clock, settings=Settings(data=tmp_path, env=Stage.PRODUCTION))
+    production = Orgs(
+        storage=lab.storage,
+        clock=lab.clock,
+        settings=Settings(data=tmp_path, env=Stage.PRODUCTION),
+        opened=lab.deliveries.claim,
+    )
 
     with lab.storage.read() as connection:
         assert production.authenticate(connection, tenant.api_key).tenant_id == tenant.tenant_id
 
 
 def test_another_prefix_is_another_installations_key(lab: Lab, tenant: TenantCreated, tmp_path: Path) -> None:
-    elsewhere = Orgs(storage=lab.storage, clock=lab.clock, settings=Settings(data=tmp_path, key_prefix="zz"))
+    elsewhere = Orgs(
+        storage=lab.storage,
+        clock=lab.clock,
+        settings=Settings(data=tmp_path, key_prefix="zz"),
+        opened=lab.deliveries.claim,
+    )
 
     with lab.storage.read() as connection, pytest.raises(AuthInvalid):
         elsewhere.authenticate(connection, tenant.api_key)
