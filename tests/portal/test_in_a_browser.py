@@ -60,7 +60,7 @@ def visit(browser: Browser, url: str, lab: Lab) -> Callable[..., Any]:
     """Open a page in a fresh browser profile; at the end nothing was asked of another host, and no page complained."""
 
     @contextmanager
-    def opened(attestation_id: UUID, **options: Any) -> Iterator[Page]:
+    def opened(attestation_id: UUID, *, with_key: bool = True, **options: Any) -> Iterator[Page]:
         asked: list[str] = []
         complaints: list[str] = []
         with browser.new_context(**options) as context:
@@ -68,7 +68,8 @@ def visit(browser: Browser, url: str, lab: Lab) -> Callable[..., Any]:
             page.on("request", lambda request: asked.append(request.url))
             page.on("console", lambda message: complaints.append(message.text))
             page.on("pageerror", lambda fault: complaints.append(str(fault)))
-            page.goto(f"{url}/a/{attestation_id}?k={lab.links.key(attestation_id)}")
+            key = f"?k={lab.links.key(attestation_id)}" if with_key else ""
+            page.goto(f"{url}/a/{attestation_id}{key}")
             yield page
         assert [address for address in asked if not address.startswith(f"{url}/")] == []
         assert [text for text in complaints if "404 (Not Found)" not in text] == []
@@ -85,7 +86,8 @@ def violations(page: Page) -> list[str]:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_on_pages_that_are_whole(visit: Any, lab: Lab, caller: Caller, scheme: str) -> None:
     """
-    VALID, VALID with a remark and a brand that cannot be read, NOT_FOUND; on a desk and on a small phone.
+    VALID, VALID with a remark and a brand that cannot be read, NOT_FOUND; with the key and plain; on a desk and on
+    a small phone.
     """
     plain = mint(lab, caller)
     branded = mint(lab, caller, profile={"primary_color": "#ffee00", "accent_color": "#eeeeee"})
@@ -94,12 +96,21 @@ def test_axe_finds_nothing_on_pages_that_are_whole(visit: Any, lab: Lab, caller:
     lab.logos.put(issuer_id, LOGO, caller=caller)
     with visit(branded) as page:  # with its policy on
         assert page.locator("img.logo").evaluate("(logo) => logo.complete && logo.naturalWidth > 0")
-    for attestation_id in (plain, branded, uuid4()):
-        with visit(attestation_id, color_scheme=scheme, bypass_csp=True) as page:
+    opened = [(plain, True), (branded, True), (uuid4(), True), (plain, False), (branded, False)]
+    for attestation_id, with_key in opened:
+        with visit(attestation_id, with_key=with_key, color_scheme=scheme, bypass_csp=True) as page:
             assert violations(page) == []
             page.set_viewport_size({"width": 320, "height": 640})
             assert page.evaluate(RIGHTMOST) <= 320
             assert violations(page) == []
+
+
+def test_the_code_on_the_plain_page_is_drawn_large_enough_to_scan(visit: Any, lab: Lab, caller: Caller) -> None:
+    attestation_id = mint(lab, caller)
+    for width in (1280, 320):
+        with visit(attestation_id, with_key=False, viewport={"width": width, "height": 640}) as page:
+            box = page.get_by_role("img", name="QR code of this page").locator("svg").bounding_box()
+            assert min(box["width"], box["height"]) >= 120
 
 
 @pytest.mark.tampered

@@ -277,6 +277,22 @@ def test_the_code_to_scan_and_the_link_of_the_mint_lead_to_the_page(server: Runn
     assert code_of(minted["share_url"]) in page.html
 
 
+def test_the_plain_page_has_a_code_to_scan_too_which_holds_no_key(
+    passer_by: httpx.Client, lab: Lab, caller: Caller
+) -> None:
+    attestation_id = mint(lab, caller)
+    plain, shared = lab.links.plain(attestation_id), lab.links.shared(attestation_id)
+
+    pages = [Seen(passer_by.get(f"/a/{attestation_id}{more}").text) for more in ("", "?k=", "?k=wrong")]
+
+    for page in pages:
+        labels = [part["aria-label"] for part in page.all("div") if part.get("role") == "img"]
+        assert labels == [f"QR code of this page\u2019s address, {plain}"]
+        assert code_of(plain) in page.html
+        assert code_of(shared) not in page.html
+        assert lab.links.key(attestation_id) not in page.html
+
+
 def test_whoever_knows_the_id_alone_sees_the_verdict_and_nothing_that_the_issuer_states(
     passer_by: httpx.Client, lab: Lab, caller: Caller
 ) -> None:
