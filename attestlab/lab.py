@@ -29,6 +29,7 @@ from attestlab.core.wire import parse_uuid
 from attestlab.delivery.links import Links
 from attestlab.delivery.service import Deliveries
 from attestlab.exports.service import Exports
+from attestlab.governance import store as governance_store
 from attestlab.governance.service import Governance
 from attestlab.identity.service import Identity
 from attestlab.issuers.dns import DnsResolver, Resolver
@@ -122,6 +123,7 @@ class Lab:
             keyring=keys,
             issuers=self.issuers,
             resolver=resolver or DnsResolver(settings.dns_server),
+            tier_decided=governance_store.tier_decided,
         )
         self.governance = Governance(storage=storage, clock=clock, issuers=self.issuers)
         self.policy_decisions = Decisions(storage=storage, clock=clock)

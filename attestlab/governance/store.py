@@ -18,6 +18,7 @@ from attestlab.attestations.store import attestations
 from attestlab.core.errors import NotFound
 from attestlab.core.transaction import AnyRow
 from attestlab.delivery.store import deliveries
+from attestlab.governance.rules import RequestStatus, RequestType
 from attestlab.governance.tables import IssuerRequest
 from attestlab.issuers.rules import Custody, KeyStatus
 from attestlab.issuers.store import keys
@@ -42,6 +43,13 @@ def visible(look: Look, request_id: UUID, *, tenant_id: UUID | None) -> dict[str
     if row is None:
         raise NotFound("issuer request", request_id)
     return dict(row)
+
+
+def tier_decided(look: Look, issuer_id: UUID) -> bool:
+    """Whether a change of the issuer's trust tier was ever asked for, approved and carried out."""
+    done = (requests.c.type == RequestType.CHANGE_TRUST_TIER.value, requests.c.status == RequestStatus.EXECUTED.value)
+    query = select(requests.c.id).where(requests.c.issuer_id == issuer_id, *done).limit(1)
+    return look(query).first() is not None
 
 
 def page(

@@ -1,13 +1,15 @@
 """Proof that an issuer holds its domain: a TXT record that only whoever runs the domain can write.
 
 The text is an HMAC over tenant, issuer and domain, so it need not be stored, cannot be guessed,
-and proves nothing for anybody else. Found, it lifts SELF_SIGNED to BASIC, in the log.
+and proves nothing for anybody else. Found, it lifts SELF_SIGNED to BASIC, in the log; but where
+the platform decided on the issuer's tier, only the platform decides anew (CONTRACT section 4).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -22,6 +24,7 @@ from attestlab.issuers.rules import IssuerStatus, TrustTier
 from attestlab.issuers.service import Issuers
 from attestlab.orgs.rules import Caller
 
+TierDecided = Callable[[store.Look, UUID], bool]
 LABEL = "_attestlab-challenge"
 LEAD = "attestlab-domain-verification="
 
@@ -35,21 +38,34 @@ class Challenge:
     record_name: str
     record_value: str
     trust_tier: str
+    proven_at: datetime | None
 
     @property
     def is_proven(self) -> bool:
-        """From BASIC on the domain was verified."""
-        return self.trust_tier != TrustTier.SELF_SIGNED
+        """From BASIC on the domain was verified; below, where it was found and the platform decided on the tier."""
+        return self.trust_tier != TrustTier.SELF_SIGNED or self.proven_at is not None
 
 
 class DomainProofs:
-    """Challenges, and what becomes of an issuer that meets its own."""
+    """Challenges, and what becomes of an issuer that meets its own.
 
-    def __init__(self, *, storage: Storage, keyring: Keyring, issuers: Issuers, resolver: Resolver) -> None:
+    `tier_decided` tells whether the platform ever decided on an issuer's trust tier.
+    """
+
+    def __init__(
+        self,
+        *,
+        storage: Storage,
+        keyring: Keyring,
+        issuers: Issuers,
+        resolver: Resolver,
+        tier_decided: TierDecided,
+    ) -> None:
         self.storage = storage
         self.keyring = keyring
         self.issuers = issuers
         self.resolver = resolver
+        self.tier_decided = tier_decided
 
     def challenge(self, issuer_id: UUID, *, caller: Caller) -> Challenge:
         """What proves that the issuer holds its domain.
@@ -79,7 +95,9 @@ class DomainProofs:
         return challenge
 
     def accept(self, found: Challenge, *, caller: Caller) -> Challenge:
-        """Lift the issuer to BASIC for a challenge that was found; one that is beyond it stays where it is.
+        """Note that a challenge was found, and lift the issuer to BASIC for it; one that is beyond it stays there.
+
+        So does one on whose tier the platform decided: no tenant undoes that by itself.
 
         Raises:
             NotFound: there is no such issuer in the caller's tenant.
@@ -94,8 +112,8 @@ class DomainProofs:
                 raise Conflict("The domain changed while its record was looked up; check again.")
             if row.status != IssuerStatus.ACTIVE:
                 raise Conflict(f"The issuer is {row.status}.", details={"issuer_status": row.status})
-            lifted = self.issuers.set_standing(found.issuer_id, trust_tier=TrustTier.BASIC, caller=caller)
-            return self._challenge(lifted.issuer)
+            lift = not self.tier_decided(tx.exec, found.issuer_id)
+            return self._challenge(self.issuers.set_domain_proven(found.issuer_id, lift=lift, caller=caller).issuer)
 
     def _challenge(self, issuer: Mapping[str, Any]) -> Challenge:
         bound = {"proof": "domain", "tenant_id": str(issuer["tenant_id"]), "issuer_id": str(issuer["id"])}
@@ -106,4 +124,5 @@ class DomainProofs:
             f"{LABEL}.{issuer['domain']}",
             LEAD + b64url_encode(token),
             issuer["trust_tier"],
+            issuer["domain_proven_at"],
         )

@@ -176,7 +176,10 @@ def domain_proof(call: Call, id: UUID) -> DomainProofOut:
 
 @routes.post("/v1/issuers/{id}/domain-proof/check", scope=Scope.ISSUERS_WRITE, prepare=_looked_up)
 def check_domain_proof(call: Call, id: UUID, prepared: Challenge) -> DomainProofOut:
-    """Look the record up; found, it lifts the issuer from SELF_SIGNED to BASIC."""
+    """Look the record up; found, it lifts the issuer from SELF_SIGNED to BASIC.
+
+    Where the platform decided on the tier, it stays as it was decided.
+    """
     return _proof(call.lab.domain_proofs.accept(prepared, caller=call.caller))
 
 

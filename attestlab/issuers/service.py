@@ -146,6 +146,15 @@ class Issuers:
         asked = {"status": status, "trust_tier": trust_tier, "risk_rating": risk_rating}
         return self._change(issuer_id, {name: word.value for name, word in asked.items() if word is not None}, caller)
 
+    def set_domain_proven(self, issuer_id: UUID, *, lift: bool, caller: Caller) -> IssuerWithKeys:
+        """Note that the issuer holds its domain, and `lift` it to BASIC for that; whoever calls this has looked.
+
+        Raises:
+            NotFound: there is none of that id in the caller's tenant.
+        """
+        lifted = {"trust_tier": TrustTier.BASIC.value} if lift else {}
+        return self._change(issuer_id, {"domain_proven_at": self.clock.now(), **lifted}, caller)
+
     def keys(self, issuer_id: UUID, *, caller: Caller, after: str | None = None) -> Sequence[Mapping[str, Any]]:
         """The issuer's keys, newest first, from the one behind the key named `after`.
 
@@ -220,6 +229,8 @@ class Issuers:
             changed = {name: value for name, value in asked.items() if row[name] != value}
             if "domain" in changed:
                 rules.require_domain_may_change(TrustTier(row["trust_tier"]))
+                if row["domain_proven_at"] is not None:
+                    changed["domain_proven_at"] = None
             if changed:
                 row, index = self._write_change(tx, row, changed, caller)
             keys = store.keys_of(tx.exec, [issuer_id])[issuer_id]
@@ -263,6 +274,7 @@ def _new_issuer(profile: Mapping[str, str | None], caller: Caller, now: datetime
         "trust_tier": TrustTier.SELF_SIGNED.value,
         "risk_rating": RiskRating.LOW.value,
         "revoked_index": None,
+        "domain_proven_at": None,
         "created_at": now,
         "updated_at": now,
     }

@@ -6,9 +6,14 @@ from uuid import UUID
 from sqlalchemy import BigInteger, Index, LargeBinary
 from sqlmodel import Field, SQLModel
 
+SINCE_0018 = {"info": {"since": "0018"}}
+
 
 class Issuer(SQLModel, table=True):
-    """Who attests. `revoked_index` is the log entry that revoked it."""
+    """Who attests. `revoked_index` is the log entry that revoked it.
+
+    `domain_proven_at` is when the proof of its present domain was found; null also where that was before revision 0018.
+    """
 
     __tablename__ = "issuers"
     __table_args__ = (Index("ix_issuers_tenant_id_id", "tenant_id", "id"),)
@@ -29,6 +34,7 @@ class Issuer(SQLModel, table=True):
     revoked_index: int | None = Field(default=None, sa_type=BigInteger)
     created_at: datetime
     updated_at: datetime
+    domain_proven_at: datetime | None = Field(default=None, sa_column_kwargs=SINCE_0018)
 
 
 class IssuerLogo(SQLModel, table=True):
