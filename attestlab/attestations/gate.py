@@ -130,4 +130,11 @@ def _refusal(what: str, opinion: Opinion, decision_id: str) -> PermissionDenied:
     if isinstance(opinion.actor, Anybody):
         return rules.denied_to_strangers(what, decision_id=decision_id)
     said = opinion.asked.decision
-    return rules.denied(what, reasons=said.reasons, matched_rules=said.matched_rules, decision_id=decision_id)
+    return rules.denied(
+        what,
+        reasons=said.reasons,
+        matched_policy=said.matched_policy,
+        matched_rule=said.matched_rule,
+        matched_rules=said.matched_rules,
+        decision_id=decision_id,
+    )

@@ -62,8 +62,18 @@ class SetDecision:
         return next(iter([*against, *matching, *counting]), None)
 
     @property
+    def matched_policy(self) -> str | None:
+        """The name of the policy that decides; None where none counts."""
+        return None if self.deciding is None else self.deciding.member.policy.name
+
+    @property
+    def matched_rule(self) -> str | None:
+        """The id of the rule that decides; None where a default does."""
+        return next(iter(self.deciding.decision.matched), None) if self.deciding else None
+
+    @property
     def matched_rules(self) -> tuple[str, ...]:
-        """Every counting rule that matches, the deciding one first, each id once."""
+        """Every counting rule that matches, each id once: the one that decides first, where it is no default."""
         first = [said for said in [self.deciding] if said]
         rest = [said for said in self.said if said.member.counts and said not in first]
         return tuple(dict.fromkeys(name for said in [*first, *rest] for name in said.decision.matched))
@@ -73,6 +83,17 @@ class SetDecision:
         """Why it was denied; empty where it was not."""
         against = [said for said in self.said if said.member.counts and not said.decision.allowed]
         return tuple(dict.fromkeys(reason for said in against for reason in said.reasons()))
+
+    @property
+    def reason(self) -> str | None:
+        """Why, in one sentence; None where no policy counts."""
+        deciding = self.deciding
+        if deciding is None or not self.allowed:
+            return next(iter(self.reasons), None)
+        policy = deciding.member.policy
+        if self.matched_rule is None:
+            return f"No rule of the policy {policy.name} matched, and its default is ALLOW."
+        return next(rule.reason for rule in policy.rules if rule.id == self.matched_rule)
 
 
 class PolicySet:

@@ -57,16 +57,15 @@ def attributes(registry: Registry) -> AttributesOut:
 def evaluated(decided: Decided) -> EvaluateOut:
     """A decision in both documented shapes."""
     decision = decided.decision
-    deciding = decision.deciding
     return EvaluateOut(
         allowed=decision.allowed,
         matched_rules=list(decision.matched_rules),
         reasons=list(decision.reasons),
         decision_id=decided.row["id"],
         decision=_effect(decision),
-        matched_policy=None if deciding is None else deciding.member.policy.name,
-        matched_rule=next(iter(decision.matched_rules), None) if deciding and deciding.decision.matched else None,
-        reason=_reason(decision),
+        matched_policy=decision.matched_policy,
+        matched_rule=decision.matched_rule,
+        reason=decision.reason,
         input_sha256=decided.row["input_sha256"],
         diagnostics=[DiagnosticOut(path=d.path, code=d.code, message=d.message) for d in decided.diagnostics],
     )
@@ -74,19 +73,6 @@ def evaluated(decided: Decided) -> EvaluateOut:
 
 def _effect(decision: SetDecision) -> Any:
     return "ALLOW" if decision.allowed else "DENY"
-
-
-def _reason(decision: SetDecision) -> str | None:
-    """Why, in one sentence; null where no policy applies."""
-    deciding = decision.deciding
-    if deciding is None:
-        return None
-    if not decision.allowed:
-        return decision.reasons[0]
-    rules = {rule.id: rule for rule in deciding.member.policy.rules}
-    if deciding.decision.matched:
-        return rules[deciding.decision.matched[0]].reason
-    return f"No rule of the policy {deciding.member.policy.name} matched, and its default is ALLOW."
 
 
 def explained(found: Explanation) -> DecisionOut:
@@ -106,6 +92,9 @@ def explained(found: Explanation) -> DecisionOut:
             "decision": "ALLOW" if row["allowed"] else "DENY",
             "matched_rules": json.loads(row["matched_rules"]),
             "reasons": list(decision.reasons),
+            "matched_policy": decision.matched_policy,
+            "matched_rule": decision.matched_rule,
+            "reason": decision.reason,
             "diagnostics": diagnostics,
             "policies": [_policy(each, decision) for each in found.policies],
             "counterfactual": CounterfactualOut(changes=proposed, complete=found.counterfactual.complete),
@@ -137,6 +126,7 @@ def _policy(found: ExplainedPolicy, decision: SetDecision) -> ExplainedPolicyOut
         version=found.version,
         digest=found.member.digest,
         counts=found.member.counts,
+        deciding=said is decision.deciding,
         effect=found.effect,  # type: ignore[arg-type]  # one of two words
         matched_rules=list(said.decision.matched),
         monitored_rules=list(said.decision.monitored),

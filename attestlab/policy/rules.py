@@ -109,9 +109,21 @@ def is_single_person(author: str, actor: str, *, activators: int) -> bool:
     return True
 
 
-def denied(what: str, *, reasons: Sequence[str], matched_rules: Sequence[str], decision_id: str) -> PermissionDenied:
-    """What whoever is of the tenant is told where its policies deny something (CONTRACT section 1)."""
-    details = {"reason": DENIED, "matched_rules": list(matched_rules), "reasons": list(reasons)}
+def denied(
+    what: str,
+    *,
+    reasons: Sequence[str],
+    matched_policy: str | None,
+    matched_rule: str | None,
+    matched_rules: Sequence[str],
+    decision_id: str,
+) -> PermissionDenied:
+    """What whoever is of the tenant is told where its policies deny something (CONTRACT section 1).
+
+    `matched_policy` decided, by its default where `matched_rule` is None.
+    """
+    decided = {"matched_policy": matched_policy, "matched_rule": matched_rule, "matched_rules": list(matched_rules)}
+    details = {"reason": DENIED, **decided, "reasons": list(reasons)}
     why = "; ".join(reason.rstrip(". ") for reason in reasons)
     return PermissionDenied(
         f"Policies deny {what}: {why}. Ask GET /v1/policies/decisions/{decision_id} what would turn it.",

@@ -188,13 +188,14 @@ class ExplainedRuleOut(Out):
 
 
 class ExplainedPolicyOut(Out):
-    """What one policy said; one that does not count is in shadow or only monitors."""
+    """What one policy said; one that does not count is in shadow or only monitors, and at most one is `deciding`."""
 
     policy_id: Uuid
     name: str
     version: int
     digest: str
     counts: bool
+    deciding: bool
     effect: Effects
     matched_rules: list[str]
     monitored_rules: list[str]
@@ -220,7 +221,10 @@ class CounterfactualOut(Out):
 
 
 class DecisionOut(Out):
-    """A decision and why it came out so; `reproduced` says that making it again gave the same."""
+    """A decision and why it came out so; `reproduced` says that making it again gave the same.
+
+    Who decided is `matched_policy`, and `matched_rule` where it was no default, as `evaluate` says it.
+    """
 
     decision_id: str
     created_at: Moment
@@ -234,6 +238,9 @@ class DecisionOut(Out):
     decision: Effects
     matched_rules: list[str]
     reasons: list[str]
+    matched_policy: str | None
+    matched_rule: str | None
+    reason: str | None
     diagnostics: list[DiagnosticOut]
     policies: list[ExplainedPolicyOut]
     counterfactual: CounterfactualOut

@@ -136,6 +136,7 @@ def test_a_mint_that_is_denied_is_a_403_that_says_why_and_leaves_only_the_decisi
     details = error["details"]
     assert (answer.status_code, error["code"], details["reason"]) == (403, "PERMISSION_DENIED", "policy_denied")
     assert (details["matched_rules"], details["reasons"]) == (["nobody"], ["Only verified issuers."])
+    assert (details["matched_policy"], details["matched_rule"]) == ("p", "nobody")
     assert (scene.listed(), scene.key.get("/v1/log/head").json()["tree_size"]) == ([], before)
     why = scene.key.get(f"/v1/policies/decisions/{details['decision_id']}").json()
     assert (why["allowed"], why["reproduced"], why["action"]) == (False, True, "MINT")
@@ -149,6 +150,22 @@ def test_a_mint_that_is_denied_is_a_403_that_says_why_and_leaves_only_the_decisi
     found = scene.key.get("/v1/audit/events", params={"resource_type": "policy_decision"}).json()["items"]
     assert [(each["resource_id"], each["actor_type"]) for each in found] == [(details["decision_id"], "API_KEY")]
     assert found[0]["metadata"]["input_sha256"] == why["input_sha256"]
+
+
+def test_a_default_that_denies_a_mint_is_named_though_a_rule_of_another_policy_matches(scene: Scene) -> None:
+    verified = rule("a-allow", "ALLOW", leaf("trust_tier", "eq", "VERIFIED"))
+    closed = switched_on(scene.lab, scene.tenant, document(verified, name="A", **scene.own))
+    switched_on(scene.lab, scene.tenant, document(rule("b-allow", "ALLOW", SELF_SIGNED), name="B", **scene.own))
+
+    details = scene.board.minted().json()["details"]
+    why = scene.key.get(f"/v1/policies/decisions/{details['decision_id']}").json()
+    about = {**scene.own, "action": "MINT", "context": why["context"]}
+    asked = scene.key.post("/v1/policies/evaluate", json=about).json()
+
+    for each in (details, why, asked):
+        assert (each["matched_policy"], each["matched_rule"], each["matched_rules"]) == ("A", None, ["b-allow"])
+    assert [each["policy_id"] for each in why["policies"] if each["deciding"]] == [str(closed)]
+    assert why["reason"] == asked["reason"] == "No rule of the policy A matched, and its default is DENY."
 
 
 def test_a_mint_that_is_allowed_keeps_its_decision_in_its_own_transaction(scene: Scene) -> None:
@@ -451,6 +468,7 @@ def test_the_public_page_hands_out_no_bundle_either_and_tells_strangers_no_rules
 
     details = refused.json()["details"]
     assert (refused.status_code, details["reason"]) == (403, "policy_denied")
+    assert not details.keys() & {"matched_policy", "matched_rule", "matched_rules", "reasons"}
     assert "nobody" not in refused.text
     assert [row["id"] for row in scene.kept()] == [details["decision_id"]]
     assert scene.actors() == ["SERVICE"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from policy_world import document, leaf, rule, typed
 
 from attestlab.policy.closures import Evaluator
@@ -90,6 +91,55 @@ def test_every_policy_must_allow_and_the_one_that_denies_comes_first() -> None:
     assert decision.reasons == ("The key is too young.",)
     assert decision.deciding is not None
     assert decision.deciding.member.id == "strict"
+
+
+def test_a_default_that_denies_decides_though_a_rule_of_another_policy_matches() -> None:
+    """Every matching rule is named; that none of them decided is said beside it."""
+    for order in (1, -1):
+        members = [
+            member("closed", rule("a-allow", "ALLOW", {"not": BASIC})),
+            member("open", rule("b", "ALLOW", BASIC)),
+        ]
+        decision = PolicySet(members[::order])(NOW)
+
+        assert (decision.allowed, decision.matched_rules) == (False, ("b",))
+        assert (decision.matched_policy, decision.matched_rule) == ("closed", None)
+        assert decision.reason == "No rule of the policy closed matched, and its default is DENY."
+
+
+@pytest.mark.parametrize(
+    ("members", "decides", "reason"),
+    [
+        ([member("p", rule("d", "DENY", BASIC, reason="Basic."))], ("p", "d"), "Basic."),
+        (
+            [member("p", rule("d", "DENY", YOUNG)), member("q", rule("a", "ALLOW", BASIC))],
+            ("p", "d"),
+            "Rule d matched.",
+        ),
+        (
+            [
+                member("p", rule("x", "DENY", {"not": BASIC}), default_effect="ALLOW"),
+                member("q", rule("a", "ALLOW", BASIC)),
+            ],
+            ("q", "a"),
+            "Rule a matched.",
+        ),
+        (
+            [member("p", rule("x", "DENY", {"not": BASIC}), default_effect="ALLOW")],
+            ("p", None),
+            "No rule of the policy p matched, and its default is ALLOW.",
+        ),
+        ([member("p", rule("d", "DENY", BASIC), in_shadow=True)], (None, None), None),
+        ([], (None, None), None),
+    ],
+)
+def test_a_decision_names_who_decided(
+    members: list[Member], decides: tuple[str | None, str | None], reason: str | None
+) -> None:
+    decision = PolicySet(members)(NOW)
+
+    assert (decision.matched_policy, decision.matched_rule) == decides
+    assert decision.reason == reason
 
 
 def test_a_default_that_denies_says_so() -> None:
