@@ -1,24 +1,79 @@
-"""The tests that stand in a policy, run: data that says what the policy alone must answer."""
+"""The tests that stand in a policy: data that says what the policy alone must answer.
+
+A test that asks about something else than it says would pass by accident, and an activation counts it. So
+one whose context is not taken as it is written is refused where a version is written, and fails where a
+version that was stored before is switched on; deciding and explaining never read tests.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
+from itertools import islice
+from typing import Any
 
-from attestlab.policy.attributes import Registry
+from attestlab.core.errors import FieldError
+from attestlab.policy.attributes import Registry, nearest
 from attestlab.policy.closures import Evaluator
 from attestlab.policy.contexts import Normaliser
-from attestlab.policy.documents import Document
+from attestlab.policy.documents import CaseDoc, Document, pointer, refusal
 from attestlab.policy.trees import Policy
+
+MOST_FAULTS = 10  # each looks for a near name among up to a thousand, and a writer waits
+
+
+def require_sound(document: Document, registry: Registry) -> None:
+    """Refuse tests that do not ask what they seem to; null, or left out, is how a test says "missing".
+
+    Raises:
+        ValidationFailed: a context has an attribute that is not registered or a value that would not be taken, or
+            `matched_rules` names no rule of the policy; each with the nearest name.
+    """
+    normalised, ids = Normaliser(registry), {rule.id: rule for rule in document.rules}
+    faults = (
+        fault
+        for index, case in enumerate(document.tests or ())
+        for fault in (*_misread(case, index, normalised), *_unnamed(case, index, ids))
+    )
+    told = list(islice(faults, MOST_FAULTS))
+    if told:
+        raise refusal(told)
+
+
+def _misread(case: CaseDoc, index: int, normalised: Normaliser) -> Iterator[FieldError]:
+    for each in normalised(case.context).diagnostics:
+        place = pointer("tests", index, "context", *_keys(case.context, each.path))
+        yield FieldError(place, each.code, f"{each.path}: {each.message}")
+
+
+def _keys(context: Mapping[str, Any], path: str) -> list[str]:
+    """By which keys a dotted path is spelt in a context; none where it is spelt too long to be told whole."""
+    if path in context:
+        return [path]
+    for key, inner in context.items():
+        if isinstance(inner, Mapping) and path.startswith(f"{key}."):
+            rest = _keys(inner, path.removeprefix(f"{key}."))
+            if rest:
+                return [key, *rest]
+    return []
+
+
+def _unnamed(case: CaseDoc, index: int, ids: Collection[str]) -> Iterator[FieldError]:
+    for place, name in enumerate(case.matched_rules or ()):
+        if name not in ids:
+            close = nearest(name, ids)
+            message = f"No rule of the policy is called {name}" + (f"; did you mean {close}?" if close else ".")
+            yield FieldError(pointer("tests", index, "matched_rules", place), "unknown_rule", message)
 
 
 def failing(document: Document, policy: Policy, registry: Registry) -> list[str]:
-    """The names of the tests that fail, in the order in which they are written."""
+    """The names of the tests that fail, in the order in which they are written; one that is not sound fails."""
     return list(_failing(document, Evaluator(policy), Normaliser(registry)))
 
 
 def _failing(document: Document, evaluate: Evaluator, normalised: Normaliser) -> Iterator[str]:
     for case in document.tests or ():
-        decision = evaluate(normalised(case.context).values)
+        context = normalised(case.context)
+        decision = evaluate(context.values)
         named = case.matched_rules is None or sorted(case.matched_rules) == sorted(decision.matched)
-        if decision.allowed is not case.allowed or not named:
+        if context.diagnostics or decision.allowed is not case.allowed or not named:
             yield case.name

@@ -86,7 +86,7 @@ class Policies:
         """Write a policy; it is a DRAFT.
 
         Raises:
-            ValidationFailed: it means nothing under the tenant's attributes.
+            ValidationFailed: it, or one of its tests, means nothing under the tenant's attributes.
             NotFound: it is for an issuer or a verification profile that the tenant does not have.
         """
         with self.storage.write() as tx:
@@ -303,7 +303,9 @@ class Policies:
             issuer_store.owned(tx.exec, document.target_id, tenant_id=caller.tenant_id)
         if document.target_type is TargetType.VERIFICATION_PROFILE and document.target_id is not None:
             store.owned_profile(tx.exec, document.target_id, tenant_id=caller.tenant_id)
-        policy_of(document, registry_for(tx.exec, caller.tenant_id, document.target_type))
+        registry = registry_for(tx.exec, caller.tenant_id, document.target_type)
+        policy_of(document, registry)
+        cases.require_sound(document, registry)
 
     def _write(self, tx: Transaction, row: Row, document: Document, caller: Caller, now: datetime) -> None:
         version = {

@@ -105,6 +105,61 @@ def test_a_faulty_policy_is_refused_at_its_place(desk: Desk) -> None:
     assert "trust_tier" in field["message"]
 
 
+TESTED = {"name": "t", "context": {}, "allowed": False}
+
+
+@pytest.mark.parametrize(
+    ("case", "place", "told"),
+    [
+        ({"context": {"trust_teir": "SELF_SIGNED"}}, "/tests/1/context/trust_teir", "Did you mean trust_tier?"),
+        ({"context": {"trust_teir": None}}, "/tests/1/context/trust_teir", "Did you mean trust_tier?"),
+        ({"context": {"trust_tier": "BASCI"}}, "/tests/1/context/trust_tier", "BASIC is."),
+        ({"context": {"key": {"age_day": 3}}}, "/tests/1/context/key/age_day", "Did you mean key.age_days?"),
+        ({"context": {"key.age_days": "3"}}, "/tests/1/context/key.age_days", "a number is wanted, not a text"),
+        (
+            {"context": {"key.age_days": 3, "key": {"age_days": 3}}},
+            "/tests/1/context/key.age_days",
+            "dotted and nested",
+        ),
+        ({"context": {"x" * 65: 1}}, "/tests/1/context", "not registered"),
+        ({"matched_rules": ["basik"]}, "/tests/1/matched_rules/0", "did you mean basic?"),
+        ({"matched_rules": ["basic", "nope"]}, "/tests/1/matched_rules/1", "No rule of the policy is called nope."),
+    ],
+)
+def test_a_test_that_would_pass_by_accident_is_refused_at_its_place(
+    desk: Desk, case: dict[str, Any], place: str, told: str
+) -> None:
+    tests = [TESTED, {**TESTED, "name": "u", **case}]
+    policy = desk.made(document(rule("basic", "ALLOW", BASIC), tests=[TESTED]))
+    raw = document(rule("basic", "ALLOW", BASIC), tests=tests)
+
+    for answer in (desk.key.post("/v1/policies", json=raw), desk.key.put(f"/v1/policies/{policy['id']}", json=raw)):
+        assert answer.status_code == 400
+        (field,) = answer.json()["details"]["fields"]
+        assert field["field"] == place
+        assert told in field["message"]
+
+
+def test_a_misspelt_test_that_was_stored_before_fails_and_all_else_goes_on(desk: Desk) -> None:
+    """Its version was written when nobody looked; here an attribute that the test names is there no more."""
+    own = {"attributes": [{"path": "channel", "type": "text"}]}
+    assert desk.key.put("/v1/policies/attributes", json=own).status_code == 200
+    tests = [{"name": "by desk", "context": {"channel": "desk"}, "allowed": False}]
+    active = desk.activated(document(rule("basic", "ALLOW", BASIC), name="active", tests=tests))
+    draft = desk.made(document(rule("basic", "ALLOW", BASIC), name="draft", tests=tests))
+    assert desk.key.put("/v1/policies/attributes", json={"attributes": []}).status_code == 200
+
+    refused = desk.owner.post(f"/v1/policies/{draft['id']}/activate", json={}).json()["details"]
+    asked = desk.ask({"trust_tier": "BASIC"}).json()
+
+    assert (refused["reason"], refused["failing_tests"]) == ("tests_failing", ["by desk"])
+    assert (asked["allowed"], asked["matched_policy"]) == (True, "active")
+    assert desk.key.get(f"/v1/policies/decisions/{asked['decision_id']}").json()["reproduced"] is True
+    assert desk.key.get(f"/v1/policies/{active['id']}").json()["tests"][0]["context"] == {"channel": "desk"}
+    assert desk.key.get(f"/v1/policies/{draft['id']}", params={"format": "toml"}).status_code == 200
+    assert desk.owner.post(f"/v1/policies/{draft['id']}/archive").status_code == 200
+
+
 def test_toml_goes_in_and_comes_out(desk: Desk) -> None:
     policy = desk.made(document(rule("r", "DENY", BASIC)))
 
