@@ -70,6 +70,21 @@ def require_same_place(*, stands: tuple[str, str, object], wanted: tuple[Categor
             )
 
 
+def require_asked(category: Category, target_type: TargetType) -> None:
+    """A policy that nobody would ever ask is not written: whoever did would think that it decides.
+
+    Raises:
+        ValidationFailed: only who verifies names a profile, so a profile has no other policies.
+    """
+    if target_type is TargetType.VERIFICATION_PROFILE and category is not Category.VERIFY:
+        raise ValidationFailed.of(
+            "/target_type",
+            "never_asked",
+            f"A verification profile is asked about VERIFY alone, so a policy of {category} would never be asked; "
+            "bind it to an ISSUER or to TENANT_DEFAULT.",
+        )
+
+
 def require_passing(failing: Collection[str]) -> None:
     """A policy that fails its own tests is not switched on.
 

@@ -86,7 +86,8 @@ class Policies:
         """Write a policy; it is a DRAFT.
 
         Raises:
-            ValidationFailed: it, or one of its tests, means nothing under the tenant's attributes.
+            ValidationFailed: it, or one of its tests, means nothing under the tenant's attributes; or nobody would
+                ever ask it.
             NotFound: it is for an issuer or a verification profile that the tenant does not have.
         """
         with self.storage.write() as tx:
@@ -116,7 +117,7 @@ class Policies:
         Raises:
             NotFound: no such policy of the tenant's.
             Conflict: it is archived.
-            ValidationFailed: it means nothing, or is for another action or target.
+            ValidationFailed: as for `create`, or it is for another action or target.
         """
         with self.storage.write() as tx:
             row = store.owned(tx.exec, policy_id, tenant_id=caller.tenant_id)
@@ -299,6 +300,7 @@ class Policies:
         return groups_sql(self.read(policy, caller=caller), dialect=dialect, table=table)
 
     def _checked(self, tx: Transaction, document: Document, caller: Caller) -> None:
+        rules.require_asked(document.category, document.target_type)
         if document.target_type is TargetType.ISSUER and document.target_id is not None:
             issuer_store.owned(tx.exec, document.target_id, tenant_id=caller.tenant_id)
         if document.target_type is TargetType.VERIFICATION_PROFILE and document.target_id is not None:

@@ -16,6 +16,7 @@ from team_story import Team, told, trail
 from attestlab.core.clock import FixedClock
 from attestlab.lab import Lab
 from attestlab.orgs.rules import Plan
+from attestlab.policy.documents import Document
 
 PATH = "/v1/verification-profiles"
 
@@ -76,6 +77,20 @@ def test_the_same_key_makes_one_profile(key: httpx.Client) -> None:
 @pytest.mark.parametrize("body", [{}, {"name": " "}, {"name": "two\nlines"}, {"name": "x", "status": "ACTIVE"}])
 def test_a_profile_that_says_too_much_or_too_little_is_refused(key: httpx.Client, body: dict[str, Any]) -> None:
     assert key.post(PATH, json=body).status_code == 400
+
+
+@pytest.mark.parametrize("category", ["MINT", "BUNDLE_EXPORT"])
+def test_a_policy_that_no_profile_would_ever_be_asked_about_is_refused(key: httpx.Client, category: str) -> None:
+    """A version that was stored before is read as ever: reading a document refuses nothing of this."""
+    raw = document(rule("r", "DENY", leaf("status", "eq", "REVOKED")), category=category)
+    bound = {**raw, "target_type": "VERIFICATION_PROFILE", "target_id": made(key)["id"]}
+
+    answer = key.post("/v1/policies", json=bound)
+
+    (field,) = answer.json()["details"]["fields"]
+    assert (answer.status_code, field["field"], field["code"]) == (400, "/target_type", "never_asked")
+    assert "VERIFY alone" in field["message"]
+    assert Document.read(bound).category == category
 
 
 def test_a_policy_is_bound_to_a_profile_of_its_own_tenant(key: httpx.Client, team: Team) -> None:
