@@ -262,19 +262,32 @@ def _wrong_type(wanted: str, raw: object) -> Fault:
 
 def _not_a_number(raw: object) -> Fault:
     if type(raw) is int:
-        return Fault("out_of_domain", "whole numbers beyond 2^53 - 1 are not exact.")
+        return _INEXACT
     return _wrong_type("a number", raw)
 
 
 def _outside(value: float, attribute: Attribute) -> Fault:
     if not math.isfinite(value):
         return Fault("out_of_domain", "NaN and infinity are no values.")
+    if attribute.type is AttributeType.INTEGER and abs(value) > MAX_SAFE_INTEGER:
+        return _INEXACT
+    return Fault("out_of_domain", f"{_plain(value)} is out of the domain, which is {_bounds(attribute)}.")
+
+
+def _bounds(attribute: Attribute) -> str:
     low, high = attribute.least, attribute.most
-    return Fault(
-        "out_of_domain", f"{value:g} is outside of {'' if low is None else low}..{'' if high is None else high}."
-    )
+    if low is not None and high is not None:
+        return f"{_plain(low)} to {_plain(high)}"
+    return f"at most {_plain(high)}" if high is not None else f"at least {_plain(low or 0)}"
 
 
+def _plain(number: float) -> str:
+    """Short where that loses nothing: 0.0 is 0."""
+    short = f"{number:.15g}"
+    return short if float(short) == number else repr(number)
+
+
+_INEXACT = Fault("out_of_domain", "whole numbers beyond 2^53 - 1 are not exact.")
 _JSON_NAMES: dict[type, str] = {
     str: "a text", bool: "a boolean", int: "a number", float: "a number", list: "a list", dict: "an object",
 }  # fmt: skip

@@ -7,17 +7,19 @@ its size, depth and counts are limited before it is walked.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr, ValidationError, model_validator
+from pydantic_core import ErrorDetails
 
 from attestlab.core.canonical import canonical, sha256_hex
 from attestlab.core.errors import FieldError, ValidationFailed
 from attestlab.core.shapes import In, Uuid
-from attestlab.policy.attributes import Op
+from attestlab.policy.attributes import Op, nearest
 from attestlab.policy.trees import Effect, Mode
 
 MOST_RULES = 1_000
@@ -27,8 +29,11 @@ MOST_VALUES = 1_000  # of one `in` or `not_in`
 MOST_NODES = 50_000  # JSON values of a whole document
 MOST_DEPTH = 32  # JSON levels of a whole document; a condition reaches half of them, for each of its levels takes two
 MOST_BYTES = 1_048_576  # of its canonical form
+MOST_FAULTS = 50  # told of one document
 _ID = r"^[A-Za-z0-9][A-Za-z0-9_.:-]{0,63}$"
 _OWN_PREFIX = "Value error, "  # pydantic puts it before what a validator of ours said
+_MISSPELT = frozenset({"extra_forbidden", "enum", "literal_error"})
+_QUOTED = re.compile("'([^']+)'")  # the words that pydantic says are known
 
 
 class Category(StrEnum):
@@ -202,22 +207,50 @@ def _repeated(names: list[str]) -> Iterator[int]:
 
 
 def _failed(faults: ValidationError) -> ValidationFailed:
-    listed = faults.errors(include_url=False, include_context=False, include_input=False)
-    told = [_fault(fault["loc"], fault["type"], fault["msg"]) for fault in listed]
+    listed = faults.errors(include_url=False, include_context=False)
+    told = [_fault(fault) for fault in listed[:MOST_FAULTS]] + [_plain(fault) for fault in listed[MOST_FAULTS:]]
     places = {fault.field for fault in told}
-    # A list with a faulty member is empty to pydantic; that is not what is wrong with it.
-    return refusal([f for f in told if f.code != "too_short" or not any(p.startswith(f.field + "/") for p in places)])
+    too_long = {fault.field for fault in told if fault.code == "too_long"}
+    # A list with a faulty member is empty to pydantic, and one that is too long no value; neither is what is wrong.
+    return refusal(
+        [
+            fault
+            for fault in told
+            if not (fault.code == "too_short" and any(place.startswith(fault.field + "/") for place in places))
+            and not (fault.code == "value_type" and fault.field in too_long)
+        ]
+    )
 
 
-def _fault(loc: tuple[int | str, ...], code: str, message: str) -> FieldError:
+def _fault(fault: ErrorDetails) -> FieldError:
+    """A fault with the word that was probably meant."""
+    plain = _plain(fault)
+    word, known = fault["input"], _QUOTED.findall(plain.message)
+    if fault["type"] == "extra_forbidden":
+        word, known = str(fault["loc"][-1]), _members(fault["loc"][:-1])
+    close = nearest(word, known) if isinstance(word, str) and fault["type"] in _MISSPELT else None
+    return FieldError(plain.field, plain.code, f"{plain.message}; did you mean {close}?") if close else plain
+
+
+def _plain(fault: ErrorDetails) -> FieldError:
     """A fault of a union is told by every member; the pointer ends where the document does."""
-    parts = list(loc)
+    parts, code, message = list(fault["loc"]), fault["type"], fault["msg"]
     if "value" in parts[:-1]:
-        parts, code = parts[: parts.index("value") + 1], "value_type"
-        message = "A value is a text, a number, true, false, or a list of them that is not empty."
+        parts = parts[: parts.index("value") + 1]
+        if code == "too_long":
+            message = f"A list has at most {MOST_VALUES:,} values."
+        else:
+            code = "value_type"
+            message = "A value is a text, a number, true, false, or a list of them that is not empty."
     elif code == "too_short":
         message = "A list is never empty here: leave it out, or say what belongs into it."
     return FieldError(pointer(*parts), code, message.removeprefix(_OWN_PREFIX))
+
+
+def _members(place: tuple[int | str, ...]) -> list[str]:
+    """What the part of a document at `place` may have."""
+    model: type[Written] = {0: Document, 2: CaseDoc if place[:1] == ("tests",) else RuleDoc}.get(len(place), Condition)
+    return [field.alias or name for name, field in model.model_fields.items()]
 
 
 def pointer(*parts: int | str) -> str:
@@ -226,7 +259,8 @@ def pointer(*parts: int | str) -> str:
 
 
 def refusal(faults: list[FieldError]) -> ValidationFailed:
-    """A policy is refused with its first faults, each once, at most fifty of them."""
+    """A policy is refused with its first faults, each once."""
     apart = list({(fault.field, fault.code): fault for fault in faults}.values())
     more = f" (and {len(apart) - 1} more)" if len(apart) > 1 else ""
-    return ValidationFailed(f"The policy is not valid; {apart[0].field or 'it'}: {apart[0].message}{more}", apart[:50])
+    told = f"The policy is not valid; {apart[0].field or 'it'}: {apart[0].message}{more}"
+    return ValidationFailed(told, apart[:MOST_FAULTS])

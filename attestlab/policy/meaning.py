@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from attestlab.core.errors import FieldError
 from attestlab.policy.attributes import MEMBERSHIP, Attribute, Fault, Op, Registry, Value, nearest
-from attestlab.policy.documents import Condition, Document, RuleDoc, pointer, refusal
+from attestlab.policy.documents import MOST_FAULTS, Condition, Document, RuleDoc, pointer, refusal
 from attestlab.policy.trees import AllOf, AnyOf, Leaf, Negated, Policy, Rule, Tree, order
 
 Place = tuple[int | str, ...]
@@ -91,7 +91,7 @@ class _Reader:
         return value
 
     def _unknown(self, path: str) -> str:
-        close = nearest(path, self._registry)
+        close = nearest(path, self._registry) if len(self.faults) < MOST_FAULTS else None  # the rest is not told
         return f"No attribute {path[:64]!r} is registered" + (f"; did you mean {close}?" if close else ".")
 
     def _refuse(self, place: Place, code: str, message: str) -> None:

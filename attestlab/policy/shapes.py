@@ -2,7 +2,16 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, RootModel, StringConstraints, model_validator
+from pydantic import (
+    Field,
+    RootModel,
+    StringConstraints,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
 
 from attestlab.core.shapes import In, Moment, Out, Uuid
 from attestlab.policy.attributes import MOST_ATTRIBUTES, MOST_ENUM_VALUES, PATH_LENGTH, TEXT_LENGTH, AttributeType
@@ -37,12 +46,24 @@ class BoundsIn(In):
     max: float | None = None
 
 
+def _one_fault(value: Any, read: ValidatorFunctionWrapHandler) -> Any:
+    """What each member of the union says of a wrong domain helps nobody; one sentence says what it is."""
+    try:
+        return read(value)
+    except ValidationError:
+        what = f"a list of at most {MOST_ENUM_VALUES:,} texts of at most {TEXT_LENGTH:,} characters, of an enum"
+        raise PydanticCustomError("domain", f"A domain is {what}, or {{min, max}}, of a number.") from None
+
+
+Domain = Annotated[Words | BoundsIn | None, WrapValidator(_one_fault)]
+
+
 class AttributeIn(In):
     """An attribute of the tenant's own."""
 
     path: Annotated[str, Field(max_length=PATH_LENGTH)]
     type: AttributeType
-    domain: Words | BoundsIn | None = None
+    domain: Domain = None
     unit: Annotated[str, Field(max_length=32)] | None = None
     mutable: bool = True
 

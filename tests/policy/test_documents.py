@@ -36,7 +36,12 @@ def test_an_unknown_attribute_is_refused_with_the_nearest_name() -> None:
         (leaf("trust_tier", "lt", "BASIC"), "/op", "use eq, exists, in, ne, not_in"),
         (leaf("is_resident", "in", [True]), "/op", "use eq, exists, ne"),
         (leaf("trust_tier", "eq", "BASICK"), "/value", "BASIC is"),
-        (leaf("key.age_days", "gt", -1), "/value", "outside of 0.."),
+        (leaf("key.age_days", "gt", -1), "/value", "-1 is out of the domain, which is at least 0."),
+        (leaf("claims.count", "gt", 6), "/value", "6 is out of the domain, which is -5 to 5."),
+        (leaf("note", "in", [str(n) for n in range(1_001)]), "/value", "A list has at most 1,000 values."),
+        (leaf("trust_tier", "eqq", "BASIC"), "/op", "did you mean eq?"),
+        ({"attr": "trust_tier", "op": "eq", "valeu": "BASIC"}, "/valeu", "did you mean value?"),
+        ({"nott": PLAIN}, "/nott", "did you mean not?"),
         (leaf("key.age_days", "gt", True), "/value", "a number is wanted, not a boolean"),
         (leaf("key.age_days", "gt", "90"), "/value", "a number is wanted, not a text"),
         (leaf("claims.count", "eq", 1.5), "/value", "a whole number is wanted"),
@@ -71,6 +76,37 @@ def test_a_leaf_that_means_nothing_is_refused_at_its_place(condition: dict[str, 
 def test_no_list_is_empty(raw: dict[str, Any], place: str) -> None:
     """`all` of nothing would be true and `any` of nothing false; neither is ever meant."""
     assert list(faults_of(raw)) == [place]
+
+
+@pytest.mark.parametrize(
+    ("raw", "place", "meant"),
+    [
+        ({**document(rule("r", "DENY", PLAIN)), "defualt_effect": "DENY"}, "/defualt_effect", "default_effect"),
+        (document(rule("r", "DENY", PLAIN, efect="DENY")), "/rules/0/efect", "effect"),
+        (document(rule("r", "DENI", PLAIN)), "/rules/0/effect", "DENY"),
+        (document(rule("r", "DENY", PLAIN), category="VERIFI"), "/category", "VERIFY"),
+        (document(rule("r", "DENY", PLAIN), status="DRAF"), "/status", "DRAFT"),
+        (
+            document(rule("r", "DENY", PLAIN), tests=[{"name": "n", "contxt": {}, "context": {}, "allowed": True}]),
+            "/tests/0/contxt",
+            "context",
+        ),
+    ],
+)
+def test_a_misspelt_member_or_word_is_refused_with_the_nearest(raw: dict[str, Any], place: str, meant: str) -> None:
+    assert f"did you mean {meant}?" in faults_of(raw)[place]
+
+
+def test_the_bound_that_a_number_has_is_told_and_no_other() -> None:
+    told = {}
+    for name, bounds in {"most": {"most": 10}, "both": {"least": 0.5, "most": 1e6}}.items():
+        fault = Attribute("x", AttributeType.NUMBER, **bounds).parse(1_000_000.5)
+        told[name] = getattr(fault, "message", "")
+
+    assert told["most"] == "1000000.5 is out of the domain, which is at most 10."
+    assert told["both"] == "1000000.5 is out of the domain, which is 0.5 to 1000000."
+    inexact = Attribute("x", AttributeType.INTEGER, least=0).parse(2**60)
+    assert "beyond 2^53 - 1" in getattr(inexact, "message", "")
 
 
 def test_all_faults_are_told_at_once() -> None:

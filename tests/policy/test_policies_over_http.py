@@ -418,6 +418,17 @@ def test_a_tenant_asks_about_attributes_of_its_own(desk: Desk) -> None:
     assert twice.status_code == 400
 
 
+@pytest.mark.parametrize("domain", ["web", [1], {"min": "0"}, {"least": 0}, ["x"] * 1_001, [["web"]]])
+def test_a_domain_that_is_none_is_told_where_it_stands(desk: Desk, domain: Any) -> None:
+    own = [{"path": "channel", "type": "enum", "domain": domain}]
+
+    answer = desk.key.put("/v1/policies/attributes", json={"attributes": own})
+
+    (field,) = answer.json()["details"]["fields"]
+    assert (answer.status_code, field["field"], field["code"]) == (400, "/attributes/0/domain", "domain")
+    assert "{min, max}" in field["message"]
+
+
 def test_another_tenants_policies_are_as_unknown_as_none(desk: Desk, lab: Lab) -> None:
     policy = desk.made(document(rule("r", "DENY", BASIC)))
     decision = desk.ask({}).json()["decision_id"]
