@@ -43,9 +43,11 @@ class SelfCheck:
 
 def checked(session: Session, past: Past, recorded: Recorded, known: dict[str, str]) -> SelfCheck:
     """Ask each set that decided about the decisions that name it; `known` is as `past.typed` has it."""
-    asked = f'SELECT "@set", "@members" FROM ({_raw(session, past)}) WHERE "@set" IS NOT NULL'
-    found = session.run(f"SELECT *, count(*) FROM ({asked}) GROUP BY ALL ORDER BY ALL")
-    each = [_one_set(session, past, recorded, known, *group) for group in found]
+    with session.steps(3):
+        asked = f'SELECT "@set", "@members" FROM ({_raw(session, past)}) WHERE "@set" IS NOT NULL'
+        found = session.run(f"SELECT *, count(*) FROM ({asked}) GROUP BY ALL ORDER BY ALL")
+        with session.steps(3 * len(found)):
+            each = [_one_set(session, past, recorded, known, *group) for group in found]
     return SelfCheck(
         sum(check.decisions for check in each),
         sum(check.unexpected_flips for check in each),

@@ -17,7 +17,7 @@ from attestlab.simulation.simulation import Simulation
 
 FORMAT = "simulation-report/1"
 MOST_FLIPS = 100
-_STEPS = 3
+_STEPS = 8  # self-check, number, extent, what would change, and its frames
 
 
 @dataclass(frozen=True)
@@ -63,12 +63,10 @@ def found(
     Raises:
         Cancelled, Unavailable: see `Session.run`.
     """
-    with simulation.steps(_STEPS) as done:
+    with simulation.session.steps(_STEPS):
         checked = simulation.self_check()
-        done()
         decided = simulation.load()
         unasked, last = simulation.extent
-        done()
         compared = simulation.compare()
         flips, why, examples = (frame.rows() for frame in (compared.flips, compared.why, compared.examples))
         told = {
@@ -81,7 +79,6 @@ def found(
             "why": why[:MOST_FLIPS],
             "examples": [_without(row, "number", "context") for row in examples],
         }
-        done()
     check = _without(asdict(checked), "sql")
     content = {
         "format": FORMAT,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from threading import Event, Thread
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ import duckdb
 
 from attestlab.core.errors import Cancelled, Unavailable
 from attestlab.lake.frames import reading
+from attestlab.simulation.progress import Progress
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,7 +30,7 @@ class Session:
         self._idle = Event()
         self._idle.set()
         self._cancelled: Exception | None = None
-        self._steps, self._done = 1, 0
+        self._progress = Progress(connection.query_progress)
 
     def run(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """The rows of a query.
@@ -62,17 +63,12 @@ class Session:
 
     @property
     def progress(self) -> float:
-        """How much of the run is done, 0 to 1; DuckDB's own estimate within a step."""
-        within = max(0.0, self._connection.query_progress()) / 100 if not self._idle.is_set() else 0.0
-        return min(1.0, (self._done + within) / self._steps)
+        """How much of what runs, or ran last, is done: 0 to 1, never back, and 1 once all of it is."""
+        return self._progress.reached
 
-    def begin(self, steps: int) -> None:
-        """A run of so many steps begins."""
-        self._steps, self._done = max(1, steps), 0
-
-    def step(self) -> None:
-        """One of them is done."""
-        self._done += 1
+    def steps(self, count: int) -> AbstractContextManager[None]:
+        """What is asked within is one run of about so many steps; a query alone is one."""
+        return self._progress.of(count)
 
     def cancel(self, message: str = "The simulation was cancelled.") -> None:
         """Stop what runs, for good, and return when it has stopped; from any thread."""
@@ -115,7 +111,7 @@ class Session:
         try:
             if self._cancelled is not None:
                 raise self._cancelled
-            with reading():
+            with reading(), self._progress.of(1, is_query=True):
                 yield
         except duckdb.InterruptException:
             raise self._cancelled or Cancelled("The simulation was interrupted.") from None

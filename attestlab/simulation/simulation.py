@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from attestlab.core.errors import FieldError, NotFound, ValidationFailed
@@ -78,7 +77,7 @@ class Simulation:
 
     @property
     def progress(self) -> float:
-        """How much of what runs is done, 0 to 1."""
+        """How much of the verb that runs, or ran last, is done: 0 to 1, from any thread; a look at a frame is one."""
         return self.session.progress
 
     def cancel(self, message: str = "The simulation was cancelled.") -> None:
@@ -96,8 +95,9 @@ class Simulation:
             ValidationFailed: a column of a file cannot be what its attribute is.
             Cancelled, Unavailable: see `Session.run`.
         """
-        self._require(self.by)
-        ((count,),) = self.session.run(f"SELECT coalesce(sum({COUNT}), 0)::BIGINT FROM contexts")
+        with self.session.steps(2):
+            self._require(self.by)
+            ((count,),) = self.session.run(f"SELECT coalesce(sum({COUNT}), 0)::BIGINT FROM contexts")
         return int(count)
 
     def decide(self) -> Frame:
@@ -117,13 +117,14 @@ class Simulation:
         `attestation_id` where no policy was asked.
         """
         segments = self.by if by is None else _segments(by, self._registry)
-        self._require(segments)
-        self._tables += 1
-        table = f"outcomes_{self._tables}"
-        self.session.run(f"CREATE TABLE {table} AS {telling.flips_table(self.sets, self._shown(segments))}")
-        frames = [telling.transitions(table), telling.flips(table, segments), telling.why(table)]
-        asked = map(self.session.frame, [*frames, self._examples(table)])
-        return Comparison(*asked)
+        with self.session.steps(3):
+            self._require(segments)
+            self._tables += 1
+            table = f"outcomes_{self._tables}"
+            self.session.run(f"CREATE TABLE {table} AS {telling.flips_table(self.sets, self._shown(segments))}")
+            frames = [telling.transitions(table), telling.flips(table, segments), telling.why(table)]
+            asked = map(self.session.frame, [*frames, self._examples(table)])
+            return Comparison(*asked)
 
     def sweep(self, rule_id: str, attribute: str, *, op: str | None = None, points: int = POINTS) -> Frame:
         """Every value of one numeric threshold of the draft.
@@ -177,8 +178,9 @@ class Simulation:
             NotFound: there is no such row.
             ValidationFailed: it is none of these; an attribute is unknown, or its value is none that it takes.
         """
-        values, place = (self._taken(of), self.sets.places[0]) if isinstance(of, Mapping) else self._context(of)
-        return counterfactual(PolicySet(place.after), values)
+        with self.session.steps(3):
+            values, place = (self._taken(of), self.sets.places[0]) if isinstance(of, Mapping) else self._context(of)
+            return counterfactual(PolicySet(place.after), values)
 
     def report(self) -> Kept:
         """What was found, kept and signed: self-check, transitions, flips, why, examples.
@@ -200,7 +202,8 @@ class Simulation:
         """
         mints, decisions = f"{NUMBER} >= {UNASKED}", f"{NUMBER} < {UNASKED}"
         told = f"count(*) FILTER ({mints}), max({NUMBER}) FILTER ({decisions})"
-        ((unasked, last),) = self.session.run(f"SELECT {told} FROM ({self._read()})")
+        with self.session.steps(3):
+            ((unasked, last),) = self.session.run(f"SELECT {told} FROM ({self._read()})")
         return int(unasked), None if last is None else int(last)
 
     @property
@@ -215,12 +218,6 @@ class Simulation:
         )
         ((count,),) = self.session.run(f"SELECT (SELECT count(*) FROM ({all_of_it})) - (SELECT count(*) FROM ({seen}))")
         return int(count)
-
-    @contextmanager
-    def steps(self, count: int) -> Iterator[Callable[[], None]]:
-        """A run of so many steps, of which `progress` tells; the body says when one is done."""
-        self.session.begin(count)
-        yield self.session.step
 
     def _swept(self, thresholds: list[Threshold], points: int) -> Frame:
         if type(points) is not int or points < 1:
@@ -242,16 +239,17 @@ class Simulation:
     def _require(self, paths: Sequence[str]) -> None:
         """Have `contexts` with every attribute that is asked about."""
         wanted = frozenset({*self._attributes(paths), *(path for path in (*self.by, *paths) if path == TARGET_SEGMENT)})
-        if self._kept is not None and wanted <= self._kept:
-            return
-        wanted |= self._kept or frozenset()
-        attributes = {**self._registered(sorted(wanted)), **self.sets.attributes()}
-        self._rows = typed(self.session, self.past, attributes, self._typed)
-        segments = [TARGET] if TARGET_SEGMENT in wanted else []
-        self.is_kept = keep(self.session, self._rows, segments, attributes, self.sets.places)
-        if self._kept is None:
-            self._label()
-        self._kept = wanted
+        with self.session.steps(7):  # two to type, three to keep, two for labels
+            if self._kept is not None and wanted <= self._kept:
+                return
+            wanted |= self._kept or frozenset()
+            attributes = {**self._registered(sorted(wanted)), **self.sets.attributes()}
+            self._rows = typed(self.session, self.past, attributes, self._typed)
+            segments = [TARGET] if TARGET_SEGMENT in wanted else []
+            self.is_kept = keep(self.session, self._rows, segments, attributes, self.sets.places)
+            if self._kept is None:
+                self._label()
+            self._kept = wanted
 
     def _shown(self, segments: Sequence[str]) -> dict[str, str]:
         """The columns of segments, as SQL that gives plain values."""

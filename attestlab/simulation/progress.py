@@ -1,0 +1,76 @@
+"""How far a verb is: steps within steps, of which the innermost is one query, and DuckDB estimates that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from threading import Lock
+
+NEARLY = 0.99  # 1 says that the verb is done, and an estimate says no such thing
+
+
+@dataclass(slots=True)
+class _Run:
+    """A part of the whole, `begins` to `ends`, in so many steps."""
+
+    begins: float
+    ends: float
+    steps: int
+    done: int = 0
+
+    def at(self, within: float) -> float:
+        """The place that is reached; more steps than were announced are all the last."""
+        return self.begins + (self.ends - self.begins) * (min(self.done, self.steps - 1) + within) / self.steps
+
+
+class Progress:
+    """From 0 to 1 within one verb, never back; the next verb begins at 0. Written by one thread, read by any."""
+
+    def __init__(self, query_progress: Callable[[], float]) -> None:
+        self._query_progress = query_progress
+        self._runs: list[_Run] = []
+        self._is_asking = False
+        self._reached = 0.0
+        self._lock = Lock()  # a reader that was slow must not carry one verb's place into the next
+
+    @property
+    def reached(self) -> float:
+        """0 to 1."""
+        with self._lock:
+            if self._runs:
+                within = min(1.0, max(0.0, self._query_progress() / 100)) if self._is_asking else 0.0
+                self._reached = max(self._reached, min(NEARLY, self._runs[-1].at(within)))
+            return self._reached
+
+    @contextmanager
+    def of(self, steps: int, *, is_query: bool = False) -> Iterator[None]:
+        """A verb of so many steps begins, or a step of one that runs; within are its own. What fails stays there."""
+        self._begin(max(1, steps), is_query)
+        is_done = False
+        try:
+            yield
+            is_done = True
+        finally:
+            self._end(is_done)
+
+    def _begin(self, steps: int, is_query: bool) -> None:
+        with self._lock:
+            if self._runs:
+                outer = self._runs[-1]
+                self._runs.append(_Run(outer.at(0.0), outer.at(1.0), steps))
+            else:
+                self._runs, self._reached = [_Run(0.0, 1.0, steps)], 0.0
+            self._is_asking = is_query
+
+    def _end(self, is_done: bool) -> None:
+        with self._lock:
+            self._is_asking = False
+            ended = self._runs.pop()
+            if not is_done:
+                return
+            if self._runs:
+                self._runs[-1].done += 1
+                self._reached = max(self._reached, min(NEARLY, ended.ends))
+            else:
+                self._reached = 1.0
