@@ -20,6 +20,7 @@ import duckdb
 from attestlab.core.errors import ValidationFailed
 from attestlab.core.wire import MAX_SAFE_INTEGER
 from attestlab.policy.attributes import NUMERIC, Attribute, AttributeType, Fault
+from attestlab.policy.parquet import ROW, Contexts
 from attestlab.policy.sql import COLUMN_TYPES, WORD_BITS, column, decided_sql, literal, mask_sql
 from attestlab.policy.trees import Policy, leaves
 
@@ -32,6 +33,7 @@ MOST_SPELLINGS = 10_000  # of one enum in one file; a column with more is no enu
 # where they fit the processor's cache and where there are a million of them.
 _JOIN_COST, _JOIN_COST_1M = 20, 90
 _WORTH_GROUPING = 50  # a count is taken on distinct contexts where there are this many times fewer of them
+_COUNT, _HASH = '"@n"', '"@hash"'  # no path begins with @: an attribute may have any name beside
 
 
 class Route(StrEnum):
@@ -58,8 +60,7 @@ def replay(
     Without a `route` the data choose one: by the number of distinct contexts, estimated, and of leaves.
 
     Raises:
-        ValidationFailed: a column has a type that its attribute cannot have, or is no enum.
-        duckdb.Error: the file cannot be read.
+        ValidationFailed: the file cannot be read; a column has a type that its attribute cannot have, or is no enum.
     """
     connection = duckdb.connect(config={"memory_limit": MEMORY_LIMIT, "threads": threads or cpu_count() or 1})
     connection.execute("SET preserve_insertion_order = false")  # rows carry their number; order costs memory
@@ -80,19 +81,22 @@ class Replay:
         self.policy = policy
         self.rules = [rule.id for rule in policy.counting]
         self.monitored = [rule.id for rule in policy.rules if not rule.counts]
-        self._connection, self._path = connection, path
-        self._columns = typed_columns(connection, policy.attributes(), f"read_parquet({literal(path)})")
+        self._connection = connection
+        self._rows = f"({Contexts.of(connection, path).rows(policy.attributes())})"
+        self._columns = typed_columns(connection, policy.attributes(), self._rows)
         self.route = route or self._chosen()
 
     @cached_property
     def sql(self) -> str:
         """The query; it can be run by any DuckDB on the same file."""
-        names = ", ".join(["row", *self._words])
+        names = ", ".join([f"{ROW} AS row", *self._words])
         if self.route is Route.ROWS:
-            return f"SELECT row, {self._decided} FROM (SELECT row, {self._masks} FROM ({self._source('row')}))"
+            masked = f"SELECT {ROW} AS row, {self._masks} FROM ({self._source(ROW)})"
+            return f"SELECT row, {self._decided} FROM ({masked})"
         return (
             f"WITH d AS MATERIALIZED ({self._distinct}) "
-            f"SELECT {names}, allowed FROM ({self._source('row', self._hash)}) JOIN d USING (context_hash)"
+            f"SELECT {names}, allowed FROM (SELECT {ROW}, {self._hash} FROM ({self._source(ROW)})) "
+            f"JOIN d USING ({_HASH})"
         )
 
     def rel(self) -> duckdb.DuckDBPyRelation:
@@ -122,10 +126,10 @@ class Replay:
     def _counted(self) -> str:
         rows, distinct = self._measure
         if rows > _WORTH_GROUPING * distinct:
-            grouped = f"SELECT count(*) AS n, {self._names} FROM ({self._source()}) GROUP BY ALL"
+            grouped = f"SELECT count(*) AS {_COUNT}, {self._names} FROM ({self._source()}) GROUP BY ALL"
         else:
-            grouped = self._source("1 AS n")
-        return f"SELECT n, {self._decided} FROM (SELECT n, {self._masks} FROM ({grouped}))"
+            grouped = self._source(f"1 AS {_COUNT}")
+        return f"SELECT n, {self._decided} FROM (SELECT {_COUNT} AS n, {self._masks} FROM ({grouped}))"
 
     @property
     def _words(self) -> list[str]:
@@ -150,14 +154,14 @@ class Replay:
 
     @property
     def _hash(self) -> str:
-        return f"hash({', '.join(map(column, self._columns)) or '0'}) AS context_hash"
+        return f"hash({', '.join(map(column, self._columns)) or '0'}) AS {_HASH}"
 
     @property
     def _distinct(self) -> str:
         """The distinct contexts decided. Joined by hash, which is checked to tell them apart: `_chosen` takes this
         route only then."""
-        inner = f"SELECT context_hash, {self._masks} FROM (SELECT *, {self._hash} FROM ({self._distinct_contexts}))"
-        return f"SELECT context_hash, {self._decided} FROM ({inner})"
+        inner = f"SELECT {_HASH}, {self._masks} FROM (SELECT *, {self._hash} FROM ({self._distinct_contexts}))"
+        return f"SELECT {_HASH}, {self._decided} FROM ({inner})"
 
     @property
     def _distinct_contexts(self) -> str:
@@ -165,13 +169,7 @@ class Replay:
 
     def _source(self, *more: str) -> str:
         typed = [f"{expression} AS {column(path)}" for path, expression in self._columns.items()]
-        wanted = [{"row": "file_row_number AS row"}.get(name, name) for name in more]
-        reading = f"read_parquet({literal(self._path)}, file_row_number = true)"
-        if self._hash in wanted:  # the hash is of the typed values
-            wanted.remove(self._hash)
-            inner = ", ".join([*wanted, *typed])
-            return f"SELECT row, {self._hash} FROM (SELECT {inner} FROM {reading})"
-        return f"SELECT {', '.join([*wanted, *typed]) or '0 AS nothing'} FROM {reading}"
+        return f"SELECT {', '.join([*more, *typed]) or '0 AS nothing'} FROM {self._rows}"
 
     @cached_property
     def _measure(self) -> tuple[int, int]:
@@ -193,8 +191,7 @@ class Replay:
 
     def _hash_tells_apart(self) -> bool:
         found = self._connection.execute(
-            "SELECT count(*) = count(DISTINCT context_hash) "
-            f"FROM (SELECT {self._hash} FROM ({self._distinct_contexts}))"
+            f"SELECT count(*) = count(DISTINCT {_HASH}) FROM (SELECT {self._hash} FROM ({self._distinct_contexts}))"
         ).fetchall()
         return bool(found[0][0])
 

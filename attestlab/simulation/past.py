@@ -9,15 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from pathlib import Path
 from typing import Protocol
 
 import duckdb
 
-from attestlab.core.errors import ValidationFailed
 from attestlab.issuers.rules import KeyStatus
 from attestlab.lake import contexts
 from attestlab.lake.frames import measure_progress
+from attestlab.policy import parquet
 from attestlab.policy.attributes import Attribute, AttributeType
 from attestlab.policy.documents import Category
 from attestlab.policy.replay import typed_columns
@@ -130,29 +129,14 @@ class Contexts:
     has_history = False
 
     def raw(self, connection: duckdb.DuckDBPyConnection, attributes: Attributes) -> str:
-        """The file's columns."""
-        return (
-            f"SELECT *, file_row_number AS {NUMBER}, NULL::VARCHAR AS {ID}, NULL::VARCHAR AS {TARGET}, "
-            f"FALSE AS {RETYPED} FROM read_parquet({literal(self.path)}, file_row_number = true)"
-        )
-
-    def require_readable(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """Look at the schema alone; of a folder DuckDB would read whatever lies below it.
+        """The columns of those that the file has.
 
         Raises:
             ValidationFailed: there is no such file, or it is no Parquet.
         """
-        if not self.path or Path(self.path).is_dir():
-            raise _not_readable(self.path, "is a folder" if self.path else "names no file")
-        try:
-            connection.execute(f"SELECT * FROM read_parquet({literal(self.path)}) LIMIT 0")
-        except duckdb.Error as fault:
-            raise _not_readable(self.path, "cannot be read") from fault
-
-
-def _not_readable(path: str, why: str) -> ValidationFailed:
-    message = f"{path!r} {why}; `contexts` is a Parquet file, or a pattern that some match."
-    return ValidationFailed.of("/contexts", "not_readable", message)
+        rows = parquet.Contexts.of(connection, self.path).rows(attributes)
+        told = {NUMBER: parquet.ROW, ID: "NULL::VARCHAR", TARGET: "NULL::VARCHAR", RETYPED: "FALSE"}
+        return f"SELECT * EXCLUDE ({parquet.ROW}), {_listed(told)} FROM ({rows})"
 
 
 def opened() -> duckdb.DuckDBPyConnection:

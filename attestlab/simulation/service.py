@@ -214,7 +214,7 @@ class Simulations:
         past: Past = Decisions(draft.document.category.value, target, start, end)
         if contexts is not None:
             past, found = Contexts(fspath(contexts)), opened()
-            past.require_readable(found)
+            past.raw(found, {})  # what cannot be read is refused at once
         else:
             found = self.lake(caller).past()
 

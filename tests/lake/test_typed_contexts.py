@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pyarrow.parquet as pq
 from lake_world import Owner, World, inputs_recorded
 from policy_world import document, leaf, rule, typed
 
+from attestlab.lake.facts import DECISIONS
+from attestlab.policy.documents import Document
+from attestlab.policy.parquet import OF_A_DECISION
 from attestlab.policy.replay import replay
 
 OWN: list[dict[str, Any]] = [
@@ -85,6 +89,31 @@ def test_the_replay_decides_an_exported_past(world: World, tmp_path: Path) -> No
 
     groups = {(group.allowed, group.matched, group.count) for group in replay(policy, past).groups()}
     assert groups == {(False, ("many", "rich"), 2), (False, (), 6)}
+
+
+def test_exported_decisions_tell_an_attribute_from_a_column_of_theirs(world: World, tmp_path: Path) -> None:
+    """Whether it was registered when they were exported or since: then no context has it."""
+    past, owner = tmp_path / "past.parquet", world.owner
+    owner.lab.policy_attributes.replace([{"path": "action", "type": "text"}], caller=owner.caller)
+    owner.decide(action="MINT")
+    owner.decide(action="lunch", jurisdiction="NO")
+    owner.lab.lake(owner.caller).decisions.to_parquet(past)
+    own = [{"path": name, "type": "text"} for name in ("action", "target_type")]
+    owner.lab.policy_attributes.replace(own, caller=owner.caller)
+    lunch = rule("lunch", "ALLOW", leaf("action", "eq", "lunch"))
+    bound = rule("bound", "DENY", leaf("target_type", "exists", True), 1)
+    draft = Document.read(document(lunch, bound, target_type="ISSUER", target_id=str(uuid4())))
+
+    groups = owner.lab.policies.replay(draft, contexts=past, caller=owner.caller).groups()
+    with owner.lab.simulations.of(draft, contexts=past, caller=owner.caller) as simulation:
+        decided = simulation.decide().rows()
+
+    assert {(group.matched, group.count) for group in groups} == {(("lunch",), 1), ((), 1)}
+    assert {(tuple(row["matched_rules"]), row["count"]) for row in decided} == {(("lunch",), 1), ((), 1)}
+
+
+def test_a_replay_knows_the_columns_of_exported_decisions() -> None:
+    assert set(DECISIONS.columns) == OF_A_DECISION
 
 
 def test_an_attribute_that_changes_its_type_hides_no_decision(world: World) -> None:

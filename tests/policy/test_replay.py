@@ -12,7 +12,7 @@ import pytest
 from policy_world import HOSTILE, REGISTRY, document, leaf, rule, typed, values_of
 
 from attestlab.core.errors import ValidationFailed
-from attestlab.policy.attributes import AttributeType
+from attestlab.policy.attributes import PLATFORM, Attribute, AttributeType
 from attestlab.policy.closures import Evaluator
 from attestlab.policy.contexts import Normaliser
 from attestlab.policy.replay import Replay, Route, replay
@@ -168,3 +168,44 @@ def test_no_text_is_anything_but_a_text(tmp_path: Path) -> None:
         ]
 
         assert group.count == 1
+
+
+OUR_OWN_NAMES = [
+    "allowed", "context_hash", "contexts", "d", "file_index", "file_row_number", "filename", "hash", "matched_0",
+    "monitored_0", "n", "none", "nothing", "row",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("route", list(Route))
+def test_attributes_may_be_called_as_columns_of_ours_are(tmp_path: Path, route: Route) -> None:
+    """Also as the number that DuckDB gives a row, in any case."""
+    registry = PLATFORM.with_own(Attribute(name, AttributeType.NUMBER) for name in OUR_OWN_NAMES)
+    columns = {name: [100.0 + n, 200.0 + n, None] for n, name in enumerate(OUR_OWN_NAMES)}
+    pq.write_table(pa.table(columns), tmp_path / "past.parquet")
+    rules = [rule(f"r{n}", "ALLOW", leaf(name, "eq", 200 + n), n) for n, name in enumerate(OUR_OWN_NAMES)]
+
+    done = replay(typed(document(*rules), registry), tmp_path / "past.parquet", route=route)
+
+    assert done.df()["allowed"].tolist() == [False, True, False]
+    assert [(g.matched, g.count) for g in done.groups()] == [((), 2), (tuple(done.rules), 1)]
+
+
+@pytest.mark.parametrize("name", ["file_row_number", "File_Row_Number"])
+def test_a_column_that_nobody_asks_about_may_have_any_name(tmp_path: Path, name: str) -> None:
+    pq.write_table(pa.table({name: [7, 7], 'q"@': [1, 1], "note": ["a", "b"]}), tmp_path / "past.parquet")
+
+    done = replay(typed(document(rule("r", "ALLOW", leaf("note", "eq", "b")))), tmp_path / "past.parquet")
+
+    assert done.df()[["row", "allowed"]].to_numpy().tolist() == [[0, False], [1, True]]
+
+
+def test_contexts_are_a_parquet_file_or_a_pattern_and_nothing_else(
+    past: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What lies in a folder was never meant, and the current one least of all."""
+    monkeypatch.chdir(past.parent)
+    (tmp_path / "text.parquet").write_text("no Parquet at all")
+    for path in ("", ".", past.parent, tmp_path / "none.parquet", tmp_path / "text.parquet"):
+        with pytest.raises(ValidationFailed, match="a Parquet file"):
+            replay(many_rules(1), path)
+    assert sum(group.count for group in replay(many_rules(1), "*.parquet").groups()) == 3_000

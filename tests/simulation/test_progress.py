@@ -72,6 +72,8 @@ def sampled(simulation: Simulation) -> Iterator[list[float]]:
     with simulation.session.steps(1):  # so that no sample is of the verb before
         thread = threading.Thread(target=look)
         thread.start()
+        while not seen:
+            time.sleep(0.0005)
         yield seen
         done.set()
         thread.join()
@@ -83,7 +85,6 @@ VERBS: dict[str, Callable[[Simulation], object]] = {
     "sweep": lambda simulation: simulation.sweep("old", "key.age_days").df(),
     "coverage": lambda simulation: simulation.coverage().rows(),
     "decide": lambda simulation: simulation.decide().arrow(),
-    "counterfactual": lambda simulation: simulation.counterfactual(0),
 }
 
 

@@ -6,6 +6,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
@@ -24,9 +26,13 @@ from simulation_world import (
 )
 
 from attestlab.core.errors import NotFound, ValidationFailed
+from attestlab.policy.attributes import PLATFORM, Attribute, AttributeType
 from attestlab.policy.closures import Evaluator
 from attestlab.policy.counterfactual import counterfactual
+from attestlab.simulation.past import Contexts, opened
+from attestlab.simulation.session import Session
 from attestlab.simulation.sets import Trial
+from attestlab.simulation.simulation import Simulation
 
 SOME = settings(
     max_examples=25,
@@ -240,3 +246,17 @@ def test_what_is_no_context_and_no_row_is_refused_with_the_reason(tmp_path: Path
         for number in (-1, 1 << 63, 10**40):
             with pytest.raises(NotFound):
                 it.counterfactual(number)
+
+
+def test_a_column_may_be_called_as_the_number_of_a_row_is(tmp_path: Path) -> None:
+    """DuckDB adds one of that name, and an attribute may have it too."""
+    registry = PLATFORM.with_own([Attribute("file_row_number", AttributeType.NUMBER)])
+    late = document(rule("r", "DENY", leaf("file_row_number", "gt", 7)), default_effect="ALLOW")
+    draft = member("d", typed(late, registry))
+    pq.write_table(pa.table({"file_row_number": [7.0, 8.0, 9.0]}), tmp_path / "c.parquet")
+
+    past = Contexts(str(tmp_path / "c.parquet"))
+    with Simulation(Session(opened()), past, trial_of(draft), registry) as simulation:
+        (example,) = simulation.compare().examples.rows()
+
+    assert (example["number"], example["count"], example["context"]) == (1, 2, {"file_row_number": 8.0})

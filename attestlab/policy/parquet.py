@@ -1,0 +1,82 @@
+"""A Parquet file (or pattern) of typed contexts, as DuckDB reads it: one column an attribute, and each row's number.
+
+An attribute may be called whatever its tenant likes. In exported decisions the column of one that is called like a
+column of theirs has `@` before its name; and DuckDB's own number of a row stands aside for an attribute of that name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+
+from attestlab.core.errors import ValidationFailed
+from attestlab.policy.sql import column, literal
+
+ROW = '"@row"'
+"""The number of a row in its file, from 0."""
+
+_TOLD = "seq id tenant_id created_at action target_type target_id allowed matched_rules policy_set_digest members"
+OF_A_DECISION = frozenset([*_TOLD.split(), "input_sha256"])
+"""What exported decisions tell beside their contexts: none of these columns is an attribute."""
+
+_APART = "@"  # no path begins with it
+_NUMBER, _ASIDE = "file_row_number", "@@file_row_number"
+
+
+@dataclass(frozen=True)
+class Contexts:
+    """The file, looked at once: `names` are its columns."""
+
+    path: str
+    names: tuple[str, ...]
+
+    @classmethod
+    def of(cls, connection: duckdb.DuckDBPyConnection, path: str) -> Contexts:
+        """Look at the schema alone; of a folder DuckDB would read whatever lies below it.
+
+        Raises:
+            ValidationFailed: there is no such file, or it is no Parquet.
+        """
+        if not path or Path(path).is_dir():
+            raise _not_readable(path, "is a folder" if path else "names no file")
+        try:
+            described = connection.execute(f"DESCRIBE SELECT * FROM read_parquet({literal(path)})").fetchall()
+        except duckdb.Error as fault:
+            raise _not_readable(path, "cannot be read") from fault
+        return cls(path, tuple(str(name) for name, *_ in described))
+
+    def rows(self, attributes: Iterable[str]) -> str:
+        """A query with `@row`, and by its path each of the attributes that has a column."""
+        found = {path: self._column_of(path) for path in sorted(attributes)}
+        listed = [f"{name} AS {column(path)}" for path, name in found.items() if name is not None]
+        return f"SELECT {', '.join([f'{_NUMBER} AS {ROW}', *listed])} FROM {self._reading}"
+
+    def _column_of(self, path: str) -> str | None:
+        if _APART + path in self.names:
+            return f'"{_APART}{path}"'
+        is_of_a_decision = path in OF_A_DECISION and set(self.names) >= OF_A_DECISION
+        if path not in self.names or is_of_a_decision:
+            return None
+        return f'"{_ASIDE}"' if path == _NUMBER else column(path)
+
+    @property
+    def _reading(self) -> str:
+        """A column hides DuckDB's number of the row if it has its name, in any case; so it gets another."""
+        reading = f"read_parquet({literal(self.path)})"
+        if _NUMBER not in map(str.lower, self.names):
+            return reading
+        names = [_ASIDE if name.lower() == _NUMBER else name for name in self.names]
+        return f"{reading} AS contexts({', '.join(map(_quoted, names))})"
+
+
+def _quoted(name: str) -> str:
+    """Any name as an identifier."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _not_readable(path: str, why: str) -> ValidationFailed:
+    message = f"{path!r} {why}; `contexts` is a Parquet file, or a pattern that some match."
+    return ValidationFailed.of("/contexts", "not_readable", message)
