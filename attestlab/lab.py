@@ -47,7 +47,7 @@ from attestlab.mail.carriers import carrier_of, sender_address
 from attestlab.mail.service import Mails
 from attestlab.orgs import usage
 from attestlab.orgs.people import People
-from attestlab.orgs.rules import Plan
+from attestlab.orgs.rules import Caller, Plan
 from attestlab.orgs.service import Orgs, TenantCreated
 from attestlab.policy.decisions import Decisions
 from attestlab.policy.profiles import Profiles
@@ -151,7 +151,9 @@ class Lab:
         )
         self.lake = Lake(storage=storage, folder=settings.data / LAKE)
         self.simulations = Simulations(storage=storage, clock=clock, keyring=keys, lake=self.lake)
-        self.policies = Policies(storage=storage, clock=clock, simulations=self.simulations)
+        self.policies = Policies(
+            storage=storage, clock=clock, simulations=self.simulations, operator=self._operator_caller
+        )
         self.log.finders |= {"attestation_id": _index_by_id, "document_hash": _index_by_document}
         storage.closers += [metering.seal, usage.seal, outbox.sealer(clock), audit.seal, remembered.seal]
         self._log_id: str | None = None
@@ -223,9 +225,13 @@ class Lab:
     @property
     def decisions(self) -> Facts:
         """The policy decisions of the operator's own tenant: `.df() .arrow() .rel() .sql("... from this")`."""
+        return self.lake(self._operator_caller()).decisions
+
+    def _operator_caller(self) -> Caller:
+        """The operator's own tenant, for whoever runs Python here and names no caller."""
         with self.storage.read() as connection:
             operator = lake_store.operator_id(connection)
-        return self.lake(self.orgs.service_caller(operator)).decisions
+        return self.orgs.service_caller(operator)
 
     def sweep(self, tx: Transaction) -> None:
         """Do what time asks for; called every few seconds while a server runs."""

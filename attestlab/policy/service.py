@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from os import PathLike
@@ -76,10 +76,13 @@ class Analysed:
 class Policies:
     """Policies of tenants. A change, its line in the trail and its event are one transaction."""
 
-    def __init__(self, *, storage: Storage, clock: Clock, simulations: SimulationReports) -> None:
+    def __init__(
+        self, *, storage: Storage, clock: Clock, simulations: SimulationReports, operator: Callable[[], Caller]
+    ) -> None:
         self.storage = storage
         self.clock = clock
         self.simulations = simulations
+        self._operator = operator
         self.proofs = Few(MOST_PROOFS, "proofs")
 
     def create(self, document: Document, *, caller: Caller) -> Row:
@@ -279,15 +282,17 @@ class Policies:
         with self.proofs.alone():
             return Analysed(analyze(read), None if other is None else compare(other, read))
 
-    def replay(self, policy: Document | UUID, *, contexts: str | PathLike[str], caller: Caller) -> Replay:
+    def replay(self, policy: Document | UUID, *, contexts: str | PathLike[str], caller: Caller | None = None) -> Replay:
         """Decide every row of a Parquet file of typed contexts, one column an attribute.
 
+        Without a `caller` the policy is the operator's own, as `lab.decisions` are.
+
         Raises:
-            NotFound, ValidationFailed: see `read`; or a column cannot be what its attribute is.
+            NotFound, ValidationFailed: see `read`; or the file cannot be read, or a column be what its attribute is.
         """
         from attestlab.policy.replay import replay  # DuckDB is loaded when something is first replayed
 
-        return replay(self.read(policy, caller=caller), contexts)
+        return replay(self.read(policy, caller=caller or self._operator()), contexts)
 
     def groups_sql(self, policy: Document | UUID, *, dialect: Dialect, table: str = "contexts", caller: Caller) -> str:
         """A query that counts, on another engine, what `replay(...).groups()` counts here; see `policy.portable`.

@@ -20,6 +20,7 @@ from policy_world import document, leaf, rule
 from sqlalchemy import update
 from team_story import Team, told
 
+from attestlab.core.errors import NotFound
 from attestlab.lab import Lab
 from attestlab.orgs.rules import Plan
 from attestlab.policy import store
@@ -484,3 +485,9 @@ def test_a_policy_is_replayed_over_a_past_in_parquet(lab: Lab, tmp_path: Path) -
     decided = lab.policies.replay(made["id"], contexts=tmp_path / "past.parquet", caller=operator)
 
     assert decided.df()["allowed"].tolist() == [True, False, False, True]
+    whose = lab.policies.replay(made["id"], contexts=tmp_path / "past.parquet")  # the operator's own, as lab.decisions
+    assert whose.groups() == decided.groups()
+    other = lab.orgs.service_caller(lab.orgs.create_tenant("Other", plan=Plan.ENTERPRISE).tenant_id)
+    theirs = lab.policies.create(Document.read(document(rule("r", "ALLOW", BASIC))), caller=other)
+    with pytest.raises(NotFound):
+        lab.policies.replay(theirs["id"], contexts=tmp_path / "past.parquet")
