@@ -49,13 +49,16 @@ def figures(folder: Path) -> Iterator[Figure]:
 
 
 def growth(folder: Path) -> Iterator[Figure]:
-    """How simulation grows: 20, 200 and 1,000 rules over one and ten million decisions, each once."""
+    """How simulation grows: 20, 200 and 1,000 rules over one and ten million decisions, each once.
+
+    A name ends with the route: distinct contexts `kept` in memory, or `rows` read anew by each question.
+    """
     for millions in (1, 10):
         decisions = folder / f"{millions}m.parquet"
         policy_world.write_decisions(decisions, millions * 1_000_000)
         for rules in (RULES, 10 * RULES, 50 * RULES):
             done = _run("policy_simulation", decisions, rules)
-            name = f"policy_growth.{rules}_rules_{millions}m"
+            name = f"policy_growth.{rules}_rules_{millions}m_{'kept' if done['is_kept'] else 'rows'}"
             yield Figure.of_rounds(f"{name}_compare_s", [done["compare_s"]], "s")
             yield Figure.of_rounds(f"{name}_slider_ms", done["sweep_ms"], "ms")
             yield Figure.of_rounds(f"{name}_peak", [done["peak_mib"]], "MiB")
