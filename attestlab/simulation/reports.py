@@ -22,13 +22,17 @@ _STEPS = 8  # self-check, number, extent, what would change, and its frames
 
 @dataclass(frozen=True)
 class Report:
-    """What a simulation found, composed and not yet kept; `content` are JSON values."""
+    """What a simulation found, composed and not yet kept; `content` are JSON values.
+
+    `contexts` are those of the examples, in their order; no digest covers them, and they are not kept.
+    """
 
     tenant_id: UUID
     policy_id: UUID | None
     baseline_digest: str
     made_at: datetime
     content: dict[str, Any]
+    contexts: tuple[dict[str, Any], ...]
 
     @cached_property
     def canonical(self) -> bytes:
@@ -93,7 +97,8 @@ def found(
         "made_at": format_time(made_at),
         "made_by": made_by,
     }
-    return Report(tenant_id, draft.policy_id, simulation.trial.baseline_digest, made_at, content)
+    contexts = tuple(_present(row["context"] or {}) for row in examples)
+    return Report(tenant_id, draft.policy_id, simulation.trial.baseline_digest, made_at, content, contexts)
 
 
 def _policy(draft: Draft) -> dict[str, Any]:
@@ -129,6 +134,10 @@ def _segmented(row: dict[str, Any]) -> dict[str, Any]:
     plain = {name: row[name] for name in ("from", "to", "count")}
     segments = {name.removeprefix("@"): value for name, value in row.items() if name not in plain}
     return {**plain, "segments": segments}
+
+
+def _present(context: dict[str, Any]) -> dict[str, Any]:
+    return {path: value for path, value in context.items() if value is not None}
 
 
 def _without(row: dict[str, Any], *names: str) -> dict[str, Any]:

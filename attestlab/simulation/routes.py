@@ -36,6 +36,8 @@ async def _ran(call: Call, body: SimulateIn) -> Ran:
             end=body.to,
             by=body.by,
             sweep=[(each.rule_id, each.attribute, each.op) for each in body.sweep],
+            points=body.points,
+            counterfactual=body.counterfactual,
             given_up=gone.is_set,
             caller=call.caller,
         )

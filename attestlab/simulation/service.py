@@ -97,6 +97,7 @@ class Simulations:
         by: Sequence[str] = (),
         sweep: Sequence[Named] = (),
         points: int = 200,
+        counterfactual: str | None = None,
         given_up: Callable[[], bool] = lambda: False,
         caller: Caller,
     ) -> tuple[Report, dict[str, Any]]:
@@ -104,10 +105,12 @@ class Simulations:
 
         It is stopped as soon as it is `given_up`, which is asked many times a second, from another thread.
 
-        Beside the report: `rules` (coverage and marginal effect), `sweep` of one or two thresholds, else None.
+        Beside the report: `groups` (as `decide` has them), `contexts` of its examples, `rules` (coverage and marginal
+        effect), `sweep` of one or two thresholds in about so many `points`, and what would turn the new answer to one
+        decision around, each of the two None where it was not asked for.
 
         Raises:
-            NotFound, Conflict, ValidationFailed: see `of`.
+            NotFound, Conflict, ValidationFailed: see `of`; or the decision is none of the past.
             Cancelled: it took too long, or was given up.
             Unavailable: others simulate.
         """
@@ -119,10 +122,13 @@ class Simulations:
             simulation.session.within(self.time_limit_s, message, given_up=given_up),
         ):
             swept = _swept(simulation, sweep, points)  # first, for a faulty one costs little then
+            turned = None if counterfactual is None else simulation.counterfactual(counterfactual)
             report = self.compose(simulation, draft, caller=caller)
             effects = {row["rule"]: row for row in simulation.marginal().rows()}
             told = [{**row, **effects[row["rule"]]} for row in simulation.coverage().rows()]
-            return report, {"rules": told, "sweep": swept}
+            groups = simulation.decide().rows()
+            beside = {"groups": groups, "contexts": report.contexts, "rules": told}
+            return report, {**beside, "sweep": swept, "counterfactual": turned}
 
     def compose(self, simulation: Simulation, draft: Draft, *, caller: Caller) -> Report:
         """What a simulation found, as a report that is not kept yet.

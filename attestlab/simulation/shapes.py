@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 
 from attestlab.core.shapes import In, Moment, Out, Uuid
 from attestlab.policy.attributes import PATH_LENGTH
-from attestlab.policy.shapes import Categories, Effects, Targets
+from attestlab.policy.shapes import Categories, CounterfactualOut, Effects, Targets
 
 Paths = Annotated[list[Annotated[str, Field(max_length=PATH_LENGTH)]], Field(max_length=3, default_factory=list)]
 
@@ -28,6 +28,8 @@ class SimulateIn(In):
     to: Moment | None = None
     by: Paths
     sweep: Annotated[list[ThresholdIn], Field(max_length=2, default_factory=list)]
+    points: Annotated[int, Field(ge=1, le=1_000)] = 200
+    counterfactual: Annotated[str | None, Field(max_length=64)] = None
 
     @model_validator(mode="after")
     def _says_something(self) -> "SimulateIn":
@@ -98,6 +100,16 @@ class ExampleOut(ReasonOut):
     target_id: Uuid | None
 
 
+class GroupOut(Out):
+    """How many decisions would come out so, because of these rules; a rule of null: the policy's default."""
+
+    allowed: bool
+    policy: str | None
+    rule: str | None
+    matched_rules: list[str]
+    count: int
+
+
 class RuleEffectOut(Out):
     """What a rule of the draft does: matches, decides, and what would flip if it were not there."""
 
@@ -147,10 +159,16 @@ class ReportOut(Out):
 
 
 class SimulationOut(ReportOut):
-    """A report with its name and signature, and what is told beside it."""
+    """A report with its name and signature, and what is told beside it, which neither covers.
+
+    `contexts` are those of `examples`, in their order.
+    """
 
     report_digest: str
     signature: str
+    groups: list[GroupOut]
+    contexts: list[dict[str, Any]]
+    counterfactual: CounterfactualOut | None
     rules: list[RuleEffectOut]
     sweep: list[SweptOut] | None
 

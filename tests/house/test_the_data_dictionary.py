@@ -125,6 +125,7 @@ SHAPES: dict[str, type[BaseModel]] = {
     "simulation_example": simulation_shapes.ExampleOut,
     "simulation_rule": simulation_shapes.RuleEffectOut,
     "simulation_swept": simulation_shapes.SweptOut,
+    "simulation_group": simulation_shapes.GroupOut,
 }
 MADE: dict[str, bytes] = {
     "statement": Statement(

@@ -97,6 +97,31 @@ def test_every_value_of_a_threshold_comes_with_it(key: httpx.Client) -> None:
     assert next(each for each in both if each["values"] == [50, 400])["allowed"] == 3
 
 
+def test_who_asks_says_how_many_points_a_sweep_has(key: httpx.Client) -> None:
+    few = simulated(key, policy=RAW, sweep=[AGE], points=1)["sweep"]
+
+    assert [each["values"] for each in few] == [[10], [90], [400], [401]]
+
+
+def test_groups_contexts_and_what_would_turn_a_decision_around_stand_beside_the_report(key: httpx.Client) -> None:
+    """They are told, not signed: the report is what it was."""
+    first = simulated(key, policy=RAW)
+    (example, *_) = first["examples"]
+    answer = simulated(key, policy=RAW, counterfactual=example["decision_id"])
+
+    assert sum(each["count"] for each in answer["groups"]) == answer["decided"]
+    assert {each["rule"]: each["count"] for each in answer["groups"] if not each["allowed"]} == {"young": 2, None: 1}
+    assert answer["contexts"][0] == {"trust_tier": "BASIC", "key.age_days": 10}
+    assert len(answer["contexts"]) == len(answer["examples"])
+    assert first["counterfactual"] is None
+    assert [each["path"] for each in answer["counterfactual"]["changes"]] == ["key.age_days"]
+    report = key.get(f"/v1/policies/simulations/{answer['report_digest']}").json()["report"]
+    assert not {"groups", "contexts", "counterfactual", "rules", "sweep"} & set(report)
+    assert report["examples"] == answer["examples"]
+    unknown = key.post(SIMULATE, json={"policy": RAW, "counterfactual": "dec_" + "0" * 26})
+    assert unknown.status_code == 404
+
+
 def test_of_two_thresholds_on_one_attribute_the_operator_names_one(key: httpx.Client) -> None:
     between = {"all": [leaf("key.age_days", "gte", 50), leaf("key.age_days", "lt", 400)]}
     raw = document(rule("young", "DENY", between), default_effect="ALLOW")
@@ -153,6 +178,8 @@ def test_a_policy_is_simulated_and_switched_on_end_to_end(team: Team, key: httpx
         ({"policy": RAW, "sweep": [{**AGE, "op": "eq"}]}, "/sweep/0/op"),
         ({"policy": {**RAW, "rules": []}}, "/rules"),
         ({"policy": RAW, "from": "yesterday"}, "/from"),
+        ({"policy": RAW, "sweep": [AGE], "points": 0}, "/points"),
+        ({"policy": RAW, "sweep": [AGE], "points": 1_001}, "/points"),
     ],
 )
 def test_a_faulty_question_is_refused_at_its_place(key: httpx.Client, body: dict[str, Any], field: str) -> None:
