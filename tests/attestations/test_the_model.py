@@ -32,7 +32,7 @@ from attestlab.governance.service import Asked
 from attestlab.lab import Lab
 from attestlab.orgs.rules import Caller, Role
 
-RUNS = {"sqlite": 200, "postgresql": 30}
+RUNS = {"sqlite": 220, "postgresql": 30}  # some end before their 50 steps: so 10,000 steps are taken
 STEPS = 50
 ATTESTED = 6  # at most so many a run, each judged after every step
 DEATHS = 2  # at most so many a run; each is a process
@@ -268,11 +268,14 @@ class Story(RuleBasedStateMachine):
             row, proofs, head = self.lab.attestations.evidence_of(attestation_id, caller=self.caller)
             text = rendered(row, proofs, head, now=now).model_dump_json(by_alias=True).encode()
             report = verify_bundle(Bundle.read(text), trust=trust, now=now)
-            expected = self.model.judged_offline(name, now=now)
-            assert (report.verdict.value, [reason.value for reason in report.report.reasons]) == expected, name
+            expected, reasons = self.model.judged_offline(name, now=now)
+            if report.as_of is None:  # no list shows that nothing happened, so nothing says it
+                reasons = [reason for reason in reasons if reason not in ("status_current", "governance_ok")]
+            assert (report.verdict.value, [reason.value for reason in report.report.reasons]) == (expected, reasons)
         self.end()
 
 
+@pytest.mark.timeout(600)  # minutes of steps, where others use the processors as well
 def test_verdict_and_reasons_are_those_of_the_model_after_every_step(
     lab: Lab, caller: Caller, clock: FixedClock, nursery: Nursery, tmp_path: Path
 ) -> None:
