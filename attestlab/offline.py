@@ -41,7 +41,8 @@ def command(arguments: list[str]) -> int:
     )
     pinned = os.environ.get("ATTESTLAB_TRUST") or None
     parser.add_argument("bundle", metavar="BUNDLE.json", type=Path, help="a proof bundle")
-    parser.add_argument("--file", metavar="DOC", type=Path, help="the document that was attested")
+    parser.add_argument("--file", metavar="DOC", type=Path, help="the document that was attested, or the payload")
+    parser.add_argument("--payload", metavar="FILE", type=Path, help="what has to be the payload itself")
     parser.add_argument(
         "--trust",
         metavar="TRUST",
@@ -74,6 +75,7 @@ def verify(
     *,
     file: Path | None,
     trust: Path | None,
+    payload: Path | None = None,
     policies: Sequence[Path] = (),
     as_of: int = 0,
     as_json: bool = False,
@@ -81,7 +83,7 @@ def verify(
     """Check a bundle and print each check with its result; returns the exit status."""
     try:
         parsed = Bundle.read(bundle.read_bytes())
-        file_sha256 = None if file is None else _sha256(file)
+        in_hand = {"file_sha256": _sha256(file), "payload_sha256": _sha256(payload)}
     except (OSError, AttestLabError) as fault:
         return _give_up(f"Unusable input: {fault}", UNUSABLE, as_json)
     if trust is None:
@@ -94,7 +96,7 @@ def verify(
         own = _own(policies)
     except (OSError, AttestLabError) as fault:
         return _give_up(f"A policy cannot be used: {fault}", COULD_NOT_CHECK, as_json)
-    report = verify_bundle(parsed, trust=pinned, now=datetime.now(UTC), file_sha256=file_sha256, policies=own)
+    report = verify_bundle(parsed, trust=pinned, now=datetime.now(UTC), policies=own, **in_hand)
     print(json.dumps(_as_json(parsed, report)) if as_json else _as_text(parsed, report))
     if report.verdict is not Verdict.VALID:
         return OTHER_VERDICT
@@ -116,7 +118,9 @@ def _own(paths: Sequence[Path]) -> OwnPolicies | None:
     return OwnPolicies.read([path.read_bytes() for path in paths])
 
 
-def _sha256(path: Path) -> bytes:
+def _sha256(path: Path | None) -> bytes | None:
+    if path is None:
+        return None
     digest = hashlib.sha256()
     with path.open("rb") as source:
         while piece := source.read(READ_BYTES):

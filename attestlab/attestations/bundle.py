@@ -14,6 +14,7 @@ import hmac
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from attestlab.attestations.reading import Reader, nonce_of, prefixed, standard_base64
@@ -30,8 +31,10 @@ from attestlab.attestations.verification import (
     Evidence,
     Finding,
     KeyFacts,
+    Presented,
     Report,
     Step,
+    check_content,
     check_governance,
     check_key,
     check_signature,
@@ -144,6 +147,7 @@ def verify_bundle(
     trust: TrustPolicy,
     now: datetime,
     file_sha256: bytes | None = None,
+    payload_sha256: bytes | None = None,
     policies: OwnPolicies | None = None,
 ) -> OfflineReport:
     """Check a bundle without asking anyone.
@@ -152,7 +156,8 @@ def verify_bundle(
         bundle: the parsed bundle.
         trust: the pinned logs and witnesses.
         now: the moment that decides about expiry.
-        file_sha256: SHA-256 (32 bytes) of a document in hand, if there is one.
+        file_sha256: SHA-256 (32 bytes) of a document in hand, if there is one; it may be the payload too.
+        payload_sha256: SHA-256 (32 bytes) of the payload in hand, where it has to be that.
         policies: the verifier's own, which must allow it too.
     """
     proven: dict[str, Any] = {}
@@ -167,7 +172,8 @@ def verify_bundle(
         return _refused("transparency", Reason.TRANSPARENCY_PROOF_FAILED, fault.message)
     except ValidationFailed as fault:
         return _refused("signature", Reason.SIGNATURE_INVALID, fault.message)
-    steps = _steps(evidence, file_sha256, now, shown=standing.as_of is not None)
+    content = partial(_check_content, evidence, file_sha256, payload_sha256)
+    steps = _steps(evidence, content, now, shown=standing.as_of is not None)
     report = run([*steps, *_policy_step(bundle, policies, now)])
     if not proven:
         return OfflineReport(report, None, None)
@@ -194,7 +200,7 @@ def _policy_step(bundle: Bundle, policies: OwnPolicies | None, now: datetime) ->
         yield lambda: policies.check(bundle.statement, bundle.status_proof, now=now)
 
 
-def _steps(evidence: Evidence, file_sha256: bytes | None, now: datetime, *, shown: bool) -> tuple[Step, ...]:
+def _steps(evidence: Evidence, content: Step, now: datetime, *, shown: bool) -> tuple[Step, ...]:
     """The log and the signature come first: until they hold, nothing else in a bundle means anything.
 
     The others keep the order that they have online, so that both come to one verdict. Without a status list, which
@@ -203,7 +209,7 @@ def _steps(evidence: Evidence, file_sha256: bytes | None, now: datetime, *, show
     return (
         lambda: check_transparency(evidence),
         lambda: check_signature(evidence),
-        lambda: _check_file(evidence, file_sha256),
+        content,
         lambda: _as_far_as_shown(check_status(evidence, now), shown),
         lambda: _as_far_as_shown(check_governance(evidence), shown),
         lambda: check_key(evidence),
@@ -215,9 +221,16 @@ def _as_far_as_shown(finding: Finding, shown: bool) -> Finding:
     return finding if told == finding.reasons else replace(finding, reasons=told, detail=UNSHOWN)
 
 
-def _check_file(evidence: Evidence, file_sha256: bytes | None) -> Finding:
-    if file_sha256 is None:
-        return Finding("content")
+def _check_content(evidence: Evidence, file_sha256: bytes | None, payload_sha256: bytes | None) -> Finding:
+    """Of either file what is wrong with it ends the matter; else what both say."""
+    found = check_content(evidence, Presented(payload_sha256))
+    if file_sha256 is None or found.verdict is not None:
+        return found
+    of_file = _check_file(evidence, file_sha256)
+    return replace(of_file, reasons=tuple(dict.fromkeys((*found.reasons, *of_file.reasons))))
+
+
+def _check_file(evidence: Evidence, file_sha256: bytes) -> Finding:
     statement = evidence.statement
     same = {
         Reason.PAYLOAD_HASH_OK: statement.payload_hash == b64url_encode(file_sha256),

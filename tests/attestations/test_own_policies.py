@@ -178,3 +178,5 @@ def test_the_command_takes_them_in_both_notations(
     assert "policy_denied  The issuer is a risk. (high-risk, any)" in capsys.readouterr().out
     assert offline.command([*checks, "--policy", str(tmp_path / "none.toml")]) == offline.COULD_NOT_CHECK
     assert offline.command([*checks, "--policy", str(tmp_path / "trust.txt"), "--json"]) == offline.COULD_NOT_CHECK
+    assert offline.command([*checks, "--payload", str(tmp_path / "trust.txt")]) == offline.OTHER_VERDICT
+    assert "payload_hash_mismatch" in capsys.readouterr().out
