@@ -195,12 +195,12 @@ def test_each_end_is_shown_by_the_bundle_too(client: httpx.Client, issuer: dict[
     for name, attestation_id in made.items():
         text = client.get(f"/v1/attestations/{attestation_id}/proof-bundle").content
         report = verify_bundle(Bundle.read(text), trust=trust, now=datetime.now(UTC))
-        shown[name] = (report.verdict.value, report.report.reasons[2].value)
+        shown[name] = (report.verdict.value, [reason.value for reason in report.report.reasons[2:]])
 
     assert shown == {
-        "revoked": ("REVOKED", "attestation_revoked"),
-        "superseded": ("SUPERSEDED", "attestation_superseded"),
-        "stays": ("VALID", "status_current"),
+        "revoked": ("REVOKED", ["attestation_revoked"]),
+        "superseded": ("SUPERSEDED", ["attestation_superseded"]),
+        "stays": ("VALID", []),  # so young a log has no status list, which alone could say that nothing happened
     }
 
 

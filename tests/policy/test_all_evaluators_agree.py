@@ -110,7 +110,7 @@ def test_z3_asked_about_one_context_says_what_the_evaluator_says(
         assert world.decides(policy, values) is evaluate(values).allowed
 
 
-@SOME
+@MANY
 @given(raw=json_policies(), context=raw_contexts())
 def test_an_explanation_says_matched_where_the_rule_matches(raw: dict[str, Any], context: dict[str, Any]) -> None:
     """The tree that is shown to people is no other opinion."""
