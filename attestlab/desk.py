@@ -26,7 +26,7 @@ from attestlab.web.call import Call, Refused
 from attestlab.web.idempotency import Intent
 
 SWEEP_EVERY_S = 5.0
-EXPIRIES_A_SECOND = 3_700  # a backlog of 100,000 takes about half a minute
+EXPIRIES_A_SECOND = 3_500  # a backlog of 100,000 takes about half a minute
 EXPIRIES_AT_LEAST = 50
 EXPIRIES_A_WRITE = 1.5  # what the write of a request takes as long as
 

@@ -65,7 +65,7 @@ HEAD_GUARD = "head.guard"
 MAILDIR = "maildir"
 LAKE = "lake"
 OPERATOR = "Operator"
-EXPIRIES_AT_ONCE = 190
+EXPIRIES_AT_ONCE = 205
 
 
 @dataclass(frozen=True)
