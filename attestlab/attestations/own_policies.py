@@ -7,12 +7,13 @@ what the log's entries prove of issuer and key (`circumstances.of_entries`), by 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from datetime import datetime
 
 from attestlab.attestations import circumstances
-from attestlab.attestations.rules import Reason, Statement, Verdict
+from attestlab.attestations.rules import Statement
 from attestlab.attestations.standing import StatusProof
-from attestlab.attestations.verification import Finding
+from attestlab.attestations.verification import Finding, check_policy
 from attestlab.core.errors import ValidationFailed
 from attestlab.core.wire import parse_json
 from attestlab.policy.attributes import PLATFORM
@@ -23,7 +24,6 @@ from attestlab.policy.meaning import policy_of
 from attestlab.policy.toml import document_of
 
 UNSHOWN = "No status list of the log shows how issuer and key stand, so policies cannot be asked; get a newer bundle."
-_ALLOWED = Finding("policy", (Reason.POLICY_OK,))
 _normalised = Normaliser(PLATFORM)
 
 
@@ -53,23 +53,23 @@ class OwnPolicies:
         Where no status list shows that nothing came after it, how issuer and key stood is denied: else whoever
         hands the bundle over would choose what the policies see.
         """
+        objection = self._objection(statement, proof, now)
+        return replace(check_policy(lambda: objection is None), detail=objection or "")
+
+    def _objection(self, statement: Statement, proof: StatusProof, now: datetime) -> str | None:
         policies = PolicySet(self._about(statement))
         if not any(member.counts for member in policies.members):
-            return _ALLOWED
+            return None
         if proof.list_entry is None:
-            return _denied(UNSHOWN)
+            return UNSHOWN
         about = circumstances.of_entries(issuer=proof.issuer, key=proof.key, now=now)
         decision = policies(_normalised(about).values)
-        return _ALLOWED if decision.allowed else _denied(_why(decision))
+        return None if decision.allowed else _why(decision)
 
     def _about(self, statement: Statement) -> Iterator[Member]:
         for document, member in self._members:
             if document.target_type is not TargetType.ISSUER or document.target_id == statement.issuer_id:
                 yield member
-
-
-def _denied(detail: str) -> Finding:
-    return Finding("policy", (Reason.POLICY_DENIED,), Verdict.INVALID, detail)
 
 
 def _why(decision: SetDecision) -> str:

@@ -79,11 +79,10 @@ def lines_read(node: dict[str, Any]) -> int:
     return here + sum(lines_read(under) for under in node.get("Plans", ()))
 
 
+@pytest.mark.parametrize("migrated_database", ["sqlite"], indirect=True)
 def test_sqlite_searches_an_index_and_sorts_no_more_than_a_page(
-    lab: Lab, connection: Connection, caller: Caller, equal: Equal
+    connection: Connection, caller: Caller, equal: Equal
 ) -> None:
-    if not lab.storage.is_sqlite:
-        pytest.skip("the next test asks PostgreSQL")
     told = plans(connection, store.Wanted(caller.tenant_id, equal), "EXPLAIN QUERY PLAN")
 
     steps = [step[3] for plan in told for step in plan]
@@ -93,9 +92,11 @@ def test_sqlite_searches_an_index_and_sorts_no_more_than_a_page(
     assert not [step for step in steps if "RIGHT PART" in step]
 
 
-def test_postgresql_reads_few_of_many_lines(lab: Lab, connection: Connection, caller: Caller, equal: Equal) -> None:
-    if lab.storage.is_sqlite:
-        pytest.skip("the test before asks SQLite, which does not tell how many it read")
+@pytest.mark.parametrize("migrated_database", ["postgresql"], indirect=True)
+def test_postgresql_reads_few_of_many_lines(connection: Connection, caller: Caller, equal: Equal) -> None:
+    """
+    It tells how many it read, as SQLite does not.
+    """
     connection.execute(CROWD, {"tenant_id": caller.tenant_id, "lines": LINES})
     connection.execute(text("ANALYZE audit_events"))
     told = plans(connection, store.Wanted(caller.tenant_id, equal), "EXPLAIN (ANALYZE, FORMAT JSON)")

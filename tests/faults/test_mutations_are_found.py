@@ -255,18 +255,30 @@ def require_found(small: Path, large: Path, tmp_path: Path, chance: random.Rando
 
 def test_a_bit_flipped_anywhere_in_the_database_file_is_found_or_changes_no_row(small: Path, tmp_path: Path) -> None:
     """
-    A file has room that holds nothing: a flip there is no damage, and need not be found.
+    A file has room that holds nothing: a flip there is no damage, and need not be found. Small pages leave less of it.
     """
     chance, untouched = random.Random(9), 0
-    before = contents(small / mutations.RECORDS)
+    packed = shutil.copytree(small, tmp_path / "packed")
+    pack(packed / mutations.RECORDS)
+    before = contents(packed / mutations.RECORDS)
     for _ in range(FLIPS):
-        copy = shutil.copytree(small, tmp_path / "data")
+        copy = shutil.copytree(packed, tmp_path / "data")
         done = mutations.flip_file(copy / mutations.RECORDS, chance)
         if first_problem(copy) is None:
             assert contents(copy / mutations.RECORDS) == before, done
             untouched += 1
         shutil.rmtree(copy)
-    assert untouched < FLIPS * 4 // 5, "many small tables leave their pages half empty, and no more than that"
+    assert untouched < FLIPS * 3 // 4, "most of the file is used"
+
+
+def pack(path: Path) -> None:
+    """Put the same rows on pages of 4 KiB, as full as they get."""
+    with sqlite3.connect(path) as records:
+        for pragma in ("journal_mode = DELETE", "page_size = 4096"):
+            records.execute(f"PRAGMA {pragma}").fetchall()
+        records.execute("VACUUM")
+        records.execute("PRAGMA journal_mode = WAL").fetchall()
+    records.close()
 
 
 def contents(path: Path) -> list[object]:
