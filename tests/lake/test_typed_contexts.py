@@ -137,6 +137,7 @@ def test_ids_are_texts_and_times_are_utc(world: World) -> None:
     world.lab.lake.export()
 
     types = {str(field.type) for path in world.lab.lake.folder.rglob("*.parquet") for field in pq.read_schema(path)}
+    assert {"string", "timestamp[us, tz=UTC]"} <= types
     assert types <= {"string", "int64", "double", "bool", "timestamp[us, tz=UTC]", "list<element: string>"}
     frame = world.lab.lake(world.owner.caller).attestations.df()
     assert str(frame["created_at"].dt.tz) == "UTC"

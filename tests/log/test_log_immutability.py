@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 from log_world import World
+from sqlalchemy import select, update
 from sqlalchemy.exc import DBAPIError
 
+from attestlab.log.store import heads
 from attestlab.log.tables import IMMUTABILITY_DDL
 
 CHANGES = [
@@ -44,12 +46,18 @@ def test_what_was_logged_cannot_be_emptied(world: World, table: str) -> None:
     refuse(world, f"DELETE FROM {table}" if world.storage.is_sqlite else f"TRUNCATE {table}")
 
 
-def test_the_sealed_key_may_be_wrapped_anew(world: World) -> None:
+def test_the_sealed_key_can_be_replaced_while_the_tree_stays(world: World) -> None:
+    """Rewrapping replaces the sealed key in place; the triggers guard the tree and must let it through."""
+    world.grow(3)
     with world.storage.engine.begin() as connection:
-        connection.exec_driver_sql("UPDATE log_head SET sealed_key = sealed_key")
+        connection.execute(update(heads).values(sealed_key=b"sealed under another key"))
+
+    with world.storage.engine.connect() as connection:
+        assert connection.execute(select(heads.c.size, heads.c.sealed_key)).one() == (3, b"sealed under another key")
 
 
 def test_migrations_are_given_the_same_triggers_for_each_engine() -> None:
+    assert set(IMMUTABILITY_DDL) == {"sqlite", "postgresql"}
     for statements in IMMUTABILITY_DDL.values():
         for table in TABLES:
             assert any(f"ON {table} " in statement for statement in statements)

@@ -130,7 +130,9 @@ def test_a_threshold_among_more_rules_than_a_word_has_bits(tmp_path: Path) -> No
     threshold = Threshold.of(trial.rules, "r70", "claims.count")
 
     with simulation_of(tmp_path / "c.parquet", trial) as simulation:
-        for row in simulation.sweep("r70", "claims.count").rows():
+        swept = simulation.sweep("r70", "claims.count").rows()
+        assert len(swept) >= 3
+        for row in swept:
             assert told(row) == expected(
                 trial, with_threshold(draft.policy, "r70", threshold.leaf, row["value"]), values
             )

@@ -1,6 +1,8 @@
 """What operators and programmers ask a server about itself: health, metrics, its description."""
 
+import asyncio
 import json
+import threading
 
 import httpx
 import pytest
@@ -9,6 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from sample_site import KNOWN, Running, notes, running, sample_site
 
 from attestlab.web.openapi import describe
+from attestlab.web.site import Site
 
 
 def test_a_running_process_is_healthy(client: httpx.Client) -> None:
@@ -138,5 +141,18 @@ def test_the_description_is_the_same_every_time() -> None:
     assert json.loads(describe(routes, title="Notes", version="1"))["info"] == {"title": "Notes", "version": "1"}
 
 
-def test_a_site_can_be_closed() -> None:
-    sample_site().close()
+async def _on_a_thread_of(site: Site) -> threading.Thread:
+    """The thread that a site runs long work on."""
+    return await site.aside(threading.current_thread)
+
+
+def test_a_closed_site_ends_its_threads_and_takes_no_more_work() -> None:
+    site = sample_site()
+    thread = asyncio.run(_on_a_thread_of(site))
+
+    site.close()
+
+    thread.join(20)
+    assert not thread.is_alive()
+    with pytest.raises(RuntimeError, match="after shutdown"):
+        asyncio.run(_on_a_thread_of(site))

@@ -34,6 +34,13 @@ from attestlab.witness.service import Witness, found
 LOG = Branch.of(20)
 
 
+def cosigned_last(witness: Witness, log: Branch) -> int:
+    """The size that the witness names to a submission that begins at another one."""
+    with pytest.raises(KnowsAnother) as refused:
+        witness.add_checkpoint(log.body(1, 20))
+    return refused.value.size
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Where the witness lives."""
@@ -59,7 +66,9 @@ def test_a_cosignature_is_one_line_that_others_verify_under_the_key_that_init_pr
 def test_it_goes_on_from_the_tree_that_it_cosigned_last(folder: Path) -> None:
     with opened_witness(folder) as witness:
         for old, size in ((0, 3), (3, 3), (3, 8), (8, 20)):
-            witness.add_checkpoint(LOG.body(old, size))
+            line = witness.add_checkpoint(LOG.body(old, size))
+            assert Note.parse(LOG.checkpoint(size) + line).verify([witness.vkey]) == {witness.vkey: AT_S}
+            assert cosigned_last(witness, LOG) == size
 
 
 def test_it_remembers_over_a_restart(folder: Path) -> None:
@@ -125,6 +134,7 @@ def test_a_log_is_told_by_its_origin_and_two_logs_do_not_disturb_each_other(fold
         witness.add_checkpoint(LOG.body(0, 9))
         witness.add_checkpoint(other.body(0, 4))
         witness.add_checkpoint(LOG.body(9, 10))
+        assert (cosigned_last(witness, LOG), cosigned_last(witness, other)) == (10, 4)
 
 
 def test_a_witness_is_founded_once_and_never_without_its_memory(folder: Path) -> None:
