@@ -9,35 +9,34 @@ from __future__ import annotations
 import gc
 import json
 import sys
-from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from attestlab import watchers
+from attestlab import recovery, watchers
 from attestlab.terminal import (
     COULD_NOT_CHECK,
     OK,
     PROBLEMS,
     UNUSABLE,
+    Data,
+    DatabaseUrl,
     Host,
     Json,
     Port,
     announce,
     fail,
+    opened,
     reporting,
+    settings_of,
     show,
     talk,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from attestlab.lab import Lab
     from attestlab.orgs.rules import Plan
-    from attestlab.settings import Settings
 
 app = typer.Typer(
     name="attestlab",
@@ -60,23 +59,11 @@ keys = typer.Typer(no_args_is_help=True, help="The key-encryption key.")
 app.add_typer(tenants, name="tenant")
 app.add_typer(consumers, name="consumer")
 log.command("watch")(watchers.log_watch)
+log.command("accept-head")(recovery.accept_head)
 app.add_typer(log, name="log")
 app.add_typer(lakes, name="lake")
 app.add_typer(keys, name="keyring")
 app.add_typer(watchers.witnesses, name="witness")
-
-Data = Annotated[
-    Path,
-    typer.Option(
-        "--data", envvar="ATTESTLAB_DATA", help="Folder of records, keyring and head guard.", show_default=False
-    ),
-]
-DatabaseUrl = Annotated[
-    str | None,
-    typer.Option(
-        "--database-url", envvar="ATTESTLAB_DATABASE_URL", help="SQLite or PostgreSQL; else SQLite in --data."
-    ),
-]
 
 
 @app.command()
@@ -88,7 +75,7 @@ def init(data: Data, database_url: DatabaseUrl = None, as_json: Json = False) ->
     from attestlab.lab import Lab
 
     with reporting():
-        lab, made = Lab.init(_settings(data, database_url))
+        lab, made = Lab.init(settings_of(data, database_url))
         lab.close()
     show(made.public(), as_json)
 
@@ -105,7 +92,7 @@ def tenant_create(
 
     Example: attestlab tenant create "Registry of Deeds" --plan STARTER --data lab --json
     """
-    with reporting(), _opened(data, database_url) as lab:
+    with reporting(), opened(data, database_url) as lab:
         created = lab.orgs.create_tenant(name, plan=_plan(plan))
         with lab.storage.read() as connection:
             vkey = lab.log.vkey(connection)
@@ -131,7 +118,7 @@ def tenant_plan(
     from attestlab.core.wire import parse_uuid
     from attestlab.orgs.plans import allowance, counts, shown
 
-    with reporting(), _opened(data, database_url) as lab:
+    with reporting(), opened(data, database_url) as lab:
         row = lab.orgs.set_plan(parse_uuid(tenant_id), _plan(plan), counts(limits or ()))
     show({"tenant_id": tenant_id, "plan": plan, **shown(allowance(plan, row["adjusted"]))}, as_json)
 
@@ -151,7 +138,7 @@ def consumer_create(
     import secrets
 
     password = secrets.token_urlsafe(18)
-    with reporting(), _opened(data, database_url) as lab:
+    with reporting(), opened(data, database_url) as lab:
         created = lab.orgs.add_consumer(email, password, name=name or email)
     show({**created.public(), "password": password}, as_json)
 
@@ -175,7 +162,7 @@ def serve(
 
     with shared_metrics(workers), reporting():
         serving = _serving()
-        settings = _settings(data, database_url, env=env)
+        settings = settings_of(data, database_url, env=env)
         made = serving.ensure_initialised(settings)
         if made is not None:
             talk("Initialised. Keep these, they are shown once:\n" + json.dumps(made.public(), indent=2))
@@ -219,7 +206,7 @@ def keyring_rewrap(data: Data, database_url: DatabaseUrl = None, as_json: Json =
     from attestlab.rewrapping import rewrap
 
     with reporting():
-        done = rewrap(_settings(data, database_url), os.environ)
+        done = rewrap(settings_of(data, database_url), os.environ)
     if done is None:
         talk("An earlier move was ended: the records had been sealed anew already.")
     show(done.public() if done is not None else {"ended": True}, as_json)
@@ -231,7 +218,7 @@ def log_vkey(data: Data, database_url: DatabaseUrl = None, as_json: Json = False
 
     Example: attestlab log vkey --data lab
     """
-    with reporting(), _opened(data, database_url) as lab, lab.storage.read() as connection:
+    with reporting(), opened(data, database_url) as lab, lab.storage.read() as connection:
         vkey = lab.log.vkey(connection)
     print(json.dumps({"vkey": vkey}) if as_json else vkey)
 
@@ -240,15 +227,15 @@ def log_vkey(data: Data, database_url: DatabaseUrl = None, as_json: Json = False
 def log_fsck(data: Data, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
     """Recompute every leaf, tile, root, signature and hash chain from the records.
 
-    Exit status: 0 clean, 1 problems, 3 the head guard says that newer records existed.
+    Exit status: 0 clean, 1 problems, 3 newer records existed, or may have: see `attestlab log accept-head`.
 
     Example: attestlab log fsck --data lab
     """
     from attestlab.fsck import problems_of
-    from attestlab.log.fsck import GUARD
+    from attestlab.log.fsck import FORK, GUARD
 
     with reporting():
-        problems = problems_of(_settings(data, database_url))
+        problems = problems_of(settings_of(data, database_url))
     shown = [{"kind": item.kind, "where": item.where, "message": item.message} for item in problems]
     if as_json:
         print(json.dumps({"clean": not shown, "problems": shown}))
@@ -256,7 +243,7 @@ def log_fsck(data: Data, database_url: DatabaseUrl = None, as_json: Json = False
         for item in problems:
             print(f"{item.kind} {item.where}: {item.message}")
         talk("clean" if not problems else f"{len(problems)} problems")
-    guarded = any(item.kind == GUARD for item in problems)
+    guarded = any(item.kind in (GUARD, FORK) for item in problems)
     raise typer.Exit(COULD_NOT_CHECK if guarded else PROBLEMS if problems else OK)
 
 
@@ -273,7 +260,7 @@ def log_export(
     """
     from attestlab.log.export import export
 
-    with reporting(), _opened(data, database_url) as lab, lab.storage.read() as connection:
+    with reporting(), opened(data, database_url) as lab, lab.storage.read() as connection:
         done = export(lab.log, connection, out)
     show({"folder": str(out), "tree_size": done.size, "files_written": done.files}, as_json)
 
@@ -284,7 +271,7 @@ def lake_export(data: Data, database_url: DatabaseUrl = None, as_json: Json = Fa
 
     Example: attestlab lake export --data lab
     """
-    with reporting(), _opened(data, database_url) as lab:
+    with reporting(), opened(data, database_url) as lab:
         parts = lab.lake.export()
     show({"folder": str(lab.lake.folder), "parts_written": parts}, as_json)
 
@@ -295,7 +282,7 @@ def lake_rebuild(data: Data, database_url: DatabaseUrl = None, as_json: Json = F
 
     Example: attestlab lake rebuild --data lab
     """
-    with reporting(), _opened(data, database_url) as lab:
+    with reporting(), opened(data, database_url) as lab:
         parts = lab.lake.rebuild()
     show({"folder": str(lab.lake.folder), "parts_written": parts}, as_json)
 
@@ -322,34 +309,12 @@ def _serving() -> ModuleType:
     return serving
 
 
-def _settings(data: Path, database_url: str | None, *, env: str = "sandbox") -> Settings:
-    from attestlab.settings import Environment, Settings
-
-    if env not in list(Environment):
-        fail(f"{env!r} is no environment; choose sandbox or production.", UNUSABLE)
-    try:
-        return Settings(data=data, database_url=database_url, env=Environment(env))
-    except ValueError as fault:  # pydantic's, of an environment variable
-        fail(f"A setting cannot be used. {fault}", UNUSABLE)
-
-
 def _plan(name: str) -> Plan:
     from attestlab.orgs.rules import Plan
 
     if name not in list(Plan):
         fail(f"{name!r} is no plan; choose one of {', '.join(Plan)}.", UNUSABLE)
     return Plan(name)
-
-
-@contextmanager
-def _opened(data: Path, database_url: str | None) -> Iterator[Lab]:
-    from attestlab.lab import Lab
-
-    lab = Lab.open(_settings(data, database_url))
-    try:
-        yield lab
-    finally:
-        lab.close()
 
 
 def _print_demo(shown: dict[str, str], as_json: bool) -> None:

@@ -7,7 +7,7 @@ that is durable. Answer and change are one transaction.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from functools import partial
 from typing import Any
 
@@ -108,15 +108,23 @@ class Desk:
         exports = Apart(self.lab.lake)
         while True:
             await asyncio.sleep(every_s)
-            try:
-                await self.write(self.lab.sweep)
-                await asyncio.to_thread(self.lab.forget_counts)
-                await self._expire()
-                await asyncio.to_thread(self.lab.status_lists.warm)
-                await self.write(self.lab.list_statuses)
-                await exports.sweep()
-            except Exception as fault:  # a full disk or a database that is away must not end all sweeping
-                journal.part_failed(fault, part="sweep")
+            for part in (
+                partial(self.write, self.lab.sweep),
+                partial(asyncio.to_thread, self.lab.forget_counts),
+                partial(asyncio.to_thread, self.lab.observe_head),
+                self._expire,
+                partial(asyncio.to_thread, self.lab.status_lists.warm),
+                partial(self.write, self.lab.list_statuses),
+                exports.sweep,
+            ):
+                await self._sweep_part(part)
+
+    async def _sweep_part(self, part: Callable[[], Awaitable[object]]) -> None:
+        """Run one part of a sweep; a log that must not be signed, or a full disk, does not keep the others from it."""
+        try:
+            await part()
+        except Exception as error:
+            journal.part_failed(error, part="sweep")
 
     async def _expire(self) -> None:
         """Make expiries permanent until none is due: each batch is a job among those of requests, which go on."""

@@ -251,7 +251,7 @@ class Lab:
 
     def readiness(self) -> dict[str, Callable[[], None]]:
         """What the service stands on, each as a check that raises."""
-        return {"records": self._check_records, "log": self._check_log}
+        return {"records": self._check_records, "log": self._check_log, "head_guard": self._check_head_guard}
 
     def _check_records(self) -> None:
         with self.storage.read() as connection:
@@ -260,6 +260,16 @@ class Lab:
     def _check_log(self) -> None:
         with self.storage.read() as connection:
             self.log.check_guard(connection)
+
+    def _check_head_guard(self) -> None:
+        with self.storage.read() as connection:
+            if self.guard.read() is None and self.log.size(connection):
+                self.log.check_guard(connection)
+
+    def observe_head(self) -> None:
+        """Let the head guard of this machine know the newest head, whichever machine signed it."""
+        with self.storage.read() as connection:
+            self.log.head(connection)
 
     def close(self) -> None:
         """Give every connection back."""

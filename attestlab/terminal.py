@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
@@ -14,8 +15,23 @@ from attestlab.core.errors import AttestLabError, HeadGuardMismatch
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from attestlab.lab import Lab
+    from attestlab.settings import Settings
+
 OK, PROBLEMS, UNUSABLE, COULD_NOT_CHECK = 0, 1, 2, 3
 
+Data = Annotated[
+    Path,
+    typer.Option(
+        "--data", envvar="ATTESTLAB_DATA", help="Folder of records, keyring and head guard.", show_default=False
+    ),
+]
+DatabaseUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--database-url", envvar="ATTESTLAB_DATABASE_URL", help="SQLite or PostgreSQL; else SQLite in --data."
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Port = Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")]
 Host = Annotated[str, typer.Option(help="Address to listen on.")]
@@ -36,6 +52,30 @@ def reporting() -> Iterator[None]:
         if not is_of_the_database(fault):
             raise
         fail(f"The records cannot be used: {str(fault).splitlines()[0]}", UNUSABLE)
+
+
+def settings_of(data: Path, database_url: str | None, *, env: str = "sandbox") -> Settings:
+    """The settings of a command: its options, then the environment."""
+    from attestlab.settings import Environment, Settings
+
+    if env not in list(Environment):
+        fail(f"{env!r} is no environment; choose sandbox or production.", UNUSABLE)
+    try:
+        return Settings(data=data, database_url=database_url, env=Environment(env))
+    except ValueError as fault:  # pydantic's, of an environment variable
+        fail(f"A setting cannot be used. {fault}", UNUSABLE)
+
+
+@contextmanager
+def opened(data: Path, database_url: str | None) -> Iterator[Lab]:
+    """The installation that a command works on, closed at its end."""
+    from attestlab.lab import Lab
+
+    lab = Lab.open(settings_of(data, database_url))
+    try:
+        yield lab
+    finally:
+        lab.close()
 
 
 def is_of_the_database(fault: Exception) -> bool:

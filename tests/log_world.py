@@ -13,6 +13,7 @@ from attestlab import migrations
 from attestlab.core.clock import FixedClock
 from attestlab.core.keyring import Keyring
 from attestlab.core.storage import Storage
+from attestlab.log.acceptance import accept, examine
 from attestlab.log.entries import FIRST, EntryType, commit_of, issuer_status, key_status, minted, read
 from attestlab.log.fsck import Problem, check_log
 from attestlab.log.guard import HeadGuard
@@ -107,6 +108,14 @@ class World:
         guard = HeadGuard(guard_path or self.guard.path)
         log = Log(storage=storage, keyring=self.keyring, clock=self.clock, guard=guard)
         return World(storage, self.keyring, self.clock, guard, log)
+
+    def accept_head(self) -> str | None:
+        """Accept the head of the records, as `attestlab log accept-head` does; returns the guard's objection."""
+        with self.storage.read() as connection:
+            found = examine(connection, self.guard)
+        with self.storage.write() as tx:
+            accept(tx, self.guard, found.head)
+        return found.objection
 
     def trust(self) -> TrustPolicy:
         """The policy of someone who pinned this log's key."""

@@ -184,6 +184,10 @@ class HeadGuardMismatch(Unavailable):
     """The records hold an older or another tree than one that was signed before."""
 
 
+class HeadGuardMissing(HeadGuardMismatch):
+    """There is no head guard to compare the records with; `attestlab log accept-head` makes one."""
+
+
 class Cancelled(Unavailable):
     """Work that was stopped before its end, because nobody waits for it any more or it took too long."""
 

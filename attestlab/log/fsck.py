@@ -13,11 +13,11 @@ from datetime import UTC, datetime
 
 from sqlalchemy import Connection
 
-from attestlab.core.errors import AttestLabError, HeadGuardMismatch
+from attestlab.core.errors import AttestLabError, HeadGuardMismatch, HeadGuardMissing
 from attestlab.core.keyring import Keyring
 from attestlab.log import entries, rules, store
 from attestlab.log.entries import EntryType
-from attestlab.log.guard import HeadGuard, require_continues
+from attestlab.log.guard import REMEDY_MISSING, HeadGuard, require_continues
 from attestlab.log.notes import Note, TreeHead, VerifierKey
 from attestlab.log.service import unsealed_signer
 from attestlab.log.status_list import StatusList
@@ -25,6 +25,7 @@ from attestlab.log.store import CheckpointRow, HeadRow, LeafRow
 from attestlab.log.tree import TileCache, Tree, TreeReader
 
 GUARD = "head_guard"  # the kind that means: do not mint on these records
+FORK = "fork"  # the kind that means: another history of this log was signed, and was given up
 LEAVES_A_PASS = 1_000_000  # as many leaf hashes may be grouped in memory at once
 
 
@@ -41,39 +42,42 @@ def check_log(connection: Connection, *, keyring: Keyring, guard: HeadGuard) -> 
     """Everything that is wrong with the log in one look at the records; nothing, if all is well."""
     try:
         # Before the first look at the records, since a log at work is ahead of its guard and never behind.
-        guarded, problems = _guarded(guard)
+        guarded, abandoned, problems = _guarded(guard)
         yield from problems
         head = store.head(connection)
         if head is None:
             yield Problem("head", "log_head", "The head is missing; without it nothing can be appended.")
         else:
-            yield from _Check(connection, head, guarded).problems(keyring)
+            yield from _Check(connection, head, guarded, abandoned).problems(keyring)
     except Exception as fault:  # damaged rows fail in as many ways as there are decoders; each is a finding
         yield Problem("unreadable", "log", f"The log cannot be read any further: {type(fault).__name__}: {fault}")
 
 
-def _guarded(guard: HeadGuard) -> tuple[TreeHead | None, list[Problem]]:
-    """The head that the guard holds, and what is wrong with its file."""
+def _guarded(guard: HeadGuard) -> tuple[TreeHead | None, tuple[TreeHead, ...], list[Problem]]:
+    """The head that the guard holds, the heads that were given up, and what is wrong with the file."""
     name = guard.path.name
     problems = [
         Problem("head_guard_slot", f"{name} slot {slot}", "It is damaged; the next mint writes it anew.")
         for slot in guard.damaged_slots()
     ]
     try:
-        guarded = guard.read()
+        guarded, abandoned = guard.read(), guard.abandoned()
     except HeadGuardMismatch as fault:
-        return None, [*problems, Problem(GUARD, name, fault.message)]
+        return None, (), [*problems, Problem(GUARD, name, fault.message)]
     if guarded is None:
-        problems.append(Problem(GUARD, name, "It is missing; an older copy of the records would pass."))
-    return guarded, problems
+        problems.append(Problem(GUARD, name, f"It is missing, so these records may be an older copy. {REMEDY_MISSING}"))
+    return guarded, abandoned, problems
 
 
 class _Check:
     """One walk over the log, from an empty tree to the head."""
 
-    def __init__(self, connection: Connection, head: HeadRow, guarded: TreeHead | None) -> None:
-        self.connection, self.head, self.guarded = connection, head, guarded
-        self.guarded_root: bytes | None = None  # of the entries, at the guard's size
+    def __init__(
+        self, connection: Connection, head: HeadRow, guarded: TreeHead | None, abandoned: tuple[TreeHead, ...]
+    ) -> None:
+        self.connection, self.head, self.guarded, self.abandoned = connection, head, guarded, abandoned
+        self.compared_sizes = {known.size for known in (guarded, *abandoned) if known is not None}
+        self.roots: dict[int, bytes] = {}  # of the entries, at the sizes of the guard's heads
         self.tree = Tree()
         self.waiting: list[bytes] = []  # leaf hashes since the last root was needed
         self.checkpoints = store.all_checkpoints(connection)
@@ -89,6 +93,7 @@ class _Check:
         yield from self._chains()
         yield from self._duplicates()
         yield from self._against_guard()
+        yield from self._forks()
 
     def _key(self, keyring: Keyring) -> Iterator[Problem]:
         try:
@@ -128,9 +133,9 @@ class _Check:
 
     def _stop(self, size: int) -> Iterator[Problem]:
         """Compare the roots of this size: those of a checkpoint and of the guard."""
-        if self.guarded is not None and self.guarded.size == size:
+        if size in self.compared_sizes:
             yield from self._tiles()
-            self.guarded_root = self._root()
+            self.roots[size] = self._root()
         if self.checkpoint is not None and self.checkpoint.size == size:
             yield from self._tiles()
             yield from self._signed(self.checkpoint)
@@ -200,9 +205,22 @@ class _Check:
     def _against_guard(self) -> Iterator[Problem]:
         head = TreeHead(self.head.origin, self.head.size, self.head.root)
         try:
-            require_continues(self.guarded, head, lambda _size: self.guarded_root or b"")
+            require_continues(self.guarded, head, lambda size: self.roots.get(size, b""))
+        except HeadGuardMissing:
+            return  # `_guarded` says so
         except HeadGuardMismatch as fault:
             yield Problem(GUARD, "log_head", fault.message)
+
+    def _forks(self) -> Iterator[Problem]:
+        """Heads that were signed and given up; one that these records contain after all forks nothing."""
+        for lost in self.abandoned:
+            if self.roots.get(lost.size) != lost.root:
+                yield Problem(
+                    FORK,
+                    f"tree of size {lost.size}",
+                    f"The log signed it with root {entries.sha256_name(lost.root)}; these records, which do not "
+                    "contain it, were accepted instead. Followers and witnesses that saw it reject this log.",
+                )
 
 
 def _leaf(leaf: LeafRow) -> Iterator[Problem]:

@@ -1,8 +1,10 @@
 """The head guard: the largest tree this installation ever signed, kept outside of the records and their backups.
 
 A restored backup brings back an older tree. Signing a second tree of a size that
-was signed before would be a fork that no one can undo, so whoever signs compares
-the records with this file first.
+was signed before would be a fork that no one can undo, so every signer compares
+the records with this file first, and signs nothing while the file is missing.
+An operator who accepts the records as they are (`accept`) starts a new epoch of the
+file, which remembers the heads that were given up: `attestlab log fsck` reports them.
 
 The file has two slots of one disk block each, and a new head overwrites the slot
 of the older one in place: a write torn by a crash spoils only that slot and the
@@ -18,18 +20,44 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
 
 from attestlab.core import folders
-from attestlab.core.errors import HeadGuardMismatch, Unavailable
+from attestlab.core.errors import HeadGuardMismatch, HeadGuardMissing, Unavailable
 from attestlab.log.notes import TreeHead
 
 SLOT_BYTES = 4096
 SLOTS = 2
 # Like a head from its second sector on, so that a first write torn between sectors leaves one or the other.
 EMPTY_SLOT = b"\n".rjust(SLOT_BYTES)
-REMEDY = "Nothing is signed. Restore the newest copy of the records; never mint on an older one."
+MAX_ABANDONED = 8  # heads that a slot has room for; the oldest are dropped
+REMEDY = (
+    "Nothing is signed. Restore the newest copy of the records; where it is lost for good, "
+    "`attestlab log accept-head` gives it up and records that."
+)
+REMEDY_MISSING = (
+    "Nothing is signed. Make sure that the records are the newest copy, "
+    "then run `attestlab log accept-head`, which shows their head and accepts it."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class GuardState:
+    """A slot's content: the largest head that was signed, and the heads that an operator gave up.
+
+    `epoch` counts the acceptances; the larger epoch is the newer state, whatever the size of its head.
+    """
+
+    head: TreeHead
+    epoch: int = 0
+    abandoned: tuple[TreeHead, ...] = ()
+
+    @property
+    def age(self) -> tuple[int, int]:
+        """Grows with every write of the file."""
+        return self.epoch, self.head.size
 
 
 class HeadGuard:
@@ -46,27 +74,54 @@ class HeadGuard:
         return self._known
 
     def read(self) -> TreeHead | None:
-        """The largest head signed here; None where none ever was.
+        """The largest head signed here; None where the file is missing.
 
         Raises:
             HeadGuardMismatch: the file exists and both its slots are unreadable.
             Unavailable: the file cannot be opened or read at the moment.
         """
-        try:
-            with self._opened(fcntl.LOCK_SH) as file:
-                self._known = self._newest(_slots(file))
-        except FileNotFoundError:
-            self._known = None
-        except OSError as fault:
-            raise Unavailable(f"The head guard cannot be read ({fault.strerror}); nothing is signed.") from fault
+        state = self._read_state()
+        self._known = None if state is None else state.head
         return self._known
 
+    def abandoned(self) -> tuple[TreeHead, ...]:
+        """The signed heads that an operator gave up by accepting older records; errors are those of `read`."""
+        state = self._read_state()
+        return () if state is None else state.abandoned
+
+    def _read_state(self) -> GuardState | None:
+        try:
+            with self._opened(fcntl.LOCK_SH) as file:
+                return self._newest(_slots(file))
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise Unavailable(f"The head guard cannot be read ({error.strerror}); nothing is signed.") from error
+
     def require(self, head: TreeHead, root_at: Callable[[int], bytes]) -> None:
-        """Let `head` pass as what may be signed upon; for whoever holds the writer's lock. See `require_continues`."""
+        """Require that `head` may be signed upon; the caller holds the writer's lock. See `require_continues`."""
         require_continues(self.read(), head, root_at)
+
+    def accept(self, head: TreeHead) -> None:
+        """Guard `head` from now on, whatever the file held; a head that this gives up stays on record in it.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
+        try:
+            with self._opened(fcntl.LOCK_EX) as file:
+                slots = _slots(file)
+                newest = max((state for state in slots if state is not None), key=_age, default=None)
+                slot = 0 if newest is None else 1 - slots.index(newest)
+                os.pwrite(file, _encoded(_accepted(newest, head)), slot * SLOT_BYTES)
+                os.fdatasync(file)
+        except FileNotFoundError:
+            _create(self.path, GuardState(head))
 
     def advance(self, head: TreeHead) -> None:
         """Make `head` durable before it is shown to anyone; an older one changes nothing.
+
+        Makes the file where it is missing: the caller required `head` to continue the guarded one.
 
         Raises:
             HeadGuardMismatch: another tree of this size was signed.
@@ -76,16 +131,16 @@ class HeadGuard:
             with self._opened(fcntl.LOCK_EX) as file:
                 slots = _slots(file)
                 newest = self._newest(slots)
-                if _is_news(head, newest):
+                if _is_news(head, newest.head):
                     older_slot = 1 - slots.index(newest)
-                    os.pwrite(file, _encoded(head), older_slot * SLOT_BYTES)
+                    newest = replace(newest, head=head)
+                    os.pwrite(file, _encoded(newest), older_slot * SLOT_BYTES)
                     os.fdatasync(file)
-                    newest = head
         except FileNotFoundError:
-            _create(self.path, head)
+            _create(self.path, GuardState(head))
             self.advance(head)
         else:
-            self._known = newest
+            self._known = newest.head
 
     def damaged_slots(self) -> list[int]:
         """The slots that hold neither a head nor nothing: after a crash in the middle of a write, or tampering."""
@@ -107,15 +162,15 @@ class HeadGuard:
             finally:
                 os.close(file)
 
-    def _newest(self, slots: list[TreeHead | None]) -> TreeHead:
-        readable = [head for head in slots if head is not None]
+    def _newest(self, slots: list[GuardState | None]) -> GuardState:
+        readable = [state for state in slots if state is not None]
         if not readable:
             raise _mismatch(f"The head guard {self.path.name} is unreadable.")
-        return max(readable, key=lambda head: head.size)
+        return max(readable, key=_age)
 
 
 def require_continues(guarded: TreeHead | None, head: TreeHead, root_at: Callable[[int], bytes]) -> None:
-    """Let `head` pass if it is, or begins with, the guarded tree.
+    """Require that `head` is, or begins with, the guarded tree; without a guard, that it is empty.
 
     A crash after the commit and before the guard's write leaves the guard behind;
     then the records' tree must have the guarded root at the guarded size (`root_at`).
@@ -123,9 +178,13 @@ def require_continues(guarded: TreeHead | None, head: TreeHead, root_at: Callabl
     it, because a log at work is ahead of its guard and never behind.
 
     Raises:
+        HeadGuardMissing: there is no guard, and a tree that may be older than one that was signed.
         HeadGuardMismatch: the records hold an older or another tree.
     """
-    if guarded is None or guarded == head:
+    if guarded is None:
+        _require_empty(head)
+        return
+    if guarded == head:
         return
     if guarded.origin != head.origin:
         raise _mismatch(f"The head guard belongs to the log {guarded.origin!r}, the records to {head.origin!r}.")
@@ -133,6 +192,26 @@ def require_continues(guarded: TreeHead | None, head: TreeHead, root_at: Callabl
         raise _mismatch(f"The records end at size {head.size}, but size {guarded.size} was signed.")
     if (head.root if guarded.size == head.size else root_at(guarded.size)) != guarded.root:
         raise _mismatch(f"The records hold another tree of size {guarded.size} than the one that was signed.")
+
+
+def _require_empty(head: TreeHead) -> None:
+    if head.size:
+        raise HeadGuardMissing(
+            f"The head guard is missing, so these records of {head.size} entries may be an older copy. "
+            f"{REMEDY_MISSING}",
+            details={"reason": "head_guard_missing"},
+        )
+
+
+def _accepted(held: GuardState | None, head: TreeHead) -> GuardState:
+    if held is None:
+        return GuardState(head)
+    lost = () if held.head.origin != head.origin else (held.head,)
+    return GuardState(head, held.epoch + 1, (*held.abandoned, *lost)[-MAX_ABANDONED:])
+
+
+def _age(state: GuardState) -> tuple[int, int]:
+    return state.age
 
 
 def _is_news(head: TreeHead, newest: TreeHead) -> bool:
@@ -145,15 +224,19 @@ def _mismatch(message: str) -> HeadGuardMismatch:
     return HeadGuardMismatch(f"{message} {REMEDY}", details={"reason": "head_guard_mismatch"})
 
 
-def _slots(file: int) -> list[TreeHead | None]:
-    """What each slot tells; None for one that is empty or torn."""
+def _slots(file: int) -> list[GuardState | None]:
+    """The state that each slot holds; None for one that is empty or torn."""
     return [_decoded(os.pread(file, SLOT_BYTES, slot * SLOT_BYTES)) for slot in range(SLOTS)]
 
 
-def _encoded(head: TreeHead) -> bytes:
-    """One slot: a checksum and the head as a line of JSON, padded with spaces to the block."""
-    said = json.dumps({"origin": head.origin, "size": head.size, "root": head.root.hex()}).encode()
-    if len(said) > SLOT_BYTES // 2:
+def _encoded(state: GuardState) -> bytes:
+    """One slot: a checksum and the state as a line of JSON, padded with spaces to the block."""
+    members: dict[str, object] = {"origin": state.head.origin, "size": state.head.size, "root": state.head.root.hex()}
+    if state.epoch:
+        abandoned = [[head.size, head.root.hex()] for head in state.abandoned]
+        members |= {"epoch": state.epoch, "abandoned": abandoned}
+    said = json.dumps(members).encode()
+    if len(said) > SLOT_BYTES * 3 // 4:
         raise ValueError("the origin is too long for the head guard")
     return _slot(said)
 
@@ -162,19 +245,22 @@ def _slot(said: bytes) -> bytes:
     return (hashlib.sha256(said).hexdigest().encode() + b" " + said).ljust(SLOT_BYTES - 1) + b"\n"
 
 
-def _decoded(slot: bytes) -> TreeHead | None:
+def _decoded(slot: bytes) -> GuardState | None:
     said = slot.strip().partition(b" ")[2]
     if slot != _slot(said):
         return None
     members = json.loads(said)
-    return TreeHead(members["origin"], members["size"], bytes.fromhex(members["root"]))
+    origin = members["origin"]
+    head = TreeHead(origin, members["size"], bytes.fromhex(members["root"]))
+    abandoned = (TreeHead(origin, size, bytes.fromhex(root)) for size, root in members.get("abandoned", ()))
+    return GuardState(head, members.get("epoch", 0), tuple(abandoned))
 
 
-def _create(path: Path, head: TreeHead) -> None:
+def _create(path: Path, state: GuardState) -> None:
     """Make the file whole or not at all; when another process was faster, its file stays."""
     beginning = path.with_name(f"{path.name}.{os.getpid()}.new")
     with beginning.open("wb") as file:
-        file.write(_encoded(head) + EMPTY_SLOT)
+        file.write(_encoded(state) + EMPTY_SLOT)
         file.flush()
         os.fsync(file.fileno())
     try:

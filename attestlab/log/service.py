@@ -234,6 +234,7 @@ class Log:
 
         Raises:
             IntegrityFailed: the stored entries do not have the root that was signed.
+            HeadGuardMissing: there is no guard, and the log has entries.
             HeadGuardMismatch: the records are older than, or differ from, what was signed.
         """
         guarded = self._guard.read()  # before the first look at the records: see `require_continues`
@@ -341,7 +342,8 @@ class Log:
         known = self._guard.known
         if known is None or (known.size <= head.size and known != head):
             guarded = self._guard.read()
-            if guarded is None or guarded.size <= head.size:
+            # Without a guard reads continue: this head was signed before, and only an operator may accept it anew.
+            if guarded is not None and guarded.size <= head.size:
                 self._require_guard(connection, head)
                 self._publish(head)
 

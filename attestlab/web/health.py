@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from attestlab.core.errors import Unavailable
+from attestlab.core.errors import AttestLabError, Unavailable
 from attestlab.core.shapes import Out
 from attestlab.web.access import PUBLIC
 from attestlab.web.call import Call
@@ -37,18 +37,20 @@ def health_routes(checks: Mapping[str, Check]) -> Routes:
     @routes.get("/readyz", scope=PUBLIC, charged=False)
     def readyz(call: Call) -> Readiness:
         """Whether the process can do its work; 503 with the failed checks where it cannot."""
-        results = {name: _result(check) for name, check in checks.items()}
-        failed = [name for name, result in results.items() if result != "ok"]
-        if failed:
-            raise Unavailable(f"Not ready: {', '.join(failed)}.", details={"checks": results})
+        errors = {name: error for name, check in checks.items() if (error := _error_of(check)) is not None}
+        results = {name: "failed" if name in errors else "ok" for name in checks}
+        if errors:
+            reasons = {name: error.message for name, error in errors.items() if isinstance(error, AttestLabError)}
+            raise Unavailable(f"Not ready: {', '.join(errors)}.", details={"checks": results, "reasons": reasons})
         return Readiness(status="ok", checks=results)
 
     return routes
 
 
-def _result(check: Check) -> str:
+def _error_of(check: Check) -> Exception | None:
+    """The error that a check raises; the text of a foreign one stays in the log of the part that failed."""
     try:
         check()
-    except Exception:  # whatever a check stumbles over is its result; the story is in that part's own log
-        return "failed"
-    return "ok"
+    except Exception as error:
+        return error
+    return None

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sqlite3
 import subprocess
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +18,7 @@ from faults.servers import QuickServer, new_postgres_database
 from running_server import COMMAND, mint, mint_body, register_issuer
 
 from attestlab.core.storage import database_url
+from attestlab.log.guard import HeadGuard
 
 
 @pytest.fixture
@@ -43,8 +47,13 @@ def minted(http: httpx.Client, issuer: dict[str, Any]) -> dict[str, Any]:
 
 def fsck(server: QuickServer) -> subprocess.CompletedProcess[str]:
     """`attestlab log fsck` as an operator types it."""
-    command = [*COMMAND, "log", "fsck", "--data", str(server.data), "--database-url", server.database_url]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    return typed(server, "fsck")
+
+
+def typed(server: QuickServer, *words: str) -> subprocess.CompletedProcess[str]:
+    """A command about the log, typed by an operator at no terminal."""
+    command = [*COMMAND, "log", *words, "--data", str(server.data), "--database-url", server.database_url]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, stdin=subprocess.DEVNULL)
 
 
 def test_a_restored_older_backup_refuses_to_mint_until_the_newest_is_back(
@@ -115,3 +124,90 @@ def test_records_put_back_under_a_running_server_are_not_minted_upon(nursery: Nu
 
         assert refused.status_code == 503, refused.text
         server.stop()
+
+
+@pytest.fixture
+def on_a_new_machine(nursery: Nursery, tmp_path: Path) -> Iterator[tuple[QuickServer, dict[str, Any], dict[str, Any]]]:
+    """Records and key-encryption key of an older copy without `head.guard`; an issuer, and what it minted last."""
+    url = f"sqlite:///{tmp_path / 'records.db'}"
+    old = QuickServer.founded(nursery, tmp_path / "old", url)
+    with old.start(), old.client() as http:
+        issuer = register_issuer(http)
+        kept = minted(http, issuer)
+        backup_of(old, tmp_path, None)
+        minted(http, issuer)
+        old.stop()
+    (tmp_path / "new").mkdir()
+    shutil.copy(old.data / "keyring.key", tmp_path / "new")
+    with QuickServer(nursery, tmp_path / "new", f"sqlite:///{tmp_path / 'backup.db'}", old.made).start() as server:
+        yield server, issuer, kept
+        server.stop()
+
+
+def test_records_restored_without_their_guard_are_read_and_not_minted_upon_until_their_head_is_accepted(
+    on_a_new_machine: tuple[QuickServer, dict[str, Any], dict[str, Any]],
+) -> None:
+    server, issuer, kept = on_a_new_machine
+    with server.client() as http:
+        refused, unready = mint(http, mint_body(issuer)), http.get("/readyz")
+        assert (refused.status_code, refused.json()["code"]) == (503, "SERVICE_UNAVAILABLE")
+        assert "attestlab log accept-head" in refused.json()["message"]
+        assert refused.json()["details"]["reason"] == "head_guard_missing"
+        assert (unready.status_code, unready.json()["details"]["checks"]["head_guard"]) == (503, "failed")
+        assert "attestlab log accept-head" in unready.json()["details"]["reasons"]["head_guard"]
+        assert (http.get("/log/checkpoint").text, verdict(http, kept)) == (kept["checkpoint"], "VALID")
+        assert fsck(server).returncode == 3
+
+        size = kept["log_index"] + 1
+        unconfirmed = typed(server, "accept-head")
+        shown = http.get("/v1/log/head").json()
+        other_root = typed(server, "accept-head", "--size", str(size), "--root", shown["root_hash"][::-1])
+        assert (unconfirmed.returncode, other_root.returncode) == (2, 2), (unconfirmed, other_root)
+        assert f"entry {kept['log_index']}" in unconfirmed.stdout
+        assert mint(http, mint_body(issuer)).status_code == 503
+        assert not (server.data / "head.guard").exists()
+
+        accepted = typed(server, "accept-head", "--size", str(size), "--root", shown["root_hash"], "--json")
+        assert (accepted.returncode, json.loads(accepted.stdout)["accepted"]) == (0, True), accepted
+        assert minted(http, issuer)["log_index"] == size, "the running server signs again"
+        assert http.get("/readyz").status_code == 200
+    assert fsck(server).returncode == 0
+
+
+def test_a_fork_that_the_guard_can_prove_is_reported_before_and_after_the_next_mint(
+    on_a_new_machine: tuple[QuickServer, dict[str, Any], dict[str, Any]], tmp_path: Path
+) -> None:
+    """
+    The old machine's guard is brought along: it remembers the entry that the copy lacks.
+    """
+    server, issuer, _ = on_a_new_machine
+    shutil.copy(tmp_path / "old" / "head.guard", server.data)
+    assert fsck(server).returncode == 3
+
+    assert typed(server, "accept-head", "--yes").returncode == 0
+
+    assert fsck(server).returncode == 3
+    with server.client() as http:
+        minted(http, issuer)
+        minted(http, issuer)
+    found = fsck(server)
+    assert (found.returncode, found.stdout.startswith("fork ")) == (3, True), found
+
+
+def test_a_server_that_mints_nothing_learns_the_heads_that_others_sign(nursery: Nursery, tmp_path: Path) -> None:
+    """
+    Two machines on one database have a guard each; after a restore the idle one must not mint on an older copy.
+    """
+    one = QuickServer.founded(nursery, tmp_path / "data", f"sqlite:///{tmp_path / 'records.db'}")
+    with one.start(), one.client() as http:
+        issuer = register_issuer(http)
+        shutil.copytree(one.data, tmp_path / "idle", ignore=shutil.ignore_patterns("*.out", "*.log"))
+        with QuickServer(nursery, tmp_path / "idle", one.database_url, one.made).start() as idle:
+            newest = minted(http, issuer)
+            guard = HeadGuard(idle.data / "head.guard")
+            deadline = time.monotonic() + 60
+            while (guard.read() or pytest.fail("no guard")).size <= newest["log_index"]:
+                assert time.monotonic() < deadline, "the sweep did not move the guard"
+                time.sleep(0.05)
+            idle.stop()
+        one.stop()

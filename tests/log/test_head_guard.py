@@ -13,9 +13,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from log_world import ORIGIN, World
 
 from attestlab import migrations
-from attestlab.core.errors import HeadGuardMismatch
+from attestlab.core.errors import HeadGuardMismatch, HeadGuardMissing
 from attestlab.core.storage import CommitUnknown, Storage
-from attestlab.log.guard import EMPTY_SLOT, SLOT_BYTES, HeadGuard
+from attestlab.log.guard import EMPTY_SLOT, MAX_ABANDONED, SLOT_BYTES, HeadGuard
 from attestlab.log.notes import TreeHead
 from attestlab.log.rules import leaf_hash
 
@@ -33,9 +33,44 @@ def guard(tmp_path: Path) -> HeadGuard:
     return HeadGuard(tmp_path / "head.guard")
 
 
-def test_where_nothing_was_signed_anything_may_be(guard: HeadGuard) -> None:
+def test_an_empty_tree_needs_no_guard(guard: HeadGuard) -> None:
     assert guard.read() is None
-    guard.require(head(5), no_older_root)
+    guard.require(head(0), no_older_root)
+
+
+def test_a_tree_with_entries_and_no_guard_is_refused_with_the_remedy(guard: HeadGuard) -> None:
+    with pytest.raises(HeadGuardMissing, match="attestlab log accept-head") as refused:
+        guard.require(head(5), no_older_root)
+    assert refused.value.details["reason"] == "head_guard_missing"
+
+
+def test_an_accepted_head_is_guarded_and_the_one_given_up_is_remembered_by_every_later_write(guard: HeadGuard) -> None:
+    guard.advance(head(7))
+    guard.accept(head(5))
+    assert (guard.read(), guard.abandoned()) == (head(5), (head(7),))
+
+    for size in (6, 7, 8):
+        guard.advance(head(size))
+
+    assert (guard.read(), guard.abandoned()) == (head(8), (head(7),))
+    guard.require(head(8), no_older_root)
+
+
+def test_a_head_is_accepted_where_the_guard_is_missing_or_unreadable(guard: HeadGuard) -> None:
+    guard.accept(head(5))
+    assert (guard.read(), guard.abandoned()) == (head(5), ())
+    guard.path.write_bytes(b"")
+    guard.accept(head(6))
+    assert guard.read() == head(6)
+    guard.advance(head(7))
+    assert (guard.read(), guard.damaged_slots()) == (head(7), [])
+
+
+def test_the_guard_has_room_for_a_log_of_the_longest_name_that_was_restored_many_times(guard: HeadGuard) -> None:
+    name = "x" * 255
+    for number in range(2 * MAX_ABANDONED):
+        guard.accept(TreeHead(name, 10**12 + number, bytes(32)))
+    assert [lost.size - 10**12 for lost in guard.abandoned()] == list(range(MAX_ABANDONED - 1, 2 * MAX_ABANDONED - 1))
 
 
 def test_the_largest_head_is_remembered_across_processes(guard: HeadGuard) -> None:

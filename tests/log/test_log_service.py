@@ -12,7 +12,14 @@ from hypothesis import strategies as st
 from log_world import ISSUER, ORIGIN, World, entry
 
 from attestlab.core.clock import FixedClock
-from attestlab.core.errors import Conflict, NotFound, PayloadTooLarge, Unavailable, ValidationFailed
+from attestlab.core.errors import (
+    Conflict,
+    HeadGuardMissing,
+    NotFound,
+    PayloadTooLarge,
+    Unavailable,
+    ValidationFailed,
+)
 from attestlab.core.transaction import Transaction
 from attestlab.core.writer import Writer
 from attestlab.log import entries, rules
@@ -114,16 +121,20 @@ def test_two_processes_on_one_database_take_turns_and_never_fork(world: World) -
 
 def test_two_processes_with_guards_of_their_own_never_fork_either(world: World) -> None:
     """
-    Two machines on one PostgreSQL server share the records, not the disk.
+    Two machines on one PostgreSQL server share the records, not the disk; an operator lets the second one join.
     """
+    world.mint(100)
     other = world.another_process(world.guard.path.with_name("other.guard"))
+    with pytest.raises(HeadGuardMissing):
+        other.mint(101)
+    other.accept_head()
     for turn in range(6):
         (world if turn % 2 else other).mint(10 * turn, 10 * turn + 1)
     with other.storage.read() as connection:
         size = other.log.head(connection).size
     other.storage.close()
-    assert size == 12
-    assert (HeadGuard(other.guard.path).read() or pytest.fail("no guard")).size == 12
+    assert size == 13
+    assert (HeadGuard(other.guard.path).read() or pytest.fail("no guard")).size == 13
     world.require_consistent()
 
 

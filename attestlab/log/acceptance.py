@@ -1,0 +1,101 @@
+"""Accept the head of restored records: an operator's decision, made with the head in sight.
+
+The head guard decides whether the log may be signed. Where its file is missing, or
+remembers entries that the records do not hold, only a person can say whether these
+records are the ones to continue; until then nothing is signed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import Connection
+
+from attestlab.core.errors import Conflict, HeadGuardMismatch, Unavailable
+from attestlab.core.transaction import Transaction
+from attestlab.core.wire import format_time
+from attestlab.log import store
+from attestlab.log.entries import sha256_name
+from attestlab.log.guard import HeadGuard
+from attestlab.log.memory import TreeMemory
+from attestlab.log.notes import TreeHead
+from attestlab.log.store import LeafRow
+from attestlab.log.trust import TrustPolicy
+
+NEWEST_ENTRIES = 5
+
+
+@dataclass(frozen=True)
+class RestoredHead:
+    """The head of the records, and the guard's objection to it; None where the guard agrees."""
+
+    head: TreeHead
+    at: datetime
+    newest: list[LeafRow]
+    objection: str | None
+
+    def public(self) -> dict[str, Any]:
+        """The object that `attestlab log accept-head` prints."""
+        return {
+            "origin": self.head.origin,
+            "size": self.head.size,
+            "root_hash": sha256_name(self.head.root),
+            "signed_at": format_time(self.at),
+            "newest_entries": [
+                {"index": row.index, "type": row.kind, "subject": row.subject} for row in reversed(self.newest)
+            ],
+            "objection": self.objection,
+        }
+
+
+def examine(connection: Connection, guard: HeadGuard) -> RestoredHead:
+    """Read the head of the records, check its signature and its root, and ask the guard about it.
+
+    Raises:
+        IntegrityFailed: the stored entries do not have the root that was signed.
+        SignatureInvalid: the newest checkpoint is not one of this log.
+        Unavailable: the records hold no log, or the guard cannot be read at the moment.
+    """
+    row = store.head(connection)
+    if row is None:
+        raise Unavailable("The records hold no log yet; run `attestlab init`.")
+    head = TreeHead(row.origin, row.size, row.root)
+    return RestoredHead(
+        head,
+        _signed_at(connection, head, row.vkey),
+        store.leaf_rows(connection, max(0, head.size - NEWEST_ENTRIES), NEWEST_ENTRIES),
+        _objection(connection, guard, head),
+    )
+
+
+def accept(tx: Transaction, guard: HeadGuard, head: TreeHead) -> None:
+    """Let the guard continue from `head`; runs under the writer's lock, so that the head cannot move.
+
+    Raises:
+        Conflict: the records have another head by now.
+        OSError: the guard cannot be written; nothing was accepted.
+    """
+    row = store.lock_head(tx)
+    if row is None or TreeHead(row.origin, row.size, row.root) != head:
+        raise Conflict("The log moved meanwhile and nothing was accepted; run the command again and look at its head.")
+    guard.accept(head)
+
+
+def _signed_at(connection: Connection, head: TreeHead, vkey: str) -> datetime:
+    TreeMemory().settled(connection, head)
+    signed = store.checkpoint(connection, head.size)
+    checkpoint = None if signed is None else TrustPolicy.unwitnessed(vkey).verify_checkpoint(signed.note)
+    if checkpoint is None or (checkpoint.size, checkpoint.root) != (head.size, head.root):
+        raise Unavailable(f"The checkpoint of size {head.size} is missing; run `attestlab log fsck`.")
+    return datetime.fromtimestamp(checkpoint.timestamp_s or 0, UTC)
+
+
+def _objection(connection: Connection, guard: HeadGuard, head: TreeHead) -> str | None:
+    memory = TreeMemory()
+    try:
+        guard.require(head, lambda size: memory.reader(connection, head, size).root)
+    except HeadGuardMismatch as error:
+        return error.message
+    return None

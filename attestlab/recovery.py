@@ -1,0 +1,77 @@
+"""Commands for the day after a restore: an operator confirms what the machine cannot know."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from attestlab.terminal import UNUSABLE, Data, DatabaseUrl, Json, fail, opened, reporting, show, talk
+
+if TYPE_CHECKING:
+    from attestlab.log.acceptance import RestoredHead
+
+
+def accept_head(
+    data: Data,
+    database_url: DatabaseUrl = None,
+    size: Annotated[int | None, typer.Option(min=0, help="Accept only a head of this size.")] = None,
+    root: Annotated[str | None, typer.Option(help="Accept only a head with this root_hash.")] = None,
+    is_confirmed: Annotated[bool, typer.Option("--yes", help="Accept the head without a question.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Show the head of restored records and, once it is confirmed, let the log continue from it.
+
+    Entries that were signed after this head are given up; `attestlab log fsck` reports that from then on.
+    A script confirms with --yes, or with --size and --root together.
+
+    Example: attestlab log accept-head --data lab
+    """
+    from attestlab.log.acceptance import accept, examine
+
+    with reporting(), opened(data, database_url) as lab:
+        with lab.storage.read() as connection:
+            found = examine(connection, lab.guard)
+        if not as_json:
+            _print_head(found)
+        if found.objection is not None:
+            _require_expected(found, size, root)
+            if not (is_confirmed or (size is not None and root is not None)):
+                _confirm()
+            with lab.storage.write() as tx:
+                accept(tx, lab.guard, found.head)
+    _print_outcome(found, as_json)
+
+
+def _print_head(found: RestoredHead) -> None:
+    shown = found.public()
+    newest = shown.pop("newest_entries")
+    show({name: value for name, value in shown.items() if value is not None}, False)
+    for entry in newest:
+        print(f"entry {entry['index']}  {entry['type']}  {entry['subject'] or ''}".rstrip(), flush=True)
+
+
+def _require_expected(found: RestoredHead, size: int | None, root: str | None) -> None:
+    shown = found.public()
+    if size not in (None, shown["size"]) or root not in (None, shown["root_hash"]):
+        fail(
+            f"The records have the head of size {shown['size']} with root {shown['root_hash']}, "
+            "not the one given; nothing was accepted.",
+            UNUSABLE,
+        )
+
+
+def _confirm() -> None:
+    if not sys.stdin.isatty():
+        fail("Nothing was accepted: confirm with --yes, or with --size and --root of the head shown.", UNUSABLE)
+    if not typer.confirm("Are these the newest records there are, and shall the log continue from here?", err=True):
+        fail("Nothing was accepted.", UNUSABLE)
+
+
+def _print_outcome(found: RestoredHead, as_json: bool) -> None:
+    is_changed = found.objection is not None
+    if as_json:
+        print(json.dumps({**found.public(), "accepted": is_changed}), flush=True)
+    talk("accepted; servers sign again" if is_changed else "the head guard agrees with the records; nothing to accept")
