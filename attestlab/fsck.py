@@ -24,6 +24,7 @@ from attestlab.core.canonical import sha256_b64url
 from attestlab.core.chains import GENESIS, ChainHead, head_of, link_hash
 from attestlab.core.errors import AttestLabError, SignatureInvalid
 from attestlab.core.outbox import OutboxEvent
+from attestlab.core.rsa_moduli import require_unfactorable
 from attestlab.core.signing import Algorithm
 from attestlab.core.transaction import AnyRow
 from attestlab.delivery import store as delivery_store
@@ -174,7 +175,7 @@ def _standings(connection: Connection) -> Iterator[Problem]:
 
 
 def _managed_keys(connection: Connection, lab: Lab) -> Iterator[Problem]:
-    """Each private half that we hold opens, and belongs to the public half."""
+    """Each private half that we hold opens, and belongs to the public half; the others cannot be computed."""
     for row in _all(connection, issuer_store.keys, issuer_store.keys.c.kid):
         try:
             _check_key(row, lab)
@@ -184,9 +185,9 @@ def _managed_keys(connection: Connection, lab: Lab) -> Iterator[Problem]:
 
 def _check_key(row: AnyRow, lab: Lab) -> None:
     alg = Algorithm(row.alg)
-    signing.load_public(alg, row.spki)
+    public = signing.load_public(alg, row.spki)
     if row.sealed is None:
-        return
+        return require_unfactorable(public)  # it may have been registered before this was tested
     der = lab.keyring.unseal(row.sealed, tenant_id=row.tenant_id, issuer_id=row.issuer_id, kid=row.kid, alg=alg.value)
     if signing.spki(signing.load_private(alg, der).public_key()) != row.spki:
         raise SignatureInvalid("the private half does not belong to the public half")

@@ -5,11 +5,15 @@ r || s at the full width of the curve, PSS salts are as long as the hash. Public
 are DER SubjectPublicKeyInfo (RFC 5280, 5480, 8410), for Ed25519 also the raw 32 bytes.
 
 A public key is taken from strangers. What `load_public` gives back is of exactly the
-algorithm's own type, on its curve, not of small order, strong enough, and has one spelling.
+algorithm's own type, on its curve, not of small order, long enough, and has one spelling.
+Whether an RSA modulus can be factored is tested once, where a key is registered
+(`core.rsa_moduli`).
 """
 
 from __future__ import annotations
 
+import re
+from base64 import b64decode
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
@@ -30,6 +34,21 @@ RSA_BITS_MADE = 3072  # 128-bit strength (NIST SP 800-57), as P-256 and Ed25519 
 RSA_BITS_ACCEPTED = range(2048, 8192 + 1)  # above, one verification costs more than a stranger may ask for
 # FIPS 186-5 demands an odd exponent above 2^16; the upper end bounds what one verification costs.
 RSA_EXPONENTS_ACCEPTED = range(65537, 2**64, 2)
+
+PRIVATE = (
+    "This is a private key. Treat it as exposed: make a new pair, and send only its public key "
+    "(raw Ed25519, or DER SubjectPublicKeyInfo)."
+)
+# How the DER of private keys begins: PKCS #8 (RFC 5958), PKCS #1 (RFC 8017) and SEC 1 (RFC 5915) with a version of
+# 0 or 1, which no public key has; encrypted PKCS #8 with an algorithm of PKCS #5 or PKCS #12.
+_DER_LENGTH = rb"(?:[\x00-\x7f]|\x81.|\x82..)"
+_PRIVATE_DER = re.compile(
+    rb"\x30" + _DER_LENGTH + rb"(?:\x02\x01[\x00\x01]"
+    rb"|\x30" + _DER_LENGTH + rb"\x06.\x2a\x86\x48\x86\xf7\x0d\x01(?:\x05|\x0c\x01))",
+    re.DOTALL,
+)
+_PRIVATE_PEM = re.compile(rb"-----BEGIN [A-Z0-9 ]*PRIVATE KEY")
+_URL_SAFE_TO_STANDARD = str.maketrans("-_", "+/")
 
 _P = 2**255 - 19  # the field of Curve25519
 _D = -121665 * pow(121666, -1, _P) % _P
@@ -241,16 +260,43 @@ def load_public(alg: Algorithm, raw_or_spki: bytes, *, field: str = "") -> Publi
     than a signature's.
 
     Raises:
-        ValidationFailed: it cannot be read; it is of another kind; it has a second
+        ValidationFailed: it cannot be read; it is a private key; it is of another kind; it has a second
             spelling (bytes after the DER, explicit curve parameters, compressed points);
             an Ed25519 point of small order, in no canonical encoding or off the curve;
             an EC point off the curve; RSA outside of 2048 to 8192 bits, or with a
             public exponent that is even, below 65537 or not below 2^64.
     """
+    if is_private(raw_or_spki):
+        raise ValidationFailed.of(field, "private_key", PRIVATE)
     try:
         return _load_public(alg, raw_or_spki)
     except ValidationFailed as refused:
         raise ValidationFailed.of(field, "public_key", refused.message) from None
+
+
+def refuse_private(text: str, *, field: str = "") -> None:
+    """Refuse a private key that was pasted as PEM, or as base64 or base64url of PEM or DER.
+
+    Raises:
+        ValidationFailed: it is one; the message does not repeat it.
+    """
+    digits = "".join(text.split()).rstrip("=").translate(_URL_SAFE_TO_STANDARD)
+    if is_private(text.encode()) or is_private(_decode_leniently(digits)):
+        raise ValidationFailed.of(field, "private_key", PRIVATE)
+
+
+def is_private(raw: bytes) -> bool:
+    """Whether bytes begin as the DER of a private key does, or hold one as PEM; 32 bytes are a raw public key."""
+    if len(raw) <= 32:
+        return False
+    return _PRIVATE_DER.match(raw) is not None or _PRIVATE_PEM.search(raw) is not None
+
+
+def _decode_leniently(digits: str) -> bytes:
+    try:
+        return b64decode(digits + "=" * (-len(digits) % 4))
+    except ValueError:
+        return b""
 
 
 @lru_cache(maxsize=4096)

@@ -20,6 +20,7 @@ from attestlab.core.clock import Clock, whole_milliseconds
 from attestlab.core.errors import Conflict, ValidationFailed
 from attestlab.core.events import Event
 from attestlab.core.keyring import Keyring
+from attestlab.core.rsa_moduli import require_unfactorable
 from attestlab.core.signing import Algorithm, PrivateKey, PublicKey
 from attestlab.core.storage import Storage
 from attestlab.core.transaction import Transaction
@@ -293,8 +294,14 @@ def managed(kid: str, alg: Algorithm, private: PrivateKey | None, status: KeySta
 
 
 def external(kid: str, alg: Algorithm, public_key: bytes, prefix: str = "") -> NewKey:
-    """A key that its owner alone holds; faults name the field, whose name may have a prefix."""
-    return NewKey(rules.kid(kid), alg, signing.load_public(alg, public_key, field=f"/{prefix}public_key_b64url"), None)
+    """A key that its owner alone holds; faults name the field, whose name may have a prefix.
+
+    Testing an RSA modulus takes up to 0.3 s (8192 bits); the result is remembered.
+    """
+    field = f"/{prefix}public_key_b64url"
+    public = signing.load_public(alg, public_key, field=field)
+    require_unfactorable(public, field=field)
+    return NewKey(rules.kid(kid), alg, public, None)
 
 
 def new_kid(alg: Algorithm) -> str:

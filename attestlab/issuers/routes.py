@@ -8,7 +8,7 @@ from attestlab.core import signing
 from attestlab.core.signing import PrivateKey
 from attestlab.core.wire import b64url_decode, b64url_encode
 from attestlab.issuers.domain_proof import Challenge
-from attestlab.issuers.keys import Withdrawn
+from attestlab.issuers.keys import Withdrawn, external
 from attestlab.issuers.rules import KeyStatus
 from attestlab.issuers.service import IssuerWithKeys
 from attestlab.issuers.shapes import (
@@ -47,11 +47,22 @@ _ONLY_SEEN = {
 
 
 async def _new_pair(call: Call, body: IssuerIn | KeyIn | RotateIn) -> PrivateKey | None:
-    """The pair of a managed key, made before the write: RSA takes long enough for everybody to notice."""
-    if body.alg is None or _public_key(body) is not None:
+    """Generate a managed key, or test an external one, in a thread: RSA would hold up the event loop."""
+    if body.alg is None:
+        return None
+    public = _public_key(body)
+    if public is not None:
+        await call.site.aside(_test_external, body, public)
         return None
     pair: PrivateKey = await call.site.aside(signing.generate, body.alg)
     return pair
+
+
+def _test_external(body: KeyIn | RotateIn, public: bytes) -> None:
+    if isinstance(body, KeyIn):
+        external(body.kid, body.alg, public)
+    else:
+        external(body.new_kid, body.alg, public, "new_")
 
 
 @routes.post("/v1/issuers", scope=Scope.ISSUERS_WRITE, status=201, prepare=_new_pair, limit=Limit("issuers", 10, 3600))
@@ -206,7 +217,10 @@ def _public_key(body: IssuerIn | KeyIn | RotateIn) -> bytes | None:
         return None
     name = "public_key_b64url" if isinstance(body, KeyIn) else "new_public_key_b64url"
     sent: str | None = getattr(body, name)
-    return None if sent is None else b64url_decode(sent, field=f"/{name}")
+    if sent is None:
+        return None
+    signing.refuse_private(sent, field=f"/{name}")
+    return b64url_decode(sent, field=f"/{name}")
 
 
 def _withdrawn(done: Withdrawn) -> WithdrawnKeyOut:

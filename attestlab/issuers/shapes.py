@@ -9,6 +9,8 @@ from attestlab.core.signing import Algorithm
 
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
 Text = Annotated[str, StringConstraints(min_length=1, max_length=2048)]
+# Longer than any public key, so that a pasted private key is recognised and named as one.
+KeyText = Annotated[str, StringConstraints(min_length=1, max_length=16_384)]
 
 
 class ProfileIn(In):
@@ -67,7 +69,7 @@ class KeyIn(In):
 
     kid: Text
     alg: Algorithm
-    public_key_b64url: Text | None = Field(default=None, description="raw 32 bytes for Ed25519, or DER SPKI")
+    public_key_b64url: KeyText | None = Field(default=None, description="raw 32 bytes for Ed25519, or DER SPKI")
     status: Literal["active", "pending"] = Field(
         default="active", description="pending: prepared by the service, to be rotated to."
     )
@@ -78,7 +80,7 @@ class RotateIn(In):
 
     new_kid: Text
     alg: Algorithm
-    new_public_key_b64url: Text | None = Field(default=None, description="raw 32 bytes for Ed25519, or DER SPKI")
+    new_public_key_b64url: KeyText | None = Field(default=None, description="raw 32 bytes for Ed25519, or DER SPKI")
 
 
 Reason = Annotated[

@@ -16,10 +16,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
 
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from attestlab.core import signing
 from attestlab.core.errors import SignatureInvalid, ValidationFailed
+from attestlab.core.signing import Algorithm
 from attestlab.log.rules import EMPTY_ROOT, HASH_BYTES
 
 MAX_NOTE_CHARS = 1_000_000
@@ -95,7 +96,8 @@ class VerifierKey:
         """Read a vkey.
 
         Raises:
-            ValidationFailed: it is malformed, its id does not fit, or its type is not one of ours.
+            ValidationFailed: it is malformed, its id does not fit, its type is not one of ours, or its point
+                is one that `signing.load_public` refuses.
         """
         match = _VKEY.fullmatch(vkey)
         try:
@@ -109,6 +111,10 @@ class VerifierKey:
         key = cls(match["name"], SignatureType(blob[0]), blob[1:])
         if key.key_id.hex() != match["key_id"]:
             raise ValidationFailed(f"The verifier key of {key.name} does not fit its id; a character may be mistyped.")
+        try:
+            signing.load_public(Algorithm.ED25519, key.public)
+        except ValidationFailed as error:
+            raise ValidationFailed(f"The verifier key of {key.name} cannot be used. {error.message}") from error
         return key
 
     def cosigner(self) -> VerifierKey:
@@ -128,9 +134,10 @@ class VerifierKey:
         if len(signature) != SIGNATURE_BYTES or (at_s or 0) > MAX_SIZE:
             raise SignatureInvalid(f"The signature of {self.name} is malformed.")
         try:
-            Ed25519PublicKey.from_public_bytes(self.public).verify(signature, message)
-        except InvalidSignature as fault:
-            raise SignatureInvalid(f"The signature of {self.name} does not verify.") from fault
+            public = signing.load_public(Algorithm.ED25519, self.public)
+            signing.verify(Algorithm.ED25519, public, signature, message)
+        except (SignatureInvalid, ValidationFailed) as error:
+            raise SignatureInvalid(f"The signature of {self.name} does not verify.") from error
         return at_s
 
 

@@ -118,3 +118,17 @@ def test_a_witness_tells_its_key_once_and_is_never_made_twice(tmp_path: Path) ->
     key = VerifierKey.parse(made["vkey"])
     assert (key.name, key.type) == ("witness.example/w", SignatureType.COSIGNATURE_V1)
     assert (again.returncode, again.stdout) == (2, "")
+
+
+def test_a_verifier_key_of_small_order_is_refused_by_every_command(served: SERVED, tmp_path: Path) -> None:
+    hostile = str(VerifierKey("log.example/a", SignatureType.ED25519, bytes(32)))
+    printed("witness", "init", "--data", str(tmp_path / "w"), "--name", "witness.example/w", "--json")
+    for command in (
+        ["log", "watch", served[0], "--vkey", hostile, "--state", str(tmp_path / "s"), "--once"],
+        ["witness", "serve", "--data", str(tmp_path / "w"), "--log", hostile, "--port", "0"],
+    ):
+        done = subprocess.run([*COMMAND, *command], capture_output=True, text=True, timeout=60, check=False)
+
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr.count("\n") == 1
+        assert "the Ed25519 point is of small order" in done.stderr

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
-from functools import cache
+from base64 import b64encode, encodebytes
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import cache, partial
 
 import pytest
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_der_public_key
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+    load_der_public_key,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attestlab.core import signing
 from attestlab.core.errors import FieldError, ValidationFailed
 from attestlab.core.signing import Algorithm
+from attestlab.core.wire import b64url_encode
 
 P = 2**255 - 19
 L = 2**252 + 27742317777372353535851937790883648493
@@ -255,3 +268,61 @@ def test_any_bytes_are_a_key_with_one_spelling_or_refused_never_another_error(da
 def test_a_refusal_says_what_is_wrong_with_the_key():
     with pytest.raises(ValidationFailed, match=r"^The key is refused: the Ed25519 point is of small order, .*\.$"):
         signing.load_public(Algorithm.ED25519, bytes(32))
+
+
+PRIVATE_FORMS = {
+    "PKCS #8": (Encoding.DER, PrivateFormat.PKCS8),
+    "PKCS #1 or SEC 1": (Encoding.DER, PrivateFormat.TraditionalOpenSSL),
+    "PKCS #8 PEM": (Encoding.PEM, PrivateFormat.PKCS8),
+    "PKCS #1 or SEC 1 PEM": (Encoding.PEM, PrivateFormat.TraditionalOpenSSL),
+    "OpenSSH PEM": (Encoding.PEM, PrivateFormat.OpenSSH),
+}
+
+
+@cache
+def private_keys() -> list[signing.PrivateKey]:
+    return [signing.generate(alg) for alg in (Algorithm.ED25519, Algorithm.ES256, Algorithm.ES512, Algorithm.RS256)]
+
+
+def assert_refused_as_private(refuse: Callable[[], object]) -> None:
+    with pytest.raises(ValidationFailed) as refused:
+        refuse()
+    assert [(fault.field, fault.code) for fault in refused.value.fields] == [("/key", "private_key")]
+    assert refused.value.message == signing.PRIVATE
+
+
+def exports() -> Iterator[tuple[str, bytes]]:
+    """Every private key in every form that its library writes, encrypted or not."""
+    for form, (encoding, layout) in PRIVATE_FORMS.items():
+        for encryption in (NoEncryption(), BestAvailableEncryption(b"secret")):
+            for key in private_keys():
+                with suppress(ValueError, UnsupportedAlgorithm):  # not every kind has every form
+                    yield form, key.private_bytes(encoding, layout, encryption)
+
+
+def test_a_private_key_is_named_as_one_in_every_form():
+    seen = Counter()
+    for form, exported in exports():
+        seen[form] += 1
+        pasted = {b64url_encode(exported), b64encode(exported).decode(), encodebytes(exported).decode()}
+        if form.endswith("PEM"):
+            pasted.add(exported.decode())
+        for text in pasted:
+            assert_refused_as_private(partial(signing.refuse_private, text, field="/key"))
+        for alg in Algorithm:
+            assert_refused_as_private(partial(signing.load_public, alg, exported, field="/key"))
+
+    assert seen == {"PKCS #8": 8, "PKCS #1 or SEC 1": 3, "PKCS #8 PEM": 8, "PKCS #1 or SEC 1 PEM": 6, "OpenSSH PEM": 4}
+
+
+def test_no_public_key_is_taken_for_a_private_one():
+    for key in private_keys():
+        public = key.public_key()
+        for exported in (
+            signing.spki(public),
+            public.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo),
+            *([public.public_bytes(Encoding.DER, PublicFormat.PKCS1)] if isinstance(public, rsa.RSAPublicKey) else []),
+        ):
+            assert not signing.is_private(exported)
+            signing.refuse_private(b64url_encode(exported))
+    assert not signing.is_private(b"\x30\x1e\x02\x01\x00" + bytes(27))  # 32 bytes: a raw Ed25519 key

@@ -11,6 +11,7 @@ import httpx
 import pytest
 from conftest import ENGINES, fresh_postgres_database
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from running_server import RunningServer, register_issuer
 
 from attestlab.core import signing
@@ -100,11 +101,15 @@ def _with_the_last_bit_flipped(raw: bytes) -> bytes:
     return raw[:-1] + bytes([raw[-1] ^ 1])
 
 
+RSA_OF_A_PRIME = signing.spki(rsa.RSAPublicNumbers(65537, 2**2203 - 1).public_key())  # the Mersenne prime M2203
 REFUSED = {
     "small order": ("Ed25519", bytes(32)),
     "not canonical": ("Ed25519", b"\xee" + b"\xff" * 30 + b"\x7f"),
     "short": ("Ed25519", bytes(31)),
     "RSA 1024": ("RS256", signing.spki(rsa.generate_private_key(65537, 1024).public_key())),
+    "RSA, a prime modulus": ("RS256", RSA_OF_A_PRIME),
+    "RSA, 3^1292": ("PS256", signing.spki(rsa.RSAPublicNumbers(65537, 3**1292).public_key())),
+    "private, PKCS #8": ("ES256", signing.dump_private(signing.generate(Algorithm.ES256))),
     "another kind": ("ES256", signing.spki(signing.generate(Algorithm.ED25519).public_key())),
     "another curve": ("ES256", signing.spki(ec.generate_private_key(ec.SECP384R1()).public_key())),
     "bytes behind": ("ES256", signing.spki(signing.generate(Algorithm.ES256).public_key()) + b"\0"),
@@ -122,6 +127,22 @@ def test_a_key_that_proves_nothing_is_refused(client: httpx.Client, why: str) ->
 
     assert answer.status_code == 400
     assert answer.json()["details"]["fields"][0]["field"] == "/public_key_b64url"
+
+
+@pytest.mark.parametrize("alg", [Algorithm.ED25519, Algorithm.ES256, Algorithm.RS512])
+def test_a_pasted_private_key_is_called_exposed_and_not_repeated(client: httpx.Client, alg: Algorithm) -> None:
+    issuer = register_issuer(client)
+    pem = signing.generate(alg).private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
+    added = add_key(client, issuer, alg=alg.value, public_key_b64url=pem)
+    rotation = {"new_kid": f"k-{uuid4()}", "alg": alg.value, "new_public_key_b64url": pem}
+    rotated = client.post(f"/v1/issuers/keys/{issuer['keys'][0]['kid']}/rotate", json=rotation)
+
+    for answer, field in ((added, "/public_key_b64url"), (rotated, "/new_public_key_b64url")):
+        assert answer.status_code == 400
+        assert answer.json()["details"]["fields"] == [
+            {"field": field, "code": "private_key", "message": signing.PRIVATE}
+        ]
+        assert pem.splitlines()[1] not in answer.text
 
 
 def test_a_kid_is_unique_in_a_tenant(client: httpx.Client) -> None:

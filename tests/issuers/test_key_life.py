@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric import rsa
 from issuer_story import logged, told
 from sqlalchemy import delete, update
 
@@ -339,3 +340,18 @@ def test_a_keys_entries_form_one_chain(lab: Lab, caller: Caller, issuer_id: UUID
     chain = [entry for entry in logged(lab) if entry.subject == subject]
     assert [entry.members["status"] for entry in chain] == ["active", "rotated", "revoked", "compromised"]
     assert [entry.link.seq for entry in chain if entry.link] == [0, 1, 2, 3]
+
+
+@pytest.mark.tampered
+def test_a_weak_key_of_an_earlier_version_is_named_by_fsck(
+    lab: Lab, caller: Caller, issuer_id: UUID, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    weak = signing.spki(rsa.RSAPublicNumbers(65537, 2**2203 - 1).public_key())  # a Mersenne prime
+    with monkeypatch.context() as earlier:
+        earlier.setattr("attestlab.issuers.keys.require_unfactorable", lambda _key, **_named: None)
+        lab.signing_keys.add(issuer_id, kid="weak", alg=Algorithm.RS256, public_key=weak, caller=caller)
+
+    [found] = fsck(lab)
+
+    assert (found.kind, found.where) == ("key", "weak")
+    assert "the RSA modulus is a prime" in found.message

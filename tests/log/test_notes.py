@@ -207,3 +207,35 @@ def test_no_single_bit_of_a_checkpoint_can_change(place: int, bit: int) -> None:
     except (UnicodeDecodeError, SignatureInvalid):
         return
     assert len(signed) < 2, "a changed bit went unnoticed by both signatures"
+
+
+P = 2**255 - 19
+HOSTILE_POINTS = {
+    "the neutral element": (1).to_bytes(32, "little"),
+    "order 2": (P - 1).to_bytes(32, "little"),
+    "order 4": bytes(32),
+    "order 8": bytes.fromhex("26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05"),
+    "not canonical": (P + 1).to_bytes(32, "little"),
+    "off the curve": (2).to_bytes(32, "little"),
+}
+
+
+def hostile_vkey(point: bytes, kind: SignatureType = SignatureType.ED25519) -> str:
+    return str(VerifierKey("log.example/a", kind, point))
+
+
+@pytest.mark.parametrize("kind", list(SignatureType))
+@pytest.mark.parametrize("point", HOSTILE_POINTS.values(), ids=HOSTILE_POINTS)
+def test_a_verifier_key_is_held_to_the_check_of_issuer_keys(point: bytes, kind: SignatureType) -> None:
+    with pytest.raises(
+        ValidationFailed, match=r"^The verifier key of log\.example/a cannot be used\. The key is"
+    ):
+        VerifierKey.parse(hostile_vkey(point, kind))
+
+
+def test_a_signature_that_a_key_of_small_order_accepts_is_none() -> None:
+    """With the neutral element as key, R = S = 0 signs everything: (0, 1) = 0 * B - h * (0, 1)."""
+    forged = (1).to_bytes(32, "little") + bytes(32)
+
+    with pytest.raises(SignatureInvalid):
+        VerifierKey("log.example/a", SignatureType.ED25519, HOSTILE_POINTS["the neutral element"]).verify("a\n", forged)

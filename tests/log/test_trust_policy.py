@@ -6,7 +6,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from attestlab.core.errors import SignatureInvalid, ValidationFailed
-from attestlab.log.notes import NoteSigner, TreeHead, sign_checkpoint
+from attestlab.log.notes import NoteSigner, SignatureType, TreeHead, VerifierKey, sign_checkpoint
 from attestlab.log.rules import leaf_hash
 from attestlab.log.trust import TrustPolicy
 
@@ -167,3 +167,12 @@ def test_a_policy_that_breaks_a_rule_is_refused(policy: str) -> None:
 def test_a_refusal_says_which_line() -> None:
     with pytest.raises(ValidationFailed, match="Line 4"):
         TrustPolicy.parse(f"{BEFORE}allow everyone\nquorum none\n")
+
+
+@pytest.mark.parametrize("line", ["log {}", "witness W {}"])
+def test_a_key_of_small_order_vouches_for_nothing(line: str) -> None:
+    kind = SignatureType.ED25519 if line.startswith("log") else SignatureType.COSIGNATURE_V1
+    hostile = VerifierKey("log.example/a", kind, bytes(32))
+
+    with pytest.raises(ValidationFailed, match=r"^Line 1 of the trust policy: .* small order"):
+        TrustPolicy.parse(line.format(hostile) + "\nquorum none\n")
