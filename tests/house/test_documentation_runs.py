@@ -1,0 +1,133 @@
+"""Every fenced block of README and docs runs, but for the few that say why they cannot."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from app_in_process import client_of
+from documentation import (
+    PAGES,
+    ROOT,
+    SHELLS,
+    Block,
+    Documented,
+    blocks_of,
+    documented_world,
+    require_error,
+    require_shown,
+    runnable,
+)
+from exports_story import minted
+from running_server import register_issuer
+
+LANGUAGES = {*SHELLS, "console", "json", "python", "toml"}
+NOT_RUN = {
+    ("README.md", "make run"),
+    ("docs/log.md", "example.com/attestlab"),
+    ("docs/log.md", "witness w1"),
+    ("docs/operations.md", "attestlab serve --data DIR --database-url"),
+    ("docs/verification.md", "log example.com/attestlab"),
+}
+# The contract names EdDSA, which RFC 9864 has since split in two; joserfc warns each time.
+pytestmark = pytest.mark.filterwarnings("ignore:EdDSA is deprecated via RFC 9864")
+
+
+def pages_with(*languages: str) -> list[object]:
+    """The pages with a block of these languages that runs."""
+    return [pytest.param(page, id=page.name) for page in PAGES if runnable(page, *languages)]
+
+
+@pytest.fixture(scope="module")
+def documented(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Documented]:
+    """The one world of all pages, with the policy that docs/policies.md shows."""
+    with documented_world(tmp_path_factory.mktemp("documented")) as made:
+        for page in PAGES:
+            for block in runnable(page, "toml"):
+                made.create_policy(block)
+        yield made
+
+
+def test_every_block_has_a_language_that_runs_or_a_reason_why_it_does_not() -> None:
+    """A block that cannot run is preceded by `<!-- not run: reason -->` and listed in `NOT_RUN`."""
+    blocks = [block for page in PAGES for block in blocks_of(page)]
+    fences = sum(len(re.findall(r"^ *```", page.read_text(), re.MULTILINE)) for page in PAGES)
+
+    assert fences == 2 * len(blocks), "a fence that is not closed, or closed at another indentation"
+    assert [block.place for block in blocks if block.reason is None and block.language not in LANGUAGES] == []
+    excused = [block for block in blocks if block.reason is not None]
+    assert len(excused) == len(NOT_RUN)
+    assert [block.place for block in excused if not _is_listed(block)] == []
+
+
+def _is_listed(block: Block) -> bool:
+    page = str(block.page.relative_to(ROOT))
+    return any(name == page and block.text.startswith(first) for name, first in NOT_RUN)
+
+
+@pytest.mark.parametrize("page", pages_with(*SHELLS))
+def test_the_commands_of_a_page_succeed(documented: Documented, page: Path) -> None:
+    done = documented.type_shell(page)
+
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_quickstart_leads_from_an_empty_folder_to_a_valid_and_an_altered_document(documented: Documented) -> None:
+    done = documented.type_shell(ROOT / "docs" / "quickstart.md")
+
+    verdicts = re.findall(r"^(?:VALID|ALTERED|exit 1)\b", done.stdout, re.MULTILINE)
+    assert verdicts == ["VALID", "VALID", "ALTERED", "exit 1"], done.stderr
+
+
+@pytest.mark.parametrize("page", pages_with("python"))
+def test_the_python_of_a_page_runs(documented: Documented, page: Path) -> None:
+    documented.run_python(page)
+
+
+@pytest.mark.parametrize("page", pages_with("console"))
+def test_a_command_prints_what_its_page_shows(documented: Documented, page: Path) -> None:
+    for block in runnable(page, "console"):
+        require_shown(block, documented)
+
+
+@pytest.mark.parametrize("page", pages_with("json"))
+def test_an_error_has_the_shape_that_its_page_shows(documented: Documented, page: Path) -> None:
+    for block in runnable(page, "json"):
+        require_error(block, documented)
+
+
+def test_the_targets_of_make_that_the_readme_names_exist() -> None:
+    targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    named = re.findall(r"^make ([a-z]+)", (ROOT / "README.md").read_text(), re.MULTILINE)
+
+    assert named
+    assert set(named) <= set(targets)
+
+
+def test_a_stranger_verifies_each_export_with_the_code_of_the_page(documented: Documented) -> None:
+    """Every URL in an export leads somewhere: the server names its own address."""
+    reader = documented.run_python(ROOT / "docs" / "exports.md")
+    with client_of(documented.url, key=documented.world.made.public()["api_key"]) as client:
+        made = minted(client, register_issuer(client))
+        sd_jwt, badge = (client.get(f"/v1/attestations/{made['id']}/{form}").text for form in ("sd-jwt", "open-badge"))
+
+        assert reader["opened"](sd_jwt)["claims"]["student_name"] == "Ada Lovelace"
+        assert reader["badge_of"](badge)["credentialSubject"]["achievement"]["name"] == "MSc"
+
+        client.post(f"/v1/attestations/{made['id']}/revoke", json={"reason": "a test"})
+    for verify, token in ((reader["opened"], sd_jwt), (reader["badge_of"], badge)):
+        with pytest.raises(AssertionError):
+            verify(token)
+
+
+def test_the_code_of_the_page_does_not_query_an_address_that_the_reader_does_not_trust(documented: Documented) -> None:
+    reader = documented.run_python(ROOT / "docs" / "exports.md")
+    reader["TRUSTED"] = "https://attest.example.org/"
+    with client_of(documented.url, key=documented.world.made.public()["api_key"]) as client:
+        made = minted(client, register_issuer(client))
+        token = client.get(f"/v1/attestations/{made['id']}/open-badge").text
+
+    with pytest.raises(AssertionError):
+        reader["badge_of"](token)
