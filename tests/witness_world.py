@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import os
+import itertools
 import shutil
 import signal
 import socket
-import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,7 +18,8 @@ from pathlib import Path
 from types import TracebackType
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from running_server import COMMAND
+from nursery import the_nursery
+from patience import PATIENCE_S
 from tornado.netutil import bind_sockets
 
 from attestlab.core.clock import Clock, FixedClock
@@ -35,7 +35,7 @@ from attestlab.witness.store import WitnessStore
 ORIGIN = "log.example/watched"
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 AT_S = int(NOON.timestamp())
-START_S = 20
+_numbers = itertools.count(1)
 
 
 def log_signer(origin: str = ORIGIN, seed: int = 1) -> NoteSigner:
@@ -118,7 +118,7 @@ def folder_served(folder: Path) -> Iterator[str]:
         yield f"http://127.0.0.1:{server.server_port}"
     finally:
         server.shutdown()
-        thread.join(START_S)
+        thread.join(PATIENCE_S)
         server.server_close()
 
 
@@ -148,13 +148,13 @@ def witness_served(witness: Witness, **patience: float) -> Iterator[str]:
 
     thread = threading.Thread(target=asyncio.run, args=(serve(),))
     thread.start()
-    assert started.wait(START_S), "the witness did not start"
+    assert started.wait(PATIENCE_S), "the witness did not start"
     try:
         yield f"http://127.0.0.1:{sockets[0].getsockname()[1]}"
     finally:
         loop, event = over[0]
         loop.call_soon_threadsafe(event.set)
-        thread.join(START_S)
+        thread.join(PATIENCE_S)
 
 
 class RunningWitness:
@@ -177,25 +177,16 @@ class RunningWitness:
     def start(self, port: int = 0) -> None:
         """Start it and wait until it is ready."""
         logs = [argument for vkey in self.vkeys for argument in ("--log", vkey)]
-        command = [*COMMAND, "witness", "serve", "--data", str(self.folder), "--port", str(port), *logs]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=dict(os.environ))
-        assert self.process.stdout is not None
-        line = self.process.stdout.readline()
-        assert line.startswith("ready http://"), line
-        self.url = line.split()[1]
+        out, errors = (self.folder / f"witness.{next(_numbers)}.{name}" for name in ("out", "errors"))
+        command = ("witness", "serve", "--data", str(self.folder), "--port", str(port), *logs)
+        self.process = the_nursery().start("attestlab", *command, out=out, errors=errors)
+        self.url = self.process.announced(out, errors)
 
     def kill(self) -> None:
         """SIGKILL."""
         self.process.kill()
-        self._gone()
 
     def stop(self) -> None:
         """SIGTERM; it must exit 0."""
         self.process.send_signal(signal.SIGTERM)
-        self._gone()
-        assert self.process.returncode == 0
-
-    def _gone(self) -> None:
-        self.process.wait(START_S)
-        if self.process.stdout is not None:
-            self.process.stdout.close()
+        assert self.process.wait() == 0

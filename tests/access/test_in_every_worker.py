@@ -7,8 +7,11 @@ from pathlib import Path
 from uuid import uuid4
 
 import httpx
+import pytest
 from app_in_process import client_of
 from running_server import RunningServer
+
+pytestmark = pytest.mark.both_engines
 
 CONNECTIONS = 12  # shared out among the workers by the kernel
 

@@ -22,6 +22,8 @@ from attestlab.desk import Desk
 from attestlab.lab import EXPIRIES_AT_ONCE, Lab
 from attestlab.orgs.rules import Caller
 
+pytestmark = pytest.mark.both_engines
+
 BRIEF = 2 * EXPIRIES_AT_ONCE + 50
 PATIENCE_S = 60
 

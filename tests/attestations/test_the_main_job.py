@@ -22,6 +22,8 @@ from attestlab.core.canonical import canonical
 from attestlab.core.signing import Algorithm
 from attestlab.demo_documents import badge_png, diploma_pdf
 
+pytestmark = pytest.mark.both_engines
+
 PDF = diploma_pdf("Ada Lovelace", "Master of Science", date(2026, 6, 30))
 PNG = badge_png("Ada Lovelace", "Woodworking", date(2026, 6, 30))
 HASH = "ab" * 32

@@ -13,10 +13,10 @@ from uuid import UUID
 import pytest
 from attestations.model import Model
 from faults.dying import settings_of
-from faults.nursery import Nursery
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
+from nursery import Nursery
 
 from attestlab.attestations.bundle import Bundle, verify_bundle
 from attestlab.attestations.drafting import MintRequest
@@ -31,6 +31,8 @@ from attestlab.governance.rules import RequestType
 from attestlab.governance.service import Asked
 from attestlab.lab import Lab
 from attestlab.orgs.rules import Caller, Role
+
+pytestmark = pytest.mark.both_engines
 
 RUNS = {"sqlite": 220, "postgresql": 30}  # some end before their 50 steps: so 10,000 steps are taken
 STEPS = 50

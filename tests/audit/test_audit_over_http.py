@@ -13,6 +13,8 @@ from running_server import RunningServer, mint, mint_body, register_issuer
 from attestlab.core.wire import format_time
 from attestlab.orgs.rules import Plan
 
+pytestmark = pytest.mark.both_engines
+
 HASHES = ("integrity_hash", "prev_hash")
 
 

@@ -79,7 +79,6 @@ def lines_read(node: dict[str, Any]) -> int:
     return here + sum(lines_read(under) for under in node.get("Plans", ()))
 
 
-@pytest.mark.parametrize("migrated_database", ["sqlite"], indirect=True)
 def test_sqlite_searches_an_index_and_sorts_no_more_than_a_page(
     connection: Connection, caller: Caller, equal: Equal
 ) -> None:
@@ -92,7 +91,7 @@ def test_sqlite_searches_an_index_and_sorts_no_more_than_a_page(
     assert not [step for step in steps if "RIGHT PART" in step]
 
 
-@pytest.mark.parametrize("migrated_database", ["postgresql"], indirect=True)
+@pytest.mark.on_postgresql
 def test_postgresql_reads_few_of_many_lines(connection: Connection, caller: Caller, equal: Equal) -> None:
     """
     It tells how many it read, as SQLite does not.

@@ -9,20 +9,40 @@ import signal
 import socket
 import subprocess
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from nursery import run
+from patience import PATIENCE_S
 from running_server import COMMAND, RunningServer, mint, mint_body, printed, register_issuer
 
 COUNT_OF_SCHEMAS = 'attestlab_http_requests_total{method="GET",route="/v1/schemas",status="200"}'
 
 
-def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*COMMAND, *arguments], capture_output=True, text=True, timeout=60, env={**os.environ, **environment}
-    )
+@contextmanager
+def typed(*arguments: str, **environment: str) -> Iterator[subprocess.Popen[str]]:
+    """A command as the shell starts it, which loads everything itself, until SIGTERM ends it."""
+    with subprocess.Popen(
+        [*COMMAND, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **environment},
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.send_signal(signal.SIGTERM)
+
+
+def first_line(process: subprocess.Popen[str]) -> str:
+    """What a command prints once it is ready."""
+    assert process.stdout is not None
+    return process.stdout.readline()
 
 
 @pytest.fixture
@@ -58,15 +78,11 @@ def test_a_further_tenant_gets_the_same_object(tmp_path: Path) -> None:
 
 
 def test_serve_makes_a_fresh_installation_on_the_way_and_is_told_by_the_environment(tmp_path: Path) -> None:
-    environment = {**os.environ, "ATTESTLAB_DATA": str(tmp_path / "fresh")}
-    with subprocess.Popen(
-        [*COMMAND, "serve", "--port", "0"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
-    ) as process:
-        assert process.stdout is not None
-        url = process.stdout.readline().removeprefix("ready ").strip()
+    with typed("serve", "--port", "0", ATTESTLAB_DATA=str(tmp_path / "fresh")) as process:
+        url = first_line(process).removeprefix("ready ").strip()
         assert httpx.get(url + "/healthz").json() == {"status": "ok"}
         process.send_signal(signal.SIGTERM)
-        _, errors = process.communicate(timeout=20)
+        _, errors = process.communicate(timeout=PATIENCE_S)
 
     assert process.returncode == 0
     assert '"api_key"' in errors
@@ -89,13 +105,10 @@ def test_sigterm_finishes_what_was_accepted(tmp_path: Path) -> None:
 
 
 def test_the_demo_is_a_world_to_look_at(tmp_path: Path) -> None:
-    command = [*COMMAND, "demo", "--port", "0", "--data", str(tmp_path / "demo"), "--json"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        shown = json.loads(process.stdout.readline())
+    with typed("demo", "--port", "0", "--data", str(tmp_path / "demo"), "--json") as process:
+        shown = json.loads(first_line(process))
         found = httpx.post(shown["url"] + "/v1/verify", json={"attestation_id": shown["attestation_id"]}).json()
         issuers = httpx.get(shown["url"] + "/v1/issuers", headers={"X-API-Key": shown["api_key"]}).json()["items"]
-        process.send_signal(signal.SIGTERM)
 
     assert {"url", "api_key", "owner_password", "log_vkey"} < set(shown)
     assert found["verdict"] == "VALID"
@@ -277,30 +290,21 @@ def test_when_several_workers_stop_the_port_is_free_at_once(tmp_path: Path) -> N
 
 
 def test_any_worker_tells_what_all_of_them_answered(tmp_path: Path) -> None:
-    server = RunningServer.initialised(tmp_path, f"sqlite:///{tmp_path / 'r.db'}").start("--workers", "2")
     counted = []
-    try:
+    with typed("serve", "--port", "0", "--workers", "2", "--data", str(tmp_path)) as process:
+        url = first_line(process).split()[1]
         for _ in range(20):
-            httpx.get(f"{server.url}/v1/schemas")
-            lines = httpx.get(f"{server.url}/metrics").text.splitlines()
+            httpx.get(f"{url}/v1/schemas")
+            lines = httpx.get(f"{url}/metrics").text.splitlines()
             counted += [float(line.split()[-1]) for line in lines if line.startswith(COUNT_OF_SCHEMAS)]
-    finally:
-        server.stop()
 
     assert counted == list(range(1, 21))
 
 
 def test_the_demo_is_a_world_of_its_own_whatever_the_environment_says(tmp_path: Path) -> None:
-    environment = {
-        **os.environ,
-        "ATTESTLAB_DATABASE_URL": f"sqlite:///{tmp_path / 'precious.db'}",
-        "TMPDIR": str(tmp_path),
-    }
-    command = [*COMMAND, "demo", "--port", "0", "--json"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
-        assert process.stdout is not None
-        assert json.loads(process.stdout.readline())["url"]
-        process.send_signal(signal.SIGTERM)
+    environment = {"ATTESTLAB_DATABASE_URL": f"sqlite:///{tmp_path / 'precious.db'}", "TMPDIR": str(tmp_path)}
+    with typed("demo", "--port", "0", "--json", **environment) as process:
+        assert json.loads(first_line(process))["url"]
 
     assert process.returncode == 0
     assert list(tmp_path.iterdir()) == [], "what it made for itself is gone with it"

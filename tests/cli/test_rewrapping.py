@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from pathlib import Path
 
 import httpx
+import nursery
 import pytest
-from running_server import COMMAND, RunningServer, mint, mint_body, register_issuer
+from running_server import RunningServer, mint, mint_body, register_issuer
 
 from attestlab import rewrapping
 from attestlab.core import keyring
@@ -17,15 +17,12 @@ from attestlab.core.wire import b64url_encode
 from attestlab.lab import Lab
 from attestlab.settings import Settings
 
+pytestmark = pytest.mark.both_engines
+
 
 def rewrap(server: RunningServer, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*COMMAND, "keyring", "rewrap", "--data", str(server.data), "--database-url", server.database_url, "--json"],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env={**os.environ, **environment},
-    )
+    where = ("--data", str(server.data), "--database-url", server.database_url)
+    return nursery.run("keyring", "rewrap", *where, "--json", **environment)
 
 
 def settings_of(server: RunningServer) -> Settings:
@@ -73,12 +70,7 @@ def test_everything_opens_under_the_new_key_and_nothing_under_the_old(used: Runn
     assert not (used.data / keyring.NEXT_FILE_NAME).exists()
     works(used)
     (used.data / "keyring.key").write_text(old)
-    refused = subprocess.run(
-        [*COMMAND, "log", "vkey", "--data", str(used.data), "--database-url", used.database_url],
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    refused = nursery.run("log", "vkey", "--data", str(used.data), "--database-url", used.database_url)
     assert (refused.returncode, refused.stdout) == (2, "")
 
 
@@ -109,8 +101,7 @@ def test_a_key_of_the_environment_moves_to_another_one(tmp_path: Path) -> None:
     data = tmp_path / "data"
 
     def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        command = [*COMMAND, *arguments, "--data", str(data)]
-        return subprocess.run(command, capture_output=True, text=True, timeout=60, env={**os.environ, **environment})
+        return nursery.run(*arguments, "--data", str(data), **environment)
 
     run("init", ATTESTLAB_KEK=first)
     missing = run("keyring", "rewrap", ATTESTLAB_KEK=first)

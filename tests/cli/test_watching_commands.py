@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from nursery import run
+from patience import PATIENCE_S
 from running_server import COMMAND, printed
 from witness_world import Branch, folder_served, log_signer
 
@@ -27,8 +29,7 @@ def served(tmp_path: Path) -> Iterator[SERVED]:
 def watch(served: SERVED, *options: str) -> subprocess.CompletedProcess[str]:
     url, folder = served
     state = str(folder.with_name("state.json"))
-    command = [*COMMAND, "log", "watch", url, "--vkey", VKEY, "--state", state, "--once", *options]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    return run("log", "watch", url, "--vkey", VKEY, "--state", state, "--once", *options)
 
 
 def test_each_entry_is_a_line_and_comes_once(served: SERVED) -> None:
@@ -57,8 +58,7 @@ def test_an_alarm_has_a_name_and_ends_with_1(served: SERVED) -> None:
 
 def test_what_is_no_address_is_unusable_and_not_asked_again(served: SERVED) -> None:
     state = str(served[1].with_name("state.json"))
-    command = [*COMMAND, "log", "watch", "notaurl", "--vkey", VKEY, "--state", state]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = run("log", "watch", "notaurl", "--vkey", VKEY, "--state", state)
 
     assert (done.returncode, done.stdout) == (2, "")
     assert "begins with http" in done.stderr
@@ -89,7 +89,7 @@ def test_it_goes_on_until_there_is_an_alarm(served: SERVED) -> None:
         assert json.loads(process.stdout.readline())["log_index"] == 0
         Branch(Branch.of(1).leaves, log_signer(seed=2)).publish(folder.with_name("next"), 1)
         (folder.with_name("next") / "checkpoint").replace(folder / "log" / "checkpoint")
-        _, talk = process.communicate(timeout=20)
+        _, talk = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 1
     assert "ALARM unknown_key" in talk
 
@@ -101,19 +101,13 @@ def test_ctrl_c_ends_it_without_a_word_of_python(served: SERVED) -> None:
         assert process.stdout is not None
         process.stdout.readline()
         process.send_signal(signal.SIGINT)
-        _, talk = process.communicate(timeout=20)
+        _, talk = process.communicate(timeout=PATIENCE_S)
     assert "Traceback" not in talk
 
 
 def test_a_witness_tells_its_key_once_and_is_never_made_twice(tmp_path: Path) -> None:
     made = printed("witness", "init", "--data", str(tmp_path / "w"), "--name", "witness.example/w", "--json")
-    again = subprocess.run(
-        [*COMMAND, "witness", "init", "--data", str(tmp_path / "w"), "--name", "witness.example/w"],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    again = run("witness", "init", "--data", str(tmp_path / "w"), "--name", "witness.example/w")
 
     key = VerifierKey.parse(made["vkey"])
     assert (key.name, key.type) == ("witness.example/w", SignatureType.COSIGNATURE_V1)
@@ -127,7 +121,7 @@ def test_a_verifier_key_of_small_order_is_refused_by_every_command(served: SERVE
         ["log", "watch", served[0], "--vkey", hostile, "--state", str(tmp_path / "s"), "--once"],
         ["witness", "serve", "--data", str(tmp_path / "w"), "--log", hostile, "--port", "0"],
     ):
-        done = subprocess.run([*COMMAND, *command], capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run([*COMMAND, *command], capture_output=True, text=True, timeout=PATIENCE_S, check=False)
 
         assert (done.returncode, done.stdout) == (2, "")
         assert done.stderr.count("\n") == 1

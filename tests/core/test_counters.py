@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 from attestlab.core.counters import FILE_NAME, Counters
 from attestlab.core.storage import database_url
 
+pytestmark = pytest.mark.both_engines
+
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
 

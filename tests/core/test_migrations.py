@@ -27,6 +27,8 @@ from attestlab.migrations import HEAD, NewerRecords, configured, revision, upgra
 from attestlab.migrations.__main__ import write_revision
 from attestlab.migrations.models import metadata
 
+pytestmark = pytest.mark.both_engines
+
 # Before this statement the process dies; the last is the commit itself.
 MOMENTS = (
     "CREATE TABLE alembic_version",

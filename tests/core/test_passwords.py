@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from attestlab.core import passwords
@@ -47,3 +50,15 @@ def test_a_password_that_is_easily_guessed_is_refused_by_its_field(password: str
         passwords.require_acceptable(password, email="Ada@example.org", field="/password")
 
     assert [(fault.field, fault.code) for fault in refused.value.fields] == [("/password", code)]
+
+
+def test_passwords_cost_what_rfc_9106_recommends_where_memory_is_scarce() -> None:
+    """
+    64 MiB, three passes, four lanes; asked of a process of its own, because other tests hash cheaply.
+    """
+    code = f"from attestlab.core import passwords; print(passwords.hashed({GOOD!r}))"
+    stored = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+
+    assert stored.startswith("$argon2id$v=19$m=65536,t=3,p=4$")
+    assert passwords.matches(GOOD, stored)
+    assert passwords.is_outdated(stored), "other tests were to hash cheaply"

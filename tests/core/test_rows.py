@@ -20,6 +20,8 @@ from attestlab.lab import Lab
 from attestlab.orgs.rules import Caller
 from attestlab.orgs.store import tenants
 
+pytestmark = pytest.mark.both_engines
+
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 TENANT = {
     "id": UUID(int=1),

@@ -11,7 +11,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from conftest import fresh_postgres_database
+from databases import fresh_postgres_database
 from sqlalchemy import func, select, text, update
 from sqlalchemy.dialects.sqlite import dialect
 from sqlalchemy.exc import IntegrityError
@@ -22,6 +22,8 @@ from attestlab.core.storage import Storage
 from attestlab.core.transaction import Transaction, _sqlite_insert
 from attestlab.core.writer import Writer
 from attestlab.orgs.tables import Org
+
+pytestmark = pytest.mark.both_engines
 
 heads: Any = ChainHead.__table__
 

@@ -20,6 +20,8 @@ from attestlab.mail.service import Claimed
 from attestlab.mail.store import mails
 from attestlab.orgs.rules import Plan, Role
 
+pytestmark = pytest.mark.both_engines
+
 PASSWORD = "correct horse battery staple"
 
 

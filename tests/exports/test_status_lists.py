@@ -23,7 +23,7 @@ from attestlab.exports.securing import STATUS_LISTS, ServiceKey
 from attestlab.lab import Lab
 
 # The contract names EdDSA, which RFC 9864 has since split in two; the judge says so each time.
-pytestmark = pytest.mark.filterwarnings("ignore:EdDSA is deprecated via RFC 9864")
+pytestmark = [pytest.mark.both_engines, pytest.mark.filterwarnings("ignore:EdDSA is deprecated via RFC 9864")]
 
 
 def revoke(client: httpx.Client, attestation_id: str) -> None:

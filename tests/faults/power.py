@@ -20,7 +20,7 @@ from typing import Any
 
 from faults import tracing
 from faults.minting import Acknowledged
-from faults.nursery import Nursery
+from nursery import Nursery
 
 SECTOR = 512
 CALLS = (*tracing.CHANGING, "openat", "write")

@@ -20,7 +20,7 @@ from attestlab.lab import Lab
 from attestlab.settings import Settings
 
 GROUP = 4
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.both_engines
 
 
 class InjectedFault(Exception):

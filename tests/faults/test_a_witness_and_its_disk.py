@@ -9,6 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 from faults import tracing
+from patience import PATIENCE_S
 from witness_world import Branch, RunningWitness, opened_witness
 
 from attestlab.log.submissions import PATH
@@ -33,7 +34,7 @@ def running(tmp_path: Path) -> Iterator[RunningWitness]:
 def asked(witness: RunningWitness, branch: Branch, old: int, size: int) -> bool:
     """Whether the witness cosigned; False also where it died over it."""
     try:
-        return httpx.post(witness.url + PATH, content=branch.body(old, size), timeout=20).status_code == 200
+        return httpx.post(witness.url + PATH, content=branch.body(old, size), timeout=PATIENCE_S).status_code == 200
     except httpx.HTTPError:
         return False
 
@@ -57,7 +58,7 @@ def test_killed_at_any_write_it_goes_on_with_what_it_may_have_told(
 ) -> None:
     with tracing.attached(running.process.pid, *tracing.injecting(call, number, "signal=SIGKILL")):
         was_told = asked(running, LOG, 3, 9)
-        running.process.wait(20)
+        running.process.wait()
 
     with opened_witness(running.folder) as witness:
         with pytest.raises(KnowsAnother) as stands:

@@ -13,9 +13,9 @@ import httpx
 import pytest
 from faults import tracing
 from faults.clients import UNUSED, Client, Crowd, fact_of
-from faults.nursery import Nursery
 from faults.servers import QuickServer
 from faults.stories import check_crowd, check_story, minted_in
+from nursery import Nursery
 from running_server import mint, mint_body, register_issuer
 
 WRITES_OF_A_MINT = 40

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from faults import minting, tracing
 from faults.minting import Acknowledged
-from faults.nursery import Nursery
 from faults.power import Recording
 from faults.stories import check_story, require_kept
+from nursery import Nursery
 
 from attestlab.lab import Lab
 from attestlab.settings import Settings

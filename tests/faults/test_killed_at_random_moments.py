@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 from faults.clients import Crowd
-from faults.nursery import Nursery
 from faults.servers import QuickServer, new_postgres_database
 from faults.stories import check_crowd
+from nursery import Nursery
 from running_server import register_issuer
 
 CLIENTS = 4

@@ -13,10 +13,12 @@ import httpx
 import pytest
 from faults import tracing
 from faults.clients import UNUSED, Client, fact_of
-from faults.nursery import Nursery
 from faults.servers import QuickServer
 from faults.stories import check_story, minted_in
+from nursery import Nursery
 from running_server import mint, mint_body, register_issuer
+
+pytestmark = pytest.mark.both_engines
 
 PARALLEL = 50
 ROUNDS = 20

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 from faults import minting, tracing
-from faults.nursery import Nursery
 from faults.power import SECTOR, Image, Recording
 from faults.stories import check_story, require_kept
 from lab_checks import require_acknowledged
+from nursery import Nursery
 
 from attestlab.lab import Lab
 from attestlab.log.guard import SLOT_BYTES, HeadGuard

@@ -13,12 +13,14 @@ from typing import Any
 
 import httpx
 import pytest
-from faults.nursery import Nursery
 from faults.servers import QuickServer, new_postgres_database
-from running_server import COMMAND, mint, mint_body, register_issuer
+from nursery import Nursery, run
+from running_server import mint, mint_body, register_issuer
 
 from attestlab.core.storage import database_url
 from attestlab.log.guard import HeadGuard
+
+pytestmark = pytest.mark.both_engines
 
 
 @pytest.fixture
@@ -52,8 +54,7 @@ def fsck(server: QuickServer) -> subprocess.CompletedProcess[str]:
 
 def typed(server: QuickServer, *words: str) -> subprocess.CompletedProcess[str]:
     """A command about the log, typed by an operator at no terminal."""
-    command = [*COMMAND, "log", *words, "--data", str(server.data), "--database-url", server.database_url]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, stdin=subprocess.DEVNULL)
+    return run("log", *words, "--data", str(server.data), "--database-url", server.database_url)
 
 
 def test_a_restored_older_backup_refuses_to_mint_until_the_newest_is_back(

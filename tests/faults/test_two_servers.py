@@ -9,13 +9,13 @@ from pathlib import Path
 import httpx
 import pytest
 from faults.clients import UNUSED, Client, Crowd
-from faults.nursery import Nursery
 from faults.servers import QuickServer
 from faults.stories import check_crowd
+from nursery import Nursery
 from running_server import register_issuer
 
 TRAFFIC_S = 2.0
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.both_engines
 
 
 def test_two_servers_on_one_database_keep_one_log(nursery: Nursery, tmp_path: Path, empty_database: str) -> None:

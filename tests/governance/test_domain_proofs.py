@@ -12,6 +12,8 @@ from name_server import NameServer, name_server
 
 from attestlab.issuers.dns import DnsResolver
 
+pytestmark = pytest.mark.both_engines
+
 
 @pytest.fixture
 def dns(board: Board) -> Iterator[NameServer]:

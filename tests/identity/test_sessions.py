@@ -21,6 +21,8 @@ from attestlab.orgs.rules import Plan
 from attestlab.orgs.service import TenantCreated
 from attestlab.settings import Settings
 
+pytestmark = pytest.mark.both_engines
+
 TOGETHER = 8
 
 

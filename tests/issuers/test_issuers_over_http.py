@@ -9,7 +9,6 @@ from uuid import uuid4
 
 import httpx
 import pytest
-from conftest import ENGINES, fresh_postgres_database
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from running_server import RunningServer, register_issuer
@@ -17,18 +16,13 @@ from running_server import RunningServer, register_issuer
 from attestlab.core import signing
 from attestlab.core.signing import Algorithm
 
+pytestmark = pytest.mark.both_engines
 
-@pytest.fixture(scope="module", params=ENGINES)
-def client(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
-    folder = tmp_path_factory.mktemp("served")
-    url = f"sqlite:///{folder / 'records.db'}"
-    if request.param == "postgresql":
-        url = fresh_postgres_database(request.getfixturevalue("postgres_url"))
-    with RunningServer.initialised(folder / "data", url) as server:
-        with server.client() as opened:
-            yield opened
-        server.stop()
-        server.check()
+
+@pytest.fixture(scope="module")
+def client(running: RunningServer) -> Iterator[httpx.Client]:
+    with running.client() as opened:
+        yield opened
 
 
 def b64url(raw: bytes) -> str:

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from faults.nursery import Nursery
 from lake_world import Owner, World, damage, ids_recorded, ids_seen, require_whole, statuses_recorded
+from nursery import Nursery
 
 from attestlab.core.errors import Conflict, Unavailable
 from attestlab.lab import Lab

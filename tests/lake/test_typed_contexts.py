@@ -7,6 +7,7 @@ from typing import Any
 from uuid import uuid4
 
 import pyarrow.parquet as pq
+import pytest
 from lake_world import Owner, World, inputs_recorded
 from policy_world import document, leaf, rule, typed
 
@@ -14,6 +15,8 @@ from attestlab.lake.facts import DECISIONS
 from attestlab.policy.documents import Document
 from attestlab.policy.parquet import OF_A_DECISION
 from attestlab.policy.replay import replay
+
+pytestmark = pytest.mark.both_engines
 
 OWN: list[dict[str, Any]] = [
     {"path": "claims.amount", "type": "number"},

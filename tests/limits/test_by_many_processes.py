@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
 import pytest
-from running_server import COMMAND, RunningServer, printed
+from nursery import run
+from running_server import RunningServer, printed
+
+pytestmark = pytest.mark.both_engines
 
 STARTER = 300
 
@@ -78,8 +80,6 @@ def test_what_is_no_plan_changes_nothing(tmp_path_factory: pytest.TempPathFactor
     made = printed("init", "--data", str(folder), "--json")
 
     told = [made["tenant_id"] if argument == "TENANT" else argument for argument in arguments]
-    done = subprocess.run(
-        [*COMMAND, "tenant", "plan", *told, "--data", str(folder)], capture_output=True, text=True, timeout=60
-    )
+    done = run("tenant", "plan", *told, "--data", str(folder))
 
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)

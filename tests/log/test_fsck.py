@@ -18,6 +18,8 @@ from attestlab.log.fsck import Problem
 from attestlab.log.store import checkpoints, heads, leaves, tiles
 from attestlab.log.tables import IMMUTABILITY_DDL
 
+pytestmark = pytest.mark.both_engines
+
 TABLES = {"log_leaves": leaves, "log_tiles": tiles, "log_checkpoints": checkpoints, "log_head": heads}
 
 

@@ -15,6 +15,8 @@ from attestlab.core.errors import AttestLabError
 from attestlab.core.storage import CommitUnknown
 from attestlab.log.entries import EntryType
 
+pytestmark = pytest.mark.both_engines
+
 
 class InjectedFault(Exception):
     pass

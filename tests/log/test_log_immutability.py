@@ -10,6 +10,8 @@ from sqlalchemy.exc import DBAPIError
 from attestlab.log.store import heads
 from attestlab.log.tables import IMMUTABILITY_DDL
 
+pytestmark = pytest.mark.both_engines
+
 CHANGES = [
     "UPDATE log_leaves SET entry = entry",
     "UPDATE log_leaves SET subject = 'key:x' WHERE \"index\" = 0",

@@ -28,6 +28,8 @@ from attestlab.log.guard import HeadGuard
 from attestlab.log.rules import TileName
 from attestlab.log.service import Appended
 
+pytestmark = pytest.mark.both_engines
+
 
 def test_a_new_log_publishes_the_checkpoint_of_the_empty_tree(world: World) -> None:
     with world.storage.read() as connection:

@@ -227,9 +227,7 @@ def hostile_vkey(point: bytes, kind: SignatureType = SignatureType.ED25519) -> s
 @pytest.mark.parametrize("kind", list(SignatureType))
 @pytest.mark.parametrize("point", HOSTILE_POINTS.values(), ids=HOSTILE_POINTS)
 def test_a_verifier_key_is_held_to_the_check_of_issuer_keys(point: bytes, kind: SignatureType) -> None:
-    with pytest.raises(
-        ValidationFailed, match=r"^The verifier key of log\.example/a cannot be used\. The key is"
-    ):
+    with pytest.raises(ValidationFailed, match=r"^The verifier key of log\.example/a cannot be used\. The key is"):
         VerifierKey.parse(hostile_vkey(point, kind))
 
 

@@ -17,6 +17,8 @@ from attestlab.core.clock import FixedClock
 from attestlab.orgs import store
 from attestlab.orgs.rules import Plan, Scope
 
+pytestmark = pytest.mark.both_engines
+
 BODY = {"name": "Nightly export", "scopes": ["attestations:read", "issuers:read"]}
 READ_AND_ONCE = {"X-Request-Id": "the-same"}
 

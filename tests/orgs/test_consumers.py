@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,8 @@ from uuid import uuid4
 import httpx
 import pytest
 from app_in_process import client_of
-from running_server import COMMAND, printed
+from nursery import run
+from running_server import printed
 from team_story import PASSWORD, Team
 
 from attestlab.core.clock import FixedClock
@@ -165,9 +165,7 @@ def test_the_command_line_makes_one(tmp_path: Path) -> None:
     printed("init", "--data", data, "--json")
 
     made = printed("consumer", "create", "ada@example.org", "--data", data, "--json")
-    again = subprocess.run(
-        [*COMMAND, "consumer", "create", "ada@example.org", "--data", data], capture_output=True, text=True, timeout=60
-    )
+    again = run("consumer", "create", "ada@example.org", "--data", data)
 
     assert set(made) == {"consumer_id", "tenant_id", "email", "password"}
     assert (made["email"], len(made["password"]) >= 20) == ("ada@example.org", True)

@@ -7,10 +7,13 @@ from typing import Any
 from uuid import uuid4
 
 import httpx
+import pytest
 from team_story import Team, trail
 
 from attestlab.core.clock import FixedClock
 from attestlab.orgs.rules import Plan, Scope
+
+pytestmark = pytest.mark.both_engines
 
 BOTH = (Scope.USERS_READ, Scope.USERS_WRITE)
 

@@ -17,6 +17,8 @@ from attestlab.mail.store import mails
 from attestlab.orgs import store
 from attestlab.orgs.rules import Plan, Scope
 
+pytestmark = pytest.mark.both_engines
+
 ADA = "ada@people.example"
 WRITE = (Scope.USERS_READ, Scope.USERS_WRITE)
 NO_INVITATION = "No invitation with this token is known."

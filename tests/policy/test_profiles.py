@@ -18,6 +18,8 @@ from attestlab.lab import Lab
 from attestlab.orgs.rules import Plan
 from attestlab.policy.documents import Document
 
+pytestmark = pytest.mark.both_engines
+
 PATH = "/v1/verification-profiles"
 
 

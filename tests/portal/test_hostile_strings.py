@@ -18,6 +18,8 @@ from attestlab.lab import Lab
 from attestlab.orgs.rules import Caller
 from attestlab.portal import rules
 
+pytestmark = pytest.mark.both_engines
+
 PAYLOADS = (
     "<script>window.hit=1</script>",
     "\"><img src=x onerror='window.hit=1'>",

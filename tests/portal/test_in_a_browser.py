@@ -37,7 +37,6 @@ SLICE = 2 * 1024 * 1024  # in which page.js reads a file
 pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine; apt-get install chromium"),
     # A page does not know what its records are kept in, and a browser takes its time.
-    pytest.mark.parametrize("migrated_database", ["sqlite"], indirect=True),
 ]
 
 

@@ -17,6 +17,8 @@ from attestlab.orgs.rules import Caller, Plan
 from attestlab.policy.decisions import Question
 from attestlab.policy.documents import Category, Document, TargetType
 
+pytestmark = pytest.mark.both_engines
+
 BASIC = leaf("trust_tier", "eq", "BASIC")
 DRAFT = document(rule("no", "DENY", BASIC), default_effect="ALLOW")
 OTHER = document(rule("other", "DENY", leaf("status", "exists", True)), default_effect="ALLOW")

@@ -20,6 +20,8 @@ from attestlab.web import idempotency, remembered
 from attestlab.web.answers import Answer
 from attestlab.web.idempotency import KEPT_FOR, Intent
 
+pytestmark = pytest.mark.both_engines
+
 MANY = 20
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 OLD = Table(

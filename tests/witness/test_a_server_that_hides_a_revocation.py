@@ -13,7 +13,8 @@ from typing import Any
 
 import httpx
 import pytest
-from running_server import COMMAND, RunningServer, mint, mint_body, register_issuer
+from nursery import run
+from running_server import RunningServer, mint, mint_body, register_issuer
 from witness_world import RunningWitness
 
 from attestlab.witness.service import found
@@ -33,17 +34,14 @@ class Story:
     size: int  # of the honest log, and of the last tree that follower and witness saw
     folder: Path
 
-    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=60, check=False)
-
     def watch(self, server: RunningServer) -> subprocess.CompletedProcess[str]:
         state, vkey = str(self.folder / "state.json"), self.honest.made["log_vkey"]
-        return self.run("log", "watch", server.url, "--vkey", vkey, "--state", state, "--once", "--json")
+        return run("log", "watch", server.url, "--vkey", vkey, "--state", state, "--once", "--json")
 
     def verdict(self, bundle: bytes, trust: str) -> str:
         (self.folder / "bundle.json").write_bytes(bundle)
         policy = str(self.folder / f"{trust}.policy")
-        done = self.run("verify", str(self.folder / "bundle.json"), "--trust", policy, "--json")
+        done = run("verify", str(self.folder / "bundle.json"), "--trust", policy, "--json")
         verdict: str = json.loads(done.stdout)["verdict"]
         return verdict
 

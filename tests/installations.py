@@ -1,0 +1,93 @@
+"""Installations made once in a test process and copied for each test: records, keyring, guard and counters.
+
+Copies of one installation have the same log, log key, operator and API key. A test of two installations that
+must differ makes one of them with `Lab.init`.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from tempfile import mkdtemp
+
+from databases import RECORDS, copied, fresh_postgres_database, name_of, passing_postgres_database
+from sqlalchemy.engine import make_url
+
+from attestlab.core.clock import Clock, SystemClock
+from attestlab.lab import Initialised, Lab
+from attestlab.settings import Settings
+
+NO_NAME_SERVER = "127.0.0.1:1"  # which a test asks for names, unless it says otherwise
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A closed installation: its data folder, its records on either engine, and what its owner was told."""
+
+    data: Path
+    made: Initialised
+    postgres_url: str | None = None
+    template: str = ""
+
+    @classmethod
+    def in_folder(cls, folder: Path, clock: Clock, *, postgres_url: str | None = None) -> Prepared:
+        """Make one, with its records in `folder` or on a PostgreSQL server."""
+        url = fresh_postgres_database(postgres_url) if postgres_url else f"sqlite:///{folder / RECORDS}"
+        lab, made = Lab.init(Settings(data=folder / "data", database_url=url), clock=clock)
+        lab.close()
+        return cls(folder / "data", made, postgres_url, name_of(url) if postgres_url else "")
+
+    @contextmanager
+    def copied_to(self, folder: Path) -> Iterator[Settings]:
+        """The settings of a copy, whose records end with the block where they are not in `folder`."""
+        shutil.copytree(self.data, folder / "data")
+        if self.postgres_url is None:
+            yield self._settings(folder, copied(self.data.with_name(RECORDS), folder))
+            return
+        with passing_postgres_database(self.postgres_url, template=self.template) as url:
+            yield self._settings(folder, url)
+
+    @staticmethod
+    def _settings(folder: Path, url: str) -> Settings:
+        return Settings(data=folder / "data", database_url=url, dns_server=NO_NAME_SERVER)
+
+    @contextmanager
+    def opened_in(self, folder: Path, clock: Clock) -> Iterator[Lab]:
+        """An open copy, which knows its operator."""
+        with self.copied_to(folder) as settings:
+            lab = Lab.open(settings, clock=clock)
+            lab.operator = lab.orgs.service_caller(self.made.tenant.tenant_id)  # type: ignore[attr-defined]
+            yield lab
+            lab.close()
+
+
+@cache
+def _of_today() -> Prepared:
+    """An installation of the system's clock, for servers in processes of their own."""
+    return Prepared.in_folder(Path(mkdtemp(prefix="attestlab-prepared-")), SystemClock())
+
+
+def installed(data: Path, database_url: str) -> dict[str, str]:
+    """Put an installation on empty records at `database_url`; what its owner was told.
+
+    On SQLite it is a copy, unless this process asked for one there before.
+    """
+    url = make_url(database_url)
+    if url.get_backend_name() != "sqlite":
+        lab, made = Lab.init(Settings(data=data, database_url=database_url), clock=SystemClock())
+        lab.close()
+        return made.public()
+    prepared = _of_today()
+    shutil.copytree(prepared.data, data, dirs_exist_ok=True)
+    shutil.copy(prepared.data.with_name(RECORDS), str(url.database))
+    return prepared.made.public()
+
+
+def forget_prepared() -> None:
+    """Remove what was prepared outside of pytest's folders."""
+    if _of_today.cache_info().currsize:
+        shutil.rmtree(_of_today().data.parent)
