@@ -12,7 +12,7 @@ ARGS ?=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check bench access notebooks lock soak spark clean
+.PHONY: help setup run test check bench access notebooks lock soak spark stall clean
 
 help:  ## List these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -48,6 +48,9 @@ bench: setup  ## Print one JSON line a figure; ONLY=http|log|verify|access|cli|e
 
 soak: setup  ## Run the long versions of the crash and race stories
 	$(BIN)/python -m pytest -m soak $(ARGS)
+
+stall: setup  ## Send every route its worst bodies and watch /healthz; ARGS="--only TEXT" for some of them
+	$(BIN)/python -m benchmarks.stall $(ARGS)
 
 spark: setup  ## Bring Spark (500 MB, wants a Java) and hold our policies against it
 	$(BIN)/python -m pip install --quiet "pyspark>=4.3"

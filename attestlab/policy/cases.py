@@ -12,13 +12,11 @@ from itertools import islice
 from typing import Any
 
 from attestlab.core.errors import FieldError
-from attestlab.policy.attributes import Registry, nearest
+from attestlab.policy.attributes import MAX_SUGGESTIONS, Registry, nearest
 from attestlab.policy.closures import Evaluator
 from attestlab.policy.contexts import Normaliser
-from attestlab.policy.documents import CaseDoc, Document, pointer, refusal
+from attestlab.policy.documents import MAX_FAULTS, CaseDoc, Document, pointer, refusal
 from attestlab.policy.trees import Policy
-
-MOST_FAULTS = 10  # each looks for a near name among up to a thousand, and a writer waits
 
 
 def require_sound(document: Document, registry: Registry) -> None:
@@ -34,7 +32,7 @@ def require_sound(document: Document, registry: Registry) -> None:
         for index, case in enumerate(document.tests or ())
         for fault in (*_misread(case, index, normalised), *_unnamed(case, index, ids))
     )
-    told = list(islice(faults, MOST_FAULTS))
+    told = list(islice(faults, MAX_FAULTS))
     if told:
         raise refusal(told)
 
@@ -60,7 +58,7 @@ def _keys(context: Mapping[str, Any], path: str) -> list[str]:
 def _unnamed(case: CaseDoc, index: int, ids: Collection[str]) -> Iterator[FieldError]:
     for place, name in enumerate(case.matched_rules or ()):
         if name not in ids:
-            close = nearest(name, ids)
+            close = nearest(name, ids) if place < MAX_SUGGESTIONS else None
             message = f"No rule of the policy is called {name}" + (f"; did you mean {close}?" if close else ".")
             yield FieldError(pointer("tests", index, "matched_rules", place), "unknown_rule", message)
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from attestlab.policy.attributes import PATH_LENGTH, Fault, Registry, Value
+from attestlab.policy.attributes import MAX_SUGGESTIONS, PATH_LENGTH, Fault, Registry, Value
 
 Values = dict[str, Value]
 """Typed values by path; a path that is not there is missing."""
@@ -66,7 +66,8 @@ class Normaliser:
         for path, raw in _flat(context, "", self._parsers):
             fault = self._take(path, raw, values, seen)
             if fault and len(diagnostics) < MOST_DIAGNOSTICS:
-                diagnostics.append(Diagnostic(path[:PATH_LENGTH], fault.code, self._worded(path, fault)))
+                message = self._worded(path, fault, suggest=len(diagnostics) < MAX_SUGGESTIONS)
+                diagnostics.append(Diagnostic(path[:PATH_LENGTH], fault.code, message))
         return Typed(values, tuple(diagnostics))
 
     def _take(self, path: str, raw: object, values: Values, seen: set[str]) -> Fault | None:
@@ -84,9 +85,9 @@ class Normaliser:
         values[path] = value
         return None
 
-    def _worded(self, path: str, fault: Fault) -> str:
-        close = self._registry.nearest(path) if fault is _UNKNOWN else None
-        return f"{fault.message} Did you mean {close}?" if close else fault.message
+    def _worded(self, path: str, fault: Fault, *, suggest: bool) -> str:
+        close = self._registry.nearest(path) if suggest and fault is _UNKNOWN else None
+        return f"{fault.message} Did you mean {close}?" if close else fault.explain(suggest=suggest)
 
 
 def _flat(

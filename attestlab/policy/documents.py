@@ -19,7 +19,7 @@ from pydantic_core import ErrorDetails
 from attestlab.core.canonical import canonical, sha256_hex
 from attestlab.core.errors import FieldError, ValidationFailed
 from attestlab.core.shapes import In, Uuid
-from attestlab.policy.attributes import Op, nearest
+from attestlab.policy.attributes import MAX_SUGGESTIONS, Op, nearest
 from attestlab.policy.trees import Effect, Mode
 
 MOST_RULES = 1_000
@@ -29,7 +29,7 @@ MOST_VALUES = 1_000  # of one `in` or `not_in`
 MOST_NODES = 50_000  # JSON values of a whole document
 MOST_DEPTH = 32  # JSON levels of a whole document; a condition reaches half of them, for each of its levels takes two
 MOST_BYTES = 1_048_576  # of its canonical form
-MOST_FAULTS = 50  # told of one document
+MAX_FAULTS = 20  # reported of one document
 _ID = r"^[A-Za-z0-9][A-Za-z0-9_.:-]{0,63}$"
 _OWN_PREFIX = "Value error, "  # pydantic puts it before what a validator of ours said
 _MISSPELT = frozenset({"extra_forbidden", "enum", "literal_error"})
@@ -65,6 +65,7 @@ Word = Field(strict=False)
 Scalar = StrictBool | StrictInt | StrictFloat | StrictStr
 
 
+Values = Annotated[tuple[Scalar, ...], Field(min_length=1, max_length=MOST_VALUES, strict=False, fail_fast=True)]
 Parts = Annotated[tuple["Condition", ...], Field(min_length=1, max_length=MOST_PARTS, strict=False)]
 
 
@@ -76,9 +77,7 @@ class Condition(Written):
     not_: Condition | None = Field(default=None, alias="not")
     attr: str | None = None
     op: Annotated[Op, Word] | None = None
-    value: Scalar | Annotated[tuple[Scalar, ...], Field(min_length=1, max_length=MOST_VALUES, strict=False)] | None = (
-        None
-    )
+    value: Scalar | Values | None = None
 
     @model_validator(mode="after")
     def _is_one_form(self) -> Condition:
@@ -208,7 +207,7 @@ def _repeated(names: list[str]) -> Iterator[int]:
 
 def _failed(faults: ValidationError) -> ValidationFailed:
     listed = faults.errors(include_url=False, include_context=False)
-    told = [_fault(fault) for fault in listed[:MOST_FAULTS]] + [_plain(fault) for fault in listed[MOST_FAULTS:]]
+    told = [_fault(fault) for fault in listed[:MAX_SUGGESTIONS]] + [_plain(fault) for fault in listed[MAX_SUGGESTIONS:]]
     places = {fault.field for fault in told}
     too_long = {fault.field for fault in told if fault.code == "too_long"}
     # A list with a faulty member is empty to pydantic, and one that is too long no value; neither is what is wrong.
@@ -258,9 +257,10 @@ def pointer(*parts: int | str) -> str:
     return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts)
 
 
-def refusal(faults: list[FieldError]) -> ValidationFailed:
-    """A policy is refused with its first faults, each once."""
+def refusal(faults: list[FieldError], *, count: int = 0) -> ValidationFailed:
+    """A policy is refused with its first faults, each once; `count` is of all, where not all are in `faults`."""
     apart = list({(fault.field, fault.code): fault for fault in faults}.values())
-    more = f" (and {len(apart) - 1} more)" if len(apart) > 1 else ""
+    others = max(len(apart), count) - 1
+    more = f" (and {others:,} more)" if others else ""
     told = f"The policy is not valid; {apart[0].field or 'it'}: {apart[0].message}{more}"
-    return ValidationFailed(told, apart[:MOST_FAULTS])
+    return ValidationFailed(told, apart[:MAX_FAULTS])

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from attestlab.core.errors import FieldError
-from attestlab.policy.attributes import MEMBERSHIP, Attribute, Fault, Op, Registry, Value, nearest
-from attestlab.policy.documents import MOST_FAULTS, Condition, Document, RuleDoc, pointer, refusal
+from attestlab.policy.attributes import MAX_SUGGESTIONS, MEMBERSHIP, Attribute, Fault, Op, Registry, Value, nearest
+from attestlab.policy.documents import MAX_FAULTS, Condition, Document, RuleDoc, pointer, refusal
 from attestlab.policy.trees import AllOf, AnyOf, Leaf, Negated, Policy, Rule, Tree, order
 
 Place = tuple[int | str, ...]
@@ -23,17 +23,18 @@ def policy_of(document: Document, registry: Registry) -> Policy:
     reader = _Reader(registry)
     rules = [(written, reader.rule(written, index)) for index, written in enumerate(document.rules)]
     if reader.faults:
-        raise refusal(reader.faults)
+        raise refusal(reader.faults, count=reader.count)
     enabled = sorted((rule for written, rule in rules if written.enabled), key=order)
     return Policy(document.name, document.default_effect, document.mode, tuple(enabled))
 
 
 class _Reader:
-    """Collects all faults, so that a person corrects them in one go."""
+    """Collects the first faults, so that a person corrects them in one go, and counts all of them."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
         self.faults: list[FieldError] = []
+        self.count = 0
 
     def rule(self, written: RuleDoc, index: int) -> Rule:
         when = self._tree(written.when, ("rules", index, "when"))
@@ -86,13 +87,19 @@ class _Reader:
     def _constant(self, attribute: Attribute, raw: object, place: Place) -> Value:
         value = attribute.parse(raw)
         if isinstance(value, Fault):
-            self._refuse(place, value.code, f"{attribute.path}: {value.message}")
+            self._refuse(place, value.code, f"{attribute.path}: {value.explain(suggest=self._suggests)}")
             return False
         return value
 
+    @property
+    def _suggests(self) -> bool:
+        return self.count < MAX_SUGGESTIONS
+
     def _unknown(self, path: str) -> str:
-        close = nearest(path, self._registry) if len(self.faults) < MOST_FAULTS else None  # the rest is not told
+        close = nearest(path, self._registry) if self._suggests else None
         return f"No attribute {path[:64]!r} is registered" + (f"; did you mean {close}?" if close else ".")
 
     def _refuse(self, place: Place, code: str, message: str) -> None:
-        self.faults.append(FieldError(pointer(*place), code, message))
+        self.count += 1
+        if len(self.faults) < MAX_FAULTS:
+            self.faults.append(FieldError(pointer(*place), code, message))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import tomllib
 from collections.abc import Iterator
 from datetime import date, time
@@ -11,6 +12,13 @@ from typing import Any
 from attestlab.core.errors import FieldError, ValidationFailed
 from attestlab.policy.attributes import UNSTORABLE
 from attestlab.policy.documents import MOST_BYTES, Document, pointer, refusal
+
+MAX_KEY_PARTS = 16  # of one dotted key: tomllib takes time with the square, and a second key with the square again
+_TOKEN = re.compile(
+    r'''"""(?:[^"\\]|\\[\s\S]|"(?!""))*(?:"""|\Z)|'''
+    r"""'''(?:[^']|'(?!''))*(?:'''|\Z)|"""
+    r""""(?:[^"\\\n]|\\.)*"|'[^'\n]*'|#[^\n]*|[\w+-]+|[ \t]+|[\s\S]"""
+)
 
 
 def document_of(text: str) -> Document:
@@ -21,6 +29,7 @@ def document_of(text: str) -> Document:
     """
     if len(text) > MOST_BYTES:
         raise ValidationFailed.of("/toml", "too_large", f"A policy has at most {MOST_BYTES:,} characters of TOML.")
+    _require_short_keys(text)
     try:
         raw = tomllib.loads(text)
     except (ValueError, RecursionError) as fault:  # no TOML, or a number of more digits than Python reads
@@ -36,9 +45,37 @@ def toml_of(document: Document) -> str:
 
     TOML has no null. In a context it means missing, as what is left out does; so they are left out.
     """
-    import tomlkit  # loaded late: a server's start does not wait for it
+    import tomli_w  # loaded late: a server's start does not wait for it
 
-    return tomlkit.dumps(_without_nulls(document.content()))
+    return tomli_w.dumps(_without_nulls(document.content()))
+
+
+def _require_short_keys(text: str) -> None:
+    """Refuse a key of many parts before tomllib sees it; only a line with as many dots is read token by token.
+
+    Raises:
+        ValidationFailed: a key has more parts than `MAX_KEY_PARTS`.
+    """
+    if any(line.count(".") >= MAX_KEY_PARTS for line in text.split("\n")) and _longest_run(text) >= MAX_KEY_PARTS:
+        message = f"A dotted key has at most {MAX_KEY_PARTS} parts; write tables within tables instead."
+        raise ValidationFailed.of("/toml", "key_too_long", message)
+
+
+def _longest_run(text: str) -> int:
+    """Count the dots of the longest dotted key: between two of them stand a word, or a quoted word, and blanks."""
+    longest = run = words = 0
+    for token in _TOKEN.findall(text):
+        if token == ".":
+            run, words = (run + 1, 0) if words == 1 else (0, 0)
+            longest = max(longest, run)
+        elif token[0] in " \t":
+            continue
+        elif token[0] in "\"'+-_" or token[0].isalnum():
+            words += 1
+            run = run if words == 1 else 0
+        else:
+            run = words = 0
+    return longest
 
 
 def _unsaid_in_json(value: object, *path: str | int) -> Iterator[FieldError]:

@@ -16,7 +16,7 @@ HEAVY = (
     "rich",
     "sqlalchemy",
     "sqlmodel",
-    "tomlkit",
+    "tomli_w",
     "tornado",
     "z3",
 )
@@ -57,6 +57,6 @@ def test_a_server_on_sqlite_loads_nothing_that_it_does_not_need_to_start():
         check=True,
     ).stdout.split()
     later = {"alembic", "duckdb", "email_validator", "httpx", "jinja2", "numpy", "pandas", "panel", "psycopg"}
-    later |= {"sqlglot", "tomlkit", "z3"}
+    later |= {"sqlglot", "tomli_w", "z3"}
 
     assert set(loaded) & (later | {"sqlalchemy.dialects.postgresql"}) == set()

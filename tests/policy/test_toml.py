@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cProfile
 from typing import Any
 
 import pytest
@@ -77,3 +78,37 @@ def test_what_is_written_is_read_as_the_same_policy() -> None:
     written = document_with_test({"claims": {"amount": 1.5}, "key.age_days": 5, 'odd "key"': [True, {"a": []}]})
 
     assert document_of(toml_of(written)) == written
+
+
+@pytest.mark.parametrize("part", ["a", '"a"', "'a'", '"\u2028"', '"."'])
+def test_a_dotted_key_of_many_parts_is_refused_before_it_is_parsed(part: str) -> None:
+    """tomllib took 9 s for 60 KB of one key; a key within an inline table behind a closing text is found too."""
+    key = ".".join([part] * 20_000)
+
+    assert faults_of(f"{key} = 1") == [("/toml", "key_too_long")]
+    assert faults_of(f'x = {{ y = """\n\' """, {key} = 1, z = \' \' }}') == [("/toml", "key_too_long")]
+
+
+def test_dots_in_texts_and_comments_and_numbers_are_no_keys() -> None:
+    """Each of these lines has more dots than a key may have parts."""
+    dots = "a.b." * 40
+    reason = f'reason = "{dots}" # {dots}\n'
+    numbers = f'{{ note = [{", ".join(["1.5"] * 40)}], other = """\n{dots}\\"""" }}'
+
+    assert document_of(HEAD + reason + with_test(numbers).removeprefix(HEAD)).tests
+
+
+def test_a_large_policy_is_written_as_toml_in_linear_time() -> None:
+    """Counted, not timed: twice the leaves take about twice the steps of the interpreter."""
+    small, large = (_steps_of_writing(leaves) for leaves in (200, 400))
+
+    assert large < 2.5 * small
+
+
+def _steps_of_writing(leaves: int) -> int:
+    rules = [rule(f"r{number}", "DENY", leaf("key.age_days", "eq", number)) for number in range(leaves)]
+    written = Document.read(document(*rules))
+    toml_of(written)  # what is loaded at first use is no part of it
+    profile = cProfile.Profile()
+    profile.runcall(toml_of, written)
+    return sum(entry.callcount for entry in profile.getstats())

@@ -1,0 +1,135 @@
+"""Every route of OpenAPI with the callers and the bodies that it is attacked with."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+from urllib.request import urlopen
+from uuid import uuid4
+
+from benchmarks.stall import policies
+from benchmarks.stall.shapes import Case, Schemas, dumped
+from benchmarks.stall.world import World
+
+MAX_PAGE_BYTES = 64_000  # of a list, at its default limit
+_PARAMETER = re.compile(r"/\{(\w+)\}")
+_BARE = Case("plain", lambda size: b"")
+
+
+@dataclass(frozen=True)
+class Target:
+    """One method of one path, for one kind of caller."""
+
+    name: str
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    cases: Sequence[Case]
+    answer_limit: float = float("inf")
+
+    @property
+    def has_body(self) -> bool:
+        return self.method != "GET"
+
+
+def targets(world: World) -> Iterator[Target]:
+    """Those that take a body first, for what they write makes lists longer."""
+    with urlopen(f"{world.server.url}/openapi.json") as answer:
+        document = json.load(answer)
+    listed = [
+        (method.upper(), path, operation)
+        for path, methods in document["paths"].items()
+        for method, operation in methods.items()
+    ]
+    for method, path, operation in sorted(listed, key=lambda each: each[0] == "GET"):
+        schemas = Schemas(document, world.known)
+        yield from (
+            _reads(world, path, operation) if method == "GET" else _writes(world, schemas, method, path, operation)
+        )
+
+
+def _writes(world: World, schemas: Schemas, method: str, path: str, operation: Mapping[str, Any]) -> Iterator[Target]:
+    schema = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema")
+    if schema is None:
+        return
+    cases = [*_by_hand(method, path, schemas), *schemas.cases(schema)]
+    for who in _callers(operation, path):
+        name = f"{method} {path} as {who}"
+        yield Target(name, method, _filled(world, path), world.credentials[who], cases)
+
+
+def _reads(world: World, path: str, operation: Mapping[str, Any]) -> Iterator[Target]:
+    names = [each["name"] for each in operation.get("parameters", []) if each["in"] == "query"]
+    who = _callers(operation, path)[0]
+    for query in ["", *_queries(world, names)]:
+        target = _filled(world, path) + query
+        limit = MAX_PAGE_BYTES * (2 if "limit=100" in query else 1) if "limit" in names else float("inf")
+        yield Target(f"GET {path}{query[:40]} as {who}", "GET", target, world.credentials[who], [_BARE], limit)
+
+
+def _queries(world: World, names: Sequence[str]) -> Iterator[str]:
+    for name in names:
+        value = {"limit": "100", "format": "toml", **{key: str(value) for key, value in world.known.items()}}.get(name)
+        yield f"?{name}={quote(value or 'a' * 4_000)}"
+
+
+def _callers(operation: Mapping[str, Any], path: str) -> list[str]:
+    """Who attacks: a stranger where the route is public; else the caller that it is for, and a stranger."""
+    security = operation.get("security", [])
+    if not security:
+        return ["nobody"]
+    known = "consumer" if "/consumer/" in path else "user" if list(security[0]) == ["bearer"] else "key"
+    return [known, "nobody"]
+
+
+def _filled(world: World, path: str) -> str:
+    """The path with ids of things that exist."""
+
+    def value(match: re.Match[str]) -> str:
+        name = match[1]
+        return "/" + (world.ids.get(name) or world.ids.get(path[: match.start()]) or str(uuid4()))
+
+    return _PARAMETER.sub(value, path)
+
+
+def _by_hand(method: str, path: str, schemas: Schemas) -> list[Case]:
+    """What no schema says: where a document goes, and what a context is."""
+    if (method, path) in _DOCUMENTS:
+        put = _DOCUMENTS[method, path]
+        return [*policies.cases(put), *policies.toml_cases(put)]
+    return _CONTEXTS.get(path, [])
+
+
+_DOCUMENTS: dict[tuple[str, str], Callable[[dict[str, Any]], dict[str, Any]]] = {
+    ("POST", "/v1/policies"): lambda document: document,
+    ("PUT", "/v1/policies/{id}"): lambda document: document,
+    ("POST", "/v1/policies/analyze"): lambda document: {"policy": document},
+    ("POST", "/v1/policies/simulate"): lambda document: {"policy": document, "by": []},
+}
+
+
+def _evaluated(context: Callable[[int], dict[str, Any]]) -> Callable[[int], bytes]:
+    asked = {"action": "MINT", "target_type": "TENANT_DEFAULT"}
+    return lambda size: dumped({**asked, "context": context(size)})
+
+
+def _attributes(size: int) -> bytes:
+    """Enums of many long values."""
+    values = [f"{'value' * 10}{number:05}" for number in range(min(1_000, size // 60))]
+    count = min(190, max(1, size // (60 * len(values))))
+    return dumped({"attributes": [{"path": f"own.a{n}", "type": "enum", "domain": values} for n in range(count)]})
+
+
+_CONTEXTS = {
+    "/v1/policies/attributes": [Case("long domains", _attributes)],
+    "/v1/policies/evaluate": [
+        Case("unknown attributes", _evaluated(lambda size: {f"jurisdictio{n}": "CH" for n in range(size // 24)})),
+        Case("wrong values", _evaluated(lambda size: {f"own.a{n}": "value" * 12 + "x" for n in range(size // 80)})),
+        Case("one long value", _evaluated(lambda size: {"jurisdiction": "CH" * (size // 2)})),
+        Case("one long name", _evaluated(lambda size: {"jurisdiction" * (size // 12): "CH"})),
+    ],
+}

@@ -1,0 +1,95 @@
+"""The installation that is attacked: one of each thing, many of what lists show, and every kind of caller."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from attestlab.lab import Lab
+from attestlab.orgs.rules import Plan
+from attestlab.settings import Settings
+from benchmarks import servers
+from benchmarks.servers import Server
+from benchmarks.stall import policies
+from benchmarks.world import CLAIMS
+
+PASSWORD = "a long enough password"
+MANY_POLICIES = 12
+POLICY_BYTES = 100_000
+
+
+@dataclass(frozen=True)
+class World:
+    """A server, the credentials of each kind of caller, and the ids that paths and bodies name."""
+
+    server: Server
+    credentials: Mapping[str, Mapping[str, str]]
+    known: dict[str, Any] = field(default_factory=dict)
+    ids: dict[str, str] = field(default_factory=dict)
+
+
+@contextmanager
+def attacked(data: Path) -> Iterator[World]:
+    """A fresh installation, served."""
+    lab, made = Lab.init(Settings(data=data))
+    consumer = lab.orgs.add_consumer("ada@consumers.example", PASSWORD, name="Ada")
+    lab.orgs.set_plan(consumer.tenant_id, Plan.ENTERPRISE, {})
+    lab.close()
+    told = made.public()
+    with servers.attestlab(data) as server:
+        people = {
+            "user": (told["owner_email"], told["owner_password"]),
+            "consumer": ("ada@consumers.example", PASSWORD),
+        }
+        bearers = {who: {"Authorization": f"Bearer {_token(server, *account)}"} for who, account in people.items()}
+        world = World(server, {"key": {"X-API-Key": told["api_key"]}, **bearers, "nobody": {}})
+        with httpx.Client(base_url=server.url, headers=world.credentials["key"], timeout=120) as client:
+            _fill(world, client, told)
+        yield world
+
+
+def _token(server: Server, email: str, password: str) -> str:
+    answer = httpx.post(f"{server.url}/v1/auth/login", json={"email": email, "password": password}, timeout=30)
+    token: str = answer.raise_for_status().json()["access_token"]
+    return token
+
+
+def _fill(world: World, client: httpx.Client, told: Mapping[str, str]) -> None:
+    issuer = _made(client, "/v1/issuers", {"name": "Registrar", "domain": "registrar.example", "alg": "Ed25519"})
+    kid = issuer["keys"][0]["kid"]
+    base = {"issuer_id": issuer["id"], "kid": kid, "alg": "Ed25519", "schema": "degree", "claims": CLAIMS}
+    for _ in range(60):
+        minted = _made(client, "/v1/attestations/mint", base)
+    ids = {name: _made(client, path, {"name": "one"})["id"] for name, path in _NAMED.items()}
+    for _ in range(MANY_POLICIES):
+        policy = _made(client, "/v1/policies", policies._leaves(POLICY_BYTES))
+    asked = {"action": "MINT", "target_type": "TENANT_DEFAULT", "context": {}}
+    decision = _made(client, "/v1/policies/evaluate", asked)
+    report = _made(client, "/v1/policies/simulate", {"policy_id": policy["id"], "by": []})
+    world.known.update(base, domain="registrar.example", email="ada@example.com", policy_id=policy["id"])
+    world.known.update(
+        action="MINT", target_type="TENANT_DEFAULT", target_issuer_id=issuer["id"], attestation_id=minted["id"]
+    )
+    world.ids.update(
+        {"/v1/attestations": minted["id"], "/a": minted["id"], "/v1/issuers": issuer["id"], "kid": kid,
+         "/.well-known/jwt-vc-issuer/v1/issuers": issuer["id"], "/v1/status-lists": issuer["id"],
+         "/v1/schemas": "degree", "/v1/policies": policy["id"], "/v1/orgs": told["org_id"],
+         "/v1/policies/decisions": decision["decision_id"], "/v1/policies/simulations": report["report_digest"],
+         "/v1/log/proofs": "0", "/log/tile": "0/000", **ids}
+    )  # fmt: skip
+
+
+_NAMED = {"/v1/verification-profiles": "/v1/verification-profiles", "/v1/attestation-packs": "/v1/attestation-packs"}
+
+
+def _made(client: httpx.Client, path: str, body: dict[str, Any]) -> Any:
+    answer = client.post(path, json=body, headers={"Idempotency-Key": secrets.token_hex(16)})
+    if answer.is_error:
+        raise RuntimeError(f"POST {path}: {answer.text[:500]}")
+    return answer.json()
