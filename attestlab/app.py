@@ -103,6 +103,7 @@ def site_of(lab: Lab, desk: Desk) -> Site:
         write=desk.write,
         denied=denied,
         blocked=blocked,
+        metered=desk.verifications.add,
         limiter=limiter_of(lab),
         clock=lab.clock,
         metrics=metrics,

@@ -13,6 +13,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from attestlab.attestations.write_behind import WriteBehind
 from attestlab.core.errors import AttestLabError, RequestInFlight
 from attestlab.core.loop_writer import LoopWriter
 from attestlab.core.pace import Pace
@@ -44,6 +45,11 @@ class Desk:
         self._loop = asyncio.get_running_loop()
         self._writer: LoopWriter | Writer = (
             LoopWriter(lab.storage) if lab.storage.is_sqlite else Writer(lab.storage, deliver_group=self._deliver_group)
+        )
+        self.verifications = WriteBehind(
+            self._writer.submit,
+            fails_certainly=lab.storage.is_sqlite,
+            failed=partial(journal.part_failed, part="metering"),
         )
 
     def _deliver_group(self, group: list[Ticket]) -> None:
@@ -134,7 +140,8 @@ class Desk:
             more = await self.write(partial(self.lab.expire, at_most=pace.next(self._writer.waiting)))
 
     async def finish(self) -> None:
-        """Finish every accepted write."""
+        """Finish every accepted write, and write what was metered."""
+        await self.verifications.finish()
         if isinstance(self._writer, LoopWriter):
             await self._writer.finish()
         else:

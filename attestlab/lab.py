@@ -135,6 +135,7 @@ class Lab:
             status_lists=self.status_lists,
             deliveries=self.deliveries,
             decisions=self.policy_decisions,
+            counters=self.counters,
         )
         self.policy_attributes = Vocabulary(storage=storage, clock=clock)
         self.verification_profiles = Profiles(storage=storage, clock=clock)
@@ -155,7 +156,7 @@ class Lab:
             storage=storage, clock=clock, simulations=self.simulations, operator=self._operator_caller
         )
         self.log.finders |= {"attestation_id": _index_by_id, "document_hash": _index_by_document}
-        storage.closers += [metering.seal, usage.seal, outbox.sealer(clock), audit.seal, remembered.seal]
+        storage.closers += [metering.sealer(clock), usage.seal, outbox.sealer(clock), audit.seal, remembered.seal]
         self._log_id: str | None = None
 
     @classmethod

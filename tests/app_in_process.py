@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import httpx
 from patience import PATIENCE_S
@@ -46,6 +48,14 @@ def served(lab: Lab) -> Iterator[str]:
         loop, event = over[0]
         loop.call_soon_threadsafe(event.set)
         thread.join(PATIENCE_S)
+
+
+def eventually(found: Callable[[], Any], wanted: Any) -> None:
+    """Wait until `found()` is `wanted`: a verification is counted in the records after it is answered."""
+    deadline = time.monotonic() + PATIENCE_S
+    while (seen := found()) != wanted:
+        assert time.monotonic() < deadline, f"still {seen!r}, not {wanted!r}"
+        time.sleep(0.005)
 
 
 def client_of(url: str, *, key: str | None = None, token: str | None = None) -> httpx.Client:

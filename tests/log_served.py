@@ -35,6 +35,7 @@ def serving(world: World) -> Iterator[str]:
         write=nothing_is_written,
         denied=nothing_is_written,
         blocked=nothing_is_written,
+        metered=nothing_is_written,
         limiter=generous(counters_in_memory()),
         clock=world.clock,
         metrics=Metrics(),

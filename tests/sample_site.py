@@ -257,6 +257,7 @@ def sample_site(lab: Lab | None = None, *, reads_inline: bool = True) -> Site:
         write=write,
         denied=denied,
         blocked=blocked,
+        metered=lambda verified: None,
         limiter=generous(lab.counters),
         clock=FixedClock(NOON),
         metrics=metrics,

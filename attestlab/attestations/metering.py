@@ -1,17 +1,17 @@
-"""Every verification is counted and told of, in the group commit that carries it.
+"""Every verification is counted, and published as an event, in a group commit soon after its answer.
 
-One unit goes to the issuer's tenant. The first hundred of an issuer in a minute
-that end alike are told one by one; the rest are tallied, and one event with `count`
-follows when the minute is over. The tally is as durable as the events are, so a
-crash loses neither.
+One unit goes to the issuer's tenant. The first hundred of an issuer in a minute that end
+alike have an event each; the rest are tallied, and one event with `count` follows when the
+minute is over. Usage, tallies and events are one transaction, so they always agree: what a
+crash loses (verifications answered and not yet written) is missing from all three.
 """
 
 from __future__ import annotations
 
 import json
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -22,24 +22,29 @@ from attestlab.attestations.events import AttestationCreated, VerificationComple
 from attestlab.attestations.rules import Verdict
 from attestlab.attestations.tables import VerificationTally
 from attestlab.core import outbox
+from attestlab.core.clock import Clock
 from attestlab.core.outbox import OutboxEvent
+from attestlab.core.storage import Sealer
 from attestlab.core.transaction import AnyRow, Transaction
 from attestlab.core.upserts import Upsert
 from attestlab.core.wire import parse_time
-from attestlab.orgs import quotas, usage
+from attestlab.orgs import usage
 
 BUFFER = "verifications"
 TOLD_SINGLY_PER_MINUTE = 100
+TALLIED_FOR = timedelta(minutes=1)
+MAX_GROUPS = 500  # of verifications not yet written, each with up to a hundred of them: some 15 MB
 SWEEP_LIMIT = 500
+
+Place = tuple[UUID, datetime, str]  # issuer, minute, type of event
 
 _tallies: Any = VerificationTally.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
 _outbox: Any = OutboxEvent.__table__  # type: ignore[attr-defined]
-_COUNTED = select(_tallies.c.counted).where(
-    *(_tallies.c[name] == bindparam(name) for name in ("issuer_id", "minute", "type"))
-)
+_KEY = ("issuer_id", "minute", "type")
+_COUNTED = select(_tallies.c.counted).where(*(_tallies.c[name] == bindparam(name) for name in _KEY))
 _RAISE = Upsert(
     _tallies,
-    key=("issuer_id", "minute", "type"),
+    key=_KEY,
     change=lambda new: {name: _tallies.c[name] + new[name] for name in ("counted", "untold")},
 )
 
@@ -60,35 +65,113 @@ class Verified:
         return VerificationCompleted.type if self.verdict is Verdict.VALID else VerificationFailed.type
 
 
-def count(tx: Transaction, verified: Verified, *, limit: int | None = None) -> None:
-    """Meter one verification, if and only if the transaction commits; the issuer's plan allows `limit` a day.
+@dataclass(slots=True)
+class Ended:
+    """Verifications of one issuer that ended alike in one minute: the first hundred, and how many more."""
 
-    Raises:
-        BillingLimit: it would be one more than that.
+    tenant_id: UUID
+    singly: list[Verified] = field(default_factory=list)
+    more: int = 0
+
+    @property
+    def count(self) -> int:
+        """All of them."""
+        return len(self.singly) + self.more
+
+    def join(self, singly: Sequence[Verified], more: int) -> None:
+        """Add verifications; beyond the first hundred only their number is kept."""
+        room = TOLD_SINGLY_PER_MINUTE - len(self.singly)
+        self.singly.extend(singly[:room])
+        self.more += more + len(singly[room:])
+
+
+class Pending:
+    """Verifications that are answered and not yet written.
+
+    Memory is bounded while nothing can be written: above MAX_GROUPS the verifications of an
+    issuer that ended alike are kept as one number a day.
     """
-    quotas.count_verification(tx, verified.tenant_id, limit, at=verified.at)
-    tx.buffer(BUFFER).append(verified)
 
+    def __init__(self) -> None:
+        self.groups: dict[Place, Ended] = {}
+        self._fold_above = MAX_GROUPS
 
-def seal(tx: Transaction) -> None:
-    """Tell of the transaction's verifications, or tally them, just before its commit."""
-    groups: defaultdict[tuple[UUID, datetime, str], list[Verified]] = defaultdict(list)
-    for verified in tx.buffer(BUFFER):
+    def add(self, verified: Verified) -> None:
+        """Add one verification."""
         minute = verified.at.replace(second=0, microsecond=0)
-        groups[verified.issuer_id, minute, verified.event_type].append(verified)
-    for (issuer_id, minute, event_type), ended in groups.items():
-        _tally(tx, issuer_id, minute, event_type, ended)
-    tx.buffer(BUFFER).clear()
+        self._join((verified.issuer_id, minute, verified.event_type), verified.tenant_id, (verified,), 0)
+
+    def merge(self, other: Pending) -> None:
+        """Add the verifications of another one."""
+        for place, ended in other.groups.items():
+            self._join(place, ended.tenant_id, ended.singly, ended.more)
+
+    def split(self, events: int) -> Pending:
+        """Take out groups until they hold so many single verifications, or all groups."""
+        taken = Pending()
+        singly = 0
+        while self.groups and singly < events:
+            place = next(iter(self.groups))
+            ended = taken.groups[place] = self.groups.pop(place)
+            singly += len(ended.singly) + 1
+        return taken
+
+    def _join(self, place: Place, tenant_id: UUID, singly: Sequence[Verified], more: int) -> None:
+        if place not in self.groups:
+            if len(self.groups) >= self._fold_above:
+                self._fold()
+            self.groups[place] = Ended(tenant_id)
+        self.groups[place].join(singly, more)
+
+    def _fold(self) -> None:
+        """Replace the groups by one number for each issuer, day and event; `minute` is the day's first."""
+        groups, self.groups = self.groups, {}
+        for (issuer_id, minute, event_type), ended in groups.items():
+            place = (issuer_id, minute.replace(hour=0, minute=0), event_type)
+            self.groups.setdefault(place, Ended(ended.tenant_id)).more += ended.count
+        self._fold_above = len(self.groups) + MAX_GROUPS
 
 
-def _tally(tx: Transaction, issuer_id: UUID, minute: datetime, event_type: str, ended: list[Verified]) -> None:
-    place = {"issuer_id": issuer_id, "minute": minute, "type": event_type}
-    counted: int = tx.peek(_COUNTED, place).scalar() or 0
-    singly = max(0, TOLD_SINGLY_PER_MINUTE - counted)
-    for verified in ended[:singly]:
+def record(tx: Transaction, pending: Pending) -> None:
+    """Write verifications: the usage of their issuers' tenants, and tallies or events."""
+    for (_, minute, _), ended in pending.groups.items():
+        usage.count(tx, ended.tenant_id, usage.VERIFICATIONS, at=minute, times=ended.count)
+    tx.buffer(BUFFER).append(pending)
+
+
+def sealer(clock: Clock) -> Sealer:
+    """Publish the transaction's verifications, or tally them, just before its commit."""
+
+    def seal(tx: Transaction) -> None:
+        waiting: list[Pending] = tx.buffer(BUFFER)
+        if not waiting:
+            return
+        now, pending = clock.now(), Pending()
+        for recorded in waiting:
+            pending.merge(recorded)
+        for place, ended in pending.groups.items():
+            _publish(tx, place, ended, now=now)
+        waiting.clear()
+
+    return seal
+
+
+def _publish(tx: Transaction, place: Place, ended: Ended, *, now: datetime) -> None:
+    """Tally a group; where its minute is over, and maybe its tally closed, one event speaks for all of it."""
+    if place[1] > now - TALLIED_FOR:
+        _tally(tx, place, ended)
+    else:
+        outbox.tell(tx, ended.tenant_id, _summary(*place, ended.count), at=now)
+
+
+def _tally(tx: Transaction, place: Place, ended: Ended) -> None:
+    key = dict(zip(_KEY, place, strict=True))
+    counted: int = tx.peek(_COUNTED, key).scalar() or 0
+    singly = ended.singly[: max(0, TOLD_SINGLY_PER_MINUTE - counted)]
+    for verified in singly:
         outbox.tell(tx, verified.tenant_id, _event(verified), at=verified.at)
-    tally = {"tenant_id": ended[0].tenant_id, "counted": len(ended), "untold": len(ended[singly:])}
-    _RAISE.run(tx.connection, {**place, **tally})
+    tally = {"tenant_id": ended.tenant_id, "counted": ended.count, "untold": ended.count - len(singly)}
+    _RAISE.run(tx.connection, {**key, **tally})
 
 
 def _event(verified: Verified) -> VerificationCompleted | VerificationFailed:
@@ -98,7 +181,7 @@ def _event(verified: Verified) -> VerificationCompleted | VerificationFailed:
 
 def sweep(tx: Transaction, *, now: datetime) -> int:
     """Tell of the tallies whose minute is over, and forget them; returns how many were closed."""
-    over = now - timedelta(minutes=1)
+    over = now - TALLIED_FOR
     columns = (_tallies.c.issuer_id, _tallies.c.minute, _tallies.c.type, _tallies.c.tenant_id, _tallies.c.untold)
     due = select(*columns).where(_tallies.c.minute <= over).limit(SWEEP_LIMIT)
     closed: Sequence[AnyRow] = tx.exec(due).all()
@@ -129,7 +212,7 @@ def disagreements(connection: Connection, *, now: datetime) -> Iterator[tuple[st
         if row.untold < 0 or row.counted != told.pop((row.issuer_id, row.minute, row.type), 0) + row.untold:
             yield f"tally {row.issuer_id} {row.minute} {row.type}", "it does not count what the events tell"
     for issuer_id, minute, event_type in told:
-        if minute + timedelta(minutes=1) > now:
+        if minute + TALLIED_FOR > now:
             yield f"tally {issuer_id} {minute} {event_type}", "it is missing"
     for tenant_id, metric, day, counted in usage.days(connection):
         if used.pop((tenant_id, metric, day), 0) != counted:

@@ -12,7 +12,7 @@ from attestlab.attestations.catalogue import CATALOGUE, json_schema
 from attestlab.attestations.drafting import Draft, MintRequest
 from attestlab.attestations.gate import Opinions, Profile
 from attestlab.attestations.rules import Status, sha256
-from attestlab.attestations.service import Export, Minted
+from attestlab.attestations.service import Export, Minted, Verified
 from attestlab.attestations.shapes import (
     AttestationOut,
     BatchIn,
@@ -259,18 +259,32 @@ async def kept(call: Call, opinions: Opinions, *, what: str) -> PermissionDenied
     return refusal
 
 
-@routes.post("/v1/verify", scope=PUBLIC, payload=True, charged=False)
+@routes.post("/v1/verify", scope=PUBLIC, payload=True, charged=False, idempotency="none")
 async def verify(call: Call, query: VerifyQuery, body: VerifyIn) -> VerifyOut:
-    """Verify an attestation: exactly one verdict, always with HTTP 200. Metered to the issuer's tenant."""
+    """Verify an attestation: exactly one verdict, always with HTTP 200. Metered to the issuer's tenant.
+
+    A read: it waits for a commit only where policies were asked, whose decisions are kept.
+    """
     presented = Presented(call.payload and call.payload.sha256, body.document_hash_hex)
     attestations, follow, named = call.lab.attestations, query.follow is not None, body.verification_profile_id
     profile = None if named is None else await call.site.read(lambda: _profile(call, named))
     verified = await call.site.read(
-        lambda: attestations.verify(body.attestation_id, presented, follow=follow, profile=profile)
+        lambda: attestations.verify_metered(body.attestation_id, presented, follow=follow, profile=profile)
     )
+    if verified.opinions:
+        await _keep_opinions(call, verified)
     if verified.row is not None:
-        await call.site.write(lambda tx: call.lab.attestations.meter(tx, verified))
+        call.site.metered(verified.metered)
     return rendering.verification(verified, log_id=call.lab.log_id)
+
+
+async def _keep_opinions(call: Call, verified: Verified) -> None:
+    """Keep what policies said; a verification that cannot be answered because of that costs nothing."""
+    try:
+        await kept(call, verified.opinions, what="this verification")
+    except BaseException:
+        await call.site.read(call.lab.attestations.daily_meter.give_back, verified.metered)
+        raise
 
 
 def _profile(call: Call, profile_id: UUID) -> Profile:

@@ -16,12 +16,14 @@ from attestlab.attestations.drafting import Draft, MintRequest
 from attestlab.attestations.events import AttestationCreated
 from attestlab.attestations.facts import status_of
 from attestlab.attestations.gate import Gate, Opinions, PolicyStep, Profile
+from attestlab.attestations.meter import Meter
 from attestlab.attestations.proofs import Proofs
 from attestlab.attestations.rules import Reason, Status, Verdict
 from attestlab.attestations.verification import Finding, Presented, Report, verify
 from attestlab.core import audit, outbox, rows
 from attestlab.core.audit import AuditEntry
 from attestlab.core.clock import Clock
+from attestlab.core.counters import Counters
 from attestlab.core.errors import Conflict, NotFound, PermissionDenied
 from attestlab.core.storage import Storage
 from attestlab.core.transaction import AnyRow, Transaction
@@ -77,6 +79,12 @@ class Verified:
         """The one answer."""
         return self.report.verdict
 
+    @property
+    def metered(self) -> metering.Verified:
+        """What is counted of it; only of one that was found."""
+        row: Any = self.row
+        return metering.Verified(row.tenant_id, row.issuer_id, row.id, self.verdict, self.at)
+
 
 @dataclass(frozen=True)
 class Export:
@@ -101,6 +109,7 @@ class Attestations:
         status_lists: StatusLists,
         deliveries: Deliveries,
         decisions: Decisions,
+        counters: Counters,
     ) -> None:
         self.storage = storage
         self.clock = clock
@@ -109,6 +118,7 @@ class Attestations:
         self.status_lists = status_lists
         self.deliveries = deliveries
         self.gate = Gate(decisions)
+        self.daily_meter = Meter(storage=storage, counters=counters)
 
     def mint(self, request: MintRequest, *, caller: Caller) -> Minted:
         """Check, sign, log: draft and record in one go."""
@@ -317,19 +327,33 @@ class Attestations:
             latest = store.latest(connection, row.id) if follow and row.superseded_by is not None else None
         return Verified(attestation_id, row, report, now, latest, step.opinions)
 
-    def meter(self, tx: Transaction, verified: Verified) -> None:
-        """Count a verification for the issuer's tenant and tell of it, and keep what policies said of it.
+    def verify_metered(
+        self,
+        attestation_id: UUID,
+        presented: Presented = Presented(),  # noqa: B008 frozen
+        *,
+        follow: bool = False,
+        profile: Profile | None = None,
+    ) -> Verified:
+        """`verify`, counted towards the day of the issuer's plan. An unknown id costs no tenant anything.
 
-        An unknown id costs nobody.
+        The answer need not wait for more; writing the usage down is `WriteBehind`'s.
 
         Raises:
             BillingLimit: the plan of the issuer's tenant allows no more of them today.
+            NotFound: the profile is not of its caller's tenant.
         """
-        row = verified.row
-        if row is not None:
-            limit = None if row.plan is None else allowance(row.plan, row.adjusted).verifications_per_day
-            counted = metering.Verified(row.tenant_id, row.issuer_id, row.id, verified.verdict, verified.at)
-            metering.count(tx, counted, limit=limit)
+        verified = self.verify(attestation_id, presented, follow=follow, profile=profile)
+        if verified.row is not None:
+            self.daily_meter.take(verified.metered, limit=_verifications_per_day(verified.row))
+        return verified
+
+    def meter(self, tx: Transaction, verified: Verified) -> None:
+        """Write the usage, the event and the policy decisions of a verification in one transaction of the caller."""
+        if verified.row is not None:
+            pending = metering.Pending()
+            pending.add(verified.metered)
+            metering.record(tx, pending)
             gate.keep(tx, verified.opinions, what="this verification", at=verified.at)
 
     def evidence_of(self, attestation_id: UUID, *, caller: Caller) -> tuple[AnyRow, Proofs, Head]:
@@ -368,3 +392,7 @@ class Attestations:
         if row is None:
             raise NotFound("attestation", attestation_id)
         return row, *proofs.of(connection, self.log, self.status_lists, row)
+
+
+def _verifications_per_day(row: AnyRow) -> int | None:
+    return None if row.plan is None else allowance(row.plan, row.adjusted).verifications_per_day

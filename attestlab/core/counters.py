@@ -22,10 +22,11 @@ from typing import Any, NamedTuple, Protocol
 
 from sqlalchemy import create_engine
 from sqlalchemy.engine import URL
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, InternalError, OperationalError
 
 FILE_NAME = "counters.db"
 SECOND = 1_000_000  # moments are whole microseconds since 1970
+BUSY_TIMEOUT_MS = 1_000
 FULL_BUCKET_S = 10  # twice the rate lasts for so long
 _TABLE = "(key TEXT PRIMARY KEY, until BIGINT NOT NULL, used BIGINT NOT NULL)"
 _TAKE = """
@@ -41,6 +42,11 @@ ON CONFLICT (key) DO UPDATE SET
   until = CASE WHEN counters.until > :now THEN counters.until ELSE :now + :window END
 WHERE counters.until <= :now OR counters.used + :cost <= :limit
 RETURNING until, used"""
+_KNOWN = "CASE WHEN counters.used > :known THEN counters.used ELSE :known END"
+_SPEND = f"""
+INSERT INTO counters (key, until, used) VALUES (:key, :until, :known + :cost)
+ON CONFLICT (key) DO UPDATE SET used = {_KNOWN} + :cost WHERE {_KNOWN} + :cost <= :limit
+RETURNING used"""
 _LOOK = "SELECT until, used FROM counters WHERE key = :key"
 _SET = """
 INSERT INTO counters (key, until, used) VALUES (:key, :until, 1)
@@ -116,6 +122,15 @@ class Counters:
             until, used = at + window_s * SECOND, 0
         return Count(False, limit, max(0, limit - used), window_s, until / SECOND, (until - at) / SECOND)
 
+    def spend(self, key: str, *, limit: int, known: int, until: datetime, cost: int = 1) -> bool:
+        """Count `cost` towards `limit`, unless it would exceed it; whether it was counted.
+
+        `known` is a lower bound of what was counted before, from a durable record: a count that the
+        file lost, or never had, continues from there. `until` is when the count may be forgotten.
+        """
+        values = {"key": key, "until": _moment(until), "known": known, "cost": cost, "limit": limit}
+        return known + cost <= limit and self._engine.run(_SPEND, values) is not None
+
     def until(self, key: str, *, now: datetime) -> float:
         """For how many seconds from now a block lasts; 0 where there is none."""
         at = _moment(now)
@@ -142,64 +157,112 @@ class Counters:
         return row[0] if row else at
 
 
+class _Own:
+    """Counts of this process alone, in memory: for as long as the shared ones cannot be written."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._connection: sqlite3.Connection | None = None
+
+    def run(self, statement: str, values: Mapping[str, Any]) -> Any:
+        with self._lock:
+            if self._connection is None:
+                self._connection = _connected(Path(":memory:"))
+            return self._connection.execute(statement, values).fetchone()
+
+    def close(self) -> None:
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+            self._connection = None
+
+
 class _File:
     """An SQLite file that is never synced; one that a power cut spoiled is begun anew.
 
-    While the disk is full or fails, each process counts for itself in memory: limits hold on, and reads go on.
+    While the disk is full or fails, or another process keeps the file locked, each process counts
+    for itself in memory: limits hold on, and reads go on. Only the first request waits for a lock.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
-        self._spare: sqlite3.Connection | None = None
+        self._own = _Own()
+        self._is_failing = False
 
     def run(self, statement: str, values: Mapping[str, Any]) -> Any:
         with self._lock:
             try:
                 if self._connection is None:
                     self._connection = self._opened()
-                return self._connection.execute(statement, values).fetchone()
-            except sqlite3.OperationalError:
-                if self._spare is None:
-                    self._spare = self._connected(Path(":memory:"))
-                return self._spare.execute(statement, values).fetchone()
+                row = self._connection.execute(statement, values).fetchone()
+                self._be_patient(statement)
+                return row
+            except sqlite3.DatabaseError:
+                self._be_impatient()
+                return self._own.run(statement, values)
+
+    def _be_patient(self, statement: str) -> None:
+        """Wait for locks again, after a write that succeeded; a read needs no lock, so it proves nothing."""
+        if self._is_failing and self._connection is not None and statement is not _LOOK:
+            self._connection.execute(f"PRAGMA busy_timeout={BUSY_TIMEOUT_MS}")
+            self._is_failing = False
+
+    def _be_impatient(self) -> None:
+        """Wait for no lock until a write succeeds: a lock that outlasts one wait is held for long."""
+        if not self._is_failing and self._connection is not None:
+            self._connection.execute("PRAGMA busy_timeout=0")
+        self._is_failing = True
 
     def _opened(self) -> sqlite3.Connection:
+        timeout_ms = 0 if self._is_failing else BUSY_TIMEOUT_MS
         try:
-            return self._connected(self._path)
+            return _connected(self._path, timeout_ms=timeout_ms)
         except sqlite3.DatabaseError as fault:
             if isinstance(fault, sqlite3.OperationalError):
                 raise
             self._path.unlink()
-            return self._connected(self._path)
-
-    def _connected(self, path: Path) -> sqlite3.Connection:
-        connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=5)
-        try:
-            for pragma in ("journal_mode=WAL", "synchronous=OFF"):
-                connection.execute(f"PRAGMA {pragma}")
-            connection.execute(f"CREATE TABLE IF NOT EXISTS counters {_TABLE} WITHOUT ROWID")
-        except BaseException:
-            connection.close()
-            raise
-        return connection
+            return _connected(self._path, timeout_ms=timeout_ms)
 
     def close(self) -> None:
         with self._lock:
-            for connection in filter(None, (self._connection, self._spare)):
-                connection.close()
-            self._connection = self._spare = None
+            if self._connection is not None:
+                self._connection.close()
+            self._connection = None
+        self._own.close()
+
+
+def _connected(path: Path, *, timeout_ms: int = BUSY_TIMEOUT_MS) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=timeout_ms / 1000)
+    try:
+        for pragma in ("journal_mode=WAL", "synchronous=OFF"):
+            connection.execute(f"PRAGMA {pragma}")
+        connection.execute(f"CREATE TABLE IF NOT EXISTS counters {_TABLE} WITHOUT ROWID")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 class _Table:
-    """An unlogged table of the records' PostgreSQL, which all machines share."""
+    """An unlogged table of the records' PostgreSQL, which all machines share.
+
+    While it cannot be written, its disk being full, each process counts for itself in memory.
+    """
 
     def __init__(self, records: URL) -> None:
         self._engine = create_engine(records, isolation_level="AUTOCOMMIT", pool_size=4)
         self._made = False
+        self._own = _Own()
 
     def run(self, statement: str, values: Mapping[str, Any]) -> Any:
+        try:
+            return self._run(statement, values)
+        except (OperationalError, InternalError):
+            return self._own.run(statement, values)
+
+    def _run(self, statement: str, values: Mapping[str, Any]) -> Any:
         with self._engine.connect() as connection:
             if not self._made:
                 with suppress(DBAPIError):  # another process makes it at this very moment
@@ -210,6 +273,7 @@ class _Table:
 
     def close(self) -> None:
         self._engine.dispose()
+        self._own.close()
 
 
 def _moment(now: datetime) -> int:

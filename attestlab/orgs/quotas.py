@@ -1,13 +1,14 @@
-"""What a plan caps, held where it is used up: under the writer's lock, in the transaction that uses it.
+"""Plan caps, each enforced where it is used up.
 
-So however many ask at once, in however many processes, exactly as many get through as there is room for.
+Attestations, issuers and keys are counted under the writer's lock, in the transaction that uses
+them; verifications in the shared counters (`attestations/meter.py`). Either way exactly as many
+get through as the plan allows, however many processes serve requests at once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime, time, timedelta
-from uuid import UUID
 
 from attestlab.core.errors import BillingLimit, QuotaExceeded, RateLimited
 from attestlab.core.transaction import Transaction
@@ -45,27 +46,22 @@ def count_attestation(tx: Transaction, caller: Caller, *, at: datetime) -> None:
     limit = of(caller).attestations_per_day
     if limit is not None and usage.by_now(tx, caller.tenant_id, usage.ATTESTATIONS, at=at) >= limit:
         message = f"The plan allows {limit} attestations a day (UTC); go on tomorrow, or ask the operator for more."
-        raise RateLimited.over(message, limit=limit, window_s=DAY_S, wait_s=(_tomorrow(at) - at).total_seconds())
+        raise RateLimited.over(message, limit=limit, window_s=DAY_S, wait_s=(tomorrow(at) - at).total_seconds())
     usage.count(tx, caller.tenant_id, usage.ATTESTATIONS, at=at)
 
 
-def count_verification(tx: Transaction, tenant_id: UUID, limit: int | None, *, at: datetime) -> None:
-    """Count one verification for the issuer's tenant, whose plan allows `limit` a day.
-
-    Raises:
-        BillingLimit: it would be one more than that.
-    """
-    if limit is not None and usage.by_now(tx, tenant_id, usage.VERIFICATIONS, at=at) >= limit:
-        raise BillingLimit(
-            f"The issuer's plan allows {limit} verifications a day (UTC); verify offline, or come back tomorrow.",
-            details={
-                "resource": usage.VERIFICATIONS,
-                "limit": limit,
-                "resets_at": f"{_tomorrow(at):%Y-%m-%dT%H:%M:%SZ}",
-            },
-        )
-    usage.count(tx, tenant_id, usage.VERIFICATIONS, at=at)
+def verifications_exhausted(limit: int, *, at: datetime) -> BillingLimit:
+    """The refusal of a verification beyond the daily `limit` of the issuer's plan."""
+    return BillingLimit(
+        f"The issuer's plan allows {limit} verifications a day (UTC); verify offline, or come back tomorrow.",
+        details={
+            "resource": usage.VERIFICATIONS,
+            "limit": limit,
+            "resets_at": f"{tomorrow(at):%Y-%m-%dT%H:%M:%SZ}",
+        },
+    )
 
 
-def _tomorrow(at: datetime) -> datetime:
+def tomorrow(at: datetime) -> datetime:
+    """The moment at which the next UTC day begins."""
     return datetime.combine(at.astimezone(UTC).date() + timedelta(days=1), time(), UTC)

@@ -37,9 +37,9 @@ _USED = select(_table.c.used).where(*(_table.c[name] == bindparam(name) for name
 _ADD = Upsert(_table, key=("tenant_id", "metric", "day"), change=lambda new: {"used": _table.c.used + new.used})
 
 
-def count(tx: Transaction, tenant_id: UUID, metric: str, *, at: datetime) -> None:
-    """Count one use, if and only if the transaction commits."""
-    tx.buffer(BUFFER).append((tenant_id, metric, at.date()))
+def count(tx: Transaction, tenant_id: UUID, metric: str, *, at: datetime, times: int = 1) -> None:
+    """Count one use, or several, if and only if the transaction commits."""
+    tx.buffer(BUFFER).append(((tenant_id, metric, at.date()), times))
 
 
 def seal(tx: Transaction) -> None:
@@ -47,7 +47,9 @@ def seal(tx: Transaction) -> None:
     uses = tx.buffer(BUFFER)
     if not uses:
         return
-    counted = Counter(uses)
+    counted: Counter[tuple[UUID, str, date]] = Counter()
+    for place, times in uses:
+        counted[place] += times
     rows = [{"tenant_id": who, "metric": what, "day": day, "used": n} for (who, what, day), n in counted.items()]
     _ADD.run(tx.connection, rows)
     uses.clear()
@@ -70,5 +72,5 @@ def by_now(tx: Transaction, tenant_id: UUID, metric: str, *, at: datetime) -> in
     known = ("usage", place)
     if known not in tx.memo:
         tx.memo[known] = used(tx.connection, *place)
-    committed: int = tx.memo[known]
-    return committed + tx.buffer(BUFFER).count(place)
+    used_by_now: int = tx.memo[known] + sum(times for counted, times in tx.buffer(BUFFER) if counted == place)
+    return used_by_now

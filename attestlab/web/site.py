@@ -37,6 +37,10 @@ Write = Callable[[Callable[[Any], Any]], Awaitable[Any]]
 Denied = Callable[[Call, AttestLabError], Awaitable[None]]
 
 
+# Notes a verification that is answered; it is written down with a later group.
+Metered = Callable[[Any], None]
+
+
 @dataclass(frozen=True, slots=True)
 class Block:
     """An address was blocked for what came from it, of `caller` where the credential was somebody's."""
@@ -80,6 +84,7 @@ class Site:
         write: Write,
         denied: Denied,
         blocked: Blocked,
+        metered: Metered,
         limiter: Limiter,
         clock: Clock,
         metrics: Metrics,
@@ -94,6 +99,7 @@ class Site:
         self.write = write
         self.denied = denied
         self.blocked = blocked
+        self.metered = metered
         self.limiter = limiter
         self.clock = clock
         self.metrics = metrics

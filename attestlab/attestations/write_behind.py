@@ -1,0 +1,109 @@
+"""Write-behind of verifications: the client has its answer, and a group commit soon after writes the count.
+
+A crash loses what was answered in the last WRITE_INTERVAL_S and not yet written. While nothing can
+be written (a full disk, a locked database) the verifications wait here in bounded memory, and are
+retried. A batch that failed is put back only if it is certain that it was not committed: a tenant
+is never charged twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from attestlab.attestations import metering
+from attestlab.attestations.metering import Pending, Verified
+from attestlab.core.errors import Unavailable
+from attestlab.core.storage import CommitUnknown
+from attestlab.core.transaction import Transaction
+from attestlab.core.writer import Job
+
+WRITE_INTERVAL_S = 0.08  # a group that is under way may add as much again
+RETRY_INTERVAL_S = 1.0
+MAX_EVENTS_PER_JOB = 200  # a few milliseconds of the event loop
+
+Submit = Callable[[Job, Callable[[Any, BaseException | None], None]], None]
+
+
+class WriteBehind:
+    """Hands verifications to the writer of one event loop, on which every method is called.
+
+    `fails_certainly` states that a commit that raised did not happen, as on SQLite for every process
+    that lives on. `failed` gets the first error of an outage.
+    """
+
+    def __init__(self, submit: Submit, *, fails_certainly: bool, failed: Callable[[BaseException], None]) -> None:
+        self._submit = submit
+        self._fails_certainly = fails_certainly
+        self._failed = failed
+        self._loop = asyncio.get_running_loop()
+        self._pending = Pending()
+        self._timer: asyncio.TimerHandle | None = None
+        self._batch: _Batch | None = None
+        self._is_failing = False
+        self._is_finishing = False
+        self._idle = asyncio.Event()
+
+    def add(self, verified: Verified) -> None:
+        """Note one verification that is answered."""
+        self._pending.add(verified)
+        self._flush_after(WRITE_INTERVAL_S)
+
+    async def finish(self) -> None:
+        """Write what is pending; what cannot be written now is lost with the process."""
+        self._is_finishing = True
+        self._flush()
+        if self._batch is not None:
+            await self._idle.wait()
+
+    def _flush_after(self, delay_s: float) -> None:
+        if self._timer is None and self._batch is None:
+            self._timer = self._loop.call_later(delay_s, self._flush)
+
+    def _flush(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._batch is None and self._pending.groups:
+            batch = self._batch = _Batch(self._pending.split(MAX_EVENTS_PER_JOB))
+            try:
+                self._submit(batch.write, self._settle)
+            except Unavailable as error:
+                self._settle(None, error)
+
+    def _settle(self, _result: object, error: BaseException | None) -> None:
+        """The writer is done with the batch, one way or the other."""
+        batch, self._batch = self._batch, None
+        if batch is not None and error is not None and not self._may_be_written(batch, error):
+            self._pending.merge(batch.pending)
+        if error is not None and not self._is_failing:
+            self._failed(error)
+        self._is_failing = error is not None
+        self._continue()
+
+    def _may_be_written(self, batch: _Batch, error: BaseException) -> bool:
+        return batch.is_committed or (isinstance(error, CommitUnknown) and not self._fails_certainly)
+
+    def _continue(self) -> None:
+        if self._is_finishing and (self._is_failing or not self._pending.groups):
+            self._idle.set()
+        elif self._is_failing:
+            self._flush_after(RETRY_INTERVAL_S)
+        elif self._pending.groups:
+            self._flush_after(0 if self._is_finishing else WRITE_INTERVAL_S)
+
+
+class _Batch:
+    """Verifications on their way; the commit itself says whether they were written."""
+
+    def __init__(self, pending: Pending) -> None:
+        self.pending = pending
+        self.is_committed = False
+
+    def write(self, tx: Transaction) -> None:
+        metering.record(tx, self.pending)
+        tx.after_commit(self._note_committed)
+
+    def _note_committed(self) -> None:
+        self.is_committed = True

@@ -1,0 +1,189 @@
+"""The meter of verifications: exact across processes without a commit, continued from the records, never in the way."""
+
+from __future__ import annotations
+
+import multiprocessing
+import sqlite3
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from uuid import UUID, uuid4
+
+import pytest
+
+from attestlab.attestations.meter import Meter
+from attestlab.attestations.metering import MAX_GROUPS, TOLD_SINGLY_PER_MINUTE, Pending, Verified
+from attestlab.attestations.rules import Verdict
+from attestlab.core.counters import BUSY_TIMEOUT_MS, FILE_NAME, Counters
+from attestlab.core.errors import BillingLimit
+from attestlab.core.storage import Storage
+from attestlab.orgs import usage
+
+NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+TENANT = UUID("0193b5a0-7f3c-7abc-8def-0123456789ab")
+
+
+def verified(*, at: datetime = NOON, issuer: UUID = TENANT, verdict: Verdict = Verdict.VALID) -> Verified:
+    return Verified(TENANT, issuer, uuid4(), verdict, at)
+
+
+class Process:
+    """A process's own view of the records and the counters."""
+
+    def __init__(self, url: str, folder: Path) -> None:
+        self.storage = Storage(url)
+        self.counters = Counters.beside(self.storage.url, folder)
+        self.meter = Meter(storage=self.storage, counters=self.counters)
+
+    def taken(self, asked: int, *, limit: int | None, at: datetime = NOON) -> int:
+        """How many of so many verifications there was room for."""
+        return sum(self._took(limit, at) for _ in range(asked))
+
+    def _took(self, limit: int | None, at: datetime) -> bool:
+        try:
+            self.meter.take(verified(at=at), limit=limit)
+        except BillingLimit:
+            return False
+        return True
+
+    def wrote(self, count: int, *, at: datetime = NOON) -> None:
+        """Write down so many of the day in the records."""
+        with self.storage.write() as tx:
+            usage.count(tx, TENANT, usage.VERIFICATIONS, at=at, times=count)
+            usage.seal(tx)
+
+    def close(self) -> None:
+        self.counters.close()
+        self.storage.close()
+
+
+@pytest.fixture
+def process(migrated_database: str, tmp_path: Path) -> Iterator[Process]:
+    opened = Process(migrated_database, tmp_path)
+    yield opened
+    opened.close()
+
+
+def take_many(url: str, folder: Path, asked: int, limit: int, taken: multiprocessing.Queue[int]) -> None:
+    process = Process(url, folder)
+    taken.put(process.taken(asked, limit=limit))
+    process.close()
+
+
+def test_processes_share_one_day_exactly(migrated_database: str, tmp_path: Path) -> None:
+    """Four of them want four times as much as the plan allows, and nothing is written down meanwhile."""
+    context = multiprocessing.get_context("spawn")
+    taken: multiprocessing.Queue[int] = context.Queue()
+    arguments = (migrated_database, tmp_path, 60, 60, taken)
+    processes = [context.Process(target=take_many, args=arguments) for _ in range(4)]
+    for process in processes:
+        process.start()
+    total = sum(taken.get(timeout=300) for _ in processes)
+    for process in processes:
+        process.join()
+
+    assert total == 60
+
+
+def test_what_is_written_down_changes_no_count_that_already_holds_it(process: Process) -> None:
+    assert process.taken(4, limit=10) == 4
+    process.wrote(4)
+
+    assert process.taken(10, limit=10) == 6
+
+
+def test_a_process_that_starts_later_continues_from_the_records(process: Process, tmp_path: Path) -> None:
+    """The counters are lost: a new machine, or a file that was removed with the server down."""
+    process.wrote(7)
+    fresh = Process(process.storage.url.render_as_string(hide_password=False), tmp_path / "elsewhere")
+    (tmp_path / "elsewhere").mkdir()
+
+    assert fresh.taken(10, limit=10) == 3
+    fresh.close()
+
+
+def test_a_counter_that_a_power_cut_set_back_continues_from_the_records(process: Process) -> None:
+    assert process.taken(2, limit=10) == 2
+    process.wrote(8)
+
+    assert process.taken(10, limit=10) == 2
+
+
+def test_records_restored_from_an_older_backup_give_nothing_back(process: Process) -> None:
+    """What was answered since the backup was answered; only a new day, or new counters, begin lower."""
+    assert process.taken(9, limit=10) == 9
+
+    assert process.taken(10, limit=10) == 1
+
+
+def test_a_new_day_begins_with_nothing(process: Process) -> None:
+    assert process.taken(5, limit=5) == 5
+
+    assert process.taken(7, limit=5, at=NOON + timedelta(hours=12)) == 5
+
+
+def test_a_plan_without_a_cap_is_counted_for_the_day_it_gets_one(process: Process) -> None:
+    assert process.taken(20, limit=None) == 20
+
+    assert process.taken(10, limit=25) == 5
+
+
+def test_what_was_not_answered_is_given_back(process: Process) -> None:
+    one = verified()
+    for _ in range(3):
+        process.meter.take(one, limit=1)
+        process.meter.give_back(one)
+
+    assert process.taken(2, limit=1) == 1
+
+
+def test_while_somebody_locks_the_counters_a_process_counts_for_itself(migrated_file: Path, tmp_path: Path) -> None:
+    """Only the first verification waits for the lock; whatever was written down still counts."""
+    process = Process(f"sqlite:///{migrated_file}", tmp_path)
+    process.counters.take("anything", per_minute=60, now=NOON)
+    with sqlite3.connect(tmp_path / FILE_NAME, isolation_level=None) as hog:
+        hog.execute("BEGIN EXCLUSIVE")
+        began = time.monotonic()
+        assert process.taken(100, limit=30) == 30
+        assert time.monotonic() - began < 50 * BUSY_TIMEOUT_MS / 1000, "each of them waited"
+        hog.execute("ROLLBACK")
+    hog.close()
+    process.close()
+
+
+def test_a_backlog_of_one_minute_keeps_a_hundred_singly_and_counts_the_rest() -> None:
+    pending = Pending()
+    for _ in range(1_000):
+        pending.add(verified())
+
+    ((_, ended),) = pending.groups.items()
+    assert (len(ended.singly), ended.count) == (TOLD_SINGLY_PER_MINUTE, 1_000)
+
+
+def test_a_long_backlog_is_one_number_for_each_issuer_and_day() -> None:
+    """Two days of verifications of three issuers, one a second each hour, while nothing can be written."""
+    issuers = [uuid4() for _ in range(3)]
+    pending = Pending()
+    for minute in range(2 * 24 * 60):
+        for issuer in issuers:
+            pending.add(verified(issuer=issuer, at=NOON + timedelta(minutes=minute)))
+
+    assert len(pending.groups) <= 2 * MAX_GROUPS
+    assert sum(len(ended.singly) for ended in pending.groups.values()) <= 2 * MAX_GROUPS
+    assert sum(ended.count for ended in pending.groups.values()) == 2 * 24 * 60 * 3
+    per_day = {(issuer, minute.date()) for issuer, minute, _ in pending.groups}
+    assert len(per_day) == 3 * 3, "noon to noon over two days touches three"
+
+
+def test_what_is_taken_out_and_put_back_is_all_there() -> None:
+    pending = Pending()
+    for _ in range(40):
+        pending.add(verified(issuer=uuid4()))
+
+    taken = pending.split(20)
+    left = sum(ended.count for ended in pending.groups.values())
+    pending.merge(taken)
+
+    assert 0 < left < 40
+    assert sum(ended.count for ended in pending.groups.values()) == 40
