@@ -71,6 +71,7 @@ def take_many(url: str, folder: Path, asked: int, limit: int, taken: multiproces
     process.close()
 
 
+@pytest.mark.both_engines
 def test_processes_share_one_day_exactly(migrated_database: str, tmp_path: Path) -> None:
     """Four of them want four times as much as the plan allows, and nothing is written down meanwhile."""
     context = multiprocessing.get_context("spawn")
