@@ -22,7 +22,9 @@ from attestlab.policy.shapes import (
     EvaluateOut,
     PolicyIn,
     PolicyOut,
+    PolicySummaryOut,
     PolicyVersionOut,
+    PolicyVersionSummaryOut,
 )
 from attestlab.policy.toml import document_of, toml_of
 from attestlab.policy.vocabulary import document_in
@@ -97,11 +99,11 @@ def create(call: Call, body: PolicyIn) -> PolicyOut:
 
 
 @routes.get("/v1/policies", scope=_TENANT)
-def list_policies(call: Call, query: PageQuery) -> Page[PolicyOut]:
-    """The tenant's policies, newest first."""
+def list_policies(call: Call, query: PageQuery) -> Page[PolicySummaryOut]:
+    """The tenant's policies, newest first, without their texts."""
     found = call.lab.policies.page(caller=call.caller, before=id_in(_LIST, query.cursor), limit=query.limit + 1)
     shown, cursor = page_of(found, limit=query.limit, kind=_LIST, position=lambda pair: [str(pair[0]["id"])])
-    return Page[PolicyOut](items=[rendering.policy(*pair) for pair in shown], next_cursor=cursor)
+    return Page[PolicySummaryOut](items=[rendering.policy_summary(*pair) for pair in shown], next_cursor=cursor)
 
 
 @routes.get("/v1/policies/{id}", scope=_TENANT)
@@ -123,12 +125,19 @@ def update(call: Call, id: UUID, body: PolicyIn) -> PolicyOut:
 
 
 @routes.get("/v1/policies/{id}/versions", scope=_TENANT)
-def versions(call: Call, id: UUID, query: PageQuery) -> Page[PolicyVersionOut]:
-    """Every text that the policy ever had, newest first."""
+def versions(call: Call, id: UUID, query: PageQuery) -> Page[PolicyVersionSummaryOut]:
+    """Every version that the policy ever had, newest first, without the texts."""
     before = number_in(_VERSIONS, query.cursor)
     row, found = call.lab.policies.versions(id, caller=call.caller, before=before, limit=query.limit + 1)
     shown, cursor = page_of(found, limit=query.limit, kind=_VERSIONS, position=lambda each: [each["version"]])
-    return Page[PolicyVersionOut](items=[rendering.policy_version(row, each) for each in shown], next_cursor=cursor)
+    listed = [rendering.policy_version_summary(row, each) for each in shown]
+    return Page[PolicyVersionSummaryOut](items=listed, next_cursor=cursor)
+
+
+@routes.get("/v1/policies/{id}/versions/{version}", scope=_TENANT)
+def version(call: Call, id: UUID, version: int) -> PolicyVersionOut:
+    """One version with its text."""
+    return rendering.policy_version(*call.lab.policies.version(id, version, caller=call.caller))
 
 
 @routes.post("/v1/policies/{id}/shadow", scope=_TENANT)

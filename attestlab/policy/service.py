@@ -238,7 +238,7 @@ class Policies:
             return row, store.version(connection.execute, policy_id, row["version"])
 
     def page(self, *, caller: Caller, before: UUID | None = None, limit: int = 50) -> list[tuple[Row, Row]]:
-        """The tenant's policies with their newest versions, newest first."""
+        """The tenant's policies with their newest versions, newest first; no version has its text."""
         with self.storage.read() as connection:
             rows = store.page(connection, tenant_id=caller.tenant_id, before=before, limit=limit)
             newest = store.newest_of(connection.execute, [row["id"] for row in rows])
@@ -247,7 +247,7 @@ class Policies:
     def versions(
         self, policy_id: UUID, *, caller: Caller, before: int | None = None, limit: int = 50
     ) -> tuple[Row, list[Row]]:
-        """A policy and its versions, newest first.
+        """A policy and its versions, newest first, without their texts.
 
         Raises:
             NotFound: no such policy of the tenant's.
@@ -255,6 +255,16 @@ class Policies:
         with self.storage.read() as connection:
             row = store.owned(connection.execute, policy_id, tenant_id=caller.tenant_id)
             return row, store.versions_of(connection, policy_id, before=before, limit=limit)
+
+    def version(self, policy_id: UUID, number: int, *, caller: Caller) -> tuple[Row, Row]:
+        """A policy and one of its versions.
+
+        Raises:
+            NotFound: no such policy of the tenant's, or no such version of it.
+        """
+        with self.storage.read() as connection:
+            row = store.owned(connection.execute, policy_id, tenant_id=caller.tenant_id)
+            return row, store.version(connection.execute, policy_id, number)
 
     def read(self, policy: Document | UUID, *, caller: Caller) -> Policy:
         """What a document, or the newest version of a policy, means to the tenant.

@@ -123,8 +123,8 @@ class AnalyzeIn(In):
         return self
 
 
-class PolicyOut(Out):
-    """A policy: its newest text, and which of its versions are in force."""
+class PolicySummaryOut(Out):
+    """A policy as lists show it: which of its versions are in force, without any text."""
 
     id: Uuid
     tenant_id: Uuid
@@ -136,17 +136,22 @@ class PolicyOut(Out):
     version: int
     active_version: int | None
     shadow_version: int | None
-    mode: Modes
-    default_effect: Effects
-    rules: list[dict[str, Any]]
-    tests: list[dict[str, Any]] | None
     digest: str
     created_at: Moment
     updated_at: Moment
 
 
-class PolicyVersionOut(Out):
-    """One text of a policy; it never changes."""
+class PolicyOut(PolicySummaryOut):
+    """A policy with its newest text."""
+
+    mode: Modes
+    default_effect: Effects
+    rules: list[dict[str, Any]]
+    tests: list[dict[str, Any]] | None
+
+
+class PolicyVersionSummaryOut(Out):
+    """One version of a policy, without its text."""
 
     policy_id: Uuid
     version: int
@@ -154,6 +159,11 @@ class PolicyVersionOut(Out):
     digest: str
     author: str
     created_at: Moment
+
+
+class PolicyVersionOut(PolicyVersionSummaryOut):
+    """One text of a policy; it never changes."""
+
     document: dict[str, Any]
 
 

@@ -21,6 +21,7 @@ attributes: Any = PolicyAttributes.__table__  # type: ignore[attr-defined]
 profiles: Any = VerificationProfile.__table__  # type: ignore[attr-defined]
 decisions: Any = PolicyDecision.__table__  # type: ignore[attr-defined]
 
+_WITHOUT_TEXT = [column for column in versions.c if column.name != "document"]  # a text may have a megabyte
 Look = Callable[..., CursorResult[*tuple[Any, ...]]]
 CHANGED = "policies.changed"  # in a transaction's memo once it changed which policies apply, or what they may ask about
 
@@ -47,21 +48,28 @@ def page(connection: Connection, *, tenant_id: UUID, before: UUID | None, limit:
 
 
 def version(look: Look, policy_id: UUID, number: int) -> dict[str, Any]:
-    """One version of a policy that is known to have it."""
+    """One version of a policy.
+
+    Raises:
+        NotFound: the policy has none of this number.
+    """
     query = select(*versions.c).where(versions.c.policy_id == policy_id, versions.c.version == number)
-    return dict(look(query).mappings().one())
+    row = look(query).mappings().first()
+    if row is None:
+        raise NotFound("version of the policy", number)
+    return dict(row)
 
 
 def newest_of(look: Look, policy_ids: Sequence[UUID]) -> dict[UUID, dict[str, Any]]:
-    """The newest version of each policy, by the policy's id."""
+    """The newest version of each policy, by the policy's id, without its text."""
     newest = and_(policies.c.id == versions.c.policy_id, policies.c.version == versions.c.version)
-    query = select(*versions.c).join(policies, newest).where(policies.c.id.in_(policy_ids))
+    query = select(*_WITHOUT_TEXT).join(policies, newest).where(policies.c.id.in_(policy_ids))
     return {row["policy_id"]: dict(row) for row in look(query).mappings()}
 
 
 def versions_of(connection: Connection, policy_id: UUID, *, before: int | None, limit: int) -> list[dict[str, Any]]:
-    """The versions of a policy, newest first."""
-    query = select(*versions.c).where(versions.c.policy_id == policy_id)
+    """The versions of a policy, newest first, without their texts."""
+    query = select(*_WITHOUT_TEXT).where(versions.c.policy_id == policy_id)
     if before is not None:
         query = query.where(versions.c.version < before)
     return [dict(row) for row in connection.execute(query.order_by(versions.c.version.desc()).limit(limit)).mappings()]

@@ -25,6 +25,7 @@ from attestlab.lab import Lab
 from attestlab.orgs.rules import Plan
 from attestlab.policy import store
 from attestlab.policy.documents import Document
+from attestlab.policy.shapes import PolicyOut
 
 BASIC = leaf("trust_tier", "eq", "BASIC")
 DIGEST = "a" * 64
@@ -92,8 +93,13 @@ def test_a_policy_is_a_draft_and_every_change_a_new_version(desk: Desk) -> None:
     versions = desk.key.get(f"/v1/policies/{policy['id']}/versions").json()["items"]
     assert [(each["version"], each["status"]) for each in versions] == [(2, "DRAFT"), (1, "DRAFT")]
     assert versions[0]["digest"] == changed["digest"] != versions[1]["digest"] == policy["digest"]
-    assert sha256(rfc8785.dumps(versions[1]["document"])).hexdigest() == policy["digest"]
-    assert desk.key.get("/v1/policies").json()["items"] == [changed]
+    first = desk.key.get(f"/v1/policies/{policy['id']}/versions/1").json()
+    assert {name: first[name] for name in versions[1]} == versions[1]
+    assert sha256(rfc8785.dumps(first["document"])).hexdigest() == policy["digest"]
+    assert desk.key.get(f"/v1/policies/{policy['id']}/versions/3").status_code == 404
+    (listed,) = desk.key.get("/v1/policies").json()["items"]
+    assert listed == {name: changed[name] for name in listed}
+    assert set(changed) - set(listed) == {"mode", "default_effect", "rules", "tests"}
     assert [event["version"] for event in told(desk.lab, "policy.updated")] == [2]
 
 
@@ -430,6 +436,27 @@ def test_a_domain_that_is_none_is_told_where_it_stands(desk: Desk, domain: Any) 
     assert "{min, max}" in field["message"]
 
 
+@pytest.mark.parametrize("more", [{}, {"tests": [{"name": "t", "context": {}, "allowed": False}]}])
+def test_a_policy_is_answered_as_its_model_says(desk: Desk, more: dict[str, Any]) -> None:
+    """Its text is copied into the answer, with and without tests, with and without a target."""
+    profile = desk.key.post("/v1/verification-profiles", json={"name": "p"}).json()["id"]
+
+    for target in ({}, {"category": "VERIFY", "target_type": "VERIFICATION_PROFILE", "target_id": profile}):
+        made = desk.made(document(rule("r", "DENY", BASIC), **target, **more))
+
+        assert PolicyOut.model_validate_json(json.dumps(made))
+        assert set(made) == set(PolicyOut.model_fields)
+
+
+def test_lists_leave_out_the_texts_of_policies(desk: Desk) -> None:
+    """A page of a hundred had 23 MB."""
+    rules = [rule(f"r{number}", "DENY", BASIC, reason="x" * 500) for number in range(200)]
+    policy = [desk.made(document(*rules, name=f"p{number}")) for number in range(3)][-1]
+
+    for path in ("/v1/policies", f"/v1/policies/{policy['id']}/versions"):
+        assert len(desk.key.get(path).content) < 3_000
+
+
 def test_another_tenants_policies_are_as_unknown_as_none(desk: Desk, lab: Lab) -> None:
     policy = desk.made(document(rule("r", "DENY", BASIC)))
     decision = desk.ask({}).json()["decision_id"]
@@ -437,6 +464,7 @@ def test_another_tenants_policies_are_as_unknown_as_none(desk: Desk, lab: Lab) -
         for path in (
             f"/v1/policies/{policy['id']}",
             f"/v1/policies/{policy['id']}/versions",
+            f"/v1/policies/{policy['id']}/versions/1",
             f"/v1/policies/decisions/{decision}",
         ):
             assert other.get(path).status_code == 404
