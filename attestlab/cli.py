@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from attestlab import recovery, watchers
+from attestlab.core.output import emit, ending_where_output_is_lost, talk
 from attestlab.terminal import (
     COULD_NOT_CHECK,
     OK,
@@ -32,7 +33,6 @@ from attestlab.terminal import (
     reporting,
     settings_of,
     show,
-    talk,
 )
 
 if TYPE_CHECKING:
@@ -220,7 +220,7 @@ def log_vkey(data: Data, database_url: DatabaseUrl = None, as_json: Json = False
     """
     with reporting(), opened(data, database_url) as lab, lab.storage.read() as connection:
         vkey = lab.log.vkey(connection)
-    print(json.dumps({"vkey": vkey}) if as_json else vkey)
+    emit(json.dumps({"vkey": vkey}) if as_json else vkey)
 
 
 @log.command("fsck")
@@ -238,10 +238,10 @@ def log_fsck(data: Data, database_url: DatabaseUrl = None, as_json: Json = False
         problems = problems_of(settings_of(data, database_url))
     shown = [{"kind": item.kind, "where": item.where, "message": item.message} for item in problems]
     if as_json:
-        print(json.dumps({"clean": not shown, "problems": shown}))
+        emit(json.dumps({"clean": not shown, "problems": shown}))
     else:
         for item in problems:
-            print(f"{item.kind} {item.where}: {item.message}")
+            emit(f"{item.kind} {item.where}: {item.message}")
         talk("clean" if not problems else f"{len(problems)} problems")
     guarded = any(item.kind in (GUARD, FORK) for item in problems)
     raise typer.Exit(COULD_NOT_CHECK if guarded else PROBLEMS if problems else OK)
@@ -289,9 +289,10 @@ def lake_rebuild(data: Data, database_url: DatabaseUrl = None, as_json: Json = F
 
 def main() -> None:
     """The entry point. `verify` goes its own way: what reads the other commands' options costs more than it does."""
-    if sys.argv[1:2] == ["verify"]:
-        sys.exit(_verified(sys.argv[2:]))
-    app()
+    with ending_where_output_is_lost():
+        if sys.argv[1:2] == ["verify"]:
+            sys.exit(_verified(sys.argv[2:]))
+        app()
 
 
 def _verified(arguments: list[str]) -> int:
@@ -319,9 +320,9 @@ def _plan(name: str) -> Plan:
 
 def _print_demo(shown: dict[str, str], as_json: bool) -> None:
     if as_json:
-        print(json.dumps(shown), flush=True)
+        emit(json.dumps(shown))
         return
-    print(
+    emit(
         f"AttestLab demo at {shown['url']}\n"
         f"  sign-in   {shown['owner_email']}  {shown['owner_password']}\n"
         f"  API key   {shown['api_key']}\n"
@@ -330,8 +331,7 @@ def _print_demo(shown: dict[str, str], as_json: bool) -> None:
         "Try:\n"
         f"  curl -s {shown['url']}/v1/verify -H 'Content-Type: application/json' \\\n"
         f'       -d \'{{"attestation_id": "{shown["attestation_id"]}"}}\'\n\n'
-        "Stop with Ctrl-C.",
-        flush=True,
+        "Stop with Ctrl-C."
     )
 
 

@@ -6,7 +6,6 @@ import argparse
 import hashlib
 import json
 import os
-import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from attestlab.attestations.bundle import Bundle, OfflineReport, verify_bundle
 from attestlab.attestations.rules import Reason, Verdict
 from attestlab.core.errors import AttestLabError
+from attestlab.core.output import emit, talk
 from attestlab.log.trust import TrustPolicy
 
 if TYPE_CHECKING:
@@ -97,14 +97,14 @@ def verify(
     except (OSError, AttestLabError) as fault:
         return _give_up(f"A policy cannot be used: {fault}", COULD_NOT_CHECK, as_json)
     report = verify_bundle(parsed, trust=pinned, now=datetime.now(UTC), policies=own, **in_hand)
-    print(json.dumps(_as_json(parsed, report)) if as_json else _as_text(parsed, report))
+    emit(json.dumps(_as_json(parsed, report)) if as_json else _as_text(parsed, report))
     if report.verdict is not Verdict.VALID:
         return OTHER_VERDICT
     if Reason.DOCUMENT_HASH_NOT_STORED in report.report.reasons:
-        print(NO_DOCUMENT, file=sys.stderr)
+        talk(NO_DOCUMENT)
         return COULD_NOT_CHECK
     if (report.as_of or 0) < as_of:
-        print(f"{TOO_OLD} {as_of} entries; get it anew.", file=sys.stderr)
+        talk(f"{TOO_OLD} {as_of} entries; get it anew.")
         return COULD_NOT_CHECK
     return VALID
 
@@ -130,8 +130,8 @@ def _sha256(path: Path | None) -> bytes | None:
 
 def _give_up(message: str, code: int, as_json: bool) -> int:
     if as_json:
-        print(json.dumps({"verdict": None, "error": message}))
-    print(f"attestlab: {message}", file=sys.stderr)
+        emit(json.dumps({"verdict": None, "error": message}))
+    talk(f"attestlab: {message}")
     return code
 
 

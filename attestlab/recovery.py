@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from attestlab.terminal import UNUSABLE, Data, DatabaseUrl, Json, fail, opened, reporting, show, talk
+from attestlab.core.output import emit, talk
+from attestlab.terminal import UNUSABLE, Data, DatabaseUrl, Json, fail, opened, reporting, show
 
 if TYPE_CHECKING:
     from attestlab.log.acceptance import RestoredHead
@@ -50,7 +51,7 @@ def _print_head(found: RestoredHead) -> None:
     newest = shown.pop("newest_entries")
     show({name: value for name, value in shown.items() if value is not None}, False)
     for entry in newest:
-        print(f"entry {entry['index']}  {entry['type']}  {entry['subject'] or ''}".rstrip(), flush=True)
+        emit(f"entry {entry['index']}  {entry['type']}  {entry['subject'] or ''}".rstrip())
 
 
 def _require_expected(found: RestoredHead, size: int | None, root: str | None) -> None:
@@ -73,5 +74,5 @@ def _confirm() -> None:
 def _print_outcome(found: RestoredHead, as_json: bool) -> None:
     is_changed = found.objection is not None
     if as_json:
-        print(json.dumps({**found.public(), "accepted": is_changed}), flush=True)
+        emit(json.dumps({**found.public(), "accepted": is_changed}))
     talk("accepted; servers sign again" if is_changed else "the head guard agrees with the records; nothing to accept")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from attestlab.core.errors import AttestLabError, HeadGuardMismatch
+from attestlab.core.output import emit, talk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -89,18 +90,16 @@ def fail(message: str, code: int) -> NoReturn:
     raise typer.Exit(code)
 
 
-def talk(message: str) -> None:
-    print(message, file=sys.stderr)
-
-
 def announce(url: str) -> None:
-    print(f"ready {url}", flush=True)
+    """Say that a server is ready; one that was started without standard output has no reader."""
+    if sys.stdout is not None:
+        emit(f"ready {url}")
 
 
 def show(values: dict[str, Any], as_json: bool) -> None:
     if as_json:
-        print(json.dumps(values), flush=True)
+        emit(json.dumps(values))
         return
     width = max(map(len, values))
     for name, value in values.items():
-        print(f"{name:<{width}}  {value}", flush=True)
+        emit(f"{name:<{width}}  {value}")

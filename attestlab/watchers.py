@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from attestlab.terminal import COULD_NOT_CHECK, OK, PROBLEMS, Host, Json, Port, announce, reporting, show, talk
+from attestlab.core.output import emit, talk
+from attestlab.terminal import COULD_NOT_CHECK, OK, PROBLEMS, Host, Json, Port, announce, reporting, show
 
 if TYPE_CHECKING:
     from attestlab.log.followed import Followed
@@ -122,7 +123,8 @@ def _print_entries(seen: Sequence[Seen]) -> None:
     """One line of JSON an entry; out of our hands when this returns."""
     from attestlab.log.watching import as_json
 
-    print("".join(f"{json.dumps(as_json(item))}\n" for item in seen), end="", flush=True)
+    if seen:
+        emit("\n".join(json.dumps(as_json(item)) for item in seen))
 
 
 def _say_how_far(before: Followed, now: Followed, say: Say) -> None:

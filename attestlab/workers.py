@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from tempfile import TemporaryDirectory
 
+from attestlab.core.output import talk
+
 RESTART_PAUSE_S = 0.5
 READY = b"r"
 METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
@@ -54,7 +56,15 @@ class Workers:
             signal.signal(number, self._stop)
         for _ in range(self._count):
             self._start()
-        ready()
+        try:
+            ready()
+        except BaseException:  # standard output is lost; no worker may outlive its parent
+            self._stop(signal.SIGTERM, None)
+            self._wait_for_all()
+            raise
+        return self._wait_for_all()
+
+    def _wait_for_all(self) -> int:
         worst = 0
         while self._children:
             worst = max(worst, self._wait())
@@ -87,7 +97,8 @@ class Workers:
         except KeyboardInterrupt:
             code = 0
         finally:
-            sys.stdout.flush()
+            if sys.stdout is not None:
+                sys.stdout.flush()
             os._exit(code)
 
     def _wait(self) -> int:
@@ -100,7 +111,7 @@ class Workers:
         code = os.waitstatus_to_exitcode(status)
         if self._stopping:
             return abs(code)
-        print(f"worker {child} ended with {code}; starting another", file=sys.stderr)
+        talk(f"worker {child} ended with {code}; starting another")
         time.sleep(RESTART_PAUSE_S)
         self._start()
         return 0

@@ -1,0 +1,147 @@
+"""A result that was not written was not given: commands whose output is closed, full or no longer read."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from running_server import COMMAND
+
+from attestlab.attestations.drafting import MintRequest
+from attestlab.attestations.rendering import bundle as rendered
+from attestlab.core.clock import SystemClock
+from attestlab.core.signing import Algorithm
+from attestlab.lab import Lab
+from attestlab.settings import Settings
+
+BROKEN_PIPE = -signal.SIGPIPE  # a shell reports 141
+FULL = "attestlab: Standard output cannot be written: [Errno 28] No space left on device\n"
+CLOSED = "attestlab: Standard output cannot be written: it is closed\n"
+
+
+class Installation(NamedTuple):
+    """A folder with records, a bundle of them, and the policy that trusts their log."""
+
+    data: Path
+    bundle: Path
+    policy: Path
+
+
+@pytest.fixture(scope="module")
+def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
+    folder = tmp_path_factory.mktemp("records")
+    lab, made = Lab.init(Settings(data=folder / "data", database_url=None), clock=SystemClock())
+    caller = lab.orgs.service_caller(made.tenant.tenant_id)
+    issuer = lab.issuers.create({"name": "N", "domain": "n.example"}, caller=caller, alg=Algorithm.ED25519, kid="k")
+    request = MintRequest(issuer_id=issuer.issuer["id"], kid="k", schema="degree", claims={"student_name": "Ada"})
+    row, proofs, head = lab.attestations.evidence_of(lab.attestations.mint(request, caller=caller).id, caller=caller)
+    (folder / "bundle.json").write_text(rendered(row, proofs, head, now=lab.clock.now()).model_dump_json(by_alias=True))
+    (folder / "log.policy").write_text(f"log {made.public()['log_vkey']}\nquorum none\n")
+    yield Installation(folder / "data", folder / "bundle.json", folder / "log.policy")
+    lab.close()
+
+
+def run(arguments: list[str], **streams: Any) -> tuple[int, str]:
+    """Run a command; its exit status, and what it said on stderr."""
+    done = subprocess.run([*COMMAND, *arguments], stderr=subprocess.PIPE, text=True, timeout=60, check=False, **streams)
+    return done.returncode, done.stderr
+
+
+def into_full(arguments: list[str]) -> tuple[int, str]:
+    """As with `> /dev/full`."""
+    with Path("/dev/full").open("w") as full:
+        return run(arguments, stdout=full)
+
+
+def into_closed(arguments: list[str]) -> tuple[int, str]:
+    """As with `>&-`."""
+    return run(arguments, preexec_fn=partial(os.close, 1))
+
+
+def into_broken_pipe(arguments: list[str]) -> tuple[int, str]:
+    """As with `| head -c0`, once head has gone."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        return run(arguments, stdout=writing)
+    finally:
+        os.close(writing)
+
+
+def verifying(installation: Installation, *options: str) -> list[str]:
+    return ["verify", str(installation.bundle), "--trust", str(installation.policy), *options]
+
+
+@pytest.mark.parametrize("options", [(), ("--json",)], ids=["text", "json"])
+def test_a_valid_bundle_is_not_called_another_verdict_where_the_result_cannot_be_written(
+    installation: Installation, options: tuple[str, ...]
+) -> None:
+    command = verifying(installation, *options)
+
+    assert run(command, stdout=subprocess.DEVNULL) == (0, "")
+    assert into_full(command) == (3, FULL)
+    assert into_closed(command) == (3, CLOSED)
+    assert into_broken_pipe(command) == (BROKEN_PIPE, "")
+
+
+def test_a_closed_standard_error_does_not_mix_its_lines_into_the_result(installation: Installation) -> None:
+    done = subprocess.run(
+        [*COMMAND, *verifying(installation, "--json", "--as-of", "9999")],
+        stdout=subprocess.PIPE,
+        preexec_fn=partial(os.close, 2),
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert done.returncode == 3
+    assert json.loads(done.stdout)["verdict"] == "VALID"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["log", "vkey"], ["log", "fsck", "--json"]],
+    ids=" ".join,
+)
+def test_no_other_command_shows_a_traceback(installation: Installation, command: list[str]) -> None:
+    command = [*command, "--data", str(installation.data)]
+
+    assert into_full(command) == (3, FULL)
+    assert into_closed(command) == (3, CLOSED)
+    assert into_broken_pipe(command) == (BROKEN_PIPE, "")
+
+
+@pytest.mark.parametrize("command", [["--help"], ["verify", "--help"]], ids=" ".join)
+def test_help_that_is_not_read_is_no_traceback(command: list[str]) -> None:
+    for lost in (into_full, into_closed, into_broken_pipe):
+        _, talk = lost(command)
+        assert "Traceback" not in talk
+        assert "Exception ignored" not in talk
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_server_that_cannot_say_that_it_is_ready_ends_and_leaves_no_process(
+    installation: Installation, workers: str
+) -> None:
+    with Path("/dev/full").open("w") as full:
+        server = subprocess.Popen(
+            [*COMMAND, "serve", "--data", str(installation.data), "--port", "0", "--workers", workers],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        _, talk = server.communicate(timeout=60)
+
+    assert server.returncode == 3
+    assert talk.endswith(FULL)
+    assert "Traceback" not in talk
+    with pytest.raises(ProcessLookupError):
+        os.killpg(server.pid, 0)
