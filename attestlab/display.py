@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from attestlab.attestations.bundle import OfflineReport
-from attestlab.attestations.verification import Finding, Report
+from attestlab.attestations.verification import Finding, Report, State
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -13,12 +13,14 @@ if TYPE_CHECKING:
 ONLINE = ("resolve", "content", "status", "governance", "key", "signature", "transparency", "policy")
 OFFLINE = ("transparency", "signature", "content", "status", "governance", "key")
 
+_RESULTS = {State.OK: "ok", State.FAILED: "FAILED", State.OPEN: "open"}
+
 
 def steps(report: Report | OfflineReport) -> pd.DataFrame:
     """The steps of a verification.
 
     Returns:
-        One row a step, indexed by its name; columns `result` (ok, FAILED or skipped) and
+        One row a step, indexed by its name; columns `result` (ok, FAILED, open or skipped) and
         `reasons` (the codes of the checks that ran, separated by spaces).
     """
     import pandas as pd
@@ -31,5 +33,8 @@ def steps(report: Report | OfflineReport) -> pd.DataFrame:
 def _row(step: str, finding: Finding | None) -> dict[str, str]:
     if finding is None:
         return {"step": step, "result": "skipped", "reasons": ""}
-    result = "ok" if finding.verdict is None else "FAILED"
-    return {"step": step, "result": result, "reasons": " ".join(reason.value for reason in finding.reasons)}
+    return {
+        "step": step,
+        "result": _RESULTS[finding.state],
+        "reasons": " ".join(reason.value for reason in finding.reasons),
+    }

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from attestlab.attestations.bundle import Bundle, OfflineReport, verify_bundle
 from attestlab.attestations.rules import Reason, Verdict
+from attestlab.attestations.verification import State
 from attestlab.core.errors import AttestLabError
 from attestlab.core.output import emit, talk
 from attestlab.log.trust import TrustPolicy
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 NO_DOCUMENT = "attestlab: The attestation names no document, so the file could not be checked."
 TOO_OLD = "attestlab: The bundle does not show the status as of the first"
 VALID, OTHER_VERDICT, UNUSABLE, COULD_NOT_CHECK = 0, 1, 2, 3
+MARKS = {State.OK: "ok", State.FAILED: "FAILED", State.OPEN: "open"}
 READ_BYTES = 1024 * 1024
 NO_TRUST = (
     "No trust policy: nothing in a bundle can vouch for itself. Pin the log's key in a file "
@@ -144,7 +146,8 @@ def _as_json(bundle: Bundle, report: OfflineReport) -> dict[str, Any]:
         "checks": [
             {
                 "step": finding.step,
-                "ok": finding.verdict is None,
+                "ok": finding.state is State.OK,
+                "state": finding.state.value,
                 "reasons": [reason.value for reason in finding.reasons],
                 "detail": finding.detail,
             }
@@ -159,9 +162,10 @@ def _as_json(bundle: Bundle, report: OfflineReport) -> dict[str, Any]:
 def _as_text(bundle: Bundle, report: OfflineReport) -> str:
     lines = [f"{report.verdict.value}  attestation {bundle.statement.id}"]
     for finding in report.report.findings:
-        mark = "ok    " if finding.verdict is None else "FAILED"
         said = [", ".join(reason.value for reason in finding.reasons), finding.detail]
-        lines.append(f"  {mark} {finding.step:<13} {'  '.join(filter(None, said)) or 'nothing to check'}")
+        lines.append(
+            f"  {MARKS[finding.state]:<6} {finding.step:<13} {'  '.join(filter(None, said)) or 'nothing to check'}"
+        )
     if report.origin is not None:
         lines.append(f"  log    {report.origin}, {report.tree_size} entries")
     if report.as_of is not None:

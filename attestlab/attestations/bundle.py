@@ -22,6 +22,7 @@ from attestlab.attestations.rules import Reason, Statement, Status, Verdict, pay
 from attestlab.attestations.standing import (
     Standing,
     StatusProof,
+    as_far_as_shown,
     prove_standing,
     require_trust_level_agrees,
     require_words_agree,
@@ -58,7 +59,6 @@ if TYPE_CHECKING:
     from attestlab.attestations.own_policies import OwnPolicies
 
 DEPTH = MAX_DEPTH + 2  # a bundle holds the claims of a mint two levels deeper than the mint's body did
-UNSHOWN = "no status list of the log shows that nothing happened"
 NOT_CHECKED_OFFLINE = (
     "the issuer's name and domain, and the attestation's metadata, which nobody signed",
     "the policies of the service",
@@ -111,7 +111,6 @@ class Bundle:
             raise ValidationFailed(f"This is not a proof bundle: {fault}.") from fault
 
 
-_NOTHING_HAPPENED = frozenset({Reason.STATUS_CURRENT, Reason.GOVERNANCE_OK})
 _ENDS = frozenset({Verdict.REVOKED, Verdict.SUPERSEDED, Verdict.EXPIRED})  # from which nothing follows
 
 
@@ -203,22 +202,17 @@ def _policy_step(bundle: Bundle, policies: OwnPolicies | None, now: datetime) ->
 def _steps(evidence: Evidence, content: Step, now: datetime, *, shown: bool) -> tuple[Step, ...]:
     """The log and the signature come first: until they hold, nothing else in a bundle means anything.
 
-    The others keep the order that they have online, so that both come to one verdict. Without a status list, which
-    has not `shown` that nothing happened, nobody says so.
+    The others keep the order that they have online, so that both come to one verdict. `shown` says whether a status
+    list proves that nothing happened since; without one these checks stay open.
     """
     return (
         lambda: check_transparency(evidence),
         lambda: check_signature(evidence),
         content,
-        lambda: _as_far_as_shown(check_status(evidence, now), shown),
-        lambda: _as_far_as_shown(check_governance(evidence), shown),
-        lambda: check_key(evidence),
+        lambda: as_far_as_shown(check_status(evidence, now), shown),
+        lambda: as_far_as_shown(check_governance(evidence), shown),
+        lambda: as_far_as_shown(check_key(evidence), shown),
     )
-
-
-def _as_far_as_shown(finding: Finding, shown: bool) -> Finding:
-    told = tuple(reason for reason in finding.reasons if shown or reason not in _NOTHING_HAPPENED)
-    return finding if told == finding.reasons else replace(finding, reasons=told, detail=UNSHOWN)
 
 
 def _check_content(evidence: Evidence, file_sha256: bytes | None, payload_sha256: bytes | None) -> Finding:
@@ -239,7 +233,7 @@ def _check_file(evidence: Evidence, file_sha256: bytes) -> Finding:
     if any(same.values()):
         return Finding("content", tuple(reason for reason, holds in same.items() if holds))
     if statement.document_hash is None:
-        return Finding("content", (Reason.DOCUMENT_HASH_NOT_STORED,))
+        return Finding("content", (Reason.DOCUMENT_HASH_NOT_STORED,), is_open=True)
     return Finding("content", (Reason.DOCUMENT_HASH_MISMATCH,), Verdict.ALTERED)
 
 

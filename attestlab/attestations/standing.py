@@ -8,12 +8,12 @@ bundle's own word contradicts them, nothing of it is believed.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from attestlab.attestations.reading import Reader, prefixed, standard_base64
-from attestlab.attestations.rules import Statement, Status
-from attestlab.attestations.verification import IssuerFacts
+from attestlab.attestations.rules import Reason, Statement, Status
+from attestlab.attestations.verification import Finding, IssuerFacts
 from attestlab.core.errors import IntegrityFailed, ProofInvalid, ValidationFailed
 from attestlab.core.wire import b64url_encode, parse_time
 from attestlab.issuers.rules import IssuerStatus, KeyStatus
@@ -21,6 +21,23 @@ from attestlab.log import entries
 from attestlab.log import rules as log_rules
 from attestlab.log.entries import EntryType, ReadEntry
 from attestlab.log.status_list import CHUNK_BYTES, CODES, INDEXES_A_CHUNK, Chunk, verify_chunk
+
+UNSHOWN = (
+    "no status list shows that nothing happened since; "
+    "get the bundle again after the next one, or demand one with --as-of SIZE"
+)
+_NOTHING_HAPPENED = frozenset({Reason.STATUS_CURRENT, Reason.GOVERNANCE_OK})
+
+
+def as_far_as_shown(finding: Finding, shown: bool) -> Finding:
+    """Leave a check open, without the reasons that say so, where no status list has `shown` that nothing happened.
+
+    What ended the verification is proven by an entry of its own, and so is an issuer's revocation, which is final.
+    """
+    if shown or finding.verdict is not None or Reason.ISSUER_REVOKED in finding.reasons:
+        return finding
+    reasons = tuple(reason for reason in finding.reasons if reason not in _NOTHING_HAPPENED)
+    return replace(finding, reasons=reasons, detail=UNSHOWN, is_open=True)
 
 
 @dataclass(frozen=True)

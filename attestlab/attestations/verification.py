@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from typing import Any
 
 from attestlab.attestations.rules import Reason, Statement, Status, Verdict
@@ -66,6 +67,14 @@ class Presented:
     document_hash: str | None = None
 
 
+class State(StrEnum):
+    """How a step came out. OPEN: the evidence proves neither that its check holds nor that it fails."""
+
+    OK = "ok"
+    FAILED = "failed"
+    OPEN = "open"
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """What one step found; a verdict ends the verification."""
@@ -74,6 +83,14 @@ class Finding:
     reasons: tuple[Reason, ...] = ()
     verdict: Verdict | None = None
     detail: str = ""
+    is_open: bool = False
+
+    @property
+    def state(self) -> State:
+        """FAILED where the step ended the verification, OPEN where it could not decide."""
+        if self.verdict is not None:
+            return State.FAILED
+        return State.OPEN if self.is_open else State.OK
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +151,8 @@ def check_content(evidence: Evidence, presented: Presented) -> Finding:
     if presented.document_hash is not None:
         reasons.append(_document_reason(evidence.statement.document_hash, presented.document_hash))
     altered = Reason.PAYLOAD_HASH_MISMATCH in reasons or Reason.DOCUMENT_HASH_MISMATCH in reasons
-    return Finding("content", tuple(reasons), Verdict.ALTERED if altered else None)
+    is_open = Reason.DOCUMENT_HASH_NOT_STORED in reasons
+    return Finding("content", tuple(reasons), Verdict.ALTERED if altered else None, is_open=is_open)
 
 
 def _document_reason(stored: str | None, shown: str) -> Reason:

@@ -15,9 +15,11 @@ from attestlab import offline
 from attestlab.attestations.bundle import Bundle, OfflineReport, verify_bundle
 from attestlab.attestations.drafting import MintRequest
 from attestlab.attestations.rendering import bundle as rendered
+from attestlab.attestations.standing import UNSHOWN
 from attestlab.core.clock import FixedClock
 from attestlab.core.errors import ValidationFailed
 from attestlab.core.signing import Algorithm
+from attestlab.display import steps
 from attestlab.issuers.rules import IssuerStatus
 from attestlab.lab import Lab
 from attestlab.orgs.rules import Caller
@@ -252,6 +254,71 @@ def test_without_a_list_nothing_shows_that_it_was_not_revoked(story: Story) -> N
     assert "the attestation or its key was revoked, or its issuer" in report.not_checked[0]
     assert "no status list of the log shows" in report.not_checked[0]
     assert not {"status_current", "governance_ok"} & {reason.value for reason in report.report.reasons}
+
+
+STANDING = ("status", "governance", "key")
+
+
+def states(report: OfflineReport) -> dict[str, str]:
+    return {finding.step: finding.state.value for finding in report.report.findings}
+
+
+def test_what_no_status_list_shows_is_open_and_neither_ok_nor_failed(story: Story) -> None:
+    made = story.mint()
+    fresh = story.offline(story.bundle(made))
+    story.list_statuses()
+    later = story.offline(story.bundle(made))
+
+    assert fresh.verdict.value == later.verdict.value == "VALID"
+    assert states(fresh) == {step: "open" if step in STANDING else "ok" for step in states(fresh)}
+    assert {finding.detail for finding in fresh.report.findings if finding.is_open} == {UNSHOWN}
+    assert set(states(later).values()) == {"ok"}
+
+
+def test_what_an_entry_proves_is_not_open(story: Story) -> None:
+    """A revocation ends the attestation, and one of the issuer is final; both have their own entries."""
+    ended = story.mint()
+    story.lab.attestations.revoke(ended, reason="typo", caller=story.caller)
+    assert states(story.offline(story.bundle(ended)))["status"] == "failed"
+
+    before = story.mint()
+    story.lab.issuers.set_standing(story.issuer, status=IssuerStatus.REVOKED, caller=story.caller)
+    assert states(story.offline(story.bundle(before))) == {
+        "transparency": "ok",
+        "signature": "ok",
+        "content": "ok",
+        "status": "open",
+        "governance": "ok",
+        "key": "open",
+    }
+
+
+def test_a_document_that_cannot_be_compared_leaves_its_check_open(story: Story) -> None:
+    bundle = Bundle.parse(story.bundle(story.mint()))
+    report = verify_bundle(bundle, trust=story.lab.trust, now=story.clock.now(), file_sha256=bytes(32))
+
+    assert (report.verdict.value, states(report)["content"]) == ("VALID", "open")
+
+
+def test_the_command_and_the_frame_name_the_three_states(
+    story: Story, tmp_path: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bundle = story.bundle(story.mint())
+    (tmp_path / "bundle.json").write_text(json.dumps(bundle))
+    with story.lab.storage.read() as connection:
+        (tmp_path / "trust.txt").write_text(f"log {story.lab.log.vkey(connection)}\nquorum none\n")
+    arguments = [str(tmp_path / "bundle.json"), "--trust", str(tmp_path / "trust.txt")]
+
+    assert offline.command(arguments) == offline.VALID
+    lines = [line.split(maxsplit=2) for line in capsys.readouterr().out.splitlines()]
+    assert [(mark, step) for mark, step, _ in lines[1:7]] == [
+        ("ok", "transparency"), ("ok", "signature"), ("ok", "content"), *(("open", step) for step in STANDING),
+    ]  # fmt: skip
+    assert all(said == UNSHOWN for mark, _, said in lines[1:7] if mark == "open")
+    assert offline.command([*arguments, "--json"]) == offline.VALID
+    checks = json.loads(capsys.readouterr().out)["checks"]
+    assert [(check["ok"], check["state"]) for check in checks] == [(True, "ok")] * 3 + [(False, "open")] * 3
+    assert list(steps(story.offline(bundle))["result"]) == ["ok"] * 3 + ["open"] * 3
 
 
 def test_of_one_that_ended_only_the_key_is_left_open(story: Story) -> None:
