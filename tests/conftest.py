@@ -158,6 +158,12 @@ def caller(lab: Lab) -> Caller:
     return operator
 
 
+@pytest.fixture(params=["short", pytest.param("long", marks=pytest.mark.soak)])
+def is_long(request: pytest.FixtureRequest) -> bool:
+    """Whether this is the full form of a story that has a bounded form in `make test`."""
+    return bool(request.param == "long")
+
+
 @pytest.fixture(scope="session")
 def nursery() -> Nursery:
     """One process with everything imported, which forks the others."""

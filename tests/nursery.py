@@ -103,12 +103,15 @@ class Child:
 
     def wait(self, timeout: float = PATIENCE_S) -> int:
         """The exit code; negative for the signal that ended it."""
+        deadline = time.monotonic() + timeout
         with suppress(ProcessLookupError):  # it was waited for already
             ended = os.pidfd_open(self.pid)
             select.select([ended], [], [], timeout)
             os.close(ended)
-        if (code := self.poll()) is None:
-            raise TimeoutError(f"process {self.pid} did not end within {timeout} s")
+        while (code := self.poll()) is None:  # the parent hears of it after the tracer
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"process {self.pid} did not end within {timeout} s")
+            time.sleep(0.002)
         return code
 
     def announced(self, out: Path, errors: Path) -> str:

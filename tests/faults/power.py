@@ -13,7 +13,7 @@ import random
 import re
 import shutil
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -187,11 +187,12 @@ class Recording:
             if event is not None:
                 _happen(event, disk, told)
 
-    def kills(self) -> Iterator[Image]:
-        """What is found when the process is killed before each of its calls."""
+    def kills(self, numbers: Collection[int]) -> Iterator[Image]:
+        """What is found when the process is killed before the calls of these numbers, counted from 1."""
         disk, told = Disk(self.before), list[dict[str, Any]]()
-        for event in self.events:
-            yield Image(disk.as_written(), list(told))
+        for number, event in enumerate(self.events, 1):
+            if number in numbers:
+                yield Image(disk.as_written(), list(told))
             _happen(event, disk, told)
 
 

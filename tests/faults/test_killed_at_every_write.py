@@ -18,8 +18,8 @@ from attestlab.lab import Lab
 from attestlab.settings import Settings
 
 MINTS = 30
-SAMPLE_STEP = 20  # of the calls that there are hundreds of; all of them in `make soak`
-RARE = 100
+KILLS = 6  # of each kind of call, the first and the last with them; all of them in `make soak`
+IMAGES = 80
 THOROUGH_EVERY = 40
 
 pytestmark = pytest.mark.skipif(not tracing.can_trace(), reason="skipped: no strace that may trace")
@@ -58,33 +58,28 @@ def kill_at(nursery: Nursery, installation: Path, folder: Path, call: str, numbe
 
 @pytest.mark.parametrize("part", [0, 1])
 def test_a_run_that_is_killed_at_a_write_or_a_sync_has_lost_nothing(
-    nursery: Nursery, installation: Path, calls: Counter[str], tmp_path: Path, part: int
+    nursery: Nursery, installation: Path, calls: Counter[str], tmp_path: Path, part: int, is_long: bool
 ) -> None:
     assert calls["fdatasync"] >= 2 * MINTS, "each mint is two syncs: the records' and the head guard's"
     for call, count in calls.items():
-        step = 1 if count < RARE else SAMPLE_STEP
-        for number in range(1 + part * step, count + 1, 2 * step):
+        for number in spread(count, at_most=count if is_long else KILLS)[part::2]:
             kill_at(nursery, installation, tmp_path / f"{call}-{number}", call, number)
 
 
-@pytest.mark.timeout(600)
+def spread(count: int, *, at_most: int) -> list[int]:
+    """So many of the numbers from 1 to `count`, evenly, the first and the last among them."""
+    few = min(count, at_most)
+    return sorted({1 + place * (count - 1) // max(few - 1, 1) for place in range(few)})
+
+
 def test_after_every_single_write_the_disk_holds_what_was_acknowledged(
-    nursery: Nursery, installation: Path, tmp_path: Path
+    nursery: Nursery, installation: Path, tmp_path: Path, is_long: bool
 ) -> None:
     """
     The same without the killing: a process finds what another wrote until it was killed.
     """
     made = Recording.of(nursery, "mint", str(MINTS), before=installation, scratch=tmp_path)
-    for number, image in enumerate(made.kills()):
+    assert len(made.events) > 10 * MINTS, "a mint is many writes"
+    looked_at = set(spread(len(made.events), at_most=len(made.events) if is_long else IMAGES))
+    for number, image in enumerate(made.kills(looked_at)):
         require_kept(image, tmp_path / "image", is_thorough=number % THOROUGH_EVERY == 0)
-    assert number > 10 * MINTS, "a mint is many writes"
-
-
-@pytest.mark.soak
-@pytest.mark.timeout(3600)
-def test_a_run_that_is_killed_at_every_single_write_and_sync_has_lost_nothing(
-    nursery: Nursery, installation: Path, calls: Counter[str], tmp_path: Path
-) -> None:
-    for call, count in calls.items():
-        for number in range(1, count + 1):
-            kill_at(nursery, installation, tmp_path / f"{call}-{number}", call, number)
