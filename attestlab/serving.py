@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import socket
+import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
@@ -21,6 +22,10 @@ Ready = Callable[[], None]
 # A group of requests holds some thousand objects until its commit, none of them in a circle: with Python's 700 the
 # collector looks at them again and again, a tenth of all the work.
 COLLECT_AT = (10_000, 20, 20)
+
+# How long the event loop waits for the interpreter while a thread runs Python's code. Python's own 5 ms are waited for
+# at each of the four or five hand-overs of a request.
+SWITCH_INTERVAL_S = 0.001
 
 
 def ensure_initialised(settings: Settings) -> Initialised | None:
@@ -67,6 +72,7 @@ def _serve(settings: Settings, sockets: list[socket.socket], ready: Ready) -> No
     lab = Lab.open(settings)
     gc.freeze()  # what was loaded stays; walking it in every full collection would stop all requests
     gc.set_threshold(*COLLECT_AT)
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
     try:
         asyncio.run(app.serve(lab, sockets, ready=ready))
     finally:

@@ -219,7 +219,7 @@ def authenticate(call: Call) -> SimpleNamespace:
     credential = call.credential
     if credential is None or credential.kind != "api_key" or credential.secret not in SCOPES:
         raise AuthInvalid
-    return SimpleNamespace(scopes=SCOPES[credential.secret])
+    return SimpleNamespace(scopes=SCOPES[credential.secret], tenant_id=credential.secret)
 
 
 @dataclass

@@ -137,7 +137,7 @@ async def _drafts(call: Call, body: BatchIn) -> list[Draft | AttestLabError]:
 
 def _drafted(call: Call, item: Any) -> Draft | AttestLabError:
     try:
-        request = _request_of_item(cast(MintIn, body_as(MintIn, canonical(item))))
+        request = _request_of_item(cast(MintIn, body_as(MintIn, canonical(item), item)))
         draft: Draft = call.lab.attestations.draft(request, caller=call.caller)
     except AttestLabError as fault:
         return fault

@@ -85,10 +85,11 @@ class Counters:
         """Where the records are on SQLite, in a file in `folder`; else in the records' own database."""
         return cls(_File(folder / FILE_NAME) if records.get_backend_name() == "sqlite" else _Table(records))
 
-    def take(self, key: str, *, per_minute: int, now: datetime) -> Count:
-        """Take a token of a bucket that is refilled at `per_minute` and holds what comes back in ten seconds."""
+    def take(self, key: str, *, per_minute: int, now: datetime, cost: int = 1) -> Count:
+        """Take `cost` tokens, at most a whole bucket, of one that is refilled at `per_minute` for ten seconds."""
         at, interval, room = _moment(now), -(-60 * SECOND // max(per_minute, 1)), FULL_BUCKET_S * SECOND
-        values = {"key": key, "now": at, "interval": interval, "room": max(room, interval)}
+        room = max(room, interval)
+        values = {"key": key, "now": at, "interval": min(cost * interval, room), "room": room}
         row = self._engine.run(_TAKE, values) if per_minute > 0 else None
         return self._bucket(key, per_minute, at, interval, row)
 

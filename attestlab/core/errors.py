@@ -31,10 +31,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+MAX_FAULTS = 20  # that one answer lists
+
 
 @dataclass(frozen=True)
 class FieldError:
-    """One fault of one field; `field` is a JSON Pointer into the body, or the parameter's name."""
+    """One fault of one field; `field` is a JSON Pointer: into the body, or to a parameter (`/limit`) or header."""
 
     field: str
     code: str
@@ -56,13 +58,25 @@ class AttestLabError(Exception):
 
 
 class ValidationFailed(AttestLabError):
+    """`details.fields` lists at most `MAX_FAULTS` faults, and `details.more_faults` counts the rest.
+
+    `more` counts faults that were found beside `fields` and are not listed there.
+    """
+
     code = "VALIDATION_ERROR"
 
     def __init__(
-        self, message: str, fields: Sequence[FieldError] = (), *, details: Mapping[str, object] | None = None
+        self,
+        message: str,
+        fields: Sequence[FieldError] = (),
+        *,
+        details: Mapping[str, object] | None = None,
+        more: int = 0,
     ) -> None:
-        listed = [{"field": f.field, "code": f.code, "message": f.message} for f in fields]
-        super().__init__(message, details={**(details or {}), "fields": listed})
+        listed = [{"field": f.field, "code": f.code, "message": f.message} for f in fields[:MAX_FAULTS]]
+        more += len(fields) - len(listed)
+        counted = {"more_faults": more} if more else {}
+        super().__init__(message, details={**(details or {}), "fields": listed, **counted})
         self.fields = tuple(fields)
 
     @classmethod

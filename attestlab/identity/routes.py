@@ -28,7 +28,7 @@ _PUBLISHED_FOR = "public, max-age=300"
 async def _recognised(call: Call, body: LoginIn) -> Recognised:
     """The person, before the write: their password takes long to verify."""
     recognise = call.lab.identity.recognise
-    found: Recognised = await call.site.aside(
+    found: Recognised = await call.site.hash_password(
         lambda: recognise(body.email, body.password, peer=call.peer, now=call.now)
     )
     return found
@@ -37,7 +37,7 @@ async def _recognised(call: Call, body: LoginIn) -> Recognised:
 async def _new_password(call: Call, body: PasswordIn) -> Recognised:
     """The person and the hash of the new password, before the write."""
     current, new, prepare = body.current_password, body.new_password, call.lab.identity.prepare_password
-    found: Recognised = await call.site.aside(
+    found: Recognised = await call.site.hash_password(
         lambda: prepare(current, new, caller=call.caller, peer=call.peer, now=call.now)
     )
     return found

@@ -134,7 +134,7 @@ def lookup(call: Call, query: LookupQuery) -> EntryOut:
     """Find an entry by its leaf hash, its attestation or the document it is about."""
     named = {name: value for name, value in query.model_dump().items() if value is not None}
     if len(named) != 1:
-        raise ValidationFailed.of("hash", "one_of", "Give exactly one of hash, attestation_id and document_hash.")
+        raise ValidationFailed.of("/hash", "one_of", "Give exactly one of hash, attestation_id and document_hash.")
     ((name, value),) = named.items()
     with call.lab.storage.read() as connection:
         index = _found(call.lab.log, connection, name, value)

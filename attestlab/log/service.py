@@ -286,7 +286,7 @@ class Log:
         head = self._head(connection)
         _require_size(head, size2, "to")
         if not 0 <= size1 <= size2:
-            raise ValidationFailed.of("from", "range", "from is a size from 0 up to the one in to.")
+            raise ValidationFailed.of("/from", "range", "from is a size from 0 up to the one in to.")
         older, newer = (self._memory.reader(connection, head, size) for size in (size1, size2))
         return Consistency(size1, size2, older.root, newer.root, newer.consistency(size1))
 
@@ -377,7 +377,9 @@ def _require_created(row: HeadRow | None) -> HeadRow:
 
 def _require_size(head: TreeHead, size: int, field_name: str) -> int:
     if not 0 <= size <= head.size:
-        raise ValidationFailed.of(field_name, "range", f"The log has {head.size} entries; ask for a size up to that.")
+        raise ValidationFailed.of(
+            f"/{field_name}", "range", f"The log has {head.size} entries; ask for a size up to that."
+        )
     return size
 
 

@@ -68,7 +68,7 @@ def invite(call: Call, body: UserIn) -> UserOut:
 
 async def _joining(call: Call, body: JoinIn) -> Joining:
     """The invitation and the password's hash, before the write: hashing takes long."""
-    found: Joining = await call.site.aside(call.lab.people.prepare_joining, body.token, body.password)
+    found: Joining = await call.site.hash_password(call.lab.people.prepare_joining, body.token, body.password)
     return found
 
 

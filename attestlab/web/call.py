@@ -46,6 +46,7 @@ class Call:
 
     __slots__ = (
         "caller",
+        "canonical",
         "credential",
         "document",
         "headers",
@@ -96,6 +97,7 @@ class Call:
         self.rate: Count | None = None  # the tightest limit that applied so far
         self.query: Any = None
         self.document: Any = None  # the body as parsed, its huge payload member replaced by ""
+        self.canonical: bytes | None = None  # the RFC 8785 form of a large `document`, where a key is bound to it
         self.payload: Payload | None = None
         self.respond_headers: dict[str, str] = {}
 

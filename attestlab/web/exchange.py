@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable
+from functools import partial
 from time import perf_counter
 from typing import Any
 
 from pydantic import BaseModel
 from tornado.iostream import StreamClosedError
 
+from attestlab.core.canonical import canonical
 from attestlab.core.counters import Count
 from attestlab.core.errors import (
     AttestLabError,
@@ -25,10 +27,11 @@ from attestlab.core.errors import (
     QuotaExceeded,
     RateLimited,
     TenantIdentityUnverified,
+    Unavailable,
     ValidationFailed,
 )
 from attestlab.core.storage import is_unreachable
-from attestlab.web import bodies, problems
+from attestlab.web import bodies, idempotency, problems
 from attestlab.web.access import PUBLIC, require_same_tenant
 from attestlab.web.answers import Answer, compose, render
 from attestlab.web.call import Call, WhenGone
@@ -36,7 +39,7 @@ from attestlab.web.credentials import presented
 from attestlab.web.etags import conditional
 from attestlab.web.http1 import Head
 from attestlab.web.incoming import Body
-from attestlab.web.limits import BLOCKED_FOR_S, AddressBlocked, OverLimit, is_probe, told_by
+from attestlab.web.limits import BLOCKED_FOR_S, AddressBlocked, OverLimit, is_probe, owner_of, told_by
 from attestlab.web.routing import Route
 from attestlab.web.site import Block, Site
 from attestlab.web.validation import body_as, query_as
@@ -45,6 +48,8 @@ from attestlab.web.validation import body_as, query_as
 DENIALS = (AuthInvalid, PermissionDenied, TenantIdentityUnverified, QuotaExceeded, BillingLimit)
 # Those of them that no plan of whoever makes them limits; so their lines are limited by address.
 UNPAID = (AuthInvalid, BillingLimit)
+# Refusals that are no fault of the request; a body that was read for one costs nothing.
+NOT_CHARGED = (RateLimited, BillingLimit, Unavailable)
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
@@ -124,6 +129,7 @@ class Exchange:
     async def _noted(self, fault: AttestLabError) -> AttestLabError:
         """A refusal once it is counted, and told of where it is an attempt that was denied; which may change it."""
         limiter, call = self._site.limiter, self._call
+        fault = await self._charged(fault)
         is_told = isinstance(fault, DENIALS) and call is not None
         if isinstance(fault, UNPAID):
             failures = await self._site.read(lambda: limiter.failed(self._peer, now=self._now))
@@ -134,6 +140,18 @@ class Exchange:
             return await self._violated(fault)
         if is_told and call is not None:
             await self._site.denied(call, fault)
+        return fault
+
+    async def _charged(self, fault: AttestLabError) -> AttestLabError:
+        """Charge the address for what was refused of it; where it cannot pay, that is what the answer says."""
+        call = self._call
+        if call is None or call.caller is not None or is_probe(call.route) or isinstance(fault, NOT_CHARGED):
+            return fault
+        try:
+            rate = await self._site.read(lambda: self._site.limiter.charge_refused(call, body_bytes=self._body.taken))
+        except OverLimit as over:
+            return over
+        self._rate = rate or self._rate
         return fault
 
     async def _violated(self, fault: OverLimit) -> OverLimit:
@@ -208,10 +226,8 @@ class Exchange:
             needs.require(call.caller)
 
     async def _checked_body(self, call: Call) -> BaseModel | None:
-        route = call.route
-        sent = await bodies.read(
-            self._body, limit_bytes=route.body_limit, with_payload=route.payload, aside=self._site.aside
-        )
+        route, aside = call.route, partial(self._site.bodies.run, owner_of(call))
+        sent = await bodies.read(self._body, limit_bytes=route.body_limit, with_payload=route.payload, aside=aside)
         if sent is None:
             if route.body_optional:
                 return None
@@ -221,7 +237,10 @@ class Exchange:
             if sent.document != {}:
                 raise ValidationFailed("This route takes no body; send none, or {}.")
             return None
-        return body_as(route.body, sent.text)
+        if not bodies.is_large(sent):
+            return body_as(route.body, sent.text, sent.document)
+        body: BaseModel = await aside(_validated, call, route.body, sent)
+        return body
 
     async def _read(self, call: Call) -> Answer:
         route = call.route
@@ -238,3 +257,11 @@ class Exchange:
             close=close,
             without_body=self._head.method == "HEAD",
         )
+
+
+def _validated(call: Call, model: type[BaseModel], sent: bodies.Sent) -> BaseModel:
+    """The body; and, while no other request waits for it, the canonical form that an Idempotency-Key is bound to."""
+    body = body_as(model, sent.text, sent.document)
+    if idempotency.is_keyed(call):
+        call.canonical = canonical(sent.document)
+    return body

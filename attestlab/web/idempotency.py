@@ -57,6 +57,11 @@ class Intent:
         return f"answer {self.place.hex()}"
 
 
+def is_keyed(call: Call) -> bool:
+    """Whether the call carries a key that its route honours."""
+    return call.route.idempotency != "none" and call.header(HEADER) is not None
+
+
 def intent_of(call: Call) -> Intent | None:
     """What this call wants done once; None where it carries no key or the route has no use for one.
 
@@ -68,10 +73,12 @@ def intent_of(call: Call) -> Intent | None:
         return None
     if key is None:
         if route.idempotency == "required":
-            raise ValidationFailed.of(HEADER, "missing", "Send an Idempotency-Key header: 1-255 printable characters.")
+            raise ValidationFailed.of(
+                f"/{HEADER}", "missing", "Send an Idempotency-Key header: 1-255 printable characters."
+            )
         return None
     if not _KEY.fullmatch(key):
-        raise ValidationFailed.of(HEADER, "malformed", "An Idempotency-Key is 1-255 printable ASCII characters.")
+        raise ValidationFailed.of(f"/{HEADER}", "malformed", "An Idempotency-Key is 1-255 printable ASCII characters.")
     owner = str(call.caller.tenant_id) if call.caller is not None else _anonymous(call)
     place, fingerprint = _place(owner, route.method, route.path, key), _fingerprint(call)
     if not route.secret:
@@ -93,7 +100,7 @@ def _place(owner: str, method: str, path: str, key: str) -> bytes:
 
 def _fingerprint(call: Call) -> bytes:
     digest = hashlib.sha256(f"{call.method} {call.path}\n".encode())
-    digest.update(canonical(call.document))
+    digest.update(canonical(call.document) if call.canonical is None else call.canonical)
     if call.payload is not None:
         digest.update(call.payload.sha256)
     return digest.digest()

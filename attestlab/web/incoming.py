@@ -32,6 +32,8 @@ class Source(Protocol):
 class Body(Protocol):
     """What is left of one request's body."""
 
+    taken: int  # bytes that `some` returned so far
+
     @property
     def finished(self) -> bool:
         """Nothing of it is left to be read."""
@@ -65,9 +67,10 @@ def take(source: Source, count: int) -> bytes:
 class FixedBody:
     """A body of known length; the empty one too."""
 
-    __slots__ = ("_left", "_source")
+    __slots__ = ("_left", "_source", "taken")
 
     def __init__(self, source: Source, length: int) -> None:
+        self.taken = 0
         self._source = source
         self._left = length
 
@@ -80,6 +83,7 @@ class FixedBody:
             await self._source.more()
         piece = take(self._source, min(self._left, PIECE_BYTES))
         self._left -= len(piece)
+        self.taken += len(piece)
         return piece
 
     def drained(self) -> bool:
@@ -92,9 +96,10 @@ class FixedBody:
 class ChunkedBody:
     """A body whose length is known at its end; small chunks are handed on together."""
 
-    __slots__ = ("_framing", "_left", "_source", "finished")
+    __slots__ = ("_framing", "_left", "_source", "finished", "taken")
 
     def __init__(self, source: Source) -> None:
+        self.taken = 0
         self._source = source
         self._left = 0  # bytes of the open chunk
         self._framing = 0  # bytes spent on size lines and trailers
@@ -107,6 +112,7 @@ class ChunkedBody:
                 await self._open_chunk()
             else:
                 await self._read_from_chunk(gathered)
+        self.taken += len(gathered)
         return bytes(gathered)
 
     def drained(self) -> bool:

@@ -25,6 +25,8 @@ BLOCKED_FOR_S = 15 * 60
 # Of credentials that are not valid, from one address: each leaves a line in an audit trail, which is kept for good.
 FAILURES = Limit("failed", 600, 60)
 
+REFUSED_BYTES_PER_REQUEST = 16 * 1024  # a refused body costs its address one request more for each
+
 
 class Allowance(Protocol):
     """What the limiter asks of a plan."""
@@ -108,13 +110,25 @@ class Limiter:
             _require(applied[-1], call)
         return tightest(applied) if applied else self.look(call.peer, now=call.now)
 
-    def charge_address(self, client: str, *, now: datetime) -> Count:
-        """Take a token of the address.
+    def charge_refused(self, call: Call, *, body_bytes: int) -> Count | None:
+        """Charge a request that was refused, and shows no valid credential, to its address: for itself, where that was
+        not done before, and for its body; returns None where neither costs anything.
 
         Raises:
-            OverLimit: it has none.
+            OverLimit: there is not so much left.
         """
-        count = self._counters.take(f"address:{counted(client)}", per_minute=self._address_per_minute, now=now)
+        cost = (0 if call.route.charged else 1) + body_bytes // REFUSED_BYTES_PER_REQUEST
+        return self.charge_address(call.peer, now=call.now, cost=cost) if cost else None
+
+    def charge_address(self, client: str, *, now: datetime, cost: int = 1) -> Count:
+        """Take tokens of the address.
+
+        Raises:
+            OverLimit: it has not so many.
+        """
+        count = self._counters.take(
+            f"address:{counted(client)}", per_minute=self._address_per_minute, now=now, cost=cost
+        )
         _require(count)
         return count
 
@@ -160,6 +174,11 @@ class Limiter:
     def _of_address(self, limit: Limit, client: str, now: datetime) -> Count:
         place = f"{limit.name}:{counted(client)}"
         return self._counters.count(place, limit=limit.requests, window_s=limit.window_s, now=now)
+
+
+def owner_of(call: Call) -> str:
+    """The tenant or the address that a request's work is shared out to."""
+    return counted(call.peer) if call.caller is None else f"tenant:{call.caller.tenant_id}"
 
 
 def is_probe(route: Route) -> bool:

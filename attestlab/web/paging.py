@@ -127,4 +127,4 @@ def _check(kind: str, text: bytes) -> bytes:
 
 
 def _refuse() -> Never:
-    raise ValidationFailed.of("cursor", "cursor", "This is not a cursor of this list; start again without one.")
+    raise ValidationFailed.of("/cursor", "cursor", "This is not a cursor of this list; start again without one.")

@@ -21,12 +21,28 @@ from attestlab.core.wire import b64url_decode
 PAYLOAD_MEMBER: Final = "payload_b64url"
 PAYLOAD_LIMIT_CHARS: Final = 52_428_800
 REST_LIMIT_BYTES: Final = 1024 * 1024
+MAX_MARKS: Final = 100_000  # quotes, brackets, colons, commas: a tenth of a second
 FIELD: Final = f"/{PAYLOAD_MEMBER}"
 
 _ALPHABET = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 _TO_STANDARD = bytes.maketrans(b"-_", b"+/")
 _NOT_STRUCTURE = re.compile(rb'[^"{}\[\]:,]*')
-_NOT_END_OF_STRING = re.compile(rb'[^"\\]*')
+# The inside of a string literal up to its closing quote, or up to an escape that is cut off after its backslash.
+_INSIDE = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
+_LONGEST_ESCAPE = 6  # \uXXXX
+_STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+
+
+def _nested(levels: int) -> bytes:
+    """A pattern of text with arrays and objects that nest at most so many levels deep."""
+    parts = [rb'[^"{}\[\]]++', _STRING]
+    if levels:
+        inner = _nested(levels - 1)
+        parts += [rb"\{" + inner + rb"\}", rb"\[" + inner + rb"\]"]
+    return b"(?:" + b"|".join(parts) + b")*+"
+
+
+_BELOW_MEMBERS = re.compile(_nested(4), re.DOTALL)  # where no payload is looked for
 _LONGEST_SPELLING = 6 * len(PAYLOAD_MEMBER)  # every character as \uXXXX
 
 
@@ -102,13 +118,14 @@ class Scanner:
         self._rest = bytearray()
         self._payload: Payload | None = None
         self._digest: Digest | None = None  # open while inside of the payload's string
-        self._escape = b""  # as much as has come of an escape within it
+        self._cut_escape = b""  # as much as has come of an escape within it
         self._in_string = False
         self._escaped = False
         self._depth = 0
         self._string_at = 0  # where the last string at depth 1 begins in the rest
         self._key = b""  # its spelling, once it has ended
         self._after_colon = False
+        self._marks = 0  # that were looked at one by one
 
     def feed(self, piece: bytes) -> None:
         """Take the next bytes of the text, cut anywhere.
@@ -131,35 +148,24 @@ class Scanner:
         return bytes(self._rest), self._payload
 
     def _through_payload(self, piece: bytes, at: int, digest: Digest) -> int:
-        if self._escape:
-            return self._through_escape(piece, at, digest)
-        end = piece.find(b'"', at)
-        inside = piece[at:] if end < 0 else piece[at:end]
-        if (slash := inside.find(b"\\")) >= 0:
-            digest.feed(inside[:slash])
-            self._escape = b"\\"
-            return at + slash + 1
-        digest.feed(inside)
-        if end < 0:
+        text = self._cut_escape + piece[at:]
+        end = _end(_INSIDE, text, 0)
+        is_closed = text[end : end + 1] == b'"'
+        whole = end if is_closed else _end_of_whole_escapes(text, end)
+        digest.feed(_unescaped(text[:whole]))
+        if not is_closed:
+            self._cut_escape = text[whole:]
             return len(piece)
         self._payload, self._digest = digest.finish(), None
         self._keep(b'"')
-        return end + 1
-
-    def _through_escape(self, piece: bytes, at: int, digest: Digest) -> int:
-        """JSON lets a writer spell any character as \\uXXXX, and some spell = so."""
-        self._escape += piece[at : at + 1]
-        if len(self._escape) == (6 if self._escape[1:2] == b"u" else 2):
-            digest.feed(_unescaped(self._escape))
-            self._escape = b""
-        return at + 1
+        return at + end + 1 - len(self._cut_escape)
 
     def _through_string(self, piece: bytes, at: int) -> int:
         if self._escaped:
             self._escaped = False
             self._keep(piece[at : at + 1])
             return at + 1
-        end = _end(_NOT_END_OF_STRING, piece, at)
+        end = _end(_INSIDE, piece, at)
         self._keep(piece[at : end + 1])
         if end < len(piece):
             self._escaped = piece[end] == ord("\\")
@@ -169,13 +175,18 @@ class Scanner:
         return end + 1
 
     def _to_structure(self, piece: bytes, at: int) -> int:
-        end = _end(_NOT_STRUCTURE, piece, at)
+        end = _end(_BELOW_MEMBERS if self._depth > 1 else _NOT_STRUCTURE, piece, at)
         self._keep(piece[at : end + 1])
         if end < len(piece):
             self._on_structure(piece[end : end + 1])
         return end + 1
 
     def _on_structure(self, mark: bytes) -> None:
+        self._marks += 1
+        if self._marks > MAX_MARKS:
+            raise ValidationFailed.of(
+                "", "too_fine", "The body has too many members beside its payload; send fewer, or nest them less."
+            )
         if mark == b'"':
             self._open_string()
         elif mark in b"{[":
@@ -202,11 +213,25 @@ class Scanner:
             raise PayloadTooLarge(self._rest_limit, "request_body")
 
 
-def _unescaped(escape: bytes) -> bytes:
+def _unescaped(inside: bytes) -> bytes:
+    """The characters that the inside of a string literal spells; JSON lets a writer spell any of them as \\uXXXX."""
+    if b"\\" not in inside:
+        return inside
     try:
-        return str(json.loads(b'"' + escape + b'"')).encode("utf-8", "surrogatepass")
+        return str(json.loads(f'"{inside.decode("latin-1")}"', strict=False)).encode("utf-8", "surrogatepass")
     except ValueError:
         raise ValidationFailed.of(FIELD, "malformed", "The body is not JSON: an escape is malformed.") from None
+
+
+def _end_of_whole_escapes(text: bytes, end: int) -> int:
+    """Where the last escape of `text` begins if it may be cut off, else `end`.
+
+    A backslash that is itself escaped may be taken for the beginning of one. No base64url has any, so what comes
+    of it is refused either way.
+    """
+    slash = text.rfind(b"\\", max(0, end - _LONGEST_ESCAPE + 1), end)
+    is_cut = slash >= 0 and text[slash + 1 : slash + 2] == b"u"
+    return slash if is_cut else end
 
 
 def _end(pattern: re.Pattern[bytes], piece: bytes, at: int) -> int:

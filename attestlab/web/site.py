@@ -17,6 +17,7 @@ from attestlab.core.clock import Clock
 from attestlab.core.errors import AttestLabError
 from attestlab.web.answers import Answer
 from attestlab.web.call import Call
+from attestlab.web.fair_threads import FairThreads
 from attestlab.web.limits import Limiter
 from attestlab.web.metrics import Metrics
 from attestlab.web.routing import Route
@@ -26,7 +27,9 @@ Result = TypeVar("Result")
 
 # Finds the caller behind `call.credential`, or raises AuthInvalid; what it returns suits `access.Needs`.
 Authenticate = Callable[[Call], Any]
-_THREADS = 6  # two proofs and two simulations may hold some for long; whoever signs in needs another
+_THREADS = 6  # two proofs and two simulations may hold some for long
+_BODY_THREADS = 2  # read by Python's code, so more of them would only wait for each other
+_PASSWORD_THREADS = 2  # each needs 64 MiB while it hashes
 
 
 # Runs a job in the next group commit; returns what it returned once that is durable.
@@ -106,7 +109,9 @@ class Site:
         self.reads_inline = reads_inline
         self.tenant_header_counts = tenant_header_counts
         self.new_request_id = new_request_id
+        self.bodies = FairThreads(_BODY_THREADS, "attestlab-bodies")
         self._pool = ThreadPoolExecutor(_THREADS, "attestlab-web")
+        self._passwords = ThreadPoolExecutor(_PASSWORD_THREADS, "attestlab-passwords")
         self._date_of: datetime | None = None
         self._date = ""
 
@@ -120,6 +125,10 @@ class Site:
         """Run what takes long in a thread."""
         return await asyncio.get_running_loop().run_in_executor(self._pool, function, *arguments)
 
+    async def hash_password(self, function: Callable[..., Result], *arguments: Any) -> Result:
+        """Run what makes or verifies a password's hash in threads that no other work holds."""
+        return await asyncio.get_running_loop().run_in_executor(self._passwords, function, *arguments)
+
     def date(self, now: datetime) -> str:
         """The `Date` field for this second."""
         second = now.replace(microsecond=0)
@@ -129,4 +138,6 @@ class Site:
 
     def close(self) -> None:
         """End the threads."""
-        self._pool.shutdown(wait=False)
+        self.bodies.close()
+        for pool in (self._pool, self._passwords):
+            pool.shutdown(wait=False)

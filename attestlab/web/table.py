@@ -138,10 +138,10 @@ def _values(route: Route, texts: tuple[str, ...]) -> dict[str, Any]:
 
 def _value(name: str, kind: type, text: str) -> Any:
     if kind is UUID:
-        return parse_uuid(text, field=name)
+        return parse_uuid(text, field=f"/{name}")
     if kind is int:
         if not _INTEGER.fullmatch(text):
-            raise ValidationFailed.of(name, "int", f"{name} is a whole number in plain digits.")
+            raise ValidationFailed.of(f"/{name}", "int", f"{name} is a whole number in plain digits.")
         return int(text)
     return text
 

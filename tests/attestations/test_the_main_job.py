@@ -211,7 +211,7 @@ def test_a_mint_needs_a_key_and_a_scope(running: Any, client: httpx.Client, issu
         headers={"Authorization": f"ApiKey {running.made['api_key']}", "Idempotency-Key": str(uuid4())},
     )
 
-    assert without_key.json()["details"]["fields"][0]["field"] == "Idempotency-Key"
+    assert without_key.json()["details"]["fields"][0]["field"] == "/Idempotency-Key"
     assert (without_credentials.status_code, without_credentials.json()["code"]) == (401, "AUTH_REQUIRED")
     assert with_the_other_header.status_code == 201
 

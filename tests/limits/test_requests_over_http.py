@@ -6,6 +6,7 @@ import socket
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
+from uuid import uuid4
 
 import httpx
 from limits_story import Place
@@ -14,6 +15,7 @@ from sqlalchemy import select
 
 from attestlab.core.audit import AuditEvent
 from attestlab.orgs.rules import Plan
+from attestlab.web.remembered import RememberedAnswer
 
 HEADERS = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "X-RateLimit-Policy")
 BURST = 10  # of a FREE tenant's 60 a minute
@@ -290,3 +292,55 @@ def test_another_tenant_in_the_header_is_refused_in_the_sandbox(place: Place) ->
     assert status(str(tenant.tenant_id)) == status(str(tenant.tenant_id).upper()) == (200, "")
     assert status(str(other.tenant_id)) == (403, "TENANT_IDENTITY_UNVERIFIED")
     assert status("nonsense") == (403, "TENANT_IDENTITY_UNVERIFIED")
+
+
+def left(answer: httpx.Response) -> int:
+    """How many requests the answer leaves to its address."""
+    return int(answer.headers["X-RateLimit-Remaining"])
+
+
+def test_a_verification_that_is_refused_costs_its_address_a_request(place: Place) -> None:
+    stranger = place.client()
+
+    answers = [stranger.post("/v1/verify", json={}), stranger.post("/v1/verify", content=b"<a/>")]
+
+    assert [answer.status_code for answer in answers] == [400, 415]
+    assert [left(answer) for answer in answers] == [499, 498]
+
+
+def test_a_large_body_that_is_refused_costs_its_address_more(place: Place) -> None:
+    """As much of the server's time as that many small requests; a tenant's own body costs the tenant one request."""
+    wide = {f"k{number:05d}": 1 for number in range(75_000)}  # 975,001 bytes
+    stranger = place.client()
+
+    verified, signed_in = stranger.post("/v1/verify", json=wide), stranger.post("/v1/auth/login", json=wide)
+    of_a_tenant = place.client(place.tenant()).post("/v1/issuers", json=wide)
+
+    assert [answer.status_code for answer in (verified, signed_in, of_a_tenant)] == [400, 400, 400]
+    cost = 1 + int(verified.request.headers["Content-Length"]) // 16_384
+    assert (left(verified), left(signed_in)) == (500 - cost, 500 - 2 * cost)
+    assert left(of_a_tenant) == 9
+
+
+def test_refused_verifications_end_in_429_and_a_block(place: Place) -> None:
+    stranger = place.client()
+    wide = {f"k{number:05d}": 1 for number in range(75_000)}
+
+    first = stranger.post("/v1/verify", json=wide)
+    room = left(first) // (500 - left(first))
+    statuses = [stranger.post("/v1/verify", json=wide).status_code for _ in range(room + 5)]
+
+    assert statuses == [400] * room + [429] * 5
+    assert stranger.post("/v1/verify", json={"attestation_id": str(uuid4())}).headers["Retry-After"] == "900"
+
+
+def test_verify_ignores_an_idempotency_key(place: Place) -> None:
+    """It is a read; every key that strangers sent was stored for a day."""
+    stranger = place.client()
+    stranger.headers["Idempotency-Key"] = "once"
+
+    answers = [stranger.post("/v1/verify", json={"attestation_id": str(uuid4())}) for _ in range(3)]
+
+    assert [(answer.status_code, answer.headers.get("Idempotent-Replayed")) for answer in answers] == [(200, None)] * 3
+    with place.lab.storage.read() as connection:
+        assert connection.execute(select(RememberedAnswer.seq)).all() == []

@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+from contextlib import suppress
+from time import process_time
 from typing import Any
 
 import pytest
@@ -172,3 +174,54 @@ def test_a_second_payload_is_refused_before_it_is_read() -> None:
 
     assert isinstance(fault, ValidationFailed)
     assert fault.fields[0].code == "duplicate_member"
+
+
+@pytest.mark.parametrize("places", [[], list(range(0, 6000, 7)), list(range(6000))])
+def test_a_payload_that_is_spelt_in_escapes_is_what_it_spells(places: list[int]) -> None:
+    """Python's JSON writer spells = so, and any other character may be spelt so too."""
+    raw = bytes(range(256)) * 2
+    spelt = b64url_encode(raw) + "=" * (-len(raw) % 3)
+    escaped_all = "".join(f"\\u{ord(c):04x}" if n % 3 else c for n, c in enumerate(spelt))
+    text = f'{{"a":"\\\\\\"","payload_b64url":"{escaped_all}","b":1}}'.encode()
+
+    document, payload = scanned(text, places)
+
+    assert document == {"a": '\\"', "payload_b64url": "", "b": 1}
+    assert payload == Payload(hashlib.sha256(raw).digest(), len(raw), len(spelt))
+
+
+@pytest.mark.parametrize("inside", ["\\u0041", "A\\u0041", "\\\\", '\\"'])
+@pytest.mark.parametrize("member", [MEMBER, "other"])
+def test_twice_as_many_escapes_take_about_twice_as_long(member: str, inside: str) -> None:
+    """Where each copied all that follows, four times as many took sixteen times as long."""
+
+    def seconds(size: int) -> float:
+        text = f'{{"{member}":"{inside * (size // len(inside) // 4 * 4)}"}}'.encode()
+        began = process_time()
+        with suppress(ValidationFailed):
+            Scanner(rest_limit_bytes=2 * size).feed(text)
+        return process_time() - began
+
+    few, many = (min(seconds(size) for _ in range(3)) for size in (250_000, 1_000_000))
+    assert many < max(10 * few, 0.1)
+
+
+@pytest.mark.parametrize(
+    "rest", ['{"a":[1,{"b":[2]},"\\""]},' * 20_000, "{}," * 150_000, '{"a":"b","c":[]},' * 30_000, "[[1]]," * 40_000]
+)
+def test_many_small_parts_beside_a_payload_are_passed_over_quickly(rest: str) -> None:
+    text = f'{{"a":[{rest}0],"payload_b64url":"QUJD","b":1}}'.encode()
+
+    began = process_time()
+    document, payload = scanned(text, list(range(0, len(text), 50_000)))
+
+    assert (document["b"], document["payload_b64url"], payload.size) == (1, "", 3)
+    assert process_time() - began < 5
+
+
+def test_too_many_members_beside_a_payload_are_refused() -> None:
+    """Each of them is looked at, which costs a hundred times what it costs to send."""
+    fault = fault_of(("{" + '"a":1,' * 40_000).encode())
+
+    assert isinstance(fault, ValidationFailed)
+    assert fault.fields[0].code == "too_fine"

@@ -1,0 +1,80 @@
+"""Work in threads: each owner runs one piece at a time, and signing in has threads of its own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from threading import Event
+from typing import Any
+
+from sample_site import sample_site
+
+from attestlab.web.fair_threads import FairThreads
+
+WAIT_S = 20
+
+
+def test_an_owner_with_much_work_delays_only_itself() -> None:
+    async def story() -> list[str]:
+        threads, release = FairThreads(2, "test"), Event()
+        held = [asyncio.create_task(threads.run("one", release.wait, WAIT_S)) for _ in range(20)]
+        await asyncio.sleep(0)
+        others = [await asyncio.wait_for(threads.run(owner, str.upper, owner), WAIT_S) for owner in ("two", "three")]
+        release.set()
+        assert await asyncio.gather(*held) == [True] * 20
+        threads.close()
+        return others
+
+    assert asyncio.run(story()) == ["TWO", "THREE"]
+
+
+def test_the_work_of_one_owner_is_done_in_order_and_one_piece_at_a_time() -> None:
+    running, most, done = 0, 0, []
+
+    def work(number: int) -> None:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        done.append(number)
+        running -= 1
+
+    async def story() -> None:
+        threads = FairThreads(4, "test")
+        await asyncio.gather(*[threads.run("one", work, number) for number in range(50)])
+        threads.close()
+
+    asyncio.run(story())
+    assert (done, most) == (list(range(50)), 1)
+
+
+def test_work_that_fails_lets_the_next_one_in() -> None:
+    async def story() -> tuple[Any, ...]:
+        threads = FairThreads(1, "test")
+        failed, done = await asyncio.gather(
+            threads.run("one", int, "x"), threads.run("one", int, "7"), return_exceptions=True
+        )
+        threads.close()
+        return type(failed), done
+
+    assert asyncio.run(story()) == (ValueError, 7)
+
+
+def test_whoever_signs_in_waits_for_no_body_and_no_proof() -> None:
+    """Six bodies of eight megabytes once held every thread that a sign-in needs."""
+
+    async def story() -> str:
+        site, release = sample_site(), Event()
+
+        def hold(run: Callable[..., Awaitable[Any]], *arguments: Any) -> asyncio.Future[Any]:
+            return asyncio.ensure_future(run(*arguments, release.wait, WAIT_S))
+
+        held = [hold(site.aside) for _ in range(10)]
+        held += [hold(site.bodies.run, f"address {number}") for number in range(10)]
+        await asyncio.sleep(0)
+        found = await asyncio.wait_for(site.hash_password(str.upper, "signed in"), WAIT_S)
+        release.set()
+        await asyncio.gather(*held)
+        site.close()
+        return found
+
+    assert asyncio.run(story()) == "SIGNED IN"
