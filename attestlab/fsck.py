@@ -18,11 +18,11 @@ from attestlab.attestations import changes, metering
 from attestlab.attestations import store as attestation_store
 from attestlab.attestations.bundle import require_entry_speaks_of
 from attestlab.attestations.facts import statement_of
-from attestlab.core import audit, jws, outbox, rows, signing
+from attestlab.core import audit, jws, outbox, rows, sealing, signing
 from attestlab.core.audit import AuditEvent
 from attestlab.core.canonical import sha256_b64url
 from attestlab.core.chains import GENESIS, ChainHead, head_of, link_hash
-from attestlab.core.errors import AttestLabError, SignatureInvalid
+from attestlab.core.errors import AttestLabError, KeyringMismatch, SignatureInvalid
 from attestlab.core.outbox import OutboxEvent
 from attestlab.core.rsa_moduli import require_unfactorable
 from attestlab.core.signing import Algorithm
@@ -82,6 +82,7 @@ def fsck(lab: Lab) -> Iterator[Problem]:
             ("ends", _ends(connection)),
             ("standings", _standings(connection)),
             ("keys", _managed_keys(connection, lab)),
+            ("keyring", _sealed_under(connection, lab)),
             ("audit", _trails(connection)),
             ("outbox", _outbox_chain(connection)),
             ("rows", _audited_rows(connection)),
@@ -181,6 +182,14 @@ def _managed_keys(connection: Connection, lab: Lab) -> Iterator[Problem]:
             _check_key(row, lab)
         except (AttestLabError, ValueError) as fault:
             yield Problem("key", row.kid, str(fault))
+
+
+def _sealed_under(connection: Connection, lab: Lab) -> Iterator[Problem]:
+    """The records name the key-encryption key that sealed them."""
+    try:
+        sealing.require_same(connection, lab.keyring)
+    except KeyringMismatch as error:
+        yield Problem("keyring", "sealed_under", error.message)
 
 
 def _check_key(row: AnyRow, lab: Lab) -> None:

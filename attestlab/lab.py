@@ -18,11 +18,12 @@ from attestlab.attestations import metering
 from attestlab.attestations import store as attestation_store
 from attestlab.attestations.packs import Packs
 from attestlab.attestations.service import Attestations
-from attestlab.core import audit, keyring, outbox
+from attestlab.core import audit, keyring, occupancy, outbox, sealing
 from attestlab.core.clock import Clock, SystemClock
 from attestlab.core.counters import Counters
 from attestlab.core.errors import Conflict, NotFound, ValidationFailed
 from attestlab.core.keyring import Keyring
+from attestlab.core.occupancy import Occupancy
 from attestlab.core.storage import Storage, ping
 from attestlab.core.transaction import Transaction
 from attestlab.core.wire import parse_uuid
@@ -158,23 +159,31 @@ class Lab:
         self.log.finders |= {"attestation_id": _index_by_id, "document_hash": _index_by_document}
         storage.closers += [metering.sealer(clock), usage.seal, outbox.sealer(clock), audit.seal, remembered.seal]
         self._log_id: str | None = None
+        self._shares: Occupancy | None = None  # until `close`; None where the caller holds the installation
 
     @classmethod
     def open(
-        cls, settings: Settings | None = None, *, clock: Clock | None = None, resolver: Resolver | None = None
+        cls,
+        settings: Settings | None = None,
+        *,
+        clock: Clock | None = None,
+        resolver: Resolver | None = None,
+        alone: Occupancy | None = None,
     ) -> Lab:
         """Open an installation, bringing its records to this version's tables.
 
         `resolver` looks up the TXT records that prove domains; without one it is DNS, at `settings.dns_server`.
+        `alone` is the caller's own hold on the installation, which is otherwise shared until `close`.
 
         Raises:
             NotFound: there is none; `attestlab init` makes one.
             ValidationFailed: its key-encryption key is missing, or cannot be used; or the file of witnesses cannot.
-            IntegrityFailed: the key-encryption key is another one's.
+            KeyringMismatch: the key-encryption key is another one's.
+            Unavailable: the keyring is being rewrapped.
             OSError: the file of witnesses cannot be read.
         """
         settings = settings or Settings()
-        with _records(settings) as storage:
+        with _records(settings, alone) as (storage, shares):
             with storage.read() as connection:
                 if log_store.head(connection) is None:
                     raise NotFound("installation in", settings.data)
@@ -183,6 +192,7 @@ class Lab:
             with storage.read() as connection:
                 lab.log.check_key(connection)
                 lab.log.witnesses = _witnesses(settings, lab.log.vkey(connection))
+        lab._shares = shares
         return lab
 
     @classmethod
@@ -197,7 +207,7 @@ class Lab:
             Conflict: there is one already.
         """
         settings.data.mkdir(parents=True, exist_ok=True)
-        with _records(settings) as storage:
+        with _records(settings) as (storage, shares):
             with storage.read() as connection:
                 _require_no_log(connection, settings)
             keys = _keyring(settings.data)
@@ -207,6 +217,7 @@ class Lab:
                 origin = settings.log_origin or f"attestlab.local/log-{secrets.token_hex(4)}"
                 vkey = lab.log.create(tx, origin=origin, private=Ed25519PrivateKey.generate())
                 tenant = lab.orgs.create_tenant(OPERATOR, plan=Plan.ENTERPRISE, operator=True)
+        lab._shares = shares
         return lab, Initialised(tenant, vkey)
 
     @property
@@ -252,7 +263,12 @@ class Lab:
 
     def readiness(self) -> dict[str, Callable[[], None]]:
         """What the service stands on, each as a check that raises."""
-        return {"records": self._check_records, "log": self._check_log, "head_guard": self._check_head_guard}
+        return {
+            "records": self._check_records,
+            "log": self._check_log,
+            "head_guard": self._check_head_guard,
+            "keyring": self._check_keyring,
+        }
 
     def _check_records(self) -> None:
         with self.storage.read() as connection:
@@ -267,6 +283,10 @@ class Lab:
             if self.guard.read() is None and self.log.size(connection):
                 self.log.check_guard(connection)
 
+    def _check_keyring(self) -> None:
+        with self.storage.read() as connection:
+            sealing.require_same(connection, self.keyring)
+
     def observe_head(self) -> None:
         """Let the head guard of this machine know the newest head, whichever machine signed it."""
         with self.storage.read() as connection:
@@ -275,17 +295,22 @@ class Lab:
     def close(self) -> None:
         """Give every connection back."""
         self.counters.close()
+        if self._shares is not None:
+            self._shares.release()
         self.storage.close()
 
 
 @contextmanager
-def _records(settings: Settings) -> Iterator[Storage]:
-    """The records with this version's tables; closed again where what is to use them cannot be made."""
-    storage = Storage(settings.records_url)
+def _records(settings: Settings, alone: Occupancy | None = None) -> Iterator[tuple[Storage, Occupancy | None]]:
+    """The records with this version's tables, held before a key is read; given back where no lab comes of them."""
+    storage, shares = Storage(settings.records_url), None
     try:
+        shares = occupancy.share(storage) if alone is None else None
         migrations.upgrade(storage)
-        yield storage
+        yield storage, shares
     except BaseException:
+        if shares is not None:
+            shares.release()
         storage.close()
         raise
 

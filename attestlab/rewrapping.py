@@ -2,9 +2,10 @@
 
 The new key is on disk before anything is sealed under it, the records change in one transaction, and
 only then does the new key take the old one's place. Killed at any moment, the installation opens with
-one of the two, and the same command ends what was begun. No server may run meanwhile: it would go on
-sealing under the old key. Answers that are remembered under Idempotency-Keys and hold a secret are
-not known again afterwards; a repeat is refused, never done twice.
+one of the two, and the same command ends what was begun. It holds the installation alone, so it is
+refused while a server runs; a process that holds the replaced key nevertheless seals nothing (`core.sealing`).
+Answers that are remembered under Idempotency-Keys and hold a secret are not known again afterwards; a repeat
+is refused, never done twice.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from attestlab.core import keyring
+from attestlab.core import keyring, occupancy, sealing
 from attestlab.core.errors import NotFound, ValidationFailed
 from attestlab.core.keyring import Keyring
+from attestlab.core.occupancy import Occupancy
 from attestlab.core.storage import Storage
 from attestlab.lab import Lab
 from attestlab.log import store as log_store
@@ -43,12 +45,22 @@ def rewrap(settings: Settings, environ: Mapping[str, str]) -> Rewrapped | None:
         NotFound: there is no installation.
         ValidationFailed: one of the two keys is missing or cannot be used.
         IntegrityFailed: something that is sealed does not open; nothing was changed.
+        Unavailable: a server or another command has the installation open.
     """
+    storage = Storage(settings.records_url)
+    try:
+        with occupancy.hold_alone(storage) as alone:
+            return _rewrapped(settings, environ, storage, alone)
+    finally:
+        storage.close()
+
+
+def _rewrapped(settings: Settings, environ: Mapping[str, str], storage: Storage, alone: Occupancy) -> Rewrapped | None:
     is_in_file = not environ.get(keyring.ENVIRONMENT_NAME)
-    if is_in_file and _is_under_next(settings):
+    if is_in_file and _is_under_next(settings, storage):
         keyring.take_place(settings.data)
         return None
-    lab = Lab.open(settings)
+    lab = Lab.open(settings, alone=alone)
     try:
         if is_in_file:
             with suppress(FileNotFoundError):
@@ -66,6 +78,7 @@ def _sealed_anew(lab: Lab, new: Keyring) -> Rewrapped:
     if new.id == lab.keyring.id:
         raise ValidationFailed.of(keyring.NEXT_ENVIRONMENT_NAME, "same_key", "The new key is the one in use.")
     with lab.storage.write() as tx:
+        sealing.move(tx, new)
         lab.log.rewrap(tx, new)
         return Rewrapped(
             issuer_keys=lab.signing_keys.rewrap(tx, new),
@@ -74,16 +87,12 @@ def _sealed_anew(lab: Lab, new: Keyring) -> Rewrapped:
         )
 
 
-def _is_under_next(settings: Settings) -> bool:
+def _is_under_next(settings: Settings, storage: Storage) -> bool:
     """Whether the records were sealed anew already, and the key that did it waits beside the old one."""
     if not (settings.data / keyring.NEXT_FILE_NAME).exists():
         return False
-    storage = Storage(settings.records_url)
-    try:
-        with storage.read() as connection:
-            head = log_store.head(connection)
-    finally:
-        storage.close()
+    with storage.read() as connection:
+        head = log_store.head(connection)
     if head is None:
         raise NotFound("installation in", Path(settings.data))
     return Keyring.next(settings.data, {}).has_sealed(head.sealed_key)

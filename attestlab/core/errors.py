@@ -20,6 +20,7 @@ to it is a table at the edge (`web.problems`). A message carries its remedy.
     |   +-- HeadGuardMismatch
     |   +-- Cancelled
     +-- IntegrityFailed           stored or presented evidence does not hold
+        +-- KeyringMismatch       sealed under another key-encryption key
         +-- SignatureInvalid
         +-- ProofInvalid
 """
@@ -208,6 +209,15 @@ class Cancelled(Unavailable):
 
 class IntegrityFailed(AttestLabError):
     """Evidence does not hold; never shown as a plain boolean."""
+
+
+class KeyringMismatch(IntegrityFailed):
+    """Sealed under another key-encryption key than the one at hand; the process needs the other one."""
+
+    code = "SERVICE_UNAVAILABLE"
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, details={"reason": "keyring_mismatch"}, retry_after_s=1)
 
 
 class SignatureInvalid(IntegrityFailed):

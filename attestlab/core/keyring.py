@@ -25,7 +25,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from attestlab.core import folders
 from attestlab.core.canonical import canonical
-from attestlab.core.errors import Conflict, IntegrityFailed, ValidationFailed
+from attestlab.core.errors import Conflict, IntegrityFailed, KeyringMismatch, ValidationFailed
 from attestlab.core.wire import b64url_decode, b64url_encode
 
 ENVIRONMENT_NAME = "ATTESTLAB_KEK"
@@ -159,7 +159,7 @@ class Keyring:
         if head[:1] != _VERSION:
             raise IntegrityFailed("The sealed key has a version that this release does not know.")
         if head[1:] != self.id:
-            raise IntegrityFailed(
+            raise KeyringMismatch(
                 f"The key was sealed under the key-encryption key {head[1:].hex()}, this one is {self.id.hex()}; "
                 f"give the right one in {ENVIRONMENT_NAME} or {FILE_NAME}."
             )

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from attestlab.core import audited, jws, signing
+from attestlab.core import audited, jws, sealing, signing
 from attestlab.core.audited import Deed
 from attestlab.core.canonical import canonical
 from attestlab.core.errors import AuthInvalid, SignatureInvalid, ValidationFailed
@@ -100,8 +100,8 @@ class AccessTokens:
             "kid": kid,
             "alg": alg.value,
             "spki": signing.spki(public),
-            "sealed": self.keyring.seal(
-                signing.dump_private(private), tenant_id=None, issuer_id=None, kid=kid, alg=alg.value
+            "sealed": sealing.seal(
+                tx, self.keyring, signing.dump_private(private), tenant_id=None, issuer_id=None, kid=kid, alg=alg.value
             ),
             "created_at": at,
         }

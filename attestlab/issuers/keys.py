@@ -15,7 +15,7 @@ from uuid import UUID
 
 from sqlalchemy import update
 
-from attestlab.core import signing
+from attestlab.core import sealing, signing
 from attestlab.core.clock import Clock, whole_milliseconds
 from attestlab.core.errors import Conflict, ValidationFailed
 from attestlab.core.events import Event
@@ -238,7 +238,7 @@ class Keys:
     ) -> dict[str, Any]:
         tx.memo[CHANGED] = True
         tenant_id = caller.tenant_id
-        row = _new_row(key, self._sealed(key, tenant_id, issuer_id), tenant_id, issuer_id, now)
+        row = _new_row(key, self._sealed(tx, key, tenant_id, issuer_id), tenant_id, issuer_id, now)
         row["log_index"] = self.ledger.key(tx, row, now)
         tx.add(store.keys, row)
         event = KeyCreated(issuer_id=issuer_id, kid=key.kid, alg=key.alg.value, custody=row["custody"], created_at=now)
@@ -264,12 +264,14 @@ class Keys:
     def _audit(self, tx: Transaction, action: str, row: Mapping[str, Any], caller: Caller, now: datetime) -> None:
         self.ledger.audited(tx, Change(caller, action, "key", key_name(row), store.keys, row, now))
 
-    def _sealed(self, key: NewKey, tenant_id: UUID, issuer_id: UUID) -> bytes | None:
+    def _sealed(self, tx: Transaction, key: NewKey, tenant_id: UUID, issuer_id: UUID) -> bytes | None:
         """The private half as it is stored, where it is ours."""
         if key.private is None:
             return None
         der = signing.dump_private(key.private)
-        return self.keyring.seal(der, tenant_id=tenant_id, issuer_id=issuer_id, kid=key.kid, alg=key.alg.value)
+        return sealing.seal(
+            tx, self.keyring, der, tenant_id=tenant_id, issuer_id=issuer_id, kid=key.kid, alg=key.alg.value
+        )
 
 
 _ACTIONS = {KeyStatus.REVOKED: "key.revoke", KeyStatus.COMPROMISED: "key.compromise"}

@@ -16,6 +16,7 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import Connection
 
+from attestlab.core import sealing
 from attestlab.core.clock import Clock
 from attestlab.core.errors import Conflict, HeadGuardMismatch, IntegrityFailed, NotFound, Unavailable, ValidationFailed
 from attestlab.core.keyring import Keyring
@@ -99,8 +100,9 @@ class Log:
         signer = NoteSigner(origin, private)
         head = TreeHead(origin, 0, rules.EMPTY_ROOT)
         self._guard.require(head, lambda _size: rules.EMPTY_ROOT)
-        sealed = self._keyring.seal(
-            dump_private(private), tenant_id=None, issuer_id=None, kid=origin, alg=Algorithm.ED25519
+        sealing.found(tx, self._keyring)
+        sealed = sealing.seal(
+            tx, self._keyring, dump_private(private), tenant_id=None, issuer_id=None, kid=origin, alg=Algorithm.ED25519
         )
         store.create_head(tx, HeadRow(origin, 0, head.root, str(signer.vkey), sealed))
         self._sign(tx, signer, head, previous_size=None)

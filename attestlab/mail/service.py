@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from attestlab.core import audited
+from attestlab.core import audited, sealing
 from attestlab.core.audited import Deed
 from attestlab.core.clock import Clock
 from attestlab.core.errors import ValidationFailed
@@ -65,7 +65,7 @@ class Mails:
             "tenant_id": tenant_id,
             "recipient": recipient,
             "subject": subject[:SUBJECT_LENGTH],
-            "sealed": self.keyring.seal_secret(text.encode(), purpose=_purpose(mail_id)),
+            "sealed": sealing.seal_secret(tx, self.keyring, text.encode(), purpose=_purpose(mail_id)),
             "status": MailStatus.WAITING.value,
             "attempts": 0,
             "next_attempt_at": at,

@@ -19,6 +19,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, bindparam, select
 
+from attestlab.core import sealing
 from attestlab.core.canonical import canonical
 from attestlab.core.errors import IdempotencyKeyReused, IntegrityFailed, ValidationFailed
 from attestlab.core.keyring import Keyring
@@ -159,7 +160,7 @@ def remember(tx: Transaction, intent: Intent, answer: Answer) -> None:
     """Keep the answer, in the same transaction as what it tells."""
     headers, body = json.dumps(dict(answer.headers)).encode(), answer.body
     if intent.sealing is not None:
-        headers, body = SEALED + headers, intent.sealing.seal_secret(body, purpose=intent.purpose)
+        headers, body = SEALED + headers, sealing.seal_secret(tx, intent.sealing, body, purpose=intent.purpose)
     tx.buffer(remembered.CHAIN).append(
         {
             "place": intent.place,

@@ -36,6 +36,7 @@ STATUS_OF: dict[type[errors.AttestLabError], int] = {
     errors.RateLimited: 429,
     errors.AttestLabError: 500,
     errors.Unavailable: 503,
+    errors.KeyringMismatch: 503,
 }
 WWW_AUTHENTICATE = 'ApiKey realm="attestlab", Bearer realm="attestlab"'
 _UNFORESEEN = "Something went wrong on our side; the request id names it in our log."
