@@ -44,7 +44,14 @@ def witness_init(
 @witnesses.command("serve")
 def witness_serve(
     data: WitnessData,
-    log: Annotated[list[str], typer.Option("--log", metavar="VKEY", help="A log's verifier key; any number of them.")],
+    log: Annotated[
+        list[str],
+        typer.Option(
+            "--log",
+            metavar="[ORIGIN ]VKEY",
+            help="A log's verifier key, after its origin where that is not the key's name; any number of them.",
+        ),
+    ],
     port: Port = 8081,
     host: Host = "127.0.0.1",
 ) -> None:

@@ -28,6 +28,7 @@ from attestlab.log.notes import NoteSigner, TreeHead, VerifierKey, sign_checkpoi
 from attestlab.log.rules import TILE_WIDTH, encode_bundle, leaf_hash, tiles_of
 from attestlab.log.submissions import Submission
 from attestlab.log.tree import TileCache, Tree, TreeReader
+from attestlab.witness.rules import WitnessedLog
 from attestlab.witness.server import WitnessServer
 from attestlab.witness.service import Witness, found, signer_of
 from attestlab.witness.store import WitnessStore
@@ -129,7 +130,12 @@ def opened_witness(folder: Path, *logs: VerifierKey, clock: Clock | None = None)
         found(folder, name=f"witness.example/{folder.name}", environ={})
     with WitnessStore.opened(folder) as store:
         signer = signer_of(store, Keyring.open(folder, {}))
-        yield Witness(store, signer, logs=logs or [log_signer().vkey], clock=clock or FixedClock(NOON))
+        yield Witness(
+            store,
+            signer,
+            logs=[WitnessedLog.of(key) for key in logs or [log_signer().vkey]],
+            clock=clock or FixedClock(NOON),
+        )
 
 
 @contextmanager

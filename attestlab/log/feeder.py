@@ -259,4 +259,6 @@ def _size_told(text: str, size: int, sent: Submission) -> int:
 
 def _refusal(name: str, status: int, text: str) -> AttestLabError:
     said = f"The witness {name} answers {status}: {text[:200].strip()}"
+    if status == 422:  # of tlog-witness: the same size with another root, or a proof that does not hold
+        said += " These records are an older copy, or the log has forked: run `attestlab log fsck`."
     return Unavailable(said) if status >= 500 or status == 429 else IntegrityFailed(said)

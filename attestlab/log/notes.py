@@ -170,11 +170,14 @@ class NoteSigner:
 
 @dataclass(frozen=True, slots=True)
 class NoteSignature:
-    """One signature line: whose it claims to be, and the bytes after the key id."""
+    """One signature line: whose it claims to be, and the bytes after the key id; `str()` is the line."""
 
     name: str
     key_id: bytes
     signature: bytes
+
+    def __str__(self) -> str:
+        return f"— {self.name} {b64encode(self.key_id + self.signature).decode()}\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +259,19 @@ class TreeHead:
         """Read a note's text; extension lines are signed but mean nothing to us.
 
         Raises:
-            SignatureInvalid: it is not the text of a checkpoint.
+            SignatureInvalid: it is not the text of a checkpoint, or that of an empty tree with another root.
+        """
+        head = cls.read(text)
+        if head.size == 0 and head.root != EMPTY_ROOT:
+            raise SignatureInvalid("The note is not a checkpoint: its root does not fit.")
+        return head
+
+    @classmethod
+    def read(cls, text: str) -> TreeHead:
+        """Read a note's text by its form alone; a witness judges the root of an empty tree itself.
+
+        Raises:
+            SignatureInvalid: it has not the form of a checkpoint.
         """
         lines = text.split("\n")[:-1]
         try:
@@ -265,7 +280,7 @@ class TreeHead:
             head = cls(lines[0], decimal(lines[1]), standard_base64(lines[2]))
         except ValueError as fault:
             raise SignatureInvalid(f"The note is not a checkpoint: {fault}.") from fault
-        if len(head.root) != HASH_BYTES or (head.size == 0 and head.root != EMPTY_ROOT):
+        if len(head.root) != HASH_BYTES:
             raise SignatureInvalid("The note is not a checkpoint: its root does not fit.")
         return head
 

@@ -60,7 +60,7 @@ class Submission:
         """
         try:
             note = Note.parse(self.checkpoint)
-            return note, TreeHead.parse(note.text)
+            return note, TreeHead.read(note.text)
         except SignatureInvalid as fault:
             raise ValidationFailed(fault.message) from fault
 

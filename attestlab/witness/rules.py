@@ -1,23 +1,70 @@
-"""When a witness cosigns (C2SP tlog-witness): sentences over what it knows and what it is handed."""
+"""When a witness cosigns (C2SP tlog-witness, as of July 2026): rules over the tree it knows and the one it is shown."""
 
 from __future__ import annotations
 
+import hashlib
+from dataclasses import dataclass
+
 from attestlab.core.errors import Conflict, ProofInvalid, ValidationFailed
-from attestlab.log.notes import TreeHead
+from attestlab.log.notes import SignatureType, TreeHead, VerifierKey
 from attestlab.log.rules import EMPTY_ROOT, verify_consistency
 from attestlab.log.submissions import Submission
 
 
-class KnowsAnother(Conflict):
-    """The submission does not begin where the witness stands; `size` is where that is."""
+@dataclass(frozen=True, slots=True)
+class WitnessedLog:
+    """A log whose checkpoints a witness cosigns: its origin, and a key of it, whose name may be another."""
+
+    origin: str
+    key: VerifierKey
+
+    @classmethod
+    def parse(cls, text: str) -> WitnessedLog:
+        """Read `VKEY`, whose name is the origin, or `ORIGIN VKEY`.
+
+        Raises:
+            ValidationFailed: the verifier key cannot be used, or is one of cosignatures.
+        """
+        origin, _space, vkey = text.strip().rpartition(" ")
+        return cls.of(VerifierKey.parse(vkey), origin=origin.strip())
+
+    @classmethod
+    def of(cls, key: VerifierKey, *, origin: str = "") -> WitnessedLog:
+        """The log of a key; without an origin it is the key's name.
+
+        Raises:
+            ValidationFailed: it is a key of cosignatures.
+        """
+        if key.type is not SignatureType.ED25519:
+            raise ValidationFailed(f"The key of the log {key.name} is of type 0x04; give the one of type 0x01.")
+        return cls(origin or key.name, key)
+
+
+def origin_hash(origin: str) -> str:
+    """The name of a log in the paths of the monitoring API: hex SHA-256 of its origin."""
+    return hashlib.sha256(origin.encode()).hexdigest()
+
+
+class StartsElsewhere(Conflict):
+    """The submission starts from another size than the tree that was cosigned last; `size` is that tree's."""
 
     def __init__(self, message: str, *, size: int) -> None:
         super().__init__(message, details={"size": size})
         self.size = size
 
 
+def require_empty_root(head: TreeHead) -> None:
+    """Require the root of the empty tree of a checkpoint of size zero.
+
+    Raises:
+        ProofInvalid: it has another one.
+    """
+    if head.size == 0 and head.root != EMPTY_ROOT:
+        raise ProofInvalid("A checkpoint of size 0 has the root of the empty tree. The checkpoint is not cosigned.")
+
+
 def require_forward(submission: Submission, head: TreeHead) -> None:
-    """A log only grows.
+    """Require that the log grows.
 
     Raises:
         ValidationFailed: the old size exceeds the new one.
@@ -27,17 +74,17 @@ def require_forward(submission: Submission, head: TreeHead) -> None:
 
 
 def require_continues(known: TreeHead | None, submission: Submission, head: TreeHead) -> None:
-    """Let `head` pass if it begins with the tree that was cosigned last, `known`; None where none was.
+    """Require that `head` begins with the tree that was cosigned last, `known`; None where none was.
 
     Raises:
-        KnowsAnother: the submission begins at another size, or shows another tree of the same size.
-        ProofInvalid: the proof does not hold.
+        StartsElsewhere: the submission starts from another size.
+        ProofInvalid: the proof does not hold, or it is another tree of the same size.
     """
     known = known or TreeHead(head.origin, 0, EMPTY_ROOT)
     if submission.old_size != known.size:
-        raise KnowsAnother(f"The tree cosigned last has {known.size} leaves; begin there.", size=known.size)
+        raise StartsElsewhere(f"The tree cosigned last has {known.size} leaves; start there.", size=known.size)
     if head.size == known.size and head.root != known.root:
-        raise KnowsAnother(f"Another tree of {known.size} leaves was cosigned: this is a fork.", size=known.size)
+        raise ProofInvalid(f"Another tree of {known.size} leaves was cosigned: this is a fork. It is not cosigned.")
     try:
         verify_consistency(known.size, head.size, known.root, head.root, submission.proof)
     except ProofInvalid as fault:

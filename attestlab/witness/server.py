@@ -1,4 +1,4 @@
-"""The HTTP door of a witness: C2SP tlog-witness on Tornado, one call, plain text.
+"""The HTTP server of a witness: C2SP tlog-witness on Tornado, `add-checkpoint` and the monitoring API, plain text.
 
 Whoever can reach it may call it: a submission is judged by its signature alone. So what a
 caller may send is bounded in size and in time before it is looked at.
@@ -12,16 +12,17 @@ import signal
 import socket
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 
 from tornado.httpserver import HTTPServer
-from tornado.web import Application, HTTPError, RequestHandler
+from tornado.web import Application, HTTPError, RequestHandler, stream_request_body
 
 from attestlab.core import errors
 from attestlab.log.submissions import MAX_SUBMISSION_BYTES, PATH, SIZE_TYPE
 from attestlab.web import journal
-from attestlab.witness.rules import KnowsAnother
+from attestlab.witness.rules import StartsElsewhere
 from attestlab.witness.service import Witness
 
 STATUS_OF: dict[type[errors.AttestLabError], int] = {
@@ -38,11 +39,19 @@ MAX_HEAD_BYTES = 16 * 1024
 STOP_WITHIN_S = 4.5
 _THREADS = 4
 
+# A client that is still sending may not read an early refusal, so this much of a longer body is read and discarded.
+MAX_DISCARDED_BYTES = 8 * MAX_SUBMISSION_BYTES
+CHECKPOINT_PATH = r"/([0-9a-f]{64})/checkpoint"
+
 Submit = Callable[[bytes], Awaitable[str]]
+Latest = Callable[[str], Awaitable[str]]
 
 
+@stream_request_body
 class PlainHandler(RequestHandler):
-    """Every path but one: plain text, whatever the answer, and nothing to be found."""
+    """Answers in plain text and keeps no body in memory; of itself the handler of every unknown path."""
+
+    received = 0  # bytes of the body so far
 
     def set_default_headers(self) -> None:
         self.set_header("Server", "attestlab")
@@ -53,6 +62,12 @@ class PlainHandler(RequestHandler):
     async def prepare(self) -> None:
         self.send_error(404)
 
+    def data_received(self, chunk: bytes) -> None:
+        """Discard a body, up to a bound."""
+        self.received += len(chunk)
+        if self.received > MAX_DISCARDED_BYTES and not self._finished:
+            self.send_error(413)
+
     def write_error(self, status_code: int, **_kwargs: Any) -> None:
         """Every refusal that is not about a submission; never a stack trace."""
         self.finish(f"{HTTPStatus(status_code).phrase}\n")
@@ -62,32 +77,65 @@ class PlainHandler(RequestHandler):
         if fault is not None and not isinstance(fault, HTTPError):
             journal.part_failed(fault, part="witness")
 
+    def refuse(self, error: errors.AttestLabError) -> None:
+        """Answer with the status that belongs to an error, and its message."""
+        if isinstance(error, errors.Unavailable):
+            journal.part_failed(error, part="witness")
+        self.set_status(next(STATUS_OF[kind] for kind in type(error).__mro__ if kind in STATUS_OF))
+        self.finish(f"{error.message}\n")
+
 
 class AddCheckpoint(PlainHandler):
     """`POST /add-checkpoint`."""
 
     def initialize(self, submit: Submit) -> None:
         self._submit = submit
+        self._body = bytearray()
 
     async def prepare(self) -> None:
-        """Every method but POST is refused by Tornado, with 405."""
+        """Refuse a body that is declared far too long, or not sent yet; other methods than POST get 405 of Tornado."""
+        declared = self.request.headers.get("Content-Length", "")
+        length = int(declared) if declared.isdecimal() else 0
+        is_unsent = "Expect" in self.request.headers
+        if length > MAX_DISCARDED_BYTES or (is_unsent and length > MAX_SUBMISSION_BYTES):
+            self.send_error(413)
+
+    def data_received(self, chunk: bytes) -> None:
+        """Keep what fits, and discard the rest."""
+        super().data_received(chunk)
+        if self.received <= MAX_SUBMISSION_BYTES:
+            self._body += chunk
 
     async def post(self) -> None:
-        """200 with the cosignature line, or the refusal that tlog-witness asks for."""
+        """Answer with the cosignature line, or with the refusal that tlog-witness demands."""
+        if self.received > MAX_SUBMISSION_BYTES:
+            self.send_error(413)
+            return
         try:
-            self.finish(await self._submit(self.request.body))
-        except KnowsAnother as fault:
+            self.finish(await self._submit(bytes(self._body)))
+        except StartsElsewhere as error:
             self.set_status(409)
             self.set_header("Content-Type", SIZE_TYPE)
-            self.finish(f"{fault.size}\n")
-        except tuple(STATUS_OF) as fault:
-            self._refuse(fault)
+            self.finish(f"{error.size}\n")
+        except tuple(STATUS_OF) as error:
+            self.refuse(error)
 
-    def _refuse(self, fault: errors.AttestLabError) -> None:
-        if isinstance(fault, errors.Unavailable):
-            journal.part_failed(fault, part="witness")
-        self.set_status(next(STATUS_OF[kind] for kind in type(fault).__mro__ if kind in STATUS_OF))
-        self.finish(f"{fault.message}\n")
+
+class LatestCheckpoint(PlainHandler):
+    """`GET /<origin hash>/checkpoint`."""
+
+    def initialize(self, latest: Latest) -> None:
+        self._latest = latest
+
+    async def prepare(self) -> None:
+        """Every method but GET is refused by Tornado, with 405."""
+
+    async def get(self, origin_hash: str) -> None:
+        """Answer with the latest cosigned checkpoint, or 404."""
+        try:
+            self.finish(await self._latest(origin_hash))
+        except tuple(STATUS_OF) as error:
+            self.refuse(error)
 
 
 class WitnessServer:
@@ -97,14 +145,16 @@ class WitnessServer:
     """
 
     def __init__(self, witness: Witness, *, idle_s: float = IDLE_S, body_s: float = BODY_S) -> None:
-        self._witness = witness
         self._pool = ThreadPoolExecutor(_THREADS, "attestlab-witness")
         self._at_work = 0
-        handlers: list[Any] = [(PATH, AddCheckpoint, {"submit": self._submit})]
+        handlers: list[Any] = [
+            (PATH, AddCheckpoint, {"submit": partial(self._run, witness.add_checkpoint)}),
+            (CHECKPOINT_PATH, LatestCheckpoint, {"latest": partial(self._run, witness.latest)}),
+        ]
         application = Application(handlers, default_handler_class=PlainHandler, log_function=lambda _handler: None)
         self._server = HTTPServer(
             application,
-            max_body_size=MAX_SUBMISSION_BYTES,
+            max_body_size=2**63,  # `AddCheckpoint` counts, and answers 413 where Tornado would say 400
             max_buffer_size=MAX_SUBMISSION_BYTES + MAX_HEAD_BYTES,
             max_header_size=MAX_HEAD_BYTES,
             idle_connection_timeout=idle_s,
@@ -126,10 +176,10 @@ class WitnessServer:
         await self._server.close_all_connections()
         self._pool.shutdown(wait=False)
 
-    async def _submit(self, body: bytes) -> str:
+    async def _run(self, function: Callable[[Any], str], argument: Any) -> str:
         self._at_work += 1
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._pool, self._witness.add_checkpoint, body)
+            return await asyncio.get_running_loop().run_in_executor(self._pool, function, argument)
         finally:
             self._at_work -= 1
 

@@ -13,12 +13,13 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from attestlab.core import keyring
 from attestlab.core.clock import Clock
-from attestlab.core.errors import IntegrityFailed, NotFound, SignatureInvalid, ValidationFailed
+from attestlab.core.errors import IntegrityFailed, NotFound, SignatureInvalid
 from attestlab.core.keyring import Keyring
 from attestlab.core.signing import Algorithm, dump_private, load_private
-from attestlab.log.notes import Note, NoteSigner, SignatureType, TreeHead, VerifierKey
+from attestlab.log.notes import Note, NoteSigner, TreeHead, VerifierKey
 from attestlab.log.submissions import Submission
 from attestlab.witness import rules
+from attestlab.witness.rules import WitnessedLog
 from attestlab.witness.store import Cosigned, Heads, WitnessStore
 
 
@@ -59,17 +60,16 @@ def _purpose(name: str) -> str:
 
 
 class Witness:
-    """Cosigns the checkpoints of the `logs` it was told of, each of which has any number of keys."""
+    """Cosigns the checkpoints of `logs`, each of which has any number of keys."""
 
-    def __init__(self, store: WitnessStore, signer: NoteSigner, *, logs: Iterable[VerifierKey], clock: Clock) -> None:
+    def __init__(self, store: WitnessStore, signer: NoteSigner, *, logs: Iterable[WitnessedLog], clock: Clock) -> None:
         self._store = store
         self._signer = signer
         self._clock = clock
         self._logs: dict[str, list[VerifierKey]] = {}
-        for key in logs:
-            if key.type is not SignatureType.ED25519:
-                raise ValidationFailed(f"The key of the log {key.name} is of type 0x04; give the one of type 0x01.")
-            self._logs.setdefault(key.name, []).append(key)
+        for log in logs:
+            self._logs.setdefault(log.origin, []).append(log.key)
+        self._origins = {rules.origin_hash(origin): origin for origin in self._logs}
 
     @property
     def vkey(self) -> VerifierKey:
@@ -83,17 +83,36 @@ class Witness:
             ValidationFailed: the submission is malformed, or its old size exceeds the new one.
             NotFound: the log is not one of ours.
             SignatureInvalid: none of the log's keys signed it.
-            KnowsAnother: it begins at another size, or shows another tree of a size that was cosigned.
-            ProofInvalid: the new tree does not begin with the one that was cosigned last.
+            StartsElsewhere: it starts from another size than that of the tree that was cosigned last.
+            ProofInvalid: the new tree does not begin with that one, is another one of its size, or is empty and has
+                another root than the empty tree.
             Unavailable: it could not be written down.
         """
         submission = Submission.parse(body)
         note, head = submission.read()
         self._require_signed(note, head)
+        rules.require_empty_root(head)
         rules.require_forward(submission, head)
         with self._store.changing() as heads:
             at_s = self._accept(heads, submission, head)
         return self._signer.cosign(note.text, at_s=at_s)
+
+    def latest(self, origin_hash: str) -> str:
+        """The latest cosigned checkpoint of a log, with the log's signatures and the witness's cosignature.
+
+        Signatures of other keys, which were not verified, are left out.
+
+        Raises:
+            NotFound: the log is not one of ours, or none of its checkpoints was cosigned.
+        """
+        origin = self._origins.get(origin_hash, "")
+        found = self._store.latest(origin)
+        if found is None:
+            raise NotFound("cosigned checkpoint of the log", origin_hash)
+        cosigned, note = found[0], Note.parse(found[1])
+        keys = {(key.name, key.key_id) for key in self._logs[origin]}
+        own = "".join(str(line) for line in note.signatures if (line.name, line.key_id) in keys)
+        return f"{note.text}\n{own}{self._signer.cosign(note.text, at_s=cosigned.at_s)}"
 
     def _require_signed(self, note: Note, head: TreeHead) -> None:
         keys = self._logs.get(head.origin)

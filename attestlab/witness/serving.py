@@ -11,22 +11,22 @@ from tornado.netutil import bind_sockets
 
 from attestlab.core.clock import SystemClock
 from attestlab.core.keyring import Keyring
-from attestlab.log.notes import VerifierKey
+from attestlab.witness.rules import WitnessedLog
 from attestlab.witness.server import serve
 from attestlab.witness.service import Witness, signer_of
 from attestlab.witness.store import WitnessStore
 
 
 def run(data: Path, *, logs: Iterable[str], host: str, port: int, announce: Callable[[str], None]) -> None:
-    """Serve the witness in `data` for the logs with these verifier keys, until told to stop.
+    """Serve the witness in `data` for these logs, each `VKEY` or `ORIGIN VKEY`, until a signal stops it.
 
     Raises:
         NotFound: there is no witness in `data`.
         ValidationFailed: a verifier key is malformed.
     """
-    keys = [VerifierKey.parse(vkey) for vkey in logs]
+    witnessed = [WitnessedLog.parse(text) for text in logs]
     with WitnessStore.opened(data) as store:
-        witness = Witness(store, signer_of(store, Keyring.open(data, os.environ)), logs=keys, clock=SystemClock())
+        witness = Witness(store, signer_of(store, Keyring.open(data, os.environ)), logs=witnessed, clock=SystemClock())
         sockets = bind_sockets(port, host)
         shown = f"[{host}]" if ":" in host else host
         url = f"http://{shown}:{sockets[0].getsockname()[1]}"

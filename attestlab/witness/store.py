@@ -109,6 +109,20 @@ class WitnessStore:
             raise IntegrityFailed(f"{FILE_NAME} holds no witness; it was not made by `attestlab witness init`.")
         return row[0], row[1]
 
+    def latest(self, origin: str) -> tuple[Cosigned, str] | None:
+        """The newest head of a log and its checkpoint as it was submitted; None where none was ever cosigned.
+
+        Raises:
+            Unavailable: the file cannot be read.
+        """
+        query = "SELECT size, root, at_s, note FROM heads WHERE origin = ?"
+        try:
+            with self._lock:
+                row = self._connection.execute(query, (origin,)).fetchone()
+        except sqlite3.Error as fault:
+            raise Unavailable(f"{FILE_NAME} cannot be read: {fault}.") from fault
+        return None if row is None else (Cosigned(TreeHead(origin, row[0], row[1]), row[2]), row[3])
+
     @contextmanager
     def changing(self) -> Iterator[Heads]:
         """One change: durable at the end of the block, taken back on any exception.

@@ -12,8 +12,9 @@ from faults import tracing
 from patience import PATIENCE_S
 from witness_world import Branch, RunningWitness, opened_witness
 
+from attestlab.core.errors import ProofInvalid
 from attestlab.log.submissions import PATH
-from attestlab.witness.rules import KnowsAnother
+from attestlab.witness.rules import StartsElsewhere
 from attestlab.witness.service import found
 
 LOG = Branch.of(20)
@@ -61,12 +62,12 @@ def test_killed_at_any_write_it_goes_on_with_what_it_may_have_told(
         running.process.wait()
 
     with opened_witness(running.folder) as witness:
-        with pytest.raises(KnowsAnother) as stands:
+        with pytest.raises(StartsElsewhere) as stands:
             witness.add_checkpoint(LOG.body(0, 9))
         known = stands.value.size
         assert known in (3, 9)
         assert known == 9 or not (was_told or call == "sendto")
         first, second = (LOG, FORK) if known == 9 else (FORK, LOG)
         assert witness.add_checkpoint(first.body(known, 9))
-        with pytest.raises(KnowsAnother, match="fork"):
+        with pytest.raises(ProofInvalid, match="fork"):
             witness.add_checkpoint(second.body(9, 9))

@@ -196,7 +196,9 @@ def test_a_log_at_rest_is_cosigned_anew_every_hour_and_shows_the_newest(world: W
     assert Note.parse(newest(world)).verify([witness.vkey]) == {witness.vkey: int(world.clock.now().timestamp())}
 
 
-def test_a_log_that_was_made_twice_from_one_key_is_found_by_its_witness(sqlite_world: World, tmp_path: Path) -> None:
+def test_a_log_that_was_made_twice_from_one_key_is_found_by_its_witness(
+    sqlite_world: World, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     """
     The records are copied with key and guard, and both copies grow: the first to be fed is the log, the other a fork.
     """
@@ -213,6 +215,8 @@ def test_a_log_that_was_made_twice_from_one_key_is_found_by_its_witness(sqlite_w
             ask(world, line, quorum="w1")
         assert fed(sqlite_world, tmp_path) == {"w1": Outcome.COSIGNED}
         assert fed(forked, tmp_path) == {"w1": Outcome.REFUSED}
+        assert "answers 422" in (said := capfd.readouterr().err)
+        assert "the log has forked: run `attestlab log fsck`" in said
         forked.mint(104)
         assert fed(forked, tmp_path) == {"w1": Outcome.REFUSED}
     with forked.storage.read() as records:
@@ -260,6 +264,8 @@ def test_a_log_whose_records_went_back_is_found_by_its_witness(
         (lambda text: (409, "text/html", b"2\n"), Outcome.REFUSED),
         (lambda text: (409, SIZE_TYPE, b"2\n" if "old 1\n" in text else b"1\n"), Outcome.UNREACHABLE),
         (lambda text: (403, "text/plain", b"who are you\n"), Outcome.REFUSED),
+        (lambda text: (413, "text/plain", b"too long\n"), Outcome.REFUSED),
+        (lambda text: (422, "text/plain", b"another tree\n"), Outcome.REFUSED),
         (lambda text: (307, "text/plain", b""), Outcome.REFUSED),
         (lambda text: (503, "text/plain", b"later\n"), Outcome.UNREACHABLE),
     ],

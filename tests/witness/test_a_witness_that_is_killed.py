@@ -17,9 +17,9 @@ from nursery import run
 from patience import PATIENCE_S
 from witness_world import Branch, RunningWitness, opened_witness
 
-from attestlab.core.errors import IntegrityFailed
+from attestlab.core.errors import IntegrityFailed, ProofInvalid
 from attestlab.log.submissions import PATH
-from attestlab.witness.rules import KnowsAnother
+from attestlab.witness.rules import StartsElsewhere
 from attestlab.witness.service import found
 
 LOG = Branch.of(60)
@@ -32,6 +32,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from witness_world import log_signer
 from attestlab.core.clock import SystemClock
 from attestlab.log.notes import NoteSigner
+from attestlab.witness.rules import WitnessedLog
 from attestlab.witness.service import Witness
 from attestlab.witness.store import WitnessStore
 
@@ -41,7 +42,8 @@ class Deadly(NoteSigner):
 
 signer = Deadly("witness.example/w", Ed25519PrivateKey.generate())
 with WitnessStore.opened(Path(sys.argv[1])) as store:
-    Witness(store, signer, logs=[log_signer().vkey], clock=SystemClock()).add_checkpoint(sys.stdin.buffer.read())
+    logs = [WitnessedLog.of(log_signer().vkey)]
+    Witness(store, signer, logs=logs, clock=SystemClock()).add_checkpoint(sys.stdin.buffer.read())
 """
 
 
@@ -59,10 +61,10 @@ def test_what_was_accepted_before_the_answer_stays_accepted(tmp_path: Path) -> N
     killed_while_signing(tmp_path / "w", LOG.body(0, 9))
 
     with opened_witness(tmp_path / "w") as witness:
-        with pytest.raises(KnowsAnother) as refused:
+        with pytest.raises(StartsElsewhere) as refused:
             witness.add_checkpoint(FORK.body(0, 9))
         assert refused.value.size == 9
-        with pytest.raises(KnowsAnother, match="fork"):
+        with pytest.raises(ProofInvalid, match="fork"):
             witness.add_checkpoint(FORK.body(9, 9))
         assert witness.add_checkpoint(LOG.body(9, 9)), "the log gets the cosignature that it did not see"
 

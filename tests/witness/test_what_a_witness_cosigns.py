@@ -28,7 +28,7 @@ from attestlab.core.errors import (
 )
 from attestlab.log.notes import Note, TreeHead, sign_checkpoint
 from attestlab.log.submissions import Submission
-from attestlab.witness.rules import KnowsAnother
+from attestlab.witness.rules import StartsElsewhere
 from attestlab.witness.service import Witness, found
 
 LOG = Branch.of(20)
@@ -36,7 +36,7 @@ LOG = Branch.of(20)
 
 def cosigned_last(witness: Witness, log: Branch) -> int:
     """The size that the witness names to a submission that begins at another one."""
-    with pytest.raises(KnowsAnother) as refused:
+    with pytest.raises(StartsElsewhere) as refused:
         witness.add_checkpoint(log.body(1, 20))
     return refused.value.size
 
@@ -74,7 +74,7 @@ def test_it_goes_on_from_the_tree_that_it_cosigned_last(folder: Path) -> None:
 def test_it_remembers_over_a_restart(folder: Path) -> None:
     with opened_witness(folder) as witness:
         witness.add_checkpoint(LOG.body(0, 9))
-    with opened_witness(folder) as witness, pytest.raises(KnowsAnother) as refused:
+    with opened_witness(folder) as witness, pytest.raises(StartsElsewhere) as refused:
         witness.add_checkpoint(LOG.body(0, 12))
     assert refused.value.size == 9
 
@@ -83,7 +83,7 @@ def test_of_two_trees_of_one_size_it_cosigns_the_first(folder: Path) -> None:
     fork = Branch.of(20, other_from=5)
     with opened_witness(folder) as witness:
         witness.add_checkpoint(LOG.body(0, 9))
-        with pytest.raises(KnowsAnother, match="fork"):
+        with pytest.raises(ProofInvalid, match="fork"):
             witness.add_checkpoint(fork.body(9, 9))
         with pytest.raises(ProofInvalid):
             witness.add_checkpoint(fork.body(9, 12))
@@ -236,9 +236,7 @@ class OneWitness(RuleBasedStateMachine):
         if old > size:
             return ValidationFailed
         if old != len(self.known):
-            return KnowsAnother
-        if size == old and branch.leaves[:size] != self.known:
-            return KnowsAnother
+            return StartsElsewhere
         return None if branch.leaves[:old] == self.known else ProofInvalid
 
     @invariant()

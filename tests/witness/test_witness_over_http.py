@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import socket
 import time
 from collections.abc import Iterator
@@ -11,10 +12,12 @@ from pathlib import Path
 
 import httpx
 import pytest
-from witness_world import Branch, RunningWitness, log_signer, opened_witness, witness_served
+from witness_world import AT_S, ORIGIN, Branch, RunningWitness, log_signer, opened_witness, witness_served
 
-from attestlab.log.notes import Note, TreeHead, VerifierKey
-from attestlab.log.submissions import MAX_SUBMISSION_BYTES, PATH, SIZE_TYPE
+from attestlab.log.notes import Note, TreeHead, VerifierKey, sign_checkpoint
+from attestlab.log.rules import EMPTY_ROOT
+from attestlab.log.submissions import MAX_SUBMISSION_BYTES, PATH, SIZE_TYPE, Submission
+from attestlab.witness.server import MAX_DISCARDED_BYTES
 from attestlab.witness.service import Witness, found
 
 LOG = Branch.of(30)
@@ -23,6 +26,16 @@ STRANGER = Branch(LOG.leaves, log_signer(seed=9))
 ELSEWHERE = Branch(LOG.leaves, log_signer("log.example/elsewhere"))
 GOOD = LOG.body(9, 12)
 NOTE = LOG.checkpoint(12).encode()
+
+
+def by(branch: Branch, head: TreeHead) -> bytes:
+    """A submission of any head, signed with the key of a log, under that log's origin."""
+    named = TreeHead(branch.signer.vkey.name, head.size, head.root)
+    return Submission(0, (), sign_checkpoint(branch.signer, named, at_s=AT_S)).text.encode()
+
+
+OTHER_EMPTY_HEAD = TreeHead(ORIGIN, 0, bytes(32))
+OTHER_EMPTY = by(LOG, OTHER_EMPTY_HEAD)
 
 
 @pytest.fixture
@@ -68,7 +81,11 @@ def test_what_continues_the_log_is_answered_with_the_cosignature(witness: Witnes
         (ELSEWHERE.body(0, 12), 404),
         (LOG.body(8, 12), 409),
         (LOG.body(0, 12), 409),
-        (FORK.body(9, 9), 409),
+        (FORK.body(9, 9), 422),
+        (OTHER_EMPTY, 422),
+        (by(STRANGER, OTHER_EMPTY_HEAD), 403),
+        (by(ELSEWHERE, OTHER_EMPTY_HEAD), 404),
+        (by(LOG, TreeHead(ORIGIN, 0, EMPTY_ROOT)), 409),
         (FORK.body(9, 12), 422),
         (b"old 9\n\n" + NOTE, 422),
     ],
@@ -100,22 +117,113 @@ def test_a_conflict_about_the_first_checkpoint_tells_zero(tmp_path: Path) -> Non
     assert (answer.status_code, answer.text) == (409, "0\n")
 
 
-@pytest.mark.parametrize(("method", "path", "status"), [("GET", PATH, 405), ("POST", "/", 404), ("GET", "/x", 404)])
-def test_there_is_one_call_and_nothing_else(client: httpx.Client, method: str, path: str, status: int) -> None:
+def test_an_empty_tree_is_cosigned_by_a_witness_that_knows_nothing_and_no_other_of_its_size(tmp_path: Path) -> None:
+    with opened_witness(tmp_path / "fresh") as fresh, witness_served(fresh) as url:
+        statuses = [
+            httpx.post(url + PATH, content=body).status_code
+            for body in (OTHER_EMPTY, by(LOG, TreeHead(ORIGIN, 0, EMPTY_ROOT)), OTHER_EMPTY, LOG.body(0, 3))
+        ]
+    assert statuses == [422, 200, 422, 200]
+
+
+def test_the_latest_cosigned_checkpoint_is_served_under_the_hash_of_the_origin(
+    witness: Witness, client: httpx.Client
+) -> None:
+    """Without signatures of keys that the witness does not know, which anybody may have appended."""
+    path = f"/{hashlib.sha256(ORIGIN.encode()).hexdigest()}/checkpoint"
+    stray = STRANGER.signer.sign(LOG.head(12).text)
+    line = client.post(PATH, content=GOOD + stray.encode()).text
+
+    answer = client.get(path)
+
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "text/plain; charset=utf-8")
+    note = Note.parse(answer.text)
+    assert TreeHead.parse(note.text) == LOG.head(12)
+    assert set(note.verify([LOG.signer.vkey, witness.vkey])) == {LOG.signer.vkey, witness.vkey}
+    assert answer.text == f"{note.text}\n{LOG.signer.sign(note.text)}{line}"
+
+
+@pytest.mark.parametrize("origin", [ELSEWHERE.signer.vkey.name, "", "log.example/silent"])
+def test_a_log_without_a_cosigned_checkpoint_has_none_to_serve(tmp_path: Path, origin: str) -> None:
+    silent = log_signer("log.example/silent", seed=7).vkey
+    with opened_witness(tmp_path / "w1", silent) as witness, witness_served(witness) as url:
+        assert httpx.get(f"{url}/{hashlib.sha256(origin.encode()).hexdigest()}/checkpoint").status_code == 404
+
+
+def test_a_log_may_sign_with_a_key_of_another_name_than_its_origin(tmp_path: Path) -> None:
+    key = log_signer("keys.example/2026", seed=6)
+    text = TreeHead("log.example/with a space", 3, LOG.head(3).root).text
+    body = Submission(0, (), f"{text}\n{key.sign(text)}").text.encode()
+    found(tmp_path / "w", name="witness.example/w", environ={})
+    with RunningWitness(tmp_path / "w", f"log.example/with a space {key.vkey}") as running:
+        answer = httpx.post(running.url + PATH, content=body)
+        by_name = httpx.post(running.url + PATH, content=by(Branch(LOG.leaves, key), LOG.head(3)))
+        served = httpx.get(f"{running.url}/{hashlib.sha256(b'log.example/with a space').hexdigest()}/checkpoint")
+        running.stop()
+
+    assert (answer.status_code, by_name.status_code) == (200, 404)
+    assert served.text.startswith(text)
+    assert key.vkey in Note.parse(served.text).verify([key.vkey])
+
+
+LATEST = f"/{hashlib.sha256(ORIGIN.encode()).hexdigest()}/checkpoint"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", PATH, 405),
+        ("POST", LATEST, 405),
+        ("GET", LATEST.upper(), 404),
+        ("GET", LATEST[:-1], 404),
+        ("POST", "/", 404),
+        ("GET", "/x", 404),
+    ],
+)
+def test_there_are_two_calls_and_nothing_else(client: httpx.Client, method: str, path: str, status: int) -> None:
     answer = client.request(method, path)
     assert (answer.status_code, answer.headers["content-type"]) == (status, "text/plain; charset=utf-8")
 
 
-def test_a_body_that_is_too_long_is_refused_before_it_is_read(client: httpx.Client) -> None:
-    """
-    And one that does not say how long it is, as soon as it is.
-    """
-    for content in (b"old 9\n" * MAX_SUBMISSION_BYTES, (b"old 9\n" * 10_000 for _ in range(100))):
-        try:
-            status = client.post(PATH, content=content).status_code
-        except httpx.HTTPError:  # the connection is closed while the rest is still being sent
-            status = 400
-        assert status == 400
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"old 9\n" + b"x" * (MAX_SUBMISSION_BYTES - 5),
+        b"x" * MAX_DISCARDED_BYTES,
+        [b"x" * 60_000] * 10,
+    ],
+    ids=["one byte too many", "as much as is discarded", "of no declared length"],
+)
+def test_a_body_over_the_limit_is_413_for_a_client_that_sends_it_whole(
+    client: httpx.Client, content: bytes | list[bytes]
+) -> None:
+    answer = client.post(PATH, content=content if isinstance(content, bytes) else iter(content))
+
+    assert (answer.status_code, answer.text) == (413, "Request Entity Too Large\n")
+    assert client.post(PATH, content=GOOD).status_code == 200
+
+
+def test_a_body_at_the_limit_is_read(client: httpx.Client) -> None:
+    assert client.post(PATH, content=GOOD.ljust(MAX_SUBMISSION_BYTES, b"x")).status_code == 400
+
+
+@pytest.mark.parametrize("header", [b"Content-Length: 99999999999", b"Content-Length: 600000\r\nExpect: 100-continue"])
+@pytest.mark.parametrize(("path", "status"), [(b"/add-checkpoint", b"413"), (b"/x", b"404")])
+def test_a_body_that_is_declared_too_long_is_answered_before_it_is_sent(
+    client: httpx.Client, header: bytes, path: bytes, status: bytes
+) -> None:
+    with socket.create_connection((client.base_url.host, client.base_url.port or 0), timeout=15) as connection:
+        connection.sendall(b"POST " + path + b" HTTP/1.1\r\nHost: w\r\n" + header + b"\r\n\r\n")
+        assert connection.recv(1000).startswith(b"HTTP/1.1 " + status)
+
+
+def test_an_endless_body_ends_with_its_connection(client: httpx.Client) -> None:
+    """The client may see 413, or that the connection was closed while it was sending."""
+    try:
+        answer = client.post(PATH, content=(b"x" * 60_000 for _ in range(1000)))
+        assert answer.status_code == 413
+    except httpx.HTTPError:
+        pass
     assert client.post(PATH, content=GOOD).status_code == 200
 
 
