@@ -7,6 +7,7 @@ import hashlib
 import signal
 import socket
 from collections.abc import Callable
+from datetime import datetime
 
 from tornado.netutil import bind_sockets
 
@@ -15,6 +16,7 @@ from attestlab.attestations import pack_routes
 from attestlab.attestations import routes as attestation_routes
 from attestlab.audit import routes as audit_routes
 from attestlab.audit import trail
+from attestlab.core.counters import Count
 from attestlab.core.errors import AttestLabError, AuthInvalid
 from attestlab.delivery import routes as delivery_routes
 from attestlab.desk import Desk
@@ -114,8 +116,14 @@ def site_of(lab: Lab, desk: Desk) -> Site:
 
 def limiter_of(lab: Lab) -> Limiter:
     """Who may ask how often, by plans and settings."""
+
+    def spent_today(caller: Caller, metric: str, now: datetime) -> Count | None:
+        with lab.storage.read() as connection:
+            return quotas.spent_today(connection, caller, metric, at=now)
+
     return Limiter(
         lab.counters,
+        spent_today=spent_today,
         address_per_minute=lab.settings.address_requests_per_minute,
         allowance_of=quotas.of,
         addresses=Addresses(lab.settings.trusted_proxies),

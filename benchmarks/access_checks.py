@@ -18,6 +18,7 @@ from attestlab.orgs.rules import Plan
 from attestlab.settings import Settings
 from attestlab.web.call import Call
 from attestlab.web.credentials import Credential
+from attestlab.web.limits import lane_of
 from attestlab.web.site import Site
 from benchmarks.figures import Figure
 from benchmarks.world import CLAIMS
@@ -61,8 +62,8 @@ def _of_limiter(lab: Lab, site: Site, made: Initialised) -> Figure:
     attestation_id = _minted(lab, made)
 
     def limit() -> None:
-        site.limiter.require_unblocked(call.peer, now=call.now)
-        site.limiter.charge(call)
+        site.limiter.require_unblocked(lane_of(call.peer, payer=call.caller), now=call.now)
+        site.limiter.charge(call, call.caller)
 
     def verify() -> None:
         lab.attestations.verify(attestation_id)

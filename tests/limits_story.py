@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from uuid import UUID
 
 import httpx
 from app_in_process import client_of
 
 from attestlab.core.clock import FixedClock
 from attestlab.lab import Lab
+from attestlab.orgs import store
 from attestlab.orgs.rules import Plan
 from attestlab.orgs.service import TenantCreated
 
@@ -28,6 +30,11 @@ class Place:
         if limits:
             self.lab.orgs.set_plan(made.tenant_id, plan, limits)
         return made
+
+    def operator_id(self) -> UUID:
+        """The operator's own tenant."""
+        with self.lab.storage.write() as tx:
+            return store.operator_id(tx)
 
     def client(self, tenant: TenantCreated | None = None, *, address: str = "192.0.2.1") -> httpx.Client:
         """A caller with the tenant's key, or without any, who comes from this address."""

@@ -39,6 +39,7 @@ from attestlab.core.errors import AttestLabError, AuthInvalid, AuthRequired, Not
 from attestlab.core.shapes import Moment, Uuid
 from attestlab.core.signing import Algorithm
 from attestlab.core.wire import b64url_decode
+from attestlab.orgs import usage
 from attestlab.orgs.rules import Scope
 from attestlab.web import problems
 from attestlab.web.access import PUBLIC
@@ -52,7 +53,7 @@ from attestlab.web.validation import body_as
 routes = Routes("attestations")
 _SIGNED_INLINE = {Algorithm.ED25519, Algorithm.ES256}  # tens of microseconds; the others go to a thread
 _LIST = "attestations"
-_MINTS = Limit("mint", 100, 60)  # of single ones and of items of batches
+_MINTS = Limit("mint", 100, 60, daily=usage.ATTESTATIONS)  # of single ones and of items of batches
 
 
 class AttestationsQuery(OffsetPageQuery):

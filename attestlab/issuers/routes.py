@@ -158,7 +158,7 @@ def put_logo(call: Call, id: UUID, body: LogoIn) -> LogoOut:
     )
 
 
-@routes.get("/v1/issuers/{id}/logo", scope=PUBLIC)
+@routes.get("/v1/issuers/{id}/logo", page=True, scope=PUBLIC)
 def logo(call: Call, id: UUID) -> Raw:
     """The uploaded logo itself, as an image that can do nothing but be seen."""
     row = call.lab.logos.get(id)

@@ -10,6 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime, time, timedelta
 
+from sqlalchemy import Connection
+
+from attestlab.core.counters import Count
 from attestlab.core.errors import BillingLimit, QuotaExceeded, RateLimited
 from attestlab.core.transaction import Transaction
 from attestlab.orgs import usage
@@ -35,6 +38,15 @@ def require_room(resource: str, limit: int | None, used: Callable[[], int]) -> N
             f"The plan allows {limit} {resource.replace('_', ' ')}; ask the operator for a larger one.",
             details={"resource": resource, "limit": limit, "used": found},
         )
+
+
+def spent_today(connection: Connection, caller: Caller, metric: str, *, at: datetime) -> Count | None:
+    """The limit of the day that the caller's tenant has used up; None where there is room, or no limit."""
+    limit = of(caller).attestations_per_day if metric == usage.ATTESTATIONS else None
+    if limit is None or usage.used(connection, caller.tenant_id, metric, at.date()) < limit:
+        return None
+    wait_s = (tomorrow(at) - at).total_seconds()
+    return Count(False, limit, 0, DAY_S, at.timestamp() + wait_s, wait_s)
 
 
 def count_attestation(tx: Transaction, caller: Caller, *, at: datetime) -> None:

@@ -34,7 +34,7 @@ class LinkQuery(In):
     k: str | None = None
 
 
-@routes.get("/a/{id}", scope=PUBLIC, cache_control="no-store")
+@routes.get("/a/{id}", scope=PUBLIC, cache_control="no-store", page=True)
 async def page(call: Call, id: str, query: LinkQuery) -> Raw:
     """The public page: what `POST /v1/verify` answers, for people; as JSON where `Accept` asks for it. Not metered.
 
@@ -62,7 +62,7 @@ async def page(call: Call, id: str, query: LinkQuery) -> Raw:
     return _html(rendering.page(seen, url=links.plain(attestation_id), key=None))
 
 
-@routes.get("/a/{id}/bundle.json", scope=PUBLIC, cache_control="no-store")
+@routes.get("/a/{id}/bundle.json", scope=PUBLIC, cache_control="no-store", page=True)
 async def bundle(call: Call, id: str, query: LinkQuery) -> Raw:
     """The proof bundle as a file, for whoever has the key of the shared link."""
     from attestlab.portal import rendering
@@ -78,7 +78,7 @@ async def bundle(call: Call, id: str, query: LinkQuery) -> Raw:
     return Raw(told.model_dump_json(by_alias=True, indent=2).encode(), JSON, named)
 
 
-@routes.get("/a/assets/{name}", scope=PUBLIC, cache_control=_FOR_EVER)
+@routes.get("/a/assets/{name}", scope=PUBLIC, cache_control=_FOR_EVER, page=True)
 def asset(call: Call, name: str) -> Raw:
     """A file of the page; its name changes with its content."""
     from attestlab.portal import rendering

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
+from attestlab.web import journal
+
 IPNetwork = IPv4Network | IPv6Network
 _KEPT = 4096
 _NETWORK_BITS = 64  # of an IPv6 address: whoever has one has all that share them
@@ -21,13 +23,19 @@ class Addresses:
 
     def __init__(self, trusted: Sequence[IPNetwork] = ()) -> None:
         self._trusted = tuple(trusted)
+        self._has_warned = False
 
     def client(self, peer: str, forwarded: str | None) -> str:
         """The address of the client; `forwarded` is the X-Forwarded-For that came from `peer`.
 
         Where a trusted proxy forwards nothing that can be read, it is taken for the client itself.
         """
-        if not self._trusted or forwarded is None or not self._trusts(peer):
+        if forwarded is None:
+            return peer
+        if not self._trusted:
+            self._warn(peer)
+            return peer
+        if not self._trusts(peer):
             return peer
         client = peer
         for claimed in reversed(forwarded.split(",")):
@@ -38,6 +46,16 @@ class Addresses:
             if not self._trusts(client):
                 break
         return client
+
+    def _warn(self, peer: str) -> None:
+        """Warn once: behind a proxy that is not trusted all clients share the limits of its address."""
+        if not self._has_warned:
+            self._has_warned = True
+            journal.warned(
+                "X-Forwarded-For is ignored",
+                peer=peer,
+                remedy="If a proxy at this address forwards requests, name its network in ATTESTLAB_TRUSTED_PROXIES.",
+            )
 
     def _trusts(self, text: str) -> bool:
         address = _parsed(text)

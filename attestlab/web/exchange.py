@@ -39,7 +39,7 @@ from attestlab.web.credentials import presented
 from attestlab.web.etags import conditional
 from attestlab.web.http1 import Head
 from attestlab.web.incoming import Body
-from attestlab.web.limits import BLOCKED_FOR_S, AddressBlocked, OverLimit, is_probe, owner_of, told_by
+from attestlab.web.limits import BLOCKED_FOR_S, AddressBlocked, OverLimit, is_probe, lane_of, owner_of, told_by
 from attestlab.web.routing import Route
 from attestlab.web.site import Block, Site
 from attestlab.web.validation import body_as, query_as
@@ -63,6 +63,7 @@ class Exchange:
         "_call",
         "_head",
         "_now",
+        "_payer",
         "_peer",
         "_rate",
         "_request_id",
@@ -80,6 +81,7 @@ class Exchange:
         self._rate: Count | None = None
         self._route: Route | None = None
         self._call: Call | None = None
+        self._payer: Any = None  # the caller whose tenant's limits it draws on; None: those of the address
         self._began = perf_counter()
         self._now = site.clock.now()
         sent = head.headers.get("x-request-id", "")
@@ -145,7 +147,7 @@ class Exchange:
     async def _charged(self, fault: AttestLabError) -> AttestLabError:
         """Charge the address for what was refused of it; where it cannot pay, that is what the answer says."""
         call = self._call
-        if call is None or call.caller is not None or is_probe(call.route) or isinstance(fault, NOT_CHARGED):
+        if call is None or self._payer is not None or is_probe(call.route) or isinstance(fault, NOT_CHARGED):
             return fault
         try:
             rate = await self._site.read(lambda: self._site.limiter.charge_refused(call, body_bytes=self._body.taken))
@@ -155,9 +157,9 @@ class Exchange:
         return fault
 
     async def _violated(self, fault: OverLimit) -> OverLimit:
-        """The violation that is one too many says for how long the address is blocked by it."""
+        """The violation that is one too many says for how long such requests of the address are blocked by it."""
         limiter = self._site.limiter
-        if not await self._site.read(lambda: limiter.violated(self._peer, now=self._now)):
+        if not await self._site.read(lambda: limiter.violated(self._lane(), now=self._now)):
             return fault
         await self._site.blocked(Block(self._peer, fault.caller, self._now, self._request_id))
         return OverLimit(fault.count, caller=fault.caller, wait_s=BLOCKED_FOR_S)
@@ -169,8 +171,11 @@ class Exchange:
 
     def _charge_stranger(self) -> None:
         limiter = self._site.limiter
-        limiter.require_unblocked(self._peer, now=self._now)
+        limiter.require_unblocked(lane_of(self._peer), now=self._now)
         self._rate = limiter.charge_address(self._peer, now=self._now)
+
+    def _lane(self) -> str:
+        return lane_of(self._peer, payer=self._payer, page=self._route is not None and self._route.page)
 
     async def _answered(self) -> Answer:
         head, site = self._head, self._site
@@ -210,20 +215,39 @@ class Exchange:
 
     def _admit(self, call: Call) -> None:
         """Find out who is calling, count it, and refuse those who may not; in one go, for it may be in a thread."""
-        site, needs, limiter = self._site, call.route.needs, self._site.limiter
-        limiter.require_unblocked(call.peer, now=call.now)
-        if needs is not PUBLIC:
-            try:
-                call.credential = presented(call.headers)
-                call.caller = site.authenticate(call)
-            except (AuthRequired, AuthInvalid):
-                self._rate = limiter.charge_address(call.peer, now=call.now)
-                raise
-        call.rate = limiter.charge(call)
+        site, needs = self._site, call.route.needs
+        if needs is PUBLIC:
+            self._require_unblocked_public(call)
+        else:
+            self._payer = self._authenticated(call)
+            site.limiter.require_unblocked(self._lane(), now=call.now)
+        call.rate = site.limiter.charge(call, self._payer)
         if needs is not PUBLIC:
             if site.tenant_header_counts:
                 require_same_tenant(call.header("X-Tenant-ID"), call.caller)
             needs.require(call.caller)
+
+    def _authenticated(self, call: Call) -> Any:
+        try:
+            call.credential = presented(call.headers)
+            call.caller = self._site.authenticate(call)
+        except (AuthRequired, AuthInvalid):
+            self._charge_stranger()
+            raise
+        return call.caller
+
+    def _require_unblocked_public(self, call: Call) -> None:
+        """Let a tenant's request for a public route pass at a blocked address, as one that the tenant pays for."""
+        limiter = self._site.limiter
+        try:
+            limiter.require_unblocked(self._lane(), now=call.now)
+        except AddressBlocked as blocked:
+            try:
+                call.credential = presented(call.headers)
+                self._payer = self._site.authenticate(call)
+            except (AuthRequired, AuthInvalid):
+                raise blocked from None
+            limiter.require_unblocked(self._lane(), now=call.now)
 
     async def _checked_body(self, call: Call) -> BaseModel | None:
         route, aside = call.route, partial(self._site.bodies.run, owner_of(call))

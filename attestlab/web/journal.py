@@ -6,7 +6,9 @@ something to say, for it takes a fifth of a second, and most processes never hav
 
 from __future__ import annotations
 
+import json
 import sys
+from datetime import UTC, datetime
 from typing import Any
 
 
@@ -18,6 +20,12 @@ def failed(fault: BaseException, *, request_id: str) -> None:
 def part_failed(fault: BaseException, *, part: str) -> None:
     """Tell of work behind the requests that failed, and will be tried again."""
     _journal().error("part failed", part=part, exc_info=fault)
+
+
+def warned(event: str, **facts: str) -> None:
+    """Tell of a setting that probably is not what the operator means; quickly, for requests wait."""
+    at = datetime.now(UTC).isoformat().replace("+00:00", "Z")
+    print(json.dumps({**facts, "event": event, "level": "warning", "timestamp": at}), file=sys.stderr, flush=True)
 
 
 def _journal() -> Any:

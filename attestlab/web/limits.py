@@ -2,7 +2,8 @@
 
 A tenant has a bucket of its plan's size, whatever credential, header or spelling of a path it
 comes with; whoever shows no valid credential draws on the bucket of their address. Some routes
-have a window of their own beside it. Whoever goes on regardless is blocked by address for a while.
+have a window of their own beside it. Requests that go on regardless are blocked for a while: those of a
+tenant at an address, of the address's public pages, or of the address without a valid credential.
 
 Which limit applied is told on every response. The counts are shared by all processes, so a
 method here is one or a few short statements; on PostgreSQL it is called in a thread.
@@ -20,7 +21,7 @@ from attestlab.web.addresses import Addresses, counted
 from attestlab.web.call import Call
 from attestlab.web.routing import Limit, Route
 
-VIOLATIONS = Limit("violations", 5, 600)  # the last of which blocks the address
+VIOLATIONS = Limit("violations", 5, 600)  # the last of which blocks the lane
 BLOCKED_FOR_S = 15 * 60
 # Of credentials that are not valid, from one address: each leaves a line in an audit trail, which is kept for good.
 FAILURES = Limit("failed", 600, 60)
@@ -42,6 +43,10 @@ class Allowance(Protocol):
         ...
 
 
+# The limit of the day by its name that a caller's tenant has used up; None where there is room.
+SpentToday = Callable[[Any, str, datetime], Count | None]
+
+
 class OverLimit(RateLimited):
     """A limit was violated: `count` says which, `caller` whose credential it was."""
 
@@ -59,7 +64,7 @@ class OverLimit(RateLimited):
 
 
 class AddressBlocked(OverLimit):
-    """The address violated limits again and again; that it goes on changes nothing any more."""
+    """A lane violated limits again and again; that it goes on changes nothing any more."""
 
 
 class Limiter:
@@ -71,44 +76,61 @@ class Limiter:
         *,
         address_per_minute: int,
         allowance_of: Callable[[Any], Allowance],
+        spent_today: SpentToday,
         addresses: Addresses,
     ) -> None:
         self.addresses = addresses
         self._counters = counters
         self._address_per_minute = address_per_minute
         self._allowance_of = allowance_of
+        self._spent_today = spent_today
 
-    def require_unblocked(self, client: str, *, now: datetime) -> None:
-        """Let nobody pass whose address is blocked.
+    def require_unblocked(self, lane: str, *, now: datetime) -> None:
+        """Refuse a request of a blocked lane.
 
         Raises:
-            AddressBlocked: it is; that does not prolong it.
+            AddressBlocked: the lane is blocked; that does not prolong the block.
         """
-        left_s = self._counters.until(f"block:{counted(client)}", now=now)
+        left_s = self._counters.until(f"block:{lane}", now=now)
         if left_s:
-            _, limit, window_s = VIOLATIONS
+            limit, window_s = VIOLATIONS.requests, VIOLATIONS.window_s
             raise AddressBlocked(Count(False, limit, 0, window_s, now.timestamp() + left_s, left_s))
 
-    def charge(self, call: Call) -> Count:
-        """Take what the request costs its caller, or its address where there is no caller; returns the tightest limit.
+    def charge(self, call: Call, payer: Any) -> Count:
+        """Take what the request costs `payer`, or its address where there is none; returns the tightest limit.
 
         Raises:
-            OverLimit: there is not so much left.
+            OverLimit: there is not so much left; of several exhausted limits it names the one with the longest wait.
         """
         if not call.route.charged:
             return self.look(call.peer, now=call.now)
-        if call.caller is None:
-            return self.charge_address(call.peer, now=call.now)
-        allowed = self._allowance_of(call.caller)
-        applied = []
+        if payer is None:
+            return self.charge_address(call.peer, now=call.now, page=call.route.page)
+        allowed, applied = self._allowance_of(payer), []
         if allowed.requests_per_minute is not None:
-            place, per_minute = f"tenant:{call.caller.tenant_id}", allowed.requests_per_minute
+            place, per_minute = f"tenant:{payer.tenant_id}", allowed.requests_per_minute
             applied.append(self._counters.take(place, per_minute=per_minute, now=call.now))
-            _require(applied[-1], call)
-        if call.route.limit is not None and allowed.has_endpoint_limits:
-            applied.append(self._count(call, call.route.limit, 1))
-            _require(applied[-1], call)
+        limit = call.route.limit if allowed.has_endpoint_limits else None
+        if limit is not None and _all_allow(applied):
+            applied.append(self._count(payer, limit, 1, now=call.now))
+        if not _all_allow(applied):
+            raise OverLimit(self._longest_wait(applied, limit, payer, now=call.now), caller=payer)
         return tightest(applied) if applied else self.look(call.peer, now=call.now)
+
+    def _longest_wait(self, applied: list[Count], limit: Limit | None, payer: Any, *, now: datetime) -> Count:
+        """Of all limits that are exhausted, the one with the longest wait."""
+        exhausted = [count for count in applied if not count.allowed]
+        if limit is not None:
+            exhausted += self._exhausted(limit, payer, now=now)
+        return max(exhausted, key=lambda count: count.retry_after_s)
+
+    def _exhausted(self, limit: Limit, payer: Any, *, now: datetime) -> list[Count]:
+        """The window of a route, and the day that its requests use up, where nothing is left of them."""
+        window = self._count(
+            payer, limit, limit.requests + 1, now=now
+        )  # more than a window ever allows: counts nothing
+        today = None if limit.daily is None else self._spent_today(payer, limit.daily, now)
+        return [count for count in (window, today) if count is not None and not count.remaining]
 
     def charge_refused(self, call: Call, *, body_bytes: int) -> Count | None:
         """Charge a request that was refused, and shows no valid credential, to its address: for itself, where that was
@@ -120,16 +142,16 @@ class Limiter:
         cost = (0 if call.route.charged else 1) + body_bytes // REFUSED_BYTES_PER_REQUEST
         return self.charge_address(call.peer, now=call.now, cost=cost) if cost else None
 
-    def charge_address(self, client: str, *, now: datetime, cost: int = 1) -> Count:
-        """Take tokens of the address.
+    def charge_address(self, client: str, *, now: datetime, cost: int = 1, page: bool = False) -> Count:
+        """Take tokens of the address, or of its public pages.
 
         Raises:
             OverLimit: it has not so many.
         """
-        count = self._counters.take(
-            f"address:{counted(client)}", per_minute=self._address_per_minute, now=now, cost=cost
-        )
-        _require(count)
+        place = f"address:{lane_of(client, page=page)}"
+        count = self._counters.take(place, per_minute=self._address_per_minute, now=now, cost=cost)
+        if not count.allowed:
+            raise OverLimit(count)
         return count
 
     def look(self, client: str, *, now: datetime) -> Count:
@@ -144,36 +166,48 @@ class Limiter:
         """How many of `wanted` items of one request still fit into a limit, and what the others are told."""
         if not self._allowance_of(call.caller).has_endpoint_limits:
             return wanted, None
-        taken, count = wanted, self._count(call, limit, wanted)
+        taken, count = wanted, self._count(call.caller, limit, wanted, now=call.now)
         while not count.allowed and count.remaining:  # as many as there is room for, unless others were quicker
             taken = min(taken, count.remaining)
-            count = self._count(call, limit, taken)
+            count = self._count(call.caller, limit, taken, now=call.now)
         call.rate = count if call.rate is None else tightest([call.rate, count])
         taken = taken if count.allowed else 0
         if taken == wanted:
             return taken, None
         full = count._replace(allowed=False, retry_after_s=count.reset_at - call.now.timestamp())
-        return taken, OverLimit(full, caller=call.caller)
+        longest = self._longest_wait([full], limit, call.caller, now=call.now)
+        return taken, OverLimit(longest, caller=call.caller)
 
-    def _count(self, call: Call, limit: Limit, cost: int) -> Count:
-        place = f"limit:{call.caller.tenant_id}:{limit.name}"
-        return self._counters.count(place, limit=limit.requests, window_s=limit.window_s, now=call.now, cost=cost)
+    def _count(self, payer: Any, limit: Limit, cost: int, *, now: datetime) -> Count:
+        place = f"limit:{payer.tenant_id}:{limit.name}"
+        return self._counters.count(place, limit=limit.requests, window_s=limit.window_s, now=now, cost=cost)
 
     def failed(self, client: str, *, now: datetime) -> Count:
         """Count an attempt that leaves a line in a trail, and that nobody's plan pays for."""
-        return self._of_address(FAILURES, client, now)
+        return self._of_lane(FAILURES, counted(client), now)
 
-    def violated(self, client: str, *, now: datetime) -> bool:
-        """Count a violation; whether it is the one that blocks the address, of which there is exactly one."""
-        count = self._of_address(VIOLATIONS, client, now)
+    def violated(self, lane: str, *, now: datetime) -> bool:
+        """Count a violation; whether it is the one that blocks the lane, of which there is exactly one."""
+        count = self._of_lane(VIOLATIONS, lane, now)
         blocks = count.allowed and not count.remaining
         if blocks:
-            self._counters.block(f"block:{counted(client)}", for_s=BLOCKED_FOR_S, now=now)
+            self._counters.block(f"block:{lane}", for_s=BLOCKED_FOR_S, now=now)
         return blocks
 
-    def _of_address(self, limit: Limit, client: str, now: datetime) -> Count:
-        place = f"{limit.name}:{counted(client)}"
-        return self._counters.count(place, limit=limit.requests, window_s=limit.window_s, now=now)
+    def _of_lane(self, limit: Limit, lane: str, now: datetime) -> Count:
+        return self._counters.count(f"{limit.name}:{lane}", limit=limit.requests, window_s=limit.window_s, now=now)
+
+
+def lane_of(client: str, *, payer: Any = None, page: bool = False) -> str:
+    """Which requests of an address are blocked together.
+
+    Those with valid credentials of one tenant, those for public pages, or those without a valid credential. So neither
+    another tenant behind the same address nor its readers pay for what one of them does.
+    """
+    address = counted(client)
+    if payer is not None:
+        return f"{address}:tenant:{payer.tenant_id}"
+    return f"{address}:pages" if page else address
 
 
 def owner_of(call: Call) -> str:
@@ -201,6 +235,5 @@ def told_by(fault: RateLimited, *, now: datetime) -> Count | None:
     return Count(False, limit, 0, window_s, now.timestamp() + wait_s, wait_s)
 
 
-def _require(count: Count, call: Call | None = None) -> None:
-    if not count.allowed:
-        raise OverLimit(count, caller=call and call.caller)
+def _all_allow(counts: list[Count]) -> bool:
+    return all(count.allowed for count in counts)

@@ -47,12 +47,13 @@ _BY_NAME = frozenset({"call", "query", "body", "prepared", "return"})
 class Limit(NamedTuple):
     """At most so many requests of one tenant in each window, without burst (SPEC, Per-endpoint limits).
 
-    Routes that name the same one share it.
+    Routes that name the same one share it. `daily` names what they also use up by the day.
     """
 
     name: str
     requests: int
     window_s: int
+    daily: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +72,7 @@ class Route:
     prepare: Prepare | None  # runs on the loop before the write job, for work that needs no transaction
     cache_control: str | None
     limit: Limit | None  # of its own, beside that of the caller's plan
+    page: bool  # a public page for people: it draws on a bucket of its address's own
     charged: bool  # whether a request counts towards the limit of its caller or address
     secret: bool  # body or answer hold a secret, so what is remembered of them is sealed and keyed
     path_types: Mapping[str, type]
@@ -111,10 +113,11 @@ class Routes:
         cache_control: str | None = None,
         limit: Limit | None = None,
         charged: bool = True,
+        page: bool = False,
     ) -> Callable[[Handler], Handler]:
         """A read. It answers HEAD too, carries a strong ETag and honours If-None-Match."""
         return self._route(
-            "GET", path, scope=scope, status=200, cache_control=cache_control, limit=limit, charged=charged
+            "GET", path, scope=scope, status=200, cache_control=cache_control, limit=limit, charged=charged, page=page
         )
 
     def post(
@@ -172,6 +175,7 @@ class Routes:
         cache_control: str | None = None,
         limit: Limit | None = None,
         charged: bool = True,
+        page: bool = False,
         secret: bool = False,
     ) -> Callable[[Handler], Handler]:
         def declare(function: Handler) -> Handler:
@@ -191,6 +195,7 @@ class Routes:
                     prepare=prepare,
                     cache_control=cache_control,
                     limit=limit,
+                    page=page,
                     charged=charged,
                     secret=secret,
                     path_types=_path_types(path, hints, function),

@@ -15,6 +15,7 @@ from sqlalchemy import select
 
 from attestlab.core.audit import AuditEvent
 from attestlab.orgs.rules import Plan
+from attestlab.web.limits import lane_of
 from attestlab.web.remembered import RememberedAnswer
 
 HEADERS = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "X-RateLimit-Policy")
@@ -71,12 +72,15 @@ def test_so_does_the_answer_to_what_is_no_http(place: Place) -> None:
 
 
 def test_twice_the_rate_lasts_ten_seconds_and_no_minute_sees_more_than_limit_and_burst(place: Place) -> None:
-    client = place.client(place.tenant())
+    tenant = place.tenant()
+    client = place.client(tenant)
 
     allowed = []
     for _ in range(60):
         allowed.append(spend(client, 2).count(200))
-        place.lab.counters.clear("violations:192.0.2.1")  # it is not the block that is looked at here
+        place.lab.counters.clear(
+            f"violations:{lane_of('192.0.2.1', payer=tenant)}"
+        )  # it is not the block that is looked at here
         place.clock.advance(timedelta(seconds=1))
 
     assert allowed[:9] == [2] * 9
@@ -249,8 +253,8 @@ def test_credentials_that_are_not_valid_are_refused_for_a_while_when_there_are_t
     assert len(lines) == 600
 
 
-def test_five_violations_block_the_address_for_a_quarter_of_an_hour(place: Place) -> None:
-    """Everything but the probes, whosever credential is shown; nobody else; and the trail tells of it once."""
+def test_five_violations_block_the_tenant_at_that_address_for_a_quarter_of_an_hour(place: Place) -> None:
+    """Everything but the probes; the trail tells of it once."""
     tenant = place.tenant()
     wild = place.client(tenant)
     spend(wild, BURST)
@@ -259,16 +263,90 @@ def test_five_violations_block_the_address_for_a_quarter_of_an_hour(place: Place
     assert [answer.headers["Retry-After"] for answer in refused] == ["1"] * 4 + ["900"]
 
     place.clock.advance(timedelta(minutes=5))
-    also = [wild.get("/v1/issuers"), place.client().post("/v1/verify", json={}), place.client().get("/nowhere")]
-    assert [(answer.status_code, answer.headers["Retry-After"]) for answer in also] == [(429, "600")] * 3
-    assert spend(place.client(), 1, "/healthz") == [200]
+    also = [wild.get("/v1/issuers"), wild.post("/v1/issuers", json={})]
+    assert [(answer.status_code, answer.headers["Retry-After"]) for answer in also] == [(429, "600")] * 2
+    assert spend(wild, 1, "/healthz") == [200]
     assert spend(place.client(tenant, address="192.0.2.2"), 1) == [200]
     place.clock.advance(timedelta(minutes=10))
     assert spend(wild, 1) == [200]
+    assert blocks(place) == [(tenant.tenant_id, "192.0.2.1")]
 
+
+def test_a_blocked_tenant_blocks_no_other_behind_its_address(place: Place) -> None:
+    wild, other, stranger = place.client(place.tenant()), place.client(place.tenant(Plan.ENTERPRISE)), place.client()
+
+    assert spend(wild, BURST + 6)[-1] == 429
+
+    assert spend(other, 1) == [200]
+    assert stranger.post("/v1/verify", json={"attestation_id": str(uuid4())}).status_code == 200
+    assert [stranger.get(path).status_code for path in ("/log/checkpoint", "/a/nothing")] == [200, 404]
+
+
+def test_a_blocked_address_answers_valid_credentials_and_its_public_pages(place: Place) -> None:
+    tenant, stranger = place.tenant(Plan.ENTERPRISE), place.client()
+    exhaust(place, "address:192.0.2.1")
+
+    assert spend(stranger, 6)[-2:] == [429, 429]
+
+    unknown = {"attestation_id": str(uuid4())}
+    assert stranger.post("/v1/verify", json=unknown).headers["Retry-After"] == "900"
+    guessed = place.client()
+    guessed.headers["X-API-Key"] = "al_live_" + "0" * 32
+    assert [spend(guessed, 1), guessed.post("/v1/verify", json=unknown).status_code] == [[429], 429]
+    known = place.client(tenant)
+    assert spend(known, 1) == [200]
+    assert [known.post("/v1/verify", json=unknown).status_code, spend(known, 1, "/log/checkpoint")] == [200, [200]]
+    assert spend(stranger, 1, "/a/nothing") == [404]
+    assert blocks(place) == [(place.operator_id(), "192.0.2.1")]
+
+
+def test_public_pages_have_a_bucket_of_their_own(place: Place) -> None:
+    reader = place.client()
+    exhaust(place, "address:192.0.2.1:pages")
+
+    assert spend(reader, 6, "/a/nothing")[-2:] == [429, 429]
+
+    assert spend(reader, 1, "/log/checkpoint") == [200]
+
+
+def exhaust(place: Place, bucket: str, *, cost: int = 500) -> None:
+    """Take so much of an address's bucket, of 500 that there are."""
+    place.lab.counters.take(bucket, per_minute=3000, now=place.clock.now(), cost=cost)
+
+
+def blocks(place: Place) -> list[tuple[Any, ...]]:
+    """The tenant in whose trail each block stands, and the address."""
     with place.lab.storage.read() as connection:
-        blocks = select(AuditEvent.tenant_id, AuditEvent.resource_id).where(AuditEvent.action == "address.block")
-        assert connection.execute(blocks).all() == [(tenant.tenant_id, "192.0.2.1")]
+        lines = select(AuditEvent.tenant_id, AuditEvent.resource_id).where(AuditEvent.action == "address.block")
+        return [tuple(line) for line in connection.execute(lines)]
+
+
+def test_of_several_exhausted_limits_the_one_with_the_longest_wait_is_told(place: Place) -> None:
+    """A hundred mints use up the minute and the day; to wait a minute would be of no use."""
+    client = place.client(place.tenant())
+    body = mint_body(register_issuer(client))
+    minted = client.post("/v1/attestations/batch", json={"items": [body] * 100}).json()["items"]
+    assert {item["http_status"] for item in minted} == {201}
+
+    single, batch = mint(client, body), client.post("/v1/attestations/batch", json={"items": [body]})
+
+    wait_s = 12 * 3600
+    told_of_day = {"limit": 100, "window_seconds": 86_400, "retry_after_seconds": wait_s}
+    assert (single.status_code, single.headers["Retry-After"]) == (429, str(wait_s))
+    assert single.headers["X-RateLimit-Policy"] == "100;w=86400"
+    for error in (single.json(), batch.json()["items"][0]["error"]):
+        assert error["details"].items() >= told_of_day.items()
+
+
+def test_a_route_whose_window_is_full_says_so_when_the_minute_is_full_too(place: Place) -> None:
+    client = place.client(place.tenant(requests_per_minute=180, issuers=100))
+    statuses = [client.post("/v1/issuers", json={"name": "a", "domain": "r.example"}).status_code for _ in range(10)]
+    assert statuses == [201] * 10
+    spend(client, 20)
+
+    refused = client.post("/v1/issuers", json={"name": "a", "domain": "r.example"})
+
+    assert (refused.status_code, refused.headers["X-RateLimit-Policy"]) == (429, "10;w=3600")
 
 
 def test_violations_that_lie_further_apart_block_nobody(place: Place) -> None:
@@ -324,7 +402,7 @@ def test_a_large_body_that_is_refused_costs_its_address_more(place: Place) -> No
 
 def test_refused_verifications_end_in_429_and_a_block(place: Place) -> None:
     stranger = place.client()
-    place.lab.counters.take("address:192.0.2.1", per_minute=3000, now=place.clock.now(), cost=498)
+    exhaust(place, "address:192.0.2.1", cost=498)
 
     statuses = [stranger.post("/v1/verify", json={}).status_code for _ in range(7)]
 

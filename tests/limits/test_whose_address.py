@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from ipaddress import ip_network
 
 import pytest
@@ -38,6 +39,25 @@ def test_a_trusted_proxy_is_believed_and_nobody_before_a_stranger(
 
 def test_without_trusted_proxies_a_header_says_nothing() -> None:
     assert Addresses().client("10.0.0.1", "203.0.113.9") == "10.0.0.1"
+
+
+def test_a_forwarding_proxy_that_is_not_trusted_is_warned_of_once(capsys: pytest.CaptureFixture[str]) -> None:
+    addresses = Addresses()
+
+    for _ in range(3):
+        addresses.client("10.0.0.1", "203.0.113.9")
+
+    (line,) = capsys.readouterr().err.splitlines()
+    told = json.loads(line)
+    assert (told["level"], told["peer"]) == ("warning", "10.0.0.1")
+    assert "ATTESTLAB_TRUSTED_PROXIES" in told["remedy"]
+
+
+def test_no_warning_where_nothing_is_forwarded_or_a_proxy_is_trusted(capsys: pytest.CaptureFixture[str]) -> None:
+    Addresses().client("10.0.0.1", None)
+    BEHIND.client("192.0.2.1", "203.0.113.9")
+
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize(
