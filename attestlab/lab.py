@@ -27,6 +27,7 @@ from attestlab.core.occupancy import Occupancy
 from attestlab.core.storage import Storage, ping
 from attestlab.core.transaction import Transaction
 from attestlab.core.wire import parse_uuid
+from attestlab.core.worker_processes import WorkerProcesses
 from attestlab.delivery.links import Links
 from attestlab.delivery.service import Deliveries
 from attestlab.exports.service import Exports
@@ -151,6 +152,7 @@ class Lab:
             log_id=lambda: self.log_id,
             base_url=self.portal_url,
         )
+        self.workers = WorkerProcesses()
         self.lake = Lake(storage=storage, folder=settings.data / LAKE)
         self.simulations = Simulations(storage=storage, clock=clock, keyring=keys, lake=self.lake)
         self.policies = Policies(
@@ -294,6 +296,7 @@ class Lab:
 
     def close(self) -> None:
         """Give every connection back."""
+        self.workers.close()
         self.counters.close()
         if self._shares is not None:
             self._shares.release()

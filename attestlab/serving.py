@@ -19,6 +19,10 @@ from attestlab.workers import Workers
 
 Ready = Callable[[], None]
 
+# How long a thread that computes keeps the interpreter lock from the event loop, which asks for it dozens of times in
+# one mint; Python's default is 5 ms.
+SWITCH_INTERVAL_S = 0.0005
+
 # A group of requests holds some thousand objects until its commit, none of them in a circle: with Python's 700 the
 # collector looks at them again and again, a tenth of all the work.
 COLLECT_AT = (10_000, 20, 20)

@@ -1,16 +1,20 @@
 """The HTTP door of policies."""
 
-from typing import Any, Literal, cast
+from typing import Literal, cast
 from uuid import UUID
 
-from attestlab.core.errors import ValidationFailed
+import orjson
+
 from attestlab.core.shapes import In
-from attestlab.policy import rendering
+from attestlab.policy import jobs, rendering
+from attestlab.policy.checking import CheckedDocument
 from attestlab.policy.decisions import Asked, Decisions
 from attestlab.policy.documents import Category, Document, TargetType
 from attestlab.policy.in_force import Question
+from attestlab.policy.jobs import CHECK_TIMEOUT_S, LARGE_BYTES
+from attestlab.policy.large_requests import has_large, in_process, is_large, records, sent
 from attestlab.policy.rules import ACTIVATORS
-from attestlab.policy.service import Examined
+from attestlab.policy.service import Examined, Policies
 from attestlab.policy.shapes import (
     ActivateIn,
     AnalysisOut,
@@ -26,10 +30,9 @@ from attestlab.policy.shapes import (
     PolicyVersionOut,
     PolicyVersionSummaryOut,
 )
-from attestlab.policy.toml import document_of, toml_of
-from attestlab.policy.vocabulary import document_in
+from attestlab.policy.toml import document_in_body
 from attestlab.web.access import Needs, users_with
-from attestlab.web.answers import Raw
+from attestlab.web.answers import JSON, Raw
 from attestlab.web.call import Call
 from attestlab.web.paging import Page, PageQuery, id_in, number_in, page_of
 from attestlab.web.routing import Routes
@@ -77,6 +80,10 @@ def evaluate(call: Call, body: EvaluateIn, prepared: Asked) -> EvaluateOut:
 @routes.get("/v1/policies/decisions/{id}", scope=_TENANT)
 async def decision(call: Call, id: str) -> DecisionOut:
     """Why a decision came out as it did, and what would have to change."""
+    if await has_large(call):
+        now = call.lab.clock.now()
+        text = await in_process(call, jobs.explain, records(call), id, call.caller, now)
+        return cast(DecisionOut, Raw(text, JSON))
     found = await call.site.aside(lambda: call.lab.policy_decisions.explain(id, caller=call.caller))
     return rendering.explained(found)
 
@@ -84,16 +91,32 @@ async def decision(call: Call, id: str) -> DecisionOut:
 @routes.post("/v1/policies/analyze", scope=_TENANT, idempotency="none")
 async def analyze(call: Call, body: AnalyzeIn) -> AnalysisOut:
     """What is true of a policy for every context there could be."""
+    if is_large(call) or await has_large(call):
+        policies: Policies = call.lab.policies
+        wanted = (sent(body.policy or body.policy_id), sent(body.against))
+        with policies.proofs.alone():
+            text = await in_process(call, jobs.analyze, records(call), *wanted, call.caller)
+        return cast(AnalysisOut, Raw(text, JSON))
     policy = body.policy_id if body.policy is None else document_in_body(body.policy)
     against = document_in_body(body.against) if isinstance(body.against, dict) else body.against
     found = await call.site.aside(lambda: call.lab.policies.analyze(policy, against=against, caller=call.caller))
     return rendering.analysed(found)
 
 
-@routes.post("/v1/policies", scope=_TENANT, status=201)
-def create(call: Call, body: PolicyIn) -> PolicyOut:
+async def _read(call: Call, body: PolicyIn) -> Document | CheckedDocument:
+    """The document that was sent; a large one is read and typed in another process, before anybody holds the lock."""
+    if not is_large(call):
+        return document_in_body(body.root)
+    own, is_operator = await call.site.read(lambda: call.lab.policies.attributes_of(call.caller))
+    text = orjson.dumps(body.root)
+    checked: CheckedDocument = await in_process(call, jobs.check, text, own, is_operator, timeout_s=CHECK_TIMEOUT_S)
+    return checked
+
+
+@routes.post("/v1/policies", scope=_TENANT, status=201, prepare=_read)
+def create(call: Call, body: PolicyIn, prepared: Document | CheckedDocument) -> PolicyOut:
     """Write a policy; it decides nothing yet."""
-    made = call.lab.policies.create(document_in_body(body.root), caller=call.caller)
+    made = call.lab.policies.create(prepared, caller=call.caller)
     call.respond_headers["Location"] = f"/v1/policies/{made['id']}"
     return _shown(call, made["id"])
 
@@ -107,20 +130,22 @@ def list_policies(call: Call, query: PageQuery) -> Page[PolicySummaryOut]:
 
 
 @routes.get("/v1/policies/{id}", scope=_TENANT)
-def get(call: Call, id: UUID, query: FormatQuery) -> PolicyOut:
+async def get(call: Call, id: UUID, query: FormatQuery) -> PolicyOut:
     """One policy with its newest text; `?format=json` or `?format=toml` gives the text alone."""
-    row, version = call.lab.policies.get(id, caller=call.caller)
+    row, version = await call.site.read(lambda: call.lab.policies.get(id, caller=call.caller))
     if query.format is None:
         return rendering.policy(row, version)
     if query.format == "json":
         return cast(PolicyOut, Raw(version["document"].encode(), "application/json"))
-    return cast(PolicyOut, Raw(toml_of(document_in(version)).encode(), "application/toml; charset=utf-8"))
+    text = version["document"].encode()
+    toml = jobs.toml(text) if len(text) <= LARGE_BYTES else await in_process(call, jobs.toml, text)
+    return cast(PolicyOut, Raw(toml, "application/toml; charset=utf-8"))
 
 
-@routes.put("/v1/policies/{id}", scope=_TENANT)
-def update(call: Call, id: UUID, body: PolicyIn) -> PolicyOut:
+@routes.put("/v1/policies/{id}", scope=_TENANT, prepare=_read)
+def update(call: Call, id: UUID, body: PolicyIn, prepared: Document | CheckedDocument) -> PolicyOut:
     """Write a new version; the one in force stays in force."""
-    call.lab.policies.update(id, document_in_body(body.root), caller=call.caller)
+    call.lab.policies.update(id, prepared, caller=call.caller)
     return _shown(call, id)
 
 
@@ -150,6 +175,11 @@ def shadow(call: Call, id: UUID) -> PolicyOut:
 async def _examined(call: Call, body: ActivateIn) -> Examined:
     """Tests and proofs take time, and are done before anybody waits for the writer."""
     policy_id: UUID = call.path_values["id"]
+    if await has_large(call):
+        policies: Policies = call.lab.policies
+        with policies.proofs.alone():
+            examined: Examined = await in_process(call, jobs.examine, records(call), policy_id, call.caller)
+        return examined
     found: Examined = await call.site.aside(lambda: call.lab.policies.examine(policy_id, caller=call.caller))
     return found
 
@@ -177,12 +207,3 @@ def archive(call: Call, id: UUID) -> PolicyOut:
 
 def _shown(call: Call, policy_id: UUID) -> PolicyOut:
     return rendering.policy(*call.lab.policies.get(policy_id, caller=call.caller))
-
-
-def document_in_body(raw: dict[str, Any]) -> Document:
-    """The document that was sent, as JSON or as TOML."""
-    if "toml" not in raw:
-        return Document.read(raw)
-    if len(raw) > 1 or not isinstance(raw["toml"], str):
-        raise ValidationFailed.of("/toml", "toml", "TOML comes as a text, and nothing beside it.")
-    return document_of(raw["toml"])

@@ -21,7 +21,8 @@ from attestlab.core.transaction import Transaction
 from attestlab.issuers import store as issuer_store
 from attestlab.orgs.rules import Caller
 from attestlab.orgs.team import held
-from attestlab.policy import cases, rules, store
+from attestlab.policy import cases, registering, rules, store
+from attestlab.policy.checking import CheckedDocument
 from attestlab.policy.documents import Document, TargetType
 from attestlab.policy.events import (
     PolicyActivated,
@@ -34,7 +35,7 @@ from attestlab.policy.meaning import policy_of
 from attestlab.policy.proof import Comparison, Finding, analyze, compare, dead_rules
 from attestlab.policy.rules import PolicyStatus
 from attestlab.policy.trees import Policy
-from attestlab.policy.vocabulary import document_in, registry_for
+from attestlab.policy.vocabulary import document_in, own_attributes, registry_for
 
 if TYPE_CHECKING:
     from attestlab.policy.portable import Dialect
@@ -85,7 +86,7 @@ class Policies:
         self._operator = operator
         self.proofs = Few(MOST_PROOFS, "proofs")
 
-    def create(self, document: Document, *, caller: Caller) -> Row:
+    def create(self, document: Document | CheckedDocument, *, caller: Caller) -> Row:
         """Write a policy; it is a DRAFT.
 
         Raises:
@@ -114,7 +115,7 @@ class Policies:
             outbox.tell(tx, caller.tenant_id, event, at=now)
             return made
 
-    def update(self, policy_id: UUID, document: Document, *, caller: Caller) -> Row:
+    def update(self, policy_id: UUID, document: Document | CheckedDocument, *, caller: Caller) -> Row:
         """Write a new version; what is in force stays in force.
 
         Raises:
@@ -266,6 +267,17 @@ class Policies:
             row = store.owned(connection.execute, policy_id, tenant_id=caller.tenant_id)
             return row, store.version(connection.execute, policy_id, number)
 
+    def attributes_of(self, caller: Caller) -> tuple[str, bool]:
+        """The tenant's own attributes as they are stored, and whether the tenant is the operator's."""
+        with self.storage.read() as connection:
+            look = connection.execute
+            return own_attributes(look, caller.tenant_id), store.is_operator(look, caller.tenant_id)
+
+    def longest_text(self, caller: Caller) -> int:
+        """How many characters the longest text has that is newest, in force or in shadow, the platform's included."""
+        with self.storage.read() as connection:
+            return store.longest_text(connection.execute, caller.tenant_id)
+
     def read(self, policy: Document | UUID, *, caller: Caller) -> Policy:
         """What a document, or the newest version of a policy, means to the tenant.
 
@@ -314,17 +326,23 @@ class Policies:
 
         return groups_sql(self.read(policy, caller=caller), dialect=dialect, table=table)
 
-    def _checked(self, tx: Transaction, document: Document, caller: Caller) -> None:
+    def _checked(self, tx: Transaction, document: Document | CheckedDocument, caller: Caller) -> None:
         rules.require_asked(document.category, document.target_type)
         if document.target_type is TargetType.ISSUER and document.target_id is not None:
             issuer_store.owned(tx.exec, document.target_id, tenant_id=caller.tenant_id)
         if document.target_type is TargetType.VERIFICATION_PROFILE and document.target_id is not None:
             store.owned_profile(tx.exec, document.target_id, tenant_id=caller.tenant_id)
         registry = registry_for(tx.exec, caller.tenant_id, document.target_type)
+        if isinstance(document, CheckedDocument):
+            if registering.registry_of(document.own) != registry:
+                raise Conflict("The tenant's attributes changed while the policy was read; send it again.")
+            return
         policy_of(document, registry)
         cases.require_sound(document, registry)
 
-    def _write(self, tx: Transaction, row: Row, document: Document, caller: Caller, now: datetime) -> None:
+    def _write(
+        self, tx: Transaction, row: Row, document: Document | CheckedDocument, caller: Caller, now: datetime
+    ) -> None:
         version = {
             "id": new_id(now),
             "policy_id": row["id"],

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, CursorResult, and_, bindparam, or_, select
+from sqlalchemy import Connection, CursorResult, and_, bindparam, func, or_, select
 
 from attestlab.core.errors import NotFound
 from attestlab.core.transaction import AnyRow
@@ -73,6 +73,20 @@ def versions_of(connection: Connection, policy_id: UUID, *, before: int | None, 
     if before is not None:
         query = query.where(versions.c.version < before)
     return [dict(row) for row in connection.execute(query.order_by(versions.c.version.desc()).limit(limit)).mappings()]
+
+
+def longest_text(look: Look, tenant_id: UUID) -> int:
+    """How many characters the longest text has that questions of the tenant may be answered from; 0 without any."""
+    wanted = (policies.c.version, policies.c.active_version, policies.c.shadow_version)
+    is_default = policies.c.target_type == TargetType.TENANT_DEFAULT.value
+    is_platform = and_(tenants.c.is_operator, is_default)
+    query = (
+        select(func.max(func.length(versions.c.document)))
+        .join(policies, and_(policies.c.id == versions.c.policy_id, versions.c.version.in_(wanted)))
+        .join(tenants, tenants.c.id == policies.c.tenant_id)
+        .where(or_(policies.c.tenant_id == tenant_id, is_platform))
+    )
+    return int(look(query).scalar() or 0)
 
 
 def documents_of(look: Look, tenant_id: UUID) -> Sequence[AnyRow]:

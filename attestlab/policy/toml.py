@@ -21,6 +21,19 @@ _TOKEN = re.compile(
 )
 
 
+def document_in_body(raw: Any) -> Document:
+    """The document that was sent, as JSON or as `{"toml": "..."}`.
+
+    Raises:
+        ValidationFailed: it is no policy.
+    """
+    if not isinstance(raw, dict) or "toml" not in raw:
+        return Document.read(raw)
+    if len(raw) > 1 or not isinstance(raw["toml"], str):
+        raise ValidationFailed.of("/toml", "toml", "TOML comes as a text, and nothing beside it.")
+    return document_of(raw["toml"])
+
+
 def document_of(text: str) -> Document:
     """The document that a TOML text spells.
 

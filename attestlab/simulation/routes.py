@@ -3,8 +3,10 @@
 from typing import Any, NamedTuple
 
 from attestlab.issuers.shapes import JwksOut
-from attestlab.policy.routes import document_in_body
-from attestlab.simulation import rendering
+from attestlab.policy.large_requests import has_large, in_process, is_large, sent
+from attestlab.policy.toml import document_in_body
+from attestlab.simulation import jobs, rendering
+from attestlab.simulation.service import Simulations
 from attestlab.simulation.shapes import KeptReportOut, SimulateIn, SimulationOut
 from attestlab.web.access import PUBLIC, Needs
 from attestlab.web.call import Call
@@ -12,6 +14,7 @@ from attestlab.web.routing import Routes
 
 routes = Routes("policies")
 _TENANT = Needs(a_tenant=True)
+_START_S = 10.0  # in which a child process starts, and reads the documents before its time begins
 
 
 class Ran(NamedTuple):
@@ -26,22 +29,31 @@ async def _ran(call: Call, body: SimulateIn) -> Ran:
 
     Who goes away meanwhile ends it: a report is found by its digest alone, which stands in the answer.
     """
+    options = {
+        "replaces": None if body.policy is None else body.policy_id,
+        "start": body.from_,
+        "end": body.to,
+        "by": body.by,
+        "sweep": [(each.rule_id, each.attribute, each.op) for each in body.sweep],
+        "points": body.points,
+        "counterfactual": body.counterfactual,
+    }
+    if is_large(call) or await has_large(call):
+        return await _ran_in_process(call, body, options)
     policy = body.policy_id if body.policy is None else document_in_body(body.policy)
     gone = call.gone()
     found = await call.site.aside(
-        lambda: call.lab.simulations.run(
-            policy,
-            replaces=None if body.policy is None else body.policy_id,
-            start=body.from_,
-            end=body.to,
-            by=body.by,
-            sweep=[(each.rule_id, each.attribute, each.op) for each in body.sweep],
-            points=body.points,
-            counterfactual=body.counterfactual,
-            given_up=gone.is_set,
-            caller=call.caller,
-        )
+        lambda: call.lab.simulations.run(policy, given_up=gone.is_set, caller=call.caller, **options)
     )
+    return Ran(*found)
+
+
+async def _ran_in_process(call: Call, body: SimulateIn, options: dict[str, Any]) -> Ran:
+    simulations: Simulations = call.lab.simulations
+    limit_s, now = simulations.time_limit_s, call.lab.clock.now()
+    with simulations.few.alone():
+        arguments = (call.lab.lake.place, sent(body.policy or body.policy_id), options, limit_s, call.caller, now)
+        found = await in_process(call, jobs.simulate, *arguments, timeout_s=limit_s + _START_S)
     return Ran(*found)
 
 

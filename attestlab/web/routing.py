@@ -149,9 +149,11 @@ class Routes:
             secret=secret,
         )
 
-    def put(self, path: str, *, scope: Access, status: int = 200) -> Callable[[Handler], Handler]:
+    def put(
+        self, path: str, *, scope: Access, status: int = 200, prepare: Prepare | None = None
+    ) -> Callable[[Handler], Handler]:
         """A write that repeats without harm."""
-        return self._route("PUT", path, scope=scope, status=status)
+        return self._route("PUT", path, scope=scope, status=status, prepare=prepare)
 
     def patch(self, path: str, *, scope: Access, status: int = 200) -> Callable[[Handler], Handler]:
         """A write of some fields."""

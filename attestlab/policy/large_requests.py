@@ -1,0 +1,44 @@
+"""Which requests about policies take over 20 ms, and the child process that such a request is worked on in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+import orjson
+
+from attestlab.core.worker_processes import WorkerProcesses
+from attestlab.policy.jobs import LARGE_BYTES, PROOF_TIMEOUT_S
+from attestlab.web.call import Call
+
+
+def is_large(call: Call) -> bool:
+    """Whether a request brings a document that takes long; one that is sent in chunks may."""
+    return int(call.header("Content-Length") or LARGE_BYTES + 1) > LARGE_BYTES
+
+
+async def has_large(call: Call) -> bool:
+    """Whether what the tenant's questions are answered from takes long."""
+    chars: int = await call.site.aside(lambda: call.lab.policies.longest_text(call.caller))
+    return chars > LARGE_BYTES
+
+
+async def in_process(
+    call: Call, function: Callable[..., Any], *arguments: Any, timeout_s: float = PROOF_TIMEOUT_S
+) -> Any:
+    """What a function of `jobs` returns, called in a child process that ends with its client."""
+    workers: WorkerProcesses = call.lab.workers
+    tenant_id = call.caller.tenant_id
+    return await workers.run(tenant_id, function, *arguments, timeout_s=timeout_s, when_gone=call.when_gone)
+
+
+def records(call: Call) -> str:
+    """Where a child process finds the records; with their password, where they have one."""
+    url: str = call.lab.storage.url.render_as_string(hide_password=False)
+    return url
+
+
+def sent(policy: dict[str, Any] | UUID | None) -> bytes | UUID | None:
+    """A document as it goes to a child process."""
+    return orjson.dumps(policy) if isinstance(policy, dict) else policy

@@ -1,0 +1,33 @@
+"""A simulation in a child process (`core.worker_processes`), for large policies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attestlab.core.clock import FixedClock
+from attestlab.core.keyring import Keyring
+from attestlab.lake.service import Lake
+from attestlab.orgs.rules import Caller
+from attestlab.policy.jobs import Written, storage_at, written
+from attestlab.simulation.service import Simulations
+
+if TYPE_CHECKING:
+    from attestlab.simulation.reports import Report
+
+
+def simulate(
+    place: Mapping[str, Any], policy: Written, options: Mapping[str, Any], limit_s: float, caller: Caller, now: datetime
+) -> tuple[Report, dict[str, Any]]:
+    """Try a policy on the past of the lake at `place`; the report is signed and kept by the server.
+
+    Raises:
+        NotFound, Conflict, ValidationFailed, Cancelled, Unavailable: see `Simulations.run`.
+    """
+    storage = storage_at(place["records"])
+    lake = Lake(storage=storage, folder=Path(place["folder"]), rows_a_part=place["rows_a_part"])
+    unsigned = Keyring(bytes(32))
+    simulations = Simulations(storage=storage, clock=FixedClock(now), keyring=unsigned, lake=lake, time_limit_s=limit_s)
+    return simulations.run(written(policy), caller=caller, **options)

@@ -1,0 +1,103 @@
+"""Work in child processes: what comes back, what is refused, and what ends it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from attestlab.core.errors import Cancelled, FieldError, NotFound, Unavailable, ValidationFailed
+from attestlab.core.worker_processes import MAX_WAITING, WorkerProcesses
+
+TIMEOUT_S = 120.0
+
+
+@pytest.fixture
+def workers() -> Iterator[WorkerProcesses]:
+    made = WorkerProcesses(1)
+    yield made
+    made.close()
+
+
+def run(workers: WorkerProcesses, function: object, *arguments: object, **options: object) -> object:
+    return asyncio.run(workers.run("t", function, *arguments, **{"timeout_s": TIMEOUT_S, **options}))  # type: ignore[arg-type]
+
+
+def test_a_function_runs_in_another_process_of_low_priority_which_is_used_again(workers: WorkerProcesses) -> None:
+    first, second = run(workers, os.getpid), run(workers, os.getpid)
+
+    assert first == second != os.getpid()
+    assert run(workers, os.getpriority, os.PRIO_PROCESS, 0) == 10
+
+
+@pytest.mark.parametrize(
+    "error", [ValidationFailed("no", [FieldError("/a", "b", "c")]), NotFound("policy", "x"), Unavailable("later")]
+)
+def test_an_error_of_ours_comes_back_as_it_was(workers: WorkerProcesses, error: Exception) -> None:
+    with pytest.raises(type(error)) as raised:
+        run(workers, raise_again, [type(error), error.__dict__, str(error)])
+
+    assert raised.value.__dict__ == error.__dict__
+    assert str(raised.value) == str(error)
+
+
+def test_work_that_takes_too_long_is_killed_and_the_next_job_runs(workers: WorkerProcesses) -> None:
+    pid = run(workers, os.getpid)
+    with pytest.raises(Unavailable, match=r"over 0\.2 s"):
+        run(workers, time.sleep, 600, timeout_s=0.2)
+
+    assert not Path(f"/proc/{pid}").exists()
+    assert run(workers, os.getpid) != pid
+
+
+def test_work_ends_with_its_client(workers: WorkerProcesses) -> None:
+    async def left() -> None:
+        loop = asyncio.get_running_loop()
+        await workers.run("t", time.sleep, 600, timeout_s=TIMEOUT_S, when_gone=lambda call: loop.call_later(0.1, call))
+
+    with pytest.raises(Cancelled):
+        asyncio.run(left())
+
+
+def test_work_of_a_client_that_left_before_is_not_begun(workers: WorkerProcesses, tmp_path: Path) -> None:
+    with pytest.raises(Cancelled):
+        run(workers, os.mkdir, tmp_path / "made", when_gone=lambda call: call())
+
+    assert not (tmp_path / "made").exists()
+
+
+def test_one_tenant_has_one_job_at_once_and_a_bounded_line(tmp_path: Path) -> None:
+    two, folder = WorkerProcesses(2), tmp_path / "only-one"
+
+    async def crowd() -> list[object]:
+        jobs = [two.run("t", alone_in, folder, timeout_s=TIMEOUT_S) for _ in range(MAX_WAITING + 1)]
+        return await asyncio.gather(*jobs, return_exceptions=True)
+
+    found = asyncio.run(crowd())
+    two.close()
+
+    assert [type(each) for each in found] == [type(None)] * MAX_WAITING + [Unavailable]
+
+
+def test_a_process_that_dies_is_a_refusal_and_no_answer(workers: WorkerProcesses) -> None:
+    with pytest.raises(Unavailable, match="broke off"):
+        run(workers, os._exit, 3)
+
+    assert run(workers, os.getpid)
+
+
+def raise_again(told: tuple[type[Exception], dict[str, object], str]) -> None:
+    kind, members, message = told
+    error = kind.__new__(kind, message)
+    error.__dict__.update(members)
+    raise error
+
+
+def alone_in(folder: Path) -> None:
+    folder.mkdir()  # fails where another job is at work
+    time.sleep(0.005)
+    folder.rmdir()

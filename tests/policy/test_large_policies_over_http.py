@@ -1,0 +1,109 @@
+"""Policies beyond 16 KiB are read, proven, tried and explained in another process, with the answers of small ones."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+from app_in_process import served
+from policy_world import document, leaf, rule
+from team_story import Team
+
+from attestlab.core.errors import Conflict
+from attestlab.lab import Lab
+from attestlab.orgs.rules import Caller, Plan
+from attestlab.policy import jobs
+from attestlab.policy.documents import Document
+from attestlab.policy.toml import toml_of
+
+LEAVES = [leaf("key.age_days", "eq", number) for number in range(1_000, 1_150)]
+LARGE = document(
+    rule("many", "DENY", {"any": LEAVES}, 1),
+    rule("basic", "ALLOW", leaf("trust_tier", "eq", "BASIC"), 2, reason="x" * 500),
+    *(rule(f"more{number}", "DENY", leaf("key.age_days", "eq", number), 3, reason="y" * 450) for number in range(20)),
+    name="Large",
+    tests=[{"name": "t", "context": {"trust_tier": "BASIC"}, "allowed": True, "matched_rules": ["basic"]}],
+)
+
+
+@pytest.fixture
+def team(lab: Lab) -> Iterator[Team]:
+    tenant = lab.orgs.create_tenant("Example Registry", plan=Plan.ENTERPRISE)
+    with served(lab) as url:
+        yield Team(lab, url, tenant)
+
+
+@pytest.fixture
+def key(team: Team) -> Iterator[httpx.Client]:
+    with team.with_key() as client:
+        yield client
+
+
+def test_a_large_policy_is_written_changed_and_read_as_a_small_one(team: Team, key: httpx.Client) -> None:
+    made = key.post("/v1/policies", json=LARGE).json()
+    as_toml = key.put(f"/v1/policies/{made['id']}", json={"toml": toml_of(Document.read({**LARGE, "mode": "MONITOR"}))})
+    read = key.get(f"/v1/policies/{made['id']}", params={"format": "toml"}).text
+
+    assert (made["digest"], made["version"]) == (Document.read(LARGE).digest, 1)
+    assert (as_toml.status_code, as_toml.json()["mode"], as_toml.json()["rules"]) == (200, "MONITOR", made["rules"])
+    assert read == toml_of(Document.read({**LARGE, "mode": "MONITOR"}))
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"rules": [*LARGE["rules"], rule("r", "DENY", leaf("jurisdiction", "eq", "CHH"))]}, "/rules/22/when/value"),
+        ({"rules": [*LARGE["rules"], rule("r", "DENNY", LEAVES[0])]}, "/rules/22/effect"),
+        (
+            {"tests": [{"name": "t", "context": {"trust_teir": "BASIC"}, "allowed": True}]},
+            "/tests/0/context/trust_teir",
+        ),
+    ],
+)
+def test_a_faulty_large_policy_is_refused_at_its_place(key: httpx.Client, change: dict[str, Any], field: str) -> None:
+    answer = key.post("/v1/policies", json={**LARGE, **change})
+
+    assert answer.status_code == 400
+    assert [each["field"] for each in answer.json()["details"]["fields"]] == [field]
+
+
+def test_a_large_policy_is_proven_tried_switched_on_and_explained(team: Team, key: httpx.Client) -> None:
+    admin, owner = team.person("admin")[1], team.owner()
+    asked = {"action": "MINT", "target_type": "TENANT_DEFAULT", "context": {"key.age_days": 1_010}}
+    key.post("/v1/policies/evaluate", json=asked)
+    made = admin.post("/v1/policies", json=LARGE).json()
+
+    proven = key.post("/v1/policies/analyze", json={"policy_id": made["id"], "against": LARGE})
+    tried = key.post("/v1/policies/simulate", json={"policy_id": made["id"]})
+    stranger = key.post("/v1/policies/simulate", json={"policy": LARGE, "counterfactual": "dec_" + "0" * 26})
+    switched = owner.post(
+        f"/v1/policies/{made['id']}/activate", json={"simulation_digest": tried.json()["report_digest"]}
+    )
+    decided = key.post("/v1/policies/evaluate", json=asked).json()
+    explained = key.get(f"/v1/policies/decisions/{decided['decision_id']}").json()
+
+    assert (proven.status_code, proven.json()["findings"], proven.json()["equivalent"]) == (200, [], True)
+    assert (tried.json()["decided"], tried.json()["transitions"]) == (1, [{"from": "ALLOW", "to": "DENY", "count": 1}])
+    assert stranger.status_code == 404
+    assert (switched.status_code, switched.json()["status"]) == (200, "ACTIVE")
+    assert (decided["allowed"], decided["matched_rule"]) == (False, "many")
+    assert (explained["reproduced"], explained["policies"][0]["matched_rules"]) == (True, ["many"])
+    admin.close()
+    owner.close()
+
+
+def test_a_policy_that_was_read_under_other_attributes_is_not_written(lab: Lab) -> None:
+    tenant = lab.orgs.create_tenant("Example Registry", plan=Plan.ENTERPRISE)
+    caller = Caller(tenant.tenant_id, "USER", "someone", frozenset(), Plan.ENTERPRISE)
+    lab.policy_attributes.replace([{"path": "own.a", "type": "boolean"}], caller=caller)
+    own, is_operator = lab.policies.attributes_of(caller)
+    text = json.dumps(document(rule("r", "DENY", leaf("own.a", "eq", True)))).encode()
+    checked = jobs.check(text, own, is_operator)
+    lab.policy_attributes.replace([{"path": "own.a", "type": "number"}], caller=caller)
+
+    with pytest.raises(Conflict, match="attributes changed"):
+        lab.policies.create(checked, caller=caller)
+    assert lab.policies.page(caller=caller) == []
