@@ -105,6 +105,20 @@ def test_a_commit_that_may_have_happened_is_not_repeated(sqlite: Storage, done: 
     assert kinds == ["CommitUnknown", "CommitUnknown", "Conflict"], "whoever was refused hears of their refusal"
 
 
+def test_what_a_refused_job_added_is_taken_back_and_nothing_else(sqlite: Storage, done: Any) -> None:
+    def added_and_refused(tx: Transaction) -> None:
+        adding("b")(tx)
+        tx.after_commit(lambda: told.append("b"))
+        refusing(tx)
+
+    told: list[str] = []
+    outcomes = done(sqlite, [adding("a"), added_and_refused, adding("c")])
+
+    assert names(sqlite) == ["a", "c"]
+    assert told == []
+    assert [type(fault) for _, fault in outcomes if fault] == [Conflict]
+
+
 def test_only_the_job_that_breaks_the_group_fails(sqlite: Storage, done: Any) -> None:
     outcomes = done(sqlite, [adding("a"), adding("b"), adding("a"), adding("c")])
 

@@ -1,0 +1,61 @@
+"""The list of mutants is alive: each can be planted in the code as it is, and each promise has one."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from mutants.declared import DoesNotApply, Mutant, mutants
+
+ROOT = Path(__file__).parents[2]
+MUTANTS = mutants()
+MIN_MUTANTS = 100
+
+
+def test_each_mutant_applies_once_and_compiles() -> None:
+    """A refactoring that moves the code moves its mutant too; one that cannot be imported proves nothing."""
+    assert [fault for mutant in MUTANTS if (fault := _fault(mutant))] == []
+
+
+def _fault(mutant: Mutant) -> str | None:
+    try:
+        planted = mutant.planted_in(ROOT)
+        compile(planted, mutant.file, "exec")
+    except (DoesNotApply, SyntaxError) as error:
+        return f"{mutant.name}: {error}"
+    return f"{mutant.name} changes nothing" if planted == (ROOT / mutant.file).read_text() else None
+
+
+def test_the_nearest_tests_of_each_mutant_exist() -> None:
+    named = {mutant.name: [test.partition("::")[0] for test in mutant.tests] for mutant in MUTANTS}
+    paths = {name: [test for test in tests if test.startswith("tests")] for name, tests in named.items()}
+
+    assert [name for name, found in paths.items() if not found] == []
+    assert [(name, path) for name, found in paths.items() for path in found if not (ROOT / path).exists()] == []
+
+
+def test_every_promise_has_a_mutant() -> None:
+    """The promises are the bold sentences of the first list in docs/security.md."""
+    promised = (ROOT / "docs" / "security.md").read_text().partition("## Promised")[2].partition("\n## ")[0]
+    promises = re.findall(r"^- \*\*(.+?)\.\*\*", promised, re.MULTILINE)
+
+    assert len(promises) >= 8
+    assert [each for each in promises if not any(mutant.promise.startswith(each) for mutant in MUTANTS)] == []
+    assert len(MUTANTS) >= MIN_MUTANTS
+
+
+@pytest.mark.parametrize("old", ["nothing like this", "def "])
+def test_a_mutant_whose_text_is_not_found_exactly_once_is_reported(old: str) -> None:
+    mutant = Mutant("m", "p", "attestlab/core/wire.py", old, "", ("tests",))
+
+    with pytest.raises(DoesNotApply, match="not once"):
+        mutant.planted_in(ROOT)
+
+
+def test_two_mutants_of_one_name_are_refused(tmp_path: Path) -> None:
+    one = '[[mutant]]\nname = "m"\npromise = "p"\nfile = "f"\nold = "a"\nnew = "b"\ntests = ["tests"]\n'
+    (tmp_path / "list.toml").write_text(one + one)
+
+    with pytest.raises(ValueError, match="several mutants: m"):
+        mutants(tmp_path)
