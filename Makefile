@@ -12,7 +12,7 @@ ARGS ?=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check bench access notebooks lock soak spark stall clean
+.PHONY: help setup run test check bench access notebooks lock soak spark stall mutants clean
 
 help:  ## List these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -46,8 +46,11 @@ check: setup  ## Lint, format, types, import contracts, docstring examples
 bench: setup  ## Print one JSON line a figure; ONLY=http|log|verify|access|cli|expiry|serve|policy|policy_growth for some of them
 	$(BIN)/python -m benchmarks $(if $(ONLY),--only $(ONLY)) $(ARGS)
 
-soak: setup  ## Run the long versions of the crash and race stories
-	$(BIN)/python -m pytest -m soak $(ARGS)
+soak: setup  ## Run the long versions of the crash and race stories, in at most 20 minutes
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m soak $(ARGS)
+
+mutants: setup  ## Plant faults one by one, which the nearest tests must catch; ARGS="--list", ARGS="--whole NAME"
+	PYTHONPATH=tests $(BIN)/python -m mutants $(ARGS)
 
 stall: setup  ## Send every route its worst bodies and watch /healthz; ARGS="--only TEXT" for some of them
 	$(BIN)/python -m benchmarks.stall $(ARGS)

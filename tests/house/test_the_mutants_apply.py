@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+
 from mutants.declared import DoesNotApply, Mutant, mutants
 
 ROOT = Path(__file__).parents[2]
