@@ -117,7 +117,7 @@ def thing_for(route: Route, things: dict[str, str]) -> str:
 
 
 def ask(client: httpx.Client, route: Route, thing: str) -> httpx.Response:
-    path = _IN_PATH.sub(thing, route.path)
+    path = _IN_PATH.sub(thing, route.path.replace("{version}", "1"))
     body = None if route.method in ("GET", "DELETE") else BODIES.get(name_of(route), {})
     return client.request(route.method, path, json=body, headers={**REQUEST_ID, "Idempotency-Key": str(uuid4())})
 
@@ -165,6 +165,18 @@ def test_another_tenants_thing_answers_byte_for_byte_as_none(world: World, kind:
     stranger = world.stranger()
 
     assert told_apart(getattr(stranger, kind), things) == []
+
+
+def test_the_answer_of_an_idempotency_key_is_for_its_own_tenant(world: World) -> None:
+    body = {"name": "Northfield University", "domain": "northfield.example.edu", "alg": "Ed25519"}
+    key = {"Idempotency-Key": "the same"}
+
+    ours = world.account.with_key.post("/v1/issuers", json=body, headers=key)
+    theirs = world.stranger().with_key.post("/v1/issuers", json=body, headers=key)
+
+    assert (ours.status_code, theirs.status_code) == (201, 201)
+    assert "Idempotent-Replayed" not in theirs.headers
+    assert ours.json()["id"] != theirs.json()["id"]
 
 
 def test_without_a_good_credential_everything_is_the_same_401(world: World) -> None:
