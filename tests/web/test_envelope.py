@@ -77,7 +77,7 @@ def test_a_uuid_may_be_written_in_capitals(client: httpx.Client) -> None:
 
 @pytest.mark.parametrize("count", ["-1", "+1", "1.0", "01", "1_0", "٣", "9" * 5000])
 def test_a_number_in_a_path_is_plain_digits(client: httpx.Client, count: str) -> None:
-    assert envelope(client.put(f"/v1/notes/{KNOWN}/stars/{count}"))["details"]["fields"][0]["field"] == "count"
+    assert envelope(client.put(f"/v1/notes/{KNOWN}/stars/{count}"))["details"]["fields"][0]["field"] == "/count"
 
 
 def test_a_method_that_is_not_allowed_is_told_which_are(client: httpx.Client) -> None:
