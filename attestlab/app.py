@@ -36,6 +36,7 @@ from attestlab.policy import routes as policy_routes
 from attestlab.portal import routes as portal_routes
 from attestlab.settings import Environment
 from attestlab.simulation import routes as simulation_routes
+from attestlab.web.accepting import LOOPBACK, Room, raise_file_limit
 from attestlab.web.addresses import Addresses
 from attestlab.web.call import Call
 from attestlab.web.connection import Patience
@@ -130,6 +131,18 @@ def limiter_of(lab: Lab) -> Limiter:
     )
 
 
+def server_of(lab: Lab, site: Site) -> Server:
+    """The server with its patience and its room for connections, by settings and the limit of open files."""
+    settings = lab.settings
+    room = Room.within_files(
+        raise_file_limit(),
+        total=settings.max_connections,
+        per_address=settings.max_connections_per_address,
+        exempt=(*LOOPBACK, *settings.trusted_proxies),
+    )
+    return Server(site, patience=Patience(idle_s=settings.idle_timeout_s, body_s=settings.body_timeout_s), room=room)
+
+
 async def serve(lab: Lab, sockets: list[socket.socket], *, ready: Callable[[], None]) -> None:
     """Answer on `sockets` until SIGTERM or SIGINT, then finish what was accepted."""
     stop = asyncio.Event()
@@ -138,7 +151,7 @@ async def serve(lab: Lab, sockets: list[socket.socket], *, ready: Callable[[], N
         loop.add_signal_handler(number, stop.set)
     desk = Desk(lab)
     site = site_of(lab, desk)
-    server = Server(site, patience=Patience(idle_s=lab.settings.idle_timeout_s, body_s=lab.settings.body_timeout_s))
+    server = server_of(lab, site)
     server.add_sockets(sockets)
     sweeping = asyncio.create_task(desk.sweep_forever())
     courier = Courier(lab.mails, lab.mail_carrier, sender=lab.mail_sender, write=desk.write)

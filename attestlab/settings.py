@@ -56,6 +56,14 @@ class Settings(BaseSettings):
     idle_timeout_s: float = Field(default=30.0, gt=0, description="Seconds a connection may rest between two requests.")
     body_timeout_s: float = Field(default=60.0, gt=0, description="Seconds a request body may take.")
 
+    max_connections: int = Field(
+        default=4096, gt=0, description="Connections that one server process keeps at once; fewer if files are short."
+    )
+    max_connections_per_address: int = Field(
+        default=256,
+        gt=0,
+        description="Connections from one address at once; loopback and trusted proxies have no such limit.",
+    )
     address_requests_per_minute: int = Field(
         default=3000, gt=0, description="Requests without a credential that one address may send in a minute."
     )

@@ -20,6 +20,7 @@ from attestlab.core.clock import FixedClock
 from attestlab.core.counters import Counters, _File
 from attestlab.core.errors import AttestLabError, AuthInvalid, Conflict, IntegrityFailed, NotFound, RateLimited
 from attestlab.core.shapes import In, Moment, Out, Uuid
+from attestlab.web.accepting import Room
 from attestlab.web.access import PUBLIC
 from attestlab.web.addresses import Addresses
 from attestlab.web.answers import Answer, Raw, render
@@ -300,6 +301,7 @@ def running(
     patience: Patience = PATIENT,
     otherwise: Callable[[], HTTPServerConnectionDelegate] | None = None,
     reads_inline: bool = True,
+    room: Room | None = None,
 ) -> Iterator[Running]:
     """The sample site on a free port."""
     started = threading.Event()
@@ -309,7 +311,10 @@ def running(
     async def serve() -> None:
         lab = Lab()
         server = Server(
-            sample_site(lab, reads_inline=reads_inline), patience=patience, otherwise=otherwise() if otherwise else None
+            sample_site(lab, reads_inline=reads_inline),
+            patience=patience,
+            otherwise=otherwise() if otherwise else None,
+            room=room,
         )
         sockets = bind_sockets(0, "127.0.0.1", family=socket.AF_INET)
         server.add_sockets(sockets)

@@ -58,8 +58,13 @@ class Addresses:
             )
 
     def _trusts(self, text: str) -> bool:
-        address = _parsed(text)
-        return address is not None and any(address in network for network in self._trusted)
+        return is_within(text, self._trusted)
+
+
+def is_within(client: str, networks: Sequence[IPNetwork]) -> bool:
+    """Whether the address is in one of the networks."""
+    address = _parsed(client)
+    return address is not None and any(address in network for network in networks)
 
 
 @lru_cache(maxsize=_KEPT)

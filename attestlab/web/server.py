@@ -11,6 +11,7 @@ from tornado.ioloop import PeriodicCallback
 from tornado.iostream import IOStream
 from tornado.tcpserver import TCPServer
 
+from attestlab.web.accepting import Accepting, Room
 from attestlab.web.connection import Connection, Patience, Peer
 from attestlab.web.site import Site
 
@@ -18,6 +19,7 @@ _READ_CHUNK_BYTES = 32 * 1024
 _BUFFER_LIMIT_BYTES = 1024 * 1024
 _GLANCE_S = 0.25  # how often connections are looked at; the precision of every `Patience`
 _LAST_WORD_S = 0.1
+MAX_CONNECTIONS = 4096
 
 
 class Server(TCPServer):
@@ -32,11 +34,13 @@ class Server(TCPServer):
         *,
         patience: Patience = Patience(),  # noqa: B008  frozen
         otherwise: HTTPServerConnectionDelegate | None = None,
+        room: Room | None = None,
     ) -> None:
         super().__init__(max_buffer_size=_BUFFER_LIMIT_BYTES, read_chunk_size=_READ_CHUNK_BYTES)
         self._site = site
         self._patience = patience
         self._otherwise = otherwise
+        self._room = room or Room(MAX_CONNECTIONS, MAX_CONNECTIONS)
         self._connections: set[Connection] = set()
         self._glance = PeriodicCallback(self._cut_the_slow, _GLANCE_S * 1000)
 
@@ -47,19 +51,29 @@ class Server(TCPServer):
 
     def add_sockets(self, sockets: Any) -> None:
         """Listen; from within a running event loop."""
-        super().add_sockets(sockets)
+        for listening in sockets:
+            self._sockets[listening.fileno()] = listening
+            self._handlers[listening.fileno()] = Accepting(listening, self._room, self._enter).stop
         if not self._glance.is_running():
             self._glance.start()
 
     async def handle_stream(self, stream: IOStream, address: tuple[Any, ...]) -> None:
         """Serve a new connection; called by Tornado."""
-        remote_ip = str(address[0]) if stream.socket.family in (socket.AF_INET, socket.AF_INET6) else ""
+        remote_ip = _remote_ip(stream.socket, address)
         connection = Connection(self._site, stream, Peer(remote_ip), self._patience, self._otherwise)
         self._connections.add(connection)
         try:
             await connection.serve()
         finally:
             self._connections.discard(connection)
+            self._room.leave(remote_ip)
+
+    def _enter(self, accepted: socket.socket, address: Any) -> None:
+        """Serve a connection that there is room for; close it where its address has too many."""
+        if self._room.enter(_remote_ip(accepted, address)):
+            self._handle_connection(accepted, address)
+        else:
+            accepted.close()
 
     async def stop_gracefully(self, *, within_s: float = 5) -> None:
         """Refuse new connections, finish the requests that were accepted, close."""
@@ -88,3 +102,7 @@ class Server(TCPServer):
         for connection in list(self._connections):
             if connection.deadline < now:
                 connection.stream.close()
+
+
+def _remote_ip(connected: socket.socket, address: Any) -> str:
+    return str(address[0]) if connected.family in (socket.AF_INET, socket.AF_INET6) else ""

@@ -1,0 +1,124 @@
+"""Accepting connections: as many as there is room for, and none while the process has no file to spare."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import resource
+import socket
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from ipaddress import ip_network
+from typing import Any
+
+from attestlab.web import journal
+from attestlab.web.addresses import IPNetwork, counted, is_within
+
+PAUSE_S = 0.25
+SPARE_FILES = 128  # for databases, threads and exports beside the connections
+MIN_CONNECTIONS = 16
+LOOPBACK = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
+_AT_ONCE = 128  # connections accepted before others get their turn
+_NO_FILES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+_WARN_EVERY_S = 60.0
+
+Take = Callable[[socket.socket, Any], None]
+
+
+def raise_file_limit() -> int:
+    """Raise the soft limit of open files to the hard one; returns how many files the process may have open."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return hard
+
+
+@dataclass
+class Room:
+    """How many connections a process keeps at once, in total and from one address.
+
+    Addresses in `exempt` have no limit of their own: behind a proxy all clients have the proxy's address.
+    """
+
+    total: int
+    per_address: int
+    exempt: Sequence[IPNetwork] = ()
+    _open: Counter[str] = field(default_factory=Counter)
+
+    @classmethod
+    def within_files(cls, files: int, *, total: int, per_address: int, exempt: Sequence[IPNetwork]) -> Room:
+        """The room of a process that may have so many files open."""
+        return cls(max(MIN_CONNECTIONS, min(total, files - SPARE_FILES)), per_address, exempt)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no further connection has room."""
+        return self._open.total() >= self.total
+
+    def enter(self, address: str) -> bool:
+        """Count a connection from `address`, unless it has too many; whether it was counted."""
+        place = counted(address)
+        if self._open[place] >= self.per_address and not is_within(address, self.exempt):
+            return False
+        self._open[place] += 1
+        return True
+
+    def leave(self, address: str) -> None:
+        """Forget a connection that was counted."""
+        place = counted(address)
+        self._open[place] -= 1
+        if not self._open[place]:
+            del self._open[place]
+
+
+class Accepting:
+    """Accepts what arrives at one listening socket; pauses while there is no room, or no file for it.
+
+    The kernel keeps in its queue who arrives meanwhile. Without a pause, a connection that cannot be accepted wakes the
+    event loop again and again.
+    """
+
+    def __init__(self, listening: socket.socket, room: Room, take: Take) -> None:
+        self._listening = listening
+        self._room = room
+        self._take = take
+        self._loop = asyncio.get_running_loop()
+        self._resuming: asyncio.TimerHandle | None = None
+        self._warned_at = float("-inf")
+        self._loop.add_reader(listening, self._accept)
+
+    def stop(self) -> None:
+        """Accept nothing more; the socket stays open."""
+        if self._resuming is not None:
+            self._resuming.cancel()
+        self._loop.remove_reader(self._listening)
+
+    def _accept(self) -> None:
+        for _ in range(_AT_ONCE):
+            if self._room.is_full:
+                return self._pause(f"{self._room.total} connections are open, as many as there is room for")
+            try:
+                connection, address = self._listening.accept()
+            except BlockingIOError:
+                return None
+            except ConnectionAbortedError:
+                continue
+            except OSError as error:
+                if error.errno not in _NO_FILES:
+                    raise
+                return self._pause(str(error))
+            self._take(connection, address)
+        return None
+
+    def _pause(self, reason: str) -> None:
+        self._loop.remove_reader(self._listening)
+        self._resuming = self._loop.call_later(PAUSE_S, self._resume)
+        if self._loop.time() >= self._warned_at + _WARN_EVERY_S:
+            self._warned_at = self._loop.time()
+            remedy = "Raise the limit of open files and ATTESTLAB_MAX_CONNECTIONS, or start more processes."
+            journal.warned("connections wait to be accepted", reason=reason, remedy=remedy)
+
+    def _resume(self) -> None:
+        self._resuming = None
+        self._loop.add_reader(self._listening, self._accept)
