@@ -38,6 +38,7 @@ from attestlab.log import cosignatures, entries
 from attestlab.log.entries import EntryType
 from attestlab.log.fsck import Problem, check_log
 from attestlab.log.tables import IMMUTABILITY_DDL, LogHead, LogLeaf
+from attestlab.log.timekeeping import confirmed_time
 from attestlab.mail import store as mail_store
 from attestlab.orgs import store as org_store
 from attestlab.policy import store as policy_store
@@ -275,6 +276,7 @@ def _audited_rows(connection: Connection) -> Iterator[Problem]:
         (policy_store.profiles, "verification_profile", lambda row: str(row.id)),
         (policy_store.decisions, "policy_decision", lambda row: str(row.id)),
         (simulation_store.reports, "simulation_report", lambda row: row.digest),
+        (confirmed_time, "confirmed_time", lambda row: str(row.id)),
     ):
         for resource_id, message in rows.unaccounted(connection, table, resource_type=kind, name=name):
             yield Problem(kind, resource_id, message)

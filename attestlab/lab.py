@@ -270,6 +270,7 @@ class Lab:
             "log": self._check_log,
             "head_guard": self._check_head_guard,
             "keyring": self._check_keyring,
+            "time": self._check_time,
         }
 
     def _check_records(self) -> None:
@@ -288,6 +289,10 @@ class Lab:
     def _check_keyring(self) -> None:
         with self.storage.read() as connection:
             sealing.require_same(connection, self.keyring)
+
+    def _check_time(self) -> None:
+        with self.storage.read() as connection:
+            self.log.time.require_credible(connection)
 
     def observe_head(self) -> None:
         """Let the head guard of this machine know the newest head, whichever machine signed it."""

@@ -40,10 +40,41 @@ def accept_head(
         if found.objection is not None:
             _require_expected(found, size, root)
             if not (is_confirmed or (size is not None and root is not None)):
-                _confirm()
+                _confirm(
+                    "Are these the newest records there are, and shall the log continue from here?",
+                    "Nothing was accepted: confirm with --yes, or with --size and --root of the head shown.",
+                )
             with lab.storage.write() as tx:
                 accept(tx, lab.guard, found.head)
     _print_outcome(found, as_json)
+
+
+def confirm_time(
+    data: Data,
+    database_url: DatabaseUrl = None,
+    is_confirmed: Annotated[bool, typer.Option("--yes", help="Confirm the time without a question.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Confirm the clock's time after a leap, such as a year without a server.
+
+    Until then expiries are not made permanent, and checkpoints keep the last known time. A confirmation cannot be
+    taken back: expired attestations end for good, and no checkpoint is ever dated earlier.
+
+    Example: attestlab log confirm-time --data lab
+    """
+    from attestlab.core.wire import format_time
+
+    with reporting(), opened(data, database_url) as lab:
+        with lab.storage.read() as connection:
+            known = lab.log.time.last_known(connection)
+        shown = {"now": format_time(lab.clock.now()), "last_known": None if known is None else format_time(known)}
+        if not as_json:
+            show(shown, False)
+        if not is_confirmed:
+            _confirm("Is this the right time, in UTC?", "Nothing was confirmed: check the clock, then give --yes.")
+        with lab.storage.write() as tx:
+            shown["confirmed"] = format_time(lab.log.time.confirm(tx))
+    show(shown if as_json else {"confirmed": shown["confirmed"]}, as_json)
 
 
 def _print_head(found: RestoredHead) -> None:
@@ -64,11 +95,10 @@ def _require_expected(found: RestoredHead, size: int | None, root: str | None) -
         )
 
 
-def _confirm() -> None:
-    if not sys.stdin.isatty():
-        fail("Nothing was accepted: confirm with --yes, or with --size and --root of the head shown.", UNUSABLE)
-    if not typer.confirm("Are these the newest records there are, and shall the log continue from here?", err=True):
-        fail("Nothing was accepted.", UNUSABLE)
+def _confirm(question: str, refusal: str) -> None:
+    """Ask at a terminal; a script has to say so in its options."""
+    if not sys.stdin.isatty() or not typer.confirm(question, err=True):
+        fail(refusal, UNUSABLE)
 
 
 def _print_outcome(found: RestoredHead, as_json: bool) -> None:

@@ -268,7 +268,8 @@ class Attestations:
         audit.record(tx, entry)
 
     def expire_due(self, tx: Transaction, *, limit: int) -> int:
-        """Make permanent what time has done: up to `limit` attestations that ran out; returns how many there were."""
+        """Make up to `limit` due expiries permanent and return how many; TimeUnconfirmed where the clock leapt."""
+        self.log.time.require_credible(tx.connection)
         at = self.clock.now()
         found = store.due(tx, now=at, limit=limit)
         changes.end(tx, self.log, found, Change(Status.EXPIRED, at), actor_of=lambda _tenant_id: Timekeeper())

@@ -7,6 +7,9 @@ their own that is not synced, or in an unlogged table.
 A token bucket is kept as one moment, the one at which it is full again (the generic cell rate
 algorithm): whoever takes a token moves it on by the time that a token takes to come back, and may do
 so while it stays within the time that a whole bucket takes. A window begins with its first request.
+
+A moment further ahead than its bucket, window or block can reach was written while a clock was wrong. It
+counts as now, so that no limit outlasts the clock's mistake.
 """
 
 from __future__ import annotations
@@ -28,19 +31,21 @@ FILE_NAME = "counters.db"
 SECOND = 1_000_000  # moments are whole microseconds since 1970
 BUSY_TIMEOUT_MS = 1_000
 FULL_BUCKET_S = 10  # twice the rate lasts for so long
+MAX_CLOCK_SKEW_S = 60  # between the machines that share the counts
+MAX_WINDOW_S = 2 * 86_400  # no bucket, window or block reaches further
 _TABLE = "(key TEXT PRIMARY KEY, until BIGINT NOT NULL, used BIGINT NOT NULL)"
 _TAKE = """
 INSERT INTO counters (key, until, used) VALUES (:key, :now + :interval, 1)
 ON CONFLICT (key) DO UPDATE SET used = counters.used + 1,
-  until = CASE WHEN counters.until > :now THEN counters.until ELSE :now END + :interval
-WHERE counters.until + :interval - :now <= :room
+  until = CASE WHEN counters.until > :now AND counters.until <= :latest THEN counters.until ELSE :now END + :interval
+WHERE counters.until + :interval - :now <= :room OR counters.until > :latest
 RETURNING until"""
 _COUNT = """
 INSERT INTO counters (key, until, used) VALUES (:key, :now + :window, :cost)
 ON CONFLICT (key) DO UPDATE SET
-  used = CASE WHEN counters.until > :now THEN counters.used ELSE 0 END + :cost,
-  until = CASE WHEN counters.until > :now THEN counters.until ELSE :now + :window END
-WHERE counters.until <= :now OR counters.used + :cost <= :limit
+  used = CASE WHEN counters.until > :now AND counters.until <= :latest THEN counters.used ELSE 0 END + :cost,
+  until = CASE WHEN counters.until > :now AND counters.until <= :latest THEN counters.until ELSE :now + :window END
+WHERE counters.until <= :now OR counters.until > :latest OR counters.used + :cost <= :limit
 RETURNING until, used"""
 _KNOWN = "CASE WHEN counters.used > :known THEN counters.used ELSE :known END"
 _SPEND = f"""
@@ -49,9 +54,9 @@ ON CONFLICT (key) DO UPDATE SET used = {_KNOWN} + :cost WHERE {_KNOWN} + :cost <
 RETURNING used"""
 _LOOK = "SELECT until, used FROM counters WHERE key = :key"
 _SET = """
-INSERT INTO counters (key, until, used) VALUES (:key, :until, 1)
-ON CONFLICT (key) DO UPDATE SET until = :until, used = 1"""
-_FORGET = "DELETE FROM counters WHERE until < :now"
+INSERT INTO counters (key, until, used) VALUES (:key, :until, :span)
+ON CONFLICT (key) DO UPDATE SET until = :until, used = :span"""
+_FORGET = "DELETE FROM counters WHERE until < :now OR until > :latest"
 _CLEAR = "DELETE FROM counters WHERE key = :key"
 
 
@@ -90,6 +95,7 @@ class Counters:
         at, interval, room = _moment(now), -(-60 * SECOND // max(per_minute, 1)), FULL_BUCKET_S * SECOND
         room = max(room, interval)
         values = {"key": key, "now": at, "interval": min(cost * interval, room), "room": room}
+        values["latest"] = _latest(at, room)
         row = self._engine.run(_TAKE, values) if per_minute > 0 else None
         return self._bucket(key, per_minute, at, interval, row)
 
@@ -107,6 +113,7 @@ class Counters:
     def _bucket(self, key: str, per_minute: int, at: int, interval: int, row: Any) -> Count:
         room = max(FULL_BUCKET_S * SECOND, interval)
         until = row[0] if row else self._until(key, at)
+        until = at if until > _latest(at, room) else until
         left = max(0, (room - max(0, until - at)) // interval)
         wait = 0.0 if row else max(until + interval - room - at, 1) / SECOND
         return Count(row is not None, per_minute, left, 60, max(until, at) / SECOND, wait)
@@ -115,11 +122,12 @@ class Counters:
         """Count `cost` within a window that began with the first of its kind; what is too much counts as nothing."""
         at = _moment(now)
         values = {"key": key, "now": at, "window": window_s * SECOND, "cost": cost, "limit": limit}
+        latest = values["latest"] = _latest(at, window_s * SECOND)
         row = self._engine.run(_COUNT, values) if cost <= limit else None
         if row is not None:
             return Count(True, limit, limit - row[1], window_s, row[0] / SECOND, 0.0)
         until, used = self._engine.run(_LOOK, {"key": key}) or (at, 0)
-        if until <= at:  # nothing was counted yet, and this alone is too much
+        if not at < until <= latest:  # nothing was counted yet, and this alone is too much
             until, used = at + window_s * SECOND, 0
         return Count(False, limit, max(0, limit - used), window_s, until / SECOND, (until - at) / SECOND)
 
@@ -135,15 +143,18 @@ class Counters:
     def until(self, key: str, *, now: datetime) -> float:
         """For how many seconds from now a block lasts; 0 where there is none."""
         at = _moment(now)
-        return max(0, self._until(key, at) - at) / SECOND
+        until, span = self._engine.run(_LOOK, {"key": key}) or (at, 0)
+        return 0 if until > _latest(at, span) else max(0, until - at) / SECOND
 
     def block(self, key: str, *, for_s: float, now: datetime) -> None:
         """Let `until` say so for a while."""
-        self._engine.run(_SET, {"key": key, "until": _moment(now) + int(for_s * SECOND)})
+        span = int(for_s * SECOND)
+        self._engine.run(_SET, {"key": key, "until": _moment(now) + span, "span": span})
 
     def forget(self, *, now: datetime) -> None:
         """Remove what says nothing any more."""
-        self._engine.run(_FORGET, {"now": _moment(now)})
+        at = _moment(now)
+        self._engine.run(_FORGET, {"now": at, "latest": _latest(at, MAX_WINDOW_S * SECOND)})
 
     def clear(self, key: str) -> None:
         """Let a count or a block begin anew."""
@@ -275,6 +286,11 @@ class _Table:
     def close(self) -> None:
         self._engine.dispose()
         self._own.close()
+
+
+def _latest(at: int, span: int) -> int:
+    """The last moment that a bucket, window or block of this span can have reached by `at`."""
+    return at + span + MAX_CLOCK_SKEW_S * SECOND
 
 
 def _moment(now: datetime) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -82,7 +82,8 @@ class Sessions:
             person, caller = _signed_in(tx.connection, token["session_id"])
             if token["used_at"] is not None:
                 return self._reused(tx, caller, now)
-            if now >= token["expires_at"]:
+            # One that lives longer than any we give was made while a clock was wrong; its owner signs in again.
+            if not now < token["expires_at"] <= now + rules.REFRESH_FOR + timedelta(seconds=rules.SKEW_S):
                 raise AuthInvalid(known=caller)
             deed = Deed(caller.tenant_id, caller, "refresh_token.use", now)
             audited.change(tx, store.refresh_tokens, token, {"used_at": now}, deed)

@@ -70,7 +70,8 @@ class StatusLists:
         if newest is None:
             founded = store.checkpoint(connection, 0)
             return size > 0 and founded is not None and now - founded.at >= LIST_EVERY
-        return size > newest.index + 1 and now - _made_at(newest) >= LIST_EVERY
+        # A list from the future was made by a wrong clock; waiting for its time would stop all lists until then.
+        return size > newest.index + 1 and abs(now - _made_at(newest)) >= LIST_EVERY
 
     def listed(self, connection: Connection, *indexes: int) -> Listed | None:
         """What the newest list says of these entries; None where one of them is not in it yet."""

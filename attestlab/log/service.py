@@ -29,6 +29,7 @@ from attestlab.log.guard import HeadGuard, require_continues
 from attestlab.log.memory import TreeMemory
 from attestlab.log.notes import NoteSigner, TreeHead, sign_checkpoint
 from attestlab.log.store import CheckpointRow, HeadRow, LeafRow
+from attestlab.log.timekeeping import Timekeeping
 from attestlab.log.tree import Growth, Tree, TreeReader
 from attestlab.log.trust import TrustPolicy
 
@@ -82,7 +83,8 @@ class Log:
     def __init__(self, *, storage: Storage, keyring: Keyring, clock: Clock, guard: HeadGuard) -> None:
         self.finders: dict[str, Finder] = {}
         self.witnesses: TrustPolicy | None = None
-        self._storage, self._keyring, self._clock, self._guard = storage, keyring, clock, guard
+        self.time = Timekeeping(clock)
+        self._storage, self._keyring, self._guard = storage, keyring, guard
         self._memory = TreeMemory()
         self._signer: NoteSigner | None = None
         self._unsettled: Connection | None = None  # of the transaction between its seal and its commit
@@ -180,7 +182,7 @@ class Log:
         return batch
 
     def _sign(self, tx: Transaction, signer: NoteSigner, head: TreeHead, *, previous_size: int | None) -> str:
-        at_s = int(self._clock.now().timestamp())
+        at_s = int(self.time.next_checkpoint_time(tx.connection).timestamp())
         note = sign_checkpoint(signer, head, at_s=at_s)
         at = datetime.fromtimestamp(at_s, UTC)
         store.add_checkpoint(tx, CheckpointRow(head.size, previous_size, head.root, note, at))

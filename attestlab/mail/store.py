@@ -6,10 +6,10 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import bindparam, select
+from sqlalchemy import bindparam, or_, select
 
 from attestlab.core.transaction import Transaction
-from attestlab.mail.rules import MailStatus
+from attestlab.mail.rules import LONGEST_PAUSE, MailStatus
 from attestlab.mail.tables import Mail
 
 mails: Any = Mail.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
@@ -17,15 +17,21 @@ mails: Any = Mail.__table__  # type: ignore[attr-defined]  # SQLModel sets it on
 _BY_ID = select(*mails.c).where(mails.c.id == bindparam("id"))
 _DUE = (
     select(*mails.c)
-    .where(mails.c.next_attempt_at <= bindparam("now"), mails.c.status == MailStatus.WAITING.value)
+    .where(
+        or_(mails.c.next_attempt_at <= bindparam("now"), mails.c.next_attempt_at > bindparam("latest")),
+        mails.c.status == MailStatus.WAITING.value,
+    )
     .order_by(mails.c.next_attempt_at, mails.c.id)
     .limit(1)
 )
 
 
 def due(tx: Transaction, now: datetime) -> dict[str, Any] | None:
-    """The mail that has waited longest for its next attempt."""
-    row = tx.exec(_DUE, {"now": now}).mappings().first()
+    """The mail that has waited longest for its next attempt.
+
+    One whose next attempt is further ahead than any pause was written while a clock was wrong, and is due.
+    """
+    row = tx.exec(_DUE, {"now": now, "latest": now + 2 * LONGEST_PAUSE}).mappings().first()
     return None if row is None else dict(row)
 
 

@@ -36,7 +36,7 @@ from attestlab.core.storage import Storage
 if TYPE_CHECKING:
     from alembic.config import Config
 
-HEAD = "0019"  # revisions are numbered upwards, so the greater is the newer
+HEAD = "0020"  # revisions are numbered upwards, so the greater is the newer
 VERSION_TABLE = "alembic_version"
 
 

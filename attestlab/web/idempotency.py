@@ -124,7 +124,7 @@ def claim(tx: Transaction, intent: Intent, *, together_with: Collection[bytes]) 
     """
     known: dict[bytes, AnyRow | None] = tx.memo.setdefault(MEMO, {})
     if not known:
-        remembered.forget(tx, before=intent.at - KEPT_FOR)
+        remembered.forget(tx, now=intent.at, kept_for=KEPT_FOR)
         known |= _found(tx.connection, together_with)
     if intent.place not in known:
         known |= _found(tx.connection, [intent.place])

@@ -6,7 +6,7 @@ now stands beside its end.
 """
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sqlalchemy import BigInteger, Connection, LargeBinary, delete, select
@@ -58,13 +58,19 @@ def linked_bytes(
     return b"".join((place, fingerprint, told, headers, body))
 
 
-def forget(tx: Transaction, *, before: datetime) -> None:
-    """Remove the answers from before a moment; called once a transaction, and most find none."""
-    in_order = select(answers.c.seq, answers.c.created_at).order_by(answers.c.seq).limit(1)
+def forget(tx: Transaction, *, now: datetime, kept_for: timedelta) -> None:
+    """Remove the answers that were kept long enough; called once a transaction, and most find none.
+
+    Answers with a time in the future were given while a clock was wrong. Their place in the chain tells their
+    age: they go with the first answer behind them that was kept long enough.
+    """
+    before, in_order = now - kept_for, select(answers.c.seq, answers.c.created_at).order_by(answers.c.seq).limit(1)
     first = tx.peek(in_order).first()
+    if first is not None and first.created_at > now:
+        first = tx.peek(in_order.where(answers.c.created_at <= now)).first()
     if first is None or first.created_at >= before:
         return
-    kept = tx.peek(in_order.where(answers.c.created_at >= before)).first()
+    kept = tx.peek(in_order.where(answers.c.seq > first.seq, answers.c.created_at >= before)).first()
     if kept is None:
         beginning, last = head_of(tx.connection, CHAIN)
     else:

@@ -48,6 +48,38 @@ def test_while_the_disk_fails_a_process_counts_for_itself(tmp_path: Path) -> Non
     counters.close()
 
 
+TEN_YEARS = timedelta(days=3653)
+
+
+def test_a_bucket_emptied_by_a_clock_ten_years_ahead_is_full_when_the_clock_is_right(counters: Counters) -> None:
+    assert taken(counters, 20, at=NOON + TEN_YEARS) == 10
+
+    assert counters.look("bucket", per_minute=60, now=NOON).remaining == 10
+    assert taken(counters, 20, at=NOON) == 10, "the limit holds as ever"
+
+
+def test_a_bucket_is_not_refilled_by_the_clock_of_a_machine_that_is_a_little_behind(counters: Counters) -> None:
+    assert taken(counters, 20, at=NOON + timedelta(seconds=30)) == 10
+    assert taken(counters, 20, at=NOON) == 0
+
+
+def test_a_window_begun_by_a_clock_ten_years_ahead_ends_when_the_clock_is_right(counters: Counters) -> None:
+    def counted(at: datetime) -> list[bool]:
+        return [counters.count("window", limit=3, window_s=600, now=at).allowed for _ in range(4)]
+
+    assert counted(NOON + TEN_YEARS) == [True, True, True, False]
+    assert counted(NOON) == [True, True, True, False]
+    assert counters.count("window", limit=3, window_s=600, now=NOON).retry_after_s <= 600
+
+
+def test_a_block_by_a_clock_ten_years_ahead_ends_when_the_clock_is_right(counters: Counters) -> None:
+    counters.block("block", for_s=900, now=NOON + TEN_YEARS)
+    assert counters.until("block", now=NOON) == 0
+
+    counters.block("block", for_s=900, now=NOON)
+    assert counters.until("block", now=NOON - timedelta(seconds=30)) == pytest.approx(930)
+
+
 def test_twice_the_rate_lasts_exactly_ten_seconds(counters: Counters) -> None:
     allowed = [taken(counters, 1, at=NOON + timedelta(seconds=second / 2)) for second in range(60)]
 

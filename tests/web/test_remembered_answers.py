@@ -66,6 +66,26 @@ def test_an_answer_is_given_again_within_its_day(lab: Lab, clock: FixedClock) ->
         claimed(lab, intent(lab, "key", request="another request"))
 
 
+def test_answers_given_while_the_clock_was_ahead_are_kept_for_a_day_and_then_forgotten(
+    lab: Lab, clock: FixedClock
+) -> None:
+    right = clock.now()
+    claimed(lab, intent(lab, "before"))
+    clock.advance(timedelta(days=3653))
+    for number in range(3):
+        claimed(lab, intent(lab, f"ahead {number}"))
+    clock.at = right + timedelta(minutes=1)
+    claimed(lab, intent(lab, "after"))
+    assert claimed(lab, intent(lab, "ahead 0")) is not None, "it was given a minute ago"
+
+    clock.at = right + KEPT_FOR + timedelta(minutes=2)
+    claimed(lab, intent(lab, "a day later"))
+    claimed(lab, intent(lab, "a moment later"))
+
+    assert kept(lab) == 2
+    assert claimed(lab, intent(lab, "ahead 0")) is None
+
+
 def test_after_its_day_an_answer_is_gone_and_its_key_is_free(lab: Lab, clock: FixedClock) -> None:
     for number in range(MANY):
         claimed(lab, intent(lab, f"key {number}"))

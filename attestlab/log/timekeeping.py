@@ -1,0 +1,115 @@
+"""The log's time: checkpoint times never go backwards, and a leap of the clock waits for a person.
+
+A clock that is years ahead would end every attestation for good. So the clock is compared
+with the last time that is known: that of the newest checkpoint, the one that an operator
+confirmed, or the one that this process saw last. While it is more than `MAX_LEAP` beyond,
+checkpoints keep the last known time, expiries are not made permanent, and `/readyz` is red,
+until the clock is corrected or `attestlab log confirm-time` confirms it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, select
+from sqlmodel import Field, SQLModel
+
+from attestlab.core import audited
+from attestlab.core.audited import Deed
+from attestlab.core.clock import Clock
+from attestlab.core.errors import Unavailable
+from attestlab.core.transaction import Transaction
+from attestlab.core.wire import format_time
+from attestlab.log import store
+from attestlab.orgs import store as org_store
+
+MAX_LEAP = timedelta(days=90)
+ROW_ID = 1
+ANY_SIZE = 1 << 62  # above that of every tree
+
+
+class ConfirmedTime(SQLModel, table=True):
+    """The one row with the time that an operator confirmed last; none before the first time."""
+
+    __tablename__ = "confirmed_time"
+
+    id: int = Field(primary_key=True, sa_column_kwargs={"autoincrement": False})
+    at: datetime
+
+
+confirmed_time: Any = ConfirmedTime.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
+_CONFIRMED: Any = select(*confirmed_time.c).where(confirmed_time.c.id == bindparam("id"))
+
+
+class TimeUnconfirmed(Unavailable):
+    """The clock leapt; only a person can say whether it is right."""
+
+
+@dataclass(frozen=True)
+class Operator:
+    """The operator at the command line, in the audit trail."""
+
+    actor_type: str = "SERVICE"
+    actor_id: str = "attestlab-cli"
+
+
+class Timekeeping:
+    """Compares the clock with the last known time; one for each process that opens the log."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._seen: datetime | None = None  # the last time that was credible; a quiet log has no newer checkpoint
+
+    def next_checkpoint_time(self, connection: Connection) -> datetime:
+        """The time for the next checkpoint, which is never before that of the last one."""
+        now, last = self._clock.now(), _last(connection)
+        if last is None:
+            return now
+        if now - last <= MAX_LEAP:
+            return max(last, now)
+        known = self._known(connection, last)
+        return now if now - known <= MAX_LEAP else known
+
+    def require_credible(self, connection: Connection) -> None:
+        """Require that the clock did not leap.
+
+        Raises:
+            TimeUnconfirmed: it is more than `MAX_LEAP` beyond the last known time.
+        """
+        now, known = self._clock.now(), self.last_known(connection)
+        if known is not None and now - known > MAX_LEAP:
+            raise TimeUnconfirmed(
+                f"The clock says {format_time(now)}, more than {MAX_LEAP.days} days after the last known time, "
+                f"{format_time(known)}; no expiry is made permanent. Correct the clock or, if it is right, "
+                "run `attestlab log confirm-time`.",
+                details={"reason": "time_unconfirmed"},
+            )
+        self._seen = now
+
+    def last_known(self, connection: Connection) -> datetime | None:
+        """The last known time; None before the first checkpoint."""
+        last = _last(connection)
+        return None if last is None else self._known(connection, last)
+
+    def confirm(self, tx: Transaction) -> datetime:
+        """Let the clock's time be the last known one from now on; returns it."""
+        now = self._clock.now()
+        deed = Deed(org_store.operator_id(tx), Operator(), "confirmed_time.confirm", now)
+        row = tx.exec(_CONFIRMED, {"id": ROW_ID}).mappings().first()
+        if row is None:
+            audited.insert(tx, confirmed_time, {"id": ROW_ID, "at": now}, deed)
+        else:
+            audited.change(tx, confirmed_time, dict(row), {"at": now}, deed)
+        return now
+
+    def _known(self, connection: Connection, last: datetime) -> datetime:
+        row = connection.execute(_CONFIRMED, {"id": ROW_ID}).first()
+        return max(last, self._seen or last, last if row is None else row.at)
+
+
+def _last(connection: Connection) -> datetime | None:
+    """The time of the newest checkpoint."""
+    newest = store.checkpoints_before(connection, ANY_SIZE, 1)
+    return newest[0].at if newest else None

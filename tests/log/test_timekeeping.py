@@ -1,0 +1,149 @@
+"""A clock that leaps or goes back: checkpoint times only grow, and nothing ends for good until a person confirms."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from uuid import UUID
+
+import httpx
+import pytest
+from app_in_process import served
+from sqlalchemy import select
+
+from attestlab.attestations.drafting import MintRequest
+from attestlab.attestations.rules import Status, Verdict
+from attestlab.attestations.store import attestations
+from attestlab.core.clock import FixedClock
+from attestlab.core.signing import Algorithm
+from attestlab.lab import Lab
+from attestlab.log.timekeeping import MAX_LEAP, TimeUnconfirmed
+from attestlab.orgs.rules import Caller
+
+TEN_YEARS = timedelta(days=3653)
+
+
+@pytest.fixture
+def request_of_main(lab: Lab, caller: Caller, clock: FixedClock) -> MintRequest:
+    """A mint whose attestation runs out in a year."""
+    made = lab.issuers.create({"name": "N", "domain": "n.example"}, caller=caller, alg=Algorithm.ED25519, kid="main")
+    return MintRequest(
+        issuer_id=made.issuer["id"],
+        kid="main",
+        schema="degree",
+        claims={"student_name": "Ada"},
+        expiry_at=clock.now() + timedelta(days=365),
+    )
+
+
+def minted(lab: Lab, caller: Caller, request: MintRequest) -> UUID:
+    draft = lab.attestations.draft(request, caller=caller)
+    with lab.storage.write():
+        made: UUID = lab.attestations.record(draft).id
+    return made
+
+
+def checkpoint_time(lab: Lab) -> datetime:
+    with lab.storage.read() as connection:
+        return lab.log.head(connection).at
+
+
+def expire(lab: Lab) -> None:
+    with lab.storage.write() as tx:
+        lab.expire(tx)
+
+
+def stored_status(lab: Lab, attestation_id: UUID) -> str:
+    with lab.storage.read() as connection:
+        found = connection.scalar(select(attestations.c.status).where(attestations.c.id == attestation_id))
+    return str(found)
+
+
+def test_checkpoint_times_never_go_backwards(
+    lab: Lab, caller: Caller, clock: FixedClock, request_of_main: MintRequest
+) -> None:
+    minted(lab, caller, request_of_main)
+    first = checkpoint_time(lab)
+
+    clock.advance(timedelta(days=-2))
+    minted(lab, caller, request_of_main)
+    assert checkpoint_time(lab) == first
+
+    clock.advance(timedelta(days=2, seconds=5))
+    minted(lab, caller, request_of_main)
+    assert checkpoint_time(lab) == first + timedelta(seconds=5)
+
+
+def test_while_the_clock_is_ten_years_ahead_nothing_ends_for_good_and_checkpoints_keep_their_time(
+    lab: Lab, caller: Caller, clock: FixedClock, request_of_main: MintRequest
+) -> None:
+    made = minted(lab, caller, request_of_main)
+    right, first = clock.now(), checkpoint_time(lab)
+    clock.advance(TEN_YEARS)
+
+    with pytest.raises(TimeUnconfirmed, match="attestlab log confirm-time"):
+        expire(lab)
+    assert lab.attestations.verify(made).report.verdict is Verdict.EXPIRED, "reads compute it"
+    lab.issuers.create({"name": "O", "domain": "o.example"}, caller=caller, alg=Algorithm.ED25519, kid="other")
+    assert checkpoint_time(lab) == first
+    with pytest.raises(TimeUnconfirmed):
+        expire(lab)
+
+    clock.at = right
+    expire(lab)
+    assert stored_status(lab, made) == Status.VALID
+    assert lab.attestations.verify(made).report.verdict is Verdict.VALID
+
+
+def test_after_a_year_without_a_server_a_confirmation_lets_time_continue(
+    lab: Lab, caller: Caller, clock: FixedClock, request_of_main: MintRequest
+) -> None:
+    made = minted(lab, caller, request_of_main)
+    clock.advance(timedelta(days=400))
+    with pytest.raises(TimeUnconfirmed):
+        lab.readiness()["time"]()
+
+    with lab.storage.write() as tx:
+        lab.log.time.confirm(tx)
+
+    lab.readiness()["time"]()
+    expire(lab)
+    assert stored_status(lab, made) == Status.EXPIRED
+    assert checkpoint_time(lab) == clock.now()
+    clock.advance(MAX_LEAP + timedelta(days=1))
+    with pytest.raises(TimeUnconfirmed):
+        lab.readiness()["time"]()
+    with lab.storage.write() as tx:
+        lab.log.time.confirm(tx)
+    lab.readiness()["time"]()
+
+
+def test_a_quiet_log_needs_no_confirmation_while_a_server_runs(lab: Lab, clock: FixedClock) -> None:
+    for _ in range(8):
+        clock.advance(timedelta(days=30))
+        lab.readiness()["time"]()
+
+
+def test_status_lists_are_published_again_as_soon_as_the_clock_is_right(
+    lab: Lab, caller: Caller, clock: FixedClock, request_of_main: MintRequest
+) -> None:
+    right = clock.now()
+    clock.advance(TEN_YEARS)
+    lab.issuers.create({"name": "O", "domain": "o.example"}, caller=caller)
+    with lab.storage.write() as tx:
+        assert lab.status_lists.append_if_due(tx) is not None
+    clock.at = right + timedelta(minutes=2)
+    minted(lab, caller, request_of_main)
+
+    with lab.storage.write() as tx:
+        assert lab.status_lists.append_if_due(tx) is not None
+
+
+def test_limits_of_requests_end_when_the_clock_is_right(lab: Lab, clock: FixedClock) -> None:
+    right = clock.now()
+    with served(lab) as url, httpx.Client(base_url=url) as stranger:
+        clock.advance(TEN_YEARS)
+        lab.counters.take("address:127.0.0.1", per_minute=3000, now=clock.now(), cost=10**6)
+        lab.counters.block("block:127.0.0.1", for_s=900, now=clock.now())
+        assert stranger.get("/v1/schemas").status_code == 429
+        clock.at = right
+        assert stranger.get("/v1/schemas").status_code == 200
