@@ -163,6 +163,7 @@ def serve(
 
     with shared_metrics(workers), reporting():
         serving = _serving()
+        _warn_of_unknown_variables()
         settings = settings_of(data, database_url, env=env)
         made = serving.ensure_initialised(settings)
         if made is not None:
@@ -300,6 +301,16 @@ def _verified(arguments: list[str]) -> int:
     from attestlab import offline
 
     return offline.command(arguments)
+
+
+def _warn_of_unknown_variables() -> None:
+    """Name misspelt settings on stderr. They do not stop a server, because another version may read them."""
+    import os
+
+    from attestlab.settings import unknown_variables
+
+    for warning in unknown_variables(os.environ):
+        talk(f"attestlab: {warning}")
 
 
 def _serving() -> ModuleType:

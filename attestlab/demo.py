@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -51,10 +51,10 @@ class Document:
     """A file and what is claimed of it."""
 
     name: str
-    content: bytes
+    content: bytes = field(repr=False)
     content_type: str
     schema: str
-    claims: dict[str, Any]
+    claims: dict[str, Any] = field(repr=False)
 
     @property
     def sha256(self) -> bytes:
@@ -71,6 +71,9 @@ class World:
     made: Initialised
     issuers: list[IssuerWithKeys]
     minted: list[tuple[Document, Minted]]
+
+    def __repr__(self) -> str:
+        return f"World({len(self.issuers)} issuers, {len(self.minted)} attestations, in {self.lab.settings.data})"
 
     def mint(self, document: Document, *, issuer: IssuerWithKeys | None = None) -> Minted:
         """Attest a document, by default as the first issuer."""

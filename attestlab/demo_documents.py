@@ -14,7 +14,12 @@ from datetime import date
 from io import BytesIO
 from typing import Final
 
-from PIL import Image, ImageDraw, ImageFont
+from attestlab.core.errors import Unavailable
+
+try:
+    from PIL import Image, ImageDraw, ImageFont
+except ModuleNotFoundError as error:
+    raise Unavailable("The demo draws its documents with Pillow. Install it: pip install 'attestlab[demo]'") from error
 
 Colour = tuple[int, int, int]
 Point = tuple[float, float]

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
 from enum import StrEnum
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import Field, SecretStr, field_validator
+from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from attestlab.core.errors import ValidationFailed
+
 IPNetwork = IPv4Network | IPv6Network
+
+
+PREFIX = "ATTESTLAB_"
+# Read elsewhere: the keyring, the offline verifier and the tests.
+OTHER_VARIABLES = frozenset({f"{PREFIX}KEK", f"{PREFIX}KEK_NEXT", f"{PREFIX}TRUST", f"{PREFIX}VECTORS"})
 
 
 class Environment(StrEnum):
@@ -23,7 +32,7 @@ class Environment(StrEnum):
 class Settings(BaseSettings):
     """What an installation may choose."""
 
-    model_config = SettingsConfigDict(env_prefix="ATTESTLAB_", frozen=True, extra="ignore")
+    model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="ignore")
 
     data: Path = Field(
         default=Path("attestlab-data"), description="Folder of the records, the keyring and the head guard."
@@ -75,12 +84,44 @@ class Settings(BaseSettings):
         default=None, description="host:port of the resolver that domain proofs are looked up at; else the system's."
     )
 
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_unknown(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """Refuse a misspelt setting, which would have no effect.
+
+        Raises:
+            ValidationFailed: a name is not that of a setting.
+        """
+        for name in values.keys() - cls.model_fields.keys():
+            raise ValidationFailed.of(f"/{name}", "unknown", f"There is no setting {name!r}.{_hint(name, '')}")
+        return values
+
     @field_validator("trusted_proxies", mode="before")
     @classmethod
     def _listed(cls, value: object) -> object:
         return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
 
+    def __repr_args__(self) -> Iterator[tuple[str, Any]]:
+        """Show what differs from the defaults, and of the records' URL, which may hold a password, the engine only."""
+        for name, field in type(self).model_fields.items():
+            value = getattr(self, name)
+            if value != field.default:
+                yield name, value.partition(":")[0] if name == "database_url" else value
+
     @property
     def records_url(self) -> str:
         """Where the records are."""
         return self.database_url or f"sqlite:///{self.data / 'records.db'}"
+
+
+def unknown_variables(names: Iterable[str]) -> list[str]:
+    """Describe each environment variable that has our prefix and that nothing reads, with the nearest name."""
+    known = OTHER_VARIABLES | {PREFIX + name.upper() for name in Settings.model_fields}
+    unknown = sorted(name for name in names if name.upper().startswith(PREFIX) and name.upper() not in known)
+    return [f"The environment variable {name} is not read.{_hint(name[len(PREFIX) :], PREFIX)}" for name in unknown]
+
+
+def _hint(name: str, prefix: str) -> str:
+    names = [prefix + known.upper() if prefix else known for known in Settings.model_fields]
+    close = get_close_matches((prefix + name)[:64], names, n=1)
+    return f" Did you mean {close[0]!r}?" if close else f" Valid names: {', '.join(names)}."

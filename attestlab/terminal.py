@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import traceback
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
@@ -80,9 +81,12 @@ def opened(data: Path, database_url: str | None) -> Iterator[Lab]:
 
 
 def is_of_the_database(fault: Exception) -> bool:
-    """Whether it comes from SQLAlchemy, which is loaded by now if it does, or is a driver that is not there."""
+    """Whether SQLAlchemy raised it, or did not find the driver of a database."""
     kinds = {kind.__module__.partition(".")[0] for kind in type(fault).__mro__}
-    return "sqlalchemy" in kinds or isinstance(fault, ModuleNotFoundError)
+    if isinstance(fault, ModuleNotFoundError):
+        frames = (frame for frame, _line in traceback.walk_tb(fault.__traceback__))
+        return any(str(frame.f_globals.get("__name__")).startswith("sqlalchemy.") for frame in frames)
+    return "sqlalchemy" in kinds
 
 
 def fail(message: str, code: int) -> NoReturn:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -69,11 +69,11 @@ NOT_CHECKED_OFFLINE = (
 class LogEvidence:
     """The entry, where it stands, and the checkpoint that is to prove it; `hashes` run from leaf to root."""
 
-    entry: bytes
-    nonce: bytes
+    entry: bytes = field(repr=False)
+    nonce: bytes = field(repr=False)
     index: int
-    hashes: tuple[bytes, ...]
-    checkpoint: str
+    hashes: tuple[bytes, ...] = field(repr=False)
+    checkpoint: str = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -81,13 +81,13 @@ class Bundle:
     """A bundle taken apart; nothing in it is believed yet."""
 
     statement: Statement
-    claims: bytes
-    signature: str
+    claims: bytes = field(repr=False)
+    signature: str = field(repr=False)
     status: Status
-    public_key: bytes
-    log: LogEvidence
-    status_proof: StatusProof
-    document: Mapping[str, Any]  # as it was read, for what it repeats of what others prove
+    public_key: bytes = field(repr=False)
+    log: LogEvidence = field(repr=False)
+    status_proof: StatusProof = field(repr=False)
+    document: Mapping[str, Any] = field(repr=False)  # as it was read, for what it repeats of what others prove
 
     @classmethod
     def read(cls, text: bytes) -> Bundle:

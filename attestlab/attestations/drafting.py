@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -47,7 +47,7 @@ class MintRequest:
     issuer_id: UUID
     kid: str
     schema: str
-    claims: Mapping[str, Any]
+    claims: Mapping[str, Any] = field(repr=False)
     alg: Algorithm | None = None
     content_type: str = ContentType.JSON.value
     document_hash: str | None = None
@@ -56,8 +56,8 @@ class MintRequest:
     expiry_at: datetime | None = None
     expiry_from_claims: bool = False
     subject_reference: str | None = None
-    metadata: Mapping[str, Any] | None = None
-    recipient_email: str | None = None
+    metadata: Mapping[str, Any] | None = field(default=None, repr=False)
+    recipient_email: str | None = field(default=None, repr=False)
     pack_id: UUID | None = None
     supersedes: UUID | None = None
     id: UUID | None = None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
@@ -90,11 +90,11 @@ class Statement:
     alg: Algorithm
     schema: str
     content_type: str
-    payload_hash: str
-    document_hash: str | None
-    claims_hash: str
-    expiry_at: datetime | None
-    created_at: datetime
+    payload_hash: str = field(repr=False)
+    document_hash: str | None = field(repr=False)
+    claims_hash: str = field(repr=False)
+    expiry_at: datetime | None = field(repr=False)
+    created_at: datetime = field(repr=False)
 
     def canonical(self) -> bytes:
         """The RFC 8785 bytes that are signed."""

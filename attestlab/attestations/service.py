@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -51,10 +51,10 @@ class Minted:
     `ended` is the one whose place it took, if it took one.
     """
 
-    row: dict[str, Any]
+    row: dict[str, Any] = field(repr=False)
     logged: Appended
     warnings: tuple[str, ...]
-    ended: Ended | None = None
+    ended: Ended | None = field(default=None, repr=False)
 
     @property
     def id(self) -> UUID:
@@ -68,11 +68,11 @@ class Verified:
     """What a verification found, and the row it found it on (None: no such attestation)."""
 
     attestation_id: UUID
-    row: AnyRow | None
+    row: AnyRow | None = field(repr=False)
     report: Report
     at: datetime
     latest: UUID | None = None  # what a superseded one leads to in the end, where that was asked for
-    opinions: Opinions = ()  # what policies said of it, to be kept
+    opinions: Opinions = field(default=(), repr=False)  # what policies said of it, to be kept
 
     @property
     def verdict(self) -> Verdict:

@@ -8,7 +8,7 @@ bundle's own word contradicts them, nothing of it is believed.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from attestlab.attestations.reading import Reader, prefixed, standard_base64
@@ -44,9 +44,9 @@ def as_far_as_shown(finding: Finding, shown: bool) -> Finding:
 class Logged:
     """An entry, where it is said to stand, and the path that is to prove it, leaf to root."""
 
-    entry: bytes
+    entry: bytes = field(repr=False)
     index: int
-    hashes: tuple[bytes, ...]
+    hashes: tuple[bytes, ...] = field(repr=False)
 
     @classmethod
     def read(cls, reader: Reader) -> Logged:
@@ -96,7 +96,7 @@ class StatusProof:
     key: Chained
     issuer: Chained
     list_entry: Logged | None
-    chunks: tuple[Chunk, ...]
+    chunks: tuple[Chunk, ...] = field(repr=False)
 
     @classmethod
     def read(cls, reader: Reader) -> StatusProof:

@@ -9,7 +9,7 @@ the caller's: here the evidence is in hand.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -49,14 +49,14 @@ class Evidence:
     """
 
     statement: Statement
-    claims: bytes
-    signature: str
+    claims: bytes = field(repr=False)
+    signature: str = field(repr=False)
     status: Status
     log_index: int
     logged_at: datetime
     issuer: IssuerFacts | None
     key: KeyFacts | None
-    prove_logged: Callable[[], None]
+    prove_logged: Callable[[], None] = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +99,10 @@ class Report:
 
     verdict: Verdict
     findings: tuple[Finding, ...]
+
+    def __repr__(self) -> str:
+        steps = ", ".join(f"{finding.step} {finding.state.value}" for finding in self.findings)
+        return f"Report({self.verdict.value}: {steps})"
 
     @property
     def reasons(self) -> list[Reason]:

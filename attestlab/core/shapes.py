@@ -6,6 +6,7 @@ type; ids and times are parsed by the strict parsers of `core.wire`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
@@ -52,13 +53,20 @@ def without_default(schema: dict[str, Any]) -> None:
     del schema["default"]
 
 
-class In(BaseModel):
+class Shape(BaseModel):
+    """What goes over the wire; it is shown by the names of its members, because values may be secrets or long."""
+
+    def __repr_args__(self) -> Iterator[tuple[None, Any]]:
+        return ((None, name) for name in type(self).model_fields if name in self.model_fields_set)
+
+
+class In(Shape):
     """What a caller sends."""
 
     model_config = ConfigDict(extra="forbid", strict=False, populate_by_name=False, frozen=True)
 
 
-class Out(BaseModel):
+class Out(Shape):
     """What goes out; further fields may be added later, none is removed."""
 
     model_config = ConfigDict(frozen=True, serialize_by_alias=True)

@@ -15,7 +15,7 @@ class TokenKey(SQLModel, table=True):
     kid: str = Field(primary_key=True, max_length=64)
     alg: str = Field(max_length=8)
     spki: bytes = Field(sa_type=LargeBinary)
-    sealed: bytes = Field(sa_type=LargeBinary)
+    sealed: bytes = Field(sa_type=LargeBinary, repr=False)
     created_at: datetime
 
 
@@ -42,7 +42,7 @@ class RefreshToken(SQLModel, table=True):
 
     id: UUID = Field(primary_key=True)
     session_id: UUID = Field(foreign_key="sessions.id", index=True)
-    secret_sha256: bytes = Field(unique=True, sa_type=LargeBinary)
+    secret_sha256: bytes = Field(unique=True, sa_type=LargeBinary, repr=False)
     issued_at: datetime
     expires_at: datetime
     used_at: datetime | None = None

@@ -53,15 +53,15 @@ class NewKey:
 class Rotated:
     """Both keys of a rotation, as rows by column."""
 
-    old: Mapping[str, Any]
-    new: Mapping[str, Any]
+    old: Mapping[str, Any] = field(repr=False)
+    new: Mapping[str, Any] = field(repr=False)
 
 
 @dataclass(frozen=True)
 class Withdrawn:
     """A key that is revoked or compromised now, how many attestations it has signed, and why it was withdrawn."""
 
-    key: Mapping[str, Any]
+    key: Mapping[str, Any] = field(repr=False)
     affected: int
     reason: str
 

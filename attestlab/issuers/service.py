@@ -42,6 +42,9 @@ class IssuerWithKeys:
     keys: Sequence[Mapping[str, Any]]
     log_index: int | None = None
 
+    def __repr__(self) -> str:
+        return f"IssuerWithKeys({self.issuer['id']}, {self.issuer['name']!r}, {len(self.keys)} keys)"
+
 
 class Issuers:
     """Who attests, and with which keys; every change stands in the log.

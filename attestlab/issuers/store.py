@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -57,8 +57,8 @@ class SigningKey:
     issuer_id: UUID
     kid: str
     alg: Algorithm
-    spki: bytes
-    sealed: bytes | None
+    spki: bytes = field(repr=False)
+    sealed: bytes | None = field(repr=False)
     custody: Custody
     status: KeyStatus
     created_at: datetime

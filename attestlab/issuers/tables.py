@@ -64,7 +64,7 @@ class IssuerKey(SQLModel, table=True):
     issuer_id: UUID = Field(foreign_key="issuers.id")
     alg: str = Field(max_length=8)
     spki: bytes = Field(sa_type=LargeBinary)
-    sealed: bytes | None = Field(default=None, sa_type=LargeBinary)
+    sealed: bytes | None = Field(default=None, sa_type=LargeBinary, repr=False)
     custody: str = Field(max_length=8)
     status: str = Field(max_length=12)
     created_at: datetime

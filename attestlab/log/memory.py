@@ -6,7 +6,7 @@ decides each time whether what is remembered is the tree that is asked for.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sqlalchemy import Connection
 
@@ -24,7 +24,7 @@ class Settled:
 
     head: TreeHead
     tree: Tree
-    reader: TreeReader
+    reader: TreeReader = field(repr=False)
 
 
 class TreeMemory:

@@ -9,7 +9,7 @@ commit, and the head guard is durable before anyone sees the new checkpoint.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
@@ -47,14 +47,14 @@ class Appended:
     """
 
     index: int
-    leaf_hash: bytes
-    entry: bytes
+    leaf_hash: bytes = field(repr=False)
+    entry: bytes = field(repr=False)
     kind: str
     subject: str | None
     tree_size: int = 0
-    root: bytes = b""
-    checkpoint: str = ""
-    tree: TreeReader | None = None
+    root: bytes = field(default=b"", repr=False)
+    checkpoint: str = field(default="", repr=False)
+    tree: TreeReader | None = field(default=None, repr=False)
 
     @property
     def proof(self) -> list[bytes]:

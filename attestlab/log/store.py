@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -79,7 +79,7 @@ class HeadRow:
     size: int
     root: bytes
     vkey: str
-    sealed_key: bytes
+    sealed_key: bytes = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +87,8 @@ class LeafRow:
     """An entry as the records have it."""
 
     index: int
-    leaf_hash: bytes
-    entry: bytes
+    leaf_hash: bytes = field(repr=False)
+    entry: bytes = field(repr=False)
     kind: str
     subject: str | None
 

@@ -29,7 +29,7 @@ class LogHead(SQLModel, table=True):
     size: int = Field(sa_type=BigInteger)
     root: bytes = Field(sa_type=LargeBinary)
     vkey: str = Field(max_length=400)
-    sealed_key: bytes = Field(sa_type=LargeBinary)
+    sealed_key: bytes = Field(sa_type=LargeBinary, repr=False)
 
 
 class LogLeaf(SQLModel, table=True):

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from threading import Lock
 
@@ -45,7 +45,7 @@ class Tree:
     """A tree of `size` leaves; `edge` has the rows of the partial tile of each level, lowest first."""
 
     size: int = 0
-    edge: tuple[Rows, ...] = ()
+    edge: tuple[Rows, ...] = field(default=(), repr=False)
 
     def grown(self, leaf_hashes: Sequence[bytes]) -> Growth:
         """The tree with the leaves appended, and the tiles that this made full."""

@@ -16,7 +16,7 @@ class Mail(SQLModel, table=True):
     tenant_id: UUID = Field(foreign_key="tenants.id")
     recipient: str = Field(max_length=254)
     subject: str = Field(max_length=200)
-    sealed: bytes = Field(sa_type=LargeBinary)
+    sealed: bytes = Field(sa_type=LargeBinary, repr=False)
     status: str = Field(max_length=8)
     attempts: int
     next_attempt_at: datetime | None = Field(default=None, index=True)

@@ -36,7 +36,7 @@ Row = Mapping[str, Any]
 class KeyMade:
     """A fresh key: its row, and its secret, shown this once."""
 
-    row: Row
+    row: Row = field(repr=False)
     secret: str = field(repr=False)
 
 

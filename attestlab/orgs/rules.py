@@ -13,7 +13,7 @@ import re
 import unicodedata
 import zlib
 from collections.abc import Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from itertools import count
@@ -128,9 +128,9 @@ class Caller:
     tenant_id: UUID
     actor_type: ActorType
     actor_id: str  # the key's or the person's id
-    scopes: frozenset[Scope | ConsumerScope]
+    scopes: frozenset[Scope | ConsumerScope] = field(repr=False)
     plan: str
-    adjusted: str | None = None  # what the operator set for this tenant, see `plans.allowance`
+    adjusted: str | None = field(default=None, repr=False)  # set by the operator, see `plans.allowance`
     realm: Realm = Realm.TENANT
     roles: frozenset[Role] = frozenset()
     credential_id: str = ""  # the key's id again, or that of the person's session

@@ -6,7 +6,7 @@ import hashlib
 import json
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
@@ -40,8 +40,8 @@ class TenantCreated:
     tenant_id: UUID
     org_id: UUID
     owner_email: str
-    owner_password: str
-    api_key: str
+    owner_password: str = field(repr=False)
+    api_key: str = field(repr=False)
 
     def public(self) -> dict[str, str]:
         """As the command line prints it."""

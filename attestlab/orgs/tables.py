@@ -61,7 +61,7 @@ class User(SQLModel, table=True):
     org_id: UUID = Field(foreign_key="orgs.id")
     email: str = Field(max_length=254, unique=True)
     name: str = Field(max_length=200)
-    password_hash: str = Field(max_length=200)
+    password_hash: str = Field(max_length=200, repr=False)
     roles: str = Field(max_length=200)
     created_at: datetime
     status: str | None = Field(default=None, max_length=8, sa_column_kwargs=SINCE_0003)
@@ -83,7 +83,7 @@ class ApiKey(SQLModel, table=True):
     tenant_id: UUID = Field(foreign_key="tenants.id", index=True)
     name: str = Field(max_length=200)
     prefix: str = Field(max_length=32)
-    secret_sha256: bytes = Field(unique=True, sa_type=LargeBinary)
+    secret_sha256: bytes = Field(unique=True, sa_type=LargeBinary, repr=False)
     environment: str = Field(max_length=4)
     scopes: str = Field(max_length=400)
     status: str = Field(max_length=8)

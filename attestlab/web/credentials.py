@@ -14,6 +14,9 @@ class Credential(NamedTuple):
     kind: Literal["api_key", "bearer"]
     secret: str
 
+    def __repr__(self) -> str:
+        return f"Credential({self.kind!r})"
+
 
 def presented(headers: Mapping[str, str]) -> Credential:
     """The API key, from `X-API-Key` or `Authorization: ApiKey` (either form, everywhere), or the bearer token.

@@ -8,6 +8,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -308,3 +309,51 @@ def test_the_demo_is_a_world_of_its_own_whatever_the_environment_says(tmp_path: 
 
     assert process.returncode == 0
     assert list(tmp_path.iterdir()) == [], "what it made for itself is gone with it"
+
+
+WITHOUT = "import sys; sys.modules[{!r}] = None; from attestlab.cli import main; main()"
+
+
+@pytest.mark.parametrize(
+    ("missing", "command", "said"),
+    [
+        (
+            "PIL",
+            ["demo", "--port", "0"],
+            "attestlab: The demo draws its documents with Pillow. Install it: pip install 'attestlab[demo]'\n",
+        ),
+        (
+            "psycopg",
+            ["log", "vkey", "--data", "none", "--database-url", "postgresql://nowhere.example/records"],
+            "attestlab: The records cannot be used: import of psycopg halted; None in sys.modules\n",
+        ),
+    ],
+    ids=["pillow", "a driver"],
+)
+def test_a_missing_package_is_named_in_one_line(missing: str, command: list[str], said: str, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT.format(missing), *command],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        cwd=tmp_path,
+        check=False,
+    )
+
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", said)
+
+
+def test_a_misspelt_variable_is_named_when_the_server_starts(tmp_path: Path) -> None:
+    environment = {**os.environ, "ATTESTLAB_PORTAL_ULR": "https://x.example", "ATTESTLAB_KEK_NEXT": "", "OTHER": "1"}
+    command = [*COMMAND, "serve", "--port", "0", "--data", str(tmp_path)]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("ready ")
+        process.send_signal(signal.SIGTERM)
+        _, talk = process.communicate(timeout=60)
+
+    assert [line for line in talk.splitlines() if "environment variable" in line] == [
+        "attestlab: The environment variable ATTESTLAB_PORTAL_ULR is not read. Did you mean 'ATTESTLAB_PORTAL_URL'?"
+    ]
