@@ -25,7 +25,6 @@ from attestlab.attestations.shapes import (
     RevokedOut,
     RevokeIn,
     SchemaOut,
-    SchemasOut,
     Sha256Hex,
     SupersededOut,
     SupersedeIn,
@@ -46,13 +45,15 @@ from attestlab.web.access import PUBLIC
 from attestlab.web.answers import Raw
 from attestlab.web.call import Call
 from attestlab.web.credentials import presented as credential_of
-from attestlab.web.paging import OffsetPageQuery, Page, number_in, page_of
+from attestlab.web.limits import owner_of
+from attestlab.web.paging import OffsetPageQuery, Page, PageQuery, number_in, page_of
 from attestlab.web.routing import Limit, Routes
 from attestlab.web.validation import body_as
 
 routes = Routes("attestations")
 _SIGNED_INLINE = {Algorithm.ED25519, Algorithm.ES256}  # tens of microseconds; the others go to a thread
 _LIST = "attestations"
+_SCHEMAS = "schemas"
 _MINTS = Limit("mint", 100, 60, daily=usage.ATTESTATIONS)  # of single ones and of items of batches
 
 
@@ -121,7 +122,12 @@ async def _successor(call: Call, body: SupersedeIn) -> Draft:
 
 
 async def _drafted_of(call: Call, request: MintRequest) -> Draft:
-    """Slow algorithms sign in a thread."""
+    """Slow algorithms sign in a thread, and so is a large document drafted."""
+    if call.canonical is not None:
+        large: Draft = await call.site.bodies.run(
+            owner_of(call), lambda: call.lab.attestations.draft(request, caller=call.caller)
+        )
+        return large
     where = call.site.read if request.alg in _SIGNED_INLINE else call.site.aside
     draft: Draft = await where(lambda: call.lab.attestations.draft(request, caller=call.caller))
     return draft
@@ -293,14 +299,20 @@ def _profile(call: Call, profile_id: UUID) -> Profile:
     try:
         call.credential = credential_of(call.headers)
         return Profile(profile_id, call.site.authenticate(call))
-    except (AuthRequired, AuthInvalid):
+    except AuthRequired:
         raise NotFound("verification profile", profile_id) from None
+    except AuthInvalid as error:
+        raise NotFound("verification profile", profile_id, attempt=error) from None
 
 
 @routes.get("/v1/schemas", scope=PUBLIC)
-def schemas(call: Call) -> SchemasOut:
+def schemas(call: Call, query: PageQuery) -> Page[SchemaOut]:
     """The catalogue of credential schemas, each as JSON Schema 2020-12 of its claims."""
-    return SchemasOut(items=[SchemaOut(id=name, json_schema=cast(Any, json_schema(name))) for name in CATALOGUE])
+    start = number_in(_SCHEMAS, query.cursor) or 0
+    found = list(enumerate(CATALOGUE, start=1))[start : start + query.limit + 1]
+    shown, cursor = page_of(found, limit=query.limit, kind=_SCHEMAS, position=lambda row: [row[0]])
+    items = [SchemaOut(id=name, json_schema=cast(Any, json_schema(name))) for _, name in shown]
+    return Page[SchemaOut](items=items, next_cursor=cursor)
 
 
 @routes.get("/v1/schemas/{id}", scope=PUBLIC)

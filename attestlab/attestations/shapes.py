@@ -348,9 +348,3 @@ class SchemaOut(Out):
 
     id: str
     json_schema: dict[str, JsonValue] = Field(serialization_alias="schema")
-
-
-class SchemasOut(Out):
-    """The catalogue."""
-
-    items: list[SchemaOut]

@@ -147,12 +147,16 @@ class RateLimited(AttestLabError):
 
 
 class NotFound(AttestLabError):
-    """Unknown, or another tenant's: both answer exactly the same."""
+    """Unknown, or another tenant's: both answer exactly the same.
+
+    `attempt` is the refused credential behind it; it is counted like any, and never told.
+    """
 
     code = "NOT_FOUND"
 
-    def __init__(self, kind: str, identifier: object) -> None:
+    def __init__(self, kind: str, identifier: object, *, attempt: AuthInvalid | None = None) -> None:
         super().__init__(f"No {kind} {identifier} is known.")
+        self.attempt = attempt
 
 
 class Conflict(AttestLabError):

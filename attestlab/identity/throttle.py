@@ -10,6 +10,7 @@ from datetime import datetime
 
 from attestlab.core.counters import Counters
 from attestlab.core.errors import RateLimited
+from attestlab.web.addresses import counted
 
 WINDOW_S = 15 * 60
 OF_ACCOUNT = 10
@@ -29,7 +30,7 @@ class Guess:
 
     @property
     def peer_key(self) -> str:
-        return f"login:peer:{self.peer}"
+        return f"login:peer:{counted(self.peer)}"
 
 
 def attempt(counters: Counters, guess: Guess, *, now: datetime) -> None:

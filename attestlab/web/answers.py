@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 
 JSON = "application/json"
 _STATUS_LINES = {status.value: f"HTTP/1.1 {status.value} {status.phrase}" for status in HTTPStatus}
+# What a browser may do with an answer that it was lured to: nothing. Pages for people send a policy of their own.
+_PROTECTING = (
+    ("Content-Security-Policy", "\r\nContent-Security-Policy: default-src 'none'; frame-ancestors 'none'"),
+    ("Referrer-Policy", "\r\nReferrer-Policy: no-referrer"),
+)
 _WITHOUT_LENGTH = frozenset({204, 304})
 
 
@@ -72,6 +77,9 @@ def compose(answer: Answer, *, request_id: str, date: str, rate: Count, close: b
         fields += "\r\nCache-Control: no-store"
     if answer.status not in _WITHOUT_LENGTH:
         fields += f"\r\nContent-Length: {len(answer.body)}"
+    for name, line in _PROTECTING:
+        if name not in answer.headers:
+            fields += line
     if close:
         fields += "\r\nConnection: close"
     head = (

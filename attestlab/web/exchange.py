@@ -23,6 +23,7 @@ from attestlab.core.errors import (
     AuthInvalid,
     AuthRequired,
     BillingLimit,
+    NotFound,
     PermissionDenied,
     QuotaExceeded,
     RateLimited,
@@ -132,16 +133,17 @@ class Exchange:
         """A refusal once it is counted, and told of where it is an attempt that was denied; which may change it."""
         limiter, call = self._site.limiter, self._call
         fault = await self._charged(fault)
-        is_told = isinstance(fault, DENIALS) and call is not None
-        if isinstance(fault, UNPAID):
+        attempt = (fault.attempt if isinstance(fault, NotFound) else None) or fault
+        is_told = isinstance(attempt, DENIALS) and call is not None
+        if isinstance(attempt, UNPAID):
             failures = await self._site.read(lambda: limiter.failed(self._peer, now=self._now))
             is_told = is_told and failures.allowed
-            if isinstance(fault, AuthInvalid) and not failures.allowed:
-                fault = OverLimit(failures, caller=fault.known)
+            if isinstance(attempt, AuthInvalid) and not failures.allowed:
+                fault = OverLimit(failures, caller=attempt.known)
         if isinstance(fault, OverLimit) and not isinstance(fault, AddressBlocked):
             return await self._violated(fault)
         if is_told and call is not None:
-            await self._site.denied(call, fault)
+            await self._site.denied(call, attempt)
         return fault
 
     async def _charged(self, fault: AttestLabError) -> AttestLabError:

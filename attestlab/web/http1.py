@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from ipaddress import IPv6Address
 from typing import NamedTuple, Never
 
 from attestlab.core.errors import ValidationFailed
@@ -18,7 +19,13 @@ END_OF_HEAD = b"\r\n\r\n"
 _TOKEN = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
 _REQUEST_LINE = re.compile(rf"({_TOKEN}) ([\x21\x22\x24-\x7e]+) HTTP/1\.([01])")
 _FIELD_LINE = re.compile(rf"^({_TOKEN}):([^\x00-\x08\x0a-\x1f\x7f]*)\r\n", re.MULTILINE)
-_ABSOLUTE_TARGET = re.compile(r"https?://[^/?]+", re.IGNORECASE)
+_ABSOLUTE_FORM = re.compile(r"https?://([^/?]*)([/?].*)?", re.IGNORECASE)
+# uri-host of RFC 3986 section 3.2.2 with an optional port, without the comma that would join two of them.
+_HOST = re.compile(
+    r"(?:\[(?P<literal>[0-9A-Fa-f:.]+)\]|(?:[A-Za-z0-9\-._~!$&'()*+;=]|%[0-9A-Fa-f]{2})+)(?::(?P<port>[0-9]{0,5}))?"
+)
+_MAX_PORT = 65_535
+_HOST_FIELD = re.compile(r"^host:", re.IGNORECASE | re.MULTILINE)
 _BARE_LINE_FEED = re.compile(rb"(?<!\r)\n")
 _LONGEST_LENGTH = 15  # digits; a petabyte
 
@@ -47,10 +54,9 @@ def parse_head(raw: bytes) -> Head:
         refuse("the request line is not `METHOD target HTTP/1.1`")
     method, target, minor = start.groups()
     headers = _fields(fields)
-    path, _, query = _origin_form(target).partition("?")
     modern = minor == "1"
-    if modern and "," in headers.get("host", ","):
-        refuse("there is not exactly one Host field")
+    _require_host(fields, headers, modern=modern)
+    path, _, query = _origin_form(method, target).partition("?")
     keep_alive = modern and "close" not in headers.get("connection", "").lower()
     awaits_continue = modern and headers.get("expect", "").lower() == "100-continue"
     return Head(method, path, query, headers, keep_alive, _length(headers, modern=modern), awaits_continue)
@@ -66,6 +72,15 @@ def refuse(why: str) -> Never:
     raise ValidationFailed(f"The request is not well-formed HTTP/1.1: {why}.")
 
 
+def require_fields(lines: bytes) -> None:
+    """Refuse trailer lines, each with its end, that are not fields.
+
+    Raises:
+        ValidationFailed: one of them is none.
+    """
+    _fields(lines.decode("latin-1"))
+
+
 def _fields(text: str) -> dict[str, str]:
     found = _FIELD_LINE.findall(text)
     if len(found) != text.count("\n"):
@@ -77,11 +92,46 @@ def _fields(text: str) -> dict[str, str]:
     return headers
 
 
-def _origin_form(target: str) -> str:
-    """`/path?query`, also of a target in absolute form."""
-    if target.startswith("/"):
+def _require_host(fields: str, headers: Mapping[str, str], *, modern: bool) -> None:
+    """Refuse a request without exactly one valid Host field (RFC 9112 section 3.2); HTTP/1.0 may leave it out."""
+    count = len(_HOST_FIELD.findall(fields))
+    if count > 1 or (modern and not count):
+        refuse("there is not exactly one Host field")
+    host = headers.get("host", "")
+    if host and not _is_host(host):
+        refuse("Host is not a host and an optional port")
+
+
+def _is_host(text: str) -> bool:
+    """Whether it is `uri-host [":" port]`.
+
+    >>> [_is_host(text) for text in ("a.example:80", "[::1]", "[::1", "a b", "a:80:80", "a:99999", "user@a")]
+    [True, True, False, False, False, False, False]
+    """
+    found = _HOST.fullmatch(text)
+    if found is None or int(found["port"] or 0) > _MAX_PORT:
+        return False
+    return found["literal"] is None or _is_ipv6(found["literal"])
+
+
+def _is_ipv6(text: str) -> bool:
+    try:
+        IPv6Address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _origin_form(method: str, target: str) -> str:
+    """`/path?query` of a target in origin-form or absolute-form (RFC 9112 section 3.2); `/*` of `OPTIONS *`."""
+    if target.startswith("/") and method != "CONNECT":
         return target
-    rest = _ABSOLUTE_TARGET.sub("", target, count=1)
+    if target == "*" and method == "OPTIONS":
+        return "/*"
+    found = _ABSOLUTE_FORM.fullmatch(target)
+    if found is None or method == "CONNECT" or not _is_host(found[1]):
+        refuse("its target is neither a path nor an http URI; this server is no proxy")
+    rest = found[2] or "/"
     return rest if rest.startswith("/") else f"/{rest}"
 
 

@@ -9,14 +9,19 @@ from __future__ import annotations
 import re
 from typing import Protocol
 
-from attestlab.web.http1 import Head, refuse
+from attestlab.web.http1 import Head, refuse, require_fields
 
 PIECE_BYTES = 64 * 1024
 # Size lines, extensions and trailers of one body. Chunks of a few bytes cost far more to read than to send.
 FRAMING_LIMIT_BYTES = 4 * 1024 * 1024
 _LONGEST_LINE = 4096
 _CRLF = b"\r\n"
-_CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\x00-\x08\x0a-\x1f\x7f]*)?")
+_TOKEN = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]++"
+# chunk-ext of RFC 9112 section 7.1.1; blanks may stand only around ";" and "=".
+_QUOTED = rb'"(?:[\t \x21\x23-\x5b\x5d-\x7e\x80-\xff]|\\[\t\x20-\x7e\x80-\xff])*+"'
+_VALUE = rb"(?:[ \t]*=[ \t]*(?:" + _TOKEN + rb"|" + _QUOTED + rb"))?"
+_EXTENSION = rb"[ \t]*;[ \t]*" + _TOKEN + _VALUE
+_CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})(?:" + _EXTENSION + rb")*+")
 
 
 class Source(Protocol):
@@ -121,12 +126,16 @@ class ChunkedBody:
     async def _open_chunk(self) -> None:
         size = _CHUNK_SIZE.fullmatch(await self._line())
         if size is None:
-            refuse("a chunk size is not hexadecimal")
+            refuse("a chunk does not begin with a hexadecimal size and valid extensions")
         self._left = int(size[1], 16)
         if self._left == 0:
-            while await self._line():  # trailer fields mean nothing here
-                pass
+            await self._pass_trailers()
             self.finished = True
+
+    async def _pass_trailers(self) -> None:
+        """Read the trailer section; its fields mean nothing here, and yet must be fields."""
+        while line := await self._line():
+            require_fields(line + _CRLF)
 
     async def _read_from_chunk(self, gathered: bytearray) -> None:
         if not self._source.buffer:

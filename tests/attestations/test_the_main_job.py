@@ -373,6 +373,19 @@ def test_the_catalogue_is_public_json_schema(running: Any) -> None:
     assert httpx.get(running.url + "/v1/schemas/nope").status_code == 404
 
 
+def test_the_catalogue_is_listed_a_page_at_a_time(running: Any) -> None:
+    found: list[str] = []
+    query: dict[str, Any] = {"limit": 15}
+    while query.get("cursor", "") is not None:
+        page = httpx.get(running.url + "/v1/schemas", params=query).json()
+        found += [item["id"] for item in page["items"]]
+        query["cursor"] = page["next_cursor"]
+
+    assert found == list(SCHEMA_IDS)
+    refused = httpx.get(running.url + "/v1/schemas", params={"limit": 101})
+    assert (refused.status_code, refused.json()["details"]["fields"][0]["field"]) == (400, "/limit")
+
+
 def test_the_log_finds_an_attestation_by_id_document_and_leaf(client: httpx.Client, issuer: dict[str, Any]) -> None:
     digest = hashlib.sha256(str(uuid4()).encode()).hexdigest()
     made = minted(client, mint_body(issuer, document_hash=digest))

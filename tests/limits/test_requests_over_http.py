@@ -420,3 +420,30 @@ def test_verify_ignores_an_idempotency_key(place: Place) -> None:
     assert [(answer.status_code, answer.headers.get("Idempotent-Replayed")) for answer in answers] == [(200, None)] * 3
     with place.lab.storage.read() as connection:
         assert connection.execute(select(RememberedAnswer.seq)).all() == []
+
+
+def test_a_credential_tried_with_a_profile_counts_as_an_attempt(place: Place) -> None:
+    """The answer stays the 404 of an unknown profile until there were too many; each attempt stands in the trail."""
+    guesser, body = place.client(), {"attestation_id": str(uuid4()), "verification_profile_id": str(uuid4())}
+    guesser.headers["X-API-Key"] = "al_live_" + "0" * 32
+
+    first = guesser.post("/v1/verify", json=body)
+    for _ in range(599):
+        place.lab.counters.count("failed:192.0.2.1", limit=600, window_s=60, now=place.clock.now())
+    beyond = guesser.post("/v1/verify", json=body)
+
+    assert (first.status_code, first.json()["code"]) == (404, "NOT_FOUND")
+    assert (beyond.status_code, beyond.headers["X-RateLimit-Policy"]) == (429, "600;w=60")
+    with place.lab.storage.read() as connection:
+        tried = select(AuditEvent.resource_id).where(AuditEvent.action == "request.denied")
+        assert connection.execute(tried).scalars().all() == ["POST /v1/verify"]
+
+
+def test_failed_sign_ins_of_a_network_of_ipv6_count_as_one(place: Place) -> None:
+    def sign_in(address: str) -> int:
+        body = {"email": f"{uuid4()}@example.org", "password": "a wrong password"}
+        return place.client(address=address).post("/v1/auth/login", json=body).status_code
+
+    place.lab.counters.count("login:peer:2001:db8::/64", limit=30, window_s=900, now=place.clock.now(), cost=29)
+
+    assert [sign_in(address) for address in ("2001:db8::1", "2001:db8::2", "2001:db8:0:1::1")] == [401, 429, 401]

@@ -86,6 +86,13 @@ def test_extensions_capital_digits_and_trailers_are_passed_over() -> None:
     assert whole(ChunkedBody(Pieces(text))) == b"a" * 10 + b"b" * 11
 
 
+@pytest.mark.parametrize("extension", [";a", ";a=b", ";a;b=c", ' ; a = "b \\" c" ;d', ';a=""'])
+def test_an_extension_is_a_name_with_or_without_a_value(extension: str) -> None:
+    text = chunked([b"a" * 10], size=lambda n: f"{n:x}{extension}")
+
+    assert whole(ChunkedBody(Pieces(text))) == b"a" * 10
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -98,6 +105,19 @@ def test_extensions_capital_digits_and_trailers_are_passed_over() -> None:
         b"1;a\nb\r\na\r\n0\r\n\r\n",
         b"1" * 5000,
         b"f" * 16 + b"\r\n",
+        b"1;\r\na\r\n0\r\n\r\n",
+        b"1; \r\na\r\n0\r\n\r\n",
+        b"1 \r\na\r\n0\r\n\r\n",
+        b"1;a=\r\na\r\n0\r\n\r\n",
+        b"1;a=b c\r\na\r\n0\r\n\r\n",
+        b'1;a="b\r\na\r\n0\r\n\r\n',
+        b"1;a;;b\r\na\r\n0\r\n\r\n",
+        b"1\r\na\r\n0\r\nno field\r\n\r\n",
+        b"1\r\na\r\n0\r\nName : b\r\n\r\n",
+        b"1\r\na\r\n0\r\n: b\r\n\r\n",
+        b"1\r\na\r\n0\r\nName: b\x00\r\n\r\n",
+        b"1\r\na\r\n0\r\nName: b\r\n folded\r\n\r\n",
+        b"1\r\na\r\n0\r\nName: b\n\r\n\r\n",
         b"1;" + b"x" * 5000 + b"\r\na\r\n0\r\n\r\n",
     ],
 )

@@ -306,6 +306,10 @@ MALFORMED = [
     b"GET /healthz HTTP/1.1\r\nHost: a\r\nName: b\x00c\r\n\r\n",
     b"GET /healthz HTTP/1.1\r\nHost: a\r\nNoColon\r\n\r\n",
     b"GET /h\xc3\xbc HTTP/1.1\r\nHost: a\r\n\r\n",
+    b"GET healthz HTTP/1.1\r\nHost: a\r\n\r\n",
+    b"CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n",
+    b"GET * HTTP/1.1\r\nHost: a\r\n\r\n",
+    b"GET /healthz HTTP/1.1\r\nHost: a b\r\n\r\n",
     b"GET /healthz HTTP/1.1\r\nHost: a\r\nBig: " + b"x" * 20_000,
     b"GET /" + b"x" * 20_000,
     post("/v1/notes", length=-1),
@@ -328,3 +332,11 @@ def test_malformed_http_gets_the_envelope_and_is_closed(sample: Running, sent: b
     assert (response.status, error["code"], response.headers["connection"]) == (400, "VALIDATION_ERROR", "close")
     assert error["details"]["request_id"] == response.headers["x-request-id"]
     assert "well-formed HTTP" in error["message"]
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/v1/notes", "/v1/faults/conflict", "/nowhere", "/tile/0/a", "/metrics"])
+def test_every_answer_allows_a_browser_nothing(client: httpx.Client, path: str) -> None:
+    headers = client.get(path).headers
+
+    assert headers["Content-Security-Policy"] == "default-src 'none'; frame-ancestors 'none'"
+    assert headers["Referrer-Policy"] == "no-referrer"

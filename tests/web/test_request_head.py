@@ -68,15 +68,102 @@ def test_noise_among_the_fields_never_hides_one(noise: bytes) -> None:
         ("http://example.org", "/", ""),
         ("HTTPS://example.org:8/a?b", "/a", "b"),
         ("http://example.org?b", "/", "b"),
-        ("*", "/*", ""),
-        ("example.org:443", "/example.org:443", ""),
+        ("http://[2001:db8::1]:80/a", "/a", ""),
         ("//a/b", "//a/b", ""),
     ],
 )
-def test_every_form_of_a_target_has_a_path(target: str, path: str, query: str) -> None:
+def test_a_target_is_a_path_or_an_http_uri(target: str, path: str, query: str) -> None:
     head = parse_head(f"GET {target} HTTP/1.1\r\nHost: a".encode())
 
     assert (head.path, head.query) == (path, query)
+
+
+def test_options_may_ask_about_the_whole_server() -> None:
+    assert parse_head(b"OPTIONS * HTTP/1.1\r\nHost: a").path == "/*"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "GET healthz",
+        "GET *",
+        "GET a:443",
+        "CONNECT a:443",
+        "CONNECT /",
+        "CONNECT http://a/",
+        "OPTIONS **",
+        "GET ftp://a/",
+        "GET http:///a",
+        "GET http://user@a/",
+        "GET http://a:b/",
+    ],
+)
+def test_any_other_target_is_refused(line: str) -> None:
+    with pytest.raises(ValidationFailed, match="target"):
+        parse_head(f"{line} HTTP/1.1\r\nHost: a".encode())
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "",
+        "a",
+        "a.example:8080",
+        "a:",
+        "127.0.0.1",
+        "[::1]",
+        "[2001:db8::1]:443",
+        "a_b~c",
+        "%C3%A4.example",
+        "A-1!$&'()*+;=",
+    ],
+)
+def test_a_host_and_an_optional_port_are_a_host(host: str) -> None:
+    assert parse_head(f"GET / HTTP/1.1\r\nHost: {host}".encode()).headers["host"] == host
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "a b",
+        "a,b",
+        "a/b",
+        "http://a",
+        "a?b",
+        "user@a",
+        "a:b",
+        "a:1:2",
+        "a:123456",
+        "a:65536",
+        "::1",
+        "[::1",
+        "[a]",
+        "[::1]a",
+        "%4",
+        "\xe4",
+        ":80",
+        'a"',
+    ],
+)
+def test_what_is_no_host_is_refused(host: str) -> None:
+    """Also for HTTP/1.0, and where the target names another host."""
+    for line in ("GET / HTTP/1.1", "GET / HTTP/1.0", "GET http://b/ HTTP/1.1"):
+        with pytest.raises(ValidationFailed, match="Host"):
+            parse_head(f"{line}\r\nHost: {host}".encode("latin-1"))
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "GET / HTTP/1.1",
+        "GET / HTTP/1.1\r\nHost: a\r\nhost: a",
+        "GET / HTTP/1.0\r\nHost: a\r\nHost: a",
+        "GET http://a/ HTTP/1.1",
+    ],
+)
+def test_there_is_exactly_one_host(head: str) -> None:
+    with pytest.raises(ValidationFailed, match="exactly one Host"):
+        parse_head(head.encode())
 
 
 @pytest.mark.parametrize(
