@@ -6,7 +6,7 @@ named in `warnings`. This runs at every mint, so it walks the claims once and ca
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, time
 from difflib import get_close_matches
 from typing import Final
@@ -15,6 +15,8 @@ from attestlab.attestations.catalogue import CATALOGUE, SCHEMA_IDS, ClaimSchema
 from attestlab.attestations.kinds import Kind
 from attestlab.core.errors import FieldError, ValidationFailed
 
+_MAX_NAMES = 20  # of unknown claims in a warning
+_MAX_NAME_CHARS = 64
 _END_OF_DAY: Final = time(23, 59, 59, 999_000, tzinfo=UTC)
 
 
@@ -71,6 +73,8 @@ def _summary(schema: ClaimSchema, faults: Iterable[FieldError]) -> str:
     return f"The claims do not fit schema {schema.id}: {' '.join(fault.message for fault in faults)}"
 
 
-def _kept(schema: ClaimSchema, names: Iterable[str]) -> str:
-    # One warning however many there are: the answer must not grow faster than the request.
-    return f"Kept, but not in schema {schema.id}: {', '.join(names)}."
+def _kept(schema: ClaimSchema, names: Sequence[str]) -> str:
+    # One short warning however many there are: the answer must not grow with the request.
+    shown = [name if len(name) <= _MAX_NAME_CHARS else f"{name[:_MAX_NAME_CHARS]}..." for name in names[:_MAX_NAMES]]
+    more = f" and {len(names) - len(shown):,} more" if len(names) > len(shown) else ""
+    return f"Kept, but not in schema {schema.id}: {', '.join(shown)}{more}."

@@ -96,3 +96,13 @@ def test_an_expiry_in_the_claims_lasts_to_the_end_of_its_day(schema_id: str, cla
 )
 def test_there_is_no_expiry_where_the_schema_or_the_claims_name_none(schema_id: str, claims: dict[str, Any]):
     assert expiry_from_claims(schema_id, claims) is None
+
+
+def test_a_warning_names_twenty_unknown_claims_and_counts_the_others() -> None:
+    claims = {"student_name": "Ada", "n" * 1000: 1, **{f"k{number:05d}": 1 for number in range(75_000)}}
+
+    (warning,) = check_claims("degree", claims)
+
+    assert warning.endswith(", k00018 and 74,981 more.")
+    assert "n" * 64 + "..., k00000" in warning
+    assert len(warning) < 500
