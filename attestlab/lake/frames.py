@@ -21,6 +21,7 @@ from pyarrow import compute, parquet
 from pyarrow import dataset as datasets
 from sqlalchemy import Connection
 
+from attestlab.core import digested
 from attestlab.core.errors import Unavailable, ValidationFailed
 from attestlab.core.storage import Storage
 from attestlab.lake import contexts, facts, store
@@ -36,6 +37,11 @@ if TYPE_CHECKING:
 MEMORY_LIMIT = "1GB"  # of one look; it cannot spill, for that would be files
 _OF_A_STREAM = re.compile("IOError|OSError|[Ss]tream|get_next")
 """What DuckDB says where pyarrow could not go on with a part; it has no class of its own for it."""
+
+_VERIFYING = datasets.ParquetFileFormat(
+    default_fragment_scan_options=datasets.ParquetFragmentScanOptions(page_checksum_verification=True)
+)
+"""Every page is verified as it is read: a part may be damaged after it was found whole."""
 
 _SEALED: dict[str, str | bool | int | float | list[str]] = {
     "memory_limit": MEMORY_LIMIT,
@@ -119,10 +125,13 @@ class Facts:
         with reading():
             reader = self.rel().arrow()
             count = 0
-            with parquet.ParquetWriter(path, reader.schema, compression="zstd") as writer:
+            with parquet.ParquetWriter(path, reader.schema, compression="zstd", write_page_checksum=True) as writer:
                 for batch in reader:
                     writer.write_batch(batch)
                     count += batch.num_rows
+                writer.add_key_value_metadata(digested.METADATA)
+            with open(path, "r+b") as file:
+                digested.stamp(file)
             return count
 
     def __len__(self) -> int:
@@ -180,7 +189,7 @@ class OwnLake:
         rest = pa.table({name: _column(rest, name, schema) for name in schema.names}, schema=schema)
         if not done.found:
             return [rest]
-        exported = datasets.dataset([str(part.path) for part in done.found], schema=schema, format="parquet")
+        exported = datasets.dataset([str(part.path) for part in done.found], schema=schema, format=_VERIFYING)
         owned = compute.field("tenant_id") == str(self._tenant_id)
         return [exported if dataset.is_public else exported.filter(owned), rest]
 

@@ -1,9 +1,10 @@
 """Part files, and what their names say: which stretch of a sequence each of them holds.
 
 How far a sequence is exported follows from the files, so there is no cursor that a crash could leave behind
-them or ahead of them. A part appears whole or not at all, under its own name. One that does not have every column, for
-it was written before there was such a column, or that is damaged, counts for nothing: the records are read in its
-place, and the exporter writes it again.
+them or ahead of them. A part appears whole or not at all, under its own name, and carries its own SHA-256 and a
+checksum for each page. One that is damaged, that does not have every column, for it was written before there was such
+a column, or that an older version wrote without a digest, counts for nothing: the records are read in its place, and
+the exporter writes it again.
 """
 
 from __future__ import annotations
@@ -15,10 +16,11 @@ import shutil
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from attestlab.core import folders
+from attestlab.core import digested, folders
 
 NAME = re.compile(r"(\d{20})-(\d{20})\.parquet")
 LOCK_NAME = ".lock"
@@ -48,7 +50,7 @@ def parts_of(folder: Path, columns: Collection[str] = ()) -> Parts:
     """
     named = [(name, NAME.fullmatch(name)) for name in (os.listdir(folder) if folder.is_dir() else ())]
     parts = [Part(folder / name, int(match[1]), int(match[2])) for name, match in named if match]
-    whole = [part for part in parts if not columns or _has(part.path, columns)]
+    whole = [part for part in parts if _is_whole(part.path, columns)]
     longest = {part.first: part for part in sorted(whole, key=lambda part: part.last)}
     chain: list[Part] = []
     end = 0
@@ -58,12 +60,12 @@ def parts_of(folder: Path, columns: Collection[str] = ()) -> Parts:
     return Parts(chain, end)
 
 
-def _has(path: Path, columns: Collection[str]) -> bool:
-    """Whether a file can be read as far as its schema, which has these columns."""
+def _is_whole(path: Path, columns: Collection[str]) -> bool:
+    """Whether a file has the bytes that it was written with, and these columns."""
     from pyarrow import ArrowException, parquet
 
     try:
-        return set(columns) <= set(parquet.read_schema(path).names)
+        return bool(digested.is_intact(path)) and set(columns) <= set(parquet.read_schema(path).names)
     except (ArrowException, OSError):
         return False
 
@@ -74,14 +76,24 @@ def write_part(folder: Path, first: int, last: int, table: Any) -> Part:
     Raises:
         OSError: the disk is full, or gone; nothing stands under the part's name then.
     """
-    from pyarrow import parquet
-
     _make_folder(folder)
     part = Part(folder / f"{first:020d}-{last:020d}.parquet", first, last)
     with folders.whole(part.path) as file:
-        parquet.write_table(table, file, compression="zstd")
+        file.write(_encoded(table))
     folders.sync(folder)
     return part
+
+
+def _encoded(table: Any) -> bytes:
+    """A table as Parquet, with checksums of its pages and the digest of the whole."""
+    from pyarrow import parquet
+
+    file = BytesIO()
+    with parquet.ParquetWriter(file, table.schema, compression="zstd", write_page_checksum=True) as writer:
+        writer.write_table(table)
+        writer.add_key_value_metadata(digested.METADATA)
+    digested.stamp(file)
+    return file.getvalue()
 
 
 def forget_unfinished(folder: Path) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import duckdb
 
+from attestlab.core import digested
 from attestlab.core.errors import ValidationFailed
 from attestlab.policy.sql import column, literal
 
@@ -38,7 +39,7 @@ class Contexts:
         """Look at the schema alone; of a folder DuckDB would read whatever lies below it.
 
         Raises:
-            ValidationFailed: there is no such file, or it is no Parquet.
+            ValidationFailed: there is no such file, it is no Parquet, or it is damaged.
         """
         if not path or Path(path).is_dir():
             raise _not_readable(path, "is a folder" if path else "names no file")
@@ -46,6 +47,7 @@ class Contexts:
             described = connection.execute(f"DESCRIBE SELECT * FROM read_parquet({literal(path)})").fetchall()
         except duckdb.Error as fault:
             raise _not_readable(path, "cannot be read") from fault
+        _require_intact(connection, path)
         return cls(path, tuple(str(name) for name, *_ in described))
 
     def rows(self, attributes: Iterable[str]) -> str:
@@ -70,6 +72,17 @@ class Contexts:
             return reading
         names = [_ASIDE if name.lower() == _NUMBER else name for name in self.names]
         return f"{reading} AS contexts({', '.join(map(_quoted, names))})"
+
+
+def _require_intact(connection: duckdb.DuckDBPyConnection, path: str) -> None:
+    """Refuse a damaged file; DuckDB would decide its rows. One that carries no digest cannot be judged."""
+    for (name,) in connection.execute(f"SELECT file FROM glob({literal(path)})").fetchall():
+        try:
+            is_damaged = digested.is_intact(Path(name)) is False
+        except OSError as error:
+            raise _not_readable(name, "cannot be read") from error
+        if is_damaged:
+            raise _not_readable(name, "is damaged: it does not have the SHA-256 that it was written with")
 
 
 def _quoted(name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -11,6 +12,7 @@ import pytest
 from lake_world import Owner, World, inputs_recorded
 from policy_world import document, leaf, rule, typed
 
+from attestlab.core.errors import ValidationFailed
 from attestlab.lake.facts import DECISIONS
 from attestlab.policy.documents import Document
 from attestlab.policy.parquet import OF_A_DECISION
@@ -92,6 +94,25 @@ def test_the_replay_decides_an_exported_past(world: World, tmp_path: Path) -> No
 
     groups = {(group.allowed, group.matched, group.count) for group in replay(policy, past).groups()}
     assert groups == {(False, ("many", "rich"), 2), (False, (), 6)}
+
+
+def test_no_report_is_computed_from_an_exported_file_in_which_any_bit_was_flipped(world: World, tmp_path: Path) -> None:
+    """DuckDB verifies no checksum of a page; the file's own digest is compared before it reads."""
+    past = tmp_path / "past.parquet"
+    decided(world.owner)
+    world.lab.lake(world.owner.caller).decisions.to_parquet(past)
+    policy = typed(document(rule("rich", "ALLOW", leaf("claims.amount", "gte", 90))))
+    right, content = replay(policy, past).groups(), past.read_bytes()
+    chance, refused = random.Random(3), 0
+    for _ in range(120):
+        changed, bit = bytearray(content), chance.randrange(len(content) * 8)
+        changed[bit // 8] ^= 1 << bit % 8
+        past.write_bytes(changed)
+        try:
+            assert replay(policy, past).groups() == right
+        except ValidationFailed:
+            refused += 1
+    assert refused > 100
 
 
 def test_exported_decisions_tell_an_attribute_from_a_column_of_theirs(world: World, tmp_path: Path) -> None:
