@@ -77,7 +77,7 @@ def all_routes() -> list[Route]:
 def site_of(lab: Lab, desk: Desk) -> Site:
     """The installation as the web toolkit sees it."""
     metrics = Metrics()
-    operations = [*health_routes(lab.readiness()), *metrics_routes(metrics)]
+    operations = [*health_routes({**lab.readiness(), "writes": desk.check_writes}), *metrics_routes(metrics)]
     routes = [*all_routes(), *operations]
 
     def authenticate(call: Call) -> Caller:

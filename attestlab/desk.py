@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from attestlab.attestations.write_behind import WriteBehind
-from attestlab.core.errors import AttestLabError, RequestInFlight
+from attestlab.core.errors import AttestLabError, RequestInFlight, Unavailable
 from attestlab.core.loop_writer import LoopWriter
 from attestlab.core.pace import Pace
 from attestlab.core.transaction import Transaction
@@ -27,6 +27,9 @@ from attestlab.web.call import Call, Refused
 from attestlab.web.idempotency import Intent
 
 SWEEP_EVERY_S = 5.0
+PROBE_INTERVAL_S = 1.0
+PROBE_TIMEOUT_S = 2.0
+CANNOT_WRITE = "The records cannot be written; free the disk, or end what locks them. Reads go on."
 EXPIRIES_A_SECOND = 3_500  # a backlog of 100,000 takes about half a minute
 EXPIRIES_AT_LEAST = 50
 EXPIRIES_A_WRITE = 1.5  # what the write of a request takes as long as
@@ -43,6 +46,8 @@ class Desk:
         self.lab = lab
         self.in_flight: set[bytes] = set()
         self._loop = asyncio.get_running_loop()
+        self._probe: asyncio.Future[Any] | None = None
+        self._probed_at = 0.0
         self._writer: LoopWriter | Writer = (
             LoopWriter(lab.storage) if lab.storage.is_sqlite else Writer(lab.storage, deliver_group=self._deliver_group)
         )
@@ -67,6 +72,23 @@ class Desk:
 
         self._writer.submit(job, deliver)
         return await future
+
+    async def check_writes(self) -> None:
+        """Raise unless a write becomes durable in time.
+
+        Requests for it share one probe, at most one in PROBE_INTERVAL_S: it costs a sync, and `/readyz` is public.
+
+        Raises:
+            Unavailable: the disk, a lock or the writer is in the way.
+        """
+        if self._probe is None or (self._probe.done() and self._loop.time() - self._probed_at > PROBE_INTERVAL_S):
+            self._probed_at = self._loop.time()
+            self._probe = self._loop.create_task(self.write(self.lab.storage.touch))
+            self._probe.add_done_callback(_retrieve)
+        try:
+            await asyncio.wait_for(asyncio.shield(self._probe), PROBE_TIMEOUT_S)
+        except Exception as error:
+            raise Unavailable(CANNOT_WRITE) from error
 
     async def perform(self, call: Call, body: BaseModel | None) -> Answer:
         """Do a write route once: prepare it, run it in the group commit, remember its answer with its key."""
@@ -188,6 +210,12 @@ def _settled(tx: Transaction, intent: Intent, answer: Answer) -> Answer:
     if known is None:
         idempotency.remember(tx, intent, answer)
     return known or answer
+
+
+def _retrieve(probe: asyncio.Future[Any]) -> None:
+    """Take the error of a probe whose requests have timed out, so that asyncio does not report it."""
+    if not probe.cancelled():
+        probe.exception()
 
 
 def _resolve(group: Iterable[Ticket]) -> None:

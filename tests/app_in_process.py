@@ -21,14 +21,15 @@ from attestlab.web.server import Server
 
 
 @contextmanager
-def served(lab: Lab) -> Iterator[str]:
-    """Serve an open installation on a free port; its address."""
+def served(lab: Lab, *, spoil: Callable[[Desk], None] = lambda desk: None) -> Iterator[str]:
+    """Serve an open installation on a free port; its address. `spoil` may break the desk first."""
     started, url = threading.Event(), ""
     over: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
 
     async def serve() -> None:
         nonlocal url
         desk = Desk(lab)
+        spoil(desk)
         server = Server(site_of(lab, desk))
         sockets = bind_sockets(0, "127.0.0.1", family=socket.AF_INET)
         server.add_sockets(sockets)

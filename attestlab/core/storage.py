@@ -202,6 +202,10 @@ class Storage:
         finally:
             self._end(tx)
 
+    def touch(self, tx: Transaction) -> None:
+        """Change the database without changing what it holds, so that the commit has to write and to sync."""
+        tx.connection.exec_driver_sql("PRAGMA user_version=0" if self.is_sqlite else "SELECT txid_current()")
+
     def _require_alive(self, connection: Connection) -> None:
         """A transaction that the database gave up would "commit" without a word, and keep nothing."""
         driver: Any = connection.connection.dbapi_connection

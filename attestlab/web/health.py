@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from inspect import isawaitable
 
 from attestlab.core.errors import AttestLabError, Unavailable
 from attestlab.core.shapes import Out
@@ -10,7 +11,8 @@ from attestlab.web.access import PUBLIC
 from attestlab.web.call import Call
 from attestlab.web.routing import Routes
 
-Check = Callable[[], None]  # returns when all is well, raises otherwise
+# Returns when all is well, at once or awaited on the event loop; raises otherwise.
+Check = Callable[[], Awaitable[None] | None]
 
 
 class Health(Out):
@@ -35,9 +37,10 @@ def health_routes(checks: Mapping[str, Check]) -> Routes:
         return Health(status="ok")
 
     @routes.get("/readyz", scope=PUBLIC, charged=False)
-    def readyz(call: Call) -> Readiness:
+    async def readyz(call: Call) -> Readiness:
         """Whether the process can do its work; 503 with the failed checks where it cannot."""
-        errors = {name: error for name, check in checks.items() if (error := _error_of(check)) is not None}
+        found = {name: await _error_of(call, check) for name, check in checks.items()}
+        errors = {name: error for name, error in found.items() if error is not None}
         results = {name: "failed" if name in errors else "ok" for name in checks}
         if errors:
             reasons = {name: error.message for name, error in errors.items() if isinstance(error, AttestLabError)}
@@ -47,10 +50,12 @@ def health_routes(checks: Mapping[str, Check]) -> Routes:
     return routes
 
 
-def _error_of(check: Check) -> Exception | None:
+async def _error_of(call: Call, check: Check) -> Exception | None:
     """The error that a check raises; the text of a foreign one stays in the log of the part that failed."""
     try:
-        check()
+        outcome = await call.site.read(check)
+        if isawaitable(outcome):
+            await outcome
     except Exception as error:
         return error
     return None

@@ -8,24 +8,33 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
 
 def failed(fault: BaseException, *, request_id: str) -> None:
     """Tell of a request that ended in a way nobody foresaw."""
-    _journal().error("request failed", request_id=request_id, exc_info=fault)
+    _write("request failed", fault, request_id=request_id)
 
 
 def part_failed(fault: BaseException, *, part: str) -> None:
     """Tell of work behind the requests that failed, and will be tried again."""
-    _journal().error("part failed", part=part, exc_info=fault)
+    _write("part failed", fault, part=part)
+
+
+def _write(event: str, fault: BaseException, **about: str) -> None:
+    """Log an error. A line that cannot be written is lost: stderr may be a file on the disk that is full."""
+    with suppress(OSError):
+        _journal().error(event, exc_info=fault, **about)
 
 
 def warned(event: str, **facts: str) -> None:
     """Tell of a setting that probably is not what the operator means; quickly, for requests wait."""
     at = datetime.now(UTC).isoformat().replace("+00:00", "Z")
-    print(json.dumps({**facts, "event": event, "level": "warning", "timestamp": at}), file=sys.stderr, flush=True)
+    line = json.dumps({**facts, "event": event, "level": "warning", "timestamp": at})
+    with suppress(OSError):
+        print(line, file=sys.stderr, flush=True)
 
 
 def _journal() -> Any:

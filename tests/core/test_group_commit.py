@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import pytest
+from patience import PATIENCE_S
 from sqlalchemy import func, select
 from sqlalchemy.exc import IntegrityError
 
-from attestlab.core import outbox
+from attestlab.core import loop_writer, outbox
 from attestlab.core.chains import ChainHead, link_hash
 from attestlab.core.errors import Conflict, Unavailable
 from attestlab.core.loop_writer import LoopWriter
@@ -147,6 +149,74 @@ def test_a_group_is_not_larger_than_its_cap(sqlite: Storage) -> None:
     outcomes = done_on_the_loop(sqlite, [adding(f"{number:05}") for number in range(GROUP_CAP + 1)])
 
     assert (len(outcomes), len(sealed)) == (GROUP_CAP + 1, 2)
+
+
+def groups_of_clients(storage: Storage, clients: int, jobs_each: int) -> list[int]:
+    """The sizes of the groups of clients that each send their next job some rounds of the loop after an answer."""
+    sealed: list[int] = []
+    added: list[int] = []
+    storage.sealers.append(lambda tx: sealed.append(len(added)))
+
+    async def client(writer: LoopWriter, number: int) -> None:
+        for turn in range(jobs_each):
+            for _ in range(number * 3):
+                await asyncio.sleep(0)
+            done = asyncio.get_running_loop().create_future()
+            add = adding(f"{number}-{turn}")
+            writer.submit(lambda tx: (added.append(number), add(tx)), lambda result, fault: done.set_result(fault))  # noqa: B023 run before the next turn
+            assert await done is None
+
+    async def run() -> None:
+        writer = LoopWriter(storage)
+        await asyncio.wait_for(asyncio.gather(*(client(writer, number) for number in range(clients))), PATIENCE_S)
+        await writer.finish()
+
+    asyncio.run(run())
+    return [after - before for before, after in pairwise([0, *sealed])]
+
+
+def wait_up_to(monkeypatch: pytest.MonkeyPatch, longest_s: float) -> None:
+    """Let a group gather for longer than clients take to come back."""
+    monkeypatch.setattr(loop_writer, "GATHER_SHARE", 1e9)
+    monkeypatch.setattr(loop_writer, "MAX_GATHER_S", longest_s)
+
+
+def test_clients_that_were_answered_together_share_the_next_group(
+    sqlite: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first of them to come back would else be a group of its own, for whose syncs the others wait."""
+    wait_up_to(monkeypatch, 2.0)
+
+    sizes = groups_of_clients(sqlite, clients=4, jobs_each=5)
+
+    assert sum(sizes) == 20
+    assert sizes.count(4) >= 3, sizes
+
+
+def test_a_client_that_is_alone_is_never_waited_for(sqlite: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
+    wait_up_to(monkeypatch, 10 * PATIENCE_S)
+
+    assert groups_of_clients(sqlite, clients=1, jobs_each=20) == [1] * 20
+
+
+def test_clients_that_do_not_come_back_hold_nobody_up(sqlite: Storage) -> None:
+    """Four were answered together; one of them comes back."""
+    outcomes: list[Outcome] = []
+
+    def deliver(result: Any, fault: BaseException | None) -> None:
+        outcomes.append((result, fault))
+
+    async def run() -> None:
+        writer = LoopWriter(sqlite)
+        for name in "abcd":
+            writer.submit(adding(name), deliver)
+        while len(outcomes) < 4:
+            await asyncio.sleep(0)
+        writer.submit(adding("e"), deliver)
+        await asyncio.wait_for(writer.finish(), PATIENCE_S)
+
+    asyncio.run(run())
+    assert (names(sqlite), len(outcomes)) == (list("abcde"), 5)
 
 
 def test_who_waits_for_a_commit_is_told_only_of_their_own(sqlite: Storage) -> None:

@@ -1,0 +1,216 @@
+"""Verification, bundles, the log and the public page go on while nothing can be written; no count is forgotten."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+from app_in_process import client_of, eventually, served
+from faults import tracing
+from faults.clients import UNUSED
+from faults.disks import SmallDisk
+from faults.servers import QuickServer
+from nursery import Nursery
+from policy_story import switched_on
+from policy_world import document, leaf, rule
+from running_server import mint, mint_body, register_issuer
+
+from attestlab.attestations.drafting import MintRequest
+from attestlab.attestations.service import Minted
+from attestlab.core.loop_writer import LoopWriter
+from attestlab.core.signing import Algorithm
+from attestlab.desk import Desk
+from attestlab.lab import Lab
+from attestlab.orgs import usage
+from attestlab.orgs.rules import Caller, Plan
+
+NOBODY = document(rule("nobody", "DENY", leaf("status", "eq", "SUSPENDED")), category="VERIFY", default_effect="ALLOW")
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[SmallDisk]:
+    """A disk of the data folder's own."""
+    with SmallDisk.mounted(tmp_path / "disk") as mounted:
+        if mounted is None:
+            pytest.skip("skipped: this process may not mount a tmpfs")
+        yield mounted
+
+
+@contextmanager
+def serving(nursery: Nursery, data: Path) -> Iterator[QuickServer]:
+    """A real server whose records, counters, head guard and log file are all in `data`."""
+    with QuickServer.founded(nursery, data, f"sqlite:///{data / 'records.db'}").start() as running:
+        yield running
+        running.stop()
+        running.check()
+
+
+class Reader:
+    """Looks at one attestation in every way there is, and knows how often it verified it."""
+
+    def __init__(self, http: httpx.Client) -> None:
+        self.http = http
+        self.mint_body = mint_body(register_issuer(http))
+        self.minted = mint(http, self.mint_body).json()
+        self.verified = 0
+
+    def reads_all(self) -> None:
+        """Every read answers as on a quiet day."""
+        found = self.http.post("/v1/verify", json={"attestation_id": self.minted["id"]})
+        assert (found.status_code, found.json().get("verdict")) == (200, "VALID"), found.text
+        self.verified += 1
+        for path in (
+            f"/v1/attestations/{self.minted['id']}",
+            f"/v1/attestations/{self.minted['id']}/proof-bundle",
+            f"/a/{self.minted['id']}",
+            "/v1/log/proofs/0",
+            "/v1/log/head",
+            "/healthz",
+        ):
+            answer = self.http.get(path)
+            assert answer.status_code == 200, (path, answer.text)
+        assert self.http.get("/log/checkpoint").text == self.minted["checkpoint"]
+
+
+def require_writes_reported(http: httpx.Client, state: str) -> None:
+    """`/readyz` says how writes do, and that reads are well."""
+    eventually(lambda: checks(http)["writes"], state)
+    assert checks(http)["records"] == checks(http)["log"] == "ok"
+
+
+def checks(http: httpx.Client) -> dict[str, str]:
+    answer = http.get("/readyz")
+    body = answer.json()
+    found: dict[str, str] = body["checks"] if answer.status_code == 200 else body["details"]["checks"]
+    assert (answer.status_code == 200) == (set(found.values()) == {"ok"})
+    return found
+
+
+def used(data: Path) -> int:
+    """The verifications that the records have counted."""
+    with sqlite3.connect(data / "records.db") as records:
+        query = "SELECT coalesce(sum(used), 0) FROM usage_days WHERE metric = ?"
+        found: int = records.execute(query, (usage.VERIFICATIONS,)).fetchone()[0]
+    records.close()
+    return found
+
+
+def test_verify_answers_valid_while_the_disk_of_the_data_folder_is_full(nursery: Nursery, disk: SmallDisk) -> None:
+    """Records, counters and the server's own log are on it; what was verified meanwhile is counted afterwards."""
+    data = disk.folder / "data"
+    with serving(nursery, data) as server, server.client(verify=UNUSED) as http:
+        known = Reader(http)
+        with disk.full():
+            for _ in range(3):
+                refused = mint(http, known.mint_body)
+                assert (refused.status_code, refused.json()["code"]) == (503, "SERVICE_UNAVAILABLE")
+                known.reads_all()
+            require_writes_reported(http, "failed")
+            known.reads_all()
+            assert used(data) == 0
+        require_writes_reported(http, "ok")
+        eventually(lambda: used(data), known.verified)
+        assert mint(http, known.mint_body).status_code == 201
+
+
+@pytest.mark.parametrize("begin", ["BEGIN IMMEDIATE", "BEGIN EXCLUSIVE"])
+def test_reads_go_on_while_a_backup_locks_the_records(nursery: Nursery, tmp_path: Path, begin: str) -> None:
+    """The counters are locked too, as by a tool that backs up every database of the folder."""
+    data = tmp_path / "data"
+    with serving(nursery, data) as server, server.client(verify=UNUSED) as http:
+        known = Reader(http)
+        hogs = [sqlite3.connect(data / name, isolation_level=None) for name in ("records.db", "counters.db")]
+        for hog in hogs:
+            hog.execute(begin)
+        for _ in range(3):
+            known.reads_all()
+        require_writes_reported(http, "failed")
+        for hog in hogs:
+            hog.execute("ROLLBACK")
+            hog.close()
+        require_writes_reported(http, "ok")
+        eventually(lambda: used(data), known.verified)
+
+
+@pytest.mark.skipif(not tracing.can_trace(), reason="skipped: no strace that may trace")
+@pytest.mark.parametrize("error", ["EIO", "ENOSPC"])
+def test_reads_go_on_while_every_commit_fails(nursery: Nursery, tmp_path: Path, error: str) -> None:
+    """The disk takes what is written and refuses to sync it; a commit that failed is counted once when it is well."""
+    data = tmp_path / "data"
+    with serving(nursery, data) as server, server.client(verify=UNUSED) as http:
+        known = Reader(http)
+        assert server.process is not None
+        with tracing.attached(server.process.pid, *tracing.injecting("fdatasync", "1+", f"error={error}")):
+            for _ in range(3):
+                known.reads_all()
+            require_writes_reported(http, "failed")
+            known.reads_all()
+        require_writes_reported(http, "ok")
+        eventually(lambda: used(data), known.verified)
+
+
+def test_reads_go_on_when_the_writer_is_gone(lab: Lab, caller: Caller) -> None:
+    """Its thread has ended. A verification whose policy decision cannot be kept is refused, and costs no unit."""
+    lab.orgs.set_plan(caller.tenant_id, Plan.ENTERPRISE, {"verifications_per_day": 1})
+    plain, judged = (minted_by(lab, caller, name) for name in ("Plain", "Judged"))
+    switched_on(lab, caller, {**NOBODY, "target_type": "ISSUER", "target_id": str(judged.row["issuer_id"])})
+
+    def end_thread(desk: Desk) -> None:
+        assert isinstance(desk._writer, LoopWriter)
+        desk._writer._thread.shutdown()
+
+    with served(lab, spoil=end_thread) as url, client_of(url) as http:
+        kept = [http.post("/v1/verify", json={"attestation_id": str(judged.id)}).status_code for _ in range(2)]
+        assert verdict_of(http, str(plain.id)) == "VALID"
+        beyond = http.post("/v1/verify", json={"attestation_id": str(plain.id)})
+        require_writes_reported(http, "failed")
+        assert http.get(f"/a/{plain.id}").status_code == 200
+
+    assert min(kept) >= 500
+    assert beyond.status_code != 200, "the day had one"
+
+
+def minted_by(lab: Lab, caller: Caller, name: str) -> Minted:
+    made = lab.issuers.create({"name": name, "domain": "x.example"}, caller=caller, alg=Algorithm.ED25519)
+    request = MintRequest(
+        issuer_id=made.issuer["id"], kid=made.keys[0]["kid"], schema="degree", claims={"student_name": "Ada"}
+    )
+    return lab.attestations.mint(request, caller=caller)
+
+
+def test_a_crash_loses_counts_and_no_answer(nursery: Nursery, tmp_path: Path) -> None:
+    """What is lost is missing from usage, tallies and events alike, so that fsck finds nothing."""
+    data = tmp_path / "data"
+    with serving(nursery, data) as server, server.client(verify=UNUSED) as http:
+        known = Reader(http)
+        for _ in range(5):
+            known.reads_all()
+        server.kill()
+        counted = used(data)
+        server.check()
+        assert 0 <= counted <= known.verified
+        server.start()
+        with server.client(verify=UNUSED) as again:
+            assert verdict_of(again, known.minted["id"]) == "VALID"
+            eventually(lambda: used(data), counted + 1)
+
+
+def test_stopping_a_server_writes_what_is_pending(nursery: Nursery, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with serving(nursery, data) as server, server.client(verify=UNUSED) as http:
+        known = Reader(http)
+        with ThreadPoolExecutor(4) as pool:
+            statuses = list(pool.map(lambda _: verdict_of(http, known.minted["id"]), range(40)))
+        server.stop()
+        assert statuses == ["VALID"] * 40
+        assert used(data) == 40
+
+
+def verdict_of(http: httpx.Client, attestation_id: str) -> str:
+    found: str = http.post("/v1/verify", json={"attestation_id": attestation_id}).json()["verdict"]
+    return found
