@@ -16,6 +16,7 @@ ROUNDS = 7
 SECONDS = 2.0
 WARMUP_S = 0.5
 FLOOR = "benchmarks/floor.py"
+CONNECTIONS = 64  # of the figures whose names state no other number
 
 
 @dataclass(frozen=True)
@@ -39,11 +40,14 @@ def figures(folder: Path) -> Iterator[Figure]:
     """Every figure over HTTP; `folder` is where the servers may write."""
     with ExitStack() as stack:
         ours, floor = _sides(stack, folder)
-        yield from _ratio("http.verify", *_in_turn(ours, floor, "verifies", 64, 200))
-        mint = _in_turn(ours, floor, "mints", 64, 201)
-        yield from _ratio("http.mint", *mint)
-        yield from _latency("http.mint", 64, *mint, shares=("p50", "p99"))
-        yield from _latency("http.mint", 8, *_in_turn(ours, floor, "mints", 8, 201), shares=("p50",))
+        for connections in (64, 8, 1):
+            verify = _in_turn(ours, floor, "verifies", connections, 200)
+            yield from _ratio("http.verify", connections, *verify)
+            yield from _latency("http.verify", connections, *verify, shares=("p50",))
+        for connections, shares in ((64, ("p50", "p99")), (8, ("p50",))):
+            mint = _in_turn(ours, floor, "mints", connections, 201)
+            yield from _ratio("http.mint", connections, *mint)
+            yield from _latency("http.mint", connections, *mint, shares=shares)
 
 
 def _sides(stack: ExitStack, folder: Path) -> tuple[Side, Side]:
@@ -72,19 +76,23 @@ def _round(server: Server, requests: list[str], connections: int, status: int) -
     return Round(load, 1e6 * (server.cpu_s() - before) / load.answered)
 
 
-def _ratio(name: str, ours: list[Round], floor: list[Round]) -> Iterator[Figure]:
+def _ratio(name: str, connections: int, ours: list[Round], floor: list[Round]) -> Iterator[Figure]:
     """Our throughput as a share of the floor's, round by round, and what both sides are made of."""
+    suffix = "" if connections == CONNECTIONS else f"_{connections}"
     shares = [a.load.per_second / b.load.per_second for a, b in zip(ours, floor, strict=True)]
-    yield Figure.of_rounds(f"{name}_ratio", shares, "ratio", against=FLOOR)
-    for suffix, side in (("", ours), ("_floor", floor)):
-        yield Figure.of_rounds(f"{name}{suffix}_per_s", [one.load.per_second for one in side], "1/s")
-        yield Figure.of_rounds(f"{name}{suffix}_cpu_us", [one.cpu_us for one in side], "us")
+    yield Figure.of_rounds(f"{name}_ratio{suffix}", shares, "ratio", against=FLOOR)
+    for side_name, side in (("", ours), ("_floor", floor)):
+        yield Figure.of_rounds(f"{name}{side_name}_per_s{suffix}", [one.load.per_second for one in side], "1/s")
+        yield Figure.of_rounds(f"{name}{side_name}_cpu_us{suffix}", [one.cpu_us for one in side], "us")
 
 
 def _latency(
     name: str, connections: int, ours: list[Round], floor: list[Round], *, shares: tuple[str, ...]
 ) -> Iterator[Figure]:
+    """The latencies of both sides, and how many times the floor's ours is, round by round."""
     for share in shares:
-        for suffix, side in (("", ours), ("_floor", floor)):
-            taken = [getattr(one.load, f"{share}_ms") for one in side]
-            yield Figure.of_rounds(f"{name}{suffix}_{share}_ms_{connections}", taken, "ms")
+        taken, least = ([getattr(one.load, f"{share}_ms") for one in side] for side in (ours, floor))
+        times = [a / b for a, b in zip(taken, least, strict=True)]
+        yield Figure.of_rounds(f"{name}_{share}_ratio_{connections}", times, "ratio", against=FLOOR)
+        yield Figure.of_rounds(f"{name}_{share}_ms_{connections}", taken, "ms")
+        yield Figure.of_rounds(f"{name}_floor_{share}_ms_{connections}", least, "ms")

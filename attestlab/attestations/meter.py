@@ -9,10 +9,14 @@ written yet, and what a crash kept from being written.
 
 from __future__ import annotations
 
+from sqlalchemy import Connection
+
 from attestlab.attestations.metering import Verified
 from attestlab.core.counters import Counters
 from attestlab.core.storage import Storage
+from attestlab.core.transaction import AnyRow
 from attestlab.orgs import quotas, usage
+from attestlab.orgs.plans import allowance
 
 UNLIMITED = 1 << 62  # counted like the others, so that a plan that gets a cap has its count
 
@@ -24,25 +28,32 @@ class Meter:
         self._storage = storage
         self._counters = counters
 
-    def take(self, verified: Verified, *, limit: int | None) -> None:
+    def take(self, connection: Connection, verified: Verified, *, limit: int | None) -> None:
         """Count one verification of the issuer's tenant, whose plan allows `limit` a day.
 
         Raises:
             BillingLimit: the day has no more.
         """
-        if not self._spend(verified, limit=UNLIMITED if limit is None else limit) and limit is not None:
+        if not self._spend(connection, verified, limit=UNLIMITED if limit is None else limit) and limit is not None:
             raise quotas.verifications_exhausted(limit, at=verified.at)
 
     def give_back(self, verified: Verified) -> None:
         """Take back one that was counted and not answered."""
-        self._spend(verified, limit=UNLIMITED, cost=-1)
+        with self._storage.read() as connection:
+            self._spend(connection, verified, limit=UNLIMITED, cost=-1)
 
-    def _spend(self, verified: Verified, *, limit: int, cost: int = 1) -> bool:
+    def _spend(self, connection: Connection, verified: Verified, *, limit: int, cost: int = 1) -> bool:
         tenant_id, day = verified.tenant_id, verified.at.date()
-        written = self._storage.recalled(
+        written = self._storage.recalled_in(
+            connection,
             ("verifications used", tenant_id, day),
-            lambda connection: usage.used(connection, tenant_id, usage.VERIFICATIONS, day),
+            lambda look: usage.used(look, tenant_id, usage.VERIFICATIONS, day),
         )
         key = f"{usage.VERIFICATIONS}:{tenant_id}:{day}"
         until = quotas.tomorrow(verified.at)
         return self._counters.spend(key, limit=limit, known=written, until=until, cost=cost)
+
+
+def verifications_per_day(row: AnyRow) -> int | None:
+    """The daily cap of the issuer's plan, which a verified row carries; None is unlimited."""
+    return None if row.plan is None else allowance(row.plan, row.adjusted).verifications_per_day

@@ -16,7 +16,7 @@ from attestlab.attestations.drafting import Draft, MintRequest
 from attestlab.attestations.events import AttestationCreated
 from attestlab.attestations.facts import status_of
 from attestlab.attestations.gate import Gate, Opinions, PolicyStep, Profile
-from attestlab.attestations.meter import Meter
+from attestlab.attestations.meter import Meter, verifications_per_day
 from attestlab.attestations.proofs import Proofs
 from attestlab.attestations.rules import Reason, Status, Verdict
 from attestlab.attestations.verification import Finding, Presented, Report, verify
@@ -36,7 +36,6 @@ from attestlab.log.entries import EntryType
 from attestlab.log.listing import StatusLists
 from attestlab.log.service import Appended, Log
 from attestlab.orgs import quotas
-from attestlab.orgs.plans import allowance
 from attestlab.orgs.rules import Caller
 from attestlab.policy import store as policy_store
 from attestlab.policy.decisions import Decisions
@@ -315,17 +314,22 @@ class Attestations:
         Raises:
             NotFound: the profile is not of its caller's tenant.
         """
-        now = self.clock.now()
         with self.storage.read() as connection:
-            if profile is not None:
-                policy_store.owned_profile(connection.execute, profile.id, tenant_id=profile.caller.tenant_id)
-            row = store.with_evidence(connection, attestation_id)
-            if row is None:
-                return Verified(attestation_id, None, NOT_FOUND, now)
-            step = PolicyStep(self.gate, row, profile, now)
-            found = evidence.of_row(connection, row, issuers=self.issuers, log=self.log)
-            report = verify(found, presented, now=now, policies_allow=step)
-            latest = store.latest(connection, row.id) if follow and row.superseded_by is not None else None
+            return self._verified(connection, attestation_id, presented, follow, profile)
+
+    def _verified(
+        self, connection: Connection, attestation_id: UUID, presented: Presented, follow: bool, profile: Profile | None
+    ) -> Verified:
+        now = self.clock.now()
+        if profile is not None:
+            policy_store.owned_profile(connection.execute, profile.id, tenant_id=profile.caller.tenant_id)
+        row = store.with_evidence(connection, attestation_id)
+        if row is None:
+            return Verified(attestation_id, None, NOT_FOUND, now)
+        step = PolicyStep(self.gate, row, profile, now)
+        found = evidence.of_row(connection, row, issuers=self.issuers, log=self.log)
+        report = verify(found, presented, now=now, policies_allow=step)
+        latest = store.latest(connection, row.id) if follow and row.superseded_by is not None else None
         return Verified(attestation_id, row, report, now, latest, step.opinions)
 
     def verify_metered(
@@ -344,9 +348,10 @@ class Attestations:
             BillingLimit: the plan of the issuer's tenant allows no more of them today.
             NotFound: the profile is not of its caller's tenant.
         """
-        verified = self.verify(attestation_id, presented, follow=follow, profile=profile)
-        if verified.row is not None:
-            self.daily_meter.take(verified.metered, limit=_verifications_per_day(verified.row))
+        with self.storage.read() as connection:
+            verified = self._verified(connection, attestation_id, presented, follow, profile)
+            if verified.row is not None:
+                self.daily_meter.take(connection, verified.metered, limit=verifications_per_day(verified.row))
         return verified
 
     def meter(self, tx: Transaction, verified: Verified) -> None:
@@ -393,7 +398,3 @@ class Attestations:
         if row is None:
             raise NotFound("attestation", attestation_id)
         return row, *proofs.of(connection, self.log, self.status_lists, row)
-
-
-def _verifications_per_day(row: AnyRow) -> int | None:
-    return None if row.plan is None else allowance(row.plan, row.adjusted).verifications_per_day

@@ -42,10 +42,14 @@ class Process:
 
     def _took(self, limit: int | None, at: datetime) -> bool:
         try:
-            self.meter.take(verified(at=at), limit=limit)
+            self.take(verified(at=at), limit)
         except BillingLimit:
             return False
         return True
+
+    def take(self, one: Verified, limit: int | None) -> None:
+        with self.storage.read() as connection:
+            self.meter.take(connection, one, limit=limit)
 
     def wrote(self, count: int, *, at: datetime = NOON) -> None:
         """Write down so many of the day in the records."""
@@ -133,7 +137,7 @@ def test_a_plan_without_a_cap_is_counted_for_the_day_it_gets_one(process: Proces
 def test_what_was_not_answered_is_given_back(process: Process) -> None:
     one = verified()
     for _ in range(3):
-        process.meter.take(one, limit=1)
+        process.take(one, 1)
         process.meter.give_back(one)
 
     assert process.taken(2, limit=1) == 1
