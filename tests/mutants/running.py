@@ -16,6 +16,8 @@ from enum import StrEnum
 from pathlib import Path
 from time import monotonic
 
+from outside_vectors import BESIDE_THE_CHECKOUT
+
 from mutants.declared import DoesNotApply, Mutant
 
 TESTS_TIMEOUT_S = 600
@@ -115,6 +117,7 @@ def _pytest(copy: Path, *arguments: str, timeout_s: float) -> subprocess.Complet
         environment = {
             **os.environ,
             **{"PYTHONPATH": str(copy), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+            "ATTESTLAB_VECTORS": os.environ.get("ATTESTLAB_VECTORS") or str(BESIDE_THE_CHECKOUT),
             "HYPOTHESIS_STORAGE_DIRECTORY": f"{scratch}/h",
         }
         try:

@@ -1,0 +1,36 @@
+"""A file that `folders.whole` writes is on the disk before it has its name, and the name before it counts."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from faults import tracing
+
+pytestmark = pytest.mark.skipif(not tracing.can_trace(), reason="skipped: no strace that may trace")
+
+WRITE = """
+import sys
+from pathlib import Path
+from attestlab.core import folders
+
+path = Path(sys.argv[1])
+with folders.whole(path) as file:
+    file.write(b"whole")
+folders.sync(path.parent)
+"""
+
+
+def test_a_file_is_synced_before_it_gets_its_name_and_the_folder_after(tmp_path: Path) -> None:
+    log, path = tmp_path / "calls", tmp_path / "folder" / "whole"
+    path.parent.mkdir()
+    command = ["strace", "-f", "-q", *tracing.recording(log, ("fsync", "rename")), sys.executable, "-c", WRITE, str(path)]
+
+    subprocess.run(command, check=True)
+
+    calls = re.findall(rf"^\d+ +(\w+)\(.*{re.escape(str(path.parent))}", log.read_text(), re.MULTILINE)
+    assert calls == ["fsync", "rename", "fsync"]
+    assert path.read_bytes() == b"whole"
