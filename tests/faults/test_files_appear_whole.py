@@ -27,9 +27,9 @@ folders.sync(path.parent)
 def test_a_file_is_synced_before_it_gets_its_name_and_the_folder_after(tmp_path: Path) -> None:
     log, path = tmp_path / "calls", tmp_path / "folder" / "whole"
     path.parent.mkdir()
-    command = ["strace", "-f", "-q", *tracing.recording(log, ("fsync", "rename")), sys.executable, "-c", WRITE, str(path)]
+    options = ["-f", "-q", *tracing.recording(log, ("fsync", "rename"))]
 
-    subprocess.run(command, check=True)
+    subprocess.run(["strace", *options, sys.executable, "-c", WRITE, str(path)], check=True)
 
     calls = re.findall(rf"^\d+ +(\w+)\(.*{re.escape(str(path.parent))}", log.read_text(), re.MULTILINE)
     assert calls == ["fsync", "rename", "fsync"]

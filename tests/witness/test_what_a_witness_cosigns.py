@@ -8,14 +8,13 @@ from contextlib import ExitStack
 from datetime import timedelta
 from pathlib import Path
 
-import outside_vectors
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from tlog_scales.signing import Ed25519CosignatureVerifier, Vkey
 from tlog_scales.tlog import Checkpoint
-from witness_world import AT_S, NOON, ORIGIN, Branch, log_signer, opened_witness
+from witness_world import AT_S, NOON, Branch, log_signer, opened_witness
 
 from attestlab.core.clock import FixedClock
 from attestlab.core.errors import (
@@ -26,7 +25,7 @@ from attestlab.core.errors import (
     SignatureInvalid,
     ValidationFailed,
 )
-from attestlab.log.notes import Note, TreeHead, sign_checkpoint
+from attestlab.log.notes import Note
 from attestlab.log.submissions import Submission
 from attestlab.witness.rules import StartsElsewhere
 from attestlab.witness.service import Witness, found
@@ -151,31 +150,6 @@ def test_a_witness_is_founded_once_and_never_without_its_memory(folder: Path) ->
         from attestlab.witness.store import WitnessStore
 
         stack.enter_context(WitnessStore.opened(folder))
-
-
-CASES = outside_vectors.merkle("consistency")
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_it_judges_consistency_as_the_vectors_of_others_do(name: str, folder: Path) -> None:
-    """
-    98 good and bad proofs (transparency-dev/merkle): cosigned if and only if the proof holds.
-    """
-    case = CASES[name]
-    heads = [TreeHead(ORIGIN, case[f"size{n}"], case[f"root{n}"]) for n in (1, 2)]
-    is_good = not case["wantErr"] and all(len(head.root) == 32 for head in heads)
-    with opened_witness(folder) as witness:
-        try:
-            if heads[0].size:
-                witness.add_checkpoint(_handed_over(0, (), heads[0]))
-            line = witness.add_checkpoint(_handed_over(heads[0].size, tuple(case["proof"]), heads[1]))
-        except AttestLabError:
-            line = ""
-    assert bool(line) == is_good
-
-
-def _handed_over(old: int, proof: tuple[bytes, ...], head: TreeHead) -> bytes:
-    return Submission(old, proof, sign_checkpoint(log_signer(), head, at_s=AT_S)).text.encode()
 
 
 BRANCHES = (Branch.of(40), Branch.of(40, other_from=11), Branch.of(40, other_from=0))
