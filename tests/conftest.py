@@ -6,7 +6,7 @@ The records are on SQLite; a test that must hold on PostgreSQL as well is marked
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from databases import (
 )
 from installations import Prepared, forget_prepared
 from lab_checks import check_lab
+from memory import use_memory
 from nursery import Nursery, close_the_nursery, the_nursery
 from running_server import RunningServer
 
@@ -31,11 +32,12 @@ from attestlab.core.clock import FixedClock
 from attestlab.core.storage import Storage
 from attestlab.fsck import fsck
 from attestlab.lab import Lab
-from attestlab.orgs.rules import Caller
+from attestlab.orgs.rules import Caller, Plan
 
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
 use_cheap_passwords()
+use_memory()
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -57,10 +59,26 @@ def pytest_unconfigure() -> None:
     forget_prepared()
 
 
-@pytest.fixture
-def clock() -> FixedClock:
-    """Noon of a quiet day; it moves only when told to."""
+@pytest.fixture(scope="module")
+def shared_clock() -> FixedClock:
+    """The clock of a module that is `one_world`."""
     return FixedClock(NOON)
+
+
+@pytest.fixture
+def clock(request: pytest.FixtureRequest) -> FixedClock:
+    """Noon of a quiet day; it moves only when told to. In `one_world` each test begins a day after the one before."""
+    if not is_shared(request):
+        return FixedClock(NOON)
+    shared: FixedClock = request.getfixturevalue("shared_clock")
+    shared.advance(timedelta(days=1))
+    return shared
+
+
+def is_shared(request: pytest.FixtureRequest) -> bool:
+    """Whether a test has the installation and the clock of its module, or its own."""
+    marks = {mark.name for mark in request.node.iter_markers()}
+    return "one_world" in marks and not marks & {"own_world", "tampered"}
 
 
 @pytest.fixture(scope="module")
@@ -134,6 +152,19 @@ def prepared(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     return on
 
 
+@pytest.fixture(scope="module")
+def shared_lab(
+    prepared: Callable[[str], Prepared],
+    engine: str,
+    tmp_path_factory: pytest.TempPathFactory,
+    shared_clock: FixedClock,
+) -> Iterator[Lab]:
+    """The installation of a module that is `one_world`; re-verified from outside when the module is over."""
+    with prepared(engine).opened_in(tmp_path_factory.mktemp("shared"), shared_clock) as opened:
+        yield opened
+        check_lab(opened)
+
+
 @pytest.fixture
 def lab(
     request: pytest.FixtureRequest,
@@ -142,7 +173,13 @@ def lab(
     tmp_path: Path,
     clock: FixedClock,
 ) -> Iterator[Lab]:
-    """A fresh installation in process; re-verified from outside when the test is over."""
+    """A fresh installation in process; re-verified from outside when the test is over.
+
+    In a module that is `one_world`, the one that its tests share.
+    """
+    if is_shared(request):
+        yield request.getfixturevalue("shared_lab")
+        return
     with prepared(engine).opened_in(tmp_path, clock) as opened:
         yield opened
         if request.node.get_closest_marker("tampered"):
@@ -152,8 +189,10 @@ def lab(
 
 
 @pytest.fixture
-def caller(lab: Lab) -> Caller:
-    """The operator's own tenant, with every scope."""
+def caller(request: pytest.FixtureRequest, lab: Lab) -> Caller:
+    """The operator's own tenant, with every scope; in `one_world` a new tenant, which has made nothing yet."""
+    if is_shared(request):
+        return lab.orgs.service_caller(lab.orgs.create_tenant("One of many", plan=Plan.ENTERPRISE).tenant_id)
     operator: Caller = lab.operator  # type: ignore[attr-defined]
     return operator
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from secrets import token_hex
 from typing import Any
 
 import httpx
@@ -41,7 +42,7 @@ class Board:
         if name == "stranger":
             return self.team.owner(self.lab.orgs.create_tenant("Stranger", plan=Plan.ENTERPRISE))
         role, tenant = name.split()[-1], self.operator if "reviewer" in name else None
-        return self.team.person(role, tenant=tenant, email=f"{name.replace(' ', '.')}@people.example")[1]
+        return self.team.person(role, tenant=tenant, email=f"{name.replace(' ', '.')}.{token_hex(3)}@people.example")[1]
 
     @property
     def lab(self) -> Lab:
@@ -83,8 +84,9 @@ class Board:
 
 
 @contextmanager
-def board_of(lab: Lab, operator: Caller) -> Iterator[Board]:
+def board_of(lab: Lab) -> Iterator[Board]:
     """The true application, with a tenant of its own."""
+    operator: Caller = lab.operator  # type: ignore[attr-defined]
     tenant = lab.orgs.create_tenant("Example Registry", plan=Plan.ENTERPRISE)
     with served(lab) as url:
         team = Team(lab, url, tenant)

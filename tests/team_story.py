@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from secrets import token_hex
 from typing import Any
 
 import httpx
@@ -51,7 +52,7 @@ class Team:
 
     def person(self, roles: str, *, tenant: TenantCreated | None = None, email: str = "") -> tuple[str, httpx.Client]:
         """Somebody who has joined with these roles, signed in; their id and a client."""
-        email = email or f"{roles.replace(' ', '.')}@people.example"
+        email = email or f"{roles.replace(' ', '.')}.{token_hex(3)}@people.example"
         row = add_person(self.lab, tenant or self.tenant, email, PASSWORD, roles=roles)
         return str(row["id"]), self.sign_in(email)
 

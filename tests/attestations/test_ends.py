@@ -27,6 +27,8 @@ from attestlab.log.entries import reason_commit, sha256_name
 from attestlab.orgs import usage
 from attestlab.orgs.rules import Caller, Plan
 
+pytestmark = pytest.mark.one_world
+
 
 @pytest.fixture
 def issuer(lab: Lab, caller: Caller) -> IssuerWithKeys:
@@ -53,6 +55,7 @@ def sweep(lab: Lab) -> int:
         return lab.attestations.expire_due(tx, limit=100)
 
 
+@pytest.mark.own_world
 def test_a_revocation_is_told_logged_and_verifies_as_revoked(lab: Lab, caller: Caller, minted: Minted) -> None:
     """
     The log says that there is a reason, and only who holds the attestation's nonce can check which.

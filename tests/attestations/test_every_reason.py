@@ -28,6 +28,8 @@ from attestlab.lab import Lab
 from attestlab.orgs.rules import Caller
 from attestlab.policy.documents import Document
 
+pytestmark = pytest.mark.one_world
+
 FILE = b"%PDF-1.7 a diploma"
 HASH = hashlib.sha256(FILE).hexdigest()
 PAYLOAD = {"payload_b64url": b64url_encode(FILE), "content_type": "application/pdf"}
@@ -98,7 +100,7 @@ class Scene:
 
 @pytest.fixture
 def scene(lab: Lab, caller: Caller, clock: FixedClock) -> Iterator[Scene]:
-    with board_of(lab, caller) as board:
+    with board_of(lab) as board:
         yield Scene(board, clock)
 
 

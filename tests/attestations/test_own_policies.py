@@ -30,7 +30,7 @@ HIGH_RISK = rule("high-risk", "DENY", leaf("risk_rating", "eq", "HIGH"), reason=
 
 @pytest.fixture
 def board(lab: Lab, caller: Caller) -> Iterator[Board]:
-    with board_of(lab, caller) as made:
+    with board_of(lab) as made:
         yield made
 
 

@@ -32,6 +32,8 @@ from attestlab.orgs.rules import Caller, Plan
 from attestlab.orgs.service import TenantCreated
 from attestlab.policy.documents import Document
 
+pytestmark = pytest.mark.one_world
+
 SELF_SIGNED = leaf("trust_tier", "eq", "SELF_SIGNED")
 NOBODY = rule("nobody", "DENY", SELF_SIGNED, reason="Only verified issuers.")
 HIGH_RISK = rule("high-risk", "DENY", leaf("risk_rating", "in", ["HIGH", "CRITICAL"]))
@@ -98,7 +100,7 @@ class Scene:
 
 @pytest.fixture
 def scene(lab: Lab, caller: Caller, clock: FixedClock) -> Iterator[Scene]:
-    with board_of(lab, caller) as board:
+    with board_of(lab) as board:
         made = Scene(board, caller, clock)
         yield made
         if "others_key" in vars(made):
@@ -123,6 +125,7 @@ def by_the_platforms(scene: Scene) -> None:
 WHOSE = [by_the_issuers_own, by_the_tenants_default, by_the_platforms]
 
 
+@pytest.mark.own_world
 @pytest.mark.parametrize("denies", WHOSE, ids=[each.__name__ for each in WHOSE])
 def test_a_mint_that_is_denied_is_a_403_that_says_why_and_leaves_only_the_decision(
     scene: Scene, denies: Callable[[Scene], None]

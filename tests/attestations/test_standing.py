@@ -24,6 +24,8 @@ from attestlab.issuers.rules import IssuerStatus
 from attestlab.lab import Lab
 from attestlab.orgs.rules import Caller
 
+pytestmark = pytest.mark.one_world
+
 
 class Story:
     """An issuer with a key, and what may become of what it signed."""
@@ -232,6 +234,7 @@ def test_a_bundle_that_leaves_out_how_something_stands_is_none(story: Story, par
         Bundle.parse(bundle)
 
 
+@pytest.mark.own_world
 def test_a_bundle_from_before_a_revocation_says_up_to_where_it_knows(story: Story) -> None:
     made = story.mint()
     story.list_statuses()
@@ -365,6 +368,7 @@ def test_what_a_bundle_says_of_a_revocation_is_what_the_log_says(story: Story, n
     assert story.offline(changed).verdict.value == "INVALID"
 
 
+@pytest.mark.own_world
 def test_the_command_says_what_it_knows_of_the_status(
     story: Story, tmp_path: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:

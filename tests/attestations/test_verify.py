@@ -31,6 +31,8 @@ from attestlab.lab import Lab
 from attestlab.orgs import usage
 from attestlab.orgs.rules import Caller
 
+pytestmark = pytest.mark.one_world
+
 HASH = "ab" * 32
 FILE = bytes.fromhex("cd" * 32)
 
@@ -293,6 +295,7 @@ def test_each_verification_costs_the_issuers_tenant_one_unit_and_is_told(
     assert told[-2:] == ["verification.completed", "verification.failed"]
 
 
+@pytest.mark.own_world
 def test_beyond_a_hundred_a_minute_one_event_speaks_for_the_rest(lab: Lab, minted: Minted, clock: FixedClock) -> None:
     found = lab.attestations.verify(minted.id)
     for _ in range(5):

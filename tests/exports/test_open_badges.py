@@ -18,7 +18,7 @@ from attestlab.core.wire import format_time
 from attestlab.exports.badges import BADGES
 from attestlab.lab import Lab
 
-pytestmark = pytest.mark.filterwarnings("ignore:EdDSA is deprecated via RFC 9864")
+pytestmark = [pytest.mark.one_world, pytest.mark.filterwarnings("ignore:EdDSA is deprecated via RFC 9864")]
 # What the data model of the standard demands of each class, written down from it: the members, and the type.
 REQUIRED: dict[str, set[str]] = {
     "OpenBadgeCredential": {"@context", "id", "type", "name", "issuer", "validFrom", "credentialSubject"},
@@ -173,6 +173,7 @@ def test_it_leads_to_its_status_and_to_the_log(
     assert refused(owner.get(f"/v1/attestations/{made['id']}/open-badge")) == (409, "CONFLICT", "not_valid")
 
 
+@pytest.mark.own_world
 def test_one_that_ends_says_when_in_both_forms(
     clock: FixedClock, owner: httpx.Client, stranger: httpx.Client, issuer: dict[str, Any]
 ) -> None:

@@ -34,7 +34,7 @@ from attestlab.lab import Lab
 from attestlab.orgs.rules import Plan
 
 # The contract names EdDSA, which RFC 9864 has since split in two; the judge says so each time.
-pytestmark = pytest.mark.filterwarnings("ignore:EdDSA is deprecated via RFC 9864")
+pytestmark = [pytest.mark.one_world, pytest.mark.filterwarnings("ignore:EdDSA is deprecated via RFC 9864")]
 CLAIMS: dict[str, Any] = {
     "student_name": "Zoë Lovelace",
     "institution": "Northfield University",

@@ -23,7 +23,11 @@ from attestlab.exports.securing import STATUS_LISTS, ServiceKey
 from attestlab.lab import Lab
 
 # The contract names EdDSA, which RFC 9864 has since split in two; the judge says so each time.
-pytestmark = [pytest.mark.both_engines, pytest.mark.filterwarnings("ignore:EdDSA is deprecated via RFC 9864")]
+pytestmark = [
+    pytest.mark.one_world,
+    pytest.mark.both_engines,
+    pytest.mark.filterwarnings("ignore:EdDSA is deprecated via RFC 9864"),
+]
 
 
 def revoke(client: httpx.Client, attestation_id: str) -> None:
@@ -160,6 +164,7 @@ def test_a_list_is_of_one_issuer_alone(owner: httpx.Client, stranger: httpx.Clie
     assert status_list(stranger, other["id"]).set_indexes == [theirs["log_index"]]
 
 
+@pytest.mark.own_world
 def test_the_credential_says_what_the_recommendation_asks_for(
     lab: Lab, clock: FixedClock, stranger: httpx.Client, issuer: dict[str, Any]
 ) -> None:
@@ -195,6 +200,7 @@ def test_an_empty_list_is_the_very_text_of_the_recommendation() -> None:
     assert unpacked[0] == unpacked[1] == bytes(16 * 1024)
 
 
+@pytest.mark.own_world
 def test_it_is_the_same_byte_for_byte_for_an_hour_and_asked_for_by_its_tag(
     clock: FixedClock, owner: httpx.Client, stranger: httpx.Client, issuer: dict[str, Any]
 ) -> None:

@@ -8,10 +8,9 @@ import pytest
 from governance_story import Board, board_of
 
 from attestlab.lab import Lab
-from attestlab.orgs.rules import Caller
 
 
 @pytest.fixture
-def board(lab: Lab, caller: Caller) -> Iterator[Board]:
-    with board_of(lab, caller) as made:
+def board(lab: Lab) -> Iterator[Board]:
+    with board_of(lab) as made:
         yield made

@@ -18,6 +18,8 @@ from attestlab.core.clock import FixedClock
 from attestlab.issuers import reckoning
 from attestlab.issuers.store import issuers
 
+pytestmark = pytest.mark.one_world
+
 TIER = {"new_trust_tier": "VERIFIED"}
 
 
@@ -200,6 +202,7 @@ def test_what_the_issuer_is_already_is_not_asked_for(board: Board, kind: str, mo
     assert (refused.status_code, refused.json()["details"]["issuer_status"]) == (409, "ACTIVE")
 
 
+@pytest.mark.own_world
 def test_the_platform_sees_every_tenants_requests_and_a_stranger_none(board: Board, clock: FixedClock) -> None:
     first = board.asked("SUSPEND_ISSUER")
     clock.advance(timedelta(milliseconds=1))
@@ -254,6 +257,7 @@ def test_recipients_of_a_blast_radius_are_those_that_deliveries_find(board: Boar
     assert radius["by_recipient"] == [{"recipient": "äb@people.example", "attestations": 2, "valid": 2}]
 
 
+@pytest.mark.own_world
 def test_the_blast_radius_of_an_issuer_and_of_a_key(board: Board, clock: FixedClock) -> None:
     def mint(kid: str, schema: str, recipient: str | None, expires: bool = False) -> None:
         claims = {"student_name": "Ada Lovelace"} if schema == "degree" else {"recipient_name": "Ada Lovelace"}

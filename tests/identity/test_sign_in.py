@@ -23,6 +23,8 @@ from attestlab.orgs import store as org_store
 from attestlab.orgs.rules import CONSUMER_SCOPES, Scope
 from attestlab.web.remembered import RememberedAnswer
 
+pytestmark = pytest.mark.one_world
+
 WRONG = "not the password"
 
 
@@ -111,6 +113,7 @@ def guessed(lab: Lab, email: str, times: int) -> None:
         throttle.attempt(lab.counters, Guess(address_sha256(email), f"192.0.2.{number}"), now=lab.clock.now())
 
 
+@pytest.mark.own_world
 def test_every_login_has_its_line_and_no_line_holds_an_address_that_nobody_has(door: Door, lab: Lab) -> None:
     """
     A stranger's attempts stand in the trail of whoever they were about, else in the operator's.
@@ -198,6 +201,7 @@ def test_a_login_that_is_no_login_is_told_what_is_wrong_without_an_echo(door: Do
     assert "xxx" not in answer.text
 
 
+@pytest.mark.own_world
 def test_me_says_who_a_person_is(door: Door, lab: Lab) -> None:
     person = add_person(lab, door.tenant, "ada@example.org", "a long password", roles="analyst member")
 
@@ -268,6 +272,7 @@ def test_a_repeated_login_gets_the_same_tokens_and_nothing_of_them_stands_in_the
     assert row.headers.startswith(b"sealed ")
 
 
+@pytest.mark.own_world
 def test_the_same_repeat_of_another_person_is_another_request(door: Door, lab: Lab) -> None:
     """
     Two people of a tenant who happen to send one Idempotency-Key do not answer for each other.
@@ -290,6 +295,7 @@ def test_a_key_cannot_sign_out_or_change_a_password(door: Door) -> None:
     assert door.client.post("/v1/me/password", json=body, headers=key).status_code == 403
 
 
+@pytest.mark.own_world
 def test_a_new_password_ends_every_other_session_and_is_told(door: Door, lab: Lab) -> None:
     here, there = door.signed_in(), door.signed_in()
 
@@ -309,6 +315,7 @@ def test_a_new_password_ends_every_other_session_and_is_told(door: Door, lab: La
     )
 
 
+@pytest.mark.own_world
 @pytest.mark.parametrize("new", ["eleven char", "x" * 1025, "é" * 600, "OWNER@example-registry.example "])
 def test_a_new_password_that_is_easily_guessed_is_refused(door: Door, new: str) -> None:
     answer = door.change_password(door.signed_in(), door.tenant.owner_password, new)

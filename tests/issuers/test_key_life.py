@@ -23,6 +23,8 @@ from attestlab.lab import Lab
 from attestlab.log import entries
 from attestlab.orgs.rules import Caller, Plan
 
+pytestmark = pytest.mark.one_world
+
 
 @pytest.fixture
 def issuer_id(lab: Lab, caller: Caller) -> UUID:
@@ -65,6 +67,7 @@ def test_a_rotated_key_signs_no_more_and_what_it_signed_stays_valid(lab: Lab, ca
     assert (judged(lab, before), judged(lab, after)) == (("VALID", ["key_rotated"]), ("VALID", []))
 
 
+@pytest.mark.own_world
 def test_a_rotation_is_in_the_log_for_both_keys_and_is_told(
     lab: Lab, caller: Caller, issuer_id: UUID, clock: FixedClock
 ) -> None:
@@ -201,6 +204,7 @@ def test_what_a_revoked_key_signed_before_stays_valid_and_flagged(lab: Lab, call
         mint(lab, caller, issuer_id)
 
 
+@pytest.mark.own_world
 def test_since_a_known_theft_what_was_logged_is_invalid(
     lab: Lab, caller: Caller, issuer_id: UUID, clock: FixedClock
 ) -> None:

@@ -17,7 +17,7 @@ from attestlab.core.clock import FixedClock
 from attestlab.orgs import store
 from attestlab.orgs.rules import Plan, Scope
 
-pytestmark = pytest.mark.both_engines
+pytestmark = [pytest.mark.one_world, pytest.mark.both_engines]
 
 BODY = {"name": "Nightly export", "scopes": ["attestations:read", "issuers:read"]}
 READ_AND_ONCE = {"X-Request-Id": "the-same"}
@@ -125,6 +125,7 @@ def test_a_flagged_key_is_revoked_and_told_of_once(team: Team) -> None:
     assert trail(team.lab, key["id"]) == [("api_key.create", "USER"), ("api_key.compromise", "USER")]
 
 
+@pytest.mark.own_world
 def test_a_revoked_key_can_still_be_flagged_and_keeps_its_reason(team: Team) -> None:
     with team.owner() as owner:
         key = made(owner)

@@ -27,6 +27,8 @@ from attestlab.policy import store
 from attestlab.policy.documents import Document
 from attestlab.policy.shapes import PolicyOut
 
+pytestmark = pytest.mark.one_world
+
 BASIC = leaf("trust_tier", "eq", "BASIC")
 DIGEST = "a" * 64
 
@@ -230,6 +232,7 @@ def test_failing_tests_and_dead_rules_are_told_before_anything_else(desk: Desk) 
     assert known["reason"] == "simulation_missing"
 
 
+@pytest.mark.own_world
 def test_who_wrote_it_does_not_switch_it_on(desk: Desk) -> None:
     policy = desk.made(document(rule("r", "DENY", BASIC)), desk.owner)
     digest = desk.simulated(policy["id"])
@@ -375,6 +378,7 @@ def test_a_platform_policy_is_everybodys(desk: Desk, lab: Lab) -> None:
     assert desk.key.get("/v1/policies").json()["items"] == []
 
 
+@pytest.mark.own_world
 def test_a_policy_in_shadow_is_watched_and_never_counted(desk: Desk) -> None:
     policy = desk.made(document(rule("no", "DENY", BASIC)))
     assert desk.key.post(f"/v1/policies/{policy['id']}/shadow").json()["status"] == "SHADOW"
@@ -386,6 +390,7 @@ def test_a_policy_in_shadow_is_watched_and_never_counted(desk: Desk) -> None:
     assert (why["policies"][0]["counts"], why["policies"][0]["matched_rules"]) == (False, ["no"])
 
 
+@pytest.mark.own_world
 def test_an_archived_policy_decides_nothing_and_its_decisions_stay_explained(desk: Desk) -> None:
     policy = desk.activated(document(rule("no", "DENY", BASIC)))
     before = desk.ask({"trust_tier": "BASIC"}).json()

@@ -18,7 +18,7 @@ from attestlab.lab import Lab
 from attestlab.orgs.rules import Plan
 from attestlab.policy.documents import Document
 
-pytestmark = pytest.mark.both_engines
+pytestmark = [pytest.mark.one_world, pytest.mark.both_engines]
 
 PATH = "/v1/verification-profiles"
 

@@ -34,6 +34,8 @@ from attestlab.orgs.rules import Caller
 from attestlab.portal import files, words
 from attestlab.portal.rendering import code_of
 
+pytestmark = pytest.mark.one_world
+
 JSON = {"Accept": "application/json"}
 ELSEWHERE = re.compile(r"(?:https?:)?//\w[^\s\"'<>]*")
 UNKNOWN = "0193b5a0-7f3c-7abc-8def-0123456789ab"
@@ -53,6 +55,7 @@ def says(page: Seen, verdict: Verdict) -> bool:
     return all(sentence in page.text for sentence in sentences) and not any(other in page.text for other in others)
 
 
+@pytest.mark.own_world
 def test_a_valid_attestation_says_so_and_shows_all_that_belongs_to_it(
     anyone: httpx.Client, lab: Lab, caller: Caller
 ) -> None:
@@ -72,6 +75,7 @@ def test_a_valid_attestation_says_so_and_shows_all_that_belongs_to_it(
     assert {"datetime": "2027-11-21T12:00:00.000Z"} in page.all("time")
 
 
+@pytest.mark.own_world
 def test_an_attestation_that_has_run_out_is_expired(
     anyone: httpx.Client, lab: Lab, caller: Caller, clock: FixedClock
 ) -> None:
@@ -84,6 +88,7 @@ def test_an_attestation_that_has_run_out_is_expired(
     assert "It was valid until 21 November 2026, 13:00 UTC" in page.text
 
 
+@pytest.mark.own_world
 def test_a_revoked_one_gives_the_issuers_reason_and_the_bundle_proves_it(
     anyone: httpx.Client, lab: Lab, caller: Caller
 ) -> None:

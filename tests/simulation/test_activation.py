@@ -17,7 +17,7 @@ from attestlab.orgs.rules import Caller, Plan
 from attestlab.policy.decisions import Question
 from attestlab.policy.documents import Category, Document, TargetType
 
-pytestmark = pytest.mark.both_engines
+pytestmark = [pytest.mark.one_world, pytest.mark.both_engines]
 
 BASIC = leaf("trust_tier", "eq", "BASIC")
 DRAFT = document(rule("no", "DENY", BASIC), default_effect="ALLOW")

@@ -23,6 +23,8 @@ from attestlab.policy.documents import Category, Document, TargetType
 from attestlab.simulation.simulation import Simulation
 from attestlab.simulation.store import reports
 
+pytestmark = pytest.mark.one_world
+
 BASIC = leaf("trust_tier", "eq", "BASIC")
 NOT_BASIC = document(rule("no", "DENY", BASIC, reason="Basic issuers may not."), default_effect="ALLOW")
 MINT = Question(Category.MINT, TargetType.TENANT_DEFAULT)
@@ -295,6 +297,7 @@ def test_a_moment_without_a_time_zone_is_refused(story: Story, bound: str) -> No
         story.of(NOT_BASIC, **window)
 
 
+@pytest.mark.own_world
 def test_whoever_cancels_stops_it_for_good_and_leaves_nothing(story: Story) -> None:
     """A query that would run for minutes ends at once, in the thread that waits for it; no report is kept."""
     story.decide(trust_tier="BASIC")

@@ -17,6 +17,7 @@ from app_in_process import served
 from jwcrypto.jwk import JWK
 from jwcrypto.jws import JWS
 from lake_world import damage
+from patience import PATIENCE_S
 from policy_world import document, leaf, rule
 from team_story import Team
 
@@ -26,6 +27,8 @@ from attestlab.lab import Lab
 from attestlab.lake.service import Lake
 from attestlab.orgs.rules import Caller, Plan
 from attestlab.simulation.store import reports
+
+pytestmark = pytest.mark.one_world
 
 RAW = document(
     rule("young", "DENY", leaf("key.age_days", "lt", 90), 1),
@@ -232,21 +235,22 @@ def is_free(few: Few) -> bool:
         return False
 
 
+@pytest.mark.own_world
 @pytest.mark.parametrize("patience_s", [0.01, 1], ids=["at once", "while it is computed"])
 def test_a_simulation_ends_with_its_client(team: Team, key: httpx.Client, patience_s: float) -> None:
     """Long before its own end or its limit; nothing is kept, and whoever comes next is served."""
     simulations = team.lab.simulations
-    simulations.time_limit_s = 60
+    simulations.time_limit_s = 10 * PATIENCE_S
     endless, whole = Endless(simulations.lake), simulations.lake
     simulations.lake = endless  # type: ignore[assignment]
     with pytest.raises(httpx.ReadTimeout):
-        key.post(SIMULATE, json={"policy": RAW}, timeout=httpx.Timeout(10, read=patience_s))
-    assert endless.asked.wait(10)
+        key.post(SIMULATE, json={"policy": RAW}, timeout=httpx.Timeout(PATIENCE_S, read=patience_s))
+    assert endless.asked.wait(PATIENCE_S)
     left_at = time.monotonic()
-    while not is_free(simulations.few) and time.monotonic() < left_at + 20:
+    while not is_free(simulations.few) and time.monotonic() < left_at + PATIENCE_S:
         time.sleep(0.01)
 
-    assert time.monotonic() - left_at < 10
+    assert time.monotonic() - left_at < PATIENCE_S
     simulations.lake = whole
     assert simulated(key, policy=RAW)["decided"] == 5
     with team.lab.storage.read() as connection:
