@@ -301,6 +301,7 @@ class Lab:
 
     def close(self) -> None:
         """Give every connection back."""
+        self.lake.close()
         self.workers.close()
         self.counters.close()
         if self._shares is not None:

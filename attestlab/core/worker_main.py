@@ -5,19 +5,21 @@ Only its parent can write to its stdin, which is why it may unpickle what comes 
 
 from __future__ import annotations
 
-import ctypes
 import os
 import pickle
 import signal
 import sys
-from contextlib import suppress
+from pathlib import Path
+from threading import Thread
+from time import sleep
 from typing import IO, Any
 
-from attestlab.core.errors import AttestLabError
+from attestlab.core.errors import AttestLabError, Unavailable
 from attestlab.core.worker_processes import LENGTH
 
 NICENESS = 10  # a request that waits for the event loop goes first
-_PR_SET_PDEATHSIG = 1
+MAX_GROWTH_BYTES = 512 << 20  # a process that holds so much more than after its first job makes room for another
+_GLANCE_S = 0.5
 
 
 def main() -> None:
@@ -31,11 +33,17 @@ def main() -> None:
 
 
 def _serve(jobs: IO[bytes], answers: IO[bytes]) -> None:
+    most = None
     while head := jobs.read(LENGTH.size):
         (length,) = LENGTH.unpack(head)
-        answer = pickle.dumps(_attempt(jobs.read(length)))
+        attempt = _attempt(jobs.read(length))
+        most = most or _data_bytes() + MAX_GROWTH_BYTES
+        is_last = _data_bytes() > most or _ran_out(attempt)
+        answer = pickle.dumps((*attempt, is_last))
         answers.write(LENGTH.pack(len(answer)) + answer)
         answers.flush()
+        if is_last:
+            return
 
 
 def _attempt(job: bytes) -> tuple[bool, Any]:
@@ -46,10 +54,28 @@ def _attempt(job: bytes) -> tuple[bool, Any]:
         return False, (type(error), error.message, error.__dict__)
 
 
+def _ran_out(attempt: tuple[bool, Any]) -> bool:
+    """Whether a job had too little memory or time; what it took is not all given back."""
+    is_done, value = attempt
+    return not is_done and issubclass(value[0], Unavailable)
+
+
+def _data_bytes() -> int:
+    """How much memory of its own the process has, given back to no one yet (Linux /proc)."""
+    pages = int(Path("/proc/self/statm").read_text().split()[5])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
 def _die_with_parent() -> None:
-    """Have Linux kill this process when the server dies, also in the middle of a job."""
-    with suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    """End this process when the server has died, also in the middle of a job."""
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            sleep(_GLANCE_S)
+        os._exit(1)
+
+    Thread(target=watch, daemon=True).start()
 
 
 if __name__ == "__main__":

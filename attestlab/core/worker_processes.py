@@ -80,6 +80,16 @@ class WorkerProcesses:
             if not queue.jobs:
                 self._queues.pop(tenant, None)
 
+    def run_here(self, function: Callable[..., Result], *arguments: Any, timeout_s: float) -> Result:
+        """`run` for callers without an event loop; each call is its own tenant's only one.
+
+        Raises:
+            AttestLabError: what the function raised.
+            Unavailable: it took over `timeout_s`, or its process died.
+        """
+        result: Result = self._ask(_Job(pickle.dumps((function, arguments)), timeout_s))
+        return result
+
     async def _carry_out(self, job: _Job, when_gone: WhenGone | None) -> Any:
         loop = asyncio.get_running_loop()
         if when_gone is not None:
@@ -100,15 +110,21 @@ class WorkerProcesses:
         except (EOFError, OSError, struct.error):
             worker.end()
             raise job.reason or Unavailable("The work broke off; try again.") from None
-        worker.used_at = monotonic()
-        with self._lock:
-            self._idle.append(worker)
+        if worker.is_spent:
+            worker.end()
+        else:
+            worker.used_at = monotonic()
+            with self._lock:
+                self._idle.append(worker)
         return answer()
 
     def _take(self) -> _Worker:
         with self._lock:
-            if self._idle:
-                return self._idle.pop()
+            while self._idle:
+                worker = self._idle.pop()
+                if worker.process.poll() is None:
+                    return worker
+                worker.end()
         return _Worker()
 
     def _end_idle(self, *, unused_s: float = IDLE_S) -> None:
@@ -159,7 +175,7 @@ class _Job:
             if self.reason is not None:
                 raise EOFError
             self._worker = worker
-        told = f"This took over {self._timeout_s:g} s; send a smaller document, or ask about less."
+        told = f"This took over {self._timeout_s:g} s; send less, or ask for less."
         timer = Timer(self._timeout_s, self.give_up, [Unavailable(told, retry_after_s=_AGAIN_S)])
         timer.start()
         try:
@@ -177,6 +193,7 @@ class _Worker:
     def __init__(self) -> None:
         self.process = subprocess.Popen(_COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.used_at = monotonic()
+        self.is_spent = False
 
     def send(self, message: bytes) -> None:
         pipe = self._pipe(self.process.stdin)
@@ -190,7 +207,7 @@ class _Worker:
         text = pipe.read(length)
         if len(text) < length:
             raise EOFError
-        is_done, value = pickle.loads(text)
+        is_done, value, self.is_spent = pickle.loads(text)
         return partial(_result, is_done=is_done, value=value)
 
     def end(self) -> None:

@@ -22,9 +22,10 @@ from pyarrow import dataset as datasets
 from sqlalchemy import Connection
 
 from attestlab.core import digested
-from attestlab.core.errors import Unavailable, ValidationFailed
+from attestlab.core.errors import Conflict, Unavailable, ValidationFailed
 from attestlab.core.storage import Storage
-from attestlab.lake import contexts, facts, store
+from attestlab.core.worker_processes import WorkerProcesses
+from attestlab.lake import contexts, facts, queries, store
 from attestlab.lake.exporting import folder_of, require_behind
 from attestlab.lake.facts import Dataset
 from attestlab.lake.parts import Part, Parts, parts_of
@@ -65,6 +66,8 @@ _ATTESTATIONS = (
 )
 
 Relation = duckdb.DuckDBPyRelation
+Ask = Callable[[str, str, queries.Parameters], Relation]
+"""Asks the data set of this name."""
 Tables = list[Any]
 """pyarrow tables and data sets; all rows are the caller's, each once."""
 
@@ -75,8 +78,9 @@ class Facts:
     `len` counts the facts. Columns stand in docs/lake.md.
     """
 
-    def __init__(self, name: str, look: Callable[[], duckdb.DuckDBPyConnection]) -> None:
+    def __init__(self, name: str, look: Callable[[], duckdb.DuckDBPyConnection], ask: Ask) -> None:
         self.name = name
+        self._ask = ask
         self.look = look
         """A sealed connection of one's own that has the facts as the view `this`, of the moment of the call."""
 
@@ -84,18 +88,18 @@ class Facts:
         """The facts as a lazy DuckDB relation, of the moment of the call."""
         return self.look().table("this")
 
-    def sql(self, query: str, parameters: Sequence[Any] | Mapping[str, Any] | None = None) -> Relation:
-        """One query that reads `this`, such as `select action, count(*) from this group by all`; lazy.
+    def sql(self, query: str, parameters: queries.Parameters = None) -> Relation:
+        """One query that reads `this`, such as `select action, count(*) from this group by all`.
 
-        Values go in as `parameters`, in place of `?` or `$name`.
+        It runs at once, in a child process that may use a gigabyte and a minute. Values go in as `parameters`, in
+        place of `?` or `$name`.
 
         Raises:
             ValidationFailed: it is not one query, or no SQL.
+            Unavailable: it takes over a minute or a gigabyte; its rows have over 256 MiB; or a part is damaged.
             duckdb.Error: DuckDB refuses it, or it wants a file.
         """
-        connection = self.look()
-        _require_one_query(connection, query)
-        return connection.sql(query, params=parameters)
+        return self._ask(self.name, query, parameters)
 
     def df(self) -> pd.DataFrame:
         """The facts as a frame; times are UTC.
@@ -146,13 +150,16 @@ class Facts:
 class OwnLake:
     """What one tenant may see: its own facts, and the log, which is everybody's."""
 
-    def __init__(self, storage: Storage, folder: Path, tenant_id: UUID) -> None:
+    def __init__(
+        self, storage: Storage, folder: Path, tenant_id: UUID, *, workers: WorkerProcesses | None = None
+    ) -> None:
         self._storage, self._folder, self._tenant_id = storage, folder, tenant_id
-        self.decisions = Facts("decisions", self._decisions)
+        self._workers = workers
+        self.decisions = Facts("decisions", self._decisions, self._ask)
         self.verifications = self._plain(facts.VERIFICATIONS)
         self.log_entries = self._plain(facts.LOG_ENTRIES)
         self.audit = self._plain(facts.AUDIT)
-        self.attestations = Facts("attestations", self._attestations)
+        self.attestations = Facts("attestations", self._attestations, self._ask)
 
     def past(self) -> duckdb.DuckDBPyConnection:
         """Decisions and mints as of one moment, as `decided` and `minted`, with columns as parts have them."""
@@ -160,7 +167,14 @@ class OwnLake:
         return sealed({"decided": decided, "minted": minted})
 
     def _plain(self, dataset: Dataset) -> Facts:
-        return Facts(dataset.name, lambda: sealed({"this": self._seen(dataset)[0]}))
+        return Facts(dataset.name, lambda: sealed({"this": self._seen(dataset)[0]}), self._ask)
+
+    def _ask(self, dataset: str, query: str, parameters: queries.Parameters) -> Relation:
+        if self._workers is None:
+            raise Conflict("A child process asks no other; use `look`.")
+        records = self._storage.url.render_as_string(hide_password=False)
+        place = queries.Place(records, self._folder, self._tenant_id, dataset)
+        return queries.asked(self._workers, place, query, parameters)
 
     def _attestations(self) -> duckdb.DuckDBPyConnection:
         minted, ended = self._seen(facts.ATTESTATIONS, facts.ENDS)
@@ -194,6 +208,12 @@ class OwnLake:
         return [exported if dataset.is_public else exported.filter(owned), rest]
 
 
+def facts_of(lake: OwnLake, dataset: str) -> Facts:
+    """The data set of a lake that has this name."""
+    found: Facts = getattr(lake, dataset)
+    return found
+
+
 def _schema(dataset: Dataset, parts: Sequence[Part], names: Iterable[str]) -> pa.Schema:
     """Every column that there is; of contexts each part has those that it has values for."""
     used = set(names)
@@ -219,6 +239,7 @@ def sealed(tables: Mapping[str, Tables], this: str | None = None) -> duckdb.Duck
         connection.execute(f"CREATE VIEW {name} AS {union}")
     if this is not None:
         connection.execute(f"CREATE VIEW this AS {this}")
+    connection.execute("SET arrow_lossless_conversion = true")  # else a sum comes back from a child as a decimal
     connection.execute("SET TimeZone = 'UTC'")  # else times are shown in the zone of whoever's machine this is
     measure_progress(connection)
     connection.execute("SET enable_external_access = false")
@@ -251,7 +272,7 @@ def measure_progress(connection: duckdb.DuckDBPyConnection) -> None:
         connection.execute("SET enable_progress_bar_print = false")
 
 
-def _require_one_query(connection: duckdb.DuckDBPyConnection, query: str) -> None:
+def require_one_query(connection: duckdb.DuckDBPyConnection, query: str) -> None:
     try:
         statements = connection.extract_statements(query)
     except duckdb.Error as fault:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from attestlab.core.storage import Storage
+from attestlab.core.worker_processes import WorkerProcesses
 from attestlab.lake import store
 from attestlab.lake.parts import forget, sole
 from attestlab.lake.store import Numbering
@@ -33,12 +34,17 @@ class Lake:
         self.folder = folder
         self.rows_a_part = rows_a_part
         self._storage = storage
+        self._workers = WorkerProcesses(processes=1)  # for the queries of callers, who may take a gigabyte each
 
     def __call__(self, caller: Caller) -> OwnLake:
         """The data sets as the caller's tenant sees them."""
         from attestlab.lake.frames import OwnLake
 
-        return OwnLake(self._storage, self.folder, caller.tenant_id)
+        return OwnLake(self._storage, self.folder, caller.tenant_id, workers=self._workers)
+
+    def close(self) -> None:
+        """End the process that answers queries."""
+        self._workers.close()
 
     def export(self) -> int:
         """Write everything that the lake lacks, the last part of each sequence as short as it is; how many parts.

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -101,3 +104,46 @@ def alone_in(folder: Path) -> None:
     folder.mkdir()  # fails where another job is at work
     time.sleep(0.005)
     folder.rmdir()
+
+
+def test_a_process_that_holds_much_memory_ends_after_its_answer(workers: WorkerProcesses) -> None:
+    first = run(workers, os.getpid)
+
+    assert run(workers, hold, 600 << 20) == first
+    assert run(workers, os.getpid) != first
+
+
+_HELD = bytearray()
+
+
+def hold(size: int) -> int:
+    _HELD.extend(b"x" * size)
+    return os.getpid()
+
+
+def test_a_process_outlives_the_thread_that_started_it(workers: WorkerProcesses) -> None:
+    """A signal at the parent's death would come at the death of that thread."""
+    with ThreadPoolExecutor(1) as starter:
+        first = starter.submit(workers.run_here, os.getpid, timeout_s=TIMEOUT_S).result()
+
+    assert workers.run_here(os.getpid, timeout_s=TIMEOUT_S) == first
+
+
+def test_a_process_ends_with_its_server_in_the_middle_of_a_job() -> None:
+    code = (
+        "import os, sys, threading, time\n"
+        "from attestlab.core.worker_processes import WorkerProcesses\n"
+        "workers = WorkerProcesses(1)\n"
+        "print(workers.run_here(os.getpid, timeout_s=60), flush=True)\n"
+        "threading.Thread(target=workers.run_here, args=(time.sleep, 600), kwargs={'timeout_s': 600}).start()\n"
+        "time.sleep(600)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        pid = int(server.stdout.readline())
+        server.kill()
+    until = time.monotonic() + 60
+    while Path(f"/proc/{pid}/cmdline").exists() and time.monotonic() < until:
+        time.sleep(0.05)
+
+    assert not Path(f"/proc/{pid}/cmdline").exists()

@@ -10,8 +10,9 @@ import pytest
 from lake_world import NAMES, Owner, World, ids_recorded
 from portal.test_hostile_strings import PAYLOADS
 
-from attestlab.core.errors import ValidationFailed
+from attestlab.core.errors import Unavailable, ValidationFailed
 from attestlab.lab import Lab
+from attestlab.lake import queries
 from attestlab.orgs.rules import Caller, Plan
 
 SECRET = "the other tenant's own words"
@@ -212,3 +213,37 @@ def _require_harmless(facts: object, text: str) -> None:
         except (duckdb.Error, ValidationFailed, UnicodeError):
             continue
         assert not any(SECRET in str(value) for row in rows for value in row)
+
+
+def test_a_query_has_a_gigabyte_and_says_so(lake_of_two: World) -> None:
+    """DuckDB limits its buffers, not what a function makes: a single printf took four gigabytes."""
+    facts = lake_of_two.lab.lake(lake_of_two.owner.caller).decisions
+    for query in ("select length(printf('%s', repeat('x', 4000000000)))", "select list(range) from range(1000000000)"):
+        with pytest.raises(Unavailable, match="over 1,024 MiB; select fewer rows"):
+            facts.sql(query)
+
+    assert facts.sql("select count(*) > 0, sum(seq)::hugeint > 0 from this").fetchall() == [(True, True)]
+
+
+def test_a_query_that_does_not_end_is_ended(lake_of_two: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(queries, "TIMEOUT_S", 3.0)
+    facts = lake_of_two.lab.lake(lake_of_two.owner.caller).decisions
+    with pytest.raises(Unavailable, match="over 3 s"):
+        facts.sql("select count(*) from range(1000000000) a, range(1000000000) b where a.range % 7 = b.range")
+
+    monkeypatch.setattr(queries, "TIMEOUT_S", 60.0)
+    assert facts.sql("select 1").fetchall() == [(1,)]
+
+
+def test_the_rows_of_a_query_are_bounded(lake_of_two: World) -> None:
+    facts = lake_of_two.lab.lake(lake_of_two.owner.caller).decisions
+    with pytest.raises(Unavailable, match="over 256 MiB"):
+        facts.sql("select range, range + 1, range + 2, range + 3 from range(20000000)")
+
+
+def test_a_query_gives_the_types_that_it_makes(lake_of_two: World) -> None:
+    query = "select sum(1), '0193b5a0-7f3c-7abc-8def-0123456789ab'::uuid, {'a': [1]}, created_at from this limit 1"
+    relation = lake_of_two.lab.lake(lake_of_two.owner.caller).decisions.sql(query.replace("sum(1)", "1::hugeint"))
+
+    kinds = [str(kind) for kind in relation.types]
+    assert kinds == ["HUGEINT", "UUID", "STRUCT(a INTEGER[])", "TIMESTAMP WITH TIME ZONE"]

@@ -1,0 +1,114 @@
+"""A caller's SQL, in a child process that has one gigabyte and one minute.
+
+DuckDB's own memory limit is of its buffers: one `printf` took four gigabytes beside them. So the kernel limits the
+process (RLIMIT_DATA), and the process is killed when its time is up.
+"""
+
+from __future__ import annotations
+
+import resource
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import duckdb
+import pyarrow as pa
+
+from attestlab.core.errors import Unavailable, ValidationFailed
+from attestlab.core.storage import Storage
+from attestlab.core.worker_processes import WorkerProcesses
+
+MAX_MEMORY_BYTES = 1 << 30  # beyond what the process has when it begins
+MAX_RESULT_BYTES = 1 << 28  # of what goes back
+TIMEOUT_S = 60.0
+Parameters = Sequence[Any] | Mapping[str, Any] | None
+
+
+class Place(NamedTuple):
+    """What another process has to know to look at one data set as one tenant sees it."""
+
+    records: str
+    folder: Path
+    tenant_id: UUID
+    dataset: str
+
+
+class _Failed(NamedTuple):
+    """An error of DuckDB: the name of its class, and what it says."""
+
+    kind: str
+    message: str
+
+
+def asked(workers: WorkerProcesses, place: Place, query: str, parameters: Parameters) -> duckdb.DuckDBPyRelation:
+    """The rows of one query, as a relation of a connection that has nothing else.
+
+    Raises:
+        ValidationFailed: it is not one query, or no SQL.
+        Unavailable: it takes over a minute, or over a gigabyte; or its rows have over 256 MiB; or a part is damaged.
+        duckdb.Error: DuckDB refuses it, or it wants a file.
+    """
+    query.encode()  # half of a surrogate pair is told here
+    found = workers.run_here(answered, place, query, parameters, timeout_s=TIMEOUT_S)
+    if isinstance(found, _Failed):
+        raise getattr(duckdb, found.kind, duckdb.Error)(found.message)
+    connection = duckdb.connect(":memory:", config={"python_enable_replacements": False})
+    connection.execute("SET arrow_lossless_conversion = true")
+    connection.execute("SET TimeZone = 'UTC'")
+    with pa.ipc.open_stream(found) as reader:
+        return connection.from_arrow(reader.read_all())
+
+
+def answered(place: Place, query: str, parameters: Parameters) -> bytes | _Failed:
+    """In the child process: the rows as an Arrow stream.
+
+    Raises:
+        ValidationFailed, Unavailable: see `asked`.
+    """
+    from attestlab.lake.frames import OwnLake, facts_of, reading, require_one_query
+
+    connection = facts_of(OwnLake(_storage(place.records), place.folder, place.tenant_id), place.dataset).look()
+    _limit_memory()
+    require_one_query(connection, query)
+    try:
+        with reading():
+            return _stream(connection.sql(query, params=parameters))
+    except (duckdb.OutOfMemoryException, MemoryError, pa.ArrowMemoryError):
+        message = f"The query needs over {MAX_MEMORY_BYTES >> 20:,} MiB; select fewer rows or columns, or group them."
+        raise Unavailable(message) from None
+    except duckdb.Error as error:
+        return _Failed(type(error).__name__, str(error))
+    except (TypeError, UnicodeError, ValueError) as error:
+        raise ValidationFailed(f"The query cannot be asked: {error}") from None
+
+
+def _stream(relation: duckdb.DuckDBPyRelation | None) -> bytes:
+    if relation is None:
+        raise ValidationFailed("Ask one query that reads `this`, such as `select count(*) from this`.")
+    sink, size = pa.BufferOutputStream(), 0
+    reader = relation.arrow()
+    with pa.ipc.new_stream(sink, reader.schema) as writer:
+        for batch in reader:
+            size += batch.nbytes
+            if size > MAX_RESULT_BYTES:
+                raise Unavailable(
+                    f"The rows have over {MAX_RESULT_BYTES >> 20} MiB; select fewer rows or columns, or group them."
+                )
+            writer.write_batch(batch)
+    return bytes(memoryview(sink.getvalue()))
+
+
+@cache
+def _storage(records: str) -> Storage:
+    return Storage(records)
+
+
+@cache
+def _limit_memory() -> None:
+    """Once a process, after everything is loaded."""
+    status = Path("/proc/self/status").read_text()
+    used = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmData:"))
+    limit = used * 1024 + MAX_MEMORY_BYTES
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
