@@ -1,0 +1,62 @@
+"""A log entry counts for one attestation, signed with one key, over one payload."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from attestlab.attestations.bundle import require_entry_speaks_of
+from attestlab.attestations.rules import Statement, payload_bytes
+from attestlab.core.errors import ProofInvalid
+from attestlab.core.signing import Algorithm
+from attestlab.log import entries
+
+NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+ID, ISSUER = UUID(int=1), UUID(int=2)
+CLAIMS = b'{"student_name":"Ada"}'
+STATEMENT = Statement(ID, ISSUER, "main", Algorithm.ED25519, "degree", "application/json", "p", None, "c", None, NOW)
+SPOKEN_OF: dict[str, Any] = {"claims": CLAIMS, "signature": "a.b.c", "public_key": b"k", "nonce": bytes(32)}
+
+
+def entry() -> dict[str, Any]:
+    """The entry of a mint of `STATEMENT`."""
+    commit = entries.commit_of(SPOKEN_OF["nonce"], payload_bytes("degree", CLAIMS), SPOKEN_OF["signature"])
+    raw = entries.minted(
+        attestation_id=ID, issuer_id=ISSUER, kid="main", alg="Ed25519", public_spki=b"k", at=NOW, commit=commit
+    )
+    return entries.read(raw).members
+
+
+def spoken_of(statement: Statement = STATEMENT, **changes: Any) -> None:
+    shown = {**SPOKEN_OF, **changes}
+    require_entry_speaks_of(entry(), shown.pop("nonce"), statement=statement, **shown)
+
+
+def test_an_entry_speaks_of_what_was_minted() -> None:
+    spoken_of()
+
+
+@pytest.mark.parametrize(
+    "changes", [{"id": UUID(int=3)}, {"issuer_id": UUID(int=3)}, {"kid": "other"}, {"alg": Algorithm.ES256}], ids=str
+)
+def test_it_speaks_of_no_other_attestation(changes: dict[str, Any]) -> None:
+    with pytest.raises(ProofInvalid, match="another attestation"):
+        spoken_of(replace(STATEMENT, **changes))
+
+
+def test_it_speaks_of_no_other_key() -> None:
+    with pytest.raises(ProofInvalid, match="another public key"):
+        spoken_of(public_key=b"another")
+
+
+@pytest.mark.parametrize(
+    "changes", [{"claims": b'{"student_name":"Eve"}'}, {"signature": "a.b.d"}, {"nonce": bytes(31) + b"1"}], ids=str
+)
+def test_its_commitment_opens_to_nothing_else(changes: dict[str, Any]) -> None:
+    """So the holder of an external key, who signs twice under one id, shows only what was logged."""
+    with pytest.raises(ProofInvalid, match="commitment"):
+        spoken_of(**changes)
