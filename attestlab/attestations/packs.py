@@ -13,6 +13,7 @@ from attestlab.core.clock import Clock
 from attestlab.core.ids import new_id
 from attestlab.core.storage import Storage
 from attestlab.core.transaction import AnyRow
+from attestlab.orgs import quotas
 from attestlab.orgs.rules import Caller, one_line
 
 
@@ -28,9 +29,12 @@ class Packs:
 
         Raises:
             ValidationFailed: the name is not one line of text.
+            QuotaExceeded: the plan allows no more packs.
         """
         name = one_line("name", name)
         with self.storage.write() as tx:
+            limit = quotas.of(caller).attestation_packs
+            quotas.require_room("attestation_packs", limit, lambda: store.count_packs(tx, caller.tenant_id))
             now = self.clock.now()
             row = {"id": new_id(now), "tenant_id": caller.tenant_id, "name": name}
             row |= {"description": description, "created_at": now}

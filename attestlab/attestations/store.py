@@ -176,6 +176,11 @@ def owned_pack(connection: Connection, pack_id: UUID, *, tenant_id: UUID) -> Any
     return row
 
 
+def count_packs(tx: Transaction, tenant_id: UUID) -> int:
+    """How many verification packs the tenant has."""
+    return int(tx.exec(select(func.count()).select_from(packs).where(packs.c.tenant_id == tenant_id)).scalar_one())
+
+
 def packs_page(connection: Connection, *, tenant_id: UUID, before: UUID | None, limit: int) -> Sequence[AnyRow]:
     """The tenant's packs, newest first, from the one behind `before`."""
     query = select(*packs.c).where(packs.c.tenant_id == tenant_id)

@@ -26,6 +26,11 @@ class Allowance:
     keys_per_issuer: int | None
     webhook_endpoints: int | None
     agents: int | None
+    policies: int | None  # archived ones do not count
+    versions_per_policy: int | None
+    policy_attributes: int | None
+    verification_profiles: int | None
+    attestation_packs: int | None
     has_endpoint_limits: bool  # whether limits of single endpoints hold, such as 100 mints a minute
 
 
@@ -38,6 +43,11 @@ PLANS: dict[Plan, Allowance] = {
         keys_per_issuer=2,
         webhook_endpoints=1,
         agents=3,
+        policies=10,
+        versions_per_policy=100,
+        policy_attributes=20,
+        verification_profiles=5,
+        attestation_packs=100,
         has_endpoint_limits=True,
     ),
     Plan.STARTER: Allowance(
@@ -48,6 +58,11 @@ PLANS: dict[Plan, Allowance] = {
         keys_per_issuer=5,
         webhook_endpoints=3,
         agents=25,
+        policies=50,
+        versions_per_policy=500,
+        policy_attributes=50,
+        verification_profiles=25,
+        attestation_packs=1_000,
         has_endpoint_limits=True,
     ),
     Plan.PROFESSIONAL: Allowance(
@@ -58,6 +73,11 @@ PLANS: dict[Plan, Allowance] = {
         keys_per_issuer=10,
         webhook_endpoints=10,
         agents=250,
+        policies=250,
+        versions_per_policy=2_000,
+        policy_attributes=200,
+        verification_profiles=100,
+        attestation_packs=10_000,
         has_endpoint_limits=True,
     ),
     Plan.ENTERPRISE: Allowance(
@@ -68,6 +88,11 @@ PLANS: dict[Plan, Allowance] = {
         keys_per_issuer=None,
         webhook_endpoints=25,
         agents=None,
+        policies=None,
+        versions_per_policy=None,
+        policy_attributes=None,
+        verification_profiles=None,
+        attestation_packs=None,
         has_endpoint_limits=False,
     ),
 }

@@ -40,6 +40,20 @@ def require_room(resource: str, limit: int | None, used: Callable[[], int]) -> N
         )
 
 
+def require_fits(resource: str, limit: int | None, wanted: int, used: int) -> None:
+    """Refuse a replacement that holds more than the plan allows; `used` is how many the tenant has now.
+
+    Raises:
+        QuotaExceeded: `details` are `{resource, limit, used}`.
+    """
+    if limit is not None and wanted > limit:
+        raise QuotaExceeded(
+            f"The plan allows {limit} {resource.replace('_', ' ')}, and {wanted} were sent. Send fewer, or ask the "
+            "operator for a larger plan.",
+            details={"resource": resource, "limit": limit, "used": used},
+        )
+
+
 def spent_today(connection: Connection, caller: Caller, metric: str, *, at: datetime) -> Count | None:
     """The limit of the day that the caller's tenant has used up; None where there is room, or no limit."""
     limit = of(caller).attestations_per_day if metric == usage.ATTESTATIONS else None

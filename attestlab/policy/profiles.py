@@ -10,6 +10,7 @@ from attestlab.core.audited import Deed
 from attestlab.core.clock import Clock
 from attestlab.core.ids import new_id
 from attestlab.core.storage import Storage
+from attestlab.orgs import quotas
 from attestlab.orgs.rules import Caller, one_line
 from attestlab.policy import store
 from attestlab.policy.events import ProfileCreated
@@ -29,9 +30,12 @@ class Profiles:
 
         Raises:
             ValidationFailed: the name is not one line of text.
+            QuotaExceeded: the plan allows no more profiles.
         """
         name = one_line("name", name)
         with self.storage.write() as tx:
+            limit = quotas.of(caller).verification_profiles
+            quotas.require_room("verification_profiles", limit, lambda: store.count_profiles(tx.exec, caller.tenant_id))
             now = self.clock.now()
             row = {"id": new_id(now), "tenant_id": caller.tenant_id, "name": name}
             row |= {"description": description, "created_at": now}

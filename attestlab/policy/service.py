@@ -19,6 +19,7 @@ from attestlab.core.ids import new_id
 from attestlab.core.storage import Storage
 from attestlab.core.transaction import Transaction
 from attestlab.issuers import store as issuer_store
+from attestlab.orgs import quotas
 from attestlab.orgs.rules import Caller
 from attestlab.orgs.team import held
 from attestlab.policy import cases, registering, rules, store
@@ -93,8 +94,12 @@ class Policies:
             ValidationFailed: it, or one of its tests, means nothing under the tenant's attributes; or nobody would
                 ever ask it.
             NotFound: it is for an issuer or a verification profile that the tenant does not have.
+            QuotaExceeded: the plan allows no more policies.
         """
         with self.storage.write() as tx:
+            quotas.require_room(
+                "policies", quotas.of(caller).policies, lambda: store.count_open(tx.exec, caller.tenant_id)
+            )
             self._checked(tx, document, caller)
             now = self.clock.now()
             row = {
@@ -121,11 +126,13 @@ class Policies:
         Raises:
             NotFound: no such policy of the tenant's.
             Conflict: it is archived.
+            QuotaExceeded: the plan allows no more versions of a policy.
             ValidationFailed: as for `create`, or it is for another action or target.
         """
         with self.storage.write() as tx:
             row = store.owned(tx.exec, policy_id, tenant_id=caller.tenant_id)
             rules.require_open(row["status"])
+            quotas.require_room("versions_per_policy", quotas.of(caller).versions_per_policy, lambda: row["version"])
             stands = (row["category"], row["target_type"], row["target_id"])
             rules.require_same_place(
                 stands=stands, wanted=(document.category, document.target_type, document.target_id)

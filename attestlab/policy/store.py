@@ -13,6 +13,7 @@ from attestlab.core.transaction import AnyRow
 from attestlab.orgs.store import api_keys, tenants, users
 from attestlab.orgs.team import UserStatus
 from attestlab.policy.documents import TargetType
+from attestlab.policy.rules import PolicyStatus
 from attestlab.policy.tables import PolicyAttributes, PolicyDecision, PolicyRecord, PolicyVersion, VerificationProfile
 
 policies: Any = PolicyRecord.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
@@ -37,6 +38,21 @@ def owned(look: Look, policy_id: UUID, *, tenant_id: UUID) -> dict[str, Any]:
     if row is None:
         raise NotFound("policy", policy_id)
     return dict(row)
+
+
+def count_open(look: Look, tenant_id: UUID) -> int:
+    """How many policies of the tenant are not archived."""
+    query = (
+        select(func.count())
+        .select_from(policies)
+        .where(policies.c.tenant_id == tenant_id, policies.c.status != PolicyStatus.ARCHIVED.value)
+    )
+    return int(look(select(func.count()).select_from(policies).where(*mine)).scalar_one())
+
+
+def count_profiles(look: Look, tenant_id: UUID) -> int:
+    """How many verification profiles the tenant has."""
+    return int(look(select(func.count()).select_from(profiles).where(profiles.c.tenant_id == tenant_id)).scalar_one())
 
 
 def page(connection: Connection, *, tenant_id: UUID, before: UUID | None, limit: int) -> list[dict[str, Any]]:

@@ -13,6 +13,7 @@ from attestlab.core.clock import Clock
 from attestlab.core.errors import Conflict, ValidationFailed
 from attestlab.core.storage import Storage
 from attestlab.core.transaction import Transaction
+from attestlab.orgs import quotas
 from attestlab.orgs.rules import Caller
 from attestlab.policy import registering, store
 from attestlab.policy.attributes import PLATFORM, Registry
@@ -38,6 +39,7 @@ class Vocabulary:
 
         Raises:
             ValidationFailed: one means nothing, or stands in another's way.
+            QuotaExceeded: the plan allows fewer.
             Conflict: a version that was ever written could not be read any more.
         """
         text = registering.stored(own)
@@ -46,6 +48,8 @@ class Vocabulary:
             tx.memo[store.CHANGED] = True
             now = self.clock.now()
             row = store.own_attributes(tx.exec, caller.tenant_id)
+            used = 0 if row is None else len(json.loads(row["attributes"]))
+            quotas.require_fits("policy_attributes", quotas.of(caller).policy_attributes, len(own), used)
             deed = Deed(caller.tenant_id, caller, "policy_attributes.replace", now)
             changes = {"attributes": text, "updated_at": now}
             if row is None:

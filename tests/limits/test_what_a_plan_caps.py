@@ -7,8 +7,10 @@ from datetime import timedelta
 from typing import Any
 
 import httpx
+import pytest
 from app_in_process import eventually
 from limits_story import Place
+from policy_world import document, leaf, rule
 from running_server import mint, mint_body, register_issuer
 from sqlalchemy import select
 
@@ -123,6 +125,52 @@ def test_a_free_tenant_has_two_issuers_with_two_keys_each(place: Place) -> None:
     assert [answer.status_code for answer in keys] == [201, 402]
     assert keys[1].json()["details"].items() >= {"resource": "keys_per_issuer", "limit": 2, "used": 2}.items()
     assert len(client.get("/v1/issuers").json()["items"]) == 2
+
+
+POLICY = document(rule("trusted", "ALLOW", leaf("trust_tier", "eq", "BASIC")))
+
+
+@pytest.mark.parametrize(
+    ("resource", "path", "body"),
+    [
+        ("policies", "/v1/policies", POLICY),
+        ("verification_profiles", "/v1/verification-profiles", {"name": "Customs"}),
+        ("attestation_packs", "/v1/attestation-packs", {"name": "Closing"}),
+    ],
+)
+def test_the_plan_caps_what_a_tenant_may_create(place: Place, resource: str, path: str, body: dict[str, Any]) -> None:
+    client = place.client(place.tenant(**{resource: 2}))
+
+    answers = [client.post(path, json=body) for _ in range(3)]
+
+    assert [answer.status_code for answer in answers] == [201, 201, 402]
+    assert answers[2].json()["code"] == "QUOTA_EXCEEDED"
+    assert answers[2].json()["details"].items() >= {"resource": resource, "limit": 2, "used": 2}.items()
+    assert len(client.get(path).json()["items"]) == 2
+
+
+def test_the_plan_caps_the_versions_of_a_policy(place: Place) -> None:
+    client = place.client(place.tenant(versions_per_policy=2))
+    made = client.post("/v1/policies", json=POLICY).json()
+
+    answers = [client.put(f"/v1/policies/{made['id']}", json=POLICY) for _ in range(2)]
+
+    assert [answer.status_code for answer in answers] == [200, 402]
+    assert answers[1].json()["details"].items() >= {"resource": "versions_per_policy", "limit": 2, "used": 2}.items()
+    assert len(client.get(f"/v1/policies/{made['id']}/versions").json()["items"]) == 2
+
+
+def test_the_plan_caps_the_attributes_of_a_tenant_and_a_refused_replacement_changes_nothing(place: Place) -> None:
+    client = place.client(place.tenant(policy_attributes=2))
+    own = [{"path": f"custom.number_{index}", "type": "integer"} for index in range(3)]
+    kept = client.put("/v1/policies/attributes", json={"attributes": own[:2]})
+    before = client.get("/v1/policies/attributes").json()
+
+    refused = client.put("/v1/policies/attributes", json={"attributes": own})
+
+    assert (kept.status_code, refused.status_code) == (200, 402)
+    assert refused.json()["details"].items() >= {"resource": "policy_attributes", "limit": 2, "used": 2}.items()
+    assert client.get("/v1/policies/attributes").json() == before
 
 
 def test_sixteen_at_once_make_no_third_issuer(place: Place) -> None:
