@@ -42,11 +42,7 @@ def owned(look: Look, policy_id: UUID, *, tenant_id: UUID) -> dict[str, Any]:
 
 def count_open(look: Look, tenant_id: UUID) -> int:
     """How many policies of the tenant are not archived."""
-    query = (
-        select(func.count())
-        .select_from(policies)
-        .where(policies.c.tenant_id == tenant_id, policies.c.status != PolicyStatus.ARCHIVED.value)
-    )
+    mine = (policies.c.tenant_id == tenant_id, policies.c.status != PolicyStatus.ARCHIVED.value)
     return int(look(select(func.count()).select_from(policies).where(*mine)).scalar_one())
 
 
