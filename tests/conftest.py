@@ -22,6 +22,7 @@ from databases import (
     passing_postgres_database,
     postgres_server,
 )
+from examples import register_soak
 from installations import Prepared, forget_prepared
 from lab_checks import check_lab
 from memory import use_memory
@@ -36,6 +37,7 @@ from attestlab.orgs.rules import Caller, Plan
 
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
+register_soak()
 use_cheap_passwords()
 use_memory()
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from claim_examples import FITS, MISFITS, kind_name, typical
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
@@ -18,6 +19,8 @@ from attestlab.attestations.claims import check_claims
 from attestlab.attestations.kinds import COUNTRY_CODES, KINDS, TRAVEL_CODES
 from attestlab.core.countries import ALPHA_2, ALPHA_3
 from attestlab.core.errors import NotFound, ValidationFailed
+
+pytestmark = pytest.mark.more_in_soak
 
 # The specification's own table, so that a claim lost or renamed in ours is noticed here.
 SPECIFIED = """
@@ -208,7 +211,7 @@ def test_the_checker_and_the_published_schema_find_the_same_faults(schema_id: st
     """
 
     @given(claims=claims_about(schema_id))
-    @settings(max_examples=40, deadline=None)
+    @settings(max_examples=examples(15, many=40), deadline=None)
     def agree(claims: dict[str, Any]) -> None:
         assert refused(schema_id, claims) == judged(schema_id, claims)
 

@@ -9,6 +9,7 @@ from hashlib import sha256
 
 import pytest
 import rfc8785
+from examples import examples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from outside_vectors import jcs_pairs
@@ -16,6 +17,8 @@ from outside_vectors import jcs_pairs
 from attestlab.core.canonical import canonical, canonical_own, sha256_b64url, sha256_hex
 from attestlab.core.errors import ValidationFailed
 from attestlab.core.wire import parse_json
+
+pytestmark = pytest.mark.more_in_soak
 
 # Where code points and UTF-16 units sort apart: beside the surrogates' range, and beyond the first plane.
 texts = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from("\ud7ff\ue000\uffff\U00010000\U0010ffff"))
@@ -32,7 +35,7 @@ def test_the_vectors_of_the_standards_author():
         assert canonical(parse_json(raw)) == expected, name
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(100, many=300), deadline=None)
 @given(documents)
 @example({"\ue000": 1, "\U00010000": 2, "\ud7ff": 3, "a": 4})
 @example(["".join(map(chr, range(0x20))) + '"\\/\x7f\x80\u2028\u2029'])

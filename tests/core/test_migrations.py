@@ -232,7 +232,10 @@ def test_a_start_completes_what_a_killed_one_began(
     assert tables(opened) == {"alembic_version", *metadata().tables}
 
 
-def test_a_failure_at_any_statement_leaves_nothing_behind(opened: Storage) -> None:
+def test_a_failure_at_any_statement_leaves_nothing_behind(opened: Storage, is_long: bool) -> None:
+    """
+    At every eighth, from the first on; in the soak at every one.
+    """
     count = 0
     while True:
         with failing_at(opened, statement=count):
@@ -241,7 +244,7 @@ def test_a_failure_at_any_statement_leaves_nothing_behind(opened: Storage) -> No
                 break
             except Interrupted:
                 assert tables(opened) == set()
-        count += 1
+        count += 1 if is_long else 8
 
     assert count > len(metadata().tables)
     assert tables(opened) == {"alembic_version", *metadata().tables}

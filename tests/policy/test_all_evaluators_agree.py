@@ -10,6 +10,7 @@ from typing import Any
 
 import duckdb
 import pytest
+from examples import examples
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from policy_world import REGISTRY, document, json_conditions, json_policies, json_rules, raw_contexts, reference, typed
@@ -22,14 +23,16 @@ from attestlab.policy.formulas import World
 from attestlab.policy.sql import COLUMN_TYPES, case_sql, column, decided_sql, literal, mask_sql
 from attestlab.policy.trees import Policy
 
+pytestmark = pytest.mark.more_in_soak
+
 NORMALISED = Normaliser(REGISTRY)
 MANY = settings(
-    max_examples=1_000,
+    max_examples=examples(120, many=1_000),
     deadline=None,
     suppress_health_check=list(HealthCheck),
     phases=(Phase.explicit, Phase.generate, Phase.shrink),
 )
-SOME = settings(MANY, max_examples=100)
+SOME = settings(MANY, max_examples=examples(40, many=100))
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +89,7 @@ def named(words: Sequence[int], names: Sequence[str]) -> list[str]:
 def test_closures_and_both_forms_of_sql_say_what_the_naive_reading_says(
     database: duckdb.DuckDBPyConnection, raw: dict[str, Any], contexts: list[dict[str, Any]]
 ) -> None:
-    """A thousand random policies with random contexts, wrong and missing values among them."""
+    """Random policies with random contexts, wrong and missing values among them; a thousand in the soak."""
     policy = typed(raw)
     evaluate = Evaluator(policy)
     contexts = [*contexts, {}]

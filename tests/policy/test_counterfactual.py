@@ -5,6 +5,8 @@ from __future__ import annotations
 from itertools import combinations, product
 from typing import Any
 
+import pytest
+from examples import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from policy_world import REGISTRY, document, json_policies, leaf, raw_contexts, rule, typed
@@ -13,6 +15,8 @@ from attestlab.policy.cells import cells_of
 from attestlab.policy.contexts import Normaliser, Values
 from attestlab.policy.counterfactual import counterfactual
 from attestlab.policy.deciding import Member, PolicySet
+
+pytestmark = pytest.mark.more_in_soak
 
 NORMALISED = Normaliser(REGISTRY)
 
@@ -36,7 +40,7 @@ def fewest_by_trying_all(policies: PolicySet, values: Values, most: int = 2) -> 
     return None
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(30, many=100), deadline=None, suppress_health_check=list(HealthCheck))
 @given(raws=st.lists(json_policies(most=3), min_size=1, max_size=2), context=raw_contexts())
 def test_it_turns_the_decision_around_and_none_is_smaller(raws: list[dict[str, Any]], context: dict[str, Any]) -> None:
     policies, values = policy_set(*raws), NORMALISED(context).values

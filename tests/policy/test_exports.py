@@ -8,6 +8,7 @@ from typing import Any
 import cedarpy
 import pytest
 import regopy
+from examples import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from policy_world import HOSTILE, REGISTRY, document, json_policies, leaf, raw_contexts, rule, typed
@@ -19,8 +20,10 @@ from attestlab.policy.contexts import Normaliser, Values
 from attestlab.policy.rego import PACKAGE, rego_text
 from attestlab.policy.trees import Policy
 
+pytestmark = pytest.mark.more_in_soak
+
 NORMALISED = Normaliser(REGISTRY)
-SOME = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+SOME = settings(max_examples=examples(30, many=100), deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def by_cedar(policy: Policy, contexts: list[Values]) -> list[tuple[bool, set[str]]]:

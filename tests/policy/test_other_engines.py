@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from databases import fresh_postgres_database
+from examples import examples
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from policy_world import REGISTRY, document, json_policies, raw_contexts, typed
@@ -24,16 +25,18 @@ from attestlab.policy.portable import Dialect, groups_of, groups_sql
 from attestlab.policy.replay import Group
 from attestlab.policy.trees import Policy
 
+pytestmark = pytest.mark.more_in_soak
+
 Rows = list[tuple[bool, str, int]]
 Asked = Callable[[Sequence[Values], str], Rows]
 NORMALISED = Normaliser(REGISTRY)
 SOME = settings(
-    max_examples=150,
+    max_examples=examples(40, many=150),
     deadline=None,
     suppress_health_check=list(HealthCheck),
     phases=(Phase.explicit, Phase.generate, Phase.shrink),
 )
-FEW = settings(SOME, max_examples=25)
+FEW = settings(SOME, max_examples=examples(8, many=25))
 POSTGRES_TYPES = {
     AttributeType.ENUM: "text",
     AttributeType.TEXT: "text",

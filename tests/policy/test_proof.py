@@ -7,6 +7,7 @@ from itertools import product
 from typing import Any
 
 import pytest
+from examples import examples
 from hypothesis import HealthCheck, given, settings
 from policy_world import document, json_policies, leaf, rule, typed
 
@@ -17,6 +18,8 @@ from attestlab.policy.contexts import Values
 from attestlab.policy.formulas import World
 from attestlab.policy.proof import Finding, FindingKind, analyze, compare, dead_rules
 from attestlab.policy.trees import Policy, positive_form
+
+pytestmark = pytest.mark.more_in_soak
 
 BASIC, YOUNG = leaf("trust_tier", "eq", "BASIC"), leaf("key.age_days", "lt", 90)
 OLD = leaf("key.age_days", "gte", 90)
@@ -43,7 +46,7 @@ def every_context(policies: list[Policy]) -> list[Values] | None:
     ]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(20, many=60), deadline=None, suppress_health_check=list(HealthCheck))
 @given(raw=json_policies(most=5))
 def test_findings_are_those_of_trying_every_class_of_contexts(raw: dict[str, Any]) -> None:
     policy = typed(raw)
@@ -74,7 +77,7 @@ def test_findings_are_those_of_trying_every_class_of_contexts(raw: dict[str, Any
     assert bool(of_kind[FindingKind.DEFAULT_UNREACHABLE]) is all(decision.matched for decision, _ in decisions)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(20, many=60), deadline=None, suppress_health_check=list(HealthCheck))
 @given(one=json_policies(most=3), other=json_policies(most=3))
 def test_two_versions_are_equivalent_or_a_context_shows_that_they_are_not(
     one: dict[str, Any], other: dict[str, Any]

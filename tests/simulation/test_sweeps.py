@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from examples import examples
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from policy_world import document, json_policies, leaf, raw_contexts, rule
@@ -19,8 +20,10 @@ from attestlab.policy.trees import Policy
 from attestlab.simulation.sets import Trial
 from attestlab.simulation.sweeps import Threshold
 
+pytestmark = pytest.mark.more_in_soak
+
 SOME = settings(
-    max_examples=30,
+    max_examples=examples(10, many=30),
     deadline=None,
     suppress_health_check=list(HealthCheck),
     phases=(Phase.explicit, Phase.generate, Phase.shrink),

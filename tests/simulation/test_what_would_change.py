@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from examples import examples
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from policy_world import document, json_policies, leaf, raw_contexts, rule, typed
@@ -34,8 +35,10 @@ from attestlab.simulation.session import Session
 from attestlab.simulation.sets import Trial
 from attestlab.simulation.simulation import Simulation
 
+pytestmark = pytest.mark.more_in_soak
+
 SOME = settings(
-    max_examples=25,
+    max_examples=examples(10, many=25),
     deadline=None,
     suppress_health_check=list(HealthCheck),
     phases=(Phase.explicit, Phase.generate, Phase.shrink),
