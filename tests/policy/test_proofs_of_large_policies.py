@@ -34,9 +34,10 @@ def test_a_policy_of_a_thousand_rules_is_examined_in_time(lab: Lab) -> None:
     assert lab.policies.examine(made["id"], caller=caller).dead_rules == ("dead",)
 
 
-def test_a_proof_is_the_one_post_that_is_done_anew_each_time() -> None:
-    """It writes nothing, so a repeat needs no key; every other remembers its answer."""
-    assert [r.path for r in all_routes() if r.method == "POST" and r.idempotency == "none"] == ["/v1/policies/analyze"]
+def test_a_proof_and_a_verification_are_the_posts_that_ignore_an_idempotency_key() -> None:
+    """They are reads, so a repeat needs no key; every other remembers its answer."""
+    ignoring = {route.path for route in all_routes() if route.method == "POST" and route.idempotency == "none"}
+    assert ignoring == {"/v1/policies/analyze", "/v1/verify"}
 
 
 def test_two_prove_at_once_and_a_third_is_told_to_come_again(lab: Lab) -> None:
