@@ -34,7 +34,7 @@ from attestlab.attestations.shapes import (
 )
 from attestlab.attestations.verification import Presented
 from attestlab.core.canonical import canonical
-from attestlab.core.errors import AttestLabError, AuthInvalid, AuthRequired, NotFound, PermissionDenied
+from attestlab.core.errors import MAX_FAULTS, AttestLabError, AuthInvalid, AuthRequired, NotFound, PermissionDenied
 from attestlab.core.shapes import Moment, Uuid
 from attestlab.core.signing import Algorithm
 from attestlab.core.wire import b64url_decode
@@ -170,13 +170,18 @@ def _recorded(call: Call, draft: Draft | AttestLabError) -> Minted | AttestLabEr
     return minted
 
 
-def _item(call: Call, index: int, item: Minted | AttestLabError) -> BatchItemOut:
+def _item(call: Call, index: int, item: Minted | AttestLabError, max_faults: int) -> BatchItemOut:
+    """Render one item of a batch; a refused one lists its share of the faults that one answer lists."""
     if not isinstance(item, AttestLabError):
         minted = rendering.minted(item, links=call.lab.links)
         return BatchItemOut(index=index, http_status=201, attestation=minted)
     error = json.loads(problems.refusal(item, call.request_id).body)
-    for fault in error["details"].get("fields", ()):
+    details = error["details"]
+    for fault in (listed := details.get("fields", [])):
         fault["field"] = f"/items/{index}{fault['field']}"
+    if len(listed) > max_faults:
+        details["fields"] = listed[:max_faults]
+        details["more_faults"] = details.get("more_faults", 0) + len(listed) - max_faults
     return BatchItemOut(index=index, http_status=error["http_status"], error=error)
 
 
@@ -226,7 +231,9 @@ def supersede(call: Call, id: UUID, body: SupersedeIn, prepared: Draft) -> Super
 def mint_batch(call: Call, body: BatchIn, prepared: list[Draft | AttestLabError]) -> BatchOut:
     """Mint up to a hundred attestations in one append to the log; each is judged on its own."""
     done = [_recorded(call, draft) for draft in prepared]
-    return call.later(lambda: BatchOut(items=[_item(call, index, item) for index, item in enumerate(done)]))
+    refused = sum(isinstance(item, AttestLabError) for item in done)
+    share = max(1, MAX_FAULTS // max(1, refused))
+    return call.later(lambda: BatchOut(items=[_item(call, index, item, share) for index, item in enumerate(done)]))
 
 
 @routes.get("/v1/attestations", scope=Scope.ATTESTATIONS_READ)

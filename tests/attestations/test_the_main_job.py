@@ -145,6 +145,18 @@ def test_an_item_of_a_batch_fails_alone(client: httpx.Client, issuer: dict[str, 
     assert items[2]["attestation"]["log_index"] == items[0]["attestation"]["log_index"] + 1
 
 
+def test_the_refused_items_of_a_batch_share_the_twenty_faults_that_an_answer_lists(
+    client: httpx.Client, issuer: dict[str, Any]
+) -> None:
+    wide = {**mint_body(issuer), **{f"unknown_{number}": 1 for number in range(60)}}
+
+    answer = client.post("/v1/attestations/batch", json={"items": [wide] * 10})
+
+    details = [item["error"]["details"] for item in answer.json()["items"]]
+    assert [len(one["fields"]) for one in details] == [2] * 10
+    assert {one["more_faults"] for one in details} == {58}
+
+
 def test_an_item_that_is_no_object_fails_alone_too(client: httpx.Client, issuer: dict[str, Any]) -> None:
     items = client.post("/v1/attestations/batch", json={"items": [mint_body(issuer), "x", None]}).json()["items"]
 
