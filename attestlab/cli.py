@@ -33,6 +33,7 @@ from attestlab.terminal import (
     reporting,
     settings_of,
     show,
+    warn_of_shared_folder,
 )
 
 if TYPE_CHECKING:
@@ -78,6 +79,7 @@ def init(data: Data, database_url: DatabaseUrl = None, as_json: Json = False) ->
     with reporting():
         lab, made = Lab.init(settings_of(data, database_url))
         lab.close()
+        warn_of_shared_folder(data)
     show(made.public(), as_json)
 
 
@@ -168,6 +170,7 @@ def serve(
         made = serving.ensure_initialised(settings)
         if made is not None:
             talk("Initialised. Keep these, they are shown once:\n" + json.dumps(made.public(), indent=2))
+            warn_of_shared_folder(settings.data)
         code = serving.run(settings, host=host, port=port, workers=workers, announce=announce)
     raise typer.Exit(code)
 

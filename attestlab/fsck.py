@@ -6,7 +6,9 @@ contradict is left out: tallies of verifications that told everything they had c
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 from sqlalchemy import Connection, Table, func, select
@@ -61,16 +63,16 @@ def problems_of(settings: Settings) -> list[Problem]:
         AttestLabError: there is none, or its key-encryption key is missing.
         SQLAlchemyError: the records cannot be reached, so that nothing can be said.
     """
+    found: list[Problem] = []
     try:
-        lab = Lab.open(settings)
-    except DatabaseError as fault:
-        if isinstance(fault, OperationalError):
+        with closing(Lab.open(settings)) as lab:
+            found.extend(fsck(lab))
+    except (DatabaseError, sqlite3.DatabaseError) as error:  # of SQLAlchemy, or straight from the driver
+        if isinstance(error, OperationalError | sqlite3.OperationalError) and not found:
             raise
-        return [Problem("database", str(settings.data), f"cannot be read: {fault.orig}")]
-    try:
-        return list(fsck(lab))
-    finally:
-        lab.close()
+        cause = error.orig if isinstance(error, DatabaseError) else error
+        found.append(Problem("database", str(settings.data), f"cannot be read: {cause}"))
+    return found
 
 
 def fsck(lab: Lab) -> Iterator[Problem]:

@@ -18,7 +18,7 @@ from attestlab.attestations import metering
 from attestlab.attestations import store as attestation_store
 from attestlab.attestations.packs import Packs
 from attestlab.attestations.service import Attestations
-from attestlab.core import audit, keyring, occupancy, outbox, sealing
+from attestlab.core import audit, folders, keyring, occupancy, outbox, sealing
 from attestlab.core.clock import Clock, SystemClock
 from attestlab.core.counters import Counters
 from attestlab.core.errors import Conflict, NotFound, ValidationFailed
@@ -208,7 +208,7 @@ class Lab:
         Raises:
             Conflict: there is one already.
         """
-        settings.data.mkdir(parents=True, exist_ok=True)
+        folders.make_private(settings.data)
         with _records(settings) as (storage, shares):
             with storage.read() as connection:
                 _require_no_log(connection, settings)

@@ -80,13 +80,24 @@ def opened(data: Path, database_url: str | None) -> Iterator[Lab]:
         lab.close()
 
 
+def warn_of_shared_folder(folder: Path) -> None:
+    """Warn where other users could replace the files of an installation."""
+    from attestlab.core import folders
+
+    if folders.others_may_write(folder):
+        talk(
+            f"Warning: other users can write to {folder} (mode {folder.stat().st_mode & 0o7777:04o}), "
+            f"and so replace its keys and records; run chmod 700 {folder}."
+        )
+
+
 def is_of_the_database(fault: Exception) -> bool:
-    """Whether SQLAlchemy raised it, or did not find the driver of a database."""
+    """Whether SQLAlchemy or a driver raised it, or the driver of a database was not found."""
     kinds = {kind.__module__.partition(".")[0] for kind in type(fault).__mro__}
     if isinstance(fault, ModuleNotFoundError):
         frames = (frame for frame, _line in traceback.walk_tb(fault.__traceback__))
         return any(str(frame.f_globals.get("__name__")).startswith("sqlalchemy.") for frame in frames)
-    return "sqlalchemy" in kinds
+    return not kinds.isdisjoint(("sqlalchemy", "sqlite3", "psycopg"))
 
 
 def fail(message: str, code: int) -> NoReturn:

@@ -125,7 +125,7 @@ def _tell(tx: Transaction, done: Ended, change: Change, actor: Actor) -> None:
 def _event(row: dict[str, Any], change: Change) -> Event:
     who, where = (row["id"], row["issuer_id"]), row["changed_index"]
     if change.reason is not None:
-        return AttestationRevoked(*who, change.reason, where, change.at)
+        return AttestationRevoked(*who, where, change.at)
     if change.successor is not None:
         return AttestationSuperseded(*who, change.successor, where, change.at)
     return AttestationExpired(*who, row["expiry_at"], where, change.at)

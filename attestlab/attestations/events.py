@@ -27,7 +27,6 @@ class AttestationRevoked(Event, type="attestation.revoked"):
 
     attestation_id: UUID
     issuer_id: UUID
-    reason: str
     log_index: int
     revoked_at: datetime
 

@@ -27,6 +27,8 @@ from sqlalchemy import create_engine
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError, InternalError, OperationalError
 
+from attestlab.core import folders
+
 FILE_NAME = "counters.db"
 SECOND = 1_000_000  # moments are whole microseconds since 1970
 BUSY_TIMEOUT_MS = 1_000
@@ -246,6 +248,8 @@ class _File:
 
 
 def _connected(path: Path, *, timeout_ms: int = BUSY_TIMEOUT_MS) -> sqlite3.Connection:
+    if str(path) != ":memory:":
+        folders.keep_private(path)
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=timeout_ms / 1000)
     try:
         for pragma in ("journal_mode=WAL", "synchronous=OFF"):

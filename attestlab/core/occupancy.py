@@ -17,6 +17,7 @@ from types import TracebackType
 
 from sqlalchemy import text
 
+from attestlab.core import folders
 from attestlab.core.errors import NotFound, Unavailable
 from attestlab.core.storage import Storage
 
@@ -79,7 +80,7 @@ def _file_lock(storage: Storage, is_alone: bool) -> Occupancy | None:
     database = Path(storage.url.database or "")
     if not database.parent.is_dir():
         raise NotFound("installation in", database.parent)
-    descriptor = os.open(database.with_name(database.name + FILE_SUFFIX), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    descriptor = folders.open_private(database.with_name(database.name + FILE_SUFFIX), os.O_RDWR)
     try:
         fcntl.flock(descriptor, (fcntl.LOCK_EX if is_alone else fcntl.LOCK_SH) | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -11,6 +11,7 @@ transaction; what they add is part of it.
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
@@ -21,7 +22,7 @@ from sqlalchemy import Connection, Engine, create_engine, event, make_url, text
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import OperationalError
 
-from attestlab.core import sqlite_types
+from attestlab.core import folders, sqlite_types
 from attestlab.core.errors import Unavailable
 from attestlab.core.transaction import Transaction
 
@@ -277,6 +278,8 @@ def _postgresql_engine(url: URL) -> Engine:
 
 def _sqlite_engine(url: URL) -> Engine:
     """Connections that leave BEGIN and COMMIT to us, each with the settings the promise rests on."""
+    if url.database and url.database != ":memory:":
+        folders.keep_private(Path(url.database))
     engine = create_engine(
         url,
         pool_size=0,
@@ -297,11 +300,19 @@ def _sqlite_engine(url: URL) -> Engine:
             "cache_size=-65536",
             "temp_store=MEMORY",
         ):
-            connection.execute(f"PRAGMA {pragma}")
+            _execute(connection, f"PRAGMA {pragma}")
         (page_bytes,) = connection.execute("PRAGMA page_size").fetchone()
         connection.execute(f"PRAGMA wal_autocheckpoint={WAL_BYTES // page_bytes}")
 
     return engine
+
+
+def _execute(connection: sqlite3.Connection, statement: str) -> None:
+    """Run the first statements on a file; a damaged schema may be quoted in an error that is no text."""
+    try:
+        connection.execute(statement)
+    except UnicodeDecodeError as error:
+        raise sqlite3.DatabaseError("malformed database schema") from error
 
 
 _OF_THE_MOMENT = frozenset({"OperationalError", "InternalError", "InterfaceError", "DatabaseError"})

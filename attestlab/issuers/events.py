@@ -64,7 +64,6 @@ class KeyRevoked(Event, type="key.revoked"):
 
     issuer_id: UUID
     kid: str
-    reason: str
     log_index: int
     affected_attestations: int
     revoked_at: datetime
@@ -76,7 +75,6 @@ class KeyCompromised(Event, type="key.compromised"):
 
     issuer_id: UUID
     kid: str
-    reason: str
     log_index: int
     affected_attestations: int
     reported_at: datetime

@@ -196,7 +196,7 @@ class Keys:
             times = {"revoked_at": now} if status is KeyStatus.REVOKED else {"compromised_at": compromised_at}
             row = self._become(tx, old, now, reason=reason, status=status, **times)
             affected = self.count_signed(tx, caller.tenant_id, kid)
-            self._tell(tx, _withdrawal(row, reason, affected, now), _ACTIONS[status], row, caller, now)
+            self._tell(tx, _withdrawal(row, affected, now), _ACTIONS[status], row, caller, now)
         return Withdrawn(row, affected, reason)
 
     def _successor(
@@ -277,8 +277,8 @@ class Keys:
 _ACTIONS = {KeyStatus.REVOKED: "key.revoke", KeyStatus.COMPROMISED: "key.compromise"}
 
 
-def _withdrawal(row: Mapping[str, Any], reason: str, affected: int, now: datetime) -> Event:
-    facts = (row["issuer_id"], row["kid"], reason, row["changed_index"], affected, now)
+def _withdrawal(row: Mapping[str, Any], affected: int, now: datetime) -> Event:
+    facts = (row["issuer_id"], row["kid"], row["changed_index"], affected, now)
     if row["status"] == KeyStatus.REVOKED:
         return KeyRevoked(*facts)
     return KeyCompromised(*facts, row["compromised_at"])

@@ -78,7 +78,7 @@ def write_part(folder: Path, first: int, last: int, table: Any) -> Part:
     """
     _make_folder(folder)
     part = Part(folder / f"{first:020d}-{last:020d}.parquet", first, last)
-    with folders.whole(part.path) as file:
+    with folders.whole(part.path, is_private=True) as file:
         file.write(_encoded(table))
     folders.sync(folder)
     return part
@@ -113,15 +113,15 @@ def _make_folder(folder: Path) -> None:
     """Make a folder whose name survives a power cut."""
     if not folder.is_dir():
         _make_folder(folder.parent)
-        folder.mkdir(exist_ok=True)
+        folders.make_private(folder)
         folders.sync(folder.parent)
 
 
 @contextmanager
 def sole(folder: Path, *, waiting: bool = False) -> Iterator[bool]:
     """Whether we are the one process that writes this lake, for as long as this lasts; its death lets go of it."""
-    folder.mkdir(parents=True, exist_ok=True)
-    file = os.open(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    folders.make_private(folder)
+    file = folders.open_private(folder / LOCK_NAME, os.O_RDWR)
     try:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | (0 if waiting else fcntl.LOCK_NB))

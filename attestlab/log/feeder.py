@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import Connection
 
+from attestlab.core import folders
 from attestlab.core.clock import Clock
 from attestlab.core.errors import AttestLabError, IntegrityFailed, SignatureInvalid, Unavailable
 from attestlab.core.storage import Storage
@@ -123,7 +124,7 @@ class Feeder:
     @asynccontextmanager
     async def _sole(self) -> AsyncIterator[None]:
         """Wait until no other process of this folder feeds; its death lets go of the lock."""
-        file = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        file = folders.open_private(self._lock, os.O_RDWR)
         try:
             while True:
                 with suppress(BlockingIOError):

@@ -259,7 +259,7 @@ def _decoded(slot: bytes) -> GuardState | None:
 def _create(path: Path, state: GuardState) -> None:
     """Make the file whole or not at all; when another process was faster, its file stays."""
     beginning = path.with_name(f"{path.name}.{os.getpid()}.new")
-    with beginning.open("wb") as file:
+    with os.fdopen(folders.open_private(beginning, os.O_WRONLY | os.O_TRUNC), "wb") as file:
         file.write(_encoded(state) + EMPTY_SLOT)
         file.flush()
         os.fsync(file.fileno())

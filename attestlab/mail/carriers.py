@@ -143,8 +143,9 @@ class Maildir:
 
     def deliver(self, message: EmailMessage) -> None:
         """Write the message; once it is in `new` it is whole and on disk. A second copy takes the first one's place."""
+        folders.make_private(self.folder)
         for name in FOLDERS:
-            (self.folder / name).mkdir(mode=0o700, parents=True, exist_ok=True)
+            folders.make_private(self.folder / name)
         name = str(message["Message-ID"]).strip("<>").partition("@")[0]
         draft = self.folder / "tmp" / f"{name}.{secrets.token_hex(4)}"
         _write_private(draft, message.as_bytes(policy=message.policy.clone(linesep="\n")))
@@ -153,7 +154,7 @@ class Maildir:
 
 
 def _write_private(path: Path, content: bytes) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    descriptor = folders.open_private(path, os.O_WRONLY | os.O_EXCL)
     with os.fdopen(descriptor, "wb") as file:
         file.write(content)
         file.flush()

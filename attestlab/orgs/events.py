@@ -51,5 +51,4 @@ class ApiKeyCompromised(Event, type="security.api_key_compromised"):
     """An API key was flagged compromised, and is revoked."""
 
     api_key_id: UUID
-    reason: str
     compromised_at: datetime

@@ -157,7 +157,7 @@ class ApiKeys:
             now = self.clock.now()
             changes = {} if row["status"] == ApiKeyStatus.REVOKED else _revoked(reason, now)
             flagged = self._change(tx, row, {**changes, "compromised_at": now}, "api_key.compromise", caller)
-            event = ApiKeyCompromised(api_key_id=key_id, reason=reason, compromised_at=now)
+            event = ApiKeyCompromised(api_key_id=key_id, compromised_at=now)
             outbox.tell(tx, caller.tenant_id, event, at=now)
         return flagged
 

@@ -24,10 +24,11 @@ from attestlab.core.canonical import canonical
 from attestlab.core.errors import IdempotencyKeyReused, IntegrityFailed, ValidationFailed
 from attestlab.core.keyring import Keyring
 from attestlab.core.transaction import AnyRow, Transaction
-from attestlab.web import remembered
+from attestlab.web import remembered, share_keys
 from attestlab.web.answers import Answer
 from attestlab.web.call import Call
 from attestlab.web.remembered import answers
+from attestlab.web.share_keys import KeyOf
 
 HEADER = "Idempotency-Key"
 KEPT_FOR = timedelta(hours=24)
@@ -44,13 +45,15 @@ _FIND = select(
 class Intent:
     """One keyed write: `place` is the tenant, route and key; `fingerprint` the request. Both are SHA-256.
 
-    `sealing` is the keyring where the answer holds a secret.
+    `sealing` is the keyring where the answer is a secret as a whole; `link_key_of` gives the key of a
+    share link, which is left out of every stored answer.
     """
 
     place: bytes
     fingerprint: bytes
     at: datetime
     sealing: Keyring | None = None
+    link_key_of: KeyOf | None = None
 
     @property
     def purpose(self) -> str:
@@ -83,7 +86,7 @@ def intent_of(call: Call) -> Intent | None:
     owner = str(call.caller.tenant_id) if call.caller is not None else _anonymous(call)
     place, fingerprint = _place(owner, route.method, route.path, key), _fingerprint(call)
     if not route.secret:
-        return Intent(place, fingerprint, call.now)
+        return Intent(place, fingerprint, call.now, link_key_of=lambda attestation: call.lab.links.key(attestation))
     # Of one tenant's people each keeps their own secrets: another's repeat is another request.
     keyring, asked_by = call.lab.keyring, "" if call.caller is None else call.caller.credential_id
     return Intent(place, keyring.keyed_sha256(fingerprint + asked_by.encode()), call.now, keyring)
@@ -146,6 +149,8 @@ def _answer(row: AnyRow | None, intent: Intent) -> Answer | None:
     headers, body = row.headers, row.body
     if headers.startswith(SEALED):
         body = _keyring(intent).unseal_secret(body, purpose=intent.purpose)
+    elif intent.link_key_of is not None:
+        body = share_keys.put_back(body, intent.link_key_of)
     told = json.loads(headers.removeprefix(SEALED))
     return Answer(row.status, {**told, "Idempotent-Replayed": "true"}, body)
 
@@ -161,6 +166,8 @@ def remember(tx: Transaction, intent: Intent, answer: Answer) -> None:
     headers, body = json.dumps(dict(answer.headers)).encode(), answer.body
     if intent.sealing is not None:
         headers, body = SEALED + headers, sealing.seal_secret(tx, intent.sealing, body, purpose=intent.purpose)
+    elif intent.link_key_of is not None:
+        body = share_keys.left_out(body, intent.link_key_of)
     tx.buffer(remembered.CHAIN).append(
         {
             "place": intent.place,

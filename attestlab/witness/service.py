@@ -11,7 +11,7 @@ from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from attestlab.core import keyring
+from attestlab.core import folders, keyring
 from attestlab.core.clock import Clock
 from attestlab.core.errors import IntegrityFailed, NotFound, SignatureInvalid
 from attestlab.core.keyring import Keyring
@@ -34,7 +34,7 @@ def found(folder: Path, *, name: str, environ: Mapping[str, str]) -> VerifierKey
     """
     private = Ed25519PrivateKey.generate()
     signer = NoteSigner(name, private)
-    folder.mkdir(parents=True, exist_ok=True)
+    folders.make_private(folder)
     is_there = environ.get(keyring.ENVIRONMENT_NAME) or (folder / keyring.FILE_NAME).exists()
     keys = Keyring.open(folder, environ) if is_there else Keyring.create(folder)
     sealed = keys.seal_secret(dump_private(private), purpose=_purpose(name))

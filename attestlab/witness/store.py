@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 
+from attestlab.core import folders
 from attestlab.core.errors import Conflict, IntegrityFailed, NotFound, Unavailable
 from attestlab.log.notes import TreeHead
 
@@ -147,6 +148,8 @@ class WitnessStore:
 @contextmanager
 def _connected(path: Path, *, mode: str) -> Iterator[sqlite3.Connection]:
     try:
+        if mode == "rwc":
+            folders.keep_private(path)
         connection = sqlite3.connect(
             f"{path.absolute().as_uri()}?mode={mode}",
             uri=True,

@@ -72,7 +72,6 @@ def test_a_revocation_is_told_logged_and_verifies_as_revoked(lab: Lab, caller: C
         {
             "attestation_id": str(minted.id),
             "issuer_id": str(minted.row["issuer_id"]),
-            "reason": "typo in name",
             "log_index": ended.logged.index,
             "revoked_at": "2026-11-21T12:00:00.000Z",
         },

@@ -1,0 +1,55 @@
+"""A copy of the records opens no claims: remembered answers hold no share key, and are repeated byte for byte."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from uuid import uuid4
+
+import httpx
+import pytest
+from app_in_process import served
+from patience import PATIENCE_S
+from running_server import mint_body, register_issuer
+from sqlalchemy import select
+
+from attestlab.lab import Lab
+from attestlab.orgs.rules import Plan
+from attestlab.web.remembered import answers
+from attestlab.web.share_keys import left_out, put_back
+
+
+@pytest.fixture
+def client(lab: Lab) -> Iterator[httpx.Client]:
+    """A tenant of its own, over HTTP."""
+    key = lab.orgs.create_tenant("T", plan=Plan.ENTERPRISE).public()["api_key"]
+    with served(lab) as url, httpx.Client(base_url=url, headers={"X-API-Key": key}, timeout=PATIENCE_S) as opened:
+        yield opened
+
+
+def test_a_remembered_mint_has_no_share_key_and_is_repeated_byte_for_byte(lab: Lab, client: httpx.Client) -> None:
+    issuer, headers = register_issuer(client), {"Idempotency-Key": "once"}
+    first = client.post("/v1/attestations/mint", json=mint_body(issuer), headers=headers)
+    key = first.json()["share_url"].partition("?k=")[2]
+
+    with lab.storage.read() as connection:
+        stored = b"".join(connection.execute(select(answers.c.body)).scalars())
+    again = client.post("/v1/attestations/mint", json=mint_body(issuer), headers=headers)
+
+    assert len(key) == 22
+    assert key.encode() not in stored
+    assert again.headers["Idempotent-Replayed"] == "true"
+    assert again.content == first.content
+
+
+def test_text_that_looks_like_a_share_link_stays_as_it_is() -> None:
+    mine, other = uuid4(), uuid4()
+    keys = {mine: "k" * 22, other: "o" * 22}
+    body = (
+        f'{{"share_url":"https://x.example/a/{mine}?k={"k" * 22}","note":"/a/{mine}?k={"z" * 22}","b":"/a/{other}?k="}}'
+    ).encode()
+
+    stored = left_out(body, keys.__getitem__)
+
+    assert b"k" * 22 not in stored
+    assert b"z" * 22 in stored
+    assert put_back(stored, keys.__getitem__) == body

@@ -1,0 +1,84 @@
+"""Whatever the umask, an installation's files are for its owner alone; a folder that others can write to is told."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from nursery import run
+
+from attestlab.attestations.drafting import MintRequest
+from attestlab.core.signing import Algorithm
+from attestlab.lab import Lab
+from attestlab.mail.carriers import composed
+from attestlab.settings import Settings
+from attestlab.witness import service as witness
+
+AT = datetime(2026, 11, 22, tzinfo=UTC)
+
+
+@pytest.fixture(params=[0o000, 0o022, 0o077], ids=oct)
+def umask(request: pytest.FixtureRequest) -> Iterator[int]:
+    before = os.umask(request.param)
+    yield request.param
+    os.umask(before)
+
+
+def modes_below(folder: Path) -> dict[str, int]:
+    """The mode of the folder and of everything in it, by its path."""
+    return {str(path.relative_to(folder.parent)): path.stat().st_mode & 0o777 for path in [folder, *folder.rglob("*")]}
+
+
+@pytest.mark.usefixtures("umask")
+def test_files_of_an_installation_are_for_its_owner_alone(tmp_path: Path) -> None:
+    lab, made = Lab.init(Settings(data=tmp_path / "data"))
+    caller = lab.orgs.service_caller(made.tenant.tenant_id)
+    issuer = lab.issuers.create({"name": "N", "domain": "n.example"}, caller=caller, alg=Algorithm.ED25519, kid="main")
+    wanted = {"issuer_id": issuer.issuer["id"], "kid": "main", "schema": "degree", "claims": {"student_name": "Ada"}}
+    draft = lab.attestations.draft(MintRequest(**wanted, expiry_at=None), caller=caller)
+    with lab.storage.write():
+        lab.attestations.record(draft)
+    letter = composed(mail_id=uuid4(), sender="a@a.org", recipient="b@b.org", subject="s", text="t", at=AT)
+    lab.mail_carrier.deliver(letter)
+    lab.counters.block("somebody", for_s=60, now=AT)
+    lab.lake.export()
+    found = modes_below(tmp_path / "data")
+    lab.close()
+
+    kinds = {"records.db", "records.db-wal", "records.db-shm", "records.db.lock", "counters.db", "head.guard"}
+    assert kinds <= {Path(name).name for name in found}
+    assert any(name.endswith(".parquet") for name in found)
+    folders = {name for name in found if (tmp_path / name).is_dir()}
+    assert {name: oct(mode) for name, mode in found.items() if mode != (0o700 if name in folders else 0o600)} == {}
+
+
+@pytest.mark.usefixtures("umask")
+def test_files_of_a_witness_are_for_its_owner_alone(tmp_path: Path) -> None:
+    witness.found(tmp_path / "w", name="w.example/1", environ={})
+
+    assert modes_below(tmp_path / "w") == {"w": 0o700, "w/keyring.key": 0o600, "w/witness.db": 0o600}
+
+
+def test_records_that_others_could_read_are_narrowed_when_they_are_opened(tmp_path: Path) -> None:
+    Lab.init(Settings(data=tmp_path / "data"))[0].close()
+    (tmp_path / "data" / "records.db").chmod(0o666)
+
+    Lab.open(Settings(data=tmp_path / "data")).close()
+
+    assert (tmp_path / "data" / "records.db").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(("mode", "is_told"), [(0o777, True), (0o775, True), (0o755, False)])
+def test_init_warns_of_a_folder_that_other_users_can_write_to(tmp_path: Path, mode: int, is_told: bool) -> None:
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    folder.chmod(mode)
+
+    done = run("init", "--data", str(folder))
+
+    assert done.returncode == 0
+    assert (f"chmod 700 {folder}" in done.stderr) is is_told
