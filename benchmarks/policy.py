@@ -40,6 +40,7 @@ def figures(folder: Path) -> Iterator[Figure]:
     seconds = [each["seconds"] for each in replays]
     yield Figure.of_rounds("policy.replay_10m", seconds, "s")
     yield Figure.of_rounds("policy.replay_10m_peak", [each["peak_mib"] for each in replays], "MiB")
+    yield from _replayed_with_few_contexts(folder)
     yield from _simulated(folder, contexts)
     sample = policy_world.complete_contexts(contexts, SAMPLE)
     yield from _ratios(sample, 1e6 * median(seconds) / policy_world.CONTEXTS)
@@ -77,6 +78,17 @@ def _simulated(folder: Path, contexts: Path) -> Iterator[Figure]:
     yield Figure.of_rounds("policy.compare_10m_s", [each["compare_s"] for each in done], "s")
     yield Figure.of_rounds("policy.slider_ms", [ms for each in done for ms in each["sweep_ms"]], "ms")
     yield Figure.of_rounds("policy.simulation_10m_peak", [each["peak_mib"] for each in done], "MiB")
+
+
+def _replayed_with_few_contexts(folder: Path) -> Iterator[Figure]:
+    """The same with 32,000 distinct contexts: row by row, and by a policy so large that contexts are decided."""
+    contexts = folder / "few.parquet"
+    policy_world.write_contexts(contexts, distinct=32_000)
+    for rules in (RULES, 10 * RULES):
+        done = [_run("policy_replay", contexts, folder / "decided.parquet", rules) for _ in range(ROUNDS)]
+        name = f"policy.replay_10m_few_contexts_{rules}_rules_by_{done[0]['route']}"
+        yield Figure.of_rounds(name, [each["seconds"] for each in done], "s")
+        yield Figure.of_rounds(f"{name}_peak", [each["peak_mib"] for each in done], "MiB")
 
 
 def _replayed(contexts: Path, out: Path) -> dict[str, Any]:

@@ -1,6 +1,8 @@
-"""`python -m benchmarks.policy_replay CONTEXTS OUT`: one replay in a process of its own, timed, with its peak memory.
+"""`python -m benchmarks.policy_replay CONTEXTS OUT [RULES [VERB]]`: one timed replay in a process of its own.
 
-Every row's effect and matching rules are written to OUT.
+Its peak memory is that of the process.
+
+Every row's effect and matching rules are written to OUT; or, where VERB is `groups`, counted.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ import resource
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from time import perf_counter
+from time import perf_counter, process_time
 
 from attestlab.lab import Lab
 from attestlab.policy.documents import Document
@@ -18,19 +20,21 @@ from attestlab.settings import Settings
 from benchmarks import policy_world
 
 
-def main(contexts: str, out: str) -> None:
-    """Print `{seconds, peak_mib, route}` as JSON; what is timed is the public verb, DuckDB being loaded by it."""
-    policy = Document.read(policy_world.document(20))
+def main(contexts: str, out: str, rules: str = "20", verb: str = "write") -> None:
+    """Print `{seconds, cpu_s, peak_mib, route}` as JSON; timed is the public verb, which loads DuckDB."""
+    policy = Document.read(policy_world.document(int(rules)))
     with TemporaryDirectory() as folder:
         lab, _ = Lab.init(Settings(data=Path(folder)))
-        begin = perf_counter()
+        begin, used = perf_counter(), process_time()
         done = lab.policies.replay(policy, contexts=contexts)
-        if done.write(out) != policy_world.CONTEXTS:
+        count = done.write(out) if verb == "write" else sum(group.count for group in done.groups())
+        if count != policy_world.CONTEXTS:
             raise RuntimeError("A row was lost.")
-        seconds = perf_counter() - begin
+        seconds, cpu_s = perf_counter() - begin, process_time() - used
         lab.close()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(json.dumps({"seconds": seconds, "peak_mib": peak, "route": done.route.value}))
+    found = {"seconds": seconds, "cpu_s": cpu_s, "peak_mib": peak, "route": done.route.value}
+    print(json.dumps(found))
 
 
 if __name__ == "__main__":

@@ -52,15 +52,20 @@ def _leaf(chance: random.Random) -> dict[str, Any]:
     return {"attr": path, "op": chance.choice(["eq", "ne"]), "value": chance.choice(PLATFORM[path].values)}
 
 
-def write_contexts(path: Path, count: int = CONTEXTS) -> None:
-    """Typed Parquet, one column a key; every tenth risk rating and every twentieth age is missing."""
+def write_contexts(path: Path, count: int = CONTEXTS, *, distinct: int | None = None) -> None:
+    """Typed Parquet, one column a key; every tenth risk rating and every twentieth age is missing.
+
+    With `distinct` there are so many distinct contexts at most, in no order.
+    """
     columns = [f"{_picked(COUNTRIES, 0)} AS jurisdiction"]
     for salt, name in enumerate(ENUMS, 1):
         value = _picked(list(PLATFORM[name].values), salt)
         columns.append(f'{_missing(value, 10, 20) if name == "risk_rating" else value} AS "{name}"')
     columns.append(f'{_missing("(hash(i * 31 + 9) % 1500)::DOUBLE", 20, 21)} AS "key.age_days"')
+    seed = "range" if distinct is None else f"hash(range) % {distinct}"
+    rows = f"SELECT {seed} AS i FROM range({count})"
     with duckdb.connect() as connection:
-        connection.execute(f"COPY (SELECT {', '.join(columns)} FROM range({count}) t(i)) TO '{path}' (FORMAT parquet)")
+        connection.execute(f"COPY (SELECT {', '.join(columns)} FROM ({rows})) TO '{path}' (FORMAT parquet)")
 
 
 def write_decisions(path: Path, count: int = CONTEXTS) -> None:
