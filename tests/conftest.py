@@ -6,6 +6,7 @@ The records are on SQLite; a test that must hold on PostgreSQL as well is marked
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
@@ -29,12 +30,13 @@ from memory import use_memory
 from nursery import Nursery, close_the_nursery, the_nursery
 from running_server import RunningServer
 
-from attestlab.core.clock import FixedClock
+from attestlab.core.clock import FixedClock, SystemClock
 from attestlab.core.storage import Storage
 from attestlab.fsck import fsck
 from attestlab.lab import Lab
 from attestlab.orgs.rules import Caller, Plan
 
+Preparing = Callable[..., Prepared]
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
 register_soak()
@@ -143,20 +145,21 @@ def storage(migrated_database: str) -> Iterator[Storage]:
 
 
 @pytest.fixture(scope="session")
-def prepared(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Prepared]:
-    """A fresh installation at noon for each engine, to be copied."""
+def prepared(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Preparing:
+    """A fresh installation at noon, or of now, for each engine; to be copied."""
 
     @cache
-    def on(engine: str) -> Prepared:
+    def on(engine: str, *, is_of_now: bool = False) -> Prepared:
         postgres_url = request.getfixturevalue("postgres_url") if engine == "postgresql" else None
-        return Prepared.in_folder(tmp_path_factory.mktemp("prepared"), FixedClock(NOON), postgres_url=postgres_url)
+        clock = SystemClock() if is_of_now else FixedClock(NOON)
+        return Prepared.in_folder(tmp_path_factory.mktemp("prepared"), clock, postgres_url=postgres_url)
 
     return on
 
 
 @pytest.fixture(scope="module")
 def shared_lab(
-    prepared: Callable[[str], Prepared],
+    prepared: Preparing,
     engine: str,
     tmp_path_factory: pytest.TempPathFactory,
     shared_clock: FixedClock,
@@ -170,7 +173,7 @@ def shared_lab(
 @pytest.fixture
 def lab(
     request: pytest.FixtureRequest,
-    prepared: Callable[[str], Prepared],
+    prepared: Preparing,
     engine: str,
     tmp_path: Path,
     clock: FixedClock,
@@ -212,24 +215,25 @@ def nursery() -> Nursery:
 
 
 @pytest.fixture
-def server(empty_database: str, tmp_path: Path) -> Iterator[RunningServer]:
+def server(prepared: Preparing, engine: str, tmp_path: Path) -> Iterator[RunningServer]:
     """The real `attestlab serve` on a fresh installation, over real HTTP."""
-    with RunningServer.initialised(tmp_path / "data", empty_database) as running:
+    with served_from(prepared(engine, is_of_now=True), tmp_path) as running:
         yield running
-        running.stop()
-        running.check()
+
+
+@contextmanager
+def served_from(prepared: Prepared, folder: Path) -> Iterator[RunningServer]:
+    """A server on a copy of an installation, which is re-verified from outside when it has stopped."""
+    with prepared.copied_to(folder) as settings:
+        assert settings.database_url is not None
+        with RunningServer(settings.data, settings.database_url, prepared.made.public()) as running:
+            yield running
+            running.stop()
+            running.check()
 
 
 @pytest.fixture(scope="module")
-def running(
-    request: pytest.FixtureRequest, engine: str, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[RunningServer]:
+def running(prepared: Preparing, engine: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     """The real `attestlab serve`, once for all tests of a module; re-verified from outside at the end."""
-    folder = tmp_path_factory.mktemp("served")
-    url = f"sqlite:///{folder / RECORDS}"
-    if engine == "postgresql":
-        url = fresh_postgres_database(request.getfixturevalue("postgres_url"))
-    with RunningServer.initialised(folder / "data", url) as server:
+    with served_from(prepared(engine, is_of_now=True), tmp_path_factory.mktemp("served")) as server:
         yield server
-        server.stop()
-        server.check()

@@ -7,6 +7,7 @@ from typing import Any
 from uuid import uuid4
 
 import httpx
+import pytest
 from app_in_process import client_of, served
 from running_server import mint, mint_body, register_issuer
 
@@ -36,6 +37,7 @@ def verify(client: httpx.Client, attestation_id: str, **query: str) -> dict[str,
     return found
 
 
+@pytest.mark.both_engines
 def test_a_revoked_attestation_answers_revoked_everywhere(client: httpx.Client, issuer: dict[str, Any]) -> None:
     made = mint(client, mint_body(issuer)).json()
 
@@ -87,6 +89,7 @@ def test_a_revocation_wants_a_reason_and_an_attestation(client: httpx.Client, is
     assert revoke(client, str(uuid4())).status_code == 404
 
 
+@pytest.mark.both_engines
 def test_a_supersession_answers_with_both_sides(client: httpx.Client, issuer: dict[str, Any]) -> None:
     """
     The issuer may be left out: it is the old one's.
@@ -128,6 +131,7 @@ def test_a_supersession_needs_a_key_and_repeats_byte_for_byte(client: httpx.Clie
     assert (fresh.status_code, fresh.json()["details"]["status"]) == (409, "SUPERSEDED")
 
 
+@pytest.mark.both_engines
 def test_following_leads_to_the_latest(client: httpx.Client, issuer: dict[str, Any]) -> None:
     first = mint(client, mint_body(issuer)).json()["id"]
     second = supersede(client, first, mint_body(issuer)).json()["new"]["id"]
@@ -173,6 +177,7 @@ def test_an_unknown_pack_is_a_404_and_nothing_is_minted(client: httpx.Client, is
     assert (answer.status_code, answer.json()["code"]) == (404, "NOT_FOUND")
 
 
+@pytest.mark.both_engines
 def test_packs_are_listed_newest_first_a_page_at_a_time(client: httpx.Client) -> None:
     made = [client.post("/v1/attestation-packs", json={"name": f"Pack {n}"}).json()["id"] for n in range(5)]
 

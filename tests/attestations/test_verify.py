@@ -69,6 +69,7 @@ def behind_the_services_back(lab: Lab, statement: Any) -> None:
         connection.commit()
 
 
+@pytest.mark.both_engines
 def test_all_eight_steps_pass(lab: Lab, minted: Minted) -> None:
     assert verdict_and_reasons(lab, minted, Presented(FILE, HASH.upper())) == (
         "VALID",
@@ -295,6 +296,7 @@ def test_each_verification_costs_the_issuers_tenant_one_unit_and_is_told(
     assert told[-2:] == ["verification.completed", "verification.failed"]
 
 
+@pytest.mark.both_engines
 @pytest.mark.own_world
 def test_beyond_a_hundred_a_minute_one_event_speaks_for_the_rest(lab: Lab, minted: Minted, clock: FixedClock) -> None:
     found = lab.attestations.verify(minted.id)

@@ -13,8 +13,6 @@ from running_server import RunningServer, mint, mint_body, register_issuer
 from attestlab.core.wire import format_time
 from attestlab.orgs.rules import Plan
 
-pytestmark = pytest.mark.both_engines
-
 HASHES = ("integrity_hash", "prev_hash")
 
 
@@ -31,6 +29,7 @@ def trail(client: httpx.Client, **query: Any) -> list[dict[str, Any]]:
             return found
 
 
+@pytest.mark.both_engines
 def test_a_reader_can_recompute_the_chain(server: RunningServer) -> None:
     """
     From what goes out alone: no line is missing, none was changed, and the first has nothing before it.
@@ -50,6 +49,7 @@ def test_a_reader_can_recompute_the_chain(server: RunningServer) -> None:
     assert actions[-1] == "tenant.create"
 
 
+@pytest.mark.both_engines
 def test_each_filter_leaves_exactly_what_it_names(server: RunningServer) -> None:
     with server.client() as client:
         issuer = register_issuer(client)
@@ -82,14 +82,14 @@ def test_each_filter_leaves_exactly_what_it_names(server: RunningServer) -> None
         {"action": ""},
     ],
 )
-def test_a_query_that_makes_no_sense_is_refused(server: RunningServer, query: dict[str, Any]) -> None:
-    with server.client() as client:
+def test_a_query_that_makes_no_sense_is_refused(running: RunningServer, query: dict[str, Any]) -> None:
+    with running.client() as client:
         refused = client.get("/v1/audit/events", params=query)
 
     assert (refused.status_code, refused.json()["code"]) == (400, "VALIDATION_ERROR")
 
 
-def test_a_denied_attempt_is_in_the_trail_of_whoever_made_it(server: RunningServer) -> None:
+def test_a_denied_attempt_is_in_the_trail_of_whoever_made_it(running: RunningServer) -> None:
     lab = server.open_lab()
     tenant = lab.orgs.create_tenant("Example Registry", plan=Plan.ENTERPRISE)
     lab.close()

@@ -20,8 +20,6 @@ from attestlab.lab import Lab
 from attestlab.orgs.rules import Caller
 from attestlab.orgs.store import tenants
 
-pytestmark = pytest.mark.both_engines
-
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 TENANT = {
     "id": UUID(int=1),
@@ -102,6 +100,7 @@ def test_a_row_with_a_column_left_out_has_no_fingerprint() -> None:
         row_sha256(tenants, {name: value for name, value in TENANT.items() if name != "plan"})
 
 
+@pytest.mark.both_engines
 def test_rows_that_nobody_touched_are_accounted_for(lab: Lab, issuer: Any) -> None:
     with lab.storage.read() as connection:
         assert [fault for kind in NAMES for fault in faults(connection, kind)] == []
@@ -126,6 +125,7 @@ def test_a_changed_column_is_found(lab: Lab, issuer: Any, column: str, value: An
     assert found == [(str(issuer.issuer["id"]), "the row differs from what was audited last")]
 
 
+@pytest.mark.both_engines
 def test_an_earlier_state_of_a_row_is_found(lab: Lab, caller: Caller, issuer: Any) -> None:
     """It was true once, and it was audited once; the last line counts."""
     with damaged(lab) as connection:
@@ -133,6 +133,7 @@ def test_an_earlier_state_of_a_row_is_found(lab: Lab, caller: Caller, issuer: An
         assert len(faults(connection, "issuer")) == 1
 
 
+@pytest.mark.both_engines
 def test_a_row_that_is_gone_is_found(lab: Lab, issuer: Any) -> None:
     with damaged(lab) as connection:
         connection.execute(delete(store.keys))
@@ -141,6 +142,7 @@ def test_a_row_that_is_gone_is_found(lab: Lab, issuer: Any) -> None:
     assert found == [(f"{issuer.issuer['id']}/k", "the row was audited and is gone")]
 
 
+@pytest.mark.both_engines
 def test_a_row_that_was_smuggled_in_is_found(lab: Lab, issuer: Any) -> None:
     with damaged(lab) as connection:
         row = dict(connection.execute(select(store.keys)).one()._mapping)

@@ -20,8 +20,6 @@ from attestlab.mail.service import Claimed
 from attestlab.mail.store import mails
 from attestlab.orgs.rules import Plan, Role
 
-pytestmark = pytest.mark.both_engines
-
 PASSWORD = "correct horse battery staple"
 
 
@@ -57,6 +55,7 @@ def registry(lab: Lab) -> Iterator[Registry]:
         yield Registry(lab, client, register_issuer(client))
 
 
+@pytest.mark.both_engines
 def test_whoever_has_an_account_has_it_at_once_and_is_told(registry: Registry) -> None:
     registry.lab.orgs.add_consumer("ada@people.example", PASSWORD, name="Ada")
 
@@ -72,6 +71,7 @@ def test_whoever_has_an_account_has_it_at_once_and_is_told(registry: Registry) -
     assert "open one" not in text
 
 
+@pytest.mark.both_engines
 def test_for_whoever_has_none_it_waits_until_they_open_one_with_this_address(registry: Registry) -> None:
     minted, other = registry.mint_for("ada@people.example"), registry.mint_for("grace@people.example")
     before = registry.delivery_of(minted).json()
@@ -155,6 +155,7 @@ def test_a_name_of_an_issuer_cannot_write_headers(registry: Registry) -> None:
     assert registry.client.patch(path, json={"name": "Evil\r\nBcc: eve@evil.example"}).status_code == 400
 
 
+@pytest.mark.both_engines
 def test_a_mail_and_a_delivery_stand_if_and_only_if_the_attestation_does(registry: Registry) -> None:
     """A batch: one that fails leaves nothing of itself behind, the others are on their way."""
     good = mint_body(registry.issuer, recipient_email="ada@people.example")

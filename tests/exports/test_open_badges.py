@@ -154,6 +154,7 @@ def test_what_is_true_of_one_earner_is_no_criterion(
     assert (other["name"], other["id"] != subjects[0]["achievement"]["id"]) == ("Rust", True)
 
 
+@pytest.mark.both_engines
 def test_it_leads_to_its_status_and_to_the_log(
     owner: httpx.Client, stranger: httpx.Client, issuer: dict[str, Any]
 ) -> None:

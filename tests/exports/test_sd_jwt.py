@@ -116,6 +116,7 @@ def test_a_changed_disclosure_opens_nothing_and_a_changed_payload_has_no_signatu
         sd_jwt_payload(stranger, f"{header}.{forged}.{signature}~")
 
 
+@pytest.mark.both_engines
 def test_it_leads_to_the_log_and_to_its_status(
     owner: httpx.Client, stranger: httpx.Client, issuer: dict[str, Any]
 ) -> None:

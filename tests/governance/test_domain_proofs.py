@@ -12,8 +12,6 @@ from name_server import NameServer, name_server
 
 from attestlab.issuers.dns import DnsResolver
 
-pytestmark = pytest.mark.both_engines
-
 
 @pytest.fixture
 def dns(board: Board) -> Iterator[NameServer]:
@@ -33,6 +31,7 @@ def prove(board: Board, dns: NameServer) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.both_engines
 def test_a_tier_that_the_platform_took_away_does_not_come_back_by_the_proof(board: Board, dns: NameServer) -> None:
     assert prove(board, dns)["trust_tier"] == "BASIC"
     board.decide("CHANGE_TRUST_TIER", "reviewer", new_trust_tier="SELF_SIGNED")

@@ -23,6 +23,7 @@ pytestmark = pytest.mark.one_world
 TIER = {"new_trust_tier": "VERIFIED"}
 
 
+@pytest.mark.both_engines
 def test_one_asks_another_approves_and_the_tenant_carries_it_out(board: Board) -> None:
     minted = board.minted().json()["id"]
     asked = board.ask("SUSPEND_ISSUER")
@@ -155,6 +156,7 @@ def test_what_was_overtaken_is_not_carried_out(board: Board) -> None:
     assert board.who("owner").get(f"{PATH}/{second}").json()["status"] == "APPROVED"
 
 
+@pytest.mark.both_engines
 def test_eight_at_once_carry_it_out_once(board: Board) -> None:
     request_id = board.asked("SUSPEND_ISSUER")
     board.do("approve", request_id, who="reviewer")
@@ -202,6 +204,7 @@ def test_what_the_issuer_is_already_is_not_asked_for(board: Board, kind: str, mo
     assert (refused.status_code, refused.json()["details"]["issuer_status"]) == (409, "ACTIVE")
 
 
+@pytest.mark.both_engines
 @pytest.mark.own_world
 def test_the_platform_sees_every_tenants_requests_and_a_stranger_none(board: Board, clock: FixedClock) -> None:
     first = board.asked("SUSPEND_ISSUER")
@@ -257,6 +260,7 @@ def test_recipients_of_a_blast_radius_are_those_that_deliveries_find(board: Boar
     assert radius["by_recipient"] == [{"recipient": "äb@people.example", "attestations": 2, "valid": 2}]
 
 
+@pytest.mark.both_engines
 @pytest.mark.own_world
 def test_the_blast_radius_of_an_issuer_and_of_a_key(board: Board, clock: FixedClock) -> None:
     def mint(kid: str, schema: str, recipient: str | None, expires: bool = False) -> None:

@@ -21,8 +21,6 @@ from attestlab.orgs.rules import Plan
 from attestlab.orgs.service import TenantCreated
 from attestlab.settings import Settings
 
-pytestmark = pytest.mark.both_engines
-
 TOGETHER = 8
 
 
@@ -38,6 +36,7 @@ def suspicions(lab: Lab, tenant: TenantCreated) -> list[dict[str, Any]]:
     return [data for kind, data in events if kind == "security.suspicious_activity"]
 
 
+@pytest.mark.both_engines
 def test_a_refresh_token_brings_the_next_of_the_same_session(door: Door, lab: Lab, clock: FixedClock) -> None:
     first = door.signed_in()
     clock.advance(timedelta(minutes=50))
@@ -70,6 +69,7 @@ def test_a_refresh_token_that_comes_twice_ends_its_session_for_both(door: Door, 
     assert set(event) == {"user_id", "session_id", "reason", "detected_at"}
 
 
+@pytest.mark.both_engines
 def test_many_at_once_get_one_answer_and_the_session_ends(door: Door, lab: Lab) -> None:
     """
     Whoever is quicker gets the tokens; that somebody else had the same one is noticed whatever the order.
@@ -166,6 +166,7 @@ def test_who_is_removed_is_out_with_the_next_request(door: Door, lab: Lab) -> No
     assert refusal(door.refresh(tokens["refresh_token"])) == REFUSED
 
 
+@pytest.mark.both_engines
 @pytest.mark.parametrize("ending", ["logout", "reuse", "password"])
 def test_what_ends_a_session_in_one_worker_ends_it_in_the_other(
     door: Door, lab: Lab, clock: FixedClock, ending: str
@@ -211,6 +212,7 @@ def test_two_workers_sign_with_one_key_whoever_made_it(door: Door, lab: Lab, clo
     other_lab.close()
 
 
+@pytest.mark.both_engines
 def test_a_session_outlives_the_server(server: RunningServer) -> None:
     """
     The real server, stopped and started: the key that signs is opened again, and nothing secret is in its log.

@@ -29,6 +29,7 @@ def act(client: httpx.Client, kid: str, verb: str, **body: Any) -> httpx.Respons
     return client.post(f"/v1/issuers/keys/{kid}/{verb}", json=body)
 
 
+@pytest.mark.both_engines
 def test_the_life_of_keys(client: httpx.Client) -> None:
     """
     From a managed key to a fresh one, to a prepared one, to an external one; then the worst happens.

@@ -154,6 +154,7 @@ def test_an_uploaded_logo_is_shown_to_everybody_and_can_only_be_seen(client: htt
     assert verified["governance"]["logo_url"] == told["logo_url"]
 
 
+@pytest.mark.both_engines
 def test_another_one_takes_its_place_and_none_is_a_404(client: httpx.Client) -> None:
     issuer = register_issuer(client)
     path = f"/v1/issuers/{issuer['id']}/logo"

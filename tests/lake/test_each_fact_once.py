@@ -30,6 +30,7 @@ def files_of(lab: Lab) -> list[Path]:
     return sorted(lab.lake.folder.rglob("*.parquet"))
 
 
+@pytest.mark.both_engines
 def test_the_view_is_the_records_at_every_position_of_the_export(world: World) -> None:
     """
     Sweeps and exports come at random moments of a random story; after each the lake is the records.
@@ -233,6 +234,7 @@ def test_attestations_show_what_became_of_them(world: World) -> None:
     assert statuses == {"VALID", "REVOKED", "SUPERSEDED"}
 
 
+@pytest.mark.both_engines
 def test_a_verification_says_its_verdict(world: World) -> None:
     for number in range(2):
         world.act(number)
@@ -263,6 +265,7 @@ def test_a_lake_ahead_of_restored_records_is_refused_until_it_is_rebuilt(world: 
     require_whole(world)
 
 
+@pytest.mark.both_engines
 def test_two_exporters_write_one_lake(world: World) -> None:
     """
     Whoever comes second does nothing in a sweep, and waits for its turn when it is told to export.

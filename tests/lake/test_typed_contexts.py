@@ -18,8 +18,6 @@ from attestlab.policy.documents import Document
 from attestlab.policy.parquet import OF_A_DECISION
 from attestlab.policy.replay import replay
 
-pytestmark = pytest.mark.both_engines
-
 OWN: list[dict[str, Any]] = [
     {"path": "claims.amount", "type": "number"},
     {"path": "claims.count", "type": "integer"},
@@ -47,6 +45,7 @@ def contexts_of(rows: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     }
 
 
+@pytest.mark.both_engines
 def test_a_context_comes_back_as_it_was_typed_from_parts_and_from_the_records(world: World) -> None:
     for _ in range(3):
         decided(world.owner)
@@ -59,6 +58,7 @@ def test_a_context_comes_back_as_it_was_typed_from_parts_and_from_the_records(wo
     assert {"jurisdiction", "key.age_days", "key.status", "claims.amount"} <= set(after.column_names)
 
 
+@pytest.mark.both_engines
 def test_the_rules_that_matched_and_the_digest_are_those_of_the_decision(world: World) -> None:
     decided(world.owner)
     world.lab.lake.export()

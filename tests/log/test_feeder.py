@@ -102,6 +102,7 @@ def answering(answer: Answering) -> Iterator[str]:
         server.server_close()
 
 
+@pytest.mark.both_engines
 def test_the_checkpoint_carries_what_every_witness_signed(world: World, tmp_path: Path) -> None:
     with at_work(world, tmp_path, "w1") as (one, line1), at_work(world, tmp_path, "w2") as (two, line2):
         ask(world, line1, line2)

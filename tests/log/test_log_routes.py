@@ -193,6 +193,7 @@ def test_the_key_is_published_with_the_one_that_signs_the_time(served: World, cl
         assert shown["vkey"] == served.log.vkey(connection)
 
 
+@pytest.mark.both_engines
 def test_every_path_answers_on_either_engine(world: World) -> None:
     world.grow(300)
     paths = [

@@ -106,6 +106,7 @@ def listed(lab: Lab) -> int | None:
     return None if appended is None else appended.index
 
 
+@pytest.mark.both_engines
 def test_a_list_is_logged_once_a_minute_while_the_log_grows(
     lab: Lab, caller: Caller, minted: list[UUID], clock: FixedClock
 ) -> None:
@@ -151,6 +152,7 @@ def test_what_the_same_transaction_logged_before_is_in_its_list(
     assert found.chunks[0].code_of(4) == 1
 
 
+@pytest.mark.both_engines
 def test_a_process_that_starts_later_computes_the_same(
     lab: Lab, caller: Caller, minted: list[UUID], clock: FixedClock
 ) -> None:

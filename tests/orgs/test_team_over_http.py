@@ -17,8 +17,6 @@ from attestlab.mail.store import mails
 from attestlab.orgs import store
 from attestlab.orgs.rules import Plan, Scope
 
-pytestmark = pytest.mark.both_engines
-
 ADA = "ada@people.example"
 WRITE = (Scope.USERS_READ, Scope.USERS_WRITE)
 NO_INVITATION = "No invitation with this token is known."
@@ -64,6 +62,7 @@ def test_the_token_is_kept_as_sha_256_alone_and_its_mail_is_sealed(team: Team) -
     assert token not in repr(stored)
 
 
+@pytest.mark.both_engines
 def test_whoever_accepts_joins_and_signs_in(team: Team) -> None:
     with team.with_key(*WRITE) as client, team.anonymous() as anyone:
         user = invited(client, role="analyst")
@@ -275,6 +274,7 @@ def test_nobody_raises_themselves_and_only_owners_touch_owners(team: Team) -> No
     assert lowered.json()["roles"] == ["member"]
 
 
+@pytest.mark.both_engines
 @pytest.mark.parametrize("attempt", ["remove", "demote"])
 def test_the_last_owner_stays(team: Team, attempt: str) -> None:
     with team.owner() as owner:
@@ -321,6 +321,7 @@ def test_of_whoever_is_removed_an_id_remains_and_their_address_is_free(team: Tea
         assert anyone.post("/v1/auth/login", json={"email": ADA, "password": PASSWORD}).status_code == 401
 
 
+@pytest.mark.both_engines
 def test_the_list_is_newest_first_and_a_page_at_a_time(team: Team, clock: FixedClock) -> None:
     with team.with_key(*WRITE) as client:
         for number in range(3):

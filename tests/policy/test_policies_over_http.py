@@ -82,6 +82,7 @@ def desk(lab: Lab) -> Iterator[Desk]:
         made.close()
 
 
+@pytest.mark.both_engines
 def test_a_policy_is_a_draft_and_every_change_a_new_version(desk: Desk) -> None:
     raw = document(rule("r", "DENY", BASIC))
     made = desk.key.post("/v1/policies", json=raw)
@@ -267,6 +268,7 @@ def test_without_a_policy_everything_is_allowed(desk: Desk) -> None:
     assert "evaluation_ms" not in answer
 
 
+@pytest.mark.both_engines
 def test_a_denial_names_its_rules_and_can_be_explained(desk: Desk) -> None:
     raw = document(
         rule("young", "DENY", leaf("key.age_days", "lt", 90), 1, reason="The key is too young."),
@@ -342,6 +344,7 @@ def test_a_target_is_named_where_there_is_one_and_only_there(desk: Desk, target:
     assert (answer.status_code, answer.json()["details"]["fields"][0]["field"]) == (400, "/target_id")
 
 
+@pytest.mark.both_engines
 def test_an_issuers_policies_join_the_default_and_the_platforms(desk: Desk) -> None:
     issuer = desk.key.post("/v1/issuers", json={"name": "Registry", "domain": "registry.example"}).json()
     desk.activated(
@@ -453,6 +456,7 @@ def test_a_policy_is_answered_as_its_model_says(desk: Desk, more: dict[str, Any]
         assert set(made) == set(PolicyOut.model_fields)
 
 
+@pytest.mark.both_engines
 def test_lists_leave_out_the_texts_of_policies(desk: Desk) -> None:
     """A page of a hundred had 23 MB."""
     rules = [rule(f"r{number}", "DENY", BASIC, reason="x" * 500) for number in range(200)]

@@ -18,8 +18,6 @@ from attestlab.lab import Lab
 from attestlab.orgs.rules import Caller
 from attestlab.portal import rules
 
-pytestmark = pytest.mark.both_engines
-
 PAYLOADS = (
     "<script>window.hit=1</script>",
     "\"><img src=x onerror='window.hit=1'>",
@@ -92,6 +90,7 @@ def times_told(page: Seen, text: str) -> int:
     return page.text.count(" ".join(rules.visible(text).split()))
 
 
+@pytest.mark.both_engines
 def test_what_the_api_takes_appears_as_text(anyone: httpx.Client, lab: Lab, caller: Caller) -> None:
     plain = Seen(anyone.get(f"/a/{mint_with(lab, caller, HARMLESS, display_name=HARMLESS)}").text)
     for payload in PAYLOADS:

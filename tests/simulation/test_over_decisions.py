@@ -163,6 +163,7 @@ def test_an_attribute_that_changed_since_is_counted_apart(story: Story) -> None:
     assert (checked.decisions, checked.unexpected_flips, checked.retyped) == (3, 0, 1)
 
 
+@pytest.mark.both_engines
 def test_a_window_begins_with_its_first_moment_and_ends_before_its_last(story: Story) -> None:
     before = story.clock.now()
     for _ in range(3):
@@ -206,6 +207,7 @@ def test_a_default_is_tried_wherever_a_target_has_policies_of_its_own(story: Sto
     assert transitions(story.of({**own, "default_effect": "DENY"})) == [("DENY", "DENY", 1)]
 
 
+@pytest.mark.both_engines
 def test_a_tenant_simulates_its_own_decisions_only(story: Story) -> None:
     made = story.lab.orgs.create_tenant("Other", plan=Plan.ENTERPRISE)
     other = Story(story.lab, story.lab.orgs.service_caller(made.tenant_id), story.clock)

@@ -235,6 +235,7 @@ def is_free(few: Few) -> bool:
         return False
 
 
+@pytest.mark.both_engines
 @pytest.mark.own_world
 @pytest.mark.parametrize("patience_s", [0.01, 1], ids=["at once", "while it is computed"])
 def test_a_simulation_ends_with_its_client(team: Team, key: httpx.Client, patience_s: float) -> None:
@@ -270,6 +271,7 @@ def test_a_damaged_part_of_the_lake_is_a_503_and_tells_no_path(team: Team, key: 
     assert simulated(key, policy=RAW)["decided"] == 5
 
 
+@pytest.mark.both_engines
 def test_another_tenants_reports_and_policies_are_as_unknown_as_none(team: Team, key: httpx.Client) -> None:
     digest = simulated(key, policy=RAW)["report_digest"]
     policy = key.post("/v1/policies", json=RAW).json()["id"]

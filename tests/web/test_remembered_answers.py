@@ -20,8 +20,6 @@ from attestlab.web import idempotency, remembered
 from attestlab.web.answers import Answer
 from attestlab.web.idempotency import KEPT_FOR, Intent
 
-pytestmark = pytest.mark.both_engines
-
 MANY = 20
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 OLD = Table(
@@ -55,6 +53,7 @@ def kept(lab: Lab) -> int:
         return connection.scalar(select(func.count()).select_from(remembered.answers)) or 0
 
 
+@pytest.mark.both_engines
 def test_an_answer_is_given_again_within_its_day(lab: Lab, clock: FixedClock) -> None:
     assert claimed(lab, intent(lab, "key")) is None
     clock.advance(KEPT_FOR)
@@ -66,6 +65,7 @@ def test_an_answer_is_given_again_within_its_day(lab: Lab, clock: FixedClock) ->
         claimed(lab, intent(lab, "key", request="another request"))
 
 
+@pytest.mark.both_engines
 def test_answers_given_while_the_clock_was_ahead_are_kept_for_a_day_and_then_forgotten(
     lab: Lab, clock: FixedClock
 ) -> None:
@@ -86,6 +86,7 @@ def test_answers_given_while_the_clock_was_ahead_are_kept_for_a_day_and_then_for
     assert claimed(lab, intent(lab, "ahead 0")) is None
 
 
+@pytest.mark.both_engines
 def test_after_its_day_an_answer_is_gone_and_its_key_is_free(lab: Lab, clock: FixedClock) -> None:
     for number in range(MANY):
         claimed(lab, intent(lab, f"key {number}"))
@@ -98,6 +99,7 @@ def test_after_its_day_an_answer_is_gone_and_its_key_is_free(lab: Lab, clock: Fi
         assert idempotency.recall(connection, intent(lab, "key 1")) is None
 
 
+@pytest.mark.both_engines
 def test_when_all_are_forgotten_the_chain_goes_on_from_its_end(lab: Lab, clock: FixedClock) -> None:
     claimed(lab, intent(lab, "one"))
     claimed(lab, intent(lab, "two"))
@@ -137,6 +139,7 @@ def test_an_answer_that_is_changed_is_noticed(lab: Lab, column: str) -> None:
     assert {problem.kind for problem in fsck(lab)} == {"answers"}
 
 
+@pytest.mark.both_engines
 def test_answers_of_an_older_version_are_linked_when_its_records_are_upgraded(empty_database: str) -> None:
     """
     Revision 0001 kept them without a chain.
@@ -156,6 +159,7 @@ def test_answers_of_an_older_version_are_linked_when_its_records_are_upgraded(em
     storage.close()
 
 
+@pytest.mark.both_engines
 def test_a_sealed_answer_comes_back_whole_and_stands_nowhere_in_clear(lab: Lab) -> None:
     """
     The answer of a route that hands out secrets; its headers say that it is sealed.
