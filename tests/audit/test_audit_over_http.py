@@ -89,7 +89,7 @@ def test_a_query_that_makes_no_sense_is_refused(running: RunningServer, query: d
     assert (refused.status_code, refused.json()["code"]) == (400, "VALIDATION_ERROR")
 
 
-def test_a_denied_attempt_is_in_the_trail_of_whoever_made_it(running: RunningServer) -> None:
+def test_a_denied_attempt_is_in_the_trail_of_whoever_made_it(server: RunningServer) -> None:
     lab = server.open_lab()
     tenant = lab.orgs.create_tenant("Example Registry", plan=Plan.ENTERPRISE)
     lab.close()

@@ -1,0 +1,92 @@
+"""Every capability is walked on PostgreSQL as well: the one table of who asks which store there.
+
+A test runs on SQLite unless it is marked `both_engines`. What depends on the engine is tested on both: storage,
+counters, locks, migrations, group commit, each store, and one walk through each capability over HTTP.
+"""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parents[1]
+PACKAGE = TESTS.parent / "attestlab"
+
+# The walk over HTTP of each capability that has routes.
+WALKS = {
+    "attestations": "attestations/test_the_main_job.py"
+    "::test_a_real_file_goes_through_mint_get_bundle_online_and_offline",
+    "audit": "audit/test_audit_over_http.py::test_a_reader_can_recompute_the_chain",
+    "delivery": "delivery/test_delivery_over_http.py::test_whoever_has_an_account_has_it_at_once_and_is_told",
+    "exports": "exports/test_status_lists.py::test_a_mint_is_0_and_its_revocation_is_1_at_once",
+    "governance": "governance/test_issuer_requests.py::test_one_asks_another_approves_and_the_tenant_carries_it_out",
+    "identity": "identity/test_sessions.py::test_a_refresh_token_brings_the_next_of_the_same_session",
+    "issuers": "issuers/test_issuers_over_http.py::test_a_new_issuer_is_active_self_signed_and_low",
+    "log": "log/test_log_routes.py::test_every_path_answers_on_either_engine",
+    "orgs": "orgs/test_team_over_http.py::test_whoever_accepts_joins_and_signs_in",
+    "policy": "policy/test_policies_over_http.py::test_a_denial_names_its_rules_and_can_be_explained",
+    "portal": "portal/test_hostile_strings.py::test_what_the_api_takes_appears_as_text",
+    "simulation": "simulation/test_simulating_over_http.py"
+    "::test_another_tenants_reports_and_policies_are_as_unknown_as_none",
+}
+# Beyond those walks, what asks a store that has no routes of its own.
+STORES = {
+    "lake": "lake/test_each_fact_once.py::test_the_view_is_the_records_at_every_position_of_the_export",
+    "mail": "delivery/test_delivery_over_http.py::test_a_mail_and_a_delivery_stand_if_and_only_if_the_attestation_does",
+    "witness": "witness/test_from_mint_to_witnessed_bundle.py"
+    "::test_a_bundle_can_demand_a_witness_and_no_mint_waits_for_one",
+}
+# What every capability stands on.
+FOUNDATIONS = (
+    "core/test_storage.py::test_an_exception_in_the_block_leaves_nothing",
+    "core/test_counters.py::test_processes_share_one_bucket",
+    "core/test_migrations.py::test_a_failure_at_any_statement_leaves_nothing_behind",
+    "core/test_rows.py::test_a_row_that_is_gone_is_found",
+    "faults/test_a_fault_at_every_statement.py"
+    "::test_a_fault_at_any_statement_leaves_each_mint_of_a_group_whole_or_undone",
+    "faults/test_two_servers.py::test_two_servers_on_one_database_keep_one_log",
+    "web/test_remembered_answers.py::test_an_answer_is_given_again_within_its_day",
+)
+
+
+def marks_of(name: str) -> set[str]:
+    """The marks of a test, those of its module among them."""
+    path, _, test = name.partition("::")
+    tree = ast.parse((TESTS / path).read_text())
+    (found,) = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == test]
+    of_module = [node.value for node in tree.body if isinstance(node, ast.Assign) and _is_pytestmark(node)]
+    named = [node for part in (*found.decorator_list, *of_module) for node in ast.walk(part)]
+    return {node.attr for node in named if isinstance(node, ast.Attribute)}
+
+
+def _is_pytestmark(node: ast.Assign) -> bool:
+    return any(isinstance(target, ast.Name) and target.id == "pytestmark" for target in node.targets)
+
+
+@pytest.mark.parametrize("name", [*WALKS.values(), *STORES.values(), *FOUNDATIONS])
+def test_the_test_runs_on_both_engines(name: str) -> None:
+    assert "both_engines" in marks_of(name)
+
+
+def test_every_capability_with_routes_has_its_walk() -> None:
+    assert {path.parent.name for path in PACKAGE.glob("*/routes.py")} == set(WALKS)
+
+
+def test_every_store_is_asked_on_both_engines() -> None:
+    assert {path.parent.name for path in PACKAGE.glob("*/store.py")} <= {*WALKS, *STORES}
+
+
+@pytest.fixture
+def is_asked_of(engine: str) -> str:
+    return engine
+
+
+@pytest.mark.both_engines
+def test_a_marked_test_has_its_turn_on_either_engine(request: pytest.FixtureRequest, is_asked_of: str) -> None:
+    assert f"[{is_asked_of}]" in request.node.name
+
+
+def test_another_runs_on_sqlite_alone(is_asked_of: str) -> None:
+    assert is_asked_of == "sqlite"
