@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from log_world import World
+from patience import PATIENCE_S
 from sample_site import counters_in_memory, generous
 from tornado.netutil import bind_sockets
 
@@ -54,7 +55,7 @@ def serving(world: World) -> Iterator[str]:
 
     thread = threading.Thread(target=loop.run_until_complete, args=(serve(),))
     thread.start()
-    assert started.wait(20)
+    assert started.wait(PATIENCE_S)
     try:
         yield f"http://127.0.0.1:{sockets[0].getsockname()[1]}"
     finally:

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import Annotated, Any
 from uuid import UUID
 
+from patience import PATIENCE_S
 from pydantic import Field
 from tornado.httputil import HTTPServerConnectionDelegate
 from tornado.netutil import bind_sockets
@@ -326,7 +327,7 @@ def running(
 
     thread = threading.Thread(target=asyncio.run, args=(serve(),))
     thread.start()
-    assert started.wait(20)
+    assert started.wait(PATIENCE_S)
     try:
         yield found[0]
     finally:
@@ -347,7 +348,7 @@ class Wire:
     """A client that sends exactly the bytes it is told to."""
 
     def __init__(self, port: int) -> None:
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout=20)
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._buffer = b""
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import httpx
 import psycopg
+from patience import PATIENCE_S
 from running_server import RunningServer
 from sqlalchemy import make_url
 from team_story import token_in
@@ -50,7 +51,7 @@ def invitations(server: RunningServer, token: str) -> Iterator[str]:
         for number in range(5):
             owner.post("/v1/users", json={"email": f"p{number}@x.example", "role": "member"}).raise_for_status()
     folder = server.data / "maildir" / "new"
-    until = time.monotonic() + 20
+    until = time.monotonic() + PATIENCE_S
     while len(mails := list(folder.glob("*")) if folder.exists() else []) < 5 and time.monotonic() < until:
         time.sleep(0.1)
     yield from (token_in(mail.read_text()) for mail in mails)

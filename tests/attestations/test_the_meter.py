@@ -11,6 +11,7 @@ from pathlib import Path
 from uuid import UUID, uuid4
 
 import pytest
+from patience import PATIENCE_S
 
 from attestlab.attestations.meter import Meter
 from attestlab.attestations.metering import MAX_GROUPS, TOLD_SINGLY_PER_MINUTE, Pending, Verified
@@ -84,7 +85,7 @@ def test_processes_share_one_day_exactly(migrated_database: str, tmp_path: Path)
     processes = [context.Process(target=take_many, args=arguments) for _ in range(4)]
     for process in processes:
         process.start()
-    total = sum(taken.get(timeout=300) for _ in processes)
+    total = sum(taken.get(timeout=PATIENCE_S) for _ in processes)
     for process in processes:
         process.join()
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from patience import PATIENCE_S
 from running_server import COMMAND
 
 from attestlab.attestations.drafting import MintRequest
@@ -50,7 +51,9 @@ def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installat
 
 def run(arguments: list[str], **streams: Any) -> tuple[int, str]:
     """Run a command; its exit status, and what it said on stderr."""
-    done = subprocess.run([*COMMAND, *arguments], stderr=subprocess.PIPE, text=True, timeout=60, check=False, **streams)
+    done = subprocess.run(
+        [*COMMAND, *arguments], stderr=subprocess.PIPE, text=True, timeout=PATIENCE_S, check=False, **streams
+    )
     return done.returncode, done.stderr
 
 
@@ -97,7 +100,7 @@ def test_a_closed_standard_error_does_not_mix_its_lines_into_the_result(installa
         stdout=subprocess.PIPE,
         preexec_fn=partial(os.close, 2),
         text=True,
-        timeout=60,
+        timeout=PATIENCE_S,
         check=False,
     )
 
@@ -138,7 +141,7 @@ def test_a_server_that_cannot_say_that_it_is_ready_ends_and_leaves_no_process(
             text=True,
             start_new_session=True,
         )
-        _, talk = server.communicate(timeout=60)
+        _, talk = server.communicate(timeout=PATIENCE_S)
 
     assert server.returncode == 3
     assert talk.endswith(FULL)

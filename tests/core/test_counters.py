@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from patience import PATIENCE_S
 
 from attestlab.core.counters import FILE_NAME, Counters
 from attestlab.core.storage import database_url
@@ -177,7 +178,7 @@ def test_processes_share_one_bucket(empty_database: str, tmp_path: Path) -> None
     processes = [context.Process(target=take_many, args=(empty_database, tmp_path, 100, allowed)) for _ in range(4)]
     for process in processes:
         process.start()
-    total = sum(allowed.get(timeout=60) for _ in processes)
+    total = sum(allowed.get(timeout=PATIENCE_S) for _ in processes)
     for process in processes:
         process.join()
 

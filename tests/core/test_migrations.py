@@ -20,6 +20,7 @@ from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
+from patience import PATIENCE_S
 from sqlalchemy import Connection, event, inspect, text
 
 from attestlab.core.storage import Storage
@@ -287,7 +288,7 @@ def test_the_command_line_says_in_one_line_that_the_records_are_newer(tmp_path: 
 
     options = ["--data", str(tmp_path), "--database-url", f"sqlite:///{tmp_path / 'newer.db'}"]
     done = subprocess.run(
-        [sys.executable, "-m", "attestlab.cli", "init", *options], capture_output=True, text=True, timeout=30
+        [sys.executable, "-m", "attestlab.cli", "init", *options], capture_output=True, text=True, timeout=PATIENCE_S
     )
 
     assert done.returncode == 2

@@ -12,6 +12,7 @@ from uuid import UUID
 
 import pytest
 from databases import fresh_postgres_database
+from patience import PATIENCE_S
 from sqlalchemy import func, select, text, update
 from sqlalchemy.dialects.sqlite import dialect
 from sqlalchemy.exc import IntegrityError
@@ -140,7 +141,7 @@ def test_a_row_that_breaks_the_group_fails_its_own_job_only(storage: Storage, wr
     faults: dict[str, BaseException | None] = {}
     gate = threading.Event()
 
-    writer.submit(lambda tx: gate.wait(5), lambda result, fault: None)
+    writer.submit(lambda tx: gate.wait(PATIENCE_S), lambda result, fault: None)
     for name in ("x", "taken", "y"):
         writer.submit(adding(name), lambda result, fault, name=name: faults.update({name: fault}))
     gate.set()
@@ -156,14 +157,14 @@ def test_jobs_that_wait_share_one_commit(storage: Storage, writer: Writer) -> No
     storage.sealers.append(lambda tx: commits.append(1))
     gate, done = threading.Event(), threading.Semaphore(0)
 
-    writer.submit(lambda tx: gate.wait(5), lambda result, fault: None)
+    writer.submit(lambda tx: gate.wait(PATIENCE_S), lambda result, fault: None)
     while writer.waiting:
         pass
     for number in range(40):
         writer.submit(adding(f"n{number}"), lambda result, fault: done.release())
     gate.set()
     for _ in range(40):
-        assert done.acquire(timeout=5)
+        assert done.acquire(timeout=PATIENCE_S)
 
     assert len(commits) == 2
     assert len(names(storage)) == 40
@@ -171,7 +172,7 @@ def test_jobs_that_wait_share_one_commit(storage: Storage, writer: Writer) -> No
 
 def test_a_full_queue_refuses_with_a_time_to_retry(storage: Storage) -> None:
     writer, gate = Writer(storage, queue_cap=1), threading.Event()
-    writer.submit(lambda tx: gate.wait(5), lambda result, fault: None)
+    writer.submit(lambda tx: gate.wait(PATIENCE_S), lambda result, fault: None)
     while writer.waiting:
         pass
     writer.submit(adding("waits"), lambda result, fault: None)

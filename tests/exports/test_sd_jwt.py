@@ -24,6 +24,7 @@ from exports_story import (
     status_list,
 )
 from jwcrypto.jws import InvalidJWSSignature
+from patience import PATIENCE_S
 from running_server import register_issuer
 from sd_jwt.holder import SDJWTHolder
 
@@ -276,8 +277,8 @@ def test_a_payload_of_a_thousand_claims_is_exported_while_one_waits(
     claims = {"student_name": "Ada", **{f"course_{number}": [number, {"grade": 1}] for number in range(1000)}}
     made = minted(owner, issuer, claims=claims)
 
-    began = time.perf_counter()
+    began = time.monotonic()
     token = exported(owner, made)
 
-    assert time.perf_counter() - began < 5
+    assert time.monotonic() - began < PATIENCE_S / 2
     assert sd_jwt_payload(stranger, token)["claims"] == claims

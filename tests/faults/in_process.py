@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from patience import PATIENCE_S
 from sqlalchemy import Connection, event
 from structlog.testing import capture_logs
 
@@ -18,7 +19,6 @@ from attestlab.desk import Desk
 from attestlab.lab import Lab
 from attestlab.web.server import Server
 
-START_WITHIN_S = 20
 STATEMENT = "before_cursor_execute"
 COMMIT = "commit"
 LOCKS = ("PRAGMA busy_timeout", "BEGIN IMMEDIATE", "SELECT pg_advisory_xact_lock")
@@ -34,7 +34,7 @@ class Serving:
 
     def wait_for_writes(self, count: int) -> None:
         """Until so many keyed writes are at the desk."""
-        deadline = time.monotonic() + START_WITHIN_S
+        deadline = time.monotonic() + PATIENCE_S
         while len(self.desk.in_flight) < count:
             assert time.monotonic() < deadline
             time.sleep(0.001)
@@ -61,12 +61,12 @@ def serving(lab: Lab) -> Iterator[Serving]:
     thread = threading.Thread(target=asyncio.run, args=(serve(),))
     with capture_logs():  # faults that were asked for need no traceback
         thread.start()
-        assert ready.wait(START_WITHIN_S)
+        assert ready.wait(PATIENCE_S)
         try:
             yield found[0]
         finally:
             found[0].loop.call_soon_threadsafe(stop.set)
-            thread.join(START_WITHIN_S)
+            thread.join(PATIENCE_S)
 
 
 class Statements:

@@ -13,6 +13,7 @@ import pytest
 from faults.clients import UNUSED, Client, fact_of
 from faults.in_process import COMMIT, LOCKS, Serving, Statements, serving
 from faults.stories import check_story, minted_in
+from patience import PATIENCE_S
 from running_server import register_issuer
 from sqlalchemy import create_engine, text
 
@@ -81,7 +82,9 @@ class Live:
     api_key: str
 
     def client(self) -> httpx.Client:
-        return httpx.Client(base_url=self.serving.url, headers={"X-API-Key": self.api_key}, timeout=30, verify=UNUSED)
+        return httpx.Client(
+            base_url=self.serving.url, headers={"X-API-Key": self.api_key}, timeout=PATIENCE_S, verify=UNUSED
+        )
 
 
 @pytest.fixture

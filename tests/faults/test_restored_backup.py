@@ -15,6 +15,7 @@ import httpx
 import pytest
 from faults.servers import QuickServer, new_postgres_database
 from nursery import Nursery, run
+from patience import PATIENCE_S
 from running_server import mint, mint_body, register_issuer
 
 from attestlab.core.storage import database_url
@@ -206,7 +207,7 @@ def test_a_server_that_mints_nothing_learns_the_heads_that_others_sign(nursery: 
         with QuickServer(nursery, tmp_path / "idle", one.database_url, one.made).start() as idle:
             newest = minted(http, issuer)
             guard = HeadGuard(idle.data / "head.guard")
-            deadline = time.monotonic() + 60
+            deadline = time.monotonic() + PATIENCE_S
             while (guard.read() or pytest.fail("no guard")).size <= newest["log_index"]:
                 assert time.monotonic() < deadline, "the sweep did not move the guard"
                 time.sleep(0.05)

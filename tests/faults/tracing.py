@@ -16,10 +16,11 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
+from patience import PATIENCE_S
+
 # Everything by which a process changes what a disk holds, apart from mapped memory: that is only SQLite's index of
 # the WAL, which is made anew after a crash.
 CHANGING = ("pwrite64", "fdatasync", "fsync", "ftruncate", "unlink", "rename", "link")
-ATTACH_WITHIN_S = 10.0
 
 
 @cache
@@ -47,7 +48,7 @@ def attached(pid: int, *options: str) -> Iterator[None]:
         if tracer.poll() is None:
             tracer.send_signal(signal.SIGINT)
         try:
-            tracer.wait(ATTACH_WITHIN_S)
+            tracer.wait(PATIENCE_S)
         finally:
             tracer.kill()  # does nothing to one that has ended
             tracer.wait()
@@ -55,7 +56,7 @@ def attached(pid: int, *options: str) -> Iterator[None]:
 
 def _wait_until_traced(pid: int) -> None:
     """Until every thread has its tracer."""
-    deadline = time.monotonic() + ATTACH_WITHIN_S
+    deadline = time.monotonic() + PATIENCE_S
     while any("TracerPid:\t0\n" in status.read_text() for status in Path(f"/proc/{pid}/task").glob("*/status")):
         if time.monotonic() > deadline:
             raise TimeoutError(f"strace did not attach to {pid}")

@@ -1,4 +1,4 @@
-"""Finding out who calls costs less than 0.1 ms, where the credential was seen before."""
+"""Finding out who calls costs less than the verification of one signature, where the credential was seen before."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from statistics import median
 from time import perf_counter
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from attestlab.app import all_routes, site_of
 from attestlab.core.clock import SystemClock
@@ -20,7 +21,6 @@ from attestlab.web.credentials import Credential
 from attestlab.web.site import Site
 
 TIMES = 1_000
-BOUND_S = 0.0001
 
 
 def call_with(lab: Lab, site: Site, credential: Credential) -> Call:
@@ -43,24 +43,31 @@ def call_with(lab: Lab, site: Site, credential: Credential) -> Call:
     return call
 
 
-def median_s(work: Callable[[], object]) -> float:
-    """What one of many costs, the first left out."""
-    work()
-    durations = []
+def medians_s(*works: Callable[[], object]) -> list[float]:
+    """What one of many costs of each, in turns, so that whatever else the machine does meets all of them."""
+    durations: list[list[float]] = [[] for _ in works]
     for _ in range(TIMES):
-        began = perf_counter()
-        work()
-        durations.append(perf_counter() - began)
-    return median(durations)
+        for work, found in zip(works, durations, strict=True):
+            began = perf_counter()
+            work()
+            found.append(perf_counter() - began)
+    return [median(found) for found in durations]
+
+
+def verifying() -> Callable[[], object]:
+    """The verification of a signature, which takes a tenth of a millisecond on our machine."""
+    private = Ed25519PrivateKey.generate()
+    public, signature = private.public_key(), private.sign(b"measure")
+    return lambda: public.verify(signature, b"measure")
 
 
 @pytest.mark.parametrize("kind", ["api_key", "bearer"])
-def test_authenticating_costs_less_than_a_tenth_of_a_millisecond(tmp_path: Path, kind: str) -> None:
+def test_authenticating_costs_less_than_verifying_a_signature(tmp_path: Path, kind: str) -> None:
     """
     Everything is in it that happens for each request: is the session open, the key not revoked, what is the plan now.
     """
 
-    async def measured() -> float:
+    async def measured() -> list[float]:
         lab, made = Lab.init(Settings(data=tmp_path / "data"), clock=SystemClock())
         desk = Desk(lab)
         site = site_of(lab, desk)
@@ -71,10 +78,11 @@ def test_authenticating_costs_less_than_a_tenth_of_a_millisecond(tmp_path: Path,
         tokens = identity.sign_in(recognised)
         secret = tenant.api_key if kind == "api_key" else tokens.access_token
         call = call_with(lab, site, Credential(kind, secret))  # type: ignore[arg-type]
-        found = median_s(lambda: site.authenticate(call))
+        found = medians_s(lambda: site.authenticate(call), verifying())
         await desk.finish()
         site.close()
         lab.close()
         return found
 
-    assert asyncio.run(measured()) < BOUND_S
+    authenticated_s, verified_s = asyncio.run(measured())
+    assert authenticated_s < verified_s

@@ -9,6 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 from nursery import run
+from patience import PATIENCE_S
 from running_server import RunningServer, printed
 
 pytestmark = pytest.mark.both_engines
@@ -22,7 +23,7 @@ def in_the_installation(server: RunningServer) -> tuple[str, ...]:
 
 def seen(server: RunningServer, key: str, times: int) -> list[int]:
     """The statuses of requests on one connection, which one of the workers has."""
-    with httpx.Client(base_url=server.url, headers={"X-API-Key": key}, timeout=60) as client:
+    with httpx.Client(base_url=server.url, headers={"X-API-Key": key}, timeout=PATIENCE_S) as client:
         return [client.get("/v1/issuers").status_code for _ in range(times)]
 
 

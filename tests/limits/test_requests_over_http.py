@@ -10,6 +10,7 @@ from uuid import uuid4
 
 import httpx
 from limits_story import Place
+from patience import PATIENCE_S
 from running_server import mint, mint_body, register_issuer
 from sqlalchemy import select
 
@@ -63,7 +64,7 @@ def test_every_response_says_how_its_caller_stands(place: Place) -> None:
 
 def test_so_does_the_answer_to_what_is_no_http(place: Place) -> None:
     address = httpx.URL(place.url)
-    with socket.create_connection((address.host, address.port), timeout=10) as connection:
+    with socket.create_connection((address.host, address.port), timeout=PATIENCE_S) as connection:
         connection.sendall(b"GET /healthz\r\n\r\n")
         head = connection.recv(4096).decode().partition("\r\n\r\n")[0]
 

@@ -5,12 +5,12 @@ import socket
 from collections.abc import Callable, Iterator
 
 import pytest
+from patience import PATIENCE_S
 from sample_site import Running, Wire, get, running, sample_site
 from tornado.iostream import IOStream
 
 from attestlab.web.connection import Connection, Patience, Peer
 
-SOON_S = 5.0
 RESET = b"\x01\x00\x00\x00\x00\x00\x00\x00"
 
 
@@ -43,18 +43,18 @@ def test_the_route_is_told_that_its_client_has_left(
         if before:
             assert wire.send(before).response().status == 200
         wire.send(get("/v1/watched"))
-        assert fresh.lab.waiting.wait(SOON_S)
+        assert fresh.lab.waiting.wait(PATIENCE_S)
         assert not fresh.lab.gone.is_set()
         leave(wire)
 
-        assert fresh.lab.gone.wait(SOON_S)
+        assert fresh.lab.gone.wait(PATIENCE_S)
 
 
 def test_requests_that_wait_behind_it_are_answered_in_their_order(fresh: Running) -> None:
     """Those that came with it, and those that came while it was at work."""
     with fresh.wire() as wire:
         wire.send(get("/v1/watched") + get("/tile/1/with"))
-        assert fresh.lab.waiting.wait(SOON_S)
+        assert fresh.lab.waiting.wait(PATIENCE_S)
         wire.send(get("/tile/2/meanwhile")[:20])
         fresh.lab.go_on.set()
         first, second = wire.response(), wire.response()

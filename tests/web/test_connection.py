@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
+from patience import PATIENCE_S
 from sample_site import KEY, KNOWN, Running, get, post, running
 
 NOTE = b'{"text":"hello"}'
@@ -111,7 +112,7 @@ def test_an_accepted_request_is_finished_before_the_server_stops() -> None:
     with running() as server, server.wire() as busy, server.wire() as idle:
         idle.send(get("/healthz")).response()
         busy.send(get("/v1/wait"))
-        assert server.lab.waiting.wait(5)
+        assert server.lab.waiting.wait(PATIENCE_S)
         stopping = threading.Thread(target=server.call, args=(lambda: server.server.stop_gracefully(within_s=5),))
         stopping.start()
         assert idle.ended()
@@ -119,7 +120,7 @@ def test_an_accepted_request_is_finished_before_the_server_stops() -> None:
             server.wire()
         server.lab.go_on.set()
         response = busy.response()
-        stopping.join(5)
+        stopping.join(PATIENCE_S)
 
     assert (response.status, response.headers["connection"]) == (200, "close")
 
@@ -127,9 +128,9 @@ def test_an_accepted_request_is_finished_before_the_server_stops() -> None:
 def test_a_request_that_does_not_end_does_not_hold_the_server_up() -> None:
     with running() as server, server.wire() as busy:
         busy.send(get("/v1/wait"))
-        assert server.lab.waiting.wait(5)
+        assert server.lab.waiting.wait(PATIENCE_S)
         began = time.monotonic()
         server.call(lambda: server.server.stop_gracefully(within_s=0.5))
 
-        assert 0.4 < time.monotonic() - began < 3
+        assert 0.4 < time.monotonic() - began < PATIENCE_S / 2
         assert busy.ended()

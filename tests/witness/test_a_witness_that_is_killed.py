@@ -95,7 +95,7 @@ def test_killed_at_any_moment_it_cosigns_one_history(tmp_path: Path) -> None:
 def _fed(url: str, branch: Branch, cosigned: dict[int, set[bytes]]) -> None:
     """Hand over one size after the other, from where the witness says that it stands, until it is gone."""
     known, size = 0, 1
-    with httpx.Client(base_url=url, timeout=20) as client:
+    with httpx.Client(base_url=url, timeout=PATIENCE_S) as client:
         while size <= len(branch.leaves):
             try:
                 answer = client.post(PATH, content=branch.body(known, size))

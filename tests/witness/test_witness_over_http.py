@@ -12,6 +12,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from patience import PATIENCE_S
 from witness_world import AT_S, ORIGIN, Branch, RunningWitness, log_signer, opened_witness, witness_served
 
 from attestlab.log.notes import Note, TreeHead, VerifierKey, sign_checkpoint
@@ -48,7 +49,7 @@ def witness(tmp_path: Path) -> Iterator[Witness]:
 def client(witness: Witness) -> Iterator[httpx.Client]:
     """A witness that knows nine entries of the log."""
     witness.add_checkpoint(LOG.body(0, 9))
-    with witness_served(witness, idle_s=1, body_s=1) as url, httpx.Client(base_url=url, timeout=20) as opened:
+    with witness_served(witness, idle_s=1, body_s=1) as url, httpx.Client(base_url=url, timeout=PATIENCE_S) as opened:
         yield opened
 
 
@@ -212,7 +213,7 @@ def test_a_body_at_the_limit_is_read(client: httpx.Client) -> None:
 def test_a_body_that_is_declared_too_long_is_answered_before_it_is_sent(
     client: httpx.Client, header: bytes, path: bytes, status: bytes
 ) -> None:
-    with socket.create_connection((client.base_url.host, client.base_url.port or 0), timeout=15) as connection:
+    with socket.create_connection((client.base_url.host, client.base_url.port or 0), timeout=PATIENCE_S) as connection:
         connection.sendall(b"POST " + path + b" HTTP/1.1\r\nHost: w\r\n" + header + b"\r\n\r\n")
         assert connection.recv(1000).startswith(b"HTTP/1.1 " + status)
 
@@ -237,13 +238,13 @@ def test_an_endless_body_ends_with_its_connection(client: httpx.Client) -> None:
 )
 def test_whoever_says_nothing_more_is_let_go_and_nobody_else_waits(client: httpx.Client, sent: bytes) -> None:
     address = (client.base_url.host, client.base_url.port or 0)
-    with socket.create_connection(address, timeout=15) as connection:
+    with socket.create_connection(address, timeout=PATIENCE_S) as connection:
         connection.sendall(sent)
         began = time.monotonic()
         assert client.post(PATH, content=GOOD).status_code == 200
         while connection.recv(1000):
             pass
-        assert time.monotonic() - began < 10
+        assert time.monotonic() - began < PATIENCE_S / 2
 
 
 def test_no_two_trees_of_a_size_are_cosigned_however_many_ask_at_once(tmp_path: Path) -> None:
@@ -266,7 +267,7 @@ def test_no_two_trees_of_a_size_are_cosigned_however_many_ask_at_once(tmp_path: 
 
 
 def _asked(url: str, branch: Branch, old: int, size: int) -> TreeHead | None:
-    answer = httpx.post(url + PATH, content=branch.body(old, size), timeout=30)
+    answer = httpx.post(url + PATH, content=branch.body(old, size), timeout=PATIENCE_S)
     assert answer.status_code in (200, 409, 422)
     return branch.head(size) if answer.status_code == 200 else None
 
