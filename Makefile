@@ -43,7 +43,7 @@ check: setup  ## Lint, format, types, import contracts, docstring examples
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest --doctest-modules -q attestlab
 
-bench: setup  ## Print one JSON line a figure; ONLY=http|log|verify|access|cli|expiry|serve|policy|policy_growth for some of them
+bench: setup  ## Print one JSON line a figure; ONLY=http|log|verify|access|cli|expiry|fsck|serve|policy|policy_growth for some of them
 	$(BIN)/python -m benchmarks $(if $(ONLY),--only $(ONLY)) $(ARGS)
 
 soak: setup  ## Run the long versions of the crash and race stories, in at most 20 minutes

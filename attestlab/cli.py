@@ -30,6 +30,7 @@ from attestlab.terminal import (
     announce,
     fail,
     opened,
+    progress_on_stderr,
     reporting,
     settings_of,
     show,
@@ -236,11 +237,11 @@ def log_fsck(data: Data, database_url: DatabaseUrl = None, as_json: Json = False
 
     Example: attestlab log fsck --data lab
     """
-    from attestlab.fsck import problems_of
+    from attestlab.checking import problems_of
     from attestlab.log.fsck import FORK, GUARD
 
-    with reporting():
-        problems = problems_of(settings_of(data, database_url))
+    with reporting(), progress_on_stderr("checking", is_shown=not as_json) as progress:
+        problems = problems_of(settings_of(data, database_url), progress=progress)
     shown = [{"kind": item.kind, "where": item.where, "message": item.message} for item in problems]
     if as_json:
         emit(json.dumps({"clean": not shown, "problems": shown}))

@@ -7,12 +7,14 @@ contradict is left out: tallies of verifications that told everything they had c
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
+from uuid import UUID
 
 from sqlalchemy import Connection, Table, func, select
-from sqlalchemy.exc import DatabaseError, OperationalError
+from sqlalchemy.exc import SQLAlchemyError
 from sqlmodel import SQLModel
 
 from attestlab import migrations
@@ -44,7 +46,6 @@ from attestlab.log.timekeeping import confirmed_time
 from attestlab.mail import store as mail_store
 from attestlab.orgs import store as org_store
 from attestlab.policy import store as policy_store
-from attestlab.settings import Settings
 from attestlab.simulation import store as simulation_store
 from attestlab.web import remembered
 
@@ -54,55 +55,49 @@ _heads: Any = ChainHead.__table__  # type: ignore[attr-defined]
 _log_heads: Any = LogHead.__table__  # type: ignore[attr-defined]
 _leaves: Any = LogLeaf.__table__  # type: ignore[attr-defined]
 PAGE = 500
+ATTESTATIONS = "attestations"
+ATTESTATIONS_A_PART = 4_000  # less than a second of work, so that processes end together
 
 
-def problems_of(settings: Settings) -> list[Problem]:
-    """Every problem of an installation; that its records are no database at all is one.
+@dataclass(frozen=True)
+class Part:
+    """A part of the check that needs no other; attestations are divided by their ids, `first` up to below `end`."""
 
-    Raises:
-        AttestLabError: there is none, or its key-encryption key is missing.
-        SQLAlchemyError: the records cannot be reached, so that nothing can be said.
-    """
-    found: list[Problem] = []
-    try:
-        with closing(Lab.open(settings)) as lab:
-            found.extend(fsck(lab))
-    except (DatabaseError, sqlite3.DatabaseError) as error:  # of SQLAlchemy, or straight from the driver
-        if isinstance(error, OperationalError | sqlite3.OperationalError) and not found:
-            raise
-        cause = error.orig if isinstance(error, DatabaseError) else error
-        found.append(Problem("database", str(settings.data), f"cannot be read: {cause}"))
-    return found
+    name: str
+    first: UUID | None = None
+    end: UUID | None = None
 
 
 def fsck(lab: Lab) -> Iterator[Problem]:
     """Every problem of an installation, in one consistent look at its records."""
     with lab.storage.read() as connection:
-        yield from check_log(connection, keyring=lab.keyring, guard=lab.guard)
-        for part, problems in (
-            ("database", _database(connection, lab)),
-            ("attestations", _attestations(connection)),
-            ("ends", _ends(connection)),
-            ("standings", _standings(connection)),
-            ("keys", _managed_keys(connection, lab)),
-            ("keyring", _sealed_under(connection, lab)),
-            ("audit", _trails(connection)),
-            ("outbox", _outbox_chain(connection)),
-            ("rows", _audited_rows(connection)),
-            ("cosignatures", _cosignatures(connection)),
-            ("usage", _usage(connection, lab)),
-            ("answers", _answers(connection)),
-            ("spelling", _misspelled(connection)),
-        ):
-            yield from _readable(part, problems)
+        for part in parts(connection):
+            yield from check(connection, lab, part)
 
 
-def _readable(part: str, problems: Iterator[Problem]) -> Iterator[Problem]:
-    """Damaged rows fail in as many ways as there are decoders; each is a finding, and the other parts go on."""
+def parts(connection: Connection) -> list[Part]:
+    """All parts of the check, in the order in which their problems are reported."""
+    divided: list[Part] = []
+    for name in _CHECKS:
+        divided += _divided(connection, name) if name == ATTESTATIONS else [Part(name)]
+    return divided
+
+
+def check(connection: Connection, lab: Lab, part: Part) -> Iterator[Problem]:
+    """The problems of one part. Damaged rows fail in as many ways as there are decoders; each is a finding."""
     try:
-        yield from problems
+        yield from _CHECKS[part.name](connection, lab, part)
     except Exception as fault:
-        yield Problem("unreadable", part, f"cannot be read any further: {type(fault).__name__}: {fault}")
+        yield Problem("unreadable", part.name, f"cannot be read any further: {type(fault).__name__}: {fault}")
+
+
+def _divided(connection: Connection, name: str) -> list[Part]:
+    """Ranges of so many attestations each; one range of all of them where an id cannot be read."""
+    try:
+        bounds = attestation_store.every_nth_id(connection, ATTESTATIONS_A_PART)
+    except (ValueError, SQLAlchemyError, sqlite3.DatabaseError):
+        bounds = []
+    return [Part(name, first, end) for first, end in pairwise([None, *bounds, None])]
 
 
 def _database(connection: Connection, lab: Lab) -> Iterator[Problem]:
@@ -129,23 +124,25 @@ def _guards_on_postgresql(connection: Connection) -> Iterator[Problem]:
             yield Problem("schema", f"trigger {name}", "it does not guard its table any more")
 
 
-def _attestations(connection: Connection) -> Iterator[Problem]:
-    """Each attestation: its signature holds, and the log's entry speaks of it; each minted entry has one."""
-    counted = 0
-    for row in _all(connection, attestation_store.attestations, attestation_store.attestations.c.id):
-        counted += 1
-        found = attestation_store.with_evidence(connection, row.id)
-        if found is None or found.spki is None or found.entry is None:
+def _attestations(connection: Connection, part: Part) -> Iterator[Problem]:
+    """Each attestation: its signature holds, and the log's entry speaks of it."""
+    for row in attestation_store.signed_between(connection, part.first, part.end):
+        if row.spki is None or row.entry is None:
             yield Problem("attestation", str(row.id), "its key or its log entry is missing")
             continue
         try:
-            _check_attestation(found)
+            _check_attestation(row)
         except AttestLabError as fault:
             yield Problem("attestation", str(row.id), fault.message)
         except (ValueError, KeyError) as fault:
             yield Problem("attestation", str(row.id), f"a column cannot be read: {fault}")
-    minted = select(_leaves.c.index).where(_leaves.c.kind == EntryType.MINTED.value)
-    logged = len(connection.execute(minted).all())
+
+
+def _counts(connection: Connection) -> Iterator[Problem]:
+    """Each minted entry has its attestation."""
+    minted = select(func.count()).select_from(_leaves).where(_leaves.c.kind == EntryType.MINTED.value)
+    logged = connection.scalar(minted)
+    counted = connection.scalar(select(func.count()).select_from(attestation_store.attestations))
     if logged != counted:
         yield Problem("attestation", "count", f"{logged} minted entries, {counted} attestations")
 
@@ -254,32 +251,36 @@ def _end_of_chain(heads: dict[str, tuple[int, bytes]], name: str, length: int, l
         yield Problem("chain", name, "its end is not where its head says")
 
 
+# The tables whose rows leave their fingerprint in the audit trail, as what, and how the trail names a row.
+_AUDITED: tuple[tuple[Table, str, Callable[[Any], str]], ...] = (
+    (org_store.tenants, "tenant", lambda row: str(row.id)),
+    (org_store.orgs, "org", lambda row: str(row.id)),
+    (org_store.users, "user", lambda row: str(row.id)),
+    (org_store.api_keys, "api_key", lambda row: str(row.id)),
+    (identity_store.token_keys, "token_key", lambda row: row.kid),
+    (identity_store.sessions, "session", lambda row: str(row.id)),
+    (identity_store.refresh_tokens, "refresh_token", lambda row: str(row.id)),
+    (mail_store.mails, "mail", lambda row: str(row.id)),
+    (issuer_store.issuers, "issuer", lambda row: str(row.id)),
+    (issuer_store.logos, "issuer_logo", lambda row: str(row.issuer_id)),
+    (issuer_store.keys, "key", lambda row: key_name(row._mapping)),
+    (attestation_store.attestations, "attestation", lambda row: str(row.id)),
+    (delivery_store.deliveries, "delivery", lambda row: str(row.attestation_id)),
+    (governance_store.requests, "issuer_request", lambda row: str(row.id)),
+    (attestation_store.packs, "attestation_pack", lambda row: str(row.id)),
+    (policy_store.policies, "policy", lambda row: str(row.id)),
+    (policy_store.versions, "policy_version", lambda row: str(row.id)),
+    (policy_store.attributes, "policy_attributes", lambda row: str(row.tenant_id)),
+    (policy_store.profiles, "verification_profile", lambda row: str(row.id)),
+    (policy_store.decisions, "policy_decision", lambda row: str(row.id)),
+    (simulation_store.reports, "simulation_report", lambda row: row.digest),
+    (confirmed_time, "confirmed_time", lambda row: str(row.id)),
+)
+
+
 def _audited_rows(connection: Connection) -> Iterator[Problem]:
     """Rows that are not what the audit trail left behind."""
-    for table, kind, name in (
-        (org_store.tenants, "tenant", lambda row: str(row.id)),
-        (org_store.orgs, "org", lambda row: str(row.id)),
-        (org_store.users, "user", lambda row: str(row.id)),
-        (org_store.api_keys, "api_key", lambda row: str(row.id)),
-        (identity_store.token_keys, "token_key", lambda row: row.kid),
-        (identity_store.sessions, "session", lambda row: str(row.id)),
-        (identity_store.refresh_tokens, "refresh_token", lambda row: str(row.id)),
-        (mail_store.mails, "mail", lambda row: str(row.id)),
-        (issuer_store.issuers, "issuer", lambda row: str(row.id)),
-        (issuer_store.logos, "issuer_logo", lambda row: str(row.issuer_id)),
-        (issuer_store.keys, "key", lambda row: key_name(row._mapping)),
-        (attestation_store.attestations, "attestation", lambda row: str(row.id)),
-        (delivery_store.deliveries, "delivery", lambda row: str(row.attestation_id)),
-        (governance_store.requests, "issuer_request", lambda row: str(row.id)),
-        (attestation_store.packs, "attestation_pack", lambda row: str(row.id)),
-        (policy_store.policies, "policy", lambda row: str(row.id)),
-        (policy_store.versions, "policy_version", lambda row: str(row.id)),
-        (policy_store.attributes, "policy_attributes", lambda row: str(row.tenant_id)),
-        (policy_store.profiles, "verification_profile", lambda row: str(row.id)),
-        (policy_store.decisions, "policy_decision", lambda row: str(row.id)),
-        (simulation_store.reports, "simulation_report", lambda row: row.digest),
-        (confirmed_time, "confirmed_time", lambda row: str(row.id)),
-    ):
+    for table, kind, name in _AUDITED:
         for resource_id, message in rows.unaccounted(connection, table, resource_type=kind, name=name):
             yield Problem(kind, resource_id, message)
 
@@ -303,8 +304,12 @@ def _answers(connection: Connection) -> Iterator[Problem]:
 
 
 def _misspelled(connection: Connection) -> Iterator[Problem]:
-    """Ids, times and flags that SQLite reads alike and does not find alike; and a second head, which nobody reads."""
-    for table in SQLModel.metadata.sorted_tables:
+    """Ids, times and flags that SQLite reads alike and does not find alike; and a second head, which is never read.
+
+    Audited rows are left out: `rows.unaccounted` compares their spelling too.
+    """
+    audited = {table.name for table, _kind, _name in _AUDITED}
+    for table in (table for table in SQLModel.metadata.sorted_tables if table.name not in audited):
         for column in rows.misspelled(connection, table):
             yield Problem("spelling", f"{table.name}.{column}", "a value is not written as we write it")
     if connection.scalar(select(func.count()).select_from(_log_heads)) != 1:
@@ -313,3 +318,23 @@ def _misspelled(connection: Connection) -> Iterator[Problem]:
 
 def _all(connection: Connection, table: Table, by: Any) -> Iterator[AnyRow]:
     yield from connection.execution_options(yield_per=PAGE).execute(select(table).order_by(by))
+
+
+# By name: what is checked, in the order in which problems are reported.
+_CHECKS: dict[str, Callable[[Connection, Lab, Part], Iterator[Problem]]] = {
+    "log": lambda connection, lab, _part: check_log(connection, keyring=lab.keyring, guard=lab.guard),
+    "database": lambda connection, lab, _part: _database(connection, lab),
+    ATTESTATIONS: lambda connection, _lab, part: _attestations(connection, part),
+    "counts": lambda connection, _lab, _part: _counts(connection),
+    "ends": lambda connection, _lab, _part: _ends(connection),
+    "standings": lambda connection, _lab, _part: _standings(connection),
+    "keys": lambda connection, lab, _part: _managed_keys(connection, lab),
+    "keyring": lambda connection, lab, _part: _sealed_under(connection, lab),
+    "audit": lambda connection, _lab, _part: _trails(connection),
+    "outbox": lambda connection, _lab, _part: _outbox_chain(connection),
+    "rows": lambda connection, _lab, _part: _audited_rows(connection),
+    "cosignatures": lambda connection, _lab, _part: _cosignatures(connection),
+    "usage": lambda connection, lab, _part: _usage(connection, lab),
+    "answers": lambda connection, _lab, _part: _answers(connection),
+    "spelling": lambda connection, _lab, _part: _misspelled(connection),
+}

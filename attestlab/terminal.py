@@ -15,7 +15,7 @@ from attestlab.core.errors import AttestLabError, HeadGuardMismatch
 from attestlab.core.output import emit, talk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from attestlab.lab import Lab
     from attestlab.settings import Settings
@@ -89,6 +89,23 @@ def warn_of_shared_folder(folder: Path) -> None:
             f"Warning: other users can write to {folder} (mode {folder.stat().st_mode & 0o7777:04o}), "
             f"and so replace its keys and records; run chmod 700 {folder}."
         )
+
+
+@contextmanager
+def progress_on_stderr(label: str, *, is_shown: bool) -> Iterator[Callable[[int, int], None]]:
+    """Show how many parts of a task are done, in one line that vanishes at its end; only on a terminal."""
+    if not is_shown or sys.stderr is None or not sys.stderr.isatty():
+        yield lambda _done, _of: None
+        return
+
+    def show_line(done: int, of: int) -> None:
+        sys.stderr.write(f"\r{label}  {100 * done // of:3} %")
+        sys.stderr.flush()
+
+    try:
+        yield show_line
+    finally:
+        sys.stderr.write("\r\x1b[K")
 
 
 def is_of_the_database(fault: Exception) -> bool:

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from benchmarks import access_checks, expiring, log_alone, offline, over_http, starting
+from benchmarks import access_checks, checking, expiring, log_alone, offline, over_http, starting
 from benchmarks.figures import Figure
 
 
@@ -30,6 +30,7 @@ GROUPS: dict[str, Callable[[Path], Iterator[Figure]]] = {
     "access": access_checks.figures,
     "cli": starting.cli_figures,
     "expiry": expiring.figures,
+    "fsck": checking.figures,
     "serve": starting.serve_figures,
     "policy": _policy_figures,
     "policy_growth": _policy_growth,

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, and_, not_, select
 
 from attestlab.attestations import store
 from attestlab.attestations.events import AttestationExpired, AttestationRevoked, AttestationSuperseded
@@ -132,10 +132,17 @@ def _event(row: dict[str, Any], change: Change) -> Event:
 
 
 def disagreements(connection: Connection) -> Iterator[tuple[str, str]]:
-    """Where rows and the log tell differently how attestations ended, as (attestation, what is wrong)."""
+    """Where rows and the log tell differently how attestations ended, as (attestation, what is wrong).
+
+    A row that is VALID, was never changed and supersedes none agrees with a log that does not mention it.
+    """
     entries_left = log_store.count_of_kind(connection, EntryType.ATTESTATION_STATUS)
     columns = store.attestations.c
-    for row in connection.execution_options(yield_per=500).execute(select(store.attestations).order_by(columns.id)):
+    unchanged = and_(
+        columns.status == Status.VALID.value, columns.changed_index.is_(None), columns.supersedes.is_(None)
+    )
+    query = select(store.attestations).where(not_(unchanged)).order_by(columns.id).execution_options(yield_per=500)
+    for row in connection.execute(query):
         if row.changed_index is not None:
             entries_left -= 1
         if (fault := _disagreement(connection, row)) is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -47,22 +47,38 @@ _KEY_COLUMNS = (
     _keys.c.changed_index.label("key_changed_index"),
     _keys.c.compromised_at,
 )
+PAGE = 500
+_key_of_attestation = and_(
+    _keys.c.tenant_id == attestations.c.tenant_id,
+    _keys.c.kid == attestations.c.kid,
+    _keys.c.issuer_id == attestations.c.issuer_id,
+)
 _WITH_EVIDENCE = (
     select(*_COLUMNS, *_ISSUER_COLUMNS, *_KEY_COLUMNS, _leaves.c.entry, _tenants.c.plan, _tenants.c.adjusted)
     .select_from(
         attestations.outerjoin(_issuers, _issuers.c.id == attestations.c.issuer_id)
-        .outerjoin(
-            _keys,
-            and_(
-                _keys.c.tenant_id == attestations.c.tenant_id,
-                _keys.c.kid == attestations.c.kid,
-                _keys.c.issuer_id == attestations.c.issuer_id,
-            ),
-        )
+        .outerjoin(_keys, _key_of_attestation)
         .outerjoin(_leaves, _leaves.c.index == attestations.c.log_index)
         .outerjoin(_tenants, _tenants.c.id == attestations.c.tenant_id)
     )
     .where(attestations.c.id == bindparam("id"))
+)
+# What a signature and a log entry are checked against; the key and the entry are None where they are missing.
+_SIGNED = (
+    select(
+        *(attestations.c[name] for name in ("id", "issuer_id", "kid", "alg", "schema_id", "content_type")),
+        *(attestations.c[name] for name in ("payload_hash", "document_hash", "claims_hash", "expiry_at", "created_at")),
+        *(attestations.c[name] for name in ("claims", "signature", "nonce")),
+        _keys.c.spki,
+        _leaves.c.entry,
+    )
+    .select_from(
+        attestations.outerjoin(_keys, _key_of_attestation).outerjoin(
+            _leaves, _leaves.c.index == attestations.c.log_index
+        )
+    )
+    .order_by(attestations.c.id)
+    .execution_options(yield_per=PAGE)
 )
 _OWNED = select(*_COLUMNS).where(
     attestations.c.id == bindparam("id"), attestations.c.tenant_id == bindparam("tenant_id")
@@ -138,6 +154,19 @@ def is_superseded_by(connection: Connection, old_id: UUID, new_id: UUID) -> bool
 def with_evidence(connection: Connection, attestation_id: UUID) -> AnyRow | None:
     """An attestation with its issuer, its key and its log entry, whoever owns it."""
     return connection.execute(_WITH_EVIDENCE, {"id": attestation_id}).first()
+
+
+def signed_between(connection: Connection, first: UUID | None, end: UUID | None) -> Iterator[AnyRow]:
+    """Every attestation with an id from `first` on and below `end`, with its key and its log entry, page by page."""
+    query = _SIGNED if first is None else _SIGNED.where(attestations.c.id >= first)
+    yield from connection.execute(query if end is None else query.where(attestations.c.id < end))
+
+
+def every_nth_id(connection: Connection, step: int) -> list[UUID]:
+    """The ids of the attestations in places `step`, 2 * `step` and so on, in the order of ids."""
+    count = connection.scalar(select(func.count()).select_from(attestations)) or 0
+    ordered = select(attestations.c.id).order_by(attestations.c.id).limit(1)
+    return [connection.execute(ordered.offset(place)).scalar_one() for place in range(step, count, step)]
 
 
 def is_taken(connection: Connection, attestation_id: UUID) -> bool:

@@ -5,12 +5,12 @@ operation does not happen. `metadata.row_sha256` ties the trail to the row it le
 behind, so that a row changed behind the service's back is found.
 """
 
-import json
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Protocol
 from uuid import UUID
 
+import orjson
 from sqlalchemy import BigInteger, Index, LargeBinary
 from sqlmodel import Field, SQLModel
 
@@ -142,13 +142,16 @@ def _line(entry_id: UUID, entry: AuditEntry) -> dict[str, object]:
     }
 
 
+_REPEATED = tuple(
+    column.name for column in _table.columns if column.name not in ("seq", "record", "integrity_hash", "prev_hash")
+)
+
+
 def disagreements(row: Any) -> list[str]:
     """The columns of a stored line that do not repeat what its record says.
 
     Raises:
         ValueError: the record is not one.
     """
-    said = json.loads(row.record)
-    columns = _table.columns.keys()
-    names = [name for name in columns if name not in ("seq", "record", "integrity_hash", "prev_hash")]
-    return [name for name in names if not repeats(said.get(name), getattr(row, name))]
+    said = orjson.loads(row.record)
+    return [name for name in _REPEATED if not repeats(said.get(name), getattr(row, name))]

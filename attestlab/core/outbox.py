@@ -4,11 +4,11 @@ Deliveries read from here; an event that is not in the outbox did not happen, an
 one that is there will not be forgotten. Rows are hash-chained in one sequence.
 """
 
-import json
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+import orjson
 from sqlalchemy import LargeBinary
 from sqlmodel import Field, SQLModel
 
@@ -93,5 +93,5 @@ def disagreements(row: Any) -> list[str]:
     Raises:
         ValueError: the body is not an envelope.
     """
-    said = json.loads(row.body)
+    said = orjson.loads(row.body)
     return [name for name in ("id", "type", "created_at") if not repeats(said.get(name), getattr(row, name))]

@@ -6,7 +6,6 @@ from the last one audited was changed behind the service's back.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC
 from functools import cache
@@ -14,6 +13,7 @@ from operator import itemgetter
 from secrets import token_hex
 from typing import Any
 
+import orjson
 from sqlalchemy import Column, Connection, Executable, LargeBinary, Table, select, type_coerce
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.types import NullType
@@ -22,7 +22,7 @@ from sqlmodel.sql.sqltypes import UTCDateTime
 from attestlab.core.audit import AuditEvent
 from attestlab.core.canonical import canonical_own, sha256_hex
 from attestlab.core.errors import ValidationFailed
-from attestlab.core.transaction import AnyRow
+from attestlab.core.transaction import AnyRow, column_writer
 from attestlab.core.wire import b64url_encode
 
 MEMBER = "row_sha256"
@@ -157,12 +157,8 @@ def _spellings(connection: Connection, table: Table) -> dict[str, Callable[[Any]
     """
     if connection.dialect.name != "sqlite":
         return {}
-    writers = {column.name: _writer(connection, column) for column in table.columns}
+    writers = {column.name: column_writer(table, column.name) for column in table.columns}
     return {name: writer for name, writer in writers.items() if writer is not None}
-
-
-def _writer(connection: Connection, column: Column[Any]) -> Callable[[Any], Any] | None:
-    return column.type.dialect_impl(connection.dialect).bind_processor(connection.dialect)
 
 
 def _rows(connection: Connection, table: Table, spelled: Iterable[str]) -> Iterator[AnyRow]:
@@ -180,6 +176,6 @@ def _last_audited(connection: Connection, resource_type: str) -> Iterator[tuple[
     lines = select(_audit.c.resource_id, _audit.c.record).where(_audit.c.resource_type == resource_type)
     ordered = lines.order_by(_audit.c.tenant_id, _audit.c.seq).execution_options(yield_per=500)
     for resource_id, record in connection.execute(ordered):
-        fingerprint = json.loads(record)["metadata"].get(MEMBER)
+        fingerprint = orjson.loads(record)["metadata"].get(MEMBER)
         if fingerprint is not None:
             yield resource_id, fingerprint

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from functools import cache, lru_cache
 from operator import attrgetter, itemgetter
 from typing import Any
+from uuid import UUID
 
 from sqlalchemy import Connection, CursorResult, Executable, Row, Table, Update, Uuid, bindparam, update
 from sqlalchemy.dialects.sqlite import dialect as sqlite_dialect
@@ -173,7 +174,7 @@ class _Statement:
     def __init__(self, text: str, table: Table, names: list[str]) -> None:
         self.text = text
         self._pick = itemgetter(*names)
-        writers = ((place, _writer(table, name)) for place, name in enumerate(names))
+        writers = ((place, column_writer(table, name)) for place, name in enumerate(names))
         self._writers: Writers = [(place, write) for place, write in writers if write is not None]
 
     def parameters(self, row: dict[str, Any]) -> tuple[Any, ...]:
@@ -206,14 +207,21 @@ def _update_of(table: Table, names: tuple[str, ...]) -> Update:
     return update(table).where(*keys).values({name: bindparam(f"_{name}") for name in names})
 
 
-def _writer(table: Table, name: str) -> Callable[[Any], Any] | None:
-    """What writes a value of a column; where that does the same as the type's own, in a fraction of its time."""
+def column_writer(table: Table, name: str) -> Callable[[Any], Any] | None:
+    """Return the function that converts a column's value for SQLite; None where it is stored as it is.
+
+    Times and ids have an equivalent of SQLAlchemy's bind processor that takes a fraction of its time.
+    """
     kind = table.c[name].type.dialect_impl(_SQLITE)
     if isinstance(kind, UTCDateTime):
         return _spelt
-    if isinstance(kind, Uuid) and not table.c[name].nullable:
-        return attrgetter("hex")
+    if isinstance(kind, Uuid):
+        return _hex if table.c[name].nullable else attrgetter("hex")
     return kind.bind_processor(_SQLITE)
+
+
+def _hex(value: UUID | None) -> str | None:
+    return None if value is None else value.hex
 
 
 @lru_cache(maxsize=1_024)

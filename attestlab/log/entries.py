@@ -13,6 +13,8 @@ from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
 
+import orjson
+
 from attestlab.core.canonical import canonical, canonical_own
 from attestlab.core.errors import IntegrityFailed, ValidationFailed
 from attestlab.core.wire import b64url_encode, format_time, parse_json
@@ -201,7 +203,7 @@ def read(entry: bytes) -> ReadEntry:
         IntegrityFailed: it is not canonical JSON of a known version and type.
     """
     try:
-        members = parse_json(entry)
+        members = _flat_members(entry) or parse_json(entry)
         if not isinstance(members, dict) or canonical(members) != entry or members.get("v") != VERSION:
             raise ValueError("not a canonical object of version 1")
         kind = EntryType(str(members.get("type")))
@@ -209,6 +211,26 @@ def read(entry: bytes) -> ReadEntry:
         return ReadEntry(kind, members, subject, _link(members) if subject is not None else None)
     except (ValidationFailed, ValueError, KeyError) as fault:
         raise IntegrityFailed(f"The log entry is not one of ours: {fault}.") from fault
+
+
+_SCALARS = frozenset({str, int, bool, type(None)})
+
+
+def _flat_members(entry: bytes) -> dict[str, object] | None:
+    """The members of a flat object without escapes, in a third of `parse_json`'s time; None for everything else.
+
+    A reader checks that the canonical form of the members is the entry, so duplicates, white space and other
+    spellings do not pass; nesting and escaped characters, which `parse_json` restricts, are left to it.
+    """
+    if b"\\" in entry:
+        return None
+    try:
+        members = orjson.loads(entry)
+    except orjson.JSONDecodeError:
+        return None
+    if type(members) is not dict or not all(type(value) in _SCALARS for value in members.values()):
+        return None
+    return members
 
 
 def _subject(kind: EntryType, members: dict[str, object]) -> str | None:

@@ -1,0 +1,113 @@
+"""`fsck.*`: how fast `attestlab log fsck` checks an installation, against the least that a check can do."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from pathlib import Path
+from time import perf_counter
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from cryptography.hazmat.primitives.serialization import load_der_public_key
+
+from attestlab.attestations.drafting import Draft, MintRequest
+from attestlab.checking import problems_of
+from attestlab.core.clock import FixedClock
+from attestlab.core.signing import Algorithm
+from attestlab.core.wire import b64url_decode
+from attestlab.lab import Lab
+from attestlab.settings import Settings
+from benchmarks.figures import Figure
+from benchmarks.world import CLAIMS
+
+ENTRIES = 20_000
+MINTS_A_COMMIT = 50
+ROUNDS = 3
+FLOOR = "each entry and signature read once, one SHA-256 and one Ed25519 verification, on one core"
+BETWEEN_MINTS = timedelta(milliseconds=1)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one check took: seconds, and seconds of processor time on all cores."""
+
+    wall_s: float
+    cpu_s: float
+
+
+def figures(folder: Path) -> Iterator[Figure]:
+    """Entries a second of a whole check and of the floor, and their ratio; the two take turns.
+
+    The processor time is given too, because it depends less on what else the machine is doing.
+    """
+    settings = Settings(data=folder / "data", database_url=None)
+    fill(settings, ENTRIES)
+    rounds = [(_cost(lambda: _check(settings)), _cost(lambda: _floor(settings))) for _ in range(ROUNDS)]
+    yield Figure.of_rounds("fsck.entries_per_s", [ENTRIES / checked.wall_s for checked, _ in rounds], "1/s")
+    yield Figure.of_rounds("fsck.floor_per_s", [ENTRIES / floor.wall_s for _, floor in rounds], "1/s", against=FLOOR)
+    ratios = [floor.wall_s / checked.wall_s for checked, floor in rounds]
+    yield Figure.of_rounds("fsck.ratio", ratios, "ratio", against=FLOOR)
+    yield Figure.of_rounds("fsck.cpu_us", [checked.cpu_s / ENTRIES * 1e6 for checked, _ in rounds], "us an entry")
+    yield Figure.of_rounds("fsck.floor_cpu_us", [floor.cpu_s / ENTRIES * 1e6 for _, floor in rounds], "us an entry")
+
+
+def _cost(check: Callable[[], None]) -> Cost:
+    began, used = perf_counter(), _cpu_s()
+    check()
+    return Cost(perf_counter() - began, _cpu_s() - used)
+
+
+def _cpu_s() -> float:
+    """Of this process and of the children that have ended."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
+
+
+def _check(settings: Settings) -> None:
+    problems = problems_of(settings)
+    assert not problems, problems[:3]
+
+
+def _floor(settings: Settings) -> None:
+    """Read what was attested, hash each entry and verify each signature; nothing is compared."""
+    query = "SELECT a.signature, k.spki, l.entry FROM attestations a JOIN issuer_keys k USING (tenant_id, kid) "
+    query += 'JOIN log_leaves l ON l."index" = a.log_index'
+    with closing(sqlite3.connect(settings.data / "records.db")) as connection:
+        for signature, spki, entry in connection.execute(query):
+            signed, _dot, raw = signature.rpartition(".")
+            _public_key(spki).verify(b64url_decode(raw), signed.encode())
+            hashlib.sha256(entry).digest()
+
+
+@cache
+def _public_key(spki: bytes) -> Ed25519PublicKey:
+    public = load_der_public_key(spki)
+    assert isinstance(public, Ed25519PublicKey)
+    return public
+
+
+def fill(settings: Settings, entries: int) -> None:
+    """Mint as a busy server does, in groups; one checkpoint a group."""
+    clock = FixedClock(datetime.now(UTC) - timedelta(days=1))
+    lab, made = Lab.init(settings, clock=clock)
+    caller = lab.orgs.service_caller(made.tenant.tenant_id)
+    profile = {"name": "Registrar", "domain": "registrar.example"}
+    issuer = lab.issuers.create(profile, caller=caller, alg=Algorithm.ED25519, kid="first").issuer["id"]
+    request = MintRequest(issuer_id=issuer, kid="first", schema="degree", claims=CLAIMS)
+
+    def draft() -> Draft:
+        clock.advance(BETWEEN_MINTS)  # ids begin with their time
+        return lab.attestations.draft(request, caller=caller)
+
+    for _ in range(entries // MINTS_A_COMMIT):
+        drafts = [draft() for _ in range(MINTS_A_COMMIT)]
+        with lab.storage.write():
+            for each in drafts:
+                lab.attestations.record(each)
+    lab.close()
