@@ -7,6 +7,7 @@ that is durable. Answer and change are one transaction.
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Iterable
 from functools import partial
 from typing import Any
@@ -45,6 +46,7 @@ class Desk:
     def __init__(self, lab: Lab) -> None:
         self.lab = lab
         self.in_flight: set[bytes] = set()
+        self._logged_refusals: deque[str] = deque(maxlen=16)
         self._loop = asyncio.get_running_loop()
         self._probe: asyncio.Future[Any] | None = None
         self._probed_at = 0.0
@@ -151,8 +153,16 @@ class Desk:
         """Run one part of a sweep; a log that must not be signed, or a full disk, does not keep the others from it."""
         try:
             await part()
+        except AttestLabError as error:
+            self._warn_of_refusal(error)
         except Exception as error:
             journal.part_failed(error, part="sweep")
+
+    def _warn_of_refusal(self, error: AttestLabError) -> None:
+        """Log a refusal once: it lasts until the operator acts, and sweeps follow each other every few seconds."""
+        if error.message not in self._logged_refusals:
+            self._logged_refusals.append(error.message)
+            journal.warned("sweep refused", code=error.code, message=error.message)
 
     async def _expire(self) -> None:
         """Make expiries permanent until none is due: each batch is a job among those of requests, which go on."""

@@ -99,3 +99,41 @@ def test_a_batch_is_so_small_that_nobody_waits_long(lab: Lab, overdue: set[str])
         ends = [row for row in lab.log.entries(connection, 0, 2000) if row.kind == "attestation.status"]
 
     assert (there_is_more, len(ends)) == (True, EXPIRIES_AT_ONCE)
+
+
+async def sweep_often(lab: Lab, sweeps: int) -> None:
+    """Run the sweep until it has looked at the head so many times."""
+    desk, looked = Desk(lab), asyncio.Event()
+    observe, counted = lab.observe_head, iter(range(sweeps))
+
+    def observed() -> None:
+        observe()
+        if next(counted, None) is None:
+            loop.call_soon_threadsafe(looked.set)
+
+    loop = asyncio.get_running_loop()
+    lab.observe_head = observed  # type: ignore[method-assign]
+    sweeping = asyncio.create_task(desk.sweep_forever(every_s=0.01))
+    async with asyncio.timeout(PATIENCE_S):
+        await looked.wait()
+    sweeping.cancel()
+    with suppress(asyncio.CancelledError):
+        await sweeping
+    await desk.finish()
+
+
+def test_a_refusal_that_lasts_is_logged_once_and_without_a_traceback(
+    lab: Lab, overdue: set[str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    guard = lab.guard.path.read_bytes()
+    lab.guard.path.unlink()
+    try:
+        asyncio.run(sweep_often(lab, 5))
+    finally:
+        lab.guard.path.write_bytes(guard)
+
+    logged = [line for line in capfd.readouterr().err.splitlines() if "sweep" in line]
+    assert len(logged) == 1
+    assert "attestlab log accept-head" in logged[0]
+    assert "Traceback" not in logged[0]
+    assert overdue
