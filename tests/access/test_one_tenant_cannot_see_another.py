@@ -19,6 +19,7 @@ from attestlab.issuers.rules import TrustTier
 from attestlab.lab import Lab
 from attestlab.web.routing import Route
 
+LISTS = [route for route in all_routes() if route.method == "GET" and "{" not in route.path and route.needs is not None]
 WITH_ID = [route for route in all_routes() if "{" in route.path and route.needs is not None]
 QUESTION = {"action": "MINT", "target_type": "TENANT_DEFAULT", "context": {}}
 POLICY: dict[str, Any] = {
@@ -165,6 +166,23 @@ def test_another_tenants_thing_answers_byte_for_byte_as_none(world: World, kind:
     stranger = world.stranger()
 
     assert told_apart(getattr(stranger, kind), things) == []
+
+
+def shown_in_lists(account: Account, ids: set[str]) -> set[str]:
+    """The lists, and other routes without a name in the path, by which this account sees one of these ids."""
+    return {
+        route.path for route in LISTS if any(each in account.client_for(route).get(route.path).text for each in ids)
+    }
+
+
+def test_no_list_shows_what_is_another_tenants(world: World) -> None:
+    ids = {thing for thing in things_of(world.account).values() if len(thing) == len(str(uuid4()))}
+
+    ours, theirs = shown_in_lists(world.account, ids), shown_in_lists(world.stranger(), ids)
+
+    lists = {"attestations", "attestation-packs", "issuers", "policies", "users", "api-keys", "orgs", "audit/events"}
+    assert {f"/v1/{name}" for name in lists} <= ours
+    assert theirs == set()
 
 
 def test_the_answer_of_an_idempotency_key_is_for_its_own_tenant(world: World) -> None:

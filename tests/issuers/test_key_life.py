@@ -12,6 +12,7 @@ from issuer_story import logged, told
 from sqlalchemy import delete, update
 
 from attestlab.attestations.drafting import MintRequest
+from attestlab.attestations.store import Filter
 from attestlab.core import signing
 from attestlab.core.clock import FixedClock
 from attestlab.core.errors import Conflict, NotFound, QuotaExceeded, ValidationFailed
@@ -49,6 +50,18 @@ def rotate(lab: Lab, caller: Caller, **changes: Any) -> Any:
     return lab.signing_keys.rotate(
         **{"kid": "first", "new_kid": "second", "alg": Algorithm.ED25519, **changes}, caller=caller
     )
+
+
+def test_a_key_that_is_withdrawn_after_the_draft_gets_no_place_in_the_log(
+    lab: Lab, caller: Caller, issuer_id: UUID
+) -> None:
+    request = MintRequest(issuer_id=issuer_id, kid="first", schema="degree", claims={"student_name": "Ada"})
+    draft = lab.attestations.draft(request, caller=caller)
+    lab.signing_keys.revoke("first", reason="stolen", caller=caller)
+
+    with pytest.raises(Conflict):
+        lab.attestations.record(draft)
+    assert lab.attestations.page(Filter(issuer_id=issuer_id), caller=caller) == []
 
 
 def raw_ed25519() -> bytes:

@@ -1,0 +1,96 @@
+"""What becomes of an e-mail between its transaction and its delivery: claimed by one process, forgotten in the end."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from attestlab.core.clock import FixedClock
+from attestlab.core.errors import ValidationFailed
+from attestlab.lab import Lab
+from attestlab.mail import store
+from attestlab.mail.rules import LONGEST_PAUSE, MOST_ATTEMPTS, MailStatus, pause_after
+from attestlab.mail.service import Claimed
+from attestlab.orgs.rules import Caller
+
+TEXT = "Choose a password: https://attest.example/invitations/accept?token=secret"
+
+
+def posted(lab: Lab, caller: Caller, **changes: str) -> UUID:
+    letter = {"recipient": "ada@people.example", "subject": "Invitation", "text": TEXT, **changes}
+    with lab.storage.write() as tx:
+        return lab.mails.post(tx, tenant_id=caller.tenant_id, at=lab.clock.now(), **letter)
+
+
+def claimed(lab: Lab) -> Claimed | None:
+    with lab.storage.write() as tx:
+        return lab.mails.claim(tx)
+
+
+def kept(lab: Lab, mail_id: UUID) -> dict[str, Any]:
+    with lab.storage.write() as tx:
+        return store.mail(tx, mail_id)
+
+
+def test_one_process_at_a_time_has_a_mail_and_another_after_the_pause(
+    lab: Lab, caller: Caller, clock: FixedClock
+) -> None:
+    mail_id = posted(lab, caller)
+
+    first, second = claimed(lab), claimed(lab)
+    clock.advance(pause_after(1))
+    third = claimed(lab)
+
+    assert first is not None
+    assert third is not None
+    assert (first.id, second, third.id) == (mail_id, None, mail_id)
+
+
+def test_the_records_hold_the_text_sealed_until_it_is_carried(lab: Lab, caller: Caller, clock: FixedClock) -> None:
+    mail_id = posted(lab, caller)
+    sealed = kept(lab, mail_id)["sealed"]
+    mail = claimed(lab)
+    assert mail is not None
+    assert lab.mails.text_of(mail) == TEXT
+    assert TEXT.encode() not in sealed
+
+    with lab.storage.write() as tx:
+        lab.mails.carried(tx, mail_id)
+
+    assert (kept(lab, mail_id)["status"], kept(lab, mail_id)["sealed"]) == (MailStatus.CARRIED, b"")
+    clock.advance(LONGEST_PAUSE)
+    assert claimed(lab) is None
+
+
+def test_a_mail_is_given_up_and_forgotten_after_its_last_attempt(lab: Lab, caller: Caller, clock: FixedClock) -> None:
+    mail_id = posted(lab, caller)
+    attempts = 0
+    while (mail := claimed(lab)) is not None:
+        attempts += 1
+        assert kept(lab, mail.id)["status"] == MailStatus.WAITING
+        with lab.storage.write() as tx:
+            lab.mails.failed(tx, mail.id, error="SMTPServerDisconnected")
+        clock.advance(LONGEST_PAUSE + timedelta(minutes=1))
+
+    row = kept(lab, mail_id)
+    assert attempts == MOST_ATTEMPTS
+    assert (row["status"], row["sealed"], row["last_error"]) == (MailStatus.FAILED, b"", "SMTPServerDisconnected")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"recipient": "ada@people.example\r\nBcc: eve@people.example"},
+        {"recipient": ""},
+        {"subject": "Invitation\nX-Header: injected"},
+        {"subject": "Invitation\u2028second line"},
+    ],
+    ids=str,
+)
+def test_recipient_and_subject_are_one_line_each(lab: Lab, caller: Caller, changes: dict[str, str]) -> None:
+    with pytest.raises(ValidationFailed, match="one line"):
+        posted(lab, caller, **changes)
+    assert claimed(lab) is None
