@@ -190,6 +190,8 @@ def _sealed_under(connection: Connection, lab: Lab) -> Iterator[Problem]:
         sealing.require_same(connection, lab.keyring)
     except KeyringMismatch as error:
         yield Problem("keyring", "sealed_under", error.message)
+    for row_id in sealing.surplus_rows(connection):
+        yield Problem("keyring", f"sealed_under {row_id}", f"Only row {sealing.ROW_ID} names the key-encryption key.")
 
 
 def _check_key(row: AnyRow, lab: Lab) -> None:

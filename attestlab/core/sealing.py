@@ -81,6 +81,11 @@ def require_same(connection: Connection, keyring: Keyring) -> None:
     _compare(connection.execute(_KEK_ID).scalar(), keyring)
 
 
+def surplus_rows(connection: Connection) -> list[int]:
+    """The ids of rows that the service never writes."""
+    return list(connection.execute(select(sealed_under.c.id).where(sealed_under.c.id != ROW_ID)).scalars())
+
+
 def _require_current(tx: Transaction, keyring: Keyring) -> None:
     """Read the id once a transaction: under the writer's lock only this transaction changes it."""
     if MEMO not in tx.memo:

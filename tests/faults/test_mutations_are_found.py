@@ -136,6 +136,8 @@ def live(lab: Lab, caller: Caller, clock: FixedClock) -> None:
         lab.expire(tx)
     with lab.storage.write() as tx:
         lab.list_statuses(tx)
+    with lab.storage.write() as tx:
+        lab.log.time.confirm(tx)
 
 
 def request_of(issuer: UUID, **changes: Any) -> MintRequest:
