@@ -5,6 +5,7 @@ The records are on SQLite; a test that must hold on PostgreSQL as well is marked
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -40,6 +41,8 @@ Preparing = Callable[..., Prepared]
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
 register_soak()
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell's background jobs hand that on to what tests interrupt
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 use_cheap_passwords()
 use_memory()
 
