@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -44,8 +45,22 @@ class RadiusQuery(In):
     kid: str | None = None
 
 
-@routes.post("/v1/governance/issuer-requests", scope=users_with(REQUESTERS), status=201)
-def create(call: Call, body: IssuerRequestIn) -> IssuerRequestOut:
+async def _counted(call: Call, body: IssuerRequestIn) -> str:
+    """Count what stands on the issuer before the writer is waited for: every attestation of the issuer is read."""
+    count = partial(call.lab.governance.count_impact, body.target_issuer_id, caller=call.caller)
+    impact: str = await call.site.aside(count)
+    return impact
+
+
+async def _counted_again(call: Call, body: object) -> str:
+    """The same for a request that was made before."""
+    count = partial(call.lab.governance.count_impact_of, call.path_values["id"], caller=call.caller)
+    impact: str = await call.site.aside(count)
+    return impact
+
+
+@routes.post("/v1/governance/issuer-requests", scope=users_with(REQUESTERS), status=201, prepare=_counted)
+def create(call: Call, body: IssuerRequestIn, prepared: str) -> IssuerRequestOut:
     """Ask for a change of an issuer's standing; the answer says what it would touch."""
     asked = Asked(
         type=body.type,
@@ -54,20 +69,23 @@ def create(call: Call, body: IssuerRequestIn) -> IssuerRequestOut:
         new_trust_tier=body.new_trust_tier,
         new_risk_rating=body.new_risk_rating,
     )
-    made = call.lab.governance.request(asked, caller=call.caller)
+    made = call.lab.governance.request(asked, impact=prepared, caller=call.caller)
     call.respond_headers["Location"] = f"/v1/governance/issuer-requests/{made['id']}"
     return _request(made)
 
 
 @routes.get("/v1/governance/issuer-requests", scope=_READERS)
-def list_requests(call: Call, query: RequestsQuery) -> Page[IssuerRequestOut]:
+async def list_requests(call: Call, query: RequestsQuery) -> Page[IssuerRequestOut]:
     """The tenant's requests, newest first; for reviewers of the platform, everybody's."""
-    found = call.lab.governance.page(
-        caller=call.caller,
-        issuer_id=query.issuer_id,
-        status=query.status,
-        before=id_in(_LIST, query.cursor),
-        limit=query.limit + 1,
+    found = await call.site.aside(
+        partial(
+            call.lab.governance.page,
+            caller=call.caller,
+            issuer_id=query.issuer_id,
+            status=query.status,
+            before=id_in(_LIST, query.cursor),
+            limit=query.limit + 1,
+        )
     )
     shown, cursor = page_of(found, limit=query.limit, kind=_LIST, position=lambda row: [str(row["id"])])
     return Page[IssuerRequestOut](items=[_request(row) for row in shown], next_cursor=cursor)
@@ -79,10 +97,10 @@ def get(call: Call, id: UUID) -> IssuerRequestOut:
     return _request(call.lab.governance.get(id, caller=call.caller))
 
 
-@routes.post("/v1/governance/issuer-requests/{id}/approve", scope=_DECIDERS)
-def approve(call: Call, id: UUID) -> IssuerRequestOut:
+@routes.post("/v1/governance/issuer-requests/{id}/approve", scope=_DECIDERS, prepare=_counted_again)
+def approve(call: Call, id: UUID, prepared: str) -> IssuerRequestOut:
     """Agree to somebody else's request."""
-    return _request(call.lab.governance.approve(id, caller=call.caller))
+    return _request(call.lab.governance.approve(id, impact=prepared, caller=call.caller))
 
 
 @routes.post("/v1/governance/issuer-requests/{id}/reject", scope=_DECIDERS)
@@ -91,16 +109,16 @@ def reject(call: Call, id: UUID, body: RejectIn) -> IssuerRequestOut:
     return _request(call.lab.governance.reject(id, reason=body.reason, caller=call.caller))
 
 
-@routes.post("/v1/governance/issuer-requests/{id}/execute", scope=users_with(REQUESTERS))
-def execute(call: Call, id: UUID) -> IssuerRequestOut:
+@routes.post("/v1/governance/issuer-requests/{id}/execute", scope=users_with(REQUESTERS), prepare=_counted_again)
+def execute(call: Call, id: UUID, prepared: str) -> IssuerRequestOut:
     """Carry out what was approved; the log says so in the same moment."""
-    return _request(call.lab.governance.execute(id, caller=call.caller))
+    return _request(call.lab.governance.execute(id, impact=prepared, caller=call.caller))
 
 
 @routes.get("/v1/issuers/{id}/blast-radius", scope=Scope.ISSUERS_READ)
-def blast_radius(call: Call, id: UUID, query: RadiusQuery) -> BlastRadiusOut:
-    """What stands on an issuer, or on one of its keys: by schema, month and recipient."""
-    found = call.lab.governance.blast_radius(id, kid=query.kid, caller=call.caller)
+async def blast_radius(call: Call, id: UUID, query: RadiusQuery) -> BlastRadiusOut:
+    """What stands on an issuer, or on one of its keys: by schema, month and recipient; every attestation is read."""
+    found = await call.site.aside(partial(call.lab.governance.blast_radius, id, kid=query.kid, caller=call.caller))
     return BlastRadiusOut(
         issuer_id=id,
         kid=query.kid,

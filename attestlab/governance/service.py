@@ -58,8 +58,8 @@ class Governance:
         self.clock = clock
         self.issuers = issuers
 
-    def request(self, asked: Asked, *, caller: Caller) -> Row:
-        """Ask for a change.
+    def request(self, asked: Asked, *, impact: str | None = None, caller: Caller) -> Row:
+        """Ask for a change; `impact` is what `count_impact` found, which counts under the lock where it is left out.
 
         Raises:
             ValidationFailed: it does not say what is to change, or says too much.
@@ -84,7 +84,7 @@ class Governance:
                 "requested_by": caller.actor_id,
                 "created_at": now,
                 "approvals": "[]",
-                "impact": self._impact(tx, asked.issuer_id, now),
+                "impact": impact or self._impact(tx.exec, asked.issuer_id, now),
             }
             return audited.insert(tx, store.requests, row, _deed(row, caller, "create", now))
 
@@ -112,8 +112,8 @@ class Governance:
                 connection, tenant_id=_seen_by(caller), issuer_id=issuer_id, status=status, before=before, limit=limit
             )
 
-    def approve(self, request_id: UUID, *, caller: Caller) -> Row:
-        """Agree to a request; with the last approval that it needs it is APPROVED.
+    def approve(self, request_id: UUID, *, impact: str | None = None, caller: Caller) -> Row:
+        """Agree to a request; with the last approval that it needs it is APPROVED; `impact` is as for `request`.
 
         Raises:
             NotFound: there is none.
@@ -133,7 +133,7 @@ class Governance:
             changes = {
                 "approvals": json.dumps(given),
                 "status": (RequestStatus.APPROVED if enough else RequestStatus.PENDING).value,
-                "impact": self._impact(tx, row["issuer_id"], now),
+                "impact": impact or self._impact(tx.exec, row["issuer_id"], now),
             }
             return audited.change(tx, store.requests, row, changes, _deed(row, caller, "approve", now))
 
@@ -160,7 +160,7 @@ class Governance:
             }
             return audited.change(tx, store.requests, row, changes, _deed(row, caller, "reject", now))
 
-    def execute(self, request_id: UUID, *, caller: Caller) -> Row:
+    def execute(self, request_id: UUID, *, impact: str | None = None, caller: Caller) -> Row:
         """Carry out what was approved: the issuer's standing changes, in the log, in the same transaction.
 
         Raises:
@@ -172,7 +172,7 @@ class Governance:
             given = len(json.loads(row["approvals"]))
             rules.require_approved(RequestStatus(row["status"]), given=given, needed=needed(row))
             now = self.clock.now()
-            impact = self._impact(tx, row["issuer_id"], now)
+            impact = impact or self._impact(tx.exec, row["issuer_id"], now)
             changes = {
                 "status": RequestStatus.EXECUTED.value,
                 "executed_by": caller.actor_id,
@@ -190,9 +190,29 @@ class Governance:
         rules.require_possible(kind, wanted, dict(issuer._mapping))
         return self.issuers.set_standing(row["issuer_id"], caller=caller, **wanted).log_index
 
-    def _impact(self, tx: Transaction, issuer_id: UUID, now: datetime) -> str:
-        found = store.minted(tx.exec, issuer_id, now=now)
-        keys = issuer_store.count_usable_keys(tx, issuer_id)
+    def count_impact(self, issuer_id: UUID, *, caller: Caller) -> str:
+        """Count what stands on an issuer of the caller's tenant, as a request keeps it; reads every attestation of it.
+
+        Raises:
+            NotFound: no such issuer in the caller's tenant.
+        """
+        with self.storage.read() as connection:
+            issuer_store.owned(connection.execute, issuer_id, tenant_id=caller.tenant_id)
+            return self._impact(connection.execute, issuer_id, self.clock.now())
+
+    def count_impact_of(self, request_id: UUID, *, caller: Caller) -> str:
+        """Count what stands on the issuer that a request is about.
+
+        Raises:
+            NotFound: there is no such request, or the caller may not see it.
+        """
+        with self.storage.read() as connection:
+            row = store.visible(connection.execute, request_id, tenant_id=_seen_by(caller))
+            return self._impact(connection.execute, row["issuer_id"], self.clock.now())
+
+    def _impact(self, look: store.Look, issuer_id: UUID, now: datetime) -> str:
+        found = store.minted(look, issuer_id, now=now)
+        keys = issuer_store.count_usable_keys(look, issuer_id)
         counted = {"attestations": found.attestations, "valid": int(found.valid), "active_keys": keys}
         return json.dumps({**counted, "counted_at": format_time(now)})
 

@@ -115,7 +115,7 @@ class Keys:
         """
         self._require_new(tx, key, caller)
         limit = quotas.of(caller).keys_per_issuer
-        quotas.require_room("keys_per_issuer", limit, lambda: store.count_usable_keys(tx, issuer_id))
+        quotas.require_room("keys_per_issuer", limit, lambda: store.count_usable_keys(tx.exec, issuer_id))
         return self._registered(tx, issuer_id, key, caller, now)
 
     def rotate(

@@ -129,11 +129,11 @@ def count(tx: Transaction, tenant_id: UUID) -> int:
     return found
 
 
-def count_usable_keys(tx: Transaction, issuer_id: UUID) -> int:
+def count_usable_keys(look: Look, issuer_id: UUID) -> int:
     """How many keys of an issuer can sign, or are prepared to; those that it had before do not count."""
     usable = (KeyStatus.ACTIVE.value, KeyStatus.PENDING.value)
     mine = (keys.c.issuer_id == issuer_id, keys.c.status.in_(usable))
-    found: int = tx.exec(select(func.count()).select_from(keys).where(*mine)).scalar_one()
+    found: int = look(select(func.count()).select_from(keys).where(*mine)).scalar_one()
     return found
 
 
