@@ -47,7 +47,7 @@ bench: setup  ## Print one JSON line a figure; ONLY=http|log|verify|access|cli|e
 	$(BIN)/python -m benchmarks $(if $(ONLY),--only $(ONLY)) $(ARGS)
 
 soak: setup  ## Run the long versions of the crash and race stories, in at most 20 minutes
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "soak or more_in_soak" --hypothesis-profile soak $(ARGS)
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "(soak or more_in_soak) and not spark" --hypothesis-profile soak $(ARGS)
 
 mutants: setup  ## Plant faults one by one, which the nearest tests must catch; ARGS="--list", ARGS="--whole NAME"
 	PYTHONPATH=tests $(BIN)/python -m mutants $(ARGS)
