@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import multiprocessing
 import sqlite3
 import time
@@ -16,9 +17,12 @@ from patience import PATIENCE_S
 from attestlab.attestations.meter import Meter
 from attestlab.attestations.metering import MAX_GROUPS, TOLD_SINGLY_PER_MINUTE, Pending, Verified
 from attestlab.attestations.rules import Verdict
+from attestlab.attestations.write_behind import WriteBehind
 from attestlab.core.counters import BUSY_TIMEOUT_MS, FILE_NAME, Counters
 from attestlab.core.errors import BillingLimit
-from attestlab.core.storage import Storage
+from attestlab.core.loop_writer import LoopWriter
+from attestlab.core.storage import CommitUnknown, Storage
+from attestlab.core.transaction import Transaction
 from attestlab.orgs import usage
 
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -193,3 +197,32 @@ def test_what_is_taken_out_and_put_back_is_all_there() -> None:
 
     assert 0 < left < 40
     assert sum(ended.count for ended in pending.groups.values()) == 40
+
+
+@pytest.mark.parametrize("is_committed", [True, False])
+def test_a_batch_whose_commit_failed_is_written_once_whether_it_was_committed_or_not(
+    process: Process, is_committed: bool
+) -> None:
+    """The commit may have happened and something after it failed; or it did not happen."""
+    storage, commit, failures = process.storage, process.storage.commit, list[BaseException]()
+
+    def fails_once(tx: Transaction) -> None:
+        storage.commit = commit  # type: ignore[method-assign]
+        commit(tx) if is_committed else storage.abandon(tx)
+        raise CommitUnknown
+
+    async def run() -> None:
+        writer = LoopWriter(storage)
+        behind = WriteBehind(writer.submit, fails_certainly=True, failed=failures.append)
+        behind.add(verified())
+        while not failures:
+            await asyncio.sleep(0.01)
+        await behind.finish()
+        await writer.finish()
+
+    storage.sealers.append(usage.seal)
+    storage.commit = fails_once  # type: ignore[method-assign]
+    asyncio.run(asyncio.wait_for(run(), PATIENCE_S))
+
+    with storage.read() as connection:
+        assert usage.used(connection, TENANT, usage.VERIFICATIONS, NOON.date()) == 1

@@ -10,7 +10,7 @@ import httpx
 import pytest
 from sample_site import Claims, NoteIn, Running, post
 
-from attestlab.core.errors import MAX_FAULTS, ValidationFailed
+from attestlab.core.errors import MAX_FAULTS, FieldError, ValidationFailed
 from attestlab.core.wire import parse_json
 from attestlab.policy.shapes import AttributesIn
 from attestlab.web.validation import body_as
@@ -71,6 +71,13 @@ def test_unknown_members_are_counted_inside_of_parts_too(model: Any, document: o
 
     assert refused.fields[0].field == place
     assert refused.details["more_faults"] == 80
+
+
+def test_a_refusal_lists_twenty_faults_and_counts_the_rest() -> None:
+    refused = ValidationFailed("no", [FieldError(f"/{number}", "c", "m") for number in range(25)], more=3)
+
+    assert [one["field"] for one in refused.details["fields"]] == [f"/{number}" for number in range(20)]  # type: ignore[attr-defined]
+    assert refused.details["more_faults"] == 5 + 3
 
 
 def test_a_long_name_is_cut_in_the_answer(client: httpx.Client) -> None:
