@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import queue
+import re
 import shutil
 import subprocess
 import sys
@@ -67,16 +68,23 @@ def hunt(mutants: Iterable[Mutant], *, tree: Path, processes: int, whole: bool) 
 
 def baseline(mutants: Iterable[Mutant], *, tree: Path, processes: int) -> list[str]:
     """Run the nearest tests of all mutants without any; returns those that fail, so that they catch nothing."""
-    groups = sorted({mutant.tests for mutant in mutants})
+    groups = _grouped([mutant.tests for mutant in mutants], processes)
     with _copies(tree, processes) as free, ThreadPoolExecutor(processes) as pool:
-        failing = pool.map(lambda tests: _failing(tests, free), groups)
-        return [each for each in failing if each is not None]
+        return [failing for group in pool.map(lambda tests: _failing(tests, free), groups) for failing in group]
 
 
-def _failing(tests: tuple[str, ...], free: queue.Queue[Path]) -> str | None:
+def _grouped(wanted: Iterable[tuple[str, ...]], count: int) -> list[tuple[str, ...]]:
+    """One group for each process, and one for each selection by -k, which would select among the others too."""
+    selected = sorted({tests for tests in wanted if "-k" in tests})
+    named = sorted({test for tests in wanted if "-k" not in tests for test in tests})
+    return [*(tuple(named[start::count]) for start in range(min(count, len(named)))), *selected]
+
+
+def _failing(tests: tuple[str, ...], free: queue.Queue[Path]) -> list[str]:
     with _one_of(free) as copy:
-        done = _run_tests(copy, tests)
-        return None if done.returncode == _PASSED else f"{' '.join(tests)}: {_evidence(done.stdout)}"
+        done = _run_tests(copy, tests, at_first_failure=False, timeout_s=WHOLE_TIMEOUT_S)
+    failures = re.findall(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)
+    return failures if failures or done.returncode == _PASSED else [done.stdout.strip()[-400:]]
 
 
 def _judged(mutant: Mutant, free: queue.Queue[Path], whole: bool) -> Result:
@@ -101,18 +109,20 @@ def _judge(mutant: Mutant, copy: Path, whole: bool) -> tuple[Outcome, str]:
     return Outcome.SURVIVED, " ".join(mutant.tests)
 
 
-def _run_tests(copy: Path, tests: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
+def _run_tests(
+    copy: Path, tests: tuple[str, ...], *, at_first_failure: bool = True, timeout_s: float = TESTS_TIMEOUT_S
+) -> subprocess.CompletedProcess[str]:
     engine = () if "-k" in tests else _ON_SQLITE
-    return _pytest(copy, *tests, *engine, timeout_s=TESTS_TIMEOUT_S)
+    return _pytest(copy, *(["-x"] if at_first_failure else []), *tests, *engine, timeout_s=timeout_s)
 
 
 def _run_whole(copy: Path) -> subprocess.CompletedProcess[str]:
-    return _pytest(copy, "-n", "2", "--dist", "worksteal", "tests", timeout_s=WHOLE_TIMEOUT_S)
+    return _pytest(copy, "-x", "-n", "2", "--dist", "worksteal", "tests", timeout_s=WHOLE_TIMEOUT_S)
 
 
 def _pytest(copy: Path, *arguments: str, timeout_s: float) -> subprocess.CompletedProcess[str]:
     with tempfile.TemporaryDirectory() as scratch:
-        command = [sys.executable, "-m", "pytest", "-x", "-q", *_PLUGINS, f"--basetemp={scratch}/t"]
+        command = [sys.executable, "-m", "pytest", "-q", *_PLUGINS, f"--basetemp={scratch}/t"]
         # Tests start other interpreters, which find the copy by the path, before the installed package.
         environment = {
             **os.environ,
