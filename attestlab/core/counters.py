@@ -213,9 +213,16 @@ class _File:
                 row = self._connection.execute(statement, values).fetchone()
                 self._be_patient(statement)
                 return row
-            except sqlite3.DatabaseError:
+            except sqlite3.DatabaseError as error:
                 self._be_impatient()
+                self._reopen_if_read_only(error)
                 return self._own.run(statement, values)
+
+    def _reopen_if_read_only(self, error: sqlite3.DatabaseError) -> None:
+        """Let the next statement open the file: it was opened at a moment when it could not be written."""
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_READONLY and self._connection is not None:
+            self._connection.close()
+            self._connection = None
 
     def _be_patient(self, statement: str) -> None:
         """Wait for locks again, after a write that succeeded; a read needs no lock, so it proves nothing."""

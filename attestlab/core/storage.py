@@ -304,6 +304,12 @@ def _sqlite_engine(url: URL) -> Engine:
         (page_bytes,) = connection.execute("PRAGMA page_size").fetchone()
         connection.execute(f"PRAGMA wal_autocheckpoint={WAL_BYTES // page_bytes}")
 
+    @event.listens_for(engine, "handle_error")
+    def replace_read_only(context: Any) -> None:
+        """SQLite opens a file for reading alone where it cannot be opened for both, and never tries again."""
+        if getattr(context.original_exception, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_READONLY:
+            context.is_disconnect = True
+
     return engine
 
 

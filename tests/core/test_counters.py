@@ -49,6 +49,20 @@ def test_while_the_disk_fails_a_process_counts_for_itself(tmp_path: Path) -> Non
     counters.close()
 
 
+def test_a_file_that_was_opened_for_reading_only_is_opened_again(tmp_path: Path) -> None:
+    """SQLite opens a file so where no descriptor is left for its first attempt; then the counts are shared no more."""
+    counters, other = (Counters.beside(database_url("sqlite://"), tmp_path) for _ in range(2))
+    assert taken(counters, 1, at=NOON) == 1
+    counters._engine._connection.execute("PRAGMA query_only = ON")  # type: ignore[attr-defined]  # writes fail alike
+
+    assert taken(counters, 1, at=NOON) == 1, "counted by the process for itself"
+
+    assert taken(counters, 20, at=NOON) == 9
+    assert taken(other, 1, at=NOON) == 0
+    counters.close()
+    other.close()
+
+
 TEN_YEARS = timedelta(days=3653)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -13,9 +14,9 @@ from uuid import UUID
 import pytest
 from databases import fresh_postgres_database
 from patience import PATIENCE_S
-from sqlalchemy import func, select, text, update
+from sqlalchemy import event, func, select, text, update
 from sqlalchemy.dialects.sqlite import dialect
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy.exc import IntegrityError, OperationalError
 
 from attestlab.core.chains import ChainHead
 from attestlab.core.errors import Unavailable
@@ -278,3 +279,22 @@ def test_the_wal_moves_into_the_database_at_4_mib_whatever_its_pages(
     storage.close()
 
     assert settings == [page_bytes or 8192, pages, "wal"]
+
+
+def test_a_connection_that_can_only_read_is_replaced_after_its_first_write(migrated_file: Path, tmp_path: Path) -> None:
+    """SQLite opens a file for reading alone where opening it for both fails once, as at the limit of open files."""
+    path = Path(shutil.copy(migrated_file, tmp_path / "records.db"))
+    storage = Storage(f"sqlite:///{path}")
+
+    @event.listens_for(storage.engine, "do_connect", once=True)
+    def opened_for_reading(*_: object) -> sqlite3.Connection:
+        address = f"file:{path}?mode=ro"
+        return sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False)
+
+    with pytest.raises(OperationalError, match="readonly"), storage.write() as tx:
+        adding("a")(tx)
+    with storage.write() as tx:
+        adding("b")(tx)
+
+    assert names(storage) == {"b"}
+    storage.close()
