@@ -106,7 +106,7 @@ def verify(
         talk(NO_DOCUMENT)
         return COULD_NOT_CHECK
     if (report.as_of or 0) < as_of:
-        talk(f"{TOO_OLD} {as_of} entries; get it anew.")
+        talk(f"{TOO_OLD} {as_of} entries; get a newer bundle.")
         return COULD_NOT_CHECK
     return VALID
 

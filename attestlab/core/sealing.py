@@ -1,7 +1,7 @@
 """Sealing within a transaction: only under the key-encryption key that the records name.
 
 The records hold the id of the key-encryption key (KEK) they are sealed under.
-`attestlab keyring rewrap` changes it in the transaction that seals everything anew. A
+`attestlab keyring rewrap` changes it in the transaction that seals everything again. A
 process that still holds the replaced key finds the other id under the writer's lock and
 seals nothing, because the secret would be lost with the replaced key.
 """
@@ -42,7 +42,7 @@ def found(tx: Transaction, keyring: Keyring) -> None:
 
 
 def move(tx: Transaction, new: Keyring) -> None:
-    """Let the records name another keyring; the caller seals everything anew in the same transaction."""
+    """Let the records name another keyring; the caller seals everything again in the same transaction."""
     tx.exec(update(sealed_under).where(sealed_under.c.id == ROW_ID).values(kek_id=new.id))
     tx.memo.pop(MEMO, None)
 

@@ -39,7 +39,7 @@ WhenGone = Callable[[Callable[[], None]], None]
 class WorkerProcesses:
     """Runs functions of modules in child processes; `close` ends them.
 
-    Jobs are handed in on an event loop. `_idle` belongs to whoever holds `_lock`.
+    Jobs are handed in on an event loop. `_lock` protects `_idle`.
     """
 
     def __init__(self, processes: int = MAX_PROCESSES) -> None:

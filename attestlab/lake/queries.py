@@ -50,7 +50,7 @@ def asked(workers: WorkerProcesses, place: Place, query: str, parameters: Parame
         Unavailable: it takes over a minute, or over a gigabyte; or its rows have over 256 MiB; or a part is damaged.
         duckdb.Error: DuckDB refuses it, or it wants a file.
     """
-    query.encode()  # half of a surrogate pair is told here
+    query.encode()  # raises for a lone surrogate, before a child process is started
     found = workers.run_here(answered, place, query, parameters, timeout_s=TIMEOUT_S)
     if isinstance(found, _Failed):
         raise getattr(duckdb, found.kind, duckdb.Error)(found.message)

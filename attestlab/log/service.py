@@ -346,7 +346,7 @@ class Log:
         known = self._guard.known
         if known is None or (known.size <= head.size and known != head):
             guarded = self._guard.read()
-            # Without a guard reads continue: this head was signed before, and only an operator may accept it anew.
+            # Without a guard reads continue: this head was signed before, and only an operator may accept it again.
             if guarded is not None and guarded.size <= head.size:
                 self._require_guard(connection, head)
                 self._publish(head)

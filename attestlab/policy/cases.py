@@ -11,11 +11,11 @@ from collections.abc import Collection, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-from attestlab.core.errors import FieldError
+from attestlab.core.errors import MAX_FAULTS, FieldError
 from attestlab.policy.attributes import MAX_SUGGESTIONS, Registry, nearest
 from attestlab.policy.closures import Evaluator
 from attestlab.policy.contexts import Normaliser
-from attestlab.policy.documents import MAX_FAULTS, CaseDoc, Document, pointer, refusal
+from attestlab.policy.documents import CaseDoc, Document, pointer, refusal
 from attestlab.policy.trees import Policy
 
 

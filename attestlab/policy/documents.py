@@ -17,7 +17,7 @@ from pydantic import ConfigDict, Field, StrictBool, StrictFloat, StrictInt, Stri
 from pydantic_core import ErrorDetails
 
 from attestlab.core.canonical import canonical, sha256_hex
-from attestlab.core.errors import FieldError, ValidationFailed
+from attestlab.core.errors import MAX_FAULTS, FieldError, ValidationFailed
 from attestlab.core.shapes import In, Uuid
 from attestlab.policy.attributes import MAX_SUGGESTIONS, Op, nearest
 from attestlab.policy.trees import Effect, Mode
@@ -29,7 +29,6 @@ MOST_VALUES = 1_000  # of one `in` or `not_in`
 MOST_NODES = 50_000  # JSON values of a whole document
 MOST_DEPTH = 32  # JSON levels of a whole document; a condition reaches half of them, for each of its levels takes two
 MOST_BYTES = 1_048_576  # of its canonical form
-MAX_FAULTS = 20  # reported of one document
 _ID = r"^[A-Za-z0-9][A-Za-z0-9_.:-]{0,63}$"
 _OWN_PREFIX = "Value error, "  # pydantic puts it before what a validator of ours said
 _MISSPELT = frozenset({"extra_forbidden", "enum", "literal_error"})

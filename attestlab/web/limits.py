@@ -64,7 +64,7 @@ class OverLimit(RateLimited):
 
 
 class AddressBlocked(OverLimit):
-    """A lane violated limits again and again; that it goes on changes nothing any more."""
+    """A lane exceeded its limits repeatedly and is blocked; further requests do not extend the block."""
 
 
 class Limiter:

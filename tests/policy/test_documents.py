@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from policy_world import REGISTRY, document, leaf, rule, typed
 
-from attestlab.core.errors import FieldError, ValidationFailed
+from attestlab.core.errors import MAX_FAULTS, FieldError, ValidationFailed
 from attestlab.policy.attributes import MAX_SUGGESTIONS, PLATFORM, Attribute, AttributeType
 from attestlab.policy.contexts import Normaliser
-from attestlab.policy.documents import MAX_FAULTS, MOST_DEPTH, MOST_RULES, Document
+from attestlab.policy.documents import MOST_DEPTH, MOST_RULES, Document
 from attestlab.policy.meaning import policy_of
 from attestlab.policy.trees import Effect
 
