@@ -17,6 +17,7 @@ from attestlab.attestations import routes as attestation_routes
 from attestlab.audit import routes as audit_routes
 from attestlab.audit import trail
 from attestlab.core.counters import Count
+from attestlab.core.error_text import cause_of
 from attestlab.core.errors import AttestLabError, AuthInvalid
 from attestlab.delivery import routes as delivery_routes
 from attestlab.desk import Desk
@@ -36,6 +37,7 @@ from attestlab.policy import routes as policy_routes
 from attestlab.portal import routes as portal_routes
 from attestlab.settings import Environment
 from attestlab.simulation import routes as simulation_routes
+from attestlab.web import journal
 from attestlab.web.accepting import LOOPBACK, Room, raise_file_limit
 from attestlab.web.addresses import Addresses
 from attestlab.web.call import Call
@@ -77,7 +79,15 @@ def all_routes() -> list[Route]:
 def site_of(lab: Lab, desk: Desk) -> Site:
     """The installation as the web toolkit sees it."""
     metrics = Metrics()
-    operations = [*health_routes({**lab.readiness(), "writes": desk.check_writes}), *metrics_routes(metrics)]
+    journal.STDERR.when_lost = metrics.lost_line
+
+    def commit_failed(error: BaseException) -> None:
+        metrics.failed_commit(cause_of(error))
+        journal.repeatedly_failed("commit failed", error, cause=cause_of(error))
+
+    lab.storage.when_commit_failed = commit_failed
+    checks = {**lab.readiness(), "writes": desk.check_writes, "background": desk.background.check}
+    operations = [*health_routes(checks), *metrics_routes(metrics)]
     routes = [*all_routes(), *operations]
 
     def authenticate(call: Call) -> Caller:
@@ -147,15 +157,17 @@ async def serve(lab: Lab, sockets: list[socket.socket], *, ready: Callable[[], N
     """Answer on `sockets` until SIGTERM or SIGINT, then finish what was accepted."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
+    loop.set_exception_handler(journal.loop_failed)
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
+    lab.storage.serve_requests()
     desk = Desk(lab)
     site = site_of(lab, desk)
     server = server_of(lab, site)
     server.add_sockets(sockets)
-    sweeping = asyncio.create_task(desk.sweep_forever())
+    sweeper = desk.background.start("sweeper", desk.sweep_forever)
     courier = Courier(lab.mails, lab.mail_carrier, sender=lab.mail_sender, write=desk.write)
-    courier.start()
+    courier.start(desk.background)
     feeder = Feeder(
         lab.log,
         lab.storage,
@@ -164,10 +176,11 @@ async def serve(lab: Lab, sockets: list[socket.socket], *, ready: Callable[[], N
         folder=lab.settings.data,
         counted=site.metrics.submitted,
     )
-    feeder.start()
+    feeder.start(desk.background)
     ready()
     await stop.wait()
-    sweeping.cancel()
+    loop.call_later(STOP_WITHIN_S, lab.storage.cut)
+    await sweeper.finish(within_s=0)
     await feeder.finish()
     await asyncio.gather(server.stop_gracefully(within_s=STOP_WITHIN_S), courier.finish(within_s=STOP_WITHIN_S))
     await desk.finish()

@@ -15,7 +15,9 @@ from typing import Any
 from pydantic import BaseModel
 
 from attestlab.attestations.write_behind import WriteBehind
+from attestlab.core.error_text import cause_of
 from attestlab.core.errors import AttestLabError, RequestInFlight, Unavailable
+from attestlab.core.long_work import TakesLong, others_wait
 from attestlab.core.loop_writer import LoopWriter
 from attestlab.core.pace import Pace
 from attestlab.core.transaction import Transaction
@@ -26,6 +28,7 @@ from attestlab.web import idempotency, journal
 from attestlab.web.answers import Answer, render
 from attestlab.web.call import Call, Refused
 from attestlab.web.idempotency import Intent
+from attestlab.web.supervisor import Round, Supervisor
 
 SWEEP_EVERY_S = 5.0
 PROBE_INTERVAL_S = 1.0
@@ -46,6 +49,7 @@ class Desk:
     def __init__(self, lab: Lab) -> None:
         self.lab = lab
         self.in_flight: set[bytes] = set()
+        self.background = Supervisor()
         self._logged_refusals: deque[str] = deque(maxlen=16)
         self._loop = asyncio.get_running_loop()
         self._probe: asyncio.Future[Any] | None = None
@@ -81,7 +85,7 @@ class Desk:
         Requests for it share one probe, at most one in PROBE_INTERVAL_S: it costs a sync, and `/readyz` is public.
 
         Raises:
-            Unavailable: the disk, a lock or the writer is in the way.
+            Unavailable: the disk, a lock or the writer is in the way, or a commit failed since the last probe.
         """
         if self._probe is None or (self._probe.done() and self._loop.time() - self._probed_at > PROBE_INTERVAL_S):
             self._probed_at = self._loop.time()
@@ -91,6 +95,8 @@ class Desk:
             await asyncio.wait_for(asyncio.shield(self._probe), PROBE_TIMEOUT_S)
         except Exception as error:
             raise Unavailable(CANNOT_WRITE) from error
+        if (failed := self.lab.storage.commit_error) is not None:
+            raise Unavailable(f"The last commit failed ({cause_of(failed)}). {CANNOT_WRITE}") from failed
 
     async def perform(self, call: Call, body: BaseModel | None) -> Answer:
         """Do a write route once: prepare it, run it in the group commit, remember its answer with its key."""
@@ -111,17 +117,31 @@ class Desk:
         try:
             prepared = None if call.route.prepare is None else await call.route.prepare(call, body)
         except AttestLabError:
-            if intent is not None and (answer := self._recall(intent)) is not None:
+            if intent is not None and (answer := await self._recall(call, intent)) is not None:
                 return answer  # what was done once stays done, whatever changed since
             raise
-        pending: Pending = await self.write(lambda tx: _job(tx, call, body, prepared, intent, self.in_flight))
+        pending = await self._written(lambda tx: _job(tx, call, body, prepared, intent, self.in_flight))
         if pending.refusal is not None:
             raise pending.refusal
         return pending.answer
 
+    async def _written(self, job: Callable[[Transaction], Pending]) -> Pending:
+        """Run a route's job; what turns out to take long runs in a thread first, without the writer's lock."""
+
+        def quickly(tx: Transaction) -> Pending:
+            with others_wait():
+                return job(tx)
+
+        try:
+            pending: Pending = await self.write(quickly)
+        except TakesLong as long:
+            await asyncio.to_thread(long.work)
+            pending = await self.write(job)
+        return pending
+
     async def _awaited(self, call: Call, body: BaseModel | None, intent: Intent | None) -> Answer:
         """An async route sees to its own writes; what it answered is remembered behind them."""
-        if intent is not None and (known := self._recall(intent)) is not None:
+        if intent is not None and (known := await self._recall(call, intent)) is not None:
             return known
         answer = render(call.route, call, await call.route.run(call, body))
         if intent is None:
@@ -129,11 +149,15 @@ class Desk:
         settled: Answer = await self.write(lambda tx: _settled(tx, intent, answer))
         return settled
 
-    def _recall(self, intent: Intent) -> Answer | None:
-        with self.lab.storage.read() as connection:
-            return idempotency.recall(connection, intent)
+    async def _recall(self, call: Call, intent: Intent) -> Answer | None:
+        def look() -> Answer | None:
+            with self.lab.storage.read() as connection:
+                return idempotency.recall(connection, intent)
 
-    async def sweep_forever(self, *, every_s: float = SWEEP_EVERY_S) -> None:
+        found: Answer | None = await call.site.read(look)
+        return found
+
+    async def sweep_forever(self, completed_round: Round, *, every_s: float = SWEEP_EVERY_S) -> None:
         """Close what time has closed, every few seconds, for as long as the server runs."""
         exports = Apart(self.lab.lake)
         while True:
@@ -141,6 +165,7 @@ class Desk:
             for part in (
                 partial(self.write, self.lab.sweep),
                 partial(asyncio.to_thread, self.lab.forget_counts),
+                partial(asyncio.to_thread, self.lab.keep_in_touch),
                 partial(asyncio.to_thread, self.lab.observe_head),
                 self._expire,
                 partial(asyncio.to_thread, self.lab.status_lists.warm),
@@ -148,6 +173,7 @@ class Desk:
                 exports.sweep,
             ):
                 await self._sweep_part(part)
+            completed_round()
 
     async def _sweep_part(self, part: Callable[[], Awaitable[object]]) -> None:
         """Run one part of a sweep; a log that must not be signed, or a full disk, does not keep the others from it."""

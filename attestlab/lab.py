@@ -19,7 +19,7 @@ from attestlab.attestations import store as attestation_store
 from attestlab.attestations.packs import Packs
 from attestlab.attestations.service import Attestations
 from attestlab.core import audit, folders, keyring, occupancy, outbox, sealing
-from attestlab.core.clock import Clock, SystemClock
+from attestlab.core.clock import Clock
 from attestlab.core.counters import Counters
 from attestlab.core.errors import Conflict, NotFound, ValidationFailed
 from attestlab.core.keyring import Keyring
@@ -45,7 +45,8 @@ from attestlab.log.guard import HeadGuard
 from attestlab.log.listing import StatusLists
 from attestlab.log.service import Log
 from attestlab.log.trust import TrustPolicy
-from attestlab.mail.carriers import carrier_of, sender_address
+from attestlab.mail.carriers import carrier_of
+from attestlab.mail.messages import Sender
 from attestlab.mail.service import Mails
 from attestlab.orgs import usage
 from attestlab.orgs.people import People
@@ -93,13 +94,13 @@ class Lab:
         self.clock = clock
         self.keyring = keys
         self.portal_url = (settings.portal_url or "http://127.0.0.1").rstrip("/")
-        self.counters = Counters.beside(storage.url, settings.data)
+        self.counters = Counters.beside(storage.url, settings.data, reachability=storage.reachability)
         self.guard = HeadGuard(settings.data / HEAD_GUARD)
         self.log = Log(storage=storage, keyring=keys, clock=clock, guard=self.guard)
         self.status_lists = StatusLists(storage=storage, log=self.log, clock=clock)
         self.mails = Mails(keyring=keys, clock=clock)
         self.mail_carrier = carrier_of(settings.smtp_url, folder=settings.data / MAILDIR)
-        self.mail_sender = sender_address(settings.mail_from)
+        self.mail_sender = Sender.parse(settings.mail_from)
         self.links = Links(self.portal_url, keys)
         self.deliveries = Deliveries(storage=storage, mails=self.mails, links=self.links)
         # However an account comes to be, it has at once what waited for its address.
@@ -189,8 +190,10 @@ class Lab:
             with storage.read() as connection:
                 if log_store.head(connection) is None:
                     raise NotFound("installation in", settings.data)
+            folders.remove_drafts(settings.data)
+            folders.remove_drafts(settings.data / MAILDIR / "tmp")
             keys = Keyring.open(settings.data, os.environ)
-            lab = cls(settings, storage=storage, keys=keys, clock=clock or SystemClock(), resolver=resolver)
+            lab = cls(settings, storage=storage, keys=keys, clock=clock or storage.clock, resolver=resolver)
             with storage.read() as connection:
                 lab.log.check_key(connection)
                 lab.log.witnesses = _witnesses(settings, lab.log.vkey(connection))
@@ -213,7 +216,7 @@ class Lab:
             with storage.read() as connection:
                 _require_no_log(connection, settings)
             keys = _keyring(settings.data)
-            lab = cls(settings, storage=storage, keys=keys, clock=clock or SystemClock(), resolver=resolver)
+            lab = cls(settings, storage=storage, keys=keys, clock=clock or storage.clock, resolver=resolver)
             with storage.write() as tx:
                 _require_no_log(tx.connection, settings)
                 origin = settings.log_origin or f"attestlab.local/log-{secrets.token_hex(4)}"
@@ -282,6 +285,7 @@ class Lab:
             self.log.check_guard(connection)
 
     def _check_head_guard(self) -> None:
+        self.guard.settle()
         with self.storage.read() as connection:
             if self.guard.read() is None and self.log.size(connection):
                 self.log.check_guard(connection)
@@ -294,13 +298,20 @@ class Lab:
         with self.storage.read() as connection:
             self.log.time.require_credible(connection)
 
+    def keep_in_touch(self) -> None:
+        """Keep what outages of PostgreSQL cost: the hold on the installation, and the agreement on the time."""
+        self.storage.measure_clock()
+        if self._shares is not None:
+            self._shares.renew()
+
     def observe_head(self) -> None:
         """Let the head guard of this machine know the newest head, whichever machine signed it."""
         with self.storage.read() as connection:
             self.log.head(connection)
 
     def close(self) -> None:
-        """Give every connection back."""
+        """Give every connection back; a thread that still waits for PostgreSQL gets an error."""
+        self.storage.cut()
         self.lake.close()
         self.workers.close()
         self.counters.close()

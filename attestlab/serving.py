@@ -9,19 +9,16 @@ import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from attestlab import app
+from attestlab.core import folders
 from attestlab.core.errors import Conflict
 from attestlab.lab import Initialised, Lab
 from attestlab.settings import Settings
+from attestlab.web import journal
 from attestlab.workers import Workers
 
 Ready = Callable[[], None]
-
-# How long a thread that computes keeps the interpreter lock from the event loop, which asks for it dozens of times in
-# one mint; Python's default is 5 ms.
-SWITCH_INTERVAL_S = 0.0005
 
 # A group of requests holds some thousand objects until its commit, none of them in a circle: with Python's 700 the
 # collector looks at them again and again, a tenth of all the work.
@@ -66,13 +63,14 @@ def run_demo(folder: Path | None, *, host: str, port: int, show: Callable[[dict[
     from attestlab import demo  # with pillow, which only the demo needs
 
     with ExitStack() as stack:
-        folder = folder or Path(stack.enter_context(TemporaryDirectory(prefix="attestlab-demo-")))
+        folder = folder or stack.enter_context(folders.temporary_folder("attestlab-demo-"))
         shown = demo.credentials(folder)
         settings = Settings(data=folder, database_url=None)  # a world of its own, whatever the environment says
         return run(settings, host=host, port=port, workers=1, announce=lambda url: show({**shown, "url": url}))
 
 
 def _serve(settings: Settings, sockets: list[socket.socket], ready: Ready) -> None:
+    journal.take_in_libraries()
     lab = Lab.open(settings)
     gc.freeze()  # what was loaded stays; walking it in every full collection would stop all requests
     gc.set_threshold(*COLLECT_AT)

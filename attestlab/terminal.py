@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
+from attestlab.core.error_text import text_without_values
 from attestlab.core.errors import AttestLabError, HeadGuardMismatch
 from attestlab.core.output import emit, talk
 
@@ -53,7 +54,8 @@ def reporting() -> Iterator[None]:
     except Exception as fault:
         if not is_of_the_database(fault):
             raise
-        fail(f"The records cannot be used: {str(fault).splitlines()[0]}", UNUSABLE)
+        told = text_without_values(fault).partition("\n")[0] or type(fault).__name__
+        fail(f"The records cannot be used: {told}", UNUSABLE)
 
 
 def settings_of(data: Path, database_url: str | None, *, env: str = "sandbox") -> Settings:
@@ -113,7 +115,8 @@ def is_of_the_database(fault: Exception) -> bool:
     kinds = {kind.__module__.partition(".")[0] for kind in type(fault).__mro__}
     if isinstance(fault, ModuleNotFoundError):
         frames = (frame for frame, _line in traceback.walk_tb(fault.__traceback__))
-        return any(str(frame.f_globals.get("__name__")).startswith("sqlalchemy.") for frame in frames)
+        importers = ("sqlalchemy.", "attestlab.core.postgresql")
+        return any(str(frame.f_globals.get("__name__")).startswith(importers) for frame in frames)
     return not kinds.isdisjoint(("sqlalchemy", "sqlite3", "psycopg"))
 
 

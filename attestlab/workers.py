@@ -12,8 +12,8 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from tempfile import TemporaryDirectory
 
+from attestlab.core import folders
 from attestlab.core.output import talk
 
 RESTART_PAUSE_S = 0.5
@@ -31,8 +31,8 @@ def shared_metrics(count: int) -> Iterator[None]:
     if count == 1:
         yield
         return
-    with TemporaryDirectory(prefix="attestlab-metrics-") as folder:
-        os.environ[METRICS_FOLDER] = folder
+    with folders.temporary_folder("attestlab-metrics-") as folder:
+        os.environ[METRICS_FOLDER] = str(folder)
         yield
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from statistics import median
 
 
@@ -26,6 +27,15 @@ class Figure:
     def line(self) -> str:
         """The figure as one line of JSON, without the members it does not have."""
         return json.dumps({key: value for key, value in asdict(self).items() if value is not None})
+
+
+def peak_memory_mib() -> float:
+    """Return the most memory that this process ever held, in MiB (Linux's VmHWM).
+
+    `getrusage` would count what the process held that started this one: its value survives `exec`.
+    """
+    status = Path("/proc/self/status").read_text()
+    return int(next(line for line in status.splitlines() if line.startswith("VmHWM")).split()[1]) / 1024
 
 
 def _short(value: float) -> float:

@@ -8,7 +8,6 @@ Every row's effect and matching rules are written to OUT; or, where VERB is `gro
 from __future__ import annotations
 
 import json
-import resource
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,6 +17,7 @@ from attestlab.lab import Lab
 from attestlab.policy.documents import Document
 from attestlab.settings import Settings
 from benchmarks import policy_world
+from benchmarks.figures import peak_memory_mib
 
 
 def main(contexts: str, out: str, rules: str = "20", verb: str = "write") -> None:
@@ -32,7 +32,7 @@ def main(contexts: str, out: str, rules: str = "20", verb: str = "write") -> Non
             raise RuntimeError("A row was lost.")
         seconds, cpu_s = perf_counter() - begin, process_time() - used
         lab.close()
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    peak = peak_memory_mib()
     found = {"seconds": seconds, "cpu_s": cpu_s, "peak_mib": peak, "route": done.route.value}
     print(json.dumps(found))
 

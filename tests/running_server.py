@@ -25,10 +25,16 @@ _numbers = itertools.count(1)
 
 
 class RunningServer:
-    """One server process with its installation; `client` speaks to it as the operator's tenant."""
+    """One server process with its installation; `client` speaks to it as the operator's tenant.
+
+    `host` is what the nursery runs: `attestlab`, or `attestlab_ahead` and the seconds that the host's clock is ahead.
+    """
+
+    host: tuple[str, ...] = ("attestlab",)
 
     def __init__(self, data: Path, database_url: str, made: dict[str, str]) -> None:
         self.data = data
+        self.log = data / "server.log"
         self.database_url = database_url
         self.made = made
         self.nursery = the_nursery()
@@ -58,15 +64,13 @@ class RunningServer:
         """Start the server, and do not wait."""
         arguments = ("--data", str(self.data), "--database-url", self.database_url, "--port", "0", *options)
         self.out = self.data / f"server.{next(_numbers)}.out"
-        self.process = self.nursery.start(
-            "attestlab", "serve", *arguments, out=self.out, errors=self.data / "server.log"
-        )
+        self.process = self.nursery.start(*self.host, "serve", *arguments, out=self.out, errors=self.log)
         return self
 
     def ready(self) -> Self:
         """Wait until it announces its address."""
         assert self.process is not None
-        self.url = self.process.announced(self.out, self.data / "server.log")
+        self.url = self.process.announced(self.out, self.log)
         return self
 
     def client(self, *, key: str | None = None, **options: Any) -> httpx.Client:
@@ -90,7 +94,7 @@ class RunningServer:
 
     def errors(self) -> str:
         """What the server wrote to stderr."""
-        return (self.data / "server.log").read_text()
+        return self.log.read_text()
 
     def open_lab(self) -> Lab:
         """The installation itself, for a look while no server runs."""

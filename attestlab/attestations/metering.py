@@ -27,7 +27,7 @@ from attestlab.core.outbox import OutboxEvent
 from attestlab.core.storage import Sealer
 from attestlab.core.transaction import AnyRow, Transaction
 from attestlab.core.upserts import Upsert
-from attestlab.core.wire import parse_time
+from attestlab.core.wire import format_time, parse_time
 from attestlab.orgs import usage
 
 BUFFER = "verifications"
@@ -206,14 +206,17 @@ def disagreements(connection: Connection, *, now: datetime) -> Iterator[tuple[st
 
     A tally whose minute is over may be gone: either all of it was told, or an event with `count` followed.
     """
-    told, used = _told(connection)
+    told, used, newest = _told(connection)
     for row in connection.execute(select(*_tallies.c)):
         used[row.tenant_id, usage.VERIFICATIONS, row.minute.date()] += row.untold
         if row.untold < 0 or row.counted != told.pop((row.issuer_id, row.minute, row.type), 0) + row.untold:
             yield f"tally {row.issuer_id} {row.minute} {row.type}", "it does not count what the events tell"
-    for issuer_id, minute, event_type in told:
-        if minute + TALLIED_FOR > now:
-            yield f"tally {issuer_id} {minute} {event_type}", "it is missing"
+    missing = [place for place in told if place[1] + TALLIED_FOR > now]
+    if missing and newest is not None and newest > now:
+        yield "clock", _clock_behind(newest, now)
+        missing = []
+    for issuer_id, minute, event_type in missing:
+        yield f"tally {issuer_id} {minute} {event_type}", "it is missing, unless this clock is behind the server's"
     for tenant_id, metric, day, counted in usage.days(connection):
         if used.pop((tenant_id, metric, day), 0) != counted:
             yield f"usage {tenant_id} {metric} {day}", "it is not what the events add up to"
@@ -221,13 +224,24 @@ def disagreements(connection: Connection, *, now: datetime) -> Iterator[tuple[st
         yield f"usage {tenant_id} {metric} {day}", "it is missing"
 
 
-def _told(connection: Connection) -> tuple[Counter[tuple[UUID, datetime, str]], Counter[tuple[UUID, str, date]]]:
-    """Single verifications by issuer, minute and type; and what was used by tenant, metric and day."""
+def _clock_behind(newest: datetime, now: datetime) -> str:
+    return (
+        f"the clock says {format_time(now)}, and the newest event is of {format_time(newest)}, so it cannot be told "
+        "which tallies are over; correct the clock and check again"
+    )
+
+
+def _told(
+    connection: Connection,
+) -> tuple[Counter[tuple[UUID, datetime, str]], Counter[tuple[UUID, str, date]], datetime | None]:
+    """Single verifications by issuer, minute and type; what was used by tenant, metric and day; the newest time."""
+    newest: datetime | None = None
     singly: Counter[tuple[UUID, datetime, str]] = Counter()
     used: Counter[tuple[UUID, str, date]] = Counter()
     columns = (_outbox.c.tenant_id, _outbox.c.type, _outbox.c.created_at, _outbox.c.body)
     ours = _outbox.c.type.in_([AttestationCreated.type, VerificationCompleted.type, VerificationFailed.type])
     for row in connection.execution_options(yield_per=SWEEP_LIMIT).execute(select(*columns).where(ours)):
+        newest = max(newest or row.created_at, row.created_at)
         if row.type == AttestationCreated.type:
             used[row.tenant_id, usage.ATTESTATIONS, row.created_at.date()] += 1
             continue
@@ -237,4 +251,4 @@ def _told(connection: Connection) -> tuple[Counter[tuple[UUID, datetime, str]], 
         else:
             used[row.tenant_id, usage.VERIFICATIONS, row.created_at.date()] += 1
             singly[UUID(data["issuer_id"]), row.created_at.replace(second=0, microsecond=0), row.type] += 1
-    return singly, used
+    return singly, used, newest

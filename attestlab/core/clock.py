@@ -7,7 +7,10 @@ sent is one and the same value on every database.
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from time import monotonic
 from typing import Protocol
+
+MIN_CLOCK_STEP_S = 0.05  # smaller differences are not worth a step of the clock
 
 
 class Clock(Protocol):
@@ -44,3 +47,32 @@ class FixedClock:
     def advance(self, by: timedelta) -> None:
         """Let `by` pass."""
         self.at = whole_milliseconds(self.at + by)
+
+
+class DatabaseClock:
+    """The clock of the database that several hosts share, as this process measured it.
+
+    Hosts that share counts, blocks, leases and tokens must agree on the time, whatever their own clocks show. So
+    the time is the database's at the last measurement plus what the process's monotonic clock counted since: no
+    query for each request, no jump when a host's clock is corrected, and no wait while the database is silent.
+    Each new connection measures it, and a server once every few seconds. A measurement is known to half its round
+    trip, so one that differs by less changes nothing. Before the first it is the machine's clock.
+    """
+
+    def __init__(self) -> None:
+        self._origin: tuple[datetime, float] | None = None  # the database's time, and the monotonic clock's then
+
+    def now(self) -> datetime:
+        origin = self._origin
+        if origin is None:
+            return SystemClock().now()
+        return whole_milliseconds(origin[0] + timedelta(seconds=monotonic() - origin[1]))
+
+    def measured(self, at: datetime, *, sent_at: float, received_at: float) -> None:
+        """Take in that the database's clock showed `at` between two moments of the monotonic clock."""
+        round_trip_s, middle = received_at - sent_at, (sent_at + received_at) / 2
+        if self._origin is not None:
+            expected = self._origin[0] + timedelta(seconds=middle - self._origin[1])
+            if abs((at - expected).total_seconds()) <= max(round_trip_s, MIN_CLOCK_STEP_S):
+                return
+        self._origin = (at.astimezone(UTC), middle)

@@ -8,8 +8,10 @@ A token bucket is kept as one moment, the one at which it is full again (the gen
 algorithm): whoever takes a token moves it on by the time that a token takes to come back, and may do
 so while it stays within the time that a whole bucket takes. A window begins with its first request.
 
-A moment further ahead than its bucket, window or block can reach was written while a clock was wrong. It
-counts as now, so that no limit outlasts the clock's mistake.
+A moment further ahead than its bucket, window or block can reach was written while a clock was wrong. Up to
+`MAX_CLOCK_SKEW_S` ahead it counts as the furthest that can be reached, which is also what clients read; beyond,
+it counts as now. So no limit outlasts the clock's mistake. On PostgreSQL `now` is the database's time on every
+host (`core/clock.py`).
 """
 
 from __future__ import annotations
@@ -21,13 +23,17 @@ from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from sqlalchemy import create_engine
 from sqlalchemy.engine import URL
-from sqlalchemy.exc import DBAPIError, InternalError, OperationalError
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from attestlab.core import folders
+from attestlab.core.errors import Unavailable
+
+if TYPE_CHECKING:
+    from attestlab.core.postgresql import Reachability
 
 FILE_NAME = "counters.db"
 SECOND = 1_000_000  # moments are whole microseconds since 1970
@@ -36,17 +42,23 @@ FULL_BUCKET_S = 10  # twice the rate lasts for so long
 MAX_CLOCK_SKEW_S = 60  # between the machines that share the counts
 MAX_WINDOW_S = 2 * 86_400  # no bucket, window or block reaches further
 _TABLE = "(key TEXT PRIMARY KEY, until BIGINT NOT NULL, used BIGINT NOT NULL)"
-_TAKE = """
+# The moment a bucket is full again, as of now: one beyond the room counts as the whole room.
+_FULL_AT = """CASE WHEN counters.until <= :now OR counters.until > :latest THEN :now
+  WHEN counters.until > :now + :room THEN :now + :room ELSE counters.until END"""
+# A refusal writes only where it cuts such a moment, and marks that with `used` 0.
+_TAKE = f"""
 INSERT INTO counters (key, until, used) VALUES (:key, :now + :interval, 1)
-ON CONFLICT (key) DO UPDATE SET used = counters.used + 1,
-  until = CASE WHEN counters.until > :now AND counters.until <= :latest THEN counters.until ELSE :now END + :interval
-WHERE counters.until + :interval - :now <= :room OR counters.until > :latest
-RETURNING until"""
+ON CONFLICT (key) DO UPDATE SET
+  used = CASE WHEN {_FULL_AT} + :interval <= :now + :room THEN 1 ELSE 0 END,
+  until = {_FULL_AT} + CASE WHEN {_FULL_AT} + :interval <= :now + :room THEN :interval ELSE 0 END
+WHERE {_FULL_AT} + :interval <= :now + :room OR counters.until > :now + :room
+RETURNING until, used"""
 _COUNT = """
 INSERT INTO counters (key, until, used) VALUES (:key, :now + :window, :cost)
 ON CONFLICT (key) DO UPDATE SET
   used = CASE WHEN counters.until > :now AND counters.until <= :latest THEN counters.used ELSE 0 END + :cost,
-  until = CASE WHEN counters.until > :now AND counters.until <= :latest THEN counters.until ELSE :now + :window END
+  until = CASE WHEN counters.until > :now AND counters.until < :now + :window THEN counters.until
+    ELSE :now + :window END
 WHERE counters.until <= :now OR counters.until > :latest OR counters.used + :cost <= :limit
 RETURNING until, used"""
 _KNOWN = "CASE WHEN counters.used > :known THEN counters.used ELSE :known END"
@@ -88,9 +100,13 @@ class Counters:
         self._engine = engine
 
     @classmethod
-    def beside(cls, records: URL, folder: Path) -> Counters:
-        """Where the records are on SQLite, in a file in `folder`; else in the records' own database."""
-        return cls(_File(folder / FILE_NAME) if records.get_backend_name() == "sqlite" else _Table(records))
+    def beside(cls, records: URL, folder: Path, *, reachability: Reachability | None = None) -> Counters:
+        """Where the records are on SQLite, in a file in `folder`; else in the records' own database.
+
+        `reachability` is what the process knows of that database from its other connections.
+        """
+        is_sqlite = records.get_backend_name() == "sqlite"
+        return cls(_File(folder / FILE_NAME) if is_sqlite else _Table(records, reachability))
 
     def take(self, key: str, *, per_minute: int, now: datetime, cost: int = 1) -> Count:
         """Take `cost` tokens, at most a whole bucket, of one that is refilled at `per_minute` for ten seconds."""
@@ -99,6 +115,7 @@ class Counters:
         values = {"key": key, "now": at, "interval": min(cost * interval, room), "room": room}
         values["latest"] = _latest(at, room)
         row = self._engine.run(_TAKE, values) if per_minute > 0 else None
+        row = row if row and row[1] else None
         return self._bucket(key, per_minute, at, interval, row)
 
     def look(self, key: str, *, per_minute: int, now: datetime) -> Count:
@@ -115,7 +132,7 @@ class Counters:
     def _bucket(self, key: str, per_minute: int, at: int, interval: int, row: Any) -> Count:
         room = max(FULL_BUCKET_S * SECOND, interval)
         until = row[0] if row else self._until(key, at)
-        until = at if until > _latest(at, room) else until
+        until = at if until > _latest(at, room) else min(until, at + room)
         left = max(0, (room - max(0, until - at)) // interval)
         wait = 0.0 if row else max(until + interval - room - at, 1) / SECOND
         return Count(row is not None, per_minute, left, 60, max(until, at) / SECOND, wait)
@@ -131,6 +148,7 @@ class Counters:
         until, used = self._engine.run(_LOOK, {"key": key}) or (at, 0)
         if not at < until <= latest:  # nothing was counted yet, and this alone is too much
             until, used = at + window_s * SECOND, 0
+        until = min(until, at + window_s * SECOND)
         return Count(False, limit, max(0, limit - used), window_s, until / SECOND, (until - at) / SECOND)
 
     def spend(self, key: str, *, limit: int, known: int, until: datetime, cost: int = 1) -> bool:
@@ -146,7 +164,7 @@ class Counters:
         """For how many seconds from now a block lasts; 0 where there is none."""
         at = _moment(now)
         until, span = self._engine.run(_LOOK, {"key": key}) or (at, 0)
-        return 0 if until > _latest(at, span) else max(0, until - at) / SECOND
+        return 0 if until > _latest(at, span) else min(max(0, until - at), span) / SECOND
 
     def block(self, key: str, *, for_s: float, now: datetime) -> None:
         """Let `until` say so for a while."""
@@ -271,31 +289,40 @@ def _connected(path: Path, *, timeout_ms: int = BUSY_TIMEOUT_MS) -> sqlite3.Conn
 class _Table:
     """An unlogged table of the records' PostgreSQL, which all machines share.
 
-    While it cannot be written, its disk being full, each process counts for itself in memory.
+    While it cannot be reached or written (an outage, a full disk, a read-only database), each process counts
+    for itself in memory.
     """
 
-    def __init__(self, records: URL) -> None:
-        self._engine = create_engine(records, isolation_level="AUTOCOMMIT", pool_size=4)
+    def __init__(self, records: URL, reachability: Reachability | None) -> None:
+        from attestlab.core import postgresql  # with the driver, which SQLite does without
+
+        self._database = postgresql.Database(
+            records,
+            reachability=reachability or postgresql.Reachability(),
+            limits=postgresql.REQUESTS,
+            isolation_level="AUTOCOMMIT",
+            pool_size=4,
+        )
         self._made = False
         self._own = _Own()
 
     def run(self, statement: str, values: Mapping[str, Any]) -> Any:
         try:
             return self._run(statement, values)
-        except (OperationalError, InternalError):
+        except (DBAPIError, PoolTimeout, Unavailable):
             return self._own.run(statement, values)
 
     def _run(self, statement: str, values: Mapping[str, Any]) -> Any:
-        with self._engine.connect() as connection:
+        with self._database.connect() as connection:
             if not self._made:
                 with suppress(DBAPIError):  # another process makes it at this very moment
                     connection.exec_driver_sql(f"CREATE UNLOGGED TABLE IF NOT EXISTS counters {_TABLE}")
-                self._made = True
             result = connection.exec_driver_sql(re.sub(r":(\w+)", r"%(\1)s", statement), dict(values))
+            self._made = True
             return result.fetchone() if result.returns_rows else None
 
     def close(self) -> None:
-        self._engine.dispose()
+        self._database.engine.dispose()
         self._own.close()
 
 

@@ -208,18 +208,14 @@ def _read_private_file(path: Path) -> str:
 
 def _write_private_file(path: Path, text: str) -> None:
     """The whole file or none, never in place of another, and on disk with its name."""
-    draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        with os.fdopen(descriptor, "w", encoding="ascii") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.link(draft, path)  # unlike a rename, it refuses a name that is taken
-    except FileExistsError:
-        raise Conflict(f"{path} exists already; what it sealed needs it.") from None
-    finally:
-        draft.unlink()
+    with folders.draft_of(path) as (draft, file):
+        file.write(text.encode("ascii"))
+        file.flush()
+        os.fsync(file.fileno())
+        try:
+            os.link(draft, path)  # unlike a rename, it refuses a name that is taken
+        except FileExistsError:
+            raise Conflict(f"{path} exists already; what it sealed needs it.") from None
     folders.sync(path.parent)
 
 

@@ -15,11 +15,12 @@ from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
-from sqlalchemy import text
+from sqlalchemy import Connection, text
+from sqlalchemy.exc import DBAPIError
 
 from attestlab.core import folders
 from attestlab.core.errors import NotFound, Unavailable
-from attestlab.core.storage import Storage
+from attestlab.core.storage import Storage, ping
 
 POSTGRESQL_LOCK = 0x61747465_6F636375  # any constant that no other lock of ours has
 FILE_SUFFIX = ".lock"
@@ -28,8 +29,18 @@ FILE_SUFFIX = ".lock"
 class Occupancy:
     """A held lock; given back once, by `release` or at the end of `with`."""
 
-    def __init__(self, release: Callable[[], None]) -> None:
+    def __init__(self, release: Callable[[], None], *, renew: Callable[[], None] = lambda: None) -> None:
         self._release: Callable[[], None] | None = release
+        self._renew = renew
+
+    def renew(self) -> None:
+        """Take the lock again where an outage of PostgreSQL ended the session that held it.
+
+        Raises:
+            Unavailable: another process holds the installation alone by now.
+        """
+        if self._release is not None:
+            self._renew()
 
     def release(self) -> None:
         """Give the lock back; a second time does nothing."""
@@ -70,10 +81,17 @@ def hold_alone(storage: Storage) -> Occupancy:
 
 
 def _held(storage: Storage, *, is_alone: bool, refusal: str) -> Occupancy:
-    held = (_file_lock if storage.is_sqlite else _session_lock)(storage, is_alone)
+    if not storage.is_sqlite:
+        session = _Session(storage, is_alone, refusal)
+        return Occupancy(session.end, renew=session.renew)
+    held = _file_lock(storage, is_alone)
     if held is None:
-        raise Unavailable(refusal, details={"reason": "installation_in_use"})
+        raise _in_use(refusal)
     return held
+
+
+def _in_use(refusal: str) -> Unavailable:
+    return Unavailable(refusal, details={"reason": "installation_in_use"})
 
 
 def _file_lock(storage: Storage, is_alone: bool) -> Occupancy | None:
@@ -89,17 +107,40 @@ def _file_lock(storage: Storage, is_alone: bool) -> Occupancy | None:
     return Occupancy(lambda: os.close(descriptor))
 
 
-def _session_lock(storage: Storage, is_alone: bool) -> Occupancy | None:
-    connection = storage.engine.connect().execution_options(isolation_level="AUTOCOMMIT")
-    function = "pg_try_advisory_lock" if is_alone else "pg_try_advisory_lock_shared"
-    is_held = connection.execute(text(f"SELECT {function}({POSTGRESQL_LOCK})")).scalar()
+class _Session:
+    """A session of its own in PostgreSQL that holds the lock until it ends."""
 
-    def release() -> None:
-        with suppress(Exception):  # a session that was lost has given its lock back
-            connection.invalidate()  # ends the session, and the lock with it
-        connection.close()
+    def __init__(self, storage: Storage, is_alone: bool, refusal: str) -> None:
+        self._storage = storage
+        self._function = "pg_try_advisory_lock" if is_alone else "pg_try_advisory_lock_shared"
+        self._refusal = refusal
+        self._connection: Connection | None = None
+        self._begin()
 
-    if not is_held:
-        release()
-        return None
-    return Occupancy(release)
+    def renew(self) -> None:
+        """Begin another session where this one was lost."""
+        try:
+            if self._connection is not None:
+                ping(self._connection)
+                return
+        except DBAPIError:
+            self.end()
+        self._begin()
+
+    def end(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(Exception):  # a session that was lost has given its lock back
+                connection.invalidate()  # ends the session, and the lock with it
+            connection.close()
+
+    def _begin(self) -> None:
+        self._connection = self._storage.session()
+        try:
+            is_held = self._connection.execute(text(f"SELECT {self._function}({POSTGRESQL_LOCK})")).scalar()
+        except BaseException:
+            self.end()
+            raise
+        if not is_held:
+            self.end()
+            raise _in_use(self._refusal)

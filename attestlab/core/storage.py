@@ -11,25 +11,25 @@ transaction; what they add is part of it.
 
 from __future__ import annotations
 
-import sqlite3
 import threading
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from sqlalchemy import Connection, Engine, create_engine, event, make_url, text
+from sqlalchemy import Connection, Engine, make_url, text
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import OperationalError
 
-from attestlab.core import folders, sqlite_types
+from attestlab.core import error_text, sqlite
+from attestlab.core.clock import Clock, SystemClock
 from attestlab.core.errors import Unavailable
 from attestlab.core.transaction import Transaction
 
+if TYPE_CHECKING:
+    from attestlab.core.postgresql import Database, Reachability
+
 WRITER_LOCK = 0x61747465  # any constant will do; every writer of one database takes the same
-BUSY_TIMEOUT_MS = 15_000
-PAGE_BYTES = 8192  # of a new database; measured: commits of some dozen rows take a fifth less than with pages of 4096
-WAL_BYTES = 4 << 20  # the commit that moves it into the database waits; of 16 MB, 30 ms and more
 RECALLED_CAP = 10_000
 _UNREAD: Any = object()
 
@@ -46,10 +46,53 @@ class Storage:
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         self.sealers: list[Sealer] = []
         self.closers: list[Sealer] = []
+        self.commit_error: BaseException | None = None  # of the last commit; None once a later one reached the disk
+        self.when_commit_failed: Callable[[BaseException], None] = lambda _error: None
         self._local = threading.local()
         self._write_lock = threading.Lock()
         self._readers: list[Connection] = []
-        self._engine = _sqlite_engine(self.url) if self.is_sqlite else _postgresql_engine(self.url)
+        self.reachability: Reachability | None = None
+        self._database: Database | None = None
+        self._engine = sqlite.engine_of(self.url) if self.is_sqlite else self._postgresql_engine()
+
+    def _postgresql_engine(self) -> Engine:
+        """Connections with the limits of commands; `serve_requests` gives them those of requests."""
+        from attestlab.core import postgresql  # with the driver, which SQLite does without
+
+        self.reachability = postgresql.Reachability()
+        self._database = postgresql.Database(
+            self.url, reachability=self.reachability, limits=postgresql.COMMANDS, pool_size=8
+        )
+        return self._database.engine
+
+    @property
+    def clock(self) -> Clock:
+        """The clock of all that share the records: on PostgreSQL the database's, because hosts differ."""
+        return SystemClock() if self._database is None else self._database.clock
+
+    def measure_clock(self) -> None:
+        """Compare the clock with the database's, where it has one."""
+        if self._database is not None:
+            self._database.measure_clock()
+
+    def serve_requests(self) -> None:
+        """Limit how long any statement may take, because clients wait; on PostgreSQL."""
+        if self._database is not None:
+            from attestlab.core.postgresql import REQUESTS
+
+            self._database.limit(REQUESTS)
+
+    def cut(self) -> None:
+        """End every wait for PostgreSQL, so that no thread keeps the process from its end."""
+        if self.reachability is not None:
+            self.reachability.cut()
+
+    def session(self) -> Connection:
+        """A connection of the caller's own, without transactions; for what a session holds, on PostgreSQL."""
+        return self._connect().execution_options(isolation_level="AUTOCOMMIT")
+
+    def _connect(self) -> Connection:
+        return self._engine.connect() if self._database is None else self._database.connect()
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
@@ -61,7 +104,7 @@ class Storage:
         elif self.is_sqlite:
             yield from self._read_sqlite()
         else:
-            with self._engine.connect().execution_options(isolation_level="REPEATABLE READ") as connection:
+            with self._connect().execution_options(isolation_level="REPEATABLE READ") as connection:
                 yield connection
 
     def recalled(self, name: Hashable, load: Callable[[Connection], Result]) -> Result:
@@ -111,16 +154,16 @@ class Storage:
             driver.execute("COMMIT")
 
     @contextmanager
-    def write(self) -> Iterator[Transaction]:
+    def write(self, *, is_migration: bool = False) -> Iterator[Transaction]:
         """A write transaction: sealed and committed at the end, rolled back on any exception.
 
-        Inside another `write` of the same thread it joins that one.
+        Inside another `write` of the same thread it joins that one. A migration waits without a limit.
         """
         ambient: Transaction | None = getattr(self._local, "transaction", None)
         if ambient is not None:
             yield ambient
             return
-        tx = self.begin()
+        tx = self.begin(is_migration=is_migration)
         try:
             with self.entered(tx):
                 yield tx
@@ -130,10 +173,14 @@ class Storage:
             raise
         self.commit(tx)
 
-    def begin(self) -> Transaction:
-        """Become the one writer of the database, waiting for whoever is; end it with `commit` or `abandon`."""
+    def begin(self, *, is_migration: bool = False) -> Transaction:
+        """Become the one writer of the database; end it with `commit` or `abandon`.
+
+        Raises:
+            NotBegun: another process, or an outage of PostgreSQL, lasts longer than the limits allow.
+        """
         self._write_lock.acquire()
-        return self._begun()
+        return self._begun(is_migration=is_migration)
 
     def begin_at_once(self) -> Transaction | None:
         """`begin` without waiting: None where another writer is at work."""
@@ -144,25 +191,34 @@ class Storage:
         except OperationalError:
             return None
 
-    def _begun(self, *, busy_timeout_ms: int = BUSY_TIMEOUT_MS) -> Transaction:
+    def _begun(self, *, busy_timeout_ms: int = sqlite.BUSY_TIMEOUT_MS, is_migration: bool = False) -> Transaction:
         try:
-            connection = self._engine.connect()
+            connection = self._connect()
             try:
-                self._lock_database(connection, busy_timeout_ms)
+                if self._database is None:
+                    sqlite.begin_immediate(connection, busy_timeout_ms)
+                else:
+                    self._lock_postgresql(connection, is_migration)
             except BaseException:
                 connection.close()
                 raise
-        except BaseException:
+        except BaseException as error:
             self._write_lock.release()
+            if not self.is_sqlite and is_unreachable(error):
+                raise NotBegun(error) from error
             raise
         return Transaction(connection)
 
-    def _lock_database(self, connection: Connection, busy_timeout_ms: int) -> None:
-        if self.is_sqlite:
-            connection.exec_driver_sql(f"PRAGMA busy_timeout={busy_timeout_ms}")
-            connection.exec_driver_sql("BEGIN IMMEDIATE")
-        else:
-            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({WRITER_LOCK})")
+    def _lock_postgresql(self, connection: Connection, is_migration: bool) -> None:
+        from attestlab.core import postgresql
+
+        assert self._database is not None
+        limits = postgresql.MIGRATIONS if is_migration else self._database.limits
+        driver = postgresql.driver_of(connection)
+        driver.answer_s = limits.answer_s
+        if is_migration:  # a statement's own limit is set before it begins
+            connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
+        connection.exec_driver_sql(postgresql.writer_statement(limits, WRITER_LOCK))
 
     @contextmanager
     def entered(self, tx: Transaction) -> Iterator[None]:
@@ -196,16 +252,33 @@ class Storage:
         try:
             tx.connection.commit()
         except BaseException as fault:
+            self._note_failed_commit(fault)
             self.abandon(tx)
             raise CommitUnknown from fault
         try:
             tx._tell_committed()
+        except BaseException as fault:
+            self._note_failed_commit(fault.__cause__ or fault)
+            raise
         finally:
             self._end(tx)
 
+    def _note_failed_commit(self, error: BaseException) -> None:
+        self.commit_error = error
+        self.when_commit_failed(error)
+
     def touch(self, tx: Transaction) -> None:
         """Change the database without changing what it holds, so that the commit has to write and to sync."""
-        tx.connection.exec_driver_sql("PRAGMA user_version=0" if self.is_sqlite else "SELECT txid_current()")
+        if self.is_sqlite:
+            tx.connection.exec_driver_sql("PRAGMA user_version=0")
+        else:
+            from attestlab.core.postgresql import require_space
+
+            require_space(tx.connection)
+        tx.after_commit(self._forget_commit_error)
+
+    def _forget_commit_error(self) -> None:
+        self.commit_error = None
 
     def _require_alive(self, connection: Connection) -> None:
         """A transaction that the database gave up would "commit" without a word, and keep nothing."""
@@ -240,6 +313,13 @@ class Storage:
         self._engine.dispose()
 
 
+class NotBegun(OSError):
+    """A write transaction could not begin, so nothing of it happened; another attempt would wait as long."""
+
+    def __init__(self, cause: BaseException) -> None:
+        super().__init__(f"The records cannot be written right now: {error_text.text_without_values(cause)}")
+
+
 class CommitUnknown(Unavailable):
     """The database did not say whether the commit happened; repeating it blindly could do it twice."""
 
@@ -255,73 +335,7 @@ def database_url(url: str) -> URL:
     return parsed
 
 
-def _postgresql_engine(url: URL) -> Engine:
-    """Connections that keep our promise whatever the database's own defaults are.
-
-    In a zone east of Greenwich the last hours of the year 9999 cannot be read back; and a commit
-    that is not waited for is none.
-    """
-    engine = create_engine(url, pool_size=8)
-
-    @event.listens_for(engine, "connect")
-    def configure(connection: Any, _record: Any) -> None:
-        with connection.cursor() as cursor:
-            cursor.execute("SET TIME ZONE 'UTC'")
-            cursor.execute(
-                "SELECT set_config('synchronous_commit', 'on', false) "
-                "WHERE current_setting('synchronous_commit') = 'off'"
-            )
-        connection.commit()
-
-    return engine
-
-
-def _sqlite_engine(url: URL) -> Engine:
-    """Connections that leave BEGIN and COMMIT to us, each with the settings the promise rests on."""
-    if url.database and url.database != ":memory:":
-        folders.keep_private(Path(url.database))
-    engine = create_engine(
-        url,
-        pool_size=0,
-        isolation_level="AUTOCOMMIT",
-        connect_args={"check_same_thread": False, "timeout": BUSY_TIMEOUT_MS / 1000},
-    )
-
-    engine.dialect.colspecs = {**engine.dialect.colspecs, **sqlite_types.TYPES}
-
-    @event.listens_for(engine, "connect")
-    def configure(connection: Any, _record: Any) -> None:
-        for pragma in (
-            f"page_size={PAGE_BYTES}",  # before the first page is written; a database that stands keeps its own
-            "journal_mode=WAL",
-            "synchronous=FULL",
-            "foreign_keys=ON",
-            f"busy_timeout={BUSY_TIMEOUT_MS}",
-            "cache_size=-65536",
-            "temp_store=MEMORY",
-        ):
-            _execute(connection, f"PRAGMA {pragma}")
-        (page_bytes,) = connection.execute("PRAGMA page_size").fetchone()
-        connection.execute(f"PRAGMA wal_autocheckpoint={WAL_BYTES // page_bytes}")
-
-    @event.listens_for(engine, "handle_error")
-    def replace_read_only(context: Any) -> None:
-        """SQLite opens a file for reading alone where it cannot be opened for both, and never tries again."""
-        if getattr(context.original_exception, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_READONLY:
-            context.is_disconnect = True
-
-    return engine
-
-
-def _execute(connection: sqlite3.Connection, statement: str) -> None:
-    """Run the first statements on a file; a damaged schema may be quoted in an error that is no text."""
-    try:
-        connection.execute(statement)
-    except UnicodeDecodeError as error:
-        raise sqlite3.DatabaseError("malformed database schema") from error
-
-
-_OF_THE_MOMENT = frozenset({"OperationalError", "InternalError", "InterfaceError", "DatabaseError"})
+_OF_THE_MOMENT = frozenset({"OperationalError", "InternalError", "InterfaceError", "DatabaseError", "TimeoutError"})
 
 
 def is_unreachable(fault: BaseException) -> bool:

@@ -14,6 +14,7 @@ from threading import Thread
 from time import sleep
 from typing import IO, Any
 
+from attestlab.core.error_text import one_line
 from attestlab.core.errors import AttestLabError, Unavailable
 from attestlab.core.worker_processes import LENGTH
 
@@ -29,7 +30,10 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's, which ends us in order
     with os.fdopen(os.dup(1), "wb") as answers:
         os.dup2(2, 1)  # whatever a library prints is no answer
-        _serve(sys.stdin.buffer, answers)
+        try:
+            _serve(sys.stdin.buffer, answers)
+        except Exception as error:  # a traceback's text would quote values of the job
+            sys.exit(one_line(error))
 
 
 def _serve(jobs: IO[bytes], answers: IO[bytes]) -> None:

@@ -4,11 +4,15 @@ A thread is not enough for such work: whenever the event loop has waited for any
 milliseconds for the lock again, dozens of times for one mint. One tenant has one job under way; more of its jobs
 wait in line. A job ends when its time is up or its client goes away: its process is killed, and another is started
 when there is a next job.
+
+Time is up after `timeout_s`, or on a busy machine when the process has had that much processor time, after four
+times as long at the latest: processes of low priority get little of a machine that others use.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 import pickle
 import struct
 import subprocess
@@ -18,7 +22,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from threading import Lock, Timer
+from pathlib import Path
+from threading import Event, Lock, Semaphore, Thread
 from time import monotonic
 from typing import IO, Any, TypeVar
 
@@ -27,6 +32,7 @@ from attestlab.core.errors import AttestLabError, Cancelled, Unavailable
 MAX_PROCESSES = 2
 MAX_WAITING = 16  # jobs of one tenant, the one under way included
 IDLE_S = 60.0
+MAX_SLOWDOWN = 4  # how many times `timeout_s` a job may take on a busy machine
 LENGTH = struct.Struct(">Q")
 _COMMAND = (sys.executable, "-P", "-m", "attestlab.core.worker_main")  # -P: never a module from the current folder
 _AGAIN_S = 5
@@ -44,6 +50,7 @@ class WorkerProcesses:
 
     def __init__(self, processes: int = MAX_PROCESSES) -> None:
         self._threads = ThreadPoolExecutor(processes, "attestlab-workers")
+        self._here = Semaphore(processes)
         self._idle: list[_Worker] = []
         self._lock = Lock()
         self._queues: dict[Hashable, _Queue] = {}
@@ -81,13 +88,15 @@ class WorkerProcesses:
                 self._queues.pop(tenant, None)
 
     def run_here(self, function: Callable[..., Result], *arguments: Any, timeout_s: float) -> Result:
-        """`run` for callers without an event loop; each call is its own tenant's only one.
+        """`run` for callers without an event loop; of many threads that call it, as many wait as have no process.
 
         Raises:
             AttestLabError: what the function raised.
             Unavailable: it took over `timeout_s`, or its process died.
         """
-        result: Result = self._ask(_Job(pickle.dumps((function, arguments)), timeout_s))
+        job = _Job(pickle.dumps((function, arguments)), timeout_s)
+        with self._here:
+            result: Result = self._ask(job)
         return result
 
     async def _carry_out(self, job: _Job, when_gone: WhenGone | None) -> Any:
@@ -176,15 +185,53 @@ class _Job:
                 raise EOFError
             self._worker = worker
         told = f"This took over {self._timeout_s:g} s; send less, or ask for less."
-        timer = Timer(self._timeout_s, self.give_up, [Unavailable(told, retry_after_s=_AGAIN_S)])
-        timer.start()
+        give_up = partial(self.give_up, Unavailable(told, retry_after_s=_AGAIN_S))
+        deadline = _Deadline(self._timeout_s, worker.process.pid, give_up)
         try:
             worker.send(self._message)
             return worker.receive()
         finally:
-            timer.cancel()
+            deadline.cancel()
             with self._lock:
                 self._worker = None
+
+
+class _Deadline:
+    """Calls `on_exceeded` once the time of a process is up, from a thread of its own, unless it is cancelled."""
+
+    def __init__(self, timeout_s: float, pid: int, on_exceeded: Callable[[], None]) -> None:
+        self._timeout_s, self._pid, self._on_exceeded = timeout_s, pid, on_exceeded
+        self._started_at, self._used_before_s = monotonic(), processor_time_s(pid)
+        self._cancelled = Event()
+        Thread(target=self._watch, name="attestlab-deadline", daemon=True).start()
+
+    def cancel(self) -> None:
+        self._cancelled.set()
+
+    def _watch(self) -> None:
+        wait_s = self._timeout_s
+        while not self._cancelled.wait(wait_s):
+            if self._is_exceeded():
+                self._on_exceeded()
+                return
+            wait_s = self._timeout_s / 10
+
+    def _is_exceeded(self) -> bool:
+        used_s = processor_time_s(self._pid) - self._used_before_s
+        elapsed_s = monotonic() - self._started_at
+        return used_s >= self._timeout_s or elapsed_s >= MAX_SLOWDOWN * self._timeout_s
+
+
+def processor_time_s(pid: int) -> float:
+    """Return the processor time that a process has used, in seconds (proc(5), utime and stime).
+
+    A system without /proc has no such figure: the time since boot stands for it, so that time limits hold there too.
+    """
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return monotonic()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 class _Worker:

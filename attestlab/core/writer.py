@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from attestlab.core.errors import AttestLabError, Unavailable
-from attestlab.core.storage import CommitUnknown, Storage
+from attestlab.core.storage import CommitUnknown, NotBegun, Storage
 from attestlab.core.transaction import Transaction
 
 Job = Callable[[Transaction], Any]
@@ -145,7 +145,7 @@ def run_jobs(tx: Transaction, group: list[Ticket]) -> None:
 
 def must_not_repeat(group: list[Ticket], fault: BaseException) -> bool:
     """Whether running each job on its own would help nobody, or could do twice what is done already."""
-    return isinstance(fault, CommitUnknown) or len(group) == 1
+    return isinstance(fault, CommitUnknown | NotBegun) or len(group) == 1
 
 
 def blame(group: list[Ticket], fault: BaseException) -> list[Ticket]:

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from attestlab.core.errors import Unavailable
 
-PATIENCE_S = 5.0
+LOOKUP_TIMEOUT_S = 5.0
 PORT = 53
 
 
@@ -23,10 +23,14 @@ class Resolver(Protocol):
 
 
 class DnsResolver:
-    """Asks over DNS (RFC 1035); `server` is `host:port` or a host's address, None the system's own resolver."""
+    """Asks over DNS (RFC 1035); `server` is `host:port` or a host's address, None the system's own resolver.
 
-    def __init__(self, server: str | None = None) -> None:
+    A look-up ends after `timeout_s` seconds, all name servers and repetitions included.
+    """
+
+    def __init__(self, server: str | None = None, *, timeout_s: float = LOOKUP_TIMEOUT_S) -> None:
         self._server = server
+        self._timeout_s = timeout_s
 
     def txt(self, name: str) -> list[str]:
         import dns.exception  # slow to import, and most processes never need it
@@ -38,7 +42,7 @@ class DnsResolver:
             resolver.nameservers, resolver.port = [host], port
         try:
             # The trailing dot: a search list must not turn it into somebody else's name.
-            answer = resolver.resolve(f"{name}.", "TXT", lifetime=PATIENCE_S)
+            answer = resolver.resolve(f"{name}.", "TXT", lifetime=self._timeout_s)
         except (dns.resolver.NXDOMAIN, dns.resolver.NoAnswer):
             return []
         except (dns.exception.DNSException, OSError) as fault:

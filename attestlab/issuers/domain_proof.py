@@ -77,22 +77,19 @@ class DomainProofs:
             row = store.owned(connection.execute, issuer_id, tenant_id=caller.tenant_id)
         return self._challenge(dict(row._mapping))
 
-    def looked_up(self, issuer_id: UUID, *, caller: Caller) -> Challenge:
-        """The challenge, once it was found in the DNS; slow, so before the write.
+    def look_up(self, challenge: Challenge) -> None:
+        """Find the challenge's record in the DNS; takes seconds where no name server answers.
 
         Raises:
-            NotFound: there is no such issuer in the caller's tenant.
             Conflict: the record is not there.
-            Unavailable: nobody could be asked.
+            Unavailable: no name server answered.
         """
-        challenge = self.challenge(issuer_id, caller=caller)
-        if not challenge.is_proven and challenge.record_value not in self.resolver.txt(challenge.record_name):
+        if challenge.record_value not in self.resolver.txt(challenge.record_name):
             raise Conflict(
                 f"There is no TXT record {challenge.record_name} with the text {challenge.record_value} yet; "
                 "write it, and check again when the DNS has it.",
                 details={"reason": "record_not_found", "record_name": challenge.record_name},
             )
-        return challenge
 
     def accept(self, found: Challenge, *, caller: Caller) -> Challenge:
         """Note that a challenge was found, and lift the issuer to BASIC for it; one that is beyond it stays there.

@@ -1,6 +1,7 @@
 """The HTTP door of issuers."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -33,6 +34,7 @@ from attestlab.orgs.rules import Scope
 from attestlab.web.access import PUBLIC
 from attestlab.web.answers import Raw
 from attestlab.web.call import Call
+from attestlab.web.limits import owner_of
 from attestlab.web.paging import OffsetPageQuery, Page, PageQuery, id_in, page_of, position_in
 from attestlab.web.routing import Limit, Routes
 
@@ -75,10 +77,11 @@ def create(call: Call, body: IssuerIn, prepared: PrivateKey | None) -> IssuerOut
 
 
 @routes.get("/v1/issuers", scope=Scope.ISSUERS_READ)
-def list_issuers(call: Call, query: OffsetPageQuery) -> Page[IssuerOut]:
-    """The tenant's issuers, newest first."""
-    before = id_in(_LIST, query.cursor)
-    found = call.lab.issuers.page(caller=call.caller, before=before, offset=query.skipped, limit=query.limit + 1)
+async def list_issuers(call: Call, query: OffsetPageQuery) -> Page[IssuerOut]:
+    """The tenant's issuers, newest first; an offset passes over rows, in a thread."""
+    before, page = id_in(_LIST, query.cursor), call.lab.issuers.page
+    read = call.site.aside if query.skipped else call.site.read
+    found = await read(partial(page, caller=call.caller, before=before, offset=query.skipped, limit=query.limit + 1))
     shown, cursor = page_of(found, limit=query.limit, kind=_LIST, position=lambda item: [str(item.issuer["id"])])
     return Page[IssuerOut](items=[_issuer(item) for item in shown], next_cursor=cursor)
 
@@ -172,11 +175,12 @@ def remove_logo(call: Call, id: UUID) -> None:
 
 
 async def _looked_up(call: Call, body: None) -> Challenge:
-    """The DNS is asked before the write."""
-    found: Challenge = await call.site.aside(
-        lambda: call.lab.domain_proofs.looked_up(call.path_values["id"], caller=call.caller)
-    )
-    return found
+    """Look the challenge's record up in the DNS, before the write."""
+    proofs, issuer_id = call.lab.domain_proofs, call.path_values["id"]
+    challenge: Challenge = await call.site.read(lambda: proofs.challenge(issuer_id, caller=call.caller))
+    if not challenge.is_proven:
+        await call.site.outward.run(owner_of(call), proofs.look_up, challenge)
+    return challenge
 
 
 @routes.get("/v1/issuers/{id}/domain-proof", scope=Scope.ISSUERS_READ)

@@ -15,6 +15,8 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from attestlab.core.error_text import one_line
+
 if TYPE_CHECKING:
     from attestlab.lake.service import Lake
 
@@ -82,6 +84,8 @@ def main() -> None:
     lake = Lake(storage=storage, folder=Path(place["folder"]), rows_a_part=place["rows_a_part"])
     try:
         print(lake.sweep())
+    except Exception as error:  # the server logs what is printed here, and a traceback's text would quote values
+        sys.exit(one_line(error))
     finally:
         storage.close()
 

@@ -53,6 +53,8 @@ def _has_tile(size: int, name: rules.TileName) -> bool:
 
 def _exported_before(log: Log, connection: Connection, folder: Path, head: Head) -> int:
     """The size of the export that `folder` holds; 0 for none, or for one that never came to its checkpoint."""
+    for place in (folder, *folder.rglob("*/")):
+        folders.remove_drafts(place)  # of an export that was killed
     found = {path.name for path in folder.iterdir()} if folder.exists() else set()
     if CHECKPOINT not in found and found <= {"tile"}:
         return 0

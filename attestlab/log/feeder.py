@@ -12,18 +12,19 @@ import fcntl
 import os
 from collections.abc import AsyncIterator, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, closing, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection
 
 from attestlab.core import folders
 from attestlab.core.clock import Clock
 from attestlab.core.errors import AttestLabError, IntegrityFailed, SignatureInvalid, Unavailable
+from attestlab.core.fetching import Fetcher, FetchLimits, UnacceptableAnswer
 from attestlab.core.storage import Storage
 from attestlab.core.transaction import Transaction
 from attestlab.log import cosignatures, store
@@ -33,16 +34,13 @@ from attestlab.log.service import Log
 from attestlab.log.submissions import PATH, SIZE_TYPE, Submission
 from attestlab.log.trust import TrustPolicy
 from attestlab.web import journal
-
-if TYPE_CHECKING:
-    import httpx
+from attestlab.web.supervisor import Round, Supervised, Supervisor
 
 LOOKS_EVERY_S = 0.5
 LOCK_EVERY_S = 5.0
-TIMEOUT_S, CONNECT_WITHIN_S = 10.0, 5.0
 WITHIN_S = 30.0  # for all that is said to a witness in one turn
 REFRESH_AFTER = timedelta(hours=1)  # a log at rest shows by a newer cosignature that it is at rest
-MAX_ANSWER_BYTES = 64 * 1024
+LIMITS = FetchLimits(max_body_bytes=64 * 1024, deadline_s=20.0)  # of one answer of a witness
 AHEAD_AT_MOST = timedelta(minutes=5)  # how much the clock of a witness may be ahead of ours
 LONGEST_PAUSE_S = 60.0
 TRIES = 3
@@ -94,35 +92,34 @@ class Feeder:
         self._lock = folder / LOCK_NAME
         self._counted = counted or (lambda _witness, _outcome, _size: None)
         self._reading = ThreadPoolExecutor(1, "attestlab-feeder")
-        self._task: asyncio.Task[None] | None = None
+        self._task: Supervised | None = None
 
-    def start(self) -> None:
+    def start(self, background: Supervisor) -> None:
         """Begin to feed, in a task of the running loop; without witnesses there is nothing to do."""
         if self.witnesses:
-            self._task = asyncio.create_task(self._run())
+            self._task = background.start("witness feeder", self._run)
 
     async def finish(self) -> None:
         """Stop at once; what a witness had not answered yet is handed to it again another day."""
         if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait([self._task])
+            await self._task.finish(within_s=0)
         await asyncio.to_thread(self._reading.shutdown)
 
     async def feed(self) -> dict[str, Outcome]:
         """Hand the newest checkpoint to every witness once; what came of it, by the witness's name."""
-        async with _client() as client:
-            outcomes = await asyncio.gather(*(self._fed(client, witness) for witness in self.witnesses))
+        with closing(Fetcher()) as fetcher:
+            outcomes = await asyncio.gather(*(self._fed(fetcher, witness) for witness in self.witnesses))
         return {witness.name: outcome for witness, outcome in zip(self.witnesses, outcomes, strict=True)}
 
-    async def _run(self) -> None:
-        try:
-            async with self._sole(), _client() as client:
-                await asyncio.gather(*(self._feed_forever(client, witness) for witness in self.witnesses))
-        except OSError as fault:  # the lock cannot be made
-            journal.part_failed(fault, part="feeder")
+    async def _run(self, completed_round: Round) -> None:
+        async with self._sole(completed_round):
+            with closing(Fetcher()) as fetcher:
+                async with asyncio.TaskGroup() as feeding:
+                    for witness in self.witnesses:
+                        feeding.create_task(self._feed_forever(fetcher, witness, completed_round))
 
     @asynccontextmanager
-    async def _sole(self) -> AsyncIterator[None]:
+    async def _sole(self, completed_round: Round) -> AsyncIterator[None]:
         """Wait until no other process of this folder feeds; its death lets go of the lock."""
         file = folders.open_private(self._lock, os.O_RDWR)
         try:
@@ -130,30 +127,33 @@ class Feeder:
                 with suppress(BlockingIOError):
                     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     break
+                completed_round()
                 await asyncio.sleep(LOCK_EVERY_S)
             yield
         finally:
             os.close(file)
 
-    async def _feed_forever(self, client: httpx.AsyncClient, witness: WitnessAddress) -> None:
+    async def _feed_forever(self, fetcher: Fetcher, witness: WitnessAddress, completed_round: Round) -> None:
         """One witness, whatever becomes of the others; one that fails is asked less and less often."""
         pause = LOOKS_EVERY_S
         while True:
-            outcome = await self._fed(client, witness)
+            outcome = await self._fed(fetcher, witness)
+            completed_round()
             failed = outcome in (Outcome.UNREACHABLE, Outcome.REFUSED)
             pause = min(2 * pause, LONGEST_PAUSE_S) if failed else LOOKS_EVERY_S
             await asyncio.sleep(pause)
 
-    async def _fed(self, client: httpx.AsyncClient, witness: WitnessAddress) -> Outcome:
-        import httpx  # by now it is loaded
-
+    async def _fed(self, fetcher: Fetcher, witness: WitnessAddress) -> Outcome:
         size = None
         try:
             async with asyncio.timeout(WITHIN_S):
-                cosignature = await self._cosigned(client, witness)
+                cosignature = await self._cosigned(fetcher, witness)
             outcome = Outcome.CURRENT if cosignature is None else Outcome.COSIGNED
             size = cosignature.tree_size if cosignature else None
-        except (httpx.HTTPError, TimeoutError, Unavailable):
+        except UnacceptableAnswer as fault:
+            outcome = Outcome.REFUSED
+            journal.part_failed(fault, part=f"feeder of {witness.name}")
+        except (TimeoutError, Unavailable):
             outcome = Outcome.UNREACHABLE
         except AttestLabError as fault:
             outcome = Outcome.REFUSED
@@ -165,20 +165,20 @@ class Feeder:
             self._counted(witness.name, outcome.value, size)
         return outcome
 
-    async def _cosigned(self, client: httpx.AsyncClient, witness: WitnessAddress) -> Cosignature | None:
+    async def _cosigned(self, fetcher: Fetcher, witness: WitnessAddress) -> Cosignature | None:
         """The witness's cosignature of the newest checkpoint, kept; None where it was there already.
 
         Raises:
-            Unavailable: the witness cannot do its work at the moment.
+            Unavailable: the witness cannot be reached, or cannot do its work at the moment.
+            UnacceptableAnswer: it answers with too many bytes, or in a content coding.
             IntegrityFailed: it knows another tree, or what it answers is no cosignature of its own.
-            httpx.HTTPError: it cannot be reached.
         """
         known = await self._read(self._where_to_begin, witness)
         if known is None:
             return None
         for _ in range(TRIES):
             submission, size = await self._read(self._submission, known)
-            status, text = await _handed_over(client, witness.url, submission)
+            status, text = await _handed_over(fetcher, witness.url, submission)
             if status == 409:
                 known = _size_told(text, size, submission)
                 continue
@@ -224,23 +224,12 @@ class Feeder:
         return await asyncio.get_running_loop().run_in_executor(self._reading, look)
 
 
-def _client() -> httpx.AsyncClient:
-    import httpx  # slow to import, and most installations have no witnesses
-
-    return httpx.AsyncClient(timeout=httpx.Timeout(TIMEOUT_S, connect=CONNECT_WITHIN_S), trust_env=False)
-
-
-async def _handed_over(client: httpx.AsyncClient, url: str, submission: Submission) -> tuple[int, str]:
+async def _handed_over(fetcher: Fetcher, url: str, submission: Submission) -> tuple[int, str]:
     """Status and body of a witness's answer; a 409 without the size it should tell is any other refusal."""
-    async with client.stream("POST", url + PATH, content=submission.text.encode()) as answer:
-        body = b""
-        async for piece in answer.aiter_bytes():
-            body += piece
-            if len(body) > MAX_ANSWER_BYTES:
-                raise SignatureInvalid(f"A witness answers with at most {MAX_ANSWER_BYTES:,} bytes.")
-    told_size = answer.headers.get("content-type", "").partition(";")[0].strip() == SIZE_TYPE
-    status = 400 if answer.status_code == 409 and not told_size else answer.status_code
-    return status, body.decode(errors="replace")
+    answer = await fetcher.post(url + PATH, submission.text.encode(), LIMITS)
+    told_size = answer.content_type.partition(";")[0].strip() == SIZE_TYPE
+    status = 400 if answer.status == 409 and not told_size else answer.status
+    return status, answer.body.decode(errors="replace")
 
 
 def _size_told(text: str, size: int, sent: Submission) -> int:

@@ -1,18 +1,59 @@
-"""How far a follower of a log came: a small file that is replaced as a whole."""
+"""State of a log follower: one file of two lines, JSON and its SHA-256, that is replaced as a whole.
+
+The SHA-256 finds damage, such as a flipped bit, so that damage never looks like a fault of the log. It is no
+signature: a person who can change the file can compute it again.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from attestlab.core import folders
-from attestlab.core.errors import ValidationFailed
+from attestlab.core.errors import AttestLabError, ValidationFailed
+from attestlab.log.entries import sha256_name
 from attestlab.log.rules import EMPTY_ROOT
 from attestlab.log.standing import Standings
+from attestlab.log.trust import Checkpoint, TrustPolicy
 
-VERSION = 2
-UNJUDGED = 1  # a version that knew no status lists; its entries are read once more, from the first
+VERSION = 3
+_Count = Annotated[int, Field(ge=0, lt=2**63)]
+_Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+
+_SavedStanding = tuple[
+    Annotated[int, Field(ge=1)],
+    _Sha256,
+    str | None,
+    _Count | None,
+    Annotated[int, Field(ge=0, le=3)],
+    str | None,
+]
+
+
+class _SavedTree(BaseModel):
+    """The members that every version has; versions 1 and 2 had no SHA-256."""
+
+    model_config = ConfigDict(strict=True)
+
+    v: Literal[1, 2, 3]
+    vkey: str
+    size: _Count
+    root: _Sha256
+    checkpoint: str
+    at_s: _Count
+
+
+class _Saved(_SavedTree):
+    model_config = ConfigDict(extra="forbid")
+
+    v: Literal[3]
+    judged: _Count
+    standings: dict[str, _SavedStanding]
 
 
 @dataclass(frozen=True)
@@ -33,28 +74,60 @@ class Followed:
 
     @classmethod
     def load(cls, path: Path, vkey: str) -> Followed:
-        """What was saved; the beginning, where nothing was.
+        """Read what was saved; the beginning, where there is no file.
+
+        A file of version 1 or 2 has no SHA-256. It is accepted if its signed checkpoint proves its tree, and every
+        entry is judged once more; its other members are not used.
 
         Raises:
-            ValidationFailed: the file is not ours, or is about a log with another key.
+            ValidationFailed: the file is damaged, states what cannot be, or is about a log with another key.
         """
         try:
-            saved = json.loads(path.read_bytes())
+            followed = cls._parsed(path.read_bytes())
         except FileNotFoundError:
             return cls(vkey)
-        except ValueError as fault:
-            raise ValidationFailed(f"{path} is not the state of a follower: {fault}.") from fault
-        if not isinstance(saved, dict) or saved.get("v") not in (UNJUDGED, VERSION) or saved.get("vkey") != vkey:
-            raise ValidationFailed(f"{path} belongs to another log or version; name another file.")
-        judged, standings = 0, Standings()
-        if saved["v"] != UNJUDGED:
-            judged, standings = saved["judged"], Standings.from_json(saved["standings"])
-        root = bytes.fromhex(saved["root"])
-        return cls(vkey, saved["size"], judged, root, saved["checkpoint"], saved["at_s"], standings)
+        except (ValueError, AttestLabError) as error:
+            raise ValidationFailed(
+                f"{path} cannot be used as the state of a follower: {_reason(error)} Restore it from a copy, or remove "
+                "it to follow the log again from its first entry; every entry is then handed over again."
+            ) from error
+        if followed.vkey != vkey:
+            raise ValidationFailed(f"{path} belongs to another log, {followed.vkey}; name another file.")
+        return followed
+
+    @classmethod
+    def _parsed(cls, data: bytes) -> Followed:
+        line, newline, checksum = data.partition(b"\n")
+        if not newline:
+            return cls._without_checksum(line)
+        if checksum != _checksum_line(line):
+            raise ValueError("Its SHA-256 does not match: it is damaged.")
+        saved = _Saved.model_validate_json(line)
+        _require_signed(saved)
+        if saved.judged > saved.size:
+            raise ValueError(f"It states {saved.judged} judged entries of {saved.size}.")
+        if any(place is not None and place >= saved.judged for _, _, _, place, _, _ in saved.standings.values()):
+            raise ValueError(f"It states a status at an index beyond its {saved.judged} judged entries.")
+        standings = Standings.from_json(saved.standings)
+        root = bytes.fromhex(saved.root)
+        return cls(saved.vkey, saved.size, saved.judged, root, saved.checkpoint, saved.at_s, standings)
+
+    @classmethod
+    def _without_checksum(cls, line: bytes) -> Followed:
+        saved = _SavedTree.model_validate_json(line)
+        signed = _require_signed(saved)
+        if saved.v == VERSION:
+            raise ValueError("Its SHA-256 is missing: it is damaged.")
+        if signed.size != saved.size:
+            raise ValueError(
+                f"Version {saved.v} wrote it without a SHA-256, and its signed checkpoint is of {signed.size} entries "
+                f"instead of {saved.size}."
+            )
+        return cls(saved.vkey, saved.size, 0, signed.root, saved.checkpoint, signed.timestamp_s or 0)
 
     def save(self, path: Path) -> None:
         """Replace the file as a whole; durable when this returns."""
-        saved = {
+        saved: dict[str, Any] = {
             "v": VERSION,
             "vkey": self.vkey,
             "size": self.size,
@@ -64,6 +137,28 @@ class Followed:
             "at_s": self.at_s,
             "standings": self.standings.as_json(),
         }
+        line = json.dumps(saved).encode()
         with folders.whole(path) as file:
-            file.write(json.dumps(saved).encode())
+            file.write(line + b"\n" + _checksum_line(line))
         folders.sync(path.parent)
+
+
+def _checksum_line(line: bytes) -> bytes:
+    return f"{sha256_name(hashlib.sha256(line).digest())}\n".encode()
+
+
+def _require_signed(saved: _SavedTree) -> Checkpoint:
+    """The saved checkpoint is signed by the saved key, and is of the saved tree or of one that continues it."""
+    signed = TrustPolicy.unwitnessed(saved.vkey).verify_checkpoint(saved.checkpoint)
+    if signed.size < saved.size:
+        raise ValueError(f"It states {saved.size} entries, and its signed checkpoint {signed.size}.")
+    if signed.size == saved.size and signed.root.hex() != saved.root:
+        raise ValueError("Its root is not the one of its signed checkpoint.")
+    return signed
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, ValidationError):
+        first = error.errors()[0]
+        return f"{'.'.join(map(str, first['loc'])) or 'It'}: {first['msg']}."
+    return error.message if isinstance(error, AttestLabError) else str(error)

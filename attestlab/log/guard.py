@@ -19,7 +19,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
@@ -67,6 +67,7 @@ class HeadGuard:
         self.path = path
         self._lock = Lock()  # flock is between processes only
         self._known: TreeHead | None = None
+        self._is_durable = False  # whether this process knows that what it reads in the file is on the disk
 
     @property
     def known(self) -> TreeHead | None:
@@ -81,8 +82,33 @@ class HeadGuard:
             Unavailable: the file cannot be opened or read at the moment.
         """
         state = self._read_state()
-        self._known = None if state is None else state.head
-        return self._known
+        head = None if state is None else state.head
+        self._known = head if self._is_durable else None
+        return head
+
+    def settle(self) -> None:
+        """Write the newest slot and sync it again, unless this process knows that it is on the disk.
+
+        A sync that failed leaves the slot in memory, where every reader finds it, and a repeated sync of unchanged
+        bytes succeeds without writing them. The process whose sync failed may have been killed since.
+
+        Raises:
+            HeadGuardMismatch: the file exists and both its slots are unreadable.
+            Unavailable: the file cannot be written or synced.
+        """
+        if self._is_durable:
+            return
+        try:
+            with self._opened(fcntl.LOCK_EX) as file:
+                slots = _slots(file)
+                newest = self._newest(slots)
+                os.pwrite(file, _encoded(newest), slots.index(newest) * SLOT_BYTES)
+                os.fdatasync(file)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise Unavailable(f"The head guard cannot be synced ({error.strerror}); nothing is signed.") from error
+        self._is_durable = True
 
     def abandoned(self) -> tuple[TreeHead, ...]:
         """The signed heads that an operator gave up by accepting older records; errors are those of `read`."""
@@ -100,6 +126,7 @@ class HeadGuard:
 
     def require(self, head: TreeHead, root_at: Callable[[int], bytes]) -> None:
         """Require that `head` may be signed upon; the caller holds the writer's lock. See `require_continues`."""
+        self.settle()
         require_continues(self.read(), head, root_at)
 
     def accept(self, head: TreeHead) -> None:
@@ -134,13 +161,15 @@ class HeadGuard:
                 if _is_news(head, newest.head):
                     older_slot = 1 - slots.index(newest)
                     newest = replace(newest, head=head)
+                    self._is_durable = False
                     os.pwrite(file, _encoded(newest), older_slot * SLOT_BYTES)
                     os.fdatasync(file)
+                    self._is_durable = True
         except FileNotFoundError:
             _create(self.path, GuardState(head))
             self.advance(head)
         else:
-            self._known = newest.head
+            self._known = newest.head if self._is_durable else None
 
     def damaged_slots(self) -> list[int]:
         """The slots that hold neither a head nor nothing: after a crash in the middle of a write, or tampering."""
@@ -258,15 +287,10 @@ def _decoded(slot: bytes) -> GuardState | None:
 
 def _create(path: Path, state: GuardState) -> None:
     """Make the file whole or not at all; when another process was faster, its file stays."""
-    beginning = path.with_name(f"{path.name}.{os.getpid()}.new")
-    with os.fdopen(folders.open_private(beginning, os.O_WRONLY | os.O_TRUNC), "wb") as file:
+    with folders.draft_of(path) as (draft, file):
         file.write(_encoded(state) + EMPTY_SLOT)
         file.flush()
         os.fsync(file.fileno())
-    try:
-        os.link(beginning, path)
-    except FileExistsError:
-        pass
-    finally:
-        beginning.unlink()
+        with suppress(FileExistsError):
+            os.link(draft, path)
     folders.sync(path.parent)

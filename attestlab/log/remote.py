@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Protocol
 
-import httpx
-
 from attestlab.core.errors import IntegrityFailed, ProofInvalid, Unavailable, ValidationFailed
+from attestlab.core.fetching import Fetcher, FetchLimits
 from attestlab.log.notes import MAX_NOTE_CHARS
 from attestlab.log.rules import HASH_BYTES, MAX_ENTRY_BYTES, TILE_BYTES, TILE_WIDTH, TileName
 from attestlab.log.tree import NO_ROWS, TileCache, Tree, TreeReader, extended
 
-TIMEOUT = httpx.Timeout(20, connect=5)
-WITHIN_S = 120.0  # for one answer, which may be an entry bundle of 16 MB
+DEADLINE_S = 120.0  # for one answer, which may be an entry bundle of 16 MB
 CACHED_TILES = 256
 MAX_BUNDLE_BYTES = TILE_WIDTH * (2 + MAX_ENTRY_BYTES)
 CHECKPOINT = "checkpoint"
@@ -43,19 +42,20 @@ class HttpLog:
     Raises:
         ValidationFailed: that is no address.
 
-    Every method raises `Unavailable` when it cannot be reached, or does not answer with a 200.
+    Every method raises `Unavailable` when the log cannot be reached, answers with a status other than 200, or sends
+    more than fits (`core.fetching`).
     """
 
-    def __init__(self, url: str, client: httpx.Client | None = None) -> None:
+    def __init__(self, url: str) -> None:
         if not url.startswith(("http://", "https://")):
             raise ValidationFailed(f"{url} is no address of a log; it begins with http:// or https://.")
         self._url = url.rstrip("/")
-        self._client = client or httpx.Client(timeout=TIMEOUT, trust_env=False)
+        self._fetcher = Fetcher()
         self._prefix: str | None = None  # which of PREFIXES it is, once it is known
 
     def close(self) -> None:
         """Give the connections back."""
-        self._client.close()
+        self._fetcher.close()
 
     def checkpoint(self) -> str:
         """The newest checkpoint; the first call finds out where the log is."""
@@ -83,25 +83,14 @@ class HttpLog:
             raise Unavailable(f"The log at {self._url} does not serve {name.path}, which its checkpoint promises.")
         return found
 
-    def _got(self, path: str, most: int) -> bytes | None:
+    def _got(self, path: str, max_bytes: int) -> bytes | None:
         """What is at `path`; None for a 404."""
-        deadline = time.monotonic() + WITHIN_S
-        try:
-            with self._client.stream("GET", self._url + path) as answer:
-                if answer.status_code == 404:
-                    return None
-                if answer.status_code != 200:
-                    raise Unavailable(f"{self._url}{path} answers {answer.status_code}.")
-                body = b""
-                for piece in answer.iter_bytes():
-                    body += piece
-                    if len(body) > most:
-                        raise Unavailable(f"{self._url}{path} is longer than the {most:,} bytes it can have.")
-                    if time.monotonic() > deadline:
-                        raise Unavailable(f"{self._url}{path} did not come within {WITHIN_S:.0f} seconds.")
-                return body
-        except (httpx.HTTPError, httpx.InvalidURL) as fault:
-            raise Unavailable(f"{self._url}{path} cannot be read: {str(fault) or type(fault).__name__}.") from fault
+        answer = self._fetcher.fetch(self._url + path, FetchLimits(max_bytes, DEADLINE_S))
+        if answer.status == 404:
+            return None
+        if answer.status != 200:
+            raise Unavailable(f"{self._url}{path} answers {answer.status}.")
+        return answer.body
 
 
 class RemoteTree:
@@ -109,6 +98,8 @@ class RemoteTree:
 
     The right edge is read at once, a tile of each level; other tiles when they are asked for, and
     then each must have the hash that the tile above it holds.
+
+    Every method, and the construction, raises `ProofInvalid` for a tile that is cut short or contradicts another.
     """
 
     def __init__(self, source: LogSource, size: int) -> None:
@@ -123,32 +114,28 @@ class RemoteTree:
         return self._reader.root
 
     def root_at(self, size: int) -> bytes:
-        """The root of the first `size` leaves.
-
-        Raises:
-            ProofInvalid: the tiles contradict each other.
-        """
-        try:
-            return self._at(size).root
-        except IntegrityFailed as fault:
-            raise ProofInvalid("The tiles that the log serves contradict each other.") from fault
+        """The root of the first `size` leaves."""
+        return self._at(size).root
 
     def leaf(self, index: int) -> bytes:
-        """The hash of a leaf.
-
-        Raises:
-            ProofInvalid: the tiles contradict each other.
-        """
-        try:
+        """The hash of a leaf."""
+        with _contradictions():
             return self._reader.node(0, index)
-        except IntegrityFailed as fault:
-            raise ProofInvalid("The tiles that the log serves contradict each other.") from fault
 
     def _at(self, size: int) -> TreeReader:
-        return TreeReader(self._tree, size, cache=self._cache, fetch=self._full)
+        with _contradictions():
+            return TreeReader(self._tree, size, cache=self._cache, fetch=self._full)
 
     def _full(self, level: int, index: int) -> bytes:
         return self._source.tile(TileName(level, index))
+
+
+@contextmanager
+def _contradictions() -> Iterator[None]:
+    try:
+        yield
+    except IntegrityFailed as error:
+        raise ProofInvalid("The tiles that the log serves contradict each other.") from error
 
 
 def _right_edge(source: LogSource, size: int) -> Tree:
@@ -156,6 +143,8 @@ def _right_edge(source: LogSource, size: int) -> Tree:
     while count:
         index, width = divmod(count, TILE_WIDTH)
         hashes = source.tile(TileName(level, index, width)) if width else b""
+        if len(hashes) < width * HASH_BYTES:
+            raise ProofInvalid(f"Tile {level}/{index} has {len(hashes)} bytes instead of {width * HASH_BYTES}.")
         edge.append(extended(NO_ROWS, hashes[: width * HASH_BYTES])[0])
         level, count = level + 1, index
     return Tree(size, tuple(edge))

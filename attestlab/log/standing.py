@@ -39,6 +39,7 @@ MAY_FOLLOW: Mapping[str, Mapping[str | None, frozenset[str]]] = {
 }
 
 
+SavedStanding = tuple[int, str, str | None, int | None, int, str | None]
 EntryAt = Callable[[int], bytes]  # an entry that was read before, by its index
 
 
@@ -146,30 +147,22 @@ class Standings:
             told = f"the entries before it make {digest}, and it says {said.get('digest')}"
             raise FalseList(f"The status list hides a change or invents one: {told}.")
 
-    def as_json(self) -> dict[str, list[object]]:
+    def as_json(self) -> dict[str, SavedStanding]:
         """For a state file, by subject: the number of the next entry, the leaf hash before it, then the rest."""
         return {
-            subject: [it.following.seq, (it.following.prev or b"").hex(), it.status, it.place, it.code, it.key]
+            subject: (it.following.seq, (it.following.prev or b"").hex(), it.status, it.place, it.code, it.key)
             for subject, it in self._known.items()
         }
 
     @classmethod
-    def from_json(cls, saved: Mapping[str, list[object]]) -> Standings:
-        """What `as_json` wrote."""
+    def from_json(cls, saved: Mapping[str, SavedStanding]) -> Standings:
+        """Restore what `as_json` returned."""
         known, listed = {}, StatusList()
         for subject, (seq, prev, status, place, code, key) in saved.items():
-            link = Link(int(str(seq)), bytes.fromhex(str(prev)))
-            standing = Standing(
-                link, _text(status), None if place is None else int(str(place)), int(str(code)), _text(key)
-            )
-            if standing.place is not None:
-                listed.recall(subject, standing.place, standing.code)
-            known[subject] = standing
+            known[subject] = Standing(Link(seq, bytes.fromhex(prev)), status, place, code, key)
+            if place is not None:
+                listed.recall(subject, place, code)
         return cls(known, listed)
-
-
-def _text(saved: object) -> str | None:
-    return None if saved is None else str(saved)
 
 
 def _kind(entry: bytes) -> EntryType | None:

@@ -9,12 +9,15 @@ crash, and none is ever passed over.
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
+from glob import escape
 from pathlib import Path
 
+from attestlab.core import folders
 from attestlab.core.clock import Clock
 from attestlab.core.errors import IntegrityFailed, ProofInvalid, SignatureInvalid, Unavailable, ValidationFailed
 from attestlab.core.wire import parse_json
@@ -27,19 +30,21 @@ from attestlab.log.standing import BrokenChain, EntryAt, FalseEntry, FalseList, 
 from attestlab.log.trust import Checkpoint, TrustPolicy
 
 KEPT_BUNDLES = 16  # of those that ends lead back to
+MAX_READS = 3  # of what is served wrong, because a transfer or a cache may have damaged it
 
 
 class AlarmName(StrEnum):
     """What a follower can find."""
 
     SHRINK = "shrink"  # the log has fewer entries than it had
-    FORK = "fork"  # it shows another tree than before, or than it signed
+    FORK = "fork"  # it signed another tree than before, or than its witnesses saw
     STALE_HEAD = "stale_head"  # its newest time is too long ago
     BROKEN_STATUS_CHAIN = "broken_status_chain"  # a status entry does not follow from the one before, or from the mint
     FALSE_MINT = "false_mint"  # a mint by an issuer or with a key that is not active there
     FALSE_STATUS_LIST = "false_status_list"  # a status list is not that of the entries before it
     UNKNOWN_KEY = "unknown_key"  # another key signed its checkpoint
     WRONG_ENTRY = "wrong_entry"  # an entry is not the one that the tree has
+    WRONG_TILE = "wrong_tile"  # a tile is not that of the signed tree; nothing that was signed contradicts another
 
 
 _ALARMS: dict[type[FalseEntry], AlarmName] = {
@@ -47,6 +52,10 @@ _ALARMS: dict[type[FalseEntry], AlarmName] = {
     FalseMint: AlarmName.FALSE_MINT,
     FalseList: AlarmName.FALSE_STATUS_LIST,
 }
+
+
+# What the log serves without a signature, and what damage on the way would look like too.
+_READ_AGAIN = (AlarmName.WRONG_ENTRY, AlarmName.WRONG_TILE)
 
 
 class Alarm(IntegrityFailed):
@@ -107,6 +116,7 @@ class Follower:
         witnesses: TrustPolicy | None = None,
         max_age_s: float | None = None,
     ) -> None:
+        folders.remove_drafts(state.parent, escape(state.name))
         self._source, self._state, self._clock, self._max_age_s = source, state, clock, max_age_s
         self._log = TrustPolicy.unwitnessed(vkey)
         self._witnesses = witnesses
@@ -122,6 +132,15 @@ class Follower:
             Unwitnessed: the witnesses have not cosigned yet.
             Unavailable: the log cannot be reached.
         """
+        for _ in range(MAX_READS - 1):
+            try:
+                return self._advanced(hand_over)
+            except Alarm as alarm:
+                if alarm.name not in _READ_AGAIN:
+                    raise
+        return self._advanced(hand_over)
+
+    def _advanced(self, hand_over: HandOver) -> Followed:
         witnessed = self._source.witnessed() if self._witnesses else None
         note = self._source.checkpoint()
         newest = self._signed(note)
@@ -130,7 +149,9 @@ class Follower:
         if accepted is not None:
             if tree is not None and accepted.size > self.followed.judged:
                 self._deliver(tree, newest.size, accepted.size, note, hand_over)
-            self._remember(replace(self.followed, checkpoint=note, at_s=max(self.followed.at_s, _time_s(accepted))))
+            known = self.followed
+            shown = note if accepted.size >= known.size else known.checkpoint
+            self._remember(replace(known, checkpoint=shown, at_s=max(known.at_s, _time_s(accepted))))
         self._require_fresh(note)
         if accepted is None:
             raise Unwitnessed("The log shows no checkpoint yet that the wanted witnesses cosigned.")
@@ -157,9 +178,10 @@ class Follower:
         if newest.size == known.judged:
             self._require_root(newest.root, known.root, known.size, note)
             return None
-        tree = RemoteTree(self._source, newest.size)
+        with self._tiles_of(note):
+            tree = RemoteTree(self._source, newest.size)
         if tree.root != newest.root:
-            raise self._alarm(AlarmName.FORK, "The tiles are those of another tree than the signed one.", note)
+            raise self._alarm(AlarmName.WRONG_TILE, "The tiles are not those of the signed tree.", note)
         self._require_root(self._root_at(tree, known.size, note), known.root, known.size, note)
         return tree
 
@@ -210,10 +232,11 @@ class Follower:
         width = min(TILE_WIDTH, size - start)
         try:
             entries = decode_bundle(self._source.tile(TileName(None, number, width)))[:width]
-            seen = [Seen(start + place, leaf_hash(entry), entry) for place, entry in enumerate(entries)]
-            wrong = [item.index for item in seen if item.leaf_hash != tree.leaf(item.index)]
         except ProofInvalid as fault:
             raise self._alarm(AlarmName.WRONG_ENTRY, fault.message, note) from fault
+        seen = [Seen(start + place, leaf_hash(entry), entry) for place, entry in enumerate(entries)]
+        with self._tiles_of(note):
+            wrong = [item.index for item in seen if item.leaf_hash != tree.leaf(item.index)]
         if wrong or len(seen) != width:
             place = wrong[0] if wrong else start + len(seen)
             message = f"What the log shows as entry {place} is not the entry that its tree has there."
@@ -245,10 +268,16 @@ class Follower:
             raise self._alarm(AlarmName.STALE_HEAD, f"The newest time of the log {stated}.", note)
 
     def _root_at(self, tree: RemoteTree, size: int, note: str) -> bytes:
-        try:
+        with self._tiles_of(note):
             return tree.root_at(size)
-        except ProofInvalid as fault:
-            raise self._alarm(AlarmName.FORK, fault.message, note) from fault
+
+    @contextmanager
+    def _tiles_of(self, note: str) -> Iterator[None]:
+        """Report tiles that prove nothing under their own name: no signature vouches for them."""
+        try:
+            yield
+        except ProofInvalid as error:
+            raise self._alarm(AlarmName.WRONG_TILE, error.message, note) from error
 
     def _require_root(self, found: bytes, wanted: bytes, size: int, note: str) -> None:
         if found != wanted:

@@ -1,7 +1,7 @@
-"""The courier of one server process: takes mails that are due to where they go, one after another.
+"""The courier of one server process: takes mails that are due to where they go, a few at once.
 
-Nothing is delivered within a transaction. The thread that delivers is one that the process need not
-wait for: a mail server that does not answer must not keep it from ending.
+Nothing is delivered within a transaction. The threads that deliver are daemons: a mail server that does
+not answer must not keep the process from ending.
 """
 
 from __future__ import annotations
@@ -13,40 +13,63 @@ from contextlib import suppress
 from typing import Any
 
 from attestlab.core.transaction import Transaction
-from attestlab.mail.carriers import Carrier, composed
-from attestlab.mail.rules import fault_shown
+from attestlab.mail.carriers import Carrier
+from attestlab.mail.messages import Sender, UnfitMessage, compose
+from attestlab.mail.rules import CLAIM_RENEWAL_INTERVAL_S, MAX_DELIVERIES, fault_shown
 from attestlab.mail.service import Claimed, Mails
 from attestlab.web import journal
+from attestlab.web.supervisor import Round, Supervisor
 
 LOOKS_EVERY_S = 5.0
+RECORD_RETRY_INTERVAL_S = 1.0
 
-Write = Callable[[Callable[[Transaction], Any]], Coroutine[Any, Any, Any]]
+Job = Callable[[Transaction], Any]
+Write = Callable[[Job], Coroutine[Any, Any, Any]]
 
 
 class Courier:
     """Carries mails from `start` to `finish`; `write` runs a job in the next group commit."""
 
-    def __init__(self, mails: Mails, carrier: Carrier, *, sender: str, write: Write) -> None:
+    def __init__(
+        self,
+        mails: Mails,
+        carrier: Carrier,
+        *,
+        sender: Sender,
+        write: Write,
+        renewal_interval_s: float = CLAIM_RENEWAL_INTERVAL_S,
+    ) -> None:
         self._mails = mails
         self._carrier = carrier
         self._sender = sender
         self._write = write
+        self._renewal_interval_s = renewal_interval_s
         self._woken = asyncio.Event()
+        self._deliveries: set[asyncio.Task[None]] = set()
         self._stopping = False
 
-    def start(self) -> None:
+    def start(self, background: Supervisor) -> None:
         """Begin to carry, in a task of the running loop."""
-        self._task = asyncio.create_task(self._run())
+        self._task = background.start("mail", self._run)
 
     async def finish(self, *, within_s: float) -> None:
-        """Carry no more than the mail that is on its way; one that takes longer is left, and carried again."""
+        """Carry no more than the mails that are on their way; those that take longer are left, and carried again."""
         self._stopping = True
         self._woken.set()
-        await asyncio.wait([self._task], timeout=within_s)
-        self._task.cancel()
+        loop = asyncio.get_running_loop()
+        until = loop.time() + within_s
+        await self._task.finish(within_s=within_s)
+        if self._deliveries:
+            await asyncio.wait(self._deliveries, timeout=max(0, until - loop.time()))
+        for delivery in self._deliveries:
+            delivery.cancel()
 
-    async def _run(self) -> None:
-        """Carry what is due now, what is posted, and what falls due."""
+    async def _run(self, completed_round: Round) -> None:
+        """Carry what is due now, what is posted, and what falls due.
+
+        An error, such as of records that cannot be reached, ends it: the supervisor starts it again, and what is due
+        stays due.
+        """
         loop = asyncio.get_running_loop()
 
         def posted() -> None:
@@ -56,6 +79,7 @@ class Courier:
         try:
             while not self._stopping:
                 await self._carry_all_due()
+                completed_round()
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self._woken.wait(), LOOKS_EVERY_S)
                 self._woken.clear()
@@ -63,23 +87,61 @@ class Courier:
             self._mails.posted.remove(posted)
 
     async def _carry_all_due(self) -> None:
-        try:
-            while not self._stopping and (mail := await self._write(self._mails.claim)) is not None:
-                await self._carry(mail)
-        except Exception as fault:  # the records cannot be reached: what is due stays due
-            journal.part_failed(fault, part="courier")
+        """Start a delivery of each mail that is due, as far as there is room; one that ends wakes this again."""
+        while self._has_room() and (mail := await self._write(self._mails.claim)) is not None:
+            delivery = asyncio.create_task(self._carry(mail))
+            self._deliveries.add(delivery)
+            delivery.add_done_callback(self._over)
+
+    def _has_room(self) -> bool:
+        return not self._stopping and len(self._deliveries) < MAX_DELIVERIES
+
+    def _over(self, delivery: asyncio.Task[None]) -> None:
+        self._deliveries.discard(delivery)
+        self._woken.set()
 
     async def _carry(self, mail: Claimed) -> None:
+        renewing = asyncio.create_task(self._keep_claim(mail))
+        try:
+            outcome = await self._attempt(mail)
+        finally:
+            renewing.cancel()
+        await self._record(outcome)
+
+    async def _attempt(self, mail: Claimed) -> Job:
+        """Deliver a mail; returns the job that records what became of it."""
         try:
             await _aside(lambda: self._deliver(mail))
+        except UnfitMessage as fault:
+            error = f"{type(fault).__name__}: {fault}"
+            journal.warned("mail refused", mail_id=str(mail.id), reason=str(fault))
+            return lambda tx: self._mails.give_up(tx, mail, error=error)
         except Exception as fault:
             error = fault_shown(fault)
-            await self._write(lambda tx: self._mails.failed(tx, mail.id, error=error))
-        else:
-            await self._write(lambda tx: self._mails.carried(tx, mail.id))
+            return lambda tx: self._mails.failed(tx, mail, error=error)
+        return lambda tx: self._mails.carried(tx, mail.id)
+
+    async def _keep_claim(self, mail: Claimed) -> None:
+        """Renew the claim while the delivery runs, unless another process has it by now."""
+        is_held = True
+        while is_held:
+            await asyncio.sleep(self._renewal_interval_s)
+            with suppress(Exception):  # the records cannot be reached, so no other process can claim the mail either
+                is_held = await self._write(lambda tx: self._mails.renew(tx, mail))
+
+    async def _record(self, outcome: Job) -> None:
+        """Record an outcome, as often as it takes: a mail that was accepted must not be sent again."""
+        while True:
+            try:
+                await self._write(outcome)
+            except Exception as fault:
+                journal.repeatedly_failed("outcome of a mail not recorded", fault)
+                await asyncio.sleep(RECORD_RETRY_INTERVAL_S)
+            else:
+                return
 
     def _deliver(self, mail: Claimed) -> None:
-        message = composed(
+        message = compose(
             mail_id=mail.id,
             sender=self._sender,
             recipient=mail.recipient,
@@ -105,7 +167,7 @@ async def _aside(work: Callable[[], None]) -> None:
             work()
         except BaseException as raised:
             fault = raised
-        with suppress(RuntimeError):  # the loop is closed, so nobody waits any more
+        with suppress(RuntimeError):  # the loop is closed, so nothing waits for the outcome
             loop.call_soon_threadsafe(settle, fault)
 
     threading.Thread(target=run, name="attestlab-mail", daemon=True).start()

@@ -8,6 +8,9 @@ from enum import StrEnum
 MOST_ATTEMPTS = 10
 FIRST_PAUSE = timedelta(minutes=1)
 LONGEST_PAUSE = timedelta(hours=1)
+CLAIM_TTL = timedelta(minutes=2)  # longer than a delivery has until its final dot (`smtp.SmtpTimeouts.handover_s`)
+CLAIM_RENEWAL_INTERVAL_S = 30.0
+MAX_DELIVERIES = 4  # that one process runs at once, so that a slow one delays no other
 
 
 class MailStatus(StrEnum):

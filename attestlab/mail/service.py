@@ -1,8 +1,8 @@
-"""The verbs of e-mails: post one with what it tells of, claim it, say how it went.
+"""Service for e-mails: post one with the change that it reports, claim it, record the outcome.
 
-A mail is carried at least once: whoever claims it moves its next attempt forward under
-the writer's lock, so that one process at a time is at it, and one that dies at it only
-delays it. Its Message-ID stays the same, by which a second copy is known.
+A mail is carried at least once. A process that claims a mail moves its next attempt to the end of the claim, under
+the writer's lock, and renews the claim while it delivers, so that no two processes deliver it at once. A process
+that dies only delays it until the claim ends. The Message-ID stays the same, which identifies a second copy.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from attestlab.core.ids import new_id
 from attestlab.core.keyring import Keyring
 from attestlab.core.transaction import Transaction
 from attestlab.mail import store
-from attestlab.mail.rules import MOST_ATTEMPTS, MailStatus, pause_after
+from attestlab.mail.rules import CLAIM_TTL, MOST_ATTEMPTS, MailStatus, pause_after
 
 SUBJECT_LENGTH = 200
 
@@ -35,13 +35,14 @@ class PostOffice:
 
 @dataclass(frozen=True)
 class Claimed:
-    """A mail that this process shall carry; the text is still sealed."""
+    """A mail that this process carries in its n-th attempt; the text is still sealed."""
 
     id: UUID
     recipient: str
     subject: str
     created_at: datetime
     sealed: bytes = field(repr=False)
+    attempt: int = 1
 
 
 class Mails:
@@ -76,15 +77,21 @@ class Mails:
         return mail_id
 
     def claim(self, tx: Transaction) -> Claimed | None:
-        """The mail that is due, this process's to carry until its next attempt is; None where there is none."""
+        """Claim the mail that has been due longest, for `CLAIM_TTL`; None if no mail is due."""
         now = self.clock.now()
         row = store.due(tx, now)
         if row is None:
             return None
-        attempts = row["attempts"] + 1
-        changes = {"attempts": attempts, "next_attempt_at": now + pause_after(attempts)}
-        self._change(tx, row, changes, "mail.attempt", now)
-        return Claimed(row["id"], row["recipient"], row["subject"], row["created_at"], row["sealed"])
+        attempt = row["attempts"] + 1
+        self._change(tx, row, {"attempts": attempt, "next_attempt_at": now + CLAIM_TTL}, "mail.attempt", now)
+        return Claimed(row["id"], row["recipient"], row["subject"], row["created_at"], row["sealed"], attempt)
+
+    def renew(self, tx: Transaction, mail: Claimed) -> bool:
+        """Keep a claim for another `CLAIM_TTL`; False if the mail has ended, or another process claimed it since."""
+        now, row = self.clock.now(), store.mail(tx, mail.id)
+        if is_held := _is_held(row, mail):
+            self._change(tx, row, {"next_attempt_at": now + CLAIM_TTL}, "mail.renew", now)
+        return is_held
 
     def text_of(self, mail: Claimed) -> str:
         """What the mail says.
@@ -95,18 +102,26 @@ class Mails:
         return self.keyring.unseal_secret(mail.sealed, purpose=_purpose(mail.id)).decode()
 
     def carried(self, tx: Transaction, mail_id: UUID) -> None:
-        """It was delivered; its text is forgotten."""
+        """Record the delivery, even if another process holds the claim by now, and forget the text."""
         now = self.clock.now()
         changes = {"status": MailStatus.CARRIED.value, "carried_at": now, "last_error": None}
         self._end(tx, store.mail(tx, mail_id), changes, "mail.carry", now)
 
-    def failed(self, tx: Transaction, mail_id: UUID, *, error: str) -> None:
-        """The attempt failed; after the last one the mail is given up."""
-        now, row = self.clock.now(), store.mail(tx, mail_id)
-        if row["attempts"] < MOST_ATTEMPTS:
-            self._change(tx, row, {"last_error": error}, "mail.attempt_failed", now)
+    def failed(self, tx: Transaction, mail: Claimed, *, error: str) -> None:
+        """Record a failed attempt; the next one follows after a pause, and after the last one the mail is given up."""
+        now, row = self.clock.now(), store.mail(tx, mail.id)
+        if not _is_held(row, mail):
+            return
+        if mail.attempt < MOST_ATTEMPTS:
+            changes = {"last_error": error, "next_attempt_at": now + pause_after(mail.attempt)}
+            self._change(tx, row, changes, "mail.attempt_failed", now)
         else:
-            self._end(tx, row, {"status": MailStatus.FAILED.value, "last_error": error}, "mail.give_up", now)
+            self.give_up(tx, mail, error=error)
+
+    def give_up(self, tx: Transaction, mail: Claimed, *, error: str) -> None:
+        """End a mail that no further attempt can deliver, and forget its text."""
+        row, changes = store.mail(tx, mail.id), {"status": MailStatus.FAILED.value, "last_error": error}
+        self._end(tx, row, changes, "mail.give_up", self.clock.now())
 
     def _end(self, tx: Transaction, row: dict[str, Any], changes: dict[str, Any], action: str, now: datetime) -> None:
         """What another process has ended already stays as it is."""
@@ -129,6 +144,10 @@ class Mails:
     def _tell(self) -> None:
         for posted in self.posted:
             posted()
+
+
+def _is_held(row: dict[str, Any], mail: Claimed) -> bool:
+    return bool(row["status"] == MailStatus.WAITING and row["attempts"] == mail.attempt)
 
 
 def _purpose(mail_id: UUID) -> str:

@@ -73,7 +73,7 @@ def upgrade(storage: Storage) -> None:
         behind = _is_behind(connection)
     if not behind:
         return
-    with storage.write() as tx:
+    with storage.write(is_migration=True) as tx:
         if _is_behind(tx.connection):  # nobody was quicker
             _run_missing(tx.connection)
 
@@ -105,7 +105,7 @@ def made_on_sqlite() -> Mapping[str, str | None]:
 
     They are run on an empty database in memory, once a process; that takes a third of a second.
     """
-    engine = create_engine("sqlite://")
+    engine = create_engine("sqlite://", hide_parameters=True)
     with engine.connect() as connection:
         _run_missing(connection)
         found = stored_statements(connection)

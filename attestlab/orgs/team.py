@@ -38,7 +38,10 @@ def address(text: str, *, field: str = "/email") -> str:
     from email_validator import EmailNotValidError, validate_email  # slow to import, and most processes never need it
 
     try:
-        return validate_email(text.strip(), check_deliverability=False).normalized.lower()
+        valid = validate_email(text.strip(), check_deliverability=False)
+        if "=?" in valid.local_part:  # RFC 2047: in a header, a reader could decode it to another address
+            raise EmailNotValidError("The part before the @-sign has =?, with which encoded words begin.")
+        return valid.normalized.lower()
     except EmailNotValidError as fault:
         raise ValidationFailed.of(
             field, "email", f"An e-mail address like ada@example.org is needed. {fault}"

@@ -1,4 +1,4 @@
-"""A policy document that was read and typed elsewhere: what is left of it to store."""
+"""What was read and typed before the writer's lock, often in another process: what is left of it to store."""
 
 from __future__ import annotations
 
@@ -19,3 +19,13 @@ class CheckedDocument:
     canonical: bytes
     digest: str
     own: str
+
+
+@dataclass(frozen=True)
+class CheckedAttributes:
+    """A tenant's own attributes, `stored` in place of `before`; all `versions` of its policies stay readable."""
+
+    stored: str
+    count: int
+    before: str
+    versions: int

@@ -26,6 +26,10 @@ class Member:
         """Compiled at the first decision, kept for all that follow."""
         return Evaluator(self.policy)
 
+    def compile(self) -> None:
+        """Compile the policy now, so that its first decision takes no longer than the next."""
+        _ = self.evaluator
+
     @property
     def counts(self) -> bool:
         """Whether its effect is asked for."""

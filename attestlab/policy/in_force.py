@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 from uuid import UUID
 
 from attestlab.core.canonical import canonical
 from attestlab.core.errors import ValidationFailed
+from attestlab.core.long_work import keep_others_waiting
 from attestlab.core.transaction import AnyRow, Transaction
 from attestlab.policy import registering, store
 from attestlab.policy.attributes import Registry
@@ -25,6 +26,7 @@ from attestlab.policy.meaning import policy_of
 from attestlab.policy.vocabulary import own_attributes
 
 ANSWERS_KEPT = 4_096  # of one set; circumstances are few
+LARGE_CHARS = 16 * 1024  # of all texts of a set; beyond it compiling takes over 20 ms
 
 
 @dataclass(frozen=True)
@@ -128,7 +130,16 @@ def _found(look: store.Look, question: Question, tenant_id: UUID) -> tuple[AnyRo
 
 @lru_cache(maxsize=256)
 def _compiled_set(found: tuple[AnyRow, ...], own: str) -> InForce:
+    """The policies of `found`, compiled once.
+
+    Raises:
+        TakesLong: they are large and not compiled yet, and other requests wait for this thread.
+    """
+    if len(own) + sum(len(row.document) for row in found) > LARGE_CHARS:
+        keep_others_waiting(partial(_compiled_set, found, own))
     policies = PolicySet(member_of(row, bool(row.in_shadow), own) for row in found)
+    for member in policies.members:
+        member.compile()
     members = json.dumps([[str(row.policy_id), row.version, bool(row.in_shadow)] for row in found])
     return InForce(normaliser(own), policies, members)
 

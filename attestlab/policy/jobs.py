@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from datetime import datetime
 from functools import lru_cache
+from typing import Any
 from uuid import UUID
 
 from attestlab.core.clock import FixedClock, SystemClock
@@ -16,12 +17,13 @@ from attestlab.core.storage import Storage
 from attestlab.core.transaction import Transaction
 from attestlab.orgs.rules import Caller
 from attestlab.policy import cases, registering, rendering
-from attestlab.policy.checking import CheckedDocument
+from attestlab.policy.checking import CheckedAttributes, CheckedDocument
 from attestlab.policy.decisions import Decisions
 from attestlab.policy.documents import Document, TargetType
 from attestlab.policy.meaning import policy_of
 from attestlab.policy.service import Examined, Policies
 from attestlab.policy.toml import document_in_body, toml_of
+from attestlab.policy.vocabulary import Vocabulary
 
 LARGE_BYTES = 16 * 1024
 CHECK_TIMEOUT_S = 15.0
@@ -51,6 +53,29 @@ def check(text: bytes, own: str, is_operator: bool) -> CheckedDocument:
         document.digest,
         own,
     )
+
+
+def check_attributes(records: str, own: list[dict[str, Any]], caller: Caller) -> tuple[CheckedAttributes, bytes]:
+    """Check a tenant's new attributes against all versions of its policies, and render them as `AttributesOut`.
+
+    Raises:
+        ValidationFailed, Conflict: see `Vocabulary.check`.
+    """
+    return attributes_and_json(Vocabulary(storage=storage_at(records), clock=SystemClock()), own, caller)
+
+
+def attributes_and_json(
+    vocabulary: Vocabulary, own: list[dict[str, Any]], caller: Caller
+) -> tuple[CheckedAttributes, bytes]:
+    """Check attributes, and render the answer that shows them."""
+    checked = vocabulary.check(own, caller=caller)
+    return checked, rendering.attributes(registering.registry_of(checked.stored)).model_dump_json().encode()
+
+
+def shown_attributes(records: str, caller: Caller) -> bytes:
+    """Show what a tenant's policies may ask about, as the JSON of `AttributesOut`."""
+    registry = Vocabulary(storage=storage_at(records), clock=SystemClock()).get(caller=caller)
+    return rendering.attributes(registry).model_dump_json().encode()
 
 
 def read(text: bytes) -> Document:

@@ -7,7 +7,7 @@ import orjson
 
 from attestlab.core.shapes import In
 from attestlab.policy import jobs, rendering
-from attestlab.policy.checking import CheckedDocument
+from attestlab.policy.checking import CheckedAttributes, CheckedDocument
 from attestlab.policy.decisions import Asked, Decisions
 from attestlab.policy.documents import Category, Document, TargetType
 from attestlab.policy.in_force import Question
@@ -31,6 +31,7 @@ from attestlab.policy.shapes import (
     PolicyVersionSummaryOut,
 )
 from attestlab.policy.toml import document_in_body
+from attestlab.policy.vocabulary import Vocabulary
 from attestlab.web.access import Needs, users_with
 from attestlab.web.answers import JSON, Raw
 from attestlab.web.call import Call
@@ -50,24 +51,43 @@ class FormatQuery(In):
 
 
 @routes.get("/v1/policies/attributes", scope=_TENANT)
-def attributes(call: Call) -> AttributesOut:
+async def attributes(call: Call) -> AttributesOut:
     """What the tenant's policies may ask about."""
+    own, _ = await call.site.read(lambda: call.lab.policies.attributes_of(call.caller))
+    if len(own) > LARGE_BYTES:
+        text = await in_process(call, jobs.shown_attributes, records(call), call.caller)
+        return cast(AttributesOut, Raw(text, JSON))
     return rendering.attributes(call.lab.policy_attributes.get(caller=call.caller))
 
 
-@routes.put("/v1/policies/attributes", scope=_TENANT)
-def set_attributes(call: Call, body: AttributesIn) -> AttributesOut:
-    """Replace the tenant's own attributes."""
+async def _attributes(call: Call, body: AttributesIn) -> tuple[CheckedAttributes, bytes]:
+    """Check against every version of the tenant's policies, and render the answer, without the writer's lock."""
     own = [each.model_dump(mode="json") for each in body.attributes]
-    return rendering.attributes(call.lab.policy_attributes.replace(own, caller=call.caller))
+    checked: tuple[CheckedAttributes, bytes]
+    if is_large(call) or await has_large(call):
+        arguments = (records(call), own, call.caller)
+        checked = await in_process(call, jobs.check_attributes, *arguments, timeout_s=CHECK_TIMEOUT_S)
+    else:
+        vocabulary: Vocabulary = call.lab.policy_attributes
+        checked = await call.site.aside(lambda: jobs.attributes_and_json(vocabulary, own, call.caller))
+    return checked
+
+
+@routes.put("/v1/policies/attributes", scope=_TENANT, prepare=_attributes)
+def set_attributes(call: Call, body: AttributesIn, prepared: tuple[CheckedAttributes, bytes]) -> AttributesOut:
+    """Replace the tenant's own attributes."""
+    checked, shown = prepared
+    call.lab.policy_attributes.replace(checked, caller=call.caller)
+    return cast(AttributesOut, Raw(shown, JSON))
 
 
 async def _asked(call: Call, body: EvaluateIn) -> Asked:
-    """Deciding only reads; what the writer is waited for is to keep the decision."""
+    """Decide, which only reads; a large context is read in a thread. Only keeping the decision waits for the writer."""
     action, target_type = body.action or body.category, body.target_type or body.binding_target_type
     question = Question(cast(Category, action), cast(TargetType, target_type), body.target_id)
     decisions: Decisions = call.lab.policy_decisions
-    asked: Asked = await call.site.read(lambda: decisions.decide(question, body.context, caller=call.caller))
+    where = call.site.aside if is_large(call) else call.site.read
+    asked: Asked = await where(lambda: decisions.decide(question, body.context, caller=call.caller))
     return asked
 
 

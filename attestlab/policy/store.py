@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -24,6 +24,7 @@ decisions: Any = PolicyDecision.__table__  # type: ignore[attr-defined]
 
 _WITHOUT_TEXT = [column for column in versions.c if column.name != "document"]  # a text may have a megabyte
 Look = Callable[..., CursorResult[*tuple[Any, ...]]]
+_TEXTS_AT_ONCE = 8
 CHANGED = "policies.changed"  # in a transaction's memo once it changed which policies apply, or what they may ask about
 
 
@@ -101,11 +102,19 @@ def longest_text(look: Look, tenant_id: UUID) -> int:
     return int(look(query).scalar() or 0)
 
 
-def documents_of(look: Look, tenant_id: UUID) -> Sequence[AnyRow]:
-    """`(policy_id, version, document, target_type)` of every version that a tenant ever wrote."""
+def documents_of(look: Look, tenant_id: UUID) -> Iterator[AnyRow]:
+    """Yield `(policy_id, version, document, target_type)` of every version that a tenant ever wrote."""
     of = versions.c.policy_id == policies.c.id
     columns = (versions.c.policy_id, versions.c.version, versions.c.document, policies.c.target_type)
-    return look(select(*columns).join(policies, of).where(policies.c.tenant_id == tenant_id)).all()
+    query = select(*columns).join(policies, of).where(policies.c.tenant_id == tenant_id)
+    yield from look(query.execution_options(yield_per=_TEXTS_AT_ONCE))
+
+
+def count_versions(look: Look, tenant_id: UUID) -> int:
+    """Count every version that a tenant ever wrote."""
+    of = versions.c.policy_id == policies.c.id
+    mine = select(func.count()).select_from(versions).join(policies, of).where(policies.c.tenant_id == tenant_id)
+    return int(look(mine).scalar_one())
 
 
 def _in_force() -> Any:

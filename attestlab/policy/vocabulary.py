@@ -1,9 +1,9 @@
-"""What a tenant's policies may ask about: the verbs of its attributes."""
+"""Service for a tenant's own attributes: show, check, replace."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 from uuid import UUID
 
@@ -17,6 +17,7 @@ from attestlab.orgs import quotas
 from attestlab.orgs.rules import Caller
 from attestlab.policy import registering, store
 from attestlab.policy.attributes import PLATFORM, Registry
+from attestlab.policy.checking import CheckedAttributes
 from attestlab.policy.documents import Document, TargetType
 from attestlab.policy.events import AttributesChanged
 from attestlab.policy.meaning import policy_of
@@ -34,30 +35,48 @@ class Vocabulary:
         with self.storage.read() as connection:
             return registering.registry_of(own_attributes(connection.execute, caller.tenant_id))
 
-    def replace(self, own: Sequence[Mapping[str, Any]], *, caller: Caller) -> Registry:
-        """Replace the tenant's own attributes; the platform's are always there.
+    def check(self, own: Sequence[Mapping[str, Any]], *, caller: Caller) -> CheckedAttributes:
+        """Check new attributes against every version of the tenant's policies, without the writer's lock.
+
+        That takes seconds where many large versions name an attribute that would change.
 
         Raises:
             ValidationFailed: one means nothing, or stands in another's way.
-            QuotaExceeded: the plan allows fewer.
             Conflict: a version that was ever written could not be read any more.
         """
         text = registering.stored(own)
+        registry = registering.registry_of(text)
+        with self.storage.read() as connection:
+            look = connection.execute
+            before = own_attributes(look, caller.tenant_id)
+            versions = store.count_versions(look, caller.tenant_id)
+            _require_readable(look, caller.tenant_id, registry, changed=_changed(before, registry))
+        return CheckedAttributes(text, len(own), before, versions)
+
+    def replace(self, own: Sequence[Mapping[str, Any]] | CheckedAttributes, *, caller: Caller) -> None:
+        """Replace the tenant's own attributes; the platform's are always there.
+
+        Raises:
+            ValidationFailed: see `check`.
+            QuotaExceeded: the plan allows fewer.
+            Conflict: see `check`; or attributes or policies of the tenant changed since the check.
+        """
+        checked = own if isinstance(own, CheckedAttributes) else self.check(own, caller=caller)
         with self.storage.write() as tx:
-            _require_readable(tx, caller.tenant_id, registering.registry_of(text))
+            _require_unchanged(tx, checked, caller.tenant_id)
             tx.memo[store.CHANGED] = True
             now = self.clock.now()
             row = store.own_attributes(tx.exec, caller.tenant_id)
             used = 0 if row is None else len(json.loads(row["attributes"]))
-            quotas.require_fits("policy_attributes", quotas.of(caller).policy_attributes, len(own), used)
+            quotas.require_fits("policy_attributes", quotas.of(caller).policy_attributes, checked.count, used)
             deed = Deed(caller.tenant_id, caller, "policy_attributes.replace", now)
-            changes = {"attributes": text, "updated_at": now}
+            changes = {"attributes": checked.stored, "updated_at": now}
             if row is None:
                 audited.insert(tx, store.attributes, {"tenant_id": caller.tenant_id, **changes}, deed)
             else:
                 audited.change(tx, store.attributes, row, changes, deed)
-            outbox.tell(tx, caller.tenant_id, AttributesChanged(attributes=len(own), changed_at=now), at=now)
-        return registering.registry_of(text)
+            event = AttributesChanged(attributes=checked.count, changed_at=now)
+            outbox.tell(tx, caller.tenant_id, event, at=now)
 
 
 def registry_for(look: store.Look, tenant_id: UUID, target_type: str) -> Registry:
@@ -78,11 +97,20 @@ def document_in(version: Mapping[str, Any]) -> Document:
     return Document.read(json.loads(version["document"]))
 
 
-def _require_readable(tx: Transaction, tenant_id: UUID, registry: Registry) -> None:
+def _changed(before: str, registry: Registry) -> set[str]:
+    """The paths of own attributes that `registry` lacks, or has with another meaning."""
+    own = map(registering.attribute_of, json.loads(before))
+    return {each.path for each in own if registry.get(each.path) != each}
+
+
+def _require_readable(look: store.Look, tenant_id: UUID, registry: Registry, *, changed: Set[str]) -> None:
     """Every decision must stay explainable, so no version may lose what it asks about."""
-    is_operator = store.is_operator(tx.exec, tenant_id)
-    for row in store.documents_of(tx.exec, tenant_id):
-        if is_operator and row.target_type == TargetType.TENANT_DEFAULT:
+    if not changed:
+        return
+    is_operator = store.is_operator(look, tenant_id)
+    for row in store.documents_of(look, tenant_id):
+        is_default = is_operator and row.target_type == TargetType.TENANT_DEFAULT
+        if is_default or not any(f'"{path}"' in row.document for path in changed):
             continue
         try:
             policy_of(document_in({"document": row.document}), registry)
@@ -91,3 +119,10 @@ def _require_readable(tx: Transaction, tenant_id: UUID, registry: Registry) -> N
                 f"Version {row.version} of policy {row.policy_id} asks about what would change: {fault.message}",
                 details={"policy_id": str(row.policy_id), "version": row.version, "fields": fault.details["fields"]},
             ) from None
+
+
+def _require_unchanged(tx: Transaction, checked: CheckedAttributes, tenant_id: UUID) -> None:
+    """Refuse a check that others overtook: versions are never deleted, so their number says it."""
+    seen = (own_attributes(tx.exec, tenant_id), store.count_versions(tx.exec, tenant_id))
+    if seen != (checked.before, checked.versions):
+        raise Conflict("Attributes or policies of the tenant changed during the check; send the attributes again.")

@@ -32,8 +32,8 @@ def health_routes(checks: Mapping[str, Check]) -> Routes:
     routes = Routes("operations")
 
     @routes.get("/healthz", scope=PUBLIC, charged=False)
-    def healthz(call: Call) -> Health:
-        """Whether the process runs."""
+    async def healthz(call: Call) -> Health:
+        """Whether the process runs; answered on the event loop, because every pool of threads may be full."""
         return Health(status="ok")
 
     @routes.get("/readyz", scope=PUBLIC, charged=False)

@@ -1,52 +1,177 @@
 """The server's own log: one JSON object a line on stderr.
 
-Never local variables: they hold claims and secrets. The library is loaded when there is
-something to say, for it takes a fifth of a second, and most processes never have.
+Writing a line never raises and never waits for the reader: a line that stderr does not take (full disk, closed pipe, a
+reader that no longer reads) is lost and counted, and the next line that it takes is preceded by that count.
+Never local variables and never the values of rows: they hold claims, addresses and secrets.
 """
 
 from __future__ import annotations
 
 import json
+import logging
+import os
+import select
 import sys
-from contextlib import suppress
+import threading
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from time import monotonic
+from traceback import walk_tb
 from typing import Any
+
+from attestlab.core.error_text import text_without_values
+
+REPEAT_INTERVAL_S = 1.0
+MAX_FRAMES = 40  # of one error; those nearest to the failure
+MAX_ERRORS = 8  # of one chain or group
+PIECE_BYTES = select.PIPE_BUF  # a pipe that is ready takes so many without waiting
+
+
+class Stderr:
+    """Standard error: it takes a whole line at once, or the line is counted as lost. Used from any thread."""
+
+    def __init__(self) -> None:
+        self.lost = 0
+        self.when_lost: Callable[[], None] = lambda: None
+        self._unreported = 0
+        self._is_midline = False
+        self._lock = threading.Lock()
+
+    def write(self, render: Callable[[], str]) -> None:
+        """Write the line that `render` returns, after the number of those that were lost before it."""
+        with self._lock:
+            try:
+                if self._unreported:
+                    self._send(_line("log lines lost", "warning", lost=self._unreported))
+                    self._unreported = 0
+                self._send(render())
+            except Exception:  # nothing that happens to the log may end the work that it is about
+                self._unreported += 1
+                self.lost += 1
+                self.when_lost()
+
+    def _send(self, line: str) -> None:
+        begun = "\n" if self._is_midline else ""
+        descriptor = _descriptor()
+        if descriptor is None:
+            sys.stderr.write(begun + line)  # of an embedding program or a test, not a file
+            sys.stderr.flush()
+        else:
+            self._send_pieces(descriptor, memoryview((begun + line).encode("utf-8", "backslashreplace")))
+
+    def _send_pieces(self, descriptor: int, left: memoryview) -> None:
+        ready = select.poll()
+        ready.register(descriptor, select.POLLOUT)
+        while left:
+            if not ready.poll(0):
+                raise BlockingIOError("the reader of the log does not read")
+            left = left[os.write(descriptor, left[:PIECE_BYTES]) :]
+            self._is_midline = bool(left)
+
+
+STDERR = Stderr()
+_repeated: dict[str, tuple[float, int]] = {}  # by event: when its last line was written, and how many were left out
 
 
 def failed(fault: BaseException, *, request_id: str) -> None:
-    """Tell of a request that ended in a way nobody foresaw."""
-    _write("request failed", fault, request_id=request_id)
+    """Log a request that ended in an unforeseen way."""
+    _log_error("request failed", fault, request_id=request_id)
 
 
 def part_failed(fault: BaseException, *, part: str) -> None:
-    """Tell of work behind the requests that failed, and will be tried again."""
-    _write("part failed", fault, part=part)
+    """Log work behind the requests that failed and will be tried again."""
+    _log_error("part failed", fault, part=part)
 
 
-def _write(event: str, fault: BaseException, **about: str) -> None:
-    """Log an error. A line that cannot be written is lost: stderr may be a file on the disk that is full."""
-    with suppress(OSError):
-        _journal().error(event, exc_info=fault, **about)
+def repeatedly_failed(event: str, fault: BaseException, **facts: str) -> None:
+    """Log a failure that may recur with every request: one line a second for each event. `omitted` counts the rest."""
+    now = monotonic()
+    last, omitted = _repeated.get(event, (-REPEAT_INTERVAL_S, 0))
+    if now < last + REPEAT_INTERVAL_S:
+        _repeated[event] = last, omitted + 1
+        return
+    _repeated[event] = now, 0
+    _log_error(event, fault, **facts, omitted=omitted)
 
 
-def warned(event: str, **facts: str) -> None:
-    """Tell of a setting that probably is not what the operator means; quickly, for requests wait."""
+def warned(event: str, **facts: Any) -> None:
+    """Log a setting, or a state of the machine, that the operator should know of."""
+    STDERR.write(lambda: _line(event, "warning", **facts))
+
+
+def _log_error(event: str, fault: BaseException, **facts: Any) -> None:
+    STDERR.write(lambda: _line(event, "error", **facts, exception=[_described(error) for error in _chain(fault)]))
+
+
+def _line(event: str, level: str, **facts: Any) -> str:
     at = datetime.now(UTC).isoformat().replace("+00:00", "Z")
-    line = json.dumps({**facts, "event": event, "level": "warning", "timestamp": at})
-    with suppress(OSError):
-        print(line, file=sys.stderr, flush=True)
+    return json.dumps({**facts, "event": event, "level": level, "timestamp": at}) + "\n"
 
 
-def _journal() -> Any:
-    import structlog
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    """An error and what caused it, the members of a group included; each once."""
+    waiting, seen = [error], set[int]()
+    while waiting and len(seen) < MAX_ERRORS:
+        error = waiting.pop(0)
+        if error is not None and id(error) not in seen:
+            seen.add(id(error))
+            yield error
+            members = error.exceptions if isinstance(error, BaseExceptionGroup) else ()
+            cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+            waiting += [*members, cause]
 
-    tracebacks = structlog.tracebacks.ExceptionDictTransformer(show_locals=False)
-    return structlog.wrap_logger(
-        structlog.PrintLogger(sys.stderr),
-        processors=[
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.ExceptionRenderer(tracebacks),
-            structlog.processors.JSONRenderer(),
-        ],
-    )
+
+def _described(error: BaseException) -> dict[str, Any]:
+    kind = type(error)
+    frames = [(frame.f_code, line) for frame, line in walk_tb(error.__traceback__)][-MAX_FRAMES:]
+    return {
+        "exc_type": kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}",
+        "exc_value": text_without_values(error),
+        "frames": [{"filename": code.co_filename, "lineno": line, "name": code.co_name} for code, line in frames],
+    }
+
+
+def _descriptor() -> int | None:
+    """The file descriptor of standard error; None where it is no file.
+
+    Raises:
+        BrokenPipeError: the process was started without one, or has closed it.
+    """
+    if sys.stderr is None or sys.stderr.closed:
+        raise BrokenPipeError("standard error is closed")
+    try:
+        return sys.stderr.fileno()
+    except OSError:
+        return None
+
+
+class _FromLibraries(logging.Handler):
+    """Takes what libraries log at WARNING and above, such as asyncio and Tornado, into this log."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Log a record; of an error its description, since the library's text may quote values."""
+        error = record.exc_info[1] if record.exc_info else None
+        if error is None:
+            STDERR.write(lambda: _line("library", "warning", logger=record.name, message=record.getMessage()))
+        else:
+            part_failed(error, part=record.name)
+
+
+def take_in_libraries() -> None:
+    """Let the log of libraries, and of threads that end with an error, come out as lines of this log."""
+    logging.basicConfig(handlers=[_FromLibraries(logging.WARNING)], force=True)
+    threading.excepthook = _thread_failed
+
+
+def _thread_failed(ended: threading.ExceptHookArgs) -> None:
+    if ended.exc_value is not None:
+        part_failed(ended.exc_value, part=ended.thread.name if ended.thread else "thread")
+
+
+def loop_failed(_loop: object, context: dict[str, Any]) -> None:
+    """Log what asyncio reports; its own text would quote the error with its values."""
+    error = context.get("exception")
+    if isinstance(error, BaseException):
+        part_failed(error, part="event loop")
+    else:
+        warned("event loop", message=str(context.get("message")))

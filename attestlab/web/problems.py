@@ -77,7 +77,7 @@ def refusal(fault: errors.AttestLabError, request_id: str) -> Answer:
 
 def unreachable(fault: BaseException, request_id: str) -> Answer:
     """The records cannot be reached, read or locked now; nothing was changed."""
-    journal.failed(fault, request_id=request_id)
+    journal.repeatedly_failed("records unreachable", fault, request_id=request_id)
     return refusal(errors.Unavailable("The records cannot be reached right now; try again shortly."), request_id)
 
 

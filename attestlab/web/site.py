@@ -15,11 +15,13 @@ from pydantic import BaseModel
 
 from attestlab.core.clock import Clock
 from attestlab.core.errors import AttestLabError
+from attestlab.core.long_work import TakesLong, others_wait
 from attestlab.web.answers import Answer
 from attestlab.web.call import Call
 from attestlab.web.fair_threads import FairThreads
 from attestlab.web.limits import Limiter
 from attestlab.web.metrics import Metrics
+from attestlab.web.outward import OutwardCalls
 from attestlab.web.routing import Route
 from attestlab.web.table import Table
 
@@ -27,7 +29,8 @@ Result = TypeVar("Result")
 
 # Finds the caller behind `call.credential`, or raises AuthInvalid; what it returns suits `access.Needs`.
 Authenticate = Callable[[Call], Any]
-_THREADS = 6  # two proofs and two simulations may hold some for long
+_READ_THREADS = 6  # each with a connection to the database; SQLite is read on the event loop
+_LONG_THREADS = 6  # two proofs and two simulations may hold some for long
 _BODY_THREADS = 2  # read by Python's code, so more of them would only wait for each other
 _PASSWORD_THREADS = 2  # each needs 64 MiB while it hashes
 
@@ -110,20 +113,27 @@ class Site:
         self.tenant_header_counts = tenant_header_counts
         self.new_request_id = new_request_id
         self.bodies = FairThreads(_BODY_THREADS, "attestlab-bodies")
-        self._pool = ThreadPoolExecutor(_THREADS, "attestlab-web")
+        self.outward = OutwardCalls()
+        self._reads = ThreadPoolExecutor(_READ_THREADS, "attestlab-reads")
+        self._long = ThreadPoolExecutor(_LONG_THREADS, "attestlab-long")
         self._passwords = ThreadPoolExecutor(_PASSWORD_THREADS, "attestlab-passwords")
         self._date_of: datetime | None = None
         self._date = ""
 
     async def read(self, function: Callable[..., Result], *arguments: Any) -> Result:
-        """Run what only reads, where this application wants its reads to run."""
-        if self.reads_inline:
-            return function(*arguments)
-        return await self.aside(function, *arguments)
+        """Run what only reads, where this application wants its reads to run; long work runs in a thread first."""
+        if not self.reads_inline:
+            return await asyncio.get_running_loop().run_in_executor(self._reads, function, *arguments)
+        try:
+            with others_wait():
+                return function(*arguments)
+        except TakesLong as long:
+            await self.aside(long.work)
+        return function(*arguments)
 
     async def aside(self, function: Callable[..., Result], *arguments: Any) -> Result:
-        """Run what takes long in a thread."""
-        return await asyncio.get_running_loop().run_in_executor(self._pool, function, *arguments)
+        """Run what takes long in threads that no read needs; a call to another host belongs to `outward`."""
+        return await asyncio.get_running_loop().run_in_executor(self._long, function, *arguments)
 
     async def hash_password(self, function: Callable[..., Result], *arguments: Any) -> Result:
         """Run what makes or verifies a password's hash in threads that no other work holds."""
@@ -139,5 +149,6 @@ class Site:
     def close(self) -> None:
         """End the threads."""
         self.bodies.close()
-        for pool in (self._pool, self._passwords):
+        self.outward.close()
+        for pool in (self._reads, self._long, self._passwords):
             pool.shutdown(wait=False)

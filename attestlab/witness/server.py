@@ -20,6 +20,7 @@ from tornado.httpserver import HTTPServer
 from tornado.web import Application, HTTPError, RequestHandler, stream_request_body
 
 from attestlab.core import errors
+from attestlab.core.error_text import cause_of
 from attestlab.log.submissions import MAX_SUBMISSION_BYTES, PATH, SIZE_TYPE
 from attestlab.web import journal
 from attestlab.witness.rules import StartsElsewhere
@@ -80,7 +81,7 @@ class PlainHandler(RequestHandler):
     def refuse(self, error: errors.AttestLabError) -> None:
         """Answer with the status that belongs to an error, and its message."""
         if isinstance(error, errors.Unavailable):
-            journal.part_failed(error, part="witness")
+            journal.repeatedly_failed("witness unavailable", error)
         self.set_status(next(STATUS_OF[kind] for kind in type(error).__mro__ if kind in STATUS_OF))
         self.finish(f"{error.message}\n")
 
@@ -180,6 +181,8 @@ class WitnessServer:
         self._at_work += 1
         try:
             return await asyncio.get_running_loop().run_in_executor(self._pool, function, argument)
+        except OSError as error:
+            raise errors.Unavailable(f"The witness cannot do its work right now ({cause_of(error)}).") from error
         finally:
             self._at_work -= 1
 

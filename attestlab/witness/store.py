@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
@@ -61,11 +61,21 @@ class Heads:
 
 
 class WitnessStore:
-    """The file of one witness. Any thread may use it, and any number of processes."""
+    """The file of one witness. Any thread may use it, and any number of processes.
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
+    `_lock` protects the connection, which is replaced after an error: SQLite keeps a file that it could open for
+    reading only, and what else a full disk left behind.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._connection = _connect(path, mode="rw")
+        self._has_failed = False
         self._lock = Lock()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
 
     @classmethod
     def create(cls, folder: Path, *, name: str, sealed_key: bytes) -> None:
@@ -74,7 +84,7 @@ class WitnessStore:
         Raises:
             Conflict: there is a witness.
         """
-        with _connected(folder / FILE_NAME, mode="rwc") as connection:
+        with closing(_connect(folder / FILE_NAME, mode="rwc")) as connection:
             connection.execute("BEGIN IMMEDIATE")
             if connection.execute("SELECT 1 FROM sqlite_master").fetchone():
                 raise Conflict(f"{folder} holds a witness already; its key and what it cosigned are kept.")
@@ -93,8 +103,8 @@ class WitnessStore:
         """
         if not (folder / FILE_NAME).exists():
             raise NotFound("witness in", f"{folder}; `attestlab witness init` makes one, and none")
-        with _connected(folder / FILE_NAME, mode="rw") as connection:
-            yield cls(connection)
+        with closing(cls(folder / FILE_NAME)) as store:
+            yield store
 
     def identity(self) -> tuple[str, bytes]:
         """The witness's name and its sealed private key.
@@ -118,8 +128,8 @@ class WitnessStore:
         """
         query = "SELECT size, root, at_s, note FROM heads WHERE origin = ?"
         try:
-            with self._lock:
-                row = self._connection.execute(query, (origin,)).fetchone()
+            with self._usable() as connection:
+                row = connection.execute(query, (origin,)).fetchone()
         except sqlite3.Error as fault:
             raise Unavailable(f"{FILE_NAME} cannot be read: {fault}.") from fault
         return None if row is None else (Cosigned(TreeHead(origin, row[0], row[1]), row[2]), row[3])
@@ -131,22 +141,35 @@ class WitnessStore:
         Raises:
             Unavailable: the file cannot be written; nothing was changed, as far as anyone can know.
         """
-        with self._lock:
-            try:
-                self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            with self._usable() as connection:
+                connection.execute("BEGIN IMMEDIATE")
                 try:
-                    yield Heads(self._connection)
-                    self._connection.execute("COMMIT")
+                    yield Heads(connection)
+                    connection.execute("COMMIT")
                 except BaseException:
-                    if self._connection.in_transaction:
-                        self._connection.execute("ROLLBACK")
+                    if connection.in_transaction:
+                        connection.execute("ROLLBACK")
                     raise
-            except sqlite3.Error as fault:
-                raise Unavailable(f"The witness cannot write down what it would sign: {fault}.") from fault
+        except sqlite3.Error as fault:
+            raise Unavailable(f"The witness cannot write down what it would sign: {fault}.") from fault
+
+    @contextmanager
+    def _usable(self) -> Iterator[sqlite3.Connection]:
+        """The connection for one use; a new one where the last use ended with an error of SQLite."""
+        with self._lock:
+            if self._has_failed:
+                self._connection.close()  # before the next one: closing a file drops this process's locks on it
+                self._connection = _connect(self._path, mode="rw")
+                self._has_failed = False
+            try:
+                yield self._connection
+            except sqlite3.Error:
+                self._has_failed = True
+                raise
 
 
-@contextmanager
-def _connected(path: Path, *, mode: str) -> Iterator[sqlite3.Connection]:
+def _connect(path: Path, *, mode: str) -> sqlite3.Connection:
     try:
         if mode == "rwc":
             folders.keep_private(path)
@@ -161,7 +184,4 @@ def _connected(path: Path, *, mode: str) -> Iterator[sqlite3.Connection]:
             connection.execute(f"PRAGMA {pragma}")
     except sqlite3.Error as fault:
         raise Unavailable(f"{path.name} cannot be used: {fault}.") from fault
-    try:
-        yield connection
-    finally:
-        connection.close()
+    return connection

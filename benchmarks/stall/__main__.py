@@ -1,7 +1,6 @@
-"""`python -m benchmarks.stall [--only TEXT] [--quick]`: one line a defect; exits 1 where there is one.
+"""`python -m benchmarks.stall [--only TEXT] [--quick]`: prints one line a defect; exits 1 where there is one.
 
-Defects: an answer to `/healthz` waits over 100 ms while one request is answered; an answer over 64 kB that the
-client did not ask for; twice the input costs over 2.5 times the processor time.
+`rules.py` says when an answer is a defect.
 """
 
 from __future__ import annotations
@@ -10,9 +9,12 @@ import argparse
 import sys
 import tempfile
 from pathlib import Path
+from time import perf_counter
 
 from benchmarks.stall.attack import Attack
-from benchmarks.stall.world import attacked
+from benchmarks.stall.once_worst import judge, once_worst, pace_s
+from benchmarks.stall.server_under_attack import ServerUnderAttack, probed
+from benchmarks.stall.world import World, attacked
 
 
 def main() -> int:
@@ -20,13 +22,37 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.stall", description="One line a defect.")
     parser.add_argument("--only", default="", help="attack the routes and cases that contain this text")
     parser.add_argument("--quick", action="store_true", help="the largest bodies alone, each once")
+    parser.add_argument("--once-worst", action="store_true", help="the requests alone that once took seconds")
     parser.add_argument("--verbose", action="store_true", help="one line a case, also where nothing is wrong")
-    asked = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="attestlab-stall-") as folder, attacked(Path(folder) / "data") as world:
-        attack = Attack(world, only=asked.only, quick=asked.quick, verbose=asked.verbose)
-        found = attack.run()
-    print(f"{attack.sent} requests, {found} defects; the probe alone waited at most {attack.noise_ms:.0f} ms.")
-    return 1 if found else 0
+    options = parser.parse_args()
+    begin = perf_counter()
+    with (
+        tempfile.TemporaryDirectory(prefix="attestlab-stall-") as folder,
+        attacked(Path(folder) / "data") as world,
+        probed(world.server) as server,
+    ):
+        if options.once_worst:
+            defects = _attack_as_once(world, server)
+        else:
+            defects = Attack(world, server, only=options.only, quick=options.quick, verbose=options.verbose).run()
+    print(f"{server.sent} requests in {(perf_counter() - begin) / 60:.1f} minutes, {defects} defects.")
+    return 1 if defects else 0
+
+
+def _attack_as_once(world: World, server: ServerUnderAttack) -> int:
+    """Print one line a request, and return the number of defects."""
+    pace, count = pace_s(), 0
+    for each in once_worst(world):
+        verdict = judge(server, each, pace=pace)
+        outcome, growth = verdict.outcome, f"x{verdict.growth:.1f}" if verdict.growth else ""
+        print(
+            f"{each.target.name[:40]:40} {each.at_once:2} x {each.case.name:22} {outcome.status}"
+            f" {outcome.answer_bytes:10,} bytes {outcome.probe_ms:7.0f} ms {outcome.own_cpu_s:6.2f} s"
+            f" of {outcome.cpu_s:6.2f} s {growth:6} {'; '.join(verdict.defects) or 'ok'}",
+            flush=True,
+        )
+        count += len(verdict.defects)
+    return count
 
 
 if __name__ == "__main__":

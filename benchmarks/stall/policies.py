@@ -52,7 +52,7 @@ def _toml_body(put: Put, made: Callable[[int], str], size: int) -> bytes:
     return dumped(put({"toml": made(size)}))
 
 
-def _wrong_lists(size: int) -> dict[str, Any]:
+def wrong_lists(size: int) -> dict[str, Any]:
     """Lists of countries, none of which is one."""
     words = max(1, size // 6)
     lists = [[f"{word % 46_656:03x}"[-3:] for word in range(at, min(at + LIST_VALUES, words))]
@@ -75,7 +75,7 @@ def _unknown_attributes(size: int) -> dict[str, Any]:
     return _spread(size, lambda number: leaf(number, f"jurisdictio{number}"))
 
 
-def _leaves(size: int) -> dict[str, Any]:
+def many_leaves(size: int) -> dict[str, Any]:
     return _spread(size, leaf)
 
 
@@ -111,11 +111,11 @@ def _long_reasons(size: int) -> dict[str, Any]:
 
 
 _KINDS: dict[str, Callable[[int], dict[str, Any]]] = {
-    "wrong values in lists": _wrong_lists,
+    "wrong values in lists": wrong_lists,
     "long wrong values in lists": _long_wrong_lists,
     "wrong words": _wrong_words,
     "unknown attributes": _unknown_attributes,
-    "many leaves": _leaves,
+    "many leaves": many_leaves,
     "deep conditions": _deep,
     "unknown members": _unknown_members,
     "wrong tests": _wrong_tests,
@@ -132,7 +132,7 @@ def _deep_dots(size: int) -> str:
     return "\n".join(f"{'a.' * 30}b{number} = 1" for number in range(size // 72))
 
 
-def _long_key(size: int) -> str:
+def long_key(size: int) -> str:
     return "a." * (size // 2) + "b = 1"
 
 
@@ -147,7 +147,7 @@ def _brackets(size: int) -> str:
 _TOML: dict[str, Callable[[int], str]] = {
     "dotted keys": _dotted,
     "deep dotted keys": _deep_dots,
-    "one long key": _long_key,
+    "one long key": long_key,
     "many tables": _tables,
     "brackets": _brackets,
 }

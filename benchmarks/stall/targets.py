@@ -1,4 +1,4 @@
-"""Every route of OpenAPI with the callers and the bodies that it is attacked with."""
+"""Every route of OpenAPI with the callers and the bodies that attack it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from benchmarks.stall import policies
 from benchmarks.stall.shapes import Case, Schemas, dumped
 from benchmarks.stall.world import World
 
-MAX_PAGE_BYTES = 64_000  # of a list, at its default limit
+MAX_UNREQUESTED_BYTES = 64_000
+MAX_ROW_BYTES = 2_000  # of a list; its documents are asked for one by one
+DEFAULT_ROWS = 50  # of a page where the client names no limit
 _PARAMETER = re.compile(r"/\{(\w+)\}")
 _BARE = Case("plain", lambda size: b"")
 
@@ -29,7 +31,7 @@ class Target:
     path: str
     headers: Mapping[str, str]
     cases: Sequence[Case]
-    answer_limit: float = float("inf")
+    max_answer_bytes: float = float("inf")
 
     @property
     def has_body(self) -> bool:
@@ -57,9 +59,11 @@ def _writes(world: World, schemas: Schemas, method: str, path: str, operation: M
     if schema is None:
         return
     cases = [*_by_hand(method, path, schemas), *schemas.cases(schema)]
-    for who in _callers(operation, path):
-        name = f"{method} {path} as {who}"
-        yield Target(name, method, _filled(world, path), world.credentials[who], cases)
+    known, *strangers = _callers(operation, path)
+    address = _filled(world, path)
+    yield Target(f"{method} {path} as {known}", method, address, world.credentials[known], cases)
+    for who in strangers:  # refused before the body is read
+        yield Target(f"{method} {path} as {who}", method, address, world.credentials[who], cases[:1])
 
 
 def _reads(world: World, path: str, operation: Mapping[str, Any]) -> Iterator[Target]:
@@ -67,8 +71,16 @@ def _reads(world: World, path: str, operation: Mapping[str, Any]) -> Iterator[Ta
     who = _callers(operation, path)[0]
     for query in ["", *_queries(world, names)]:
         target = _filled(world, path) + query
-        limit = MAX_PAGE_BYTES * (2 if "limit=100" in query else 1) if "limit" in names else float("inf")
+        limit = _max_answer_bytes(names, query)
         yield Target(f"GET {path}{query[:40]} as {who}", "GET", target, world.credentials[who], [_BARE], limit)
+
+
+def _max_answer_bytes(names: Sequence[str], query: str) -> float:
+    """What the client asked for: so many rows, or one thing that it named."""
+    if "limit" not in names:
+        return float("inf")
+    rows = int(query.partition("=")[2]) if query.startswith("?limit=") else DEFAULT_ROWS
+    return max(MAX_UNREQUESTED_BYTES, rows * MAX_ROW_BYTES)
 
 
 def _queries(world: World, names: Sequence[str]) -> Iterator[str]:
@@ -81,9 +93,9 @@ def _callers(operation: Mapping[str, Any], path: str) -> list[str]:
     """Who attacks: a stranger where the route is public; else the caller that it is for, and a stranger."""
     security = operation.get("security", [])
     if not security:
-        return ["nobody"]
+        return ["stranger"]
     known = "consumer" if "/consumer/" in path else "user" if list(security[0]) == ["bearer"] else "key"
-    return [known, "nobody"]
+    return [known, "stranger"]
 
 
 def _filled(world: World, path: str) -> str:

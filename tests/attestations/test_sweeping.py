@@ -50,7 +50,7 @@ def overdue(lab: Lab, caller: Caller, clock: FixedClock, request_of_main: MintRe
 async def swept_beside_mints(lab: Lab, caller: Caller, request: MintRequest, places: list[int]) -> int:
     """Sweep until nothing is due, and mint meanwhile; how many were minted. `places` get their indexes."""
     desk = Desk(lab)
-    sweeping = asyncio.create_task(desk.sweep_forever(every_s=0.01))
+    sweeping = asyncio.create_task(desk.sweep_forever(lambda: None, every_s=0.01))
     minted = 0
     try:
         async with asyncio.timeout(PATIENCE_S):
@@ -113,7 +113,7 @@ async def sweep_often(lab: Lab, sweeps: int) -> None:
 
     loop = asyncio.get_running_loop()
     lab.observe_head = observed  # type: ignore[method-assign]
-    sweeping = asyncio.create_task(desk.sweep_forever(every_s=0.01))
+    sweeping = asyncio.create_task(desk.sweep_forever(lambda: None, every_s=0.01))
     async with asyncio.timeout(PATIENCE_S):
         await looked.wait()
     sweeping.cancel()

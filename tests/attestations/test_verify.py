@@ -25,6 +25,7 @@ from attestlab.core.errors import PermissionDenied, ValidationFailed
 from attestlab.core.outbox import OutboxEvent
 from attestlab.core.signing import Algorithm
 from attestlab.core.wire import b64url_encode
+from attestlab.fsck import fsck
 from attestlab.issuers.rules import IssuerStatus
 from attestlab.issuers.store import issuers, keys
 from attestlab.lab import Lab
@@ -294,6 +295,24 @@ def test_each_verification_costs_the_issuers_tenant_one_unit_and_is_told(
         told = connection.scalars(select(OutboxEvent.__table__.c.type).order_by(OutboxEvent.__table__.c.seq)).all()
     assert used == 2
     assert told[-2:] == ["verification.completed", "verification.failed"]
+
+
+@pytest.mark.own_world
+def test_fsck_with_a_clock_that_is_behind_names_the_clock_and_no_tally(
+    lab: Lab, minted: Minted, clock: FixedClock
+) -> None:
+    with lab.storage.write() as tx:
+        lab.attestations.meter(tx, lab.attestations.verify(minted.id))
+    clock.advance(timedelta(minutes=2))
+    with lab.storage.write() as tx:
+        lab.sweep(tx)
+    clock.advance(timedelta(hours=-1))
+
+    problems = list(fsck(lab))
+
+    clock.advance(timedelta(hours=1))
+    assert [(problem.kind, problem.where) for problem in problems] == [("usage", "clock")]
+    assert "correct the clock" in problems[0].message
 
 
 @pytest.mark.both_engines

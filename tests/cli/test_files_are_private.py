@@ -14,7 +14,7 @@ from nursery import run
 from attestlab.attestations.drafting import MintRequest
 from attestlab.core.signing import Algorithm
 from attestlab.lab import Lab
-from attestlab.mail.carriers import composed
+from attestlab.mail.messages import Sender, compose
 from attestlab.settings import Settings
 from attestlab.witness import service as witness
 
@@ -42,7 +42,7 @@ def test_files_of_an_installation_are_for_its_owner_alone(tmp_path: Path) -> Non
     draft = lab.attestations.draft(MintRequest(**wanted, expiry_at=None), caller=caller)
     with lab.storage.write():
         lab.attestations.record(draft)
-    letter = composed(mail_id=uuid4(), sender="a@a.org", recipient="b@b.org", subject="s", text="t", at=AT)
+    letter = compose(mail_id=uuid4(), sender=Sender("", "a@a.org"), recipient="b@b.org", subject="s", text="t", at=AT)
     lab.mail_carrier.deliver(letter)
     lab.counters.block("somebody", for_s=60, now=AT)
     lab.lake.export()

@@ -12,7 +12,6 @@ from typing import Any
 
 from patience import PATIENCE_S
 from sqlalchemy import Connection, event
-from structlog.testing import capture_logs
 
 from attestlab import app
 from attestlab.desk import Desk
@@ -21,7 +20,7 @@ from attestlab.web.server import Server
 
 STATEMENT = "before_cursor_execute"
 COMMIT = "commit"
-LOCKS = ("PRAGMA busy_timeout", "BEGIN IMMEDIATE", "SELECT pg_advisory_xact_lock")
+LOCKS = ("PRAGMA busy_timeout", "BEGIN IMMEDIATE", "pg_advisory_xact_lock")
 
 
 @dataclass
@@ -59,14 +58,18 @@ def serving(lab: Lab) -> Iterator[Serving]:
         await desk.finish()
 
     thread = threading.Thread(target=asyncio.run, args=(serve(),))
-    with capture_logs():  # faults that were asked for need no traceback
-        thread.start()
-        assert ready.wait(PATIENCE_S)
-        try:
-            yield found[0]
-        finally:
-            found[0].loop.call_soon_threadsafe(stop.set)
-            thread.join(PATIENCE_S)
+    thread.start()
+    assert ready.wait(PATIENCE_S)
+    try:
+        yield found[0]
+    finally:
+        found[0].loop.call_soon_threadsafe(stop.set)
+        thread.join(PATIENCE_S)
+
+
+def asks_for_lock(statement: str) -> bool:
+    """Whether a statement is one by which a transaction becomes the one writer."""
+    return any(lock in statement for lock in LOCKS)
 
 
 class Statements:
@@ -92,7 +95,7 @@ class Statements:
             event.remove(engine, COMMIT, self._commit)
 
     def _statement(self, connection: Connection, cursor: Any, statement: str, *_rest: Any) -> None:
-        if statement.startswith(LOCKS):
+        if asks_for_lock(statement):
             self._writing = connection
         if connection is self._writing:
             self._seen(statement, cursor)

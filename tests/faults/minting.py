@@ -16,7 +16,7 @@ from uuid import UUID
 from sqlalchemy import URL, Engine, event, select
 
 from attestlab.attestations.drafting import MintRequest
-from attestlab.core import storage
+from attestlab.core import sqlite
 from attestlab.core.signing import Algorithm
 from attestlab.lab import Lab
 from attestlab.orgs.store import tenants
@@ -69,14 +69,14 @@ def _operator(lab: Lab) -> UUID:
 
 def weaken(pragma: str) -> None:
     """Let every connection of this process run with `pragma` on top: for tests that must see the promise broken."""
-    promised = storage._sqlite_engine
+    promised = sqlite.engine_of
 
     def weakened(url: URL) -> Engine:
         engine = promised(url)
         event.listen(engine, "connect", lambda connection, _record: connection.execute(f"PRAGMA {pragma}"))
         return engine
 
-    storage._sqlite_engine = weakened
+    sqlite.engine_of = weakened
 
 
 def init(folder: str) -> None:

@@ -42,7 +42,7 @@ async def at_once(server: QuickServer, body: dict[str, Any], key: str) -> list[h
         return await asyncio.gather(*asked)
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [pytest.param(1, marks=pytest.mark.soak), 2])
 def test_fifty_mints_at_once_with_one_key_are_one_leaf(
     nursery: Nursery, tmp_path: Path, empty_database: str, workers: int
 ) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -117,7 +119,7 @@ def test_verify_answers_valid_while_the_disk_of_the_data_folder_is_full(nursery:
         assert mint(http, known.mint_body).status_code == 201
 
 
-@pytest.mark.parametrize("begin", ["BEGIN IMMEDIATE", "BEGIN EXCLUSIVE"])
+@pytest.mark.parametrize("begin", [pytest.param("BEGIN IMMEDIATE", marks=pytest.mark.soak), "BEGIN EXCLUSIVE"])
 def test_reads_go_on_while_a_backup_locks_the_records(nursery: Nursery, tmp_path: Path, begin: str) -> None:
     """The counters are locked too, as by a tool that backs up every database of the folder."""
     data = tmp_path / "data"
@@ -134,6 +136,34 @@ def test_reads_go_on_while_a_backup_locks_the_records(nursery: Nursery, tmp_path
             hog.close()
         require_writes_reported(http, "ok")
         eventually(lambda: used(data), known.verified)
+
+
+@pytest.mark.skipif(not tracing.can_trace(), reason="skipped: no strace that may trace")
+def test_commits_that_fail_are_counted_and_logged_with_their_cause_at_most_once_a_second(
+    nursery: Nursery, tmp_path: Path
+) -> None:
+    data = tmp_path / "data"
+    with serving(nursery, data) as server, server.client(verify=UNUSED) as http:
+        known = Reader(http)
+        assert server.process is not None
+        with tracing.attached(server.process.pid, *tracing.injecting("fdatasync", "1+", "error=EIO")):
+            began = time.monotonic()
+            statuses = [mint(http, known.mint_body).status_code for _ in range(30)]
+            took_s = time.monotonic() - began
+            require_writes_reported(http, "failed")
+        require_writes_reported(http, "ok")
+
+        lines = [line for line in map(json.loads, server.errors().splitlines()) if line["event"] == "commit failed"]
+        counted = sum(
+            float(line.split()[-1])
+            for line in http.get("/metrics").text.splitlines()
+            if line.startswith("attestlab_commits_failed_total{")
+        )
+    assert statuses == [503] * 30
+    assert counted >= 30
+    assert 1 <= len(lines) <= took_s + 10, "one a second, while `/readyz` was asked too"
+    assert {line["cause"] for line in lines} == {"SQLITE_IOERR_FSYNC"}
+    assert counted >= len(lines) + sum(line["omitted"] for line in lines)
 
 
 @pytest.mark.skipif(not tracing.can_trace(), reason="skipped: no strace that may trace")

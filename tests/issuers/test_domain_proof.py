@@ -148,7 +148,8 @@ def proven(lab: Lab, caller: Caller, noted: Noted) -> bool:
     issuer_id = lab.issuers.create(profile, caller=caller).issuer["id"]
     challenge = lab.domain_proofs.challenge(issuer_id, caller=caller)
     noted.texts[challenge.record_name] = [challenge.record_value]
-    return lab.domain_proofs.accept(lab.domain_proofs.looked_up(issuer_id, caller=caller), caller=caller).is_proven
+    lab.domain_proofs.look_up(challenge)
+    return lab.domain_proofs.accept(challenge, caller=caller).is_proven
 
 
 def test_an_installation_asks_the_resolver_that_it_is_made_or_opened_with(empty_database: str, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 from lake_world import NAMES, Owner, World
+from patience import PATIENCE_S
 from typer.testing import CliRunner
 
 from attestlab import cli
@@ -69,8 +70,8 @@ def test_a_server_exports_as_it_sweeps(world: World) -> None:
 
     async def swept() -> None:
         desk = Desk(world.lab)
-        sweeping = asyncio.create_task(desk.sweep_forever(every_s=0.01))
-        async with asyncio.timeout(20):
+        sweeping = asyncio.create_task(desk.sweep_forever(lambda: None, every_s=0.01))
+        async with asyncio.timeout(PATIENCE_S):
             while not list(world.lab.lake.folder.glob("*/*.parquet")):
                 await asyncio.sleep(0.01)
         sweeping.cancel()

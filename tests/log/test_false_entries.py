@@ -12,16 +12,18 @@ from uuid import UUID
 
 import pytest
 from lab_checks import follower_of
-from log_published import Log
+from log_published import VKEY, Log
 from witness_world import NOON, Branch, log_signer
 
 from attestlab.attestations.drafting import MintRequest
 from attestlab.core.clock import FixedClock
+from attestlab.core.errors import ValidationFailed
 from attestlab.core.signing import Algorithm
 from attestlab.issuers.rules import IssuerStatus
 from attestlab.lab import Lab
 from attestlab.log import entries
 from attestlab.log.entries import FIRST, Link
+from attestlab.log.followed import Followed
 from attestlab.log.rules import leaf_hash
 from attestlab.log.status_list import StatusList
 from attestlab.log.watching import Alarm, AlarmName
@@ -115,7 +117,7 @@ def test_an_honest_history_raises_no_alarm_wherever_one_begins_again(log: Log) -
 
     at_once = log.state.with_name("at once")
     log.state, log.taken, in_steps = at_once, [], log.state
-    assert log.follow().standings.as_json() == json.loads(in_steps.read_bytes())["standings"]
+    assert log.follow().standings.as_json() == Followed.load(in_steps, VKEY).standings.as_json()
 
 
 @pytest.mark.parametrize("restarts", [False, True], ids=["in one go", "over a restart"])
@@ -321,20 +323,28 @@ def test_an_old_entry_that_is_shown_otherwise_than_before_is_found(log: Log) -> 
     assert "entry 7" in log.alarm(AlarmName.WRONG_ENTRY).message
 
 
-def saved_by_an_earlier_version(state: Path) -> None:
-    """As version 1 left it, which kept of a subject its chain and its status."""
-    saved = json.loads(state.read_bytes())
-    del saved["judged"]
-    saved["standings"] = {subject: told[:3] for subject, told in saved["standings"].items()}
-    state.write_text(json.dumps({**saved, "v": 1}))
+def members_of(state: Path) -> dict[str, Any]:
+    """What a state file says, without its SHA-256."""
+    members: dict[str, Any] = json.loads(state.read_bytes().splitlines()[0])
+    return members
 
 
-def test_a_state_of_an_earlier_version_goes_on_after_all_was_read_once_more(log: Log) -> None:
+def saved_by_an_earlier_version(state: Path, version: int = 1, **changes: object) -> None:
+    """As versions 1 and 2 left it, without a SHA-256; version 1 kept of a subject its chain and its status."""
+    saved = members_of(state)
+    if version == 1:
+        del saved["judged"]
+        saved["standings"] = {subject: told[:3] for subject, told in saved["standings"].items()}
+    state.write_text(json.dumps({**saved, "v": version, **changes}))
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_state_of_an_earlier_version_goes_on_after_all_was_read_once_more(log: Log, version: int) -> None:
     history = long_history()
     history.end(3, 5)
     history.publish(log)
     log.follow()
-    saved_by_an_earlier_version(log.state)
+    saved_by_an_earlier_version(log.state, version)
     history.list()
     history.mint(1000)
     history.publish(log)
@@ -343,7 +353,30 @@ def test_a_state_of_an_earlier_version_goes_on_after_all_was_read_once_more(log:
 
     assert log.taken == history.leaves, "none was handed over twice"
     assert (followed.size, followed.judged) == (605, 605)
-    assert json.loads(log.state.read_bytes())["v"] == 2
+    assert members_of(log.state)["v"] == 3
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"root": "00" * 32}, "root is not the one of its signed checkpoint"),
+        ({"size": 7}, "states 7 entries, and its signed checkpoint 2"),
+        ({"size": 1}, "signed checkpoint is of 2 entries instead of 1"),
+        ({"v": 3}, "SHA-256 is missing"),
+        ({"v": 4}, "v: Input should be 1, 2 or 3"),
+        ({"checkpoint": ""}, "cannot be used"),
+    ],
+    ids=lambda value: "" if isinstance(value, str) else next(iter(value.items()))[0],
+)
+def test_a_state_without_a_checksum_is_used_where_its_signed_checkpoint_proves_it(
+    log: Log, changes: dict[str, object], reason: str
+) -> None:
+    Branch.of(2).publish(log.folder, 2)
+    log.follow()
+    saved_by_an_earlier_version(log.state, 2, **changes)
+
+    with pytest.raises(ValidationFailed, match=reason):
+        log.follow()
 
 
 def test_what_an_earlier_version_took_for_true_is_found_even_if_the_log_rests(log: Log) -> None:
@@ -354,11 +387,8 @@ def test_what_an_earlier_version_took_for_true_is_found_even_if_the_log_rests(lo
     log.follow()
     history.list(without=hidden)
     history.publish(log)
-    saved = json.loads(log.state.read_bytes())
     branch = Branch(tuple(history.leaves), log_signer())
-    saved |= {"size": 5, "root": branch.head(5).root.hex(), "checkpoint": branch.checkpoint(5)}
-    log.state.write_text(json.dumps(saved))
-    saved_by_an_earlier_version(log.state)
+    saved_by_an_earlier_version(log.state, size=5, root=branch.head(5).root.hex(), checkpoint=branch.checkpoint(5))
 
     log.alarm(AlarmName.FALSE_STATUS_LIST)
 

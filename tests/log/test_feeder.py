@@ -6,6 +6,7 @@ import asyncio
 import shutil
 import socket
 import threading
+import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -15,6 +16,8 @@ from typing import Any
 
 import httpx
 import pytest
+from hostile_server import BOMB_BYTES, bomb, endless_chunks, hostile_server
+from hostile_server import Answer as HostileAnswer
 from log_served import serving
 from log_world import World
 from witness_world import WITNESS_KEY, log_signer, opened_witness, witness_served
@@ -26,6 +29,7 @@ from attestlab.log.feeder import LOCK_NAME, Feeder, Outcome
 from attestlab.log.notes import Note, VerifierKey
 from attestlab.log.submissions import PATH, SIZE_TYPE, Submission
 from attestlab.log.trust import TrustPolicy
+from attestlab.web.supervisor import Supervisor
 from attestlab.witness.service import Witness
 
 Answering = Callable[[str], tuple[int, str, bytes]]  # the submission's text; status, type and body
@@ -283,6 +287,24 @@ def test_what_is_no_cosignature_is_not_kept(world: World, tmp_path: Path, answer
         assert list(cosignatures.disagreements(records)) == []
 
 
+@pytest.mark.parametrize(
+    "hostile", [bomb("gzip"), bomb("gzip, gzip"), endless_chunks], ids=["gzip", "twice", "endless"]
+)
+def test_a_witness_whose_bytes_unfold_to_many_is_refused_and_costs_no_memory(
+    world: World, tmp_path: Path, hostile: HostileAnswer
+) -> None:
+    world.grow(3)
+    with hostile_server(hostile) as server:
+        ask(world, f"witness odd {WITNESS_KEY.vkey.cosigner()} {server.url}")
+        tracemalloc.start()
+        try:
+            assert fed(world, tmp_path) == {"odd": Outcome.REFUSED}
+        finally:
+            peak = tracemalloc.get_traced_memory()[1]
+            tracemalloc.stop()
+    assert peak < BOMB_BYTES // 4
+
+
 def signed_by(signer: Any, text: str, *, ahead_s: int = 0) -> bytes:
     """A cosignature of what was submitted, in the key's name, at noon."""
     note = Note.parse(Submission.parse(text.encode()).checkpoint)
@@ -310,7 +332,7 @@ def test_of_two_processes_of_one_folder_one_feeds_until_it_is_gone(world: World,
             for to in told
         ]
         for feeder in feeders:
-            feeder.start()
+            feeder.start(Supervisor())
         for _ in range(200):
             await asyncio.sleep(0.02)
             if any(told):

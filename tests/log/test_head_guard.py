@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import multiprocessing
+import os
 import sqlite3
 import threading
 from pathlib import Path
@@ -13,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from log_world import ORIGIN, World
 
 from attestlab import migrations
-from attestlab.core.errors import HeadGuardMismatch, HeadGuardMissing
+from attestlab.core.errors import HeadGuardMismatch, HeadGuardMissing, Unavailable
 from attestlab.core.storage import CommitUnknown, Storage
 from attestlab.log.guard import EMPTY_SLOT, MAX_ABANDONED, SLOT_BYTES, HeadGuard
 from attestlab.log.notes import TreeHead
@@ -309,12 +310,64 @@ def test_a_guard_that_cannot_be_written_is_never_taken_for_a_failed_commit(
     def full_disk(file: int) -> None:
         raise OSError(28, "No space left on device")
 
+    sqlite_world.mint(3)
     with monkeypatch.context() as patched:
         patched.setattr("os.fdatasync", full_disk)
         with pytest.raises(CommitUnknown, match="stored"):
             sqlite_world.mint(1)
     sqlite_world.mint(2)
     sqlite_world.require_consistent()
+
+
+def test_a_guard_whose_sync_failed_is_written_and_synced_again_before_it_is_trusted(
+    sqlite_world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    The kernel keeps the bytes of a failed sync in memory, where the guard is read, and forgets that they are not on
+    the disk.
+    """
+    world, written, synced = sqlite_world, [0], [0]
+    real_write, real_sync = os.pwrite, os.fdatasync
+
+    def write(file: int, content: bytes, offset: int) -> int:
+        written[0] += 1
+        return real_write(file, content, offset)
+
+    def sync(file: int) -> None:
+        if synced[0] < written[0]:
+            raise OSError(5, "Input/output error")
+        real_sync(file)
+
+    world.mint(3)
+    monkeypatch.setattr("os.pwrite", write)
+    with monkeypatch.context() as patched:
+        patched.setattr("os.fdatasync", sync)
+        with pytest.raises(CommitUnknown, match="stored"):
+            world.mint(1)
+        for refused in (lambda: world.mint(1), lambda: shown(world)):
+            with pytest.raises(Unavailable, match="cannot be synced"):
+                refused()
+    before = written[0]
+
+    assert shown(world) == 2
+    assert written[0] == before + 1, "only bytes that are written again reach the disk"
+    world.mint(4)
+    world.require_consistent()
+
+
+def shown(world: World) -> int:
+    with world.storage.read() as connection:
+        return world.log.head(connection).size
+
+
+def test_a_process_does_not_trust_the_sync_of_one_that_was_killed(guard: HeadGuard) -> None:
+    guard.advance(head(7))
+    later = HeadGuard(guard.path)
+    assert (later.read(), later.known) == (head(7), None)
+
+    later.require(head(7), no_older_root)
+
+    assert (later.read(), later.known) == (head(7), head(7))
 
 
 def test_records_that_lost_their_log_are_not_given_a_new_one(sqlite_world: World, tmp_path: Path) -> None:

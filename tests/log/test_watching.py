@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Sequence
+import tracemalloc
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from datetime import datetime, timedelta
 from pathlib import Path
 from uuid import UUID
 
 import pytest
+from hostile_server import BOMB_BYTES, bomb, hostile_server
 from log_published import VKEY, Log
 from log_served import serving
 from log_world import World, entry
@@ -22,7 +25,7 @@ from attestlab.log.entries import FIRST, Link, issuer_status, key_status
 from attestlab.log.followed import Followed
 from attestlab.log.notes import NoteSigner
 from attestlab.log.remote import HttpLog
-from attestlab.log.rules import leaf_hash
+from attestlab.log.rules import TileName, leaf_hash
 from attestlab.log.watching import Alarm, AlarmName, Follower, Seen, Unwitnessed
 
 ISSUER = UUID("01935f00-0000-7000-8000-000000000001")
@@ -138,11 +141,65 @@ def test_tiles_of_another_tree_than_the_signed_one_are_found(log: Log, tile: str
     Branch.of(300, other_from=0).publish(log.folder.with_name("other"), 300)
     shutil.copy(log.folder.with_name("other") / tile, log.folder / tile)
 
-    with pytest.raises(Alarm) as raised:
-        log.follow()
+    log.alarm(AlarmName.WRONG_TILE)
 
-    assert raised.value.name in (AlarmName.FORK, AlarmName.WRONG_ENTRY)
     assert log.taken == []
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda tile: tile[:-1], lambda tile: bytes([tile[0] ^ 1]) + tile[1:], lambda _: b""]
+)
+@pytest.mark.parametrize("tile", ["tile/0/001.p/44", "tile/1/000.p/1", "tile/0/000"])
+def test_a_damaged_tile_is_no_fork(log: Log, tile: str, damage: Callable[[bytes], bytes]) -> None:
+    """
+    A fork is two signed statements that contradict each other; no one signs a tile.
+    """
+    branch = Branch.of(300)
+    branch.publish(log.folder, 300)
+    whole = (log.folder / tile).read_bytes()
+    (log.folder / tile).write_bytes(damage(whole))
+
+    log.alarm(AlarmName.WRONG_TILE)
+
+    (log.folder / tile).write_bytes(whole)
+    assert log.follow().size == 300
+    assert log.taken == list(branch.leaves)
+
+
+class Damaging(HttpLog):
+    """A log of which the first transfers of tiles are damaged."""
+
+    damaged = 0
+
+    def tile(self, name: TileName) -> bytes:
+        self.damaged -= 1
+        return super().tile(name)[: -1 if self.damaged >= 0 else None]
+
+
+@pytest.mark.parametrize("transfers", range(1, 4))
+def test_what_is_damaged_in_transfer_is_read_again(log: Log, transfers: int) -> None:
+    branch = Branch.of(300)
+    branch.publish(log.folder, 300)
+    with closing(Damaging(log.url)) as source:
+        source.damaged = transfers
+        follower = Follower(source, VKEY, log.state, clock=log.clock)
+        if transfers < 3:
+            follower.advance(log.take)
+            assert log.taken == list(branch.leaves)
+        else:
+            with pytest.raises(Alarm, match="instead of"):
+                follower.advance(log.take)
+
+
+def test_a_follower_that_demands_witnesses_later_keeps_the_checkpoint_of_its_tree(log: Log) -> None:
+    branch = Branch.of(12)
+    branch.publish(log.folder, 12)
+    log.follow()
+    cosigned = branch.checkpoint(7) + WITNESS_KEY.cosign(branch.head(7).text, at_s=int(NOON.timestamp()))
+    (log.folder / "checkpoint.witnessed").write_text(cosigned)
+
+    assert log.follow(policy=POLICY).size == 12
+    assert log.follow().checkpoint == branch.checkpoint(12)
 
 
 def test_a_checkpoint_that_another_key_signed_is_not_the_logs(log: Log) -> None:
@@ -332,6 +389,19 @@ def test_a_log_that_cannot_be_reached_is_no_alarm(log: Log) -> None:
         log.follow(max_age_s=0)
 
 
+@pytest.mark.parametrize("coding", ["gzip", "gzip, gzip"])
+def test_a_log_whose_bytes_unfold_to_many_is_no_alarm_and_costs_no_memory(log: Log, coding: str) -> None:
+    with hostile_server(bomb(coding)) as server, pytest.raises(Unavailable, match="content coding"):
+        log.url = server.url
+        tracemalloc.start()
+        try:
+            log.follow()
+        finally:
+            peak = tracemalloc.get_traced_memory()[1]
+            tracemalloc.stop()
+    assert peak < BOMB_BYTES // 4
+
+
 def test_a_partial_tile_that_is_gone_is_the_beginning_of_the_full_one(log: Log) -> None:
     """
     C2SP tlog-tiles: a log may drop a partial tile once the full one is there.
@@ -349,7 +419,7 @@ def test_a_state_is_of_one_log_and_is_never_taken_for_that_of_another(log: Log) 
     other: NoteSigner = log_signer(seed=2)
     with pytest.raises(ValidationFailed, match="another log"):
         Followed.load(log.state, str(other.vkey))
-    for damaged in ("", "[]", json.dumps({"v": 3}), json.dumps({"v": 2, "vkey": "x"})):
+    for damaged in ("", "[]", "\n", json.dumps({"v": 3}), json.dumps({"v": 2, "vkey": "x"})):
         log.state.write_text(damaged)
         with pytest.raises(ValidationFailed):
             log.follow()

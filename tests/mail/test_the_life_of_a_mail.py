@@ -1,4 +1,4 @@
-"""What becomes of an e-mail between its transaction and its delivery: claimed by one process, forgotten in the end."""
+"""An e-mail between its transaction and its delivery: claimed by one process at a time, forgotten in the end."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from attestlab.core.clock import FixedClock
 from attestlab.core.errors import ValidationFailed
 from attestlab.lab import Lab
 from attestlab.mail import store
-from attestlab.mail.rules import LONGEST_PAUSE, MOST_ATTEMPTS, MailStatus, pause_after
+from attestlab.mail.rules import CLAIM_TTL, LONGEST_PAUSE, MOST_ATTEMPTS, MailStatus, pause_after
 from attestlab.mail.service import Claimed
 from attestlab.orgs.rules import Caller
 
@@ -35,18 +35,58 @@ def kept(lab: Lab, mail_id: UUID) -> dict[str, Any]:
         return store.mail(tx, mail_id)
 
 
-def test_one_process_at_a_time_has_a_mail_and_another_after_the_pause(
+def test_one_process_at_a_time_has_a_mail_and_another_after_the_claim(
     lab: Lab, caller: Caller, clock: FixedClock
 ) -> None:
     mail_id = posted(lab, caller)
 
     first, second = claimed(lab), claimed(lab)
-    clock.advance(pause_after(1))
+    clock.advance(CLAIM_TTL)
     third = claimed(lab)
 
     assert first is not None
     assert third is not None
     assert (first.id, second, third.id) == (mail_id, None, mail_id)
+
+
+def test_a_renewed_claim_holds_for_as_long_as_it_is_renewed(lab: Lab, caller: Caller, clock: FixedClock) -> None:
+    posted(lab, caller)
+    mail = claimed(lab)
+    assert mail is not None
+    for _ in range(3):
+        clock.advance(CLAIM_TTL * 0.9)
+        assert claimed(lab) is None
+        with lab.storage.write() as tx:
+            assert lab.mails.renew(tx, mail)
+
+
+def test_a_claim_that_has_passed_to_another_process_is_neither_renewed_nor_ended_by_a_failure(
+    lab: Lab, caller: Caller, clock: FixedClock
+) -> None:
+    mail_id = posted(lab, caller)
+    late = claimed(lab)
+    clock.advance(CLAIM_TTL)
+    assert late is not None
+    assert claimed(lab) is not None
+    before = kept(lab, mail_id)
+
+    with lab.storage.write() as tx:
+        assert not lab.mails.renew(tx, late)
+        lab.mails.failed(tx, late, error="TimeoutError")
+
+    assert kept(lab, mail_id) == before
+
+
+def test_a_failed_attempt_is_repeated_after_its_pause(lab: Lab, caller: Caller, clock: FixedClock) -> None:
+    posted(lab, caller)
+    mail = claimed(lab)
+    assert mail is not None
+    with lab.storage.write() as tx:
+        lab.mails.failed(tx, mail, error="TimeoutError")
+
+    assert claimed(lab) is None
+    clock.advance(pause_after(1))
+    assert claimed(lab) is not None
 
 
 def test_the_records_hold_the_text_sealed_until_it_is_carried(lab: Lab, caller: Caller, clock: FixedClock) -> None:
@@ -72,7 +112,7 @@ def test_a_mail_is_given_up_and_forgotten_after_its_last_attempt(lab: Lab, calle
         attempts += 1
         assert kept(lab, mail.id)["status"] == MailStatus.WAITING
         with lab.storage.write() as tx:
-            lab.mails.failed(tx, mail.id, error="SMTPServerDisconnected")
+            lab.mails.failed(tx, mail, error="SMTPServerDisconnected")
         clock.advance(LONGEST_PAUSE + timedelta(minutes=1))
 
     row = kept(lab, mail_id)

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import httpx
 import pytest
 from app_in_process import served
 from policy_world import document, leaf, rule
+from running_server import mint, mint_body, register_issuer
 from team_story import Team
 
 from attestlab.core.errors import Conflict
 from attestlab.lab import Lab
 from attestlab.orgs.rules import Caller, Plan
-from attestlab.policy import jobs
+from attestlab.policy import deciding, jobs, vocabulary
+from attestlab.policy.attributes import Registry
+from attestlab.policy.closures import Evaluator
+from attestlab.policy.contexts import Normaliser, Typed
 from attestlab.policy.documents import Document
+from attestlab.policy.meaning import policy_of
 from attestlab.policy.toml import toml_of
+from attestlab.policy.trees import Policy
 
 LEAVES = [leaf("key.age_days", "eq", number) for number in range(1_000, 1_150)]
 LARGE = document(
@@ -107,3 +114,82 @@ def test_a_policy_that_was_read_under_other_attributes_is_not_written(lab: Lab) 
     with pytest.raises(Conflict, match="attributes changed"):
         lab.policies.create(checked, caller=caller)
     assert lab.policies.page(caller=caller) == []
+
+
+def test_attributes_are_checked_without_the_writers_lock(
+    team: Team, key: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every version that a tenant ever wrote is read again; a hundred of a megabyte take half a minute."""
+    caller, threads = team.lab.orgs.service_caller(team.tenant.tenant_id), []
+    own = [{"path": "own.a", "type": "boolean"}, {"path": "own.b", "type": "boolean"}]
+    key.put("/v1/policies/attributes", json={"attributes": own}).raise_for_status()
+    for path in ("own.a", "own.b"):
+        team.lab.policies.create(Document.read(document(rule("r", "DENY", leaf(path, "eq", True)))), caller=caller)
+
+    def type_in_thread(document: Document, registry: Registry) -> Policy:
+        threads.append(threading.current_thread().name)
+        return policy_of(document, registry)
+
+    monkeypatch.setattr(vocabulary, "policy_of", type_in_thread)
+    more = key.put("/v1/policies/attributes", json={"attributes": [*own, {"path": "own.c", "type": "number"}]})
+    refused = key.put("/v1/policies/attributes", json={"attributes": own[:1]})
+
+    assert (more.status_code, len(threads)) == (200, 1), "only versions that name a changed attribute are read"
+    assert (refused.status_code, refused.json()["details"]["fields"][0]["field"]) == (409, "/rules/0/when/attr")
+    assert threads[0].startswith("attestlab-long")
+
+
+def test_a_check_of_attributes_that_a_new_policy_overtook_is_refused(lab: Lab) -> None:
+    tenant = lab.orgs.create_tenant("Example Registry", plan=Plan.ENTERPRISE)
+    caller = lab.orgs.service_caller(tenant.tenant_id)
+    lab.policy_attributes.replace([{"path": "own.a", "type": "boolean"}], caller=caller)
+    checked = lab.policy_attributes.check([], caller=caller)
+    lab.policies.create(Document.read(document(rule("r", "DENY", leaf("own.a", "eq", True)))), caller=caller)
+
+    with pytest.raises(Conflict, match="send the attributes again"):
+        lab.policy_attributes.replace(checked, caller=caller)
+    assert "own.a" in lab.policy_attributes.get(caller=caller)
+
+
+def test_a_large_context_is_read_in_a_thread(key: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The attributes that a megabyte of JSON names take 130 ms to look up."""
+    names = {f"jurisdictio{number}": "CH" for number in range(1_000)}
+    threads = []
+
+    def read_in_thread(normaliser: Normaliser, context: Mapping[str, Any]) -> Typed:
+        threads.append(threading.current_thread().name)
+        return read(normaliser, context)
+
+    read = Normaliser.__call__
+    monkeypatch.setattr(Normaliser, "__call__", read_in_thread)
+    question = {"action": "MINT", "target_type": "TENANT_DEFAULT", "context": names}
+    answer = key.post("/v1/policies/evaluate", json=question)
+
+    assert answer.status_code == 200
+    assert [name.startswith("attestlab-long") for name in threads] == [True], threads
+
+
+def test_the_event_loop_never_compiles_a_large_policy(
+    team: Team, key: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A policy of 12,000 leaves takes a third of a second to compile, in which no other request would be answered."""
+    issuer, caller = register_issuer(key), team.lab.orgs.service_caller(team.tenant.tenant_id)
+    threads = []
+
+    def compile_in_thread(policy: Policy) -> Evaluator:
+        threads.append(threading.current_thread().name)
+        return Evaluator(policy)
+
+    monkeypatch.setattr(deciding, "Evaluator", compile_in_thread)
+    for category in ("MINT", "VERIFY", "BUNDLE_EXPORT"):
+        made = team.lab.policies.create(Document.read({**LARGE, "category": category}), caller=caller)
+        team.lab.policies.shadow(made["id"], caller=caller)
+    question = {"action": "MINT", "target_type": "TENANT_DEFAULT", "context": {"trust_tier": "BASIC"}}
+    evaluated = key.post("/v1/policies/evaluate", json=question)
+    minted = mint(key, mint_body(issuer)).json()
+    verified = key.post("/v1/verify", json={"attestation_id": minted["id"]})
+    exported = key.get(f"/v1/attestations/{minted['id']}/proof-bundle")
+
+    assert (evaluated.status_code, verified.json()["verdict"], exported.status_code) == (200, "VALID", 200)
+    assert len(threads) == 3
+    assert all(name.startswith(("attestlab-long", "asyncio")) for name in threads), threads

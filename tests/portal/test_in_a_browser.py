@@ -82,7 +82,7 @@ def violations(page: Page) -> list[str]:
     return [f"{rule['id']}: {node['html'][:120]}" for rule in found for node in rule["nodes"]]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.soak)])
 def test_axe_finds_nothing_on_pages_that_are_whole(visit: Any, lab: Lab, caller: Caller, scheme: str) -> None:
     """
     VALID, VALID with a remark and a brand that cannot be read, NOT_FOUND; with the key and plain; on a desk and on

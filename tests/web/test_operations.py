@@ -7,9 +7,11 @@ import threading
 import httpx
 import pytest
 from openapi_spec_validator import validate
+from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 from sample_site import KNOWN, Running, notes, running, sample_site
 
+from attestlab.web import metrics
 from attestlab.web.openapi import describe
 from attestlab.web.site import Site
 
@@ -139,6 +141,20 @@ def test_the_description_is_the_same_every_time() -> None:
 
     assert describe(routes, title="Notes", version="1") == describe(routes, title="Notes", version="1")
     assert json.loads(describe(routes, title="Notes", version="1"))["info"] == {"title": "Notes", "version": "1"}
+
+
+def test_a_thread_writes_the_metrics(client: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Anyone may ask for them, and eight requests at once held up every other one for a tenth of a second."""
+    threads = []
+
+    def written(registry: CollectorRegistry) -> bytes:
+        threads.append(threading.current_thread().name)
+        return generate_latest(registry)
+
+    monkeypatch.setattr(metrics, "generate_latest", written)
+    client.get("/metrics").raise_for_status()
+
+    assert [name.startswith("attestlab-bodies") for name in threads] == [True], threads
 
 
 async def _on_a_thread_of(site: Site) -> threading.Thread:

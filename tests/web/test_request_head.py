@@ -183,6 +183,13 @@ def test_a_chunked_body_has_no_length_yet() -> None:
     assert parsed(b"Transfer-Encoding: Chunked").length is None
 
 
+@pytest.mark.parametrize("length", [b"0", b"5"])
+def test_a_chunked_body_with_a_content_length_is_refused(length: bytes) -> None:
+    """RFC 9112 section 6.1: two readers could frame such a request differently."""
+    with pytest.raises(ValidationFailed, match="without Content-Length"):
+        parsed(b"Transfer-Encoding: chunked\r\nContent-Length: " + length)
+
+
 def test_half_a_line_is_waited_for_and_a_bare_line_feed_is_not() -> None:
     refuse_bare_line_feed(b"GET / HTTP/1.1\r")
     refuse_bare_line_feed(b"GET / HTTP/1.1\r\nHost")

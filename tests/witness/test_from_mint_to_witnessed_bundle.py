@@ -16,7 +16,7 @@ from patience import PATIENCE_S
 from running_server import RunningServer, mint, mint_body, register_issuer
 from witness_world import RunningWitness
 
-from attestlab.log import feeder
+from attestlab.core import fetching
 from attestlab.witness.service import found
 
 pytestmark = pytest.mark.both_engines
@@ -77,7 +77,7 @@ def test_a_bundle_can_demand_a_witness_and_no_mint_waits_for_one(
               for name in ("pinned", "stricter", "trusting")]  # fmt: skip
     assert [done.returncode for done in verify] == [0, 1, 0]
     assert "quorum optional" in verify[1].stdout
-    assert took_s < feeder.TIMEOUT_S
+    assert took_s < fetching.SILENCE_TIMEOUT_S
     assert unwitnessed["signed_tree_head"]["cosignatures"] == []
     assert unwitnessed["inclusion_proof"]["tree_size"] > bundle["inclusion_proof"]["tree_size"]
     assert [len(shown["signed_tree_head"]["cosignatures"]) for shown in (bundle, again)] == [1, 1]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import socket
+import sqlite3
+import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -245,6 +248,36 @@ def test_whoever_says_nothing_more_is_let_go_and_nobody_else_waits(client: httpx
         while connection.recv(1000):
             pass
         assert time.monotonic() - began < PATIENCE_S / 2
+
+
+def test_a_store_that_fails_is_503_also_without_a_log_and_is_opened_again(
+    witness: Witness, client: httpx.Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQLite opens a file for reading only where it cannot have it for both, and would never try again."""
+    for_reading = f"{(tmp_path / 'w1' / 'witness.db').as_uri()}?mode=ro"
+    spoiled = sqlite3.connect(for_reading, uri=True, check_same_thread=False, isolation_level=None)
+    monkeypatch.setattr(witness._store, "_connection", spoiled)
+
+    with monkeypatch.context() as patched:  # a daemon that was started without standard streams
+        patched.setattr(sys, "stderr", None)
+        patched.setattr(sys, "stdout", None)
+        refused = client.post(PATH, content=GOOD)
+    answer = client.post(PATH, content=GOOD)
+
+    assert (refused.status_code, "readonly" in refused.text) == (503, True)
+    assert answer.status_code == 200
+
+
+def test_what_the_system_refuses_a_witness_is_503(client: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(_body: bytes) -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("attestlab.witness.service.Submission.parse", fails)
+        refused = client.post(PATH, content=GOOD)
+
+    assert (refused.status_code, refused.text) == (503, "The witness cannot do its work right now (EMFILE).\n")
+    assert client.post(PATH, content=GOOD).status_code == 200
 
 
 def test_no_two_trees_of_a_size_are_cosigned_however_many_ask_at_once(tmp_path: Path) -> None:

@@ -1,0 +1,214 @@
+"""Internet messages in plain text (RFC 5322, 2047, 6532), written and checked as bytes.
+
+A parser that reads a header while a program writes it decodes encoded words in what people typed: a
+tenant's name then writes headers and body. So this module writes every byte itself. Text of people is
+plain ASCII that no reader decodes, or it is encoded as a whole. Before a message leaves, it is parsed
+again: names, number and values of its headers and its text must be exactly ours.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from email import base64mime
+from email.header import decode_header
+from email.parser import BytesParser
+from email.policy import compat32
+from email.utils import format_datetime
+from typing import NamedTuple
+from uuid import UUID
+
+from attestlab.core.errors import ValidationFailed
+
+MAX_PLAIN_CHARACTERS = 66  # with `Subject: ` before it, a line stays below the 78 of RFC 5322
+MAX_WORD_BYTES = 39  # of text in an encoded word, which then is 64 characters long; RFC 2047 allows 75
+ENCODED_WORD = "=?"
+FOLD = "\r\n "
+_PLAIN = re.compile(r"[!-~](?:[ -~]*[!-~])?")
+_PHRASE = re.compile(r"[\w!#$%&'*+/=?^`{|}~-]+(?: [\w!#$%&'*+/=?^`{|}~-]+)*", re.ASCII)  # RFC 5322: atoms
+_SENDER = re.compile(r'(?:(?P<name>[^<>"]+?|"[^"\\]+")?\s*<(?P<in_brackets>[^<>]+)>|(?P<alone>[^<>]+))')
+_ADDRESS = re.compile(r"[^\s<>()\[\]\\,;:\"@\x00-\x1f\x7f]+@(?:[^\s<>()\[\]\\,;:\"@]+|\[[0-9A-Za-z.:]+\])")
+_HEADER_LINE = re.compile(r"(?:[A-Z][A-Za-z-]*:)? [^\x00-\x1f\x7f]+")
+_INVISIBLE = ("Cc", "Cf", "Cs", "Zl", "Zp")  # control, format (with the bidi ones), surrogates, line breaks
+
+
+class UnfitMessage(ValueError):
+    """A message that must not be sent: a recipient would read other headers, or another text, than ours."""
+
+
+class Sender(NamedTuple):
+    """The name that recipients see, which may be empty, and the address that mails come from."""
+
+    name: str
+    address: str
+
+    @classmethod
+    def parse(cls, text: str) -> Sender:
+        """Read `name@host`, or `Name <name@host>`.
+
+        Raises:
+            ValidationFailed: `text` has another form.
+        """
+        try:
+            return cls._parsed(text)
+        except UnfitMessage:
+            message = "ATTESTLAB_MAIL_FROM is an address such as AttestLab <attestlab@example.org>."
+            raise ValidationFailed.of("mail_from", "email", message) from None
+
+    @classmethod
+    def _parsed(cls, text: str) -> Sender:
+        require_visible(sender=text)
+        found = _SENDER.fullmatch(text)
+        address = "" if found is None else found["in_brackets"] or found["alone"]
+        if found is None or not _ADDRESS.fullmatch(address) or ENCODED_WORD in text:
+            raise UnfitMessage("the sender is not an address")
+        return cls((found["name"] or "").strip('"').strip(), address_on_the_wire(address))
+
+
+class Header(NamedTuple):
+    """A header field: its bytes after the colon, still as text, and the value that a recipient reads."""
+
+    name: str
+    written: str
+    read: str
+
+
+@dataclass(frozen=True)
+class Message:
+    """The bytes of a message, with the addresses of its envelope (RFC 5321)."""
+
+    mail_id: UUID
+    sender: str
+    recipient: str
+    content: bytes = field(repr=False)
+
+    @property
+    def needs_smtputf8(self) -> bool:
+        """Whether an address has a local part outside of ASCII (RFC 6531)."""
+        return not (self.sender + self.recipient).isascii()
+
+
+def compose(*, mail_id: UUID, sender: Sender, recipient: str, subject: str, text: str, at: datetime) -> Message:
+    """Write a message and check its bytes; its Message-ID follows from `mail_id`, which identifies a second copy.
+
+    Raises:
+        UnfitMessage: a recipient would not read exactly this subject, this text and our headers.
+    """
+    lines = re.split(r"\r\n|\r|\n", text)
+    require_visible(recipient=recipient, subject=subject, text="".join(lines))
+    to = address_on_the_wire(recipient)
+    if ENCODED_WORD in to:
+        raise UnfitMessage("the recipient has the form of an encoded word, which cannot be encoded in an address")
+    headers = [
+        Header("From", *_mailbox(sender)),
+        Header("To", to, to),
+        Header("Subject", _written(subject), subject),
+        *_our_own(("Date", format_datetime(at)), ("Message-ID", f"<{mail_id}@{_domain(sender.address)}>")),
+        *_our_own(("Auto-Submitted", "auto-generated")),  # RFC 3834: no holiday notice answers it
+        *_our_own(("MIME-Version", "1.0"), ("Content-Type", 'text/plain; charset="utf-8"')),
+        *_our_own(("Content-Transfer-Encoding", "7bit" if text.isascii() else "8bit")),
+    ]
+    head = "".join(f"{header.name}: {header.written}\r\n" for header in headers)
+    body = "\r\n".join(lines)
+    content = f"{head}\r\n{body}".encode()
+    require_read_as(content, headers, body)
+    return Message(mail_id, sender.address, to, content)
+
+
+def address_on_the_wire(address: str) -> str:
+    """The address with its domain in A-labels (RFC 5890) where its local part is ASCII.
+
+    Every mail server takes such an address; others need SMTPUTF8 whatever their domain is.
+
+    >>> address_on_the_wire("ada@bücher.example"), address_on_the_wire("ädä@bücher.example")
+    ('ada@xn--bcher-kva.example', 'ädä@bücher.example')
+    """
+    local, _, domain = address.rpartition("@")
+    if domain.isascii() or not local.isascii():
+        return address
+    import idna  # its tables are large, and few addresses need them
+
+    try:
+        return f"{local}@{idna.encode(domain, uts46=True).decode()}"
+    except idna.IDNAError:
+        raise UnfitMessage("the domain of an address has no A-label form (RFC 5891)") from None
+
+
+def require_visible(**texts: str) -> None:
+    """Refuse control and format characters, with which a text shows as another.
+
+    Raises:
+        UnfitMessage: a text has one.
+    """
+    for name, text in texts.items():
+        if any(unicodedata.category(character) in _INVISIBLE for character in text):
+            raise UnfitMessage(f"the {name} has a control or format character")
+
+
+def require_read_as(content: bytes, headers: Sequence[Header], text: str) -> None:
+    """Read the bytes as a recipient does, and refuse those that say more or less than `headers` and `text`.
+
+    Raises:
+        UnfitMessage: a name, the number or a value of the headers differs, or the text does.
+    """
+    head, _, body = content.partition(b"\r\n\r\n")
+    if not all(_HEADER_LINE.fullmatch(line) for line in head.decode().split("\r\n")):
+        raise UnfitMessage("a header has a line that is not ours")
+    parsed = BytesParser(policy=compat32).parsebytes(content)
+    found = [(name, _as_read(value)) for name, value in parsed.raw_items()]
+    if parsed.defects or [name for name, _ in found] != [header.name for header in headers]:
+        raise UnfitMessage("the headers are not exactly ours")
+    for header, (name, value) in zip(headers, found, strict=True):
+        if value != header.read:
+            raise UnfitMessage(f"the header {name} reads as another value")
+    if parsed.is_multipart() or body != text.encode() or re.search(rb"\r(?!\n)|(?<!\r)\n", content):
+        raise UnfitMessage("the text reads as another")
+
+
+def _our_own(*fields: tuple[str, str]) -> list[Header]:
+    return [Header(name, value, value) for name, value in fields]
+
+
+def _domain(address: str) -> str:
+    return address.rpartition("@")[2]
+
+
+def _mailbox(sender: Sender) -> tuple[str, str]:
+    """The From header as it is written and as it is read."""
+    address = f"<{sender.address}>"
+    if not sender.name:
+        return sender.address, sender.address
+    read = f"{sender.name} {address}"
+    if _PHRASE.fullmatch(sender.name) and _is_plain(sender.name):
+        return read, read
+    return f"{_encoded(sender.name)}{FOLD}{address}", read
+
+
+def _written(text: str) -> str:
+    return text if _is_plain(text) else _encoded(text)
+
+
+def _is_plain(text: str) -> bool:
+    """Whether every reader shows these ASCII characters as they are, on one line."""
+    return len(text) <= MAX_PLAIN_CHARACTERS and ENCODED_WORD not in text and bool(_PLAIN.fullmatch(text))
+
+
+def _encoded(text: str) -> str:
+    """The whole of a text in encoded words (RFC 2047), none of which divides a character."""
+    words, word = [], b""
+    for character in map(str.encode, text):
+        if len(word + character) > MAX_WORD_BYTES:
+            words.append(word)
+            word = b""
+        word += character
+    return FOLD.join(base64mime.header_encode(word, "utf-8") for word in [*words, word])
+
+
+def _as_read(value: str) -> str:
+    """The value of a header with its folds and its encoded words undone."""
+    unfolded = value.replace("\r\n", "").encode("utf-8", "surrogateescape").decode("utf-8")
+    parts = decode_header(unfolded)
+    return "".join(part if isinstance(part, str) else part.decode(charset or "ascii") for part, charset in parts)

@@ -1,0 +1,51 @@
+"""Calls to other hosts while a client waits: threads of their own, one call an owner, refused instead of queued."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from attestlab.core.errors import Unavailable
+
+Result = TypeVar("Result")
+MAX_CALLS = 5
+RETRY_AFTER_S = 5
+
+
+class OutwardCalls:
+    """A bounded number of calls to other hosts, at most one of each owner.
+
+    A host that does not answer holds a thread until the call's timeout. So these threads do no other work, and a call
+    beyond the bounds fails at once, because a queue would only hand the delay to the next owner. Belongs to one event
+    loop.
+    """
+
+    def __init__(self, max_calls: int = MAX_CALLS) -> None:
+        self._max_calls = max_calls
+        self._pool = ThreadPoolExecutor(max_calls, "attestlab-outward")
+        self._owners: set[str] = set()
+
+    async def run(self, owner: str, function: Callable[..., Result], *arguments: object) -> Result:
+        """Run `function` in a thread now; the owner's place is taken until it returns, even if the client leaves.
+
+        Raises:
+            Unavailable: a call of this owner is in flight, or as many calls as there may be.
+        """
+        if owner in self._owners:
+            raise _refusal("A call to another host is already in flight for this tenant (limit 1).")
+        if len(self._owners) >= self._max_calls:
+            raise _refusal(f"Too many calls to other hosts are in flight (limit {self._max_calls}).")
+        self._owners.add(owner)
+        future = self._pool.submit(function, *arguments)
+        future.add_done_callback(lambda _done: self._owners.discard(owner))
+        return await asyncio.wrap_future(future)
+
+    def close(self) -> None:
+        """End the threads; calls in flight are finished."""
+        self._pool.shutdown(wait=False)
+
+
+def _refusal(message: str) -> Unavailable:
+    return Unavailable(f"{message} Retry in {RETRY_AFTER_S} seconds.", retry_after_s=RETRY_AFTER_S)

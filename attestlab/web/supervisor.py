@@ -1,0 +1,95 @@
+"""Supervisor of the background tasks of one event loop: a task that ends is logged and restarted after a growing pause.
+
+Between its end and its next completed round a task counts as down, which `/readyz` reports as `background`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+from attestlab.core.errors import Unavailable
+from attestlab.web import journal
+
+MIN_PAUSE_S = 1.0
+MAX_PAUSE_S = 30.0
+
+Round = Callable[[], None]
+Work = Callable[[Round], Awaitable[None]]
+"""A background task: it calls its argument after each round that it completed, and returns only when it has to stop."""
+
+
+class Supervisor:
+    """Starts background tasks; each ends by its own `finish`. Every method is called on the event loop."""
+
+    def __init__(self, *, min_pause_s: float = MIN_PAUSE_S, max_pause_s: float = MAX_PAUSE_S) -> None:
+        self._pauses = min_pause_s, max_pause_s
+        self._tasks: list[Supervised] = []
+
+    def start(self, name: str, work: Work) -> Supervised:
+        """Run `work` from now on; `name` stands in the log and at `/readyz`."""
+        task = Supervised(name, work, *self._pauses)
+        self._tasks.append(task)
+        return task
+
+    def check(self) -> None:
+        """Require every task to be running, with a completed round since its last failure.
+
+        Raises:
+            Unavailable: a task has failed and not run again.
+        """
+        down = [f"{task.name} ({task.failure})" for task in self._tasks if task.failure is not None]
+        if down:
+            raise Unavailable(f"Background work failed and is tried again: {', '.join(down)}. The log has the cause.")
+
+
+class Supervised:
+    """One background task. `failure` is the class of the error that ended it; None while all is well."""
+
+    def __init__(self, name: str, work: Work, min_pause_s: float, max_pause_s: float) -> None:
+        self.name = name
+        self.failure: str | None = None
+        self._work = work
+        self._min_pause_s, self._max_pause_s = min_pause_s, max_pause_s
+        self._pause_s = min_pause_s
+        self._stopping = asyncio.Event()
+        self._task = asyncio.create_task(self._run(), name=name)
+
+    async def finish(self, *, within_s: float) -> None:
+        """Let the task end by itself within that time, then cancel it; it is not restarted."""
+        self._stopping.set()
+        if within_s:
+            await asyncio.wait([self._task], timeout=within_s)
+        self._task.cancel()
+        await asyncio.wait([self._task])
+
+    async def _run(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                await self._work(self._complete_round)
+                error: BaseException = RuntimeError("the task returned")
+            except asyncio.CancelledError as cancelled:
+                if _is_cancelled():
+                    raise
+                error = cancelled  # of something that the task awaited
+            except Exception as fault:
+                error = fault
+            if not self._stopping.is_set():
+                await self._pause_after(error)
+
+    async def _pause_after(self, error: BaseException) -> None:
+        self.failure = type(error).__name__
+        journal.part_failed(error, part=self.name)
+        pause_s, self._pause_s = self._pause_s, min(2 * self._pause_s, self._max_pause_s)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._stopping.wait(), pause_s)
+
+    def _complete_round(self) -> None:
+        self.failure = None
+        self._pause_s = self._min_pause_s
+
+
+def _is_cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0

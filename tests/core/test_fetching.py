@@ -1,0 +1,181 @@
+"""Fetches from hosts of other people: what a hostile host sends costs neither memory nor time beyond the limits."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import tracemalloc
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+
+import pytest
+from hostile_server import (
+    BOMB_BYTES,
+    CODED,
+    Answer,
+    answer,
+    bomb,
+    dripping,
+    endless_chunks,
+    endless_header,
+    endless_length,
+    hostile_server,
+)
+from patience import PATIENCE_S
+
+from attestlab.core.fetching import MAX_ERROR_BYTES, Fetched, Fetcher, FetchLimits, UnacceptableAnswer, Unreachable
+
+LIMITS = FetchLimits(max_body_bytes=100_000, deadline_s=PATIENCE_S)
+MAX_EXTRA_BYTES = BOMB_BYTES // 4
+MAX_TAKEN_BYTES = 64 << 20  # more than the buffers of a connection hold
+Fetch = Callable[[Fetcher, str, FetchLimits], Fetched]
+
+
+def posted(fetcher: Fetcher, url: str, limits: FetchLimits) -> Fetched:
+    return asyncio.run(fetcher.post(url, b"content", limits))
+
+
+@pytest.fixture(params=[Fetcher.fetch, posted], ids=["sync", "async"])
+def fetch(request: pytest.FixtureRequest) -> Iterator[Callable[..., Fetched]]:
+    """Either form of a fetch."""
+    with closing(Fetcher()) as fetcher:
+        yield lambda url, limits=LIMITS: request.param(fetcher, url, limits)
+
+
+@contextmanager
+def little_memory() -> Iterator[None]:
+    """Python allocates no more than `MAX_EXTRA_BYTES` at any moment in between."""
+    tracemalloc.start()
+    try:
+        yield
+        assert tracemalloc.get_traced_memory()[1] < MAX_EXTRA_BYTES
+    finally:
+        tracemalloc.stop()
+
+
+def test_an_answer_comes_back_as_it_was_sent(fetch: Callable[..., Fetched]) -> None:
+    with hostile_server(answer(b"body", "Content-Type: text/plain", "Content-Encoding: identity")) as server:
+        assert fetch(server.url) == Fetched(200, "text/plain", b"body")
+    assert b"accept-encoding: identity\r\n" in server.requests[0].lower()
+
+
+@pytest.mark.parametrize("coding", CODED)
+def test_an_answer_in_a_content_coding_is_refused_unread(fetch: Callable[..., Fetched], coding: str) -> None:
+    """
+    26 KB of gzip in gzip unfold to gigabytes.
+    """
+    with (
+        hostile_server(bomb(coding)) as server,
+        little_memory(),
+        pytest.raises(UnacceptableAnswer, match="content coding"),
+    ):
+        fetch(server.url)
+
+
+def test_an_error_in_a_content_coding_has_no_body(fetch: Callable[..., Fetched]) -> None:
+    with hostile_server(bomb("gzip, gzip", status="404 Not Found")) as server, little_memory():
+        assert fetch(server.url) == Fetched(404, "", b"")
+
+
+def test_the_body_of_an_error_is_cut(fetch: Callable[..., Fetched]) -> None:
+    with hostile_server(answer(b"x" * 1_000_000, status="500 Oops")) as server:
+        assert fetch(server.url).body == b"x" * MAX_ERROR_BYTES
+
+
+@pytest.mark.parametrize("endless", [endless_chunks, endless_length])
+def test_a_body_is_read_up_to_its_limit(fetch: Callable[..., Fetched], endless: Answer) -> None:
+    with (
+        hostile_server(endless) as server,
+        little_memory(),
+        pytest.raises(UnacceptableAnswer, match=r"longer than the 100,000 bytes"),
+    ):
+        fetch(server.url)
+    assert server.sent_bytes < MAX_TAKEN_BYTES, "the connection was closed at the limit"
+
+
+def test_a_body_may_be_exactly_as_long_as_its_limit(fetch: Callable[..., Fetched]) -> None:
+    with hostile_server(answer(bytes(LIMITS.max_body_bytes))) as server:
+        assert len(fetch(server.url).body) == LIMITS.max_body_bytes
+
+
+def test_a_header_without_end_is_refused(fetch: Callable[..., Fetched]) -> None:
+    with hostile_server(endless_header) as server, little_memory(), pytest.raises(Unreachable):
+        fetch(server.url)
+
+
+@pytest.mark.parametrize(
+    "drips",
+    [
+        dripping(b"HTTP/1.1 200 OK\r\nContent-Length: 400\r\n\r\n", b"x"),
+        dripping(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n", b"X: x\r\n"),
+        dripping(b"", b"HTTP/1.1 102 Processing\r\n\r\n"),
+    ],
+    ids=["body", "header", "informational answers"],
+)
+def test_a_host_that_sends_a_byte_now_and_then_ends_at_the_deadline(
+    fetch: Callable[..., Fetched], drips: Answer
+) -> None:
+    with hostile_server(drips) as server, pytest.raises(Unreachable, match=r"within 0\.2 seconds"):
+        fetch(server.url, FetchLimits(100_000, deadline_s=0.2))
+
+
+def test_a_redirect_is_an_answer_and_is_not_followed(fetch: Callable[..., Fetched]) -> None:
+    with (
+        hostile_server(answer(b"elsewhere")) as elsewhere,
+        hostile_server(answer(b"", f"Location: {elsewhere.url}/secret", status="307 Temporary Redirect")) as server,
+    ):
+        assert fetch(server.url).status == 307
+    assert elsewhere.requests == []
+
+
+def test_no_cookie_of_a_host_is_kept(fetch: Callable[..., Fetched]) -> None:
+    with hostile_server(answer(b"", "Set-Cookie: a=b")) as server:
+        fetch(server.url)
+        fetch(server.url)
+    assert [b"cookie" in request.lower() for request in server.requests] == [False, False]
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["http://127.0.0.1:1/", "http://[::1", "http://" + "x" * 64 + ".invalid/", "ftp://127.0.0.1/", "http://é..x/", ""],
+)
+def test_an_address_that_cannot_be_reached_is_no_foreign_error(fetch: Callable[..., Fetched], url: str) -> None:
+    with pytest.raises(Unreachable, match="cannot be read"):
+        fetch(url)
+
+
+def test_a_fetcher_that_is_closed_gives_up_what_it_waits_for() -> None:
+    async def close_in_flight(url: str) -> None:
+        fetcher = Fetcher()
+        fetching = asyncio.create_task(fetcher.post(url, b"", LIMITS))
+        while not server.requests:
+            await asyncio.sleep(0.01)
+        await asyncio.to_thread(fetcher.close)
+        with pytest.raises(asyncio.CancelledError):
+            await fetching
+
+    with hostile_server(dripping(b"", b"HTTP/1.1 102 Processing\r\n\r\n")) as server:
+        asyncio.run(close_in_flight(server.url))
+
+
+SILENT_DNS = """
+import socket, threading
+socket.getaddrinfo = lambda *_, **__: threading.Event().wait()  # as the C library where no name server answers
+
+from attestlab.core.fetching import Fetcher, FetchLimits, Unreachable
+
+fetcher = Fetcher()
+try:
+    fetcher.fetch("http://log.example/", FetchLimits(1, deadline_s=0.1))
+except Unreachable as error:
+    print(error.message)
+fetcher.close()
+"""
+
+
+def test_a_process_ends_while_no_name_server_answers() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", SILENT_DNS], capture_output=True, text=True, timeout=PATIENCE_S, check=True
+    )
+    assert (done.stdout, done.stderr) == ("http://log.example/ did not answer within 0.1 seconds.\n", "")

@@ -1,0 +1,59 @@
+"""Two hosts on one PostgreSQL whose clocks differ: limits, blocks and tokens are those of one time, the database's."""
+
+from __future__ import annotations
+
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+
+import httpx
+import pytest
+from faults.clients import UNUSED
+from faults.servers import QuickServer
+from nursery import Nursery
+from running_server import mint, mint_body, printed, register_issuer
+
+pytestmark = pytest.mark.on_postgresql
+
+AHEAD_S = 15
+BUCKET = 50  # a sixth of what the plan STARTER allows in a minute
+
+
+def statuses(http: httpx.Client, times: int) -> set[int]:
+    return {http.get("/v1/issuers").status_code for _ in range(times)}
+
+
+def signed_in(server: QuickServer, http: httpx.Client) -> dict[str, str]:
+    """The headers of the owner, who signs in at this server."""
+    who = {"email": server.made["owner_email"], "password": server.made["owner_password"]}
+    return {"Authorization": f"Bearer {http.post('/v1/auth/login', json=who).json()['access_token']}"}
+
+
+def test_a_host_whose_clock_is_ahead_takes_nothing_from_clients_of_the_other(
+    nursery: Nursery, tmp_path: Path, empty_database: str
+) -> None:
+    right = QuickServer.founded(nursery, tmp_path / "data", empty_database)
+    ahead = right.another()
+    ahead.host = ("attestlab_ahead", str(AHEAD_S))
+    where = ("--data", str(right.data), "--database-url", right.database_url, "--json")
+    tenant = printed("tenant", "create", "Clocks", "--plan", "STARTER", *where)
+    with (
+        right,
+        ahead,
+        right.client(key=tenant["api_key"], verify=UNUSED) as here,
+        ahead.client(key=tenant["api_key"], verify=UNUSED) as there,
+        httpx.Client(base_url=right.url, verify=UNUSED) as anyone_here,
+        httpx.Client(base_url=ahead.url, verify=UNUSED) as anyone_there,
+    ):
+        allowed = [statuses(there, BUCKET // 4), statuses(here, BUCKET // 4)]
+        told = [parsedate_to_datetime(http.get("/healthz").headers["Date"]) for http in (here, there)]
+        token = signed_in(ahead, anyone_there)
+        known_here = anyone_here.get("/v1/me", headers=token).status_code
+        with right.client(verify=UNUSED) as operator:
+            minted = mint(operator, mint_body(register_issuer(operator))).status_code
+        right.stop()
+        ahead.stop()
+
+    assert allowed == [{200}, {200}]
+    assert abs((told[1] - told[0]).total_seconds()) < AHEAD_S / 2
+    assert (known_here, minted) == (200, 201)
+    right.check()

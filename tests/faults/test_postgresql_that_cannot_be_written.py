@@ -1,0 +1,73 @@
+"""PostgreSQL that is read-only: verification and the log answer, `/readyz` is red, and no count is forgotten."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from app_in_process import eventually
+from databases import administer, fresh_postgres_database, name_of
+from faults.clients import UNUSED
+from faults.servers import QuickServer
+from faults.test_reads_go_on import Reader, require_writes_reported
+from nursery import Nursery, run
+from running_server import mint
+from sqlalchemy import create_engine, text
+
+from attestlab.core.storage import database_url
+from attestlab.orgs import usage
+
+
+@contextmanager
+def read_only(postgres_url: str, url: str) -> Iterator[None]:
+    """Every session of the database is read-only, as on a standby or where an operator stopped writes."""
+    name = name_of(url)
+    end = f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'"
+    administer(postgres_url, f"ALTER DATABASE {name} SET default_transaction_read_only = on", end)
+    yield
+    administer(postgres_url, f"ALTER DATABASE {name} RESET default_transaction_read_only", end)
+
+
+def used(url: str) -> int:
+    """The verifications that the records have counted."""
+    engine = create_engine(database_url(url))
+    with engine.connect() as connection:
+        query = text("SELECT coalesce(sum(used), 0) FROM usage_days WHERE metric = :metric")
+        found = int(connection.execute(query, {"metric": usage.VERIFICATIONS}).scalar_one())
+    engine.dispose()
+    return found
+
+
+@pytest.mark.on_postgresql
+def test_verify_and_the_log_answer_while_postgresql_is_read_only(
+    nursery: Nursery, tmp_path: Path, empty_database: str, postgres_url: str
+) -> None:
+    server = QuickServer.founded(nursery, tmp_path / "data", empty_database)
+    with server, server.client(verify=UNUSED) as http:
+        known = Reader(http)
+        with read_only(postgres_url, empty_database):
+            require_writes_reported(http, "failed")
+            counted = used(empty_database)
+            for _ in range(3):
+                assert mint(http, known.mint_body).status_code == 503
+                known.reads_all()
+            assert used(empty_database) == counted
+        require_writes_reported(http, "ok")
+        eventually(lambda: used(empty_database), known.verified)
+        assert mint(http, known.mint_body).status_code == 201
+        server.stop()
+    server.check()
+
+
+def test_init_on_a_database_without_an_encoding_ends_in_one_line(postgres_url: str, tmp_path: Path) -> None:
+    name = name_of(fresh_postgres_database(postgres_url)) + "_ascii"
+    administer(postgres_url, f"CREATE DATABASE {name} ENCODING 'SQL_ASCII' LOCALE 'C' TEMPLATE template0")
+    url = postgres_url.replace("/postgres?", f"/{name}?")
+
+    done = run("init", "--data", str(tmp_path / "data"), "--database-url", url)
+
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
+    assert "SQL_ASCII" in done.stderr
+    assert "UTF8" in done.stderr

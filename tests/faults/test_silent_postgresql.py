@@ -1,0 +1,288 @@
+"""PostgreSQL connections that fall silent: one wait, then 503 at once, and everything works when it is back."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from app_in_process import client_of, eventually, served
+from conftest import Preparing
+from patience import PATIENCE_S
+from running_server import mint, mint_body, register_issuer
+from sqlalchemy.exc import OperationalError
+from tcp_proxy import Proxy, proxied
+
+from attestlab.core import occupancy, postgresql
+from attestlab.core.counters import Counters
+from attestlab.core.errors import Unavailable
+from attestlab.core.postgresql import Limits, Unreachable
+from attestlab.core.storage import NotBegun, Storage
+from attestlab.core.writer import Writer
+from attestlab.lab import Lab
+
+QUICK = Limits(statement_s=0.5, lock_s=0.3, idle_in_write_s=0.5, answer_s=0.8)
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Limits of requests that a test can wait for."""
+    monkeypatch.setattr(postgresql, "REQUESTS", QUICK)
+    monkeypatch.setattr(postgresql, "PROBE_TIMEOUT_S", 0.8)
+    monkeypatch.setitem(postgresql.CLIENT_OPTIONS, "connect_timeout", 2)  # the driver's least
+
+
+@pytest.fixture
+def through(postgres_url: str) -> Iterator[tuple[Proxy, str]]:
+    with proxied(postgres_url) as found:
+        yield found
+
+
+@contextmanager
+def storage_at(url: str) -> Iterator[Storage]:
+    storage = Storage(url)
+    storage.serve_requests()
+    try:
+        yield storage
+    finally:
+        storage.cut()
+        storage.close()
+
+
+def ask(storage: Storage) -> int:
+    with storage.read() as connection:
+        found: int = connection.exec_driver_sql("SELECT 1").scalar_one()
+        return found
+
+
+def failure_of(work: Callable[[], object]) -> BaseException | None:
+    try:
+        work()
+    except Exception as error:
+        return error
+    return None
+
+
+@pytest.mark.usefixtures("quick")
+def test_reads_of_a_silent_database_share_one_wait(through: tuple[Proxy, str]) -> None:
+    proxy, url = through
+    with storage_at(url) as storage:
+        assert ask(storage) == 1
+        proxy.fall_silent()
+        began = time.monotonic()
+        first = failure_of(lambda: ask(storage))
+        one_wait_s = time.monotonic() - began
+
+        with ThreadPoolExecutor(8) as pool:
+            others = list(pool.map(lambda _: failure_of(lambda: ask(storage)), range(200)))
+
+        assert isinstance(first, OperationalError)
+        assert one_wait_s >= QUICK.answer_s
+        assert sum(isinstance(error, Unreachable) for error in others) >= 190, "the others are probes"
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.soak
+def test_the_first_question_after_the_outage_is_answered(through: tuple[Proxy, str]) -> None:
+    proxy, url = through
+    with storage_at(url) as storage:
+        ask(storage)
+        proxy.fall_silent()
+        assert failure_of(lambda: ask(storage))
+        proxy.come_back()
+
+        eventually(lambda: failure_of(lambda: ask(storage)), None)
+
+
+@pytest.mark.usefixtures("quick")
+def test_connections_that_a_firewall_forgot_are_replaced_after_one_failure(through: tuple[Proxy, str]) -> None:
+    proxy, url = through
+    with storage_at(url) as storage:
+        ask(storage)
+        proxy.forget()
+
+        assert failure_of(lambda: ask(storage))
+        assert ask(storage) == 1
+
+
+def test_a_commit_that_was_not_confirmed_is_unknown(
+    through: tuple[Proxy, str], quick: None, migrated_postgres: str
+) -> None:
+    proxy, url = through
+    with storage_at(url) as storage:
+        tx = storage.begin()
+        storage.touch(tx)
+        proxy.fall_silent()
+
+        with pytest.raises(Unavailable, match="not confirmed"):
+            storage.commit(tx)
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.soak
+def test_a_writer_that_vanished_frees_the_lock(through: tuple[Proxy, str], postgres_url: str) -> None:
+    proxy, url = through
+    with storage_at(url) as vanished, storage_at(postgres_url) as other:
+        tx = vanished.begin()
+        storage_is_held = failure_of(other.begin)
+        proxy.fall_silent()
+
+        eventually(lambda: failure_of(lambda: other.abandon(other.begin())), None)
+
+        assert isinstance(storage_is_held, NotBegun)
+        assert failure_of(lambda: vanished.commit(tx)) is not None
+
+
+def test_a_write_does_not_wait_long_for_another_one(postgres_url: str, quick: None) -> None:
+    """Jobs whose transaction could not begin fail together: each for itself would wait as long again."""
+    with storage_at(postgres_url) as holder, storage_at(postgres_url) as storage:
+        held = holder.begin()
+        keep = threading.Event()
+        threading.Thread(target=_use_until, args=(held, keep)).start()
+        writer, errors, begun = Writer(storage), [], counting_begins(storage)
+        for _ in range(30):
+            writer.submit(lambda _tx: None, lambda _result, error: errors.append(error))
+        writer.close()
+        keep.set()
+        holder.abandon(held)
+
+    assert [type(error) for error in errors] == [NotBegun] * 30
+    assert begun() <= 3
+
+
+def counting_begins(storage: Storage) -> Callable[[], int]:
+    counted, begin = [], storage.begin
+
+    def count(**options: Any) -> Any:
+        counted.append(1)
+        return begin(**options)
+
+    storage.begin = count  # type: ignore[method-assign]  # counts, and does what it did
+    return lambda: len(counted)
+
+
+def _use_until(tx: Any, done: threading.Event) -> None:
+    """Keep a transaction from idling."""
+    while not done.wait(0.1):
+        tx.connection.exec_driver_sql("SELECT 1")
+
+
+@pytest.mark.soak
+def test_a_migration_is_not_cut_by_the_limits_of_requests(postgres_url: str, quick: None) -> None:
+    longer_s = 2 * QUICK.answer_s
+    with storage_at(postgres_url) as storage:
+        with storage.write(is_migration=True) as tx:
+            tx.connection.exec_driver_sql(f"SELECT pg_sleep({longer_s})")
+            time.sleep(2 * QUICK.idle_in_write_s)
+        cut = failure_of(lambda: _sleep(storage, longer_s))
+
+    assert isinstance(cut, OperationalError)
+
+
+def test_a_command_may_run_statements_of_any_length(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with closing(Storage(postgres_url)) as storage:
+        _sleep(storage, 0.01)
+        with storage.read() as connection:
+            assert connection.exec_driver_sql("SHOW statement_timeout").scalar_one() == "0"
+
+
+def _sleep(storage: Storage, seconds: float) -> None:
+    with storage.read() as connection:
+        connection.exec_driver_sql(f"SELECT pg_sleep({seconds})")
+
+
+def test_cutting_ends_a_wait_at_once(through: tuple[Proxy, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(postgresql, "REQUESTS", replace(QUICK, answer_s=10 * PATIENCE_S))
+    proxy, url = through
+    with storage_at(url) as storage:
+        ask(storage)
+        proxy.fall_silent()
+        errors: list[BaseException | None] = []
+        waiting = threading.Thread(target=lambda: errors.append(failure_of(lambda: ask(storage))))
+        waiting.start()
+
+        storage.cut()
+        waiting.join(PATIENCE_S)
+
+    assert isinstance(errors[0], OperationalError | Unreachable)
+
+
+@pytest.mark.usefixtures("quick")
+def test_the_hold_on_an_installation_is_taken_again(through: tuple[Proxy, str], postgres_url: str) -> None:
+    proxy, url = through
+    with storage_at(url) as storage, storage_at(postgres_url) as other, occupancy.share(storage) as held:
+        proxy.cut()
+        eventually(lambda: failure_of(lambda: occupancy.hold_alone(other).release()), None)
+
+        eventually(lambda: failure_of(held.renew), None)
+
+        assert failure_of(lambda: occupancy.hold_alone(other)) is not None
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.soak
+def test_counts_are_kept_in_memory_while_the_database_is_silent(through: tuple[Proxy, str], tmp_path: Path) -> None:
+    proxy, url = through
+    with storage_at(url) as storage:
+        counters = Counters.beside(storage.url, tmp_path, reachability=storage.reachability)
+        now = storage.clock.now()
+        counters.look("bucket", per_minute=60, now=now)  # has a connection from here on
+        proxy.fall_silent()
+
+        assert sum(counters.take("bucket", per_minute=60, now=now).allowed for _ in range(30)) == 10
+        counters.close()
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.soak
+def test_a_server_answers_503_during_the_silence_and_as_ever_after_it(prepared: Preparing, tmp_path: Path) -> None:
+    """More requests than there are threads: `/healthz` needs none of them."""
+    with prepared("postgresql", is_of_now=True).copied_to(tmp_path) as settings:
+        assert settings.database_url is not None
+        with proxied(settings.database_url) as (proxy, url):
+            lab = Lab.open(settings.model_copy(update={"database_url": url}))
+            lab.storage.serve_requests()
+            key = prepared("postgresql", is_of_now=True).made.tenant.api_key
+            with served(lab) as address, client_of(address, key=key) as http:
+                body = mint_body(register_issuer(http))
+                minted = mint(http, body).json()
+                proxy.fall_silent()
+                with ThreadPoolExecutor(12) as pool:
+                    asked = [pool.submit(http.get, f"/v1/attestations/{minted['id']}") for _ in range(11)]
+                    asked.append(pool.submit(mint, http, body))
+                    began = time.monotonic()
+                    healthy = [http.get("/healthz").status_code for _ in range(5)]
+                    took_s = time.monotonic() - began
+                    done_then = [answer.done() for answer in asked]
+                    statuses = {answer.result().status_code for answer in asked}
+                proxy.come_back()
+                require_ready(http)
+                again = [http.get(f"/v1/attestations/{minted['id']}").status_code, mint(http, body).status_code]
+            lab.close()
+
+    assert (healthy, statuses, again) == ([200] * 5, {503}, [200, 201])
+    assert not all(done_then) or took_s >= QUICK.answer_s, "/healthz was asked while the others waited"
+
+
+def require_ready(http: httpx.Client) -> None:
+    eventually(lambda: http.get("/readyz").json().get("details", {}).get("checks"), None)
+
+
+def test_each_connection_is_watched_on_both_sides(through: tuple[Proxy, str], postgres_url: str) -> None:
+    """The proxy's own hop to the server is a Unix socket, where keepalives are nothing; so the settings are read."""
+    _, url = through
+    with storage_at(url) as storage, storage.read() as connection:
+        info = postgresql.driver_of(connection).info.get_parameters()
+        shown = {name: connection.exec_driver_sql(f"SHOW {name}").scalar_one() for name in ("lock_timeout", "TimeZone")}
+
+    assert {name: info[name] for name in postgresql.CLIENT_OPTIONS} == {
+        name: str(value) for name, value in postgresql.CLIENT_OPTIONS.items()
+    }
+    assert shown == {"lock_timeout": "6s", "TimeZone": "UTC"}

@@ -1,0 +1,57 @@
+"""Calls to hosts that other people run have one home each, where their limits are."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[2] / "attestlab"
+HTTP_CLIENTS = (
+    "aiohttp",
+    "http.client",
+    "httpcore",
+    "httpx",
+    "requests",
+    "tornado.httpclient",
+    "tornado.simple_httpclient",
+    "urllib.request",
+    "urllib3",
+)
+HOMES = {
+    "core/fetching.py": HTTP_CLIENTS,
+    "issuers/dns.py": ("dns",),
+}
+
+
+def imported(tree: ast.Module) -> Iterator[str]:
+    """Every module that some statement imports, and every name that it may import as one."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def users_of(clients: tuple[str, ...], folder: Path) -> set[str]:
+    """The modules in `folder` that import one of `clients`."""
+    return {
+        str(path.relative_to(folder))
+        for path in folder.rglob("*.py")
+        for name in imported(ast.parse(path.read_text()))
+        if name.startswith(tuple(f"{client}." for client in clients)) or name in clients
+    }
+
+
+@pytest.mark.parametrize("home", HOMES)
+def test_a_client_of_other_hosts_is_imported_in_one_module(home: str) -> None:
+    assert users_of(HOMES[home], PACKAGE) == {home}
+
+
+@pytest.mark.parametrize("line", ["import httpx", "from urllib import request", "from tornado.httpclient import X"])
+def test_the_search_sees_every_form_of_import(line: str, tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(f"def late():\n    {line}\n")
+    assert users_of(HTTP_CLIENTS, tmp_path) == {"a.py"}

@@ -1,0 +1,76 @@
+"""A name server that never answers costs the tenant that asks it, and no other client."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed, wait
+from itertools import islice
+
+import httpx
+import pytest
+from app_in_process import client_of, served
+from name_server import name_server
+from running_server import mint, mint_body, register_issuer
+from sign_in_story import Door
+from team_story import key_of
+
+from attestlab.issuers.dns import DnsResolver
+from attestlab.lab import Lab
+from attestlab.orgs.rules import Plan
+
+CHECKS = 12
+LOOKUP_TIMEOUT_S = 30
+
+
+@pytest.fixture
+def others(lab: Lab) -> Iterator[Door]:
+    """A served installation, and a tenant that asks no name server."""
+    tenant = lab.orgs.create_tenant("Another Registry", plan=Plan.ENTERPRISE)
+    with served(lab) as url, client_of(url, key=key_of(lab, tenant)) as client:
+        yield Door(client, tenant)
+
+
+@pytest.mark.on_postgresql
+def test_sign_ins_reads_and_exports_of_others_do_not_wait_for_it(lab: Lab, others: Door) -> None:
+    """
+    On PostgreSQL, where reads have threads.
+    """
+    tenant = lab.orgs.create_tenant("A Registry", plan=Plan.ENTERPRISE)
+    minted = mint(others.client, mint_body(register_issuer(others.client))).json()["id"]
+    with (
+        name_server() as dns,
+        client_of(str(others.client.base_url), key=key_of(lab, tenant)) as client,
+        ThreadPoolExecutor(CHECKS) as clients,
+    ):
+        lab.domain_proofs.resolver = DnsResolver(dns.address, timeout_s=LOOKUP_TIMEOUT_S)
+        dns.is_silent = True
+        path = f"/v1/issuers/{register_issuer(client)['id']}/domain-proof/check"
+        checks: list[Future[httpx.Response]] = [clients.submit(client.post, path) for _ in range(CHECKS)]
+        refused = [done.result() for done in islice(as_completed(checks), CHECKS - 1)]
+
+        answers = [
+            others.login().status_code,
+            others.client.get(f"/v1/attestations/{minted}").status_code,
+            others.client.get(f"/v1/attestations/{minted}/sd-jwt").status_code,
+            others.client.get("/healthz").status_code,
+            others.client.get("/readyz").status_code,
+        ]
+
+        assert [done.done() for done in checks].count(False) == 1, "one look-up is in flight"
+        dns.speak()
+        found = wait(checks).done
+    assert answers == [200] * 5
+    assert {(answer.status_code, answer.headers["Retry-After"]) for answer in refused} == {(503, "5")}
+    assert sorted(done.result().status_code for done in found) == [409, *[503] * (CHECKS - 1)]
+
+
+def test_a_look_up_that_no_name_server_answers_ends_with_503(lab: Lab, others: Door) -> None:
+    issuer = register_issuer(others.client)
+    with name_server() as dns:
+        lab.domain_proofs.resolver = DnsResolver(dns.address, timeout_s=0.1)
+        dns.is_silent = True
+
+        refused = others.client.post(f"/v1/issuers/{issuer['id']}/domain-proof/check")
+
+    assert (refused.status_code, refused.json()["code"]) == (503, "SERVICE_UNAVAILABLE")
+    assert "Retry-After" in refused.headers

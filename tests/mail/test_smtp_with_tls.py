@@ -1,0 +1,82 @@
+"""A mail and a password go only to a mail server whose certificate is valid for its name."""
+
+from __future__ import annotations
+
+import ssl
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+from mail_server import MailServer, mail_server
+
+from attestlab.mail import smtp
+from attestlab.mail.messages import Sender, compose
+
+NOW = datetime.now(UTC)
+STARTTLS = ("8BITMIME", "STARTTLS", "AUTH PLAIN")
+SMTPS = ("8BITMIME", "AUTH PLAIN")
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A certificate for `localhost` that signs itself, with its key."""
+    key, name = ec.generate_private_key(ec.SECP256R1()), x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "x")])
+    builder = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
+    builder = (
+        builder.serial_number(1).not_valid_before(NOW - timedelta(days=1)).not_valid_after(NOW + timedelta(days=1))
+    )
+    builder = builder.add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
+    signed = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+    pem, plain = serialization.Encoding.PEM, serialization.NoEncryption()
+    private = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, plain)
+    path = tmp_path_factory.mktemp("tls") / "certificate.pem"
+    path.write_bytes(signed.sign(key, hashes.SHA256()).public_bytes(pem) + private)
+    return path
+
+
+@pytest.fixture
+def tls(certificate: Path) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    return context
+
+
+def deliver(server: MailServer, extensions: tuple[str, ...], host: str = "localhost") -> None:
+    scheme = "smtp" if extensions is STARTTLS else "smtps"
+    sender = Sender("", "lab@lab.example")
+    message = compose(mail_id=uuid4(), sender=sender, recipient="ada@people.example", subject="s", text="t", at=NOW)
+    smtp.MailServer.of(f"{scheme}://lab:secret@{host}:{server.server_address[1]}").deliver(message)
+
+
+@pytest.mark.parametrize("extensions", [STARTTLS, SMTPS], ids=["STARTTLS", "smtps"])
+def test_a_server_with_a_valid_certificate_gets_password_and_mail(
+    certificate: Path, tls: ssl.SSLContext, extensions: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    with mail_server(extensions=extensions, tls=tls) as server:
+        deliver(server, extensions)
+
+    assert [accepted.recipient for accepted in server.accepted] == ["ada@people.example"]
+    assert any(command.startswith(b"AUTH PLAIN") for command in server.commands)
+
+
+@pytest.mark.parametrize("extensions", [STARTTLS, SMTPS], ids=["STARTTLS", "smtps"])
+def test_a_server_with_an_unknown_certificate_gets_neither(tls: ssl.SSLContext, extensions: tuple[str, ...]) -> None:
+    with mail_server(extensions=extensions, tls=tls) as server, pytest.raises(ssl.SSLCertVerificationError):
+        deliver(server, extensions)
+
+    assert {command[:4] for command in server.commands} <= {b"ehlo", b"STAR"}
+
+
+@pytest.mark.parametrize("extensions", [STARTTLS, SMTPS], ids=["STARTTLS", "smtps"])
+def test_a_certificate_for_another_name_is_refused(
+    certificate: Path, tls: ssl.SSLContext, extensions: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    with mail_server(extensions=extensions, tls=tls) as server, pytest.raises(ssl.SSLCertVerificationError):
+        deliver(server, extensions, host="127.0.0.1")

@@ -1,0 +1,111 @@
+"""Two servers outlast a full disk, locked records, and logs that cannot be written; nothing acknowledged is lost."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from app_in_process import eventually
+from faults.clients import UNUSED, Crowd
+from faults.disks import SmallDisk
+from faults.servers import QuickServer
+from faults.stories import check_crowd
+from nursery import Nursery
+from running_server import mint, register_issuer
+
+from attestlab.core.wire import format_time
+
+pytestmark = pytest.mark.soak
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[SmallDisk]:
+    with SmallDisk.mounted(tmp_path / "disk") as mounted:
+        if mounted is None:
+            pytest.skip("skipped: this process may not mount a tmpfs")
+        yield mounted
+
+
+@contextmanager
+def pair(nursery: Nursery, data: Path) -> Iterator[tuple[QuickServer, QuickServer]]:
+    """Two servers of one data folder: the log of one is on its disk, the log reader of the other dies."""
+    one = QuickServer.founded(nursery, data, f"sqlite:///{data / 'records.db'}")
+    other = one.another()
+    other.log = data.parent.parent / "log.pipe"
+    os.mkfifo(other.log)
+    reading = os.open(other.log, os.O_RDONLY | os.O_NONBLOCK)
+    with one.start(), other.start():
+        os.close(reading)
+        yield one, other
+
+
+@contextmanager
+def locked(data: Path) -> Iterator[None]:
+    """No process can write the records, as while a backup tool holds them."""
+    with sqlite3.connect(data / "records.db", isolation_level=None, timeout=60) as hog:
+        hog.execute("BEGIN IMMEDIATE")
+        yield
+        hog.execute("ROLLBACK")
+    hog.close()
+
+
+def failed(http: httpx.Client) -> set[str]:
+    """The checks of `/readyz` that are red."""
+    answer = http.get("/readyz")
+    return {name for name, state in answer.json().get("details", {}).get("checks", {}).items() if state != "ok"}
+
+
+def mint_that_ends(http: httpx.Client, body: dict[str, Any]) -> httpx.Response:
+    """Mint an attestation that expires while the records are locked."""
+    ends_at = datetime.now(UTC) + timedelta(seconds=8)
+    return mint(http, {**body, "expiry_at": format_time(ends_at)}, key="brief")
+
+
+def status_of(data: Path, attestation_id: str) -> str:
+    with sqlite3.connect(f"{(data / 'records.db').as_uri()}?mode=ro", uri=True) as records:
+        wanted = attestation_id.replace("-", "")
+        found: str = records.execute("SELECT status FROM attestations WHERE id = ?", (wanted,)).fetchone()[0]
+    records.close()
+    return found
+
+
+def mails(data: Path) -> int:
+    with suppress(FileNotFoundError):
+        return len(list((data / "maildir" / "new").iterdir()))
+    return 0
+
+
+def test_two_servers_outlast_a_full_disk_and_locked_records_without_a_log(nursery: Nursery, disk: SmallDisk) -> None:
+    data = disk.folder / "data"
+    with pair(nursery, data) as (one, other), one.client(verify=UNUSED) as http, other.client(verify=UNUSED) as beside:
+        issuer = register_issuer(http)
+        crowd = Crowd(issuer, 4)
+        ends = mint_that_ends(http, crowd.clients[0].body("brief"))
+        crowd.clients[0].answers["brief"] = ends
+        with crowd.at_work(one, other):
+            crowd.wait_for_answer()
+            with disk.full():
+                for client in (http, beside):
+                    eventually(lambda client=client: "writes" in failed(client), True)
+            crowd.wait_for_answer()
+        with locked(data):
+            eventually(lambda: "background" in failed(http) and "background" in failed(beside), True)
+        invited = beside.post("/v1/users", json={"email": "ada@people.example", "role": "member", "name": "Ada"})
+        assert invited.status_code == 201, invited.text
+        eventually(lambda: mails(data), 1)
+        eventually(lambda: status_of(data, ends.json()["id"]), "EXPIRED")
+        for client in (http, beside):
+            eventually(lambda client=client: failed(client), set())
+        lost = "attestlab_log_lines_lost_total 0.0"
+        assert lost not in beside.get("/metrics").text
+        crowd.settle(one)
+        one.stop()
+        other.stop()
+    check_crowd(one, crowd)

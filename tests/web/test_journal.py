@@ -1,0 +1,185 @@
+"""The server's own log: a line that stderr does not take is lost and counted, and nothing waits for it or fails."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import duckdb
+import pytest
+from pydantic import BaseModel
+
+from attestlab.web import journal
+from attestlab.web.journal import STDERR
+
+SECRET = "ada@people.example"
+
+
+@contextmanager
+def stderr_is(monkeypatch: pytest.MonkeyPatch, descriptor: int) -> Iterator[None]:
+    with os.fdopen(descriptor, "w", closefd=False) as file, monkeypatch.context() as patched:
+        patched.setattr(sys, "stderr", file)
+        yield
+    os.close(descriptor)
+
+
+@pytest.fixture(autouse=True)
+def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(STDERR, "_unreported", 0)
+    monkeypatch.setattr(STDERR, "_is_midline", False)
+    monkeypatch.setattr(journal, "_repeated", {})
+
+
+def full_disk() -> int:
+    return os.open("/dev/full", os.O_WRONLY)
+
+
+def pipe_without_a_reader() -> int:
+    reading, writing = os.pipe()
+    os.close(reading)
+    return writing
+
+
+def pipe_that_is_not_read(*, blocking: bool) -> int:
+    _reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    while True:
+        try:
+            os.write(writing, b"x" * 4096)
+        except BlockingIOError:
+            os.set_blocking(writing, blocking)
+            return writing
+
+
+BROKEN: list[Callable[[], int]] = [
+    full_disk,
+    pipe_without_a_reader,
+    lambda: pipe_that_is_not_read(blocking=True),
+    lambda: pipe_that_is_not_read(blocking=False),
+]
+
+
+@pytest.mark.parametrize("broken", BROKEN, ids=["full disk", "no reader", "idle reader", "EAGAIN"])
+def test_a_line_that_cannot_be_written_is_counted(monkeypatch: pytest.MonkeyPatch, broken: Callable[[], int]) -> None:
+    counted: list[int] = []
+    monkeypatch.setattr(STDERR, "when_lost", lambda: counted.append(1))
+    before = STDERR.lost
+
+    with stderr_is(monkeypatch, broken()):
+        journal.warned("a setting")
+        journal.part_failed(OSError(errno.ENOSPC, "full"), part="sweep")
+        journal.failed(ValueError("x" * 100_000), request_id="r")
+
+    assert STDERR.lost == before + 3
+    assert len(counted) == 3
+
+
+def test_a_process_without_standard_streams_counts_its_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = STDERR.lost
+    with monkeypatch.context() as patched:
+        patched.setattr(sys, "stderr", None)
+        patched.setattr(sys, "stdout", None)
+        journal.part_failed(ValueError("x"), part="sweep")
+
+    assert STDERR.lost == before + 1
+
+
+def lines_of(capfd: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in capfd.readouterr().err.splitlines()]
+
+
+def test_the_next_line_that_is_written_follows_the_number_of_those_that_were_lost(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with stderr_is(monkeypatch, full_disk()):
+        for _ in range(7):
+            journal.warned("lost")
+
+    journal.warned("written")
+    journal.warned("written too")
+
+    assert [(line["event"], line.get("lost")) for line in lines_of(capfd)] == [
+        ("log lines lost", 7),
+        ("written", None),
+        ("written too", None),
+    ]
+
+
+def test_a_line_that_was_cut_off_does_not_spoil_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    reading, writing = os.pipe()
+    with stderr_is(monkeypatch, writing):
+        journal.failed(ValueError("x"), request_id="r" * 100_000)  # more than a pipe holds
+        cut = os.read(reading, 1 << 20)
+        journal.warned("whole")
+    lines = (cut + os.read(reading, 1 << 20)).decode().splitlines()
+    os.close(reading)
+
+    assert len(lines) == 3
+    assert [json.loads(line)["event"] for line in lines[1:]] == ["log lines lost", "whole"]
+
+
+def test_an_error_comes_with_its_causes_and_the_place_and_without_local_variables(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    def fails(_password: str) -> None:
+        hidden = _password * 2
+        raise OSError(len(hidden), "disk")
+
+    try:
+        try:
+            fails(SECRET)
+        except OSError as cause:
+            raise RuntimeError("outer") from cause
+    except RuntimeError as error:
+        journal.part_failed(ExceptionGroup("several", [error, KeyError("k")]), part="p")
+
+    (line,) = lines_of(capfd)
+    kinds = [found["exc_type"] for found in line["exception"]]
+    assert kinds == ["ExceptionGroup", "RuntimeError", "KeyError", "OSError"]
+    assert line["exception"][3]["frames"][-1]["name"] == "fails"
+    assert SECRET not in json.dumps(line)
+
+
+class Address(BaseModel):
+    """A model that refuses its input."""
+
+    port: int
+
+
+def refused_by_pydantic() -> None:
+    Address.model_validate({"port": SECRET})
+
+
+def refused_by_duckdb() -> None:
+    duckdb.connect().execute("SELECT CAST(? AS INTEGER)", [SECRET])
+
+
+@pytest.mark.parametrize("refused", [refused_by_pydantic, refused_by_duckdb])
+def test_the_values_that_a_library_quotes_are_left_out(
+    capfd: pytest.CaptureFixture[str], refused: Callable[[], None]
+) -> None:
+    with pytest.raises(Exception, match=SECRET) as raised:
+        refused()
+    journal.failed(raised.value, request_id="r")
+
+    (line,) = lines_of(capfd)
+    assert line["exception"][0]["exc_type"].endswith(("ValidationError", "ConversionException"))
+    assert SECRET not in json.dumps(line)
+
+
+def test_a_failure_that_recurs_is_one_line_a_second_with_the_number_left_out(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    now = 100.0
+    monkeypatch.setattr(journal, "monotonic", lambda: now)
+    for _ in range(500):
+        journal.repeatedly_failed("commit failed", OSError(errno.EIO, "disk"))
+    now += journal.REPEAT_INTERVAL_S
+    journal.repeatedly_failed("commit failed", OSError(errno.EIO, "disk"))
+
+    assert [line["omitted"] for line in lines_of(capfd)] == [0, 499]
