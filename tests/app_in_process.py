@@ -19,6 +19,9 @@ from attestlab.desk import Desk
 from attestlab.lab import Lab
 from attestlab.web.server import Server
 
+MAX_PAUSE_S = 0.2
+"""Between two looks of `eventually`."""
+
 
 @contextmanager
 def served(lab: Lab, *, spoil: Callable[[Desk], None] = lambda desk: None) -> Iterator[str]:
@@ -52,11 +55,15 @@ def served(lab: Lab, *, spoil: Callable[[Desk], None] = lambda desk: None) -> It
 
 
 def eventually(found: Callable[[], Any], wanted: Any) -> None:
-    """Wait until `found()` is `wanted`: a verification is counted in the records after it is answered."""
-    deadline = time.monotonic() + PATIENCE_S
+    """Wait until `found()` is `wanted`: a verification is counted in the records after it is answered.
+
+    The pauses grow, so that a long wait for a server does not use up the requests that the server allows a minute.
+    """
+    deadline, pause_s = time.monotonic() + PATIENCE_S, 0.005
     while (seen := found()) != wanted:
         assert time.monotonic() < deadline, f"still {seen!r}, not {wanted!r}"
-        time.sleep(0.005)
+        time.sleep(pause_s)
+        pause_s = min(2 * pause_s, MAX_PAUSE_S)
 
 
 def client_of(url: str, *, key: str | None = None, token: str | None = None) -> httpx.Client:
