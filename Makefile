@@ -60,7 +60,7 @@ spark: setup  ## Bring Spark (500 MB, wants a Java) and hold our policies agains
 	$(BIN)/python -m pytest -m spark $(ARGS)
 
 access: setup  ## Write the table of docs/access.md anew from the routes
-	$(BIN)/python -m attestlab.access docs/access.md
+	$(BIN)/python -m attestlab.cli.access_table docs/access.md
 
 notebooks: setup  ## Execute the notebooks anew, as they are committed
 	$(BIN)/jupyter execute --inplace notebooks/*.ipynb

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from attestlab.attestations.own_policies import OwnPolicies
     from attestlab.attestations.rules import Reason, Status, Verdict, sha256
     from attestlab.attestations.verification import Presented
-    from attestlab.demo import demo_world
-    from attestlab.display import steps
-    from attestlab.lab import Lab
+    from attestlab.demos.display import steps
+    from attestlab.demos.world import demo_world
+    from attestlab.installation import Lab
     from attestlab.log.trust import TrustPolicy
     from attestlab.settings import Settings
 
@@ -44,7 +44,7 @@ __all__ = [
 # loads neither the server nor a database, and the offline verifier starts at once.
 _HOMES = {
     "Bundle": "attestlab.attestations.bundle",
-    "Lab": "attestlab.lab",
+    "Lab": "attestlab.installation",
     "MintRequest": "attestlab.attestations.drafting",
     "OwnPolicies": "attestlab.attestations.own_policies",
     "Presented": "attestlab.attestations.verification",
@@ -53,9 +53,9 @@ _HOMES = {
     "Status": "attestlab.attestations.rules",
     "TrustPolicy": "attestlab.log.trust",
     "Verdict": "attestlab.attestations.rules",
-    "demo_world": "attestlab.demo",
+    "demo_world": "attestlab.demos.world",
     "sha256": "attestlab.attestations.rules",
-    "steps": "attestlab.display",
+    "steps": "attestlab.demos.display",
     "verify_bundle": "attestlab.attestations.bundle",
 }
 

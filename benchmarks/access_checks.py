@@ -8,13 +8,13 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from attestlab.app import all_routes, site_of
 from attestlab.attestations.drafting import MintRequest
 from attestlab.core.clock import SystemClock
 from attestlab.core.signing import Algorithm
-from attestlab.desk import Desk
-from attestlab.lab import Initialised, Lab
+from attestlab.installation import Initialised, Lab
 from attestlab.orgs.rules import Plan
+from attestlab.server.app import all_routes, site_of
+from attestlab.server.write_queue import Desk
 from attestlab.settings import Settings
 from attestlab.web.call import Call
 from attestlab.web.credentials import Credential

@@ -17,11 +17,11 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import load_der_public_key
 
 from attestlab.attestations.drafting import Draft, MintRequest
-from attestlab.checking import problems_of
 from attestlab.core.clock import FixedClock
 from attestlab.core.signing import Algorithm
 from attestlab.core.wire import b64url_decode
-from attestlab.lab import Lab
+from attestlab.installation import Lab
+from attestlab.integrity.parallel_fsck import problems_of
 from attestlab.settings import Settings
 from benchmarks.figures import Figure
 from benchmarks.world import CLAIMS

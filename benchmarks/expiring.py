@@ -14,7 +14,7 @@ from time import monotonic, sleep
 from attestlab.attestations.drafting import Draft, MintRequest
 from attestlab.core.clock import FixedClock
 from attestlab.core.signing import Algorithm
-from attestlab.lab import Lab
+from attestlab.installation import Lab
 from attestlab.orgs.store import tenants
 from attestlab.settings import Settings
 from benchmarks import world

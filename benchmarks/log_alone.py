@@ -17,7 +17,7 @@ from attestlab.core.clock import SystemClock
 from attestlab.core.keyring import Keyring
 from attestlab.core.storage import Storage
 from attestlab.core.writer import GROUP_CAP
-from attestlab.lab import Lab
+from attestlab.installation import Lab
 from attestlab.log import entries
 from attestlab.log.guard import HeadGuard
 from attestlab.log.service import Log

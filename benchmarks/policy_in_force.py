@@ -13,7 +13,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from attestlab.lab import Lab
+from attestlab.installation import Lab
 from attestlab.lake.store import operator_id
 from attestlab.policy.attributes import PLATFORM
 from attestlab.policy.closures import Evaluator

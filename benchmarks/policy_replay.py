@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter, process_time
 
-from attestlab.lab import Lab
+from attestlab.installation import Lab
 from attestlab.policy.documents import Document
 from attestlab.settings import Settings
 from benchmarks import policy_world

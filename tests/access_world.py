@@ -18,7 +18,7 @@ from sign_in_story import add_person
 from attestlab.core import audited
 from attestlab.core.audited import Deed
 from attestlab.core.ids import new_id
-from attestlab.lab import Lab
+from attestlab.installation import Lab
 from attestlab.orgs import rules, store
 from attestlab.orgs.rules import Environment, Plan, Scope
 from attestlab.orgs.service import TenantCreated

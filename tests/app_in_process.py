@@ -14,9 +14,9 @@ import httpx
 from patience import PATIENCE_S
 from tornado.netutil import bind_sockets
 
-from attestlab.app import site_of
-from attestlab.desk import Desk
-from attestlab.lab import Lab
+from attestlab.installation import Lab
+from attestlab.server.app import site_of
+from attestlab.server.write_queue import Desk
 from attestlab.web.server import Server
 
 MAX_PAUSE_S = 0.2

@@ -34,8 +34,8 @@ from shared_statements import share_statements
 
 from attestlab.core.clock import FixedClock, SystemClock
 from attestlab.core.storage import Storage
-from attestlab.fsck import fsck
-from attestlab.lab import Lab
+from attestlab.installation import Lab
+from attestlab.integrity.fsck import fsck
 from attestlab.orgs.rules import Caller, Plan
 
 Preparing = Callable[..., Prepared]

@@ -28,8 +28,8 @@ from attestlab.attestations.drafting import MintRequest
 from attestlab.attestations.service import Minted
 from attestlab.core.clock import SystemClock
 from attestlab.core.wire import parse_json
-from attestlab.demo import World, demo_world
-from attestlab.lab import Lab
+from attestlab.demos.world import World, demo_world
+from attestlab.installation import Lab
 from attestlab.orgs.rules import Plan
 from attestlab.policy import cases
 from attestlab.policy.attributes import PLATFORM

@@ -13,7 +13,7 @@ from app_in_process import served
 from running_server import mint, mint_body, register_issuer
 from team_story import Team
 
-from attestlab.lab import Lab
+from attestlab.installation import Lab
 from attestlab.orgs.rules import Caller, Plan
 from attestlab.orgs.service import TenantCreated
 

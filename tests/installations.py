@@ -18,7 +18,7 @@ from databases import RECORDS, copied, fresh_postgres_database, name_of, passing
 from sqlalchemy.engine import make_url
 
 from attestlab.core.clock import Clock, SystemClock
-from attestlab.lab import Initialised, Lab
+from attestlab.installation import Initialised, Lab
 from attestlab.settings import Settings
 
 NO_NAME_SERVER = "127.0.0.1:1"  # which a test asks for names, unless it says otherwise

@@ -9,8 +9,8 @@ from sqlalchemy import select
 
 from attestlab.core.outbox import OutboxEvent
 from attestlab.core.wire import parse_json
+from attestlab.installation import Lab
 from attestlab.issuers.service import IssuerWithKeys
-from attestlab.lab import Lab
 from attestlab.log import entries
 from attestlab.log.entries import ReadEntry
 from attestlab.orgs.rules import Caller

@@ -12,8 +12,8 @@ from attestlab.attestations.bundle import Bundle, verify_bundle
 from attestlab.attestations.rendering import bundle as rendered
 from attestlab.attestations.rules import Verdict
 from attestlab.attestations.store import attestations
-from attestlab.fsck import fsck
-from attestlab.lab import Lab
+from attestlab.installation import Lab
+from attestlab.integrity.fsck import fsck
 from attestlab.log.rules import TileName, verify_consistency
 from attestlab.log.trust import TrustPolicy
 from attestlab.log.watching import Follower

@@ -17,7 +17,7 @@ from attestlab.audit.store import events
 from attestlab.core.clock import FixedClock
 from attestlab.core.outbox import OutboxEvent
 from attestlab.core.signing import Algorithm
-from attestlab.lab import Lab
+from attestlab.installation import Lab
 from attestlab.lake.frames import Facts
 from attestlab.log.store import leaves
 from attestlab.orgs.rules import Caller, Plan

@@ -9,7 +9,7 @@ import httpx
 from app_in_process import client_of
 
 from attestlab.core.clock import FixedClock
-from attestlab.lab import Lab
+from attestlab.installation import Lab
 from attestlab.orgs import store
 from attestlab.orgs.rules import Plan
 from attestlab.orgs.service import TenantCreated

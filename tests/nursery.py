@@ -27,7 +27,8 @@ from cheap_passwords import use_cheap_passwords
 from faults import dying, exporting, minting
 from patience import PATIENCE_S
 
-from attestlab import cli, serving
+from attestlab.cli import main as cli
+from attestlab.cli import serve
 from attestlab.core import clock
 
 PR_SET_PTRACER, ANYONE = 0x59616D61, -1
@@ -166,7 +167,7 @@ JOBS: dict[str, Callable[..., None]] = {
 def main() -> None:
     """Take wishes from stdin until it ends."""
     use_cheap_passwords()
-    assert serving.run is not None  # imported for the children: a command imports it when it is called
+    assert serve.run is not None  # imported for the children: a command imports it when it is called
     children: set[int] = set()
     for line in sys.stdin:
         wish = json.loads(line)

@@ -10,7 +10,7 @@ from uuid import UUID
 from sqlalchemy import select
 
 from attestlab.audit.store import events
-from attestlab.lab import Lab
+from attestlab.installation import Lab
 from attestlab.orgs.rules import Caller
 from attestlab.policy import store
 from attestlab.policy.documents import Document

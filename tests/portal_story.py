@@ -11,7 +11,7 @@ from uuid import UUID
 
 from attestlab.attestations.drafting import MintRequest
 from attestlab.core.signing import Algorithm
-from attestlab.lab import Lab
+from attestlab.installation import Lab
 from attestlab.orgs.rules import Caller
 
 DOCUMENT = b"%PDF-1.7 the diploma of Ada Lovelace"

@@ -17,10 +17,10 @@ from lab_checks import check_lab
 from nursery import Child, run, the_nursery
 from patience import PATIENCE_S
 
-from attestlab.lab import Lab
+from attestlab.installation import Lab
 from attestlab.settings import Settings
 
-COMMAND = (sys.executable, "-m", "attestlab.cli")
+COMMAND = (sys.executable, "-m", "attestlab.cli.main")
 _numbers = itertools.count(1)
 
 

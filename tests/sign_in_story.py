@@ -10,7 +10,7 @@ import httpx
 from attestlab.core import audited, passwords
 from attestlab.core.audited import Deed
 from attestlab.core.ids import new_id
-from attestlab.lab import Lab
+from attestlab.installation import Lab
 from attestlab.orgs import store as org_store
 from attestlab.orgs.service import Installer, TenantCreated
 

@@ -15,7 +15,7 @@ from sqlalchemy import select
 from attestlab.core.audit import AuditEvent
 from attestlab.core.outbox import OutboxEvent
 from attestlab.core.wire import parse_json
-from attestlab.lab import Lab
+from attestlab.installation import Lab
 from attestlab.mail.service import Claimed
 from attestlab.mail.store import mails
 from attestlab.orgs.rules import Scope

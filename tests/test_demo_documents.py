@@ -11,7 +11,7 @@ from io import BytesIO
 import pytest
 from PIL import Image
 
-from attestlab.demo_documents import badge_png, card_png, certificate_pdf, diploma_pdf
+from attestlab.demos.documents import badge_png, card_png, certificate_pdf, diploma_pdf
 
 DAY = date(2026, 5, 31)
 LONG = "Industrial Safety and Emergency Response for Offshore Installations in Arctic Waters"
@@ -62,7 +62,7 @@ def test_another_process_makes_the_same_bytes():
     A hash that a notebook quotes is the hash on every run; nothing hangs on the order of a set or on the hour.
     """
     script = (
-        "import hashlib; from datetime import date; from attestlab.demo_documents import *\n"
+        "import hashlib; from datetime import date; from attestlab.demos.documents import *\n"
         "day = date(2026, 5, 31)\n"
         "files = diploma_pdf('Ada', 'MSc', day) + certificate_pdf('Ada', 'Safety', day)"
         " + badge_png('Ada', 'Safety', day) + card_png('Ada', 'Society', '7', day)\n"

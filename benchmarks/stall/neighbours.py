@@ -16,7 +16,7 @@ from threading import Event
 
 import httpx
 
-from attestlab.lab import Lab
+from attestlab.installation import Lab
 from attestlab.orgs.rules import Plan
 from attestlab.settings import Settings
 from benchmarks import load, servers

@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx
 
-from attestlab.lab import Lab
+from attestlab.installation import Lab
 from attestlab.orgs.rules import Plan
 from attestlab.settings import Settings
 from benchmarks import servers

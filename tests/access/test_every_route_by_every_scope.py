@@ -13,9 +13,9 @@ import yaml
 from access_world import World, world_of
 from app_in_process import served
 
-from attestlab.app import all_routes
-from attestlab.lab import Lab
+from attestlab.installation import Lab
 from attestlab.orgs.rules import CONSUMER_SCOPES, Scope
+from attestlab.server.app import all_routes
 from attestlab.web.routing import Route
 
 EXPECTED = yaml.safe_load((Path(__file__).parent / "expectations.yaml").read_text())

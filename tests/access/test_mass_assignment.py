@@ -13,9 +13,9 @@ from app_in_process import served
 from running_server import register_issuer
 from sqlalchemy import select
 
-from attestlab.app import all_routes
-from attestlab.lab import Lab
+from attestlab.installation import Lab
 from attestlab.migrations.models import metadata
+from attestlab.server.app import all_routes
 from attestlab.web.routing import Route
 
 FIELDS: dict[str, Any] = {

@@ -13,10 +13,10 @@ from access_world import Account, World, world_of
 from app_in_process import served
 from running_server import mint, mint_body, register_issuer
 
-from attestlab.app import all_routes
 from attestlab.core.clock import FixedClock
+from attestlab.installation import Lab
 from attestlab.issuers.rules import TrustTier
-from attestlab.lab import Lab
+from attestlab.server.app import all_routes
 from attestlab.web.routing import Route
 
 LISTS = [route for route in all_routes() if route.method == "GET" and "{" not in route.path and route.needs is not None]

@@ -11,15 +11,15 @@ from uuid import UUID
 
 import pytest
 
-from attestlab import offline
 from attestlab.attestations.bundle import Bundle, verify_bundle
 from attestlab.attestations.drafting import MintRequest
 from attestlab.attestations.rendering import bundle as rendered
 from attestlab.attestations.rules import Verdict
+from attestlab.cli import verify as verify_command
 from attestlab.core.clock import FixedClock
 from attestlab.core.errors import AttestLabError
 from attestlab.core.signing import Algorithm
-from attestlab.lab import Lab
+from attestlab.installation import Lab
 from attestlab.orgs.rules import Caller
 
 # Nobody signed these; `not_checked` says so.
@@ -204,9 +204,11 @@ def test_the_deepest_claims_that_are_minted_can_be_verified_offline(
     with lab.storage.read() as connection:
         (tmp_path / "trust.txt").write_text(f"log {lab.log.vkey(connection)}\nquorum none\n")
 
-    code = offline.command([str(tmp_path / "bundle.json"), "--trust", str(tmp_path / "trust.txt")])
+    code = verify_command.command([str(tmp_path / "bundle.json"), "--trust", str(tmp_path / "trust.txt")])
 
-    assert code in (offline.VALID, offline.OTHER_VERDICT), "the clock of this story may have left its expiry behind"
+    assert code in (verify_command.VALID, verify_command.OTHER_VERDICT), (
+        "the clock of this story may have left its expiry behind"
+    )
     assert "Unusable" not in capsys.readouterr().err
 
 

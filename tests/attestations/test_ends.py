@@ -18,10 +18,10 @@ from attestlab.attestations.store import Filter, attestations
 from attestlab.core.clock import FixedClock
 from attestlab.core.errors import Conflict, NotFound, PermissionDenied
 from attestlab.core.signing import Algorithm
-from attestlab.fsck import fsck
+from attestlab.installation import Lab
+from attestlab.integrity.fsck import fsck
 from attestlab.issuers.rules import IssuerStatus
 from attestlab.issuers.service import IssuerWithKeys
-from attestlab.lab import Lab
 from attestlab.log import entries
 from attestlab.log.entries import reason_commit, sha256_name
 from attestlab.orgs import usage

@@ -14,7 +14,7 @@ from running_server import mint, mint_body, register_issuer
 from attestlab.attestations.bundle import Bundle, verify_bundle
 from attestlab.core.clock import FixedClock
 from attestlab.core.wire import b64url_encode
-from attestlab.lab import Lab
+from attestlab.installation import Lab
 from attestlab.log.trust import TrustPolicy
 from attestlab.orgs.rules import Plan
 

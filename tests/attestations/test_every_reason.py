@@ -23,8 +23,8 @@ from attestlab.core import signing
 from attestlab.core.clock import FixedClock
 from attestlab.core.signing import Algorithm
 from attestlab.core.wire import b64url_encode, format_time
+from attestlab.installation import Lab
 from attestlab.issuers.store import issuers, keys
-from attestlab.lab import Lab
 from attestlab.orgs.rules import Caller
 from attestlab.policy.documents import Document
 

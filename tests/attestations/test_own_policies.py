@@ -13,13 +13,13 @@ import pytest
 from governance_story import Board, board_of
 from policy_world import document, leaf, rule
 
-from attestlab import offline
 from attestlab.attestations import circumstances, store
 from attestlab.attestations.bundle import Bundle, OfflineReport, verify_bundle
 from attestlab.attestations.own_policies import OwnPolicies
+from attestlab.cli import verify as verify_command
 from attestlab.core.clock import FixedClock
 from attestlab.core.errors import ValidationFailed
-from attestlab.lab import Lab
+from attestlab.installation import Lab
 from attestlab.orgs.rules import Caller
 from attestlab.policy.attributes import PLATFORM
 from attestlab.policy.documents import Document
@@ -172,11 +172,14 @@ def test_the_command_takes_them_in_both_notations(
     checks = [str(tmp_path / "bundle.json"), "--trust", str(tmp_path / "trust.txt")]
     allowing, denying = ["--policy", str(tmp_path / "any.json")], ["--policy", str(tmp_path / "risks.toml")]
 
-    assert offline.command([*checks, *allowing]) == offline.VALID
+    assert verify_command.command([*checks, *allowing]) == verify_command.VALID
     assert "policy_ok" in capsys.readouterr().out
-    assert offline.command([*checks, *allowing, *denying]) == offline.OTHER_VERDICT
+    assert verify_command.command([*checks, *allowing, *denying]) == verify_command.OTHER_VERDICT
     assert "policy_denied  The issuer is a risk. (high-risk, any)" in capsys.readouterr().out
-    assert offline.command([*checks, "--policy", str(tmp_path / "none.toml")]) == offline.COULD_NOT_CHECK
-    assert offline.command([*checks, "--policy", str(tmp_path / "trust.txt"), "--json"]) == offline.COULD_NOT_CHECK
-    assert offline.command([*checks, "--payload", str(tmp_path / "trust.txt")]) == offline.OTHER_VERDICT
+    assert verify_command.command([*checks, "--policy", str(tmp_path / "none.toml")]) == verify_command.COULD_NOT_CHECK
+    assert (
+        verify_command.command([*checks, "--policy", str(tmp_path / "trust.txt"), "--json"])
+        == verify_command.COULD_NOT_CHECK
+    )
+    assert verify_command.command([*checks, "--payload", str(tmp_path / "trust.txt")]) == verify_command.OTHER_VERDICT
     assert "payload_hash_mismatch" in capsys.readouterr().out

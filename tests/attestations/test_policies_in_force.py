@@ -26,7 +26,7 @@ from attestlab.audit.store import events
 from attestlab.core.clock import FixedClock
 from attestlab.core.errors import PermissionDenied
 from attestlab.core.transaction import Transaction
-from attestlab.lab import Lab
+from attestlab.installation import Lab
 from attestlab.orgs import usage
 from attestlab.orgs.rules import Caller, Plan
 from attestlab.orgs.service import TenantCreated

@@ -12,7 +12,7 @@ from patience import PATIENCE_S
 from running_server import mint_body, register_issuer
 from sqlalchemy import select
 
-from attestlab.lab import Lab
+from attestlab.installation import Lab
 from attestlab.orgs.rules import Plan
 from attestlab.web.remembered import answers
 from attestlab.web.share_keys import left_out, put_back

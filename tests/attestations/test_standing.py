@@ -11,17 +11,17 @@ from uuid import UUID
 
 import pytest
 
-from attestlab import offline
 from attestlab.attestations.bundle import Bundle, OfflineReport, verify_bundle
 from attestlab.attestations.drafting import MintRequest
 from attestlab.attestations.rendering import bundle as rendered
 from attestlab.attestations.standing import UNSHOWN
+from attestlab.cli import verify as verify_command
 from attestlab.core.clock import FixedClock
 from attestlab.core.errors import ValidationFailed
 from attestlab.core.signing import Algorithm
-from attestlab.display import steps
+from attestlab.demos.display import steps
+from attestlab.installation import Lab
 from attestlab.issuers.rules import IssuerStatus
-from attestlab.lab import Lab
 from attestlab.orgs.rules import Caller
 
 pytestmark = pytest.mark.one_world
@@ -312,13 +312,13 @@ def test_the_command_and_the_frame_name_the_three_states(
         (tmp_path / "trust.txt").write_text(f"log {story.lab.log.vkey(connection)}\nquorum none\n")
     arguments = [str(tmp_path / "bundle.json"), "--trust", str(tmp_path / "trust.txt")]
 
-    assert offline.command(arguments) == offline.VALID
+    assert verify_command.command(arguments) == verify_command.VALID
     lines = [line.split(maxsplit=2) for line in capsys.readouterr().out.splitlines()]
     assert [(mark, step) for mark, step, _ in lines[1:7]] == [
         ("ok", "transparency"), ("ok", "signature"), ("ok", "content"), *(("open", step) for step in STANDING),
     ]  # fmt: skip
     assert all(said == UNSHOWN for mark, _, said in lines[1:7] if mark == "open")
-    assert offline.command([*arguments, "--json"]) == offline.VALID
+    assert verify_command.command([*arguments, "--json"]) == verify_command.VALID
     checks = json.loads(capsys.readouterr().out)["checks"]
     assert [(check["ok"], check["state"]) for check in checks] == [(True, "ok")] * 3 + [(False, "open")] * 3
     assert list(steps(story.offline(bundle))["result"]) == ["ok"] * 3 + ["open"] * 3
@@ -379,10 +379,10 @@ def test_the_command_says_what_it_knows_of_the_status(
         (tmp_path / "trust.txt").write_text(f"log {story.lab.log.vkey(connection)}\nquorum none\n")
     arguments = [str(tmp_path / "bundle.json"), "--trust", str(tmp_path / "trust.txt")]
 
-    assert offline.command(arguments) == offline.VALID
+    assert verify_command.command(arguments) == verify_command.VALID
     assert "status  as of the first 3 entries" in capsys.readouterr().out
-    assert offline.command([*arguments, "--json"]) == offline.VALID
+    assert verify_command.command([*arguments, "--json"]) == verify_command.VALID
     assert json.loads(capsys.readouterr().out)["status_as_of"] == 3
-    assert offline.command([*arguments, "--as-of", "3"]) == offline.VALID
-    assert offline.command([*arguments, "--as-of", "4"]) == offline.COULD_NOT_CHECK
+    assert verify_command.command([*arguments, "--as-of", "3"]) == verify_command.VALID
+    assert verify_command.command([*arguments, "--as-of", "4"]) == verify_command.COULD_NOT_CHECK
     assert "as of the first 4 entries" in capsys.readouterr().err

@@ -18,9 +18,9 @@ from attestlab.attestations.store import attestations
 from attestlab.core.clock import FixedClock
 from attestlab.core.signing import Algorithm
 from attestlab.core.transaction import Transaction
-from attestlab.desk import Desk
-from attestlab.lab import EXPIRIES_AT_ONCE, Lab
+from attestlab.installation import EXPIRIES_AT_ONCE, Lab
 from attestlab.orgs.rules import Caller
+from attestlab.server.write_queue import Desk
 
 pytestmark = pytest.mark.both_engines
 

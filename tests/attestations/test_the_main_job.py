@@ -20,7 +20,7 @@ from attestlab.attestations.catalogue import CONTENT_TYPES, SCHEMA_IDS
 from attestlab.core import signing
 from attestlab.core.canonical import canonical
 from attestlab.core.signing import Algorithm
-from attestlab.demo_documents import badge_png, diploma_pdf
+from attestlab.demos.documents import badge_png, diploma_pdf
 
 pytestmark = pytest.mark.both_engines
 

@@ -29,7 +29,7 @@ from attestlab.core.signing import Algorithm
 from attestlab.core.wire import format_time
 from attestlab.governance.rules import RequestType
 from attestlab.governance.service import Asked
-from attestlab.lab import Lab
+from attestlab.installation import Lab
 from attestlab.orgs.rules import Caller, Role
 
 pytestmark = pytest.mark.both_engines

@@ -25,10 +25,10 @@ from attestlab.core.errors import PermissionDenied, ValidationFailed
 from attestlab.core.outbox import OutboxEvent
 from attestlab.core.signing import Algorithm
 from attestlab.core.wire import b64url_encode
-from attestlab.fsck import fsck
+from attestlab.installation import Lab
+from attestlab.integrity.fsck import fsck
 from attestlab.issuers.rules import IssuerStatus
 from attestlab.issuers.store import issuers, keys
-from attestlab.lab import Lab
 from attestlab.orgs import usage
 from attestlab.orgs.rules import Caller
 

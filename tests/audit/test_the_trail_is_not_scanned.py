@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import Connection, event, text
 
 from attestlab.audit import store
-from attestlab.lab import Lab
+from attestlab.installation import Lab
 from attestlab.orgs.rules import Caller
 
 Equal = dict[str, str | None]

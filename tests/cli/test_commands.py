@@ -311,7 +311,7 @@ def test_the_demo_is_a_world_of_its_own_whatever_the_environment_says(tmp_path: 
     assert list(tmp_path.iterdir()) == [], "what it made for itself is gone with it"
 
 
-WITHOUT = "import sys; sys.modules[{!r}] = None; from attestlab.cli import main; main()"
+WITHOUT = "import sys; sys.modules[{!r}] = None; from attestlab.cli.main import main; main()"
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from nursery import run
 
 from attestlab.attestations.drafting import MintRequest
 from attestlab.core.signing import Algorithm
-from attestlab.lab import Lab
+from attestlab.installation import Lab
 from attestlab.mail.messages import Sender, compose
 from attestlab.settings import Settings
 from attestlab.witness import service as witness

@@ -16,15 +16,15 @@ from sqlalchemy import text
 from attestlab.attestations.drafting import MintRequest
 from attestlab.core.clock import SystemClock
 from attestlab.core.signing import Algorithm
-from attestlab.fsck import Part, fsck, parts
-from attestlab.lab import Lab
+from attestlab.installation import Lab
+from attestlab.integrity.fsck import Part, fsck, parts
 from attestlab.settings import Settings
 
 # The command with small parts and two processes, however many processors there are.
 DIVIDED = """
 import os
-import attestlab.checking as checking, attestlab.fsck as fsck
-from attestlab.cli import main
+import attestlab.integrity.parallel_fsck as checking, attestlab.integrity.fsck as fsck
+from attestlab.cli.main import main
 def killed(*_given):
     os._exit(9)
 fsck.ATTESTATIONS_A_PART = 4
@@ -62,7 +62,7 @@ def checked(lab: Lab, *options: str, change: str = "") -> subprocess.CompletedPr
 def test_attestations_are_divided_by_their_ids_without_a_gap(
     installation: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("attestlab.fsck.ATTESTATIONS_A_PART", 4)
+    monkeypatch.setattr("attestlab.integrity.fsck.ATTESTATIONS_A_PART", 4)
     with installation.storage.read() as connection:
         divided = [part for part in parts(connection) if part.name == "attestations"]
 

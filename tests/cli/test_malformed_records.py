@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from attestlab import cli
-from attestlab.lab import Lab
+from attestlab.cli import main as cli
+from attestlab.installation import Lab
 from attestlab.settings import Settings
 
 PAGE = 8192

@@ -19,7 +19,7 @@ from attestlab.attestations.drafting import MintRequest
 from attestlab.attestations.rendering import bundle as rendered
 from attestlab.core.clock import SystemClock
 from attestlab.core.signing import Algorithm
-from attestlab.lab import Lab
+from attestlab.installation import Lab
 from attestlab.settings import Settings
 
 BROKEN_PIPE = -signal.SIGPIPE  # a shell reports 141

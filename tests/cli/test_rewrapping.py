@@ -11,13 +11,13 @@ import nursery
 import pytest
 from running_server import RunningServer, mint, mint_body, register_issuer
 
-from attestlab import rewrapping
+from attestlab.cli import rekey
 from attestlab.core import keyring, occupancy
 from attestlab.core.errors import Unavailable
 from attestlab.core.keyring import Keyring
 from attestlab.core.storage import Storage
 from attestlab.core.wire import b64url_encode
-from attestlab.lab import Lab
+from attestlab.installation import Lab
 from attestlab.settings import Settings
 
 pytestmark = pytest.mark.both_engines
@@ -101,7 +101,7 @@ def test_a_server_that_holds_a_replaced_key_seals_nothing_and_says_so(used_on_sq
     with server, server.client() as client:
         minted, bearer = client.get("/v1/attestations").json()["items"][0], f"Bearer {sign_in(server)}"
         other = Lab.open(settings_of(server))
-        rewrapping._sealed_anew(other, Keyring.create(server.data, file_name=keyring.NEXT_FILE_NAME))
+        rekey._sealed_anew(other, Keyring.create(server.data, file_name=keyring.NEXT_FILE_NAME))
         other.close()
         issuer = {"name": "Late", "domain": "late.example.edu", "alg": "Ed25519"}
         sealing_requests = {
@@ -128,7 +128,7 @@ def test_a_server_that_holds_a_replaced_key_seals_nothing_and_says_so(used_on_sq
 
 def test_every_capability_seals_within_a_transaction() -> None:
     """A secret sealed past `core.sealing` may be sealed under a replaced key, and lost with it."""
-    package = Path(rewrapping.__file__).parent
+    package = Path(rekey.__file__).parent
     past = re.compile(r"\b_?(keyring|keys|sealing)\.seal(_secret)?\((?!tx)|intent\.sealing\.seal")
     free = ("core", "witness")  # the mechanism, and a store of its own whose key never moves
     found = [
@@ -167,7 +167,7 @@ def test_a_move_that_was_cut_off_before_the_records_changed_is_begun_anew(used: 
 def test_a_move_that_was_cut_off_behind_the_records_is_ended(used: RunningServer) -> None:
     lab = Lab.open(settings_of(used))
     new = Keyring.create(used.data, file_name=keyring.NEXT_FILE_NAME)
-    rewrapping._sealed_anew(lab, new)
+    rekey._sealed_anew(lab, new)
     lab.close()
 
     done = rewrap(used)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from attestlab.core import folders
-from attestlab.lab import MAILDIR, Lab
+from attestlab.installation import MAILDIR, Lab
 from attestlab.log import export
 
 

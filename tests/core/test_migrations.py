@@ -288,7 +288,10 @@ def test_the_command_line_says_in_one_line_that_the_records_are_newer(tmp_path: 
 
     options = ["--data", str(tmp_path), "--database-url", f"sqlite:///{tmp_path / 'newer.db'}"]
     done = subprocess.run(
-        [sys.executable, "-m", "attestlab.cli", "init", *options], capture_output=True, text=True, timeout=PATIENCE_S
+        [sys.executable, "-m", "attestlab.cli.main", "init", *options],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
     )
 
     assert done.returncode == 2

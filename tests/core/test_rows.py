@@ -14,9 +14,9 @@ from sqlalchemy import Connection, delete, select, text, update
 
 from attestlab.core.rows import Alike, row_sha256, unaccounted
 from attestlab.core.signing import Algorithm
+from attestlab.installation import Lab
 from attestlab.issuers import store
 from attestlab.issuers.keys import key_name
-from attestlab.lab import Lab
 from attestlab.orgs.rules import Caller
 from attestlab.orgs.store import tenants
 

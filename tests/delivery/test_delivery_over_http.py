@@ -15,7 +15,7 @@ from sqlalchemy import select
 from team_story import accept, key_of, token_in, trail
 
 from attestlab.delivery.store import deliveries
-from attestlab.lab import Lab
+from attestlab.installation import Lab
 from attestlab.mail.service import Claimed
 from attestlab.mail.store import mails
 from attestlab.orgs.rules import Plan, Role

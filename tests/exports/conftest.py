@@ -10,7 +10,7 @@ import pytest
 from app_in_process import client_of, served
 from running_server import register_issuer
 
-from attestlab.lab import Lab
+from attestlab.installation import Lab
 from attestlab.orgs.rules import Plan
 
 

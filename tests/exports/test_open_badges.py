@@ -16,7 +16,7 @@ from attestlab.attestations.catalogue import CATALOGUE
 from attestlab.core.clock import FixedClock
 from attestlab.core.wire import format_time
 from attestlab.exports.badges import BADGES
-from attestlab.lab import Lab
+from attestlab.installation import Lab
 
 pytestmark = [pytest.mark.one_world, pytest.mark.filterwarnings("ignore:EdDSA is deprecated via RFC 9864")]
 # What the data model of the standard demands of each class, written down from it: the members, and the type.

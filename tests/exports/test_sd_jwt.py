@@ -30,8 +30,8 @@ from sd_jwt.holder import SDJWTHolder
 
 from attestlab.core.clock import FixedClock
 from attestlab.core.wire import format_time
+from attestlab.installation import Lab
 from attestlab.issuers.rules import IssuerStatus
-from attestlab.lab import Lab
 from attestlab.orgs.rules import Plan
 
 # The contract names EdDSA, which RFC 9864 has since split in two; the judge says so each time.

@@ -20,7 +20,7 @@ from attestlab.core.keyring import Keyring
 from attestlab.core.wire import b64url_decode, format_time
 from attestlab.exports import rules, store
 from attestlab.exports.securing import STATUS_LISTS, ServiceKey
-from attestlab.lab import Lab
+from attestlab.installation import Lab
 
 # The contract names EdDSA, which RFC 9864 has since split in two; the judge says so each time.
 pytestmark = [

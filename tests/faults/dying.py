@@ -19,7 +19,7 @@ from sqlalchemy import event
 from attestlab.attestations.drafting import MintRequest
 from attestlab.core.clock import FixedClock
 from attestlab.core.wire import parse_time
-from attestlab.lab import Lab
+from attestlab.installation import Lab
 from attestlab.settings import Settings
 
 

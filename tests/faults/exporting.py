@@ -7,7 +7,7 @@ from pathlib import Path
 
 from lake_world import Owner
 
-from attestlab.lab import Lab
+from attestlab.installation import Lab
 from attestlab.lake import frames, store  # noqa: F401  frames: pyarrow and DuckDB are loaded once, for every child
 from attestlab.settings import Settings
 

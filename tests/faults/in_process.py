@@ -13,9 +13,9 @@ from typing import Any
 from patience import PATIENCE_S
 from sqlalchemy import Connection, event
 
-from attestlab import app
-from attestlab.desk import Desk
-from attestlab.lab import Lab
+from attestlab.installation import Lab
+from attestlab.server import app
+from attestlab.server.write_queue import Desk
 from attestlab.web.server import Server
 
 STATEMENT = "before_cursor_execute"

@@ -18,7 +18,7 @@ from sqlalchemy import URL, Engine, event, select
 from attestlab.attestations.drafting import MintRequest
 from attestlab.core import sqlite
 from attestlab.core.signing import Algorithm
-from attestlab.lab import Lab
+from attestlab.installation import Lab
 from attestlab.orgs.store import tenants
 from attestlab.settings import Settings
 

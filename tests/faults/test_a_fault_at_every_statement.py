@@ -17,7 +17,7 @@ from patience import PATIENCE_S
 from running_server import register_issuer
 from sqlalchemy import create_engine, text
 
-from attestlab.lab import Lab
+from attestlab.installation import Lab
 from attestlab.settings import Settings
 
 GROUP = 4

@@ -15,7 +15,7 @@ from sqlmodel import SQLModel
 from sqlmodel.sql.sqltypes import UTCDateTime
 
 from attestlab.core.transaction import Transaction
-from attestlab.lab import Lab
+from attestlab.installation import Lab
 from attestlab.orgs.rules import Plan
 from attestlab.web import journal
 

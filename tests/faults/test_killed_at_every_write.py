@@ -14,7 +14,7 @@ from faults.power import Recording
 from faults.stories import check_story, require_kept
 from nursery import Nursery
 
-from attestlab.lab import Lab
+from attestlab.installation import Lab
 from attestlab.settings import Settings
 
 MINTS = 30

@@ -25,11 +25,11 @@ from attestlab.core import signing
 from attestlab.core.clock import FixedClock
 from attestlab.core.signing import Algorithm
 from attestlab.core.wire import parse_uuid
-from attestlab.fsck import fsck
 from attestlab.governance.rules import RequestType
 from attestlab.governance.service import Asked
+from attestlab.installation import Lab
+from attestlab.integrity.fsck import fsck
 from attestlab.issuers.rules import KeyStatus
-from attestlab.lab import Lab
 from attestlab.log import cosignatures
 from attestlab.log.cosignatures import Cosignature
 from attestlab.log.notes import Note, NoteSigner

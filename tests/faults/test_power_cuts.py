@@ -13,11 +13,11 @@ from faults.stories import check_story, require_kept
 from lab_checks import require_acknowledged
 from nursery import Nursery
 
-from attestlab.lab import Lab
+from attestlab.cli.serve import ensure_initialised
+from attestlab.installation import Lab
 from attestlab.log.guard import SLOT_BYTES, HeadGuard
 from attestlab.log.notes import TreeHead
 from attestlab.log.rules import EMPTY_ROOT
-from attestlab.serving import ensure_initialised
 from attestlab.settings import Settings
 
 MINTS = 120  # enough for SQLite to write its WAL back into the database twice on the way

@@ -26,10 +26,10 @@ from attestlab.attestations.drafting import MintRequest
 from attestlab.attestations.service import Minted
 from attestlab.core.loop_writer import LoopWriter
 from attestlab.core.signing import Algorithm
-from attestlab.desk import Desk
-from attestlab.lab import Lab
+from attestlab.installation import Lab
 from attestlab.orgs import usage
 from attestlab.orgs.rules import Caller, Plan
+from attestlab.server.write_queue import Desk
 
 NOBODY = document(rule("nobody", "DENY", leaf("status", "eq", "SUSPENDED")), category="VERIFY", default_effect="ALLOW")
 

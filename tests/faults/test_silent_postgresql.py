@@ -26,7 +26,7 @@ from attestlab.core.errors import Unavailable
 from attestlab.core.postgresql import Limits, Unreachable
 from attestlab.core.storage import NotBegun, Storage
 from attestlab.core.writer import Writer
-from attestlab.lab import Lab
+from attestlab.installation import Lab
 
 QUICK = Limits(statement_s=0.5, lock_s=0.3, idle_in_write_s=0.5, answer_s=0.8)
 

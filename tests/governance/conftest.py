@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from governance_story import Board, board_of
 
-from attestlab.lab import Lab
+from attestlab.installation import Lab
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 from governance_story import PATH, Board
 from sqlalchemy import event
 
-from attestlab.lab import Lab
+from attestlab.installation import Lab
 
 FILTERS = {
     "/v1/attestations": ["status=VALID", "schema=degree", "pack_id={id}", "offset=1", "from=2020-01-01T00:00:00Z",

@@ -19,7 +19,7 @@ import attestlab
 from attestlab.attestations.rules import sha256
 from attestlab.core.shapes import Shape
 from attestlab.core.signing import Algorithm
-from attestlab.demo import World, demo_world
+from attestlab.demos.world import World, demo_world
 from attestlab.identity.sessions import Tokens
 from attestlab.orgs.rules import Scope
 from attestlab.orgs.shapes import JoinIn

@@ -33,8 +33,8 @@ def _loaded_by(statement: str) -> set[str]:
     "statement",
     [
         "import attestlab",
-        "import attestlab.cli",
-        "import attestlab.offline",
+        "import attestlab.cli.main",
+        "import attestlab.cli.verify",
         "from attestlab.attestations import bundle",
     ],
 )
@@ -45,13 +45,13 @@ def test_the_package_the_command_line_and_the_offline_verifier_load_nothing_heav
 
 def test_a_lab_in_a_notebook_loads_no_web_server():
     """The verbs work without HTTP; only routes, web and app speak Tornado."""
-    assert _loaded_by("import attestlab.lab") & {"tornado", "panel", "pandas", "numpy"} == set()
+    assert _loaded_by("import attestlab.installation") & {"tornado", "panel", "pandas", "numpy"} == set()
 
 
 def test_a_server_on_sqlite_loads_nothing_that_it_does_not_need_to_start():
     """Each of these takes from a hundredth to a second of the start."""
     loaded = subprocess.run(
-        [sys.executable, "-c", "import sys, attestlab.serving; print(*sys.modules)"],
+        [sys.executable, "-c", "import sys, attestlab.cli.serve; print(*sys.modules)"],
         capture_output=True,
         text=True,
         check=True,

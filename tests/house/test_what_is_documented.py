@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 import typer
 
-from attestlab import cli
-from attestlab.access import with_table
-from attestlab.app import all_routes
+from attestlab.cli import main as cli
+from attestlab.cli.access_table import with_table
 from attestlab.core.events import Event
 from attestlab.orgs.plans import ADJUSTABLE, PLANS
+from attestlab.server.app import all_routes
 from attestlab.settings import Settings
 
 ROOT = Path(__file__).parents[2]

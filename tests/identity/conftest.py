@@ -8,7 +8,7 @@ import pytest
 from app_in_process import client_of, served
 from sign_in_story import Door
 
-from attestlab.lab import Lab
+from attestlab.installation import Lab
 from attestlab.orgs.rules import Plan
 
 

@@ -26,7 +26,7 @@ from attestlab.core.clock import FixedClock
 from attestlab.core.signing import Algorithm, PrivateKey
 from attestlab.core.wire import b64url_decode, b64url_encode
 from attestlab.identity import store
-from attestlab.lab import Lab
+from attestlab.installation import Lab
 from attestlab.orgs.rules import Plan
 from attestlab.settings import Settings
 

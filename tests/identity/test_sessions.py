@@ -16,7 +16,7 @@ from sqlalchemy import select
 
 from attestlab.core.clock import FixedClock
 from attestlab.identity import rules, store
-from attestlab.lab import Lab
+from attestlab.installation import Lab
 from attestlab.orgs.rules import Plan
 from attestlab.orgs.service import TenantCreated
 from attestlab.settings import Settings

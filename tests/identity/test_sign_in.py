@@ -18,7 +18,7 @@ from attestlab.core.clock import FixedClock
 from attestlab.identity import throttle
 from attestlab.identity.rules import address_sha256
 from attestlab.identity.throttle import Guess
-from attestlab.lab import Lab
+from attestlab.installation import Lab
 from attestlab.orgs import store as org_store
 from attestlab.orgs.rules import CONSUMER_SCOPES, Scope
 from attestlab.web.remembered import RememberedAnswer

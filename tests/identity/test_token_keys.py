@@ -18,10 +18,10 @@ from sqlalchemy import select, update
 from attestlab.core.clock import FixedClock
 from attestlab.core.signing import Algorithm
 from attestlab.core.wire import b64url_decode
-from attestlab.fsck import fsck
 from attestlab.identity import store
 from attestlab.identity.tokens import AccessTokens
-from attestlab.lab import Lab
+from attestlab.installation import Lab
+from attestlab.integrity.fsck import fsck
 from attestlab.settings import Settings
 
 # The contract names EdDSA, which RFC 9864 has since split in two; the judge says so each time.

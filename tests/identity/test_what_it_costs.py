@@ -11,10 +11,10 @@ from time import perf_counter
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from attestlab.app import all_routes, site_of
 from attestlab.core.clock import SystemClock
-from attestlab.desk import Desk
-from attestlab.lab import Lab
+from attestlab.installation import Lab
+from attestlab.server.app import all_routes, site_of
+from attestlab.server.write_queue import Desk
 from attestlab.settings import Settings
 from attestlab.web.call import Call
 from attestlab.web.credentials import Credential

@@ -9,8 +9,8 @@ import pytest
 from issuer_story import Registered
 
 from attestlab.core.clock import SystemClock
+from attestlab.installation import Lab
 from attestlab.issuers.service import IssuerWithKeys
-from attestlab.lab import Lab
 from attestlab.orgs.rules import Caller, Plan
 from attestlab.settings import Settings
 

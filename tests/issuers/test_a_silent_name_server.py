@@ -14,8 +14,8 @@ from running_server import mint, mint_body, register_issuer
 from sign_in_story import Door
 from team_story import key_of
 
+from attestlab.installation import Lab
 from attestlab.issuers.dns import DnsResolver
-from attestlab.lab import Lab
 from attestlab.orgs.rules import Plan
 
 CHECKS = 12

@@ -13,10 +13,10 @@ from attestlab.core import signing
 from attestlab.core.errors import Conflict, IntegrityFailed, NotFound, ValidationFailed
 from attestlab.core.jws import sign_compact
 from attestlab.core.signing import Algorithm
+from attestlab.installation import Lab
 from attestlab.issuers.keys import NewKey
 from attestlab.issuers.service import IssuerWithKeys
 from attestlab.issuers.store import SigningKey
-from attestlab.lab import Lab
 from attestlab.orgs.rules import Caller
 
 Smith = tuple[Lab, Caller]

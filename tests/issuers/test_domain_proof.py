@@ -16,9 +16,9 @@ from name_server import NameServer, name_server
 from running_server import register_issuer
 from team_story import key_of
 
+from attestlab.installation import Lab
 from attestlab.issuers.dns import DnsResolver
 from attestlab.issuers.rules import IssuerStatus
-from attestlab.lab import Lab
 from attestlab.orgs.rules import Caller, Plan
 from attestlab.settings import Settings
 

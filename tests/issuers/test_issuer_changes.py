@@ -11,8 +11,8 @@ from attestlab.core.clock import FixedClock
 from attestlab.core.errors import Conflict
 from attestlab.core.signing import Algorithm
 from attestlab.core.wire import b64url_encode
+from attestlab.installation import Lab
 from attestlab.issuers.rules import IssuerStatus, RiskRating, TrustTier
-from attestlab.lab import Lab
 from attestlab.log.entries import sha256_name
 from attestlab.orgs.rules import Caller
 

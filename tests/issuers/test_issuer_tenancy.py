@@ -13,9 +13,9 @@ from attestlab.core.clock import FixedClock
 from attestlab.core.errors import NotFound
 from attestlab.core.ids import new_id
 from attestlab.core.signing import Algorithm
+from attestlab.installation import Lab
 from attestlab.issuers.rules import IssuerStatus
 from attestlab.issuers.service import Issuers
-from attestlab.lab import Lab
 from attestlab.orgs.rules import Caller
 
 Ask = Callable[[Issuers, UUID, Caller], object]

@@ -17,10 +17,10 @@ from attestlab.core import signing
 from attestlab.core.clock import FixedClock
 from attestlab.core.errors import Conflict, NotFound, QuotaExceeded, ValidationFailed
 from attestlab.core.signing import Algorithm
-from attestlab.fsck import fsck
+from attestlab.installation import Lab
+from attestlab.integrity.fsck import fsck
 from attestlab.issuers.rules import KeyStatus
 from attestlab.issuers.store import keys
-from attestlab.lab import Lab
 from attestlab.log import entries
 from attestlab.orgs.rules import Caller, Plan
 

@@ -11,8 +11,8 @@ from issuer_story import Registered, logged, told
 from attestlab.core.errors import Conflict, NotFound, ValidationFailed
 from attestlab.core.signing import Algorithm
 from attestlab.core.transaction import Transaction
+from attestlab.installation import Lab
 from attestlab.issuers.rules import IssuerStatus
-from attestlab.lab import Lab
 from attestlab.orgs.rules import Caller
 
 

@@ -17,8 +17,8 @@ from team_story import key_of
 
 from attestlab.core.clock import FixedClock
 from attestlab.core.errors import PayloadTooLarge, ValidationFailed
+from attestlab.installation import Lab
 from attestlab.issuers import images
-from attestlab.lab import Lab
 from attestlab.orgs.rules import Plan
 
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" viewBox="0 0 9 9">{}</svg>'

@@ -10,8 +10,8 @@ import pytest
 from app_in_process import client_of, served
 from sqlalchemy import Connection, event
 
+from attestlab.installation import Lab
 from attestlab.issuers import store
-from attestlab.lab import Lab
 from attestlab.orgs.rules import Caller, Plan
 
 INDEX = "ix_issuers_tenant_id_id"

@@ -6,7 +6,7 @@ import pytest
 from lake_world import World
 
 from attestlab.core.clock import FixedClock
-from attestlab.lab import Lab
+from attestlab.installation import Lab
 from attestlab.orgs.rules import Caller
 
 

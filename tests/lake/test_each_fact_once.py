@@ -15,7 +15,7 @@ from lake_world import Owner, World, damage, ids_recorded, ids_seen, require_who
 from nursery import Nursery
 
 from attestlab.core.errors import Conflict, Unavailable
-from attestlab.lab import Lab
+from attestlab.installation import Lab
 from attestlab.lake import facts
 from attestlab.lake.parts import parts_of, write_part
 from attestlab.lake.service import PARTS_A_SWEEP, Lake

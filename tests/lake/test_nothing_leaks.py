@@ -11,7 +11,7 @@ from lake_world import NAMES, Owner, World, ids_recorded
 from portal.test_hostile_strings import PAYLOADS
 
 from attestlab.core.errors import Unavailable, ValidationFailed
-from attestlab.lab import Lab
+from attestlab.installation import Lab
 from attestlab.lake import queries
 from attestlab.orgs.rules import Caller, Plan
 

@@ -14,10 +14,10 @@ from lake_world import NAMES, Owner, World
 from patience import PATIENCE_S
 from typer.testing import CliRunner
 
-from attestlab import cli
-from attestlab.desk import Desk
-from attestlab.lab import Lab
+from attestlab.cli import main as cli
+from attestlab.installation import Lab
 from attestlab.orgs.rules import Caller
+from attestlab.server.write_queue import Desk
 
 
 def test_a_notebook_has_the_verbs(lab: Lab, caller: Caller, tmp_path: Path) -> None:
@@ -38,7 +38,8 @@ def test_a_notebook_has_the_verbs(lab: Lab, caller: Caller, tmp_path: Path) -> N
 def test_opening_an_installation_and_a_sweep_of_a_small_one_load_neither_pyarrow_nor_duckdb(tmp_path: Path) -> None:
     """They cost memory and a third of a second, which a server has no use for until a part is due."""
     code = (
-        "import sys; from pathlib import Path; from attestlab.lab import Lab; from attestlab.settings import Settings;"
+        "import sys; from pathlib import Path; "
+        "from attestlab.installation import Lab; from attestlab.settings import Settings;"
         f"lab, _ = Lab.init(Settings(data=Path({str(tmp_path / 'data')!r}))); lab.lake.sweep(); lab.close();"
         "print(sorted({'pyarrow', 'duckdb', 'numpy', 'pandas'} & set(sys.modules)))"
     )

@@ -10,7 +10,7 @@ from app_in_process import served
 from limits_story import Place
 
 from attestlab.core.clock import FixedClock
-from attestlab.lab import Lab
+from attestlab.installation import Lab
 
 
 @pytest.fixture

@@ -19,8 +19,8 @@ from attestlab.attestations.drafting import MintRequest
 from attestlab.core.clock import FixedClock
 from attestlab.core.errors import ValidationFailed
 from attestlab.core.signing import Algorithm
+from attestlab.installation import Lab
 from attestlab.issuers.rules import IssuerStatus
-from attestlab.lab import Lab
 from attestlab.log import entries
 from attestlab.log.entries import FIRST, Link
 from attestlab.log.followed import Followed

@@ -16,9 +16,9 @@ from attestlab.attestations.drafting import MintRequest
 from attestlab.core.clock import FixedClock
 from attestlab.core.errors import ProofInvalid
 from attestlab.core.signing import Algorithm
-from attestlab.fsck import fsck
+from attestlab.installation import Lab
+from attestlab.integrity.fsck import fsck
 from attestlab.issuers.rules import IssuerStatus
-from attestlab.lab import Lab
 from attestlab.log.entries import ReadEntry, sha256_name
 from attestlab.log.listing import StatusLists
 from attestlab.log.rules import leaf_hash, node_hash

@@ -15,14 +15,14 @@ from patience import PATIENCE_S
 
 from attestlab.core.clock import FixedClock
 from attestlab.core.errors import Unavailable
-from attestlab.desk import Desk
-from attestlab.lab import Lab
+from attestlab.installation import Lab
 from attestlab.mail import smtp, store
 from attestlab.mail.courier import Courier, Job, Write
 from attestlab.mail.messages import Sender
 from attestlab.mail.rules import CLAIM_TTL, MAX_DELIVERIES, MailStatus
 from attestlab.mail.smtp import SmtpTimeouts
 from attestlab.orgs.rules import Caller
+from attestlab.server.write_queue import Desk
 
 PATIENT = SmtpTimeouts(reply_s=PATIENCE_S, handover_s=PATIENCE_S, final_reply_s=PATIENCE_S, quit_s=0.1)
 SENDER = Sender("AttestLab", "lab@lab.example")

@@ -10,7 +10,7 @@ import pytest
 
 from attestlab.core.clock import FixedClock
 from attestlab.core.errors import ValidationFailed
-from attestlab.lab import Lab
+from attestlab.installation import Lab
 from attestlab.mail import store
 from attestlab.mail.rules import CLAIM_TTL, LONGEST_PAUSE, MOST_ATTEMPTS, MailStatus, pause_after
 from attestlab.mail.service import Claimed

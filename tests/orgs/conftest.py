@@ -8,7 +8,7 @@ import pytest
 from app_in_process import served
 from team_story import Team
 
-from attestlab.lab import Lab
+from attestlab.installation import Lab
 from attestlab.orgs.rules import Plan
 from attestlab.orgs.service import TenantCreated
 

@@ -9,7 +9,7 @@ import pytest
 from team_story import told
 
 from attestlab.core.errors import NotFound, PermissionDenied, ValidationFailed
-from attestlab.lab import Lab
+from attestlab.installation import Lab
 from attestlab.orgs.keys import ApiKeys
 from attestlab.orgs.rules import Caller, Environment, Scope
 from attestlab.orgs.service import TenantCreated

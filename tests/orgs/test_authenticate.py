@@ -14,7 +14,7 @@ from attestlab.core import audit
 from attestlab.core.audit import AuditEntry
 from attestlab.core.errors import AuthInvalid
 from attestlab.core.rows import MEMBER, row_sha256
-from attestlab.lab import Lab
+from attestlab.installation import Lab
 from attestlab.orgs import store
 from attestlab.orgs.rules import Caller, Environment, Scope, compose_api_key
 from attestlab.orgs.service import Orgs, TenantCreated

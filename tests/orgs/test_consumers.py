@@ -18,7 +18,7 @@ from team_story import PASSWORD, Team
 
 from attestlab.core.clock import FixedClock
 from attestlab.core.errors import Conflict, ValidationFailed
-from attestlab.lab import Lab
+from attestlab.installation import Lab
 from attestlab.orgs.rules import CONSUMER_SCOPES, checksum
 
 KEYS = "/v1/consumer/api-keys"

@@ -12,7 +12,7 @@ from sqlalchemy import select
 from attestlab.core.audit import AuditEvent
 from attestlab.core.errors import Conflict, NotFound, ValidationFailed
 from attestlab.core.rows import unaccounted
-from attestlab.lab import Lab
+from attestlab.installation import Lab
 from attestlab.orgs import store
 from attestlab.orgs.rules import Plan, Scope
 from attestlab.orgs.service import TenantCreated

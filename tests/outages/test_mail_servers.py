@@ -21,8 +21,7 @@ from sqlalchemy import func, select
 
 from attestlab.core.audit import AuditEvent
 from attestlab.core.clock import FixedClock
-from attestlab.desk import Desk
-from attestlab.lab import Lab
+from attestlab.installation import Lab
 from attestlab.mail import smtp
 from attestlab.mail.courier import Courier
 from attestlab.mail.messages import Sender
@@ -31,6 +30,7 @@ from attestlab.mail.service import Mails
 from attestlab.mail.smtp import SmtpTimeouts
 from attestlab.mail.store import mails
 from attestlab.orgs.rules import Caller
+from attestlab.server.write_queue import Desk
 
 pytestmark = pytest.mark.soak
 

@@ -15,7 +15,7 @@ from running_server import mint, mint_body, register_issuer
 from team_story import Team
 
 from attestlab.core.errors import Conflict
-from attestlab.lab import Lab
+from attestlab.installation import Lab
 from attestlab.orgs.rules import Caller, Plan
 from attestlab.policy import deciding, jobs, vocabulary
 from attestlab.policy.attributes import Registry

@@ -21,7 +21,7 @@ from sqlalchemy import update
 from team_story import Team, told
 
 from attestlab.core.errors import NotFound
-from attestlab.lab import Lab
+from attestlab.installation import Lab
 from attestlab.orgs.rules import Plan
 from attestlab.policy import store
 from attestlab.policy.documents import Document

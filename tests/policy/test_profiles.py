@@ -14,7 +14,7 @@ from policy_world import document, leaf, rule
 from team_story import Team, told, trail
 
 from attestlab.core.clock import FixedClock
-from attestlab.lab import Lab
+from attestlab.installation import Lab
 from attestlab.orgs.rules import Plan
 from attestlab.policy.documents import Document
 

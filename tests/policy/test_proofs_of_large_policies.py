@@ -8,10 +8,10 @@ from app_in_process import served
 from policy_world import document, leaf, rule
 from team_story import Team
 
-from attestlab.app import all_routes
-from attestlab.lab import Lab
+from attestlab.installation import Lab
 from attestlab.orgs.rules import Plan
 from attestlab.policy.documents import MOST_RULES, Document
+from attestlab.server.app import all_routes
 
 OWN = [{"path": "claims.amount", "type": "number"}, {"path": "note", "type": "text"}]
 

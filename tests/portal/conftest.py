@@ -10,7 +10,7 @@ import httpx
 import pytest
 from app_in_process import client_of, served
 
-from attestlab.lab import Lab
+from attestlab.installation import Lab
 
 _PAGE = re.compile(r"/a/([0-9a-f-]{36})(?:/bundle\.json)?$")
 

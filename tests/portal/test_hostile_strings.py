@@ -13,8 +13,8 @@ from portal_story import Seen, behind_the_services_back, mint
 from sqlalchemy import update
 
 from attestlab.attestations.store import attestations
+from attestlab.installation import Lab
 from attestlab.issuers.store import issuers
-from attestlab.lab import Lab
 from attestlab.orgs.rules import Caller
 from attestlab.portal import rules
 

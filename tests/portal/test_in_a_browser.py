@@ -21,9 +21,9 @@ from portal_story import DOCUMENT, behind_the_services_back, mint
 from sqlalchemy import update
 
 from attestlab.attestations.store import attestations
+from attestlab.installation import Lab
 from attestlab.issuers.rules import IssuerStatus
 from attestlab.issuers.store import keys
-from attestlab.lab import Lab
 from attestlab.orgs.rules import Caller
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)

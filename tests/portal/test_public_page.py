@@ -26,9 +26,9 @@ from attestlab.attestations.store import attestations
 from attestlab.attestations.tables import VerificationTally
 from attestlab.core.clock import FixedClock
 from attestlab.core.outbox import OutboxEvent
+from attestlab.installation import Lab
 from attestlab.issuers.rules import IssuerStatus, TrustTier
 from attestlab.issuers.store import issuers, keys
-from attestlab.lab import Lab
 from attestlab.orgs import usage
 from attestlab.orgs.rules import Caller
 from attestlab.portal import files, words

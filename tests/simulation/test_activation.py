@@ -12,7 +12,7 @@ from policy_world import document, leaf, rule
 
 from attestlab.core.clock import FixedClock
 from attestlab.core.errors import Conflict
-from attestlab.lab import Lab
+from attestlab.installation import Lab
 from attestlab.orgs.rules import Caller, Plan
 from attestlab.policy.decisions import Question
 from attestlab.policy.documents import Category, Document, TargetType

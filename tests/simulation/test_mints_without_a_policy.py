@@ -14,8 +14,8 @@ from policy_world import document, leaf, rule
 from attestlab.attestations.drafting import MintRequest
 from attestlab.core.clock import FixedClock
 from attestlab.core.signing import Algorithm
+from attestlab.installation import Lab
 from attestlab.issuers.rules import TrustTier
-from attestlab.lab import Lab
 from attestlab.lake.contexts import recorded
 from attestlab.orgs.rules import Caller
 from attestlab.policy.attributes import PLATFORM

@@ -15,7 +15,7 @@ from sqlalchemy import update
 
 from attestlab.core.clock import FixedClock
 from attestlab.core.errors import Cancelled, Conflict, NotFound, Unavailable, ValidationFailed
-from attestlab.lab import Lab
+from attestlab.installation import Lab
 from attestlab.orgs.rules import Caller, Plan
 from attestlab.policy import store
 from attestlab.policy.decisions import Question

@@ -23,7 +23,7 @@ from team_story import Team
 
 from attestlab.core.errors import Unavailable
 from attestlab.core.few import Few
-from attestlab.lab import Lab
+from attestlab.installation import Lab
 from attestlab.lake.service import Lake
 from attestlab.orgs.rules import Caller, Plan
 from attestlab.simulation.store import reports

@@ -101,7 +101,7 @@ def eventually_answers(port: int) -> bool:
 def served_with_few_files(folder: Path, files: int) -> Iterator[tuple[subprocess.Popen[str], str, Path]]:
     """The real server, with a limit of open files; its process, port and log."""
     log = folder / "server.log"
-    command = [sys.executable, "-m", "attestlab.cli", "serve", "--data", str(folder / "data"), "--port", "0"]
+    command = [sys.executable, "-m", "attestlab.cli.main", "serve", "--data", str(folder / "data"), "--port", "0"]
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     with log.open("w") as errors:
         process = subprocess.Popen(

@@ -13,8 +13,8 @@ from sqlalchemy import Column, DateTime, Integer, LargeBinary, MetaData, Table, 
 from attestlab.core.clock import FixedClock
 from attestlab.core.errors import IdempotencyKeyReused, IntegrityFailed
 from attestlab.core.storage import Storage
-from attestlab.fsck import fsck
-from attestlab.lab import Lab
+from attestlab.installation import Lab
+from attestlab.integrity.fsck import fsck
 from attestlab.migrations import configured, upgrade
 from attestlab.web import idempotency, remembered
 from attestlab.web.answers import Answer

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from app_in_process import client_of
 from faults.in_process import serving
 
-from attestlab.lab import Lab
+from attestlab.installation import Lab
 from attestlab.orgs.rules import Plan
 
 ISSUER = {"name": "Northfield University", "domain": "northfield.example.edu", "alg": "Ed25519"}

@@ -22,7 +22,7 @@ from attestlab.core.loop_writer import LoopWriter
 from attestlab.core.pace import Pace
 from attestlab.core.transaction import Transaction
 from attestlab.core.writer import Job, Ticket, Writer
-from attestlab.lab import EXPIRIES_AT_ONCE, Lab
+from attestlab.installation import EXPIRIES_AT_ONCE, Lab
 from attestlab.lake.apart import Apart
 from attestlab.web import idempotency, journal
 from attestlab.web.answers import Answer, render

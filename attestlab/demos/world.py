@@ -22,10 +22,10 @@ from attestlab.attestations.service import Minted, Verified
 from attestlab.attestations.verification import Presented
 from attestlab.core.clock import Clock
 from attestlab.core.signing import Algorithm
-from attestlab.demo_documents import badge_png, card_png, certificate_pdf, diploma_pdf
+from attestlab.demos.documents import badge_png, card_png, certificate_pdf, diploma_pdf
+from attestlab.installation import Initialised, Lab
 from attestlab.issuers.rules import TrustTier
 from attestlab.issuers.service import IssuerWithKeys
-from attestlab.lab import Initialised, Lab
 from attestlab.orgs.rules import Caller
 from attestlab.settings import Settings
 

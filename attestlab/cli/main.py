@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from attestlab import recovery, watchers
-from attestlab.core.output import emit, ending_where_output_is_lost, talk
-from attestlab.terminal import (
+from attestlab.cli import recovery, watch
+from attestlab.cli.output import (
     COULD_NOT_CHECK,
     OK,
     PROBLEMS,
@@ -36,6 +35,7 @@ from attestlab.terminal import (
     show,
     warn_of_shared_folder,
 )
+from attestlab.core.output import emit, ending_where_output_is_lost, talk
 
 if TYPE_CHECKING:
     from attestlab.orgs.rules import Plan
@@ -60,13 +60,13 @@ lakes = typer.Typer(no_args_is_help=True, help="The lake: facts from the records
 keys = typer.Typer(no_args_is_help=True, help="The key-encryption key.")
 app.add_typer(tenants, name="tenant")
 app.add_typer(consumers, name="consumer")
-log.command("watch")(watchers.log_watch)
+log.command("watch")(watch.log_watch)
 log.command("accept-head")(recovery.accept_head)
 log.command("confirm-time")(recovery.confirm_time)
 app.add_typer(log, name="log")
 app.add_typer(lakes, name="lake")
 app.add_typer(keys, name="keyring")
-app.add_typer(watchers.witnesses, name="witness")
+app.add_typer(watch.witnesses, name="witness")
 
 
 @app.command()
@@ -75,7 +75,7 @@ def init(data: Data, database_url: DatabaseUrl = None, as_json: Json = False) ->
 
     Example: attestlab init --data lab --json
     """
-    from attestlab.lab import Lab
+    from attestlab.installation import Lab
 
     with reporting():
         lab, made = Lab.init(settings_of(data, database_url))
@@ -162,7 +162,7 @@ def serve(
 
     Example: attestlab serve --data lab --port 8080
     """
-    from attestlab.workers import shared_metrics
+    from attestlab.cli.processes import shared_metrics
 
     with shared_metrics(workers), reporting():
         serving = _serving()
@@ -209,7 +209,7 @@ def keyring_rewrap(data: Data, database_url: DatabaseUrl = None, as_json: Json =
     """
     import os
 
-    from attestlab.rewrapping import rewrap
+    from attestlab.cli.rekey import rewrap
 
     with reporting():
         done = rewrap(settings_of(data, database_url), os.environ)
@@ -237,7 +237,7 @@ def log_fsck(data: Data, database_url: DatabaseUrl = None, as_json: Json = False
 
     Example: attestlab log fsck --data lab
     """
-    from attestlab.checking import problems_of
+    from attestlab.integrity.parallel_fsck import problems_of
     from attestlab.log.fsck import FORK, GUARD
 
     with reporting(), progress_on_stderr("checking", is_shown=not as_json) as progress:
@@ -302,9 +302,9 @@ def main() -> None:
 
 
 def _verified(arguments: list[str]) -> int:
-    from attestlab import offline
+    from attestlab.cli import verify as verify_command
 
-    return offline.command(arguments)
+    return verify_command.command(arguments)
 
 
 def _warn_of_unknown_variables() -> None:
@@ -320,10 +320,10 @@ def _warn_of_unknown_variables() -> None:
 def _serving() -> ModuleType:
     """The server, loaded without the collector looking through it again and again on the way."""
     gc.disable()
-    from attestlab import serving
+    from attestlab.cli import serve as cli_serve
 
     gc.enable()
-    return serving
+    return cli_serve
 
 
 def _plan(name: str) -> Plan:

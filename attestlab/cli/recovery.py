@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from attestlab.cli.output import UNUSABLE, Data, DatabaseUrl, Json, fail, opened, reporting, show
 from attestlab.core.output import emit, talk
-from attestlab.terminal import UNUSABLE, Data, DatabaseUrl, Json, fail, opened, reporting, show
 
 if TYPE_CHECKING:
     from attestlab.log.acceptance import RestoredHead

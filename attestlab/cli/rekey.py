@@ -20,7 +20,7 @@ from attestlab.core.errors import NotFound, ValidationFailed
 from attestlab.core.keyring import Keyring
 from attestlab.core.occupancy import Occupancy
 from attestlab.core.storage import Storage
-from attestlab.lab import Lab
+from attestlab.installation import Lab
 from attestlab.log import store as log_store
 from attestlab.settings import Settings
 

@@ -18,7 +18,7 @@ from attestlab.core.output import emit, talk
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from attestlab.lab import Lab
+    from attestlab.installation import Lab
     from attestlab.settings import Settings
 
 OK, PROBLEMS, UNUSABLE, COULD_NOT_CHECK = 0, 1, 2, 3
@@ -73,7 +73,7 @@ def settings_of(data: Path, database_url: str | None, *, env: str = "sandbox") -
 @contextmanager
 def opened(data: Path, database_url: str | None) -> Iterator[Lab]:
     """The installation that a command works on, closed at its end."""
-    from attestlab.lab import Lab
+    from attestlab.installation import Lab
 
     lab = Lab.open(settings_of(data, database_url))
     try:

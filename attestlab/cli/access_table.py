@@ -1,6 +1,6 @@
 """The access table: what each route needs of its caller, as `docs/access.md` shows it and the tests hold it.
 
-`python -m attestlab.access docs/access.md` writes the table anew.
+`python -m attestlab.cli.access_table docs/access.md` writes the table anew.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from attestlab.app import all_routes
 from attestlab.orgs.rules import CONSUMER_SCOPES, SCOPES_OF_ROLES, Role, Scope
+from attestlab.server.app import all_routes
 from attestlab.web.access import Needs
 from attestlab.web.routing import Route
 

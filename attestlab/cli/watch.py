@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from attestlab.cli.output import COULD_NOT_CHECK, OK, PROBLEMS, Host, Json, Port, announce, reporting, show
 from attestlab.core.output import emit, talk
-from attestlab.terminal import COULD_NOT_CHECK, OK, PROBLEMS, Host, Json, Port, announce, reporting, show
 
 if TYPE_CHECKING:
     from attestlab.log.followed import Followed

@@ -20,8 +20,8 @@ from multiprocessing import get_context
 from sqlalchemy.exc import DatabaseError, OperationalError
 
 from attestlab.core.errors import Unavailable
-from attestlab.fsck import ATTESTATIONS, Part, check, parts
-from attestlab.lab import Lab
+from attestlab.installation import Lab
+from attestlab.integrity.fsck import ATTESTATIONS, Part, check, parts
 from attestlab.log.fsck import Problem
 from attestlab.settings import Settings
 

@@ -20,12 +20,11 @@ from attestlab.core.counters import Count
 from attestlab.core.error_text import cause_of
 from attestlab.core.errors import AttestLabError, AuthInvalid
 from attestlab.delivery import routes as delivery_routes
-from attestlab.desk import Desk
 from attestlab.exports import routes as export_routes
 from attestlab.governance import routes as governance_routes
 from attestlab.identity import routes as identity_routes
+from attestlab.installation import Lab
 from attestlab.issuers import routes as issuer_routes
-from attestlab.lab import Lab
 from attestlab.log import routes as log_routes
 from attestlab.log.feeder import Feeder
 from attestlab.mail.courier import Courier
@@ -35,6 +34,7 @@ from attestlab.orgs.rules import Caller
 from attestlab.policy import profile_routes
 from attestlab.policy import routes as policy_routes
 from attestlab.portal import routes as portal_routes
+from attestlab.server.write_queue import Desk
 from attestlab.settings import Environment
 from attestlab.simulation import routes as simulation_routes
 from attestlab.web import journal

@@ -10,13 +10,13 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
-from attestlab import app
+from attestlab.cli.processes import Workers
 from attestlab.core import folders
 from attestlab.core.errors import Conflict
-from attestlab.lab import Initialised, Lab
+from attestlab.installation import Initialised, Lab
+from attestlab.server import app
 from attestlab.settings import Settings
 from attestlab.web import journal
-from attestlab.workers import Workers
 
 Ready = Callable[[], None]
 
@@ -60,11 +60,11 @@ def run(settings: Settings, *, host: str, port: int, workers: int, announce: Cal
 
 def run_demo(folder: Path | None, *, host: str, port: int, show: Callable[[dict[str, str]], None]) -> int:
     """Make the demo's world where it is not yet made, and serve it; returns the exit code."""
-    from attestlab import demo  # with pillow, which only the demo needs
+    from attestlab.demos import world as demo_world  # with pillow, which only the demo needs
 
     with ExitStack() as stack:
         folder = folder or stack.enter_context(folders.temporary_folder("attestlab-demo-"))
-        shown = demo.credentials(folder)
+        shown = demo_world.credentials(folder)
         settings = Settings(data=folder, database_url=None)  # a world of its own, whatever the environment says
         return run(settings, host=host, port=port, workers=1, announce=lambda url: show({**shown, "url": url}))
 

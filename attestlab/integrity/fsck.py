@@ -34,10 +34,10 @@ from attestlab.core.transaction import AnyRow
 from attestlab.delivery import store as delivery_store
 from attestlab.governance import store as governance_store
 from attestlab.identity import store as identity_store
+from attestlab.installation import Lab
 from attestlab.issuers import reckoning
 from attestlab.issuers import store as issuer_store
 from attestlab.issuers.keys import key_name
-from attestlab.lab import Lab
 from attestlab.log import cosignatures, entries
 from attestlab.log.entries import EntryType
 from attestlab.log.fsck import Problem, check_log

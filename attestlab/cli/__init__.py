@@ -1,0 +1,1 @@
+"""The `attestlab` command: one module a group of commands."""

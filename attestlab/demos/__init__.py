@@ -1,0 +1,1 @@
+"""The seeded demo installation that `attestlab demo` and the notebooks open."""
