@@ -18,16 +18,19 @@ from attestlab.attestations import metering
 from attestlab.attestations import store as attestation_store
 from attestlab.attestations.packs import Packs
 from attestlab.attestations.service import Attestations
-from attestlab.core import audit, folders, keyring, occupancy, outbox, sealing
+from attestlab.core import atomic_files
 from attestlab.core.clock import Clock
-from attestlab.core.counters import Counters
+from attestlab.core.crypto import keyring, sealing
+from attestlab.core.crypto.keyring import Keyring
+from attestlab.core.db import occupancy
+from attestlab.core.db.occupancy import Occupancy
+from attestlab.core.db.storage import Storage, ping
+from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import Conflict, NotFound, ValidationFailed
-from attestlab.core.keyring import Keyring
-from attestlab.core.occupancy import Occupancy
-from attestlab.core.storage import Storage, ping
-from attestlab.core.transaction import Transaction
-from attestlab.core.wire import parse_uuid
-from attestlab.core.worker_processes import WorkerProcesses
+from attestlab.core.execution.worker_processes import WorkerProcesses
+from attestlab.core.limits.rate_counters import Counters
+from attestlab.core.records import audit, outbox
+from attestlab.core.strict_json import parse_uuid
 from attestlab.delivery.links import Links
 from attestlab.delivery.service import Deliveries
 from attestlab.exports.service import Exports
@@ -190,8 +193,8 @@ class Lab:
             with storage.read() as connection:
                 if log_store.head(connection) is None:
                     raise NotFound("installation in", settings.data)
-            folders.remove_drafts(settings.data)
-            folders.remove_drafts(settings.data / MAILDIR / "tmp")
+            atomic_files.remove_drafts(settings.data)
+            atomic_files.remove_drafts(settings.data / MAILDIR / "tmp")
             keys = Keyring.open(settings.data, os.environ)
             lab = cls(settings, storage=storage, keys=keys, clock=clock or storage.clock, resolver=resolver)
             with storage.read() as connection:
@@ -211,7 +214,7 @@ class Lab:
         Raises:
             Conflict: there is one already.
         """
-        folders.make_private(settings.data)
+        atomic_files.make_private(settings.data)
         with _records(settings) as (storage, shares):
             with storage.read() as connection:
                 _require_no_log(connection, settings)

@@ -10,7 +10,7 @@ from typing import Any
 
 from attestlab.attestations.drafting import MintRequest
 from attestlab.core.clock import SystemClock
-from attestlab.core.signing import Algorithm
+from attestlab.core.crypto.signing import Algorithm
 from attestlab.installation import Initialised, Lab
 from attestlab.orgs.rules import Plan
 from attestlab.server.app import all_routes, site_of

@@ -18,8 +18,8 @@ from cryptography.hazmat.primitives.serialization import load_der_public_key
 
 from attestlab.attestations.drafting import Draft, MintRequest
 from attestlab.core.clock import FixedClock
-from attestlab.core.signing import Algorithm
-from attestlab.core.wire import b64url_decode
+from attestlab.core.crypto.signing import Algorithm
+from attestlab.core.strict_json import b64url_decode
 from attestlab.installation import Lab
 from attestlab.integrity.parallel_fsck import problems_of
 from attestlab.settings import Settings

@@ -13,7 +13,7 @@ from time import monotonic, sleep
 
 from attestlab.attestations.drafting import Draft, MintRequest
 from attestlab.core.clock import FixedClock
-from attestlab.core.signing import Algorithm
+from attestlab.core.crypto.signing import Algorithm
 from attestlab.installation import Lab
 from attestlab.orgs.store import tenants
 from attestlab.settings import Settings

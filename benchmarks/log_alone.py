@@ -14,9 +14,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from attestlab import migrations
 from attestlab.core.clock import SystemClock
-from attestlab.core.keyring import Keyring
-from attestlab.core.storage import Storage
-from attestlab.core.writer import GROUP_CAP
+from attestlab.core.crypto.keyring import Keyring
+from attestlab.core.db.group_commit.thread import GROUP_CAP
+from attestlab.core.db.storage import Storage
 from attestlab.installation import Lab
 from attestlab.log import entries
 from attestlab.log.guard import HeadGuard

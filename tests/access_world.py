@@ -15,9 +15,9 @@ import httpx
 from app_in_process import client_of
 from sign_in_story import add_person
 
-from attestlab.core import audited
-from attestlab.core.audited import Deed
 from attestlab.core.ids import new_id
+from attestlab.core.records import audited_write
+from attestlab.core.records.audited_write import Deed
 from attestlab.installation import Lab
 from attestlab.orgs import rules, store
 from attestlab.orgs.rules import Environment, Plan, Scope
@@ -147,7 +147,7 @@ class World:
         }
         actor = self.lab.orgs.service_caller(self.tenant.tenant_id)
         with self.lab.storage.write() as tx:
-            audited.insert(tx, store.api_keys, row, Deed(self.tenant.tenant_id, actor, "api_key.create", now))
+            audited_write.insert(tx, store.api_keys, row, Deed(self.tenant.tenant_id, actor, "api_key.create", now))
         return client_of(self.url, key=secret)
 
     def owner_token(self) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from argon2 import PasswordHasher
 
-from attestlab.core import passwords
+from attestlab.core.crypto import passwords
 
 CHEAPEST = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
 

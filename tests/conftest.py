@@ -33,7 +33,7 @@ from running_server import RunningServer
 from shared_statements import share_statements
 
 from attestlab.core.clock import FixedClock, SystemClock
-from attestlab.core.storage import Storage
+from attestlab.core.db.storage import Storage
 from attestlab.installation import Lab
 from attestlab.integrity.fsck import fsck
 from attestlab.orgs.rules import Caller, Plan

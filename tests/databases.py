@@ -12,7 +12,7 @@ from pathlib import Path
 from sqlalchemy import create_engine, text
 
 from attestlab import migrations
-from attestlab.core.storage import Storage, database_url
+from attestlab.core.db.storage import Storage, database_url
 
 ENGINES = ("sqlite", "postgresql")
 RECORDS = "records.db"

@@ -27,7 +27,7 @@ from running_server import RunningServer
 from attestlab.attestations.drafting import MintRequest
 from attestlab.attestations.service import Minted
 from attestlab.core.clock import SystemClock
-from attestlab.core.wire import parse_json
+from attestlab.core.strict_json import parse_json
 from attestlab.demos.world import World, demo_world
 from attestlab.installation import Lab
 from attestlab.orgs.rules import Plan

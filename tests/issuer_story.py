@@ -7,8 +7,8 @@ from typing import Any
 
 from sqlalchemy import select
 
-from attestlab.core.outbox import OutboxEvent
-from attestlab.core.wire import parse_json
+from attestlab.core.records.outbox import OutboxEvent
+from attestlab.core.strict_json import parse_json
 from attestlab.installation import Lab
 from attestlab.issuers.service import IssuerWithKeys
 from attestlab.log import entries

@@ -15,8 +15,8 @@ from attestlab.attestations.drafting import MintRequest
 from attestlab.attestations.store import attestations
 from attestlab.audit.store import events
 from attestlab.core.clock import FixedClock
-from attestlab.core.outbox import OutboxEvent
-from attestlab.core.signing import Algorithm
+from attestlab.core.crypto.signing import Algorithm
+from attestlab.core.records.outbox import OutboxEvent
 from attestlab.installation import Lab
 from attestlab.lake.frames import Facts
 from attestlab.log.store import leaves

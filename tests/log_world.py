@@ -11,8 +11,8 @@ from sqlalchemy import Connection
 
 from attestlab import migrations
 from attestlab.core.clock import FixedClock
-from attestlab.core.keyring import Keyring
-from attestlab.core.storage import Storage
+from attestlab.core.crypto.keyring import Keyring
+from attestlab.core.db.storage import Storage
 from attestlab.log.acceptance import accept, examine
 from attestlab.log.entries import FIRST, EntryType, commit_of, issuer_status, key_status, minted, read
 from attestlab.log.fsck import Problem, check_log

@@ -10,7 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from attestlab.attestations.drafting import MintRequest
-from attestlab.core.signing import Algorithm
+from attestlab.core.crypto.signing import Algorithm
 from attestlab.installation import Lab
 from attestlab.orgs.rules import Caller
 

@@ -18,8 +18,8 @@ from tornado.httputil import HTTPServerConnectionDelegate
 from tornado.netutil import bind_sockets
 
 from attestlab.core.clock import FixedClock
-from attestlab.core.counters import Counters, _File
 from attestlab.core.errors import AttestLabError, AuthInvalid, Conflict, IntegrityFailed, NotFound, RateLimited
+from attestlab.core.limits.rate_counters import Counters, _File
 from attestlab.core.shapes import In, Moment, Out, Uuid
 from attestlab.web.accepting import Room
 from attestlab.web.access import PUBLIC

@@ -7,9 +7,10 @@ from typing import Any
 
 import httpx
 
-from attestlab.core import audited, passwords
-from attestlab.core.audited import Deed
+from attestlab.core.crypto import passwords
 from attestlab.core.ids import new_id
+from attestlab.core.records import audited_write
+from attestlab.core.records.audited_write import Deed
 from attestlab.installation import Lab
 from attestlab.orgs import store as org_store
 from attestlab.orgs.service import Installer, TenantCreated
@@ -78,7 +79,7 @@ def add_person(lab: Lab, tenant: TenantCreated, email: str, password: str, **col
         **columns,
     }
     with lab.storage.write() as tx:
-        return audited.insert(tx, org_store.users, row, Deed(tenant.tenant_id, Installer(), "user.create", now))
+        return audited_write.insert(tx, org_store.users, row, Deed(tenant.tenant_id, Installer(), "user.create", now))
 
 
 def change_person(lab: Lab, tenant: TenantCreated, *, email: str | None = None, **changes: Any) -> None:
@@ -87,7 +88,7 @@ def change_person(lab: Lab, tenant: TenantCreated, *, email: str | None = None, 
     whose = users.c.email == (email or tenant.owner_email)
     with lab.storage.write() as tx:
         row = dict(tx.exec(users.select().where(whose)).mappings().one())
-        audited.change(tx, users, row, changes, Deed(tenant.tenant_id, Installer(), "user.update", now))
+        audited_write.change(tx, users, row, changes, Deed(tenant.tenant_id, Installer(), "user.update", now))
 
 
 def make_consumer(lab: Lab, tenant: TenantCreated) -> None:
@@ -96,4 +97,4 @@ def make_consumer(lab: Lab, tenant: TenantCreated) -> None:
     with lab.storage.write() as tx:
         row = dict(tx.exec(tenants.select().where(tenants.c.id == tenant.tenant_id)).mappings().one())
         deed = Deed(tenant.tenant_id, Installer(), "tenant.update", now)
-        audited.change(tx, tenants, row, {"realm": "consumer"}, deed)
+        audited_write.change(tx, tenants, row, {"realm": "consumer"}, deed)

@@ -12,9 +12,9 @@ from app_in_process import client_of
 from sign_in_story import add_person
 from sqlalchemy import select
 
-from attestlab.core.audit import AuditEvent
-from attestlab.core.outbox import OutboxEvent
-from attestlab.core.wire import parse_json
+from attestlab.core.records.audit import AuditEvent
+from attestlab.core.records.outbox import OutboxEvent
+from attestlab.core.strict_json import parse_json
 from attestlab.installation import Lab
 from attestlab.mail.service import Claimed
 from attestlab.mail.store import mails

@@ -23,7 +23,7 @@ from patience import PATIENCE_S
 from tornado.netutil import bind_sockets
 
 from attestlab.core.clock import Clock, FixedClock
-from attestlab.core.keyring import Keyring
+from attestlab.core.crypto.keyring import Keyring
 from attestlab.log.notes import NoteSigner, TreeHead, VerifierKey, sign_checkpoint
 from attestlab.log.rules import TILE_WIDTH, encode_bundle, leaf_hash, tiles_of
 from attestlab.log.submissions import Submission

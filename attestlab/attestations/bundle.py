@@ -43,11 +43,19 @@ from attestlab.attestations.verification import (
     check_transparency,
     run,
 )
-from attestlab.core import signing
-from attestlab.core.canonical import canonical, sha256_b64url
+from attestlab.core.crypto import signing
+from attestlab.core.crypto.canonical_json import canonical, sha256_b64url
+from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.errors import IntegrityFailed, ProofInvalid, ValidationFailed
-from attestlab.core.signing import Algorithm
-from attestlab.core.wire import MAX_DEPTH, b64url_decode, b64url_encode, format_time, parse_json, parse_time, parse_uuid
+from attestlab.core.strict_json import (
+    MAX_DEPTH,
+    b64url_decode,
+    b64url_encode,
+    format_time,
+    parse_json,
+    parse_time,
+    parse_uuid,
+)
 from attestlab.log import entries
 from attestlab.log import rules as log_rules
 from attestlab.log.entries import EntryType, commit_of, sha256_name

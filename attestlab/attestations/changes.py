@@ -17,12 +17,12 @@ from sqlalchemy import Connection, and_, not_, select
 from attestlab.attestations import store
 from attestlab.attestations.events import AttestationExpired, AttestationRevoked, AttestationSuperseded
 from attestlab.attestations.rules import Status
-from attestlab.core import audit, outbox, rows
-from attestlab.core.audit import Actor, AuditEntry
+from attestlab.core.db.transaction import AnyRow, Transaction
 from attestlab.core.errors import AttestLabError
 from attestlab.core.events import Event
-from attestlab.core.transaction import AnyRow, Transaction
-from attestlab.core.wire import format_time
+from attestlab.core.records import audit, outbox, row_digest
+from attestlab.core.records.audit import Actor, AuditEntry
+from attestlab.core.strict_json import format_time
 from attestlab.log import entries
 from attestlab.log import store as log_store
 from attestlab.log.entries import FIRST, EntryType
@@ -117,7 +117,7 @@ def _tell(tx: Transaction, done: Ended, change: Change, actor: Actor) -> None:
         resource_type="attestation",
         resource_id=done.name,
         at=change.at,
-        metadata={"log_index": done.logged.index, rows.MEMBER: rows.row_sha256(store.attestations, row)},
+        metadata={"log_index": done.logged.index, row_digest.MEMBER: row_digest.row_sha256(store.attestations, row)},
     )
     audit.record(tx, entry)
 

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from attestlab.core.errors import ValidationFailed
-from attestlab.core.wire import parse_time
+from attestlab.core.strict_json import parse_time
 
 if TYPE_CHECKING:  # the offline verifier loads no database
     from attestlab.attestations.standing import Chained

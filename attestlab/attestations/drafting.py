@@ -17,13 +17,13 @@ from attestlab.attestations import claims as claim_rules
 from attestlab.attestations import rules
 from attestlab.attestations.catalogue import ContentType
 from attestlab.attestations.rules import Statement, Status
-from attestlab.core import jws
-from attestlab.core.canonical import canonical, sha256_b64url
 from attestlab.core.clock import whole_milliseconds
+from attestlab.core.crypto import jws
+from attestlab.core.crypto.canonical_json import canonical, sha256_b64url
+from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.errors import SignatureInvalid, ValidationFailed
 from attestlab.core.ids import new_id
-from attestlab.core.signing import Algorithm
-from attestlab.core.wire import format_time
+from attestlab.core.strict_json import format_time
 from attestlab.issuers.rules import Custody
 from attestlab.issuers.service import Issuers
 from attestlab.issuers.store import SigningKey

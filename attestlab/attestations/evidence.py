@@ -8,9 +8,9 @@ from attestlab.attestations.bundle import require_entry_speaks_of
 from attestlab.attestations.facts import issuer_facts, logged_at, members_of, statement_of
 from attestlab.attestations.rules import Statement, Status
 from attestlab.attestations.verification import Evidence, KeyFacts
+from attestlab.core.crypto.signing import Algorithm
+from attestlab.core.db.transaction import AnyRow
 from attestlab.core.errors import ProofInvalid
-from attestlab.core.signing import Algorithm
-from attestlab.core.transaction import AnyRow
 from attestlab.issuers.rules import KeyStatus
 from attestlab.issuers.service import Issuers
 from attestlab.log import rules as log_rules

@@ -9,10 +9,10 @@ from typing import Any
 from attestlab.attestations import rules
 from attestlab.attestations.rules import Statement, Status
 from attestlab.attestations.verification import IssuerFacts
+from attestlab.core.crypto.signing import Algorithm
+from attestlab.core.db.transaction import AnyRow
 from attestlab.core.errors import IntegrityFailed, ProofInvalid, ValidationFailed
-from attestlab.core.signing import Algorithm
-from attestlab.core.transaction import AnyRow
-from attestlab.core.wire import parse_json, parse_time
+from attestlab.core.strict_json import parse_json, parse_time
 from attestlab.issuers.rules import Custody, IssuerStatus
 from attestlab.log import entries
 

@@ -14,9 +14,9 @@ from typing import Any
 from uuid import UUID
 
 from attestlab.attestations import circumstances
-from attestlab.core.audit import Actor
+from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import PermissionDenied
-from attestlab.core.transaction import Transaction
+from attestlab.core.records.audit import Actor
 from attestlab.issuers.store import SigningKey
 from attestlab.orgs.rules import Caller
 from attestlab.policy import decisions, rules

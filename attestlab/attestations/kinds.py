@@ -3,7 +3,7 @@
 The two must agree, and a property test holds them to it with `jsonschema` as the judge. Kinds are strict where the
 world is: days are RFC 3339 full-dates, countries ISO 3166-1 codes, numbers JSON numbers (never a boolean, never text).
 They are liberal where issuers really differ: a licence class may be one text or a list, an employee number a number.
-Values are JSON as `core.wire.parse_json` gives it.
+Values are JSON as `core.strict_json.parse_json` gives it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Final
 
 from attestlab.core.countries import ALPHA_2, ALPHA_3, TRAVEL_DOCUMENT
 from attestlab.core.errors import ValidationFailed
-from attestlab.core.wire import parse_time
+from attestlab.core.strict_json import parse_time
 
 JsonSchema = dict[str, object]
 

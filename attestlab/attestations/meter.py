@@ -12,9 +12,9 @@ from __future__ import annotations
 from sqlalchemy import Connection
 
 from attestlab.attestations.metering import Verified
-from attestlab.core.counters import Counters
-from attestlab.core.storage import Storage
-from attestlab.core.transaction import AnyRow
+from attestlab.core.db.storage import Storage
+from attestlab.core.db.transaction import AnyRow
+from attestlab.core.limits.rate_counters import Counters
 from attestlab.orgs import quotas, usage
 from attestlab.orgs.plans import allowance
 

@@ -21,13 +21,13 @@ from sqlalchemy import Connection, bindparam, delete, select
 from attestlab.attestations.events import AttestationCreated, VerificationCompleted, VerificationFailed
 from attestlab.attestations.rules import Verdict
 from attestlab.attestations.tables import VerificationTally
-from attestlab.core import outbox
 from attestlab.core.clock import Clock
-from attestlab.core.outbox import OutboxEvent
-from attestlab.core.storage import Sealer
-from attestlab.core.transaction import AnyRow, Transaction
-from attestlab.core.upserts import Upsert
-from attestlab.core.wire import format_time, parse_time
+from attestlab.core.db.storage import Sealer
+from attestlab.core.db.transaction import AnyRow, Transaction
+from attestlab.core.db.upserts import Upsert
+from attestlab.core.records import outbox
+from attestlab.core.records.outbox import OutboxEvent
+from attestlab.core.strict_json import format_time, parse_time
 from attestlab.orgs import usage
 
 BUFFER = "verifications"

@@ -15,7 +15,7 @@ from attestlab.attestations.rules import Statement
 from attestlab.attestations.standing import StatusProof
 from attestlab.attestations.verification import Finding, check_policy
 from attestlab.core.errors import ValidationFailed
-from attestlab.core.wire import parse_json
+from attestlab.core.strict_json import parse_json
 from attestlab.policy.attributes import PLATFORM
 from attestlab.policy.contexts import Normaliser
 from attestlab.policy.deciding import Member, PolicySet, SetDecision

@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from attestlab.attestations.shapes import PackIn, PackOut
-from attestlab.core.transaction import AnyRow
+from attestlab.core.db.transaction import AnyRow
 from attestlab.orgs.rules import Scope
 from attestlab.web.call import Call
 from attestlab.web.paging import Page, PageQuery, id_in, page_of

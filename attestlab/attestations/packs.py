@@ -7,12 +7,12 @@ from typing import Any
 from uuid import UUID
 
 from attestlab.attestations import store
-from attestlab.core import audited
-from attestlab.core.audited import Deed
 from attestlab.core.clock import Clock
+from attestlab.core.db.storage import Storage
+from attestlab.core.db.transaction import AnyRow
 from attestlab.core.ids import new_id
-from attestlab.core.storage import Storage
-from attestlab.core.transaction import AnyRow
+from attestlab.core.records import audited_write
+from attestlab.core.records.audited_write import Deed
 from attestlab.orgs import quotas
 from attestlab.orgs.rules import Caller, one_line
 
@@ -38,7 +38,9 @@ class Packs:
             now = self.clock.now()
             row = {"id": new_id(now), "tenant_id": caller.tenant_id, "name": name}
             row |= {"description": description, "created_at": now}
-            return audited.insert(tx, store.packs, row, Deed(caller.tenant_id, caller, "attestation_pack.create", now))
+            return audited_write.insert(
+                tx, store.packs, row, Deed(caller.tenant_id, caller, "attestation_pack.create", now)
+            )
 
     def page(self, *, caller: Caller, before: UUID | None = None, limit: int = 50) -> Sequence[AnyRow]:
         """The tenant's packs, newest first, from the one behind `before`."""

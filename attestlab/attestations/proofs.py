@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection
 
+from attestlab.core.db.transaction import AnyRow
 from attestlab.core.errors import IntegrityFailed
-from attestlab.core.transaction import AnyRow
 from attestlab.log import entries, store
 from attestlab.log.answers import Head, Inclusion
 from attestlab.log.listing import StatusLists

@@ -35,7 +35,7 @@ from attestlab.attestations.shapes import (
     VerifyDetailsOut,
     VerifyOut,
 )
-from attestlab.core.wire import b64url_encode
+from attestlab.core.strict_json import b64url_encode
 from attestlab.delivery.links import Links
 from attestlab.log.answers import Head, Inclusion
 from attestlab.log.entries import sha256_name

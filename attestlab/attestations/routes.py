@@ -34,11 +34,11 @@ from attestlab.attestations.shapes import (
     VerifyQuery,
 )
 from attestlab.attestations.verification import Presented
-from attestlab.core.canonical import canonical
+from attestlab.core.crypto.canonical_json import canonical
+from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.errors import MAX_FAULTS, AttestLabError, AuthInvalid, AuthRequired, NotFound, PermissionDenied
 from attestlab.core.shapes import Moment, Uuid
-from attestlab.core.signing import Algorithm
-from attestlab.core.wire import b64url_decode
+from attestlab.core.strict_json import b64url_decode
 from attestlab.orgs import usage
 from attestlab.orgs.rules import Scope
 from attestlab.web import problems

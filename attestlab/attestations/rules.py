@@ -14,10 +14,10 @@ from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
 
-from attestlab.core.canonical import canonical_own, sha256_b64url
+from attestlab.core.crypto.canonical_json import canonical_own, sha256_b64url
+from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.errors import Conflict, ValidationFailed
-from attestlab.core.signing import Algorithm
-from attestlab.core.wire import b64url_encode, format_time
+from attestlab.core.strict_json import b64url_encode, format_time
 
 STATEMENT_VERSION = 1
 PAYLOAD_LIMIT_CHARS = 52_428_800

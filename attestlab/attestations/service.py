@@ -20,13 +20,13 @@ from attestlab.attestations.meter import Meter, verifications_per_day
 from attestlab.attestations.proofs import Proofs
 from attestlab.attestations.rules import Reason, Status, Verdict
 from attestlab.attestations.verification import Finding, Presented, Report, verify
-from attestlab.core import audit, outbox, rows
-from attestlab.core.audit import AuditEntry
 from attestlab.core.clock import Clock
-from attestlab.core.counters import Counters
+from attestlab.core.db.storage import Storage
+from attestlab.core.db.transaction import AnyRow, Transaction
 from attestlab.core.errors import Conflict, NotFound, PermissionDenied
-from attestlab.core.storage import Storage
-from attestlab.core.transaction import AnyRow, Transaction
+from attestlab.core.limits.rate_counters import Counters
+from attestlab.core.records import audit, outbox, row_digest
+from attestlab.core.records.audit import AuditEntry
 from attestlab.delivery.service import Deliveries
 from attestlab.issuers.rules import require_may_mint
 from attestlab.issuers.service import Issuers
@@ -262,7 +262,7 @@ class Attestations:
             resource_type="attestation",
             resource_id=str(row["id"]),
             at=at,
-            metadata={"log_index": row["log_index"], "row_sha256": rows.row_sha256(store.attestations, row)},
+            metadata={"log_index": row["log_index"], "row_sha256": row_digest.row_sha256(store.attestations, row)},
         )
         audit.record(tx, entry)
 

@@ -6,8 +6,8 @@ from pydantic import AfterValidator, Field, GetJsonSchemaHandler, JsonValue, Str
 
 from attestlab.attestations.catalogue import CATALOGUE, ContentType
 from attestlab.attestations.rules import Status, Verdict
+from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.shapes import Email, In, Moment, Out, Uuid
-from attestlab.core.signing import Algorithm
 from attestlab.web.problems import ErrorEnvelope
 
 Kid = Annotated[str, StringConstraints(min_length=1, max_length=64)]

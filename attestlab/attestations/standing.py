@@ -15,7 +15,7 @@ from attestlab.attestations.reading import Reader, prefixed, standard_base64
 from attestlab.attestations.rules import Reason, Statement, Status
 from attestlab.attestations.verification import Finding, IssuerFacts
 from attestlab.core.errors import IntegrityFailed, ProofInvalid, ValidationFailed
-from attestlab.core.wire import b64url_encode, parse_time
+from attestlab.core.strict_json import b64url_encode, parse_time
 from attestlab.issuers.rules import IssuerStatus, KeyStatus
 from attestlab.log import entries
 from attestlab.log import rules as log_rules

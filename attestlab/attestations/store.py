@@ -12,8 +12,8 @@ from sqlalchemy import Connection, Select, and_, bindparam, func, literal_column
 
 from attestlab.attestations.rules import Status
 from attestlab.attestations.tables import Attestation, AttestationPack
+from attestlab.core.db.transaction import AnyRow, Transaction
 from attestlab.core.errors import NotFound
-from attestlab.core.transaction import AnyRow, Transaction
 from attestlab.issuers.tables import Issuer, IssuerKey
 from attestlab.log.tables import LogLeaf
 from attestlab.orgs.tables import Tenant

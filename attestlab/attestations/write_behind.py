@@ -14,10 +14,10 @@ from typing import Any
 
 from attestlab.attestations import metering
 from attestlab.attestations.metering import Pending, Verified
+from attestlab.core.db.group_commit.thread import Job
+from attestlab.core.db.storage import CommitUnknown
+from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import Unavailable
-from attestlab.core.storage import CommitUnknown
-from attestlab.core.transaction import Transaction
-from attestlab.core.writer import Job
 
 WRITE_INTERVAL_S = 0.08  # a group that is under way may add as much again
 RETRY_INTERVAL_S = 1.0

@@ -6,7 +6,7 @@ from functools import partial
 
 from attestlab.audit import store
 from attestlab.audit.shapes import AuditEventOut, TrailQuery
-from attestlab.core.transaction import AnyRow
+from attestlab.core.db.transaction import AnyRow
 from attestlab.orgs.rules import Scope
 from attestlab.web.call import Call
 from attestlab.web.paging import Page, number_in, page_of

@@ -10,8 +10,8 @@ from uuid import UUID
 
 from sqlalchemy import Connection, Select, select, tuple_, union_all
 
-from attestlab.core.audit import AuditEvent
-from attestlab.core.transaction import AnyRow
+from attestlab.core.db.transaction import AnyRow
+from attestlab.core.records.audit import AuditEvent
 
 events: Any = AuditEvent.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
 _SHOWN = (events.c.seq, events.c.record, events.c.integrity_hash, events.c.prev_hash)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from attestlab.core import audit
-from attestlab.core.audit import AuditEntry
+from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import AttestLabError, AuthInvalid
-from attestlab.core.transaction import Transaction
+from attestlab.core.records import audit
+from attestlab.core.records.audit import AuditEntry
 from attestlab.identity.rules import SignInRefused
 from attestlab.orgs import store
 from attestlab.orgs.rules import Caller

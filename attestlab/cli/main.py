@@ -35,7 +35,7 @@ from attestlab.cli.output import (
     show,
     warn_of_shared_folder,
 )
-from attestlab.core.output import emit, ending_where_output_is_lost, talk
+from attestlab.core.standard_output import emit, ending_where_output_is_lost, talk
 
 if TYPE_CHECKING:
     from attestlab.orgs.rules import Plan
@@ -119,7 +119,7 @@ def tenant_plan(
 
     Example: attestlab tenant plan 01997f3a-... STARTER --set issuers=25 --data lab
     """
-    from attestlab.core.wire import parse_uuid
+    from attestlab.core.strict_json import parse_uuid
     from attestlab.orgs.plans import allowance, counts, shown
 
     with reporting(), opened(data, database_url) as lab:

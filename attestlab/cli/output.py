@@ -13,7 +13,7 @@ import typer
 
 from attestlab.core.error_text import text_without_values
 from attestlab.core.errors import AttestLabError, HeadGuardMismatch
-from attestlab.core.output import emit, talk
+from attestlab.core.standard_output import emit, talk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -84,9 +84,9 @@ def opened(data: Path, database_url: str | None) -> Iterator[Lab]:
 
 def warn_of_shared_folder(folder: Path) -> None:
     """Warn where other users could replace the files of an installation."""
-    from attestlab.core import folders
+    from attestlab.core import atomic_files
 
-    if folders.others_may_write(folder):
+    if atomic_files.others_may_write(folder):
         talk(
             f"Warning: other users can write to {folder} (mode {folder.stat().st_mode & 0o7777:04o}), "
             f"and so replace its keys and records; run chmod 700 {folder}."
@@ -115,7 +115,7 @@ def is_of_the_database(fault: Exception) -> bool:
     kinds = {kind.__module__.partition(".")[0] for kind in type(fault).__mro__}
     if isinstance(fault, ModuleNotFoundError):
         frames = (frame for frame, _line in traceback.walk_tb(fault.__traceback__))
-        importers = ("sqlalchemy.", "attestlab.core.postgresql")
+        importers = ("sqlalchemy.", "attestlab.core.db.postgresql")
         return any(str(frame.f_globals.get("__name__")).startswith(importers) for frame in frames)
     return not kinds.isdisjoint(("sqlalchemy", "sqlite3", "psycopg"))
 

@@ -13,8 +13,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from attestlab.core import folders
-from attestlab.core.output import talk
+from attestlab.core import atomic_files
+from attestlab.core.standard_output import talk
 
 RESTART_PAUSE_S = 0.5
 READY = b"r"
@@ -31,7 +31,7 @@ def shared_metrics(count: int) -> Iterator[None]:
     if count == 1:
         yield
         return
-    with folders.temporary_folder("attestlab-metrics-") as folder:
+    with atomic_files.temporary_folder("attestlab-metrics-") as folder:
         os.environ[METRICS_FOLDER] = str(folder)
         yield
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from attestlab.cli.output import UNUSABLE, Data, DatabaseUrl, Json, fail, opened, reporting, show
-from attestlab.core.output import emit, talk
+from attestlab.core.standard_output import emit, talk
 
 if TYPE_CHECKING:
     from attestlab.log.acceptance import RestoredHead
@@ -62,7 +62,7 @@ def confirm_time(
 
     Example: attestlab log confirm-time --data lab
     """
-    from attestlab.core.wire import format_time
+    from attestlab.core.strict_json import format_time
 
     with reporting(), opened(data, database_url) as lab:
         with lab.storage.read() as connection:

@@ -3,7 +3,7 @@
 The new key is on disk before anything is sealed under it, the records change in one transaction, and
 only then does the new key take the old one's place. Killed at any moment, the installation opens with
 one of the two, and the same command ends what was begun. It holds the installation alone, so it is
-refused while a server runs; a process that holds the replaced key nevertheless seals nothing (`core.sealing`).
+refused while a server runs; a process that holds the replaced key nevertheless seals nothing (`core.crypto.sealing`).
 Answers that are remembered under Idempotency-Keys and hold a secret are not known again afterwards; a repeat
 is refused, never done twice.
 """
@@ -15,11 +15,12 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from attestlab.core import keyring, occupancy, sealing
+from attestlab.core.crypto import keyring, sealing
+from attestlab.core.crypto.keyring import Keyring
+from attestlab.core.db import occupancy
+from attestlab.core.db.occupancy import Occupancy
+from attestlab.core.db.storage import Storage
 from attestlab.core.errors import NotFound, ValidationFailed
-from attestlab.core.keyring import Keyring
-from attestlab.core.occupancy import Occupancy
-from attestlab.core.storage import Storage
 from attestlab.installation import Lab
 from attestlab.log import store as log_store
 from attestlab.settings import Settings

@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from attestlab.cli.processes import Workers
-from attestlab.core import folders
+from attestlab.core import atomic_files
 from attestlab.core.errors import Conflict
 from attestlab.installation import Initialised, Lab
 from attestlab.server import app
@@ -63,7 +63,7 @@ def run_demo(folder: Path | None, *, host: str, port: int, show: Callable[[dict[
     from attestlab.demos import world as demo_world  # with pillow, which only the demo needs
 
     with ExitStack() as stack:
-        folder = folder or stack.enter_context(folders.temporary_folder("attestlab-demo-"))
+        folder = folder or stack.enter_context(atomic_files.temporary_folder("attestlab-demo-"))
         shown = demo_world.credentials(folder)
         settings = Settings(data=folder, database_url=None)  # a world of its own, whatever the environment says
         return run(settings, host=host, port=port, workers=1, announce=lambda url: show({**shown, "url": url}))

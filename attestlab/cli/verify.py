@@ -15,7 +15,7 @@ from attestlab.attestations.bundle import Bundle, OfflineReport, verify_bundle
 from attestlab.attestations.rules import Reason, Verdict
 from attestlab.attestations.verification import State
 from attestlab.core.errors import AttestLabError
-from attestlab.core.output import emit, talk
+from attestlab.core.standard_output import emit, talk
 from attestlab.log.trust import TrustPolicy
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from attestlab.cli.output import COULD_NOT_CHECK, OK, PROBLEMS, Host, Json, Port, announce, reporting, show
-from attestlab.core.output import emit, talk
+from attestlab.core.standard_output import emit, talk
 
 if TYPE_CHECKING:
     from attestlab.log.followed import Followed

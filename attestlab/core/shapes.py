@@ -1,7 +1,7 @@
 """The base shapes of what comes in and what goes out over the wire.
 
 What comes in is refused when it has a field nobody knows or a value of the wrong
-type; ids and times are parsed by the strict parsers of `core.wire`.
+type; ids and times are parsed by the strict parsers of `core.strict_json`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from uuid import UUID
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, PlainSerializer, WithJsonSchema
 
 from attestlab.core.errors import ValidationFailed
-from attestlab.core.wire import format_time, parse_time, parse_uuid
+from attestlab.core.strict_json import format_time, parse_time, parse_uuid
 
 
 def _uuid(value: Any) -> Any:

@@ -10,8 +10,8 @@ from __future__ import annotations
 import hmac
 from uuid import UUID
 
-from attestlab.core.keyring import Keyring
-from attestlab.core.wire import b64url_encode
+from attestlab.core.crypto.keyring import Keyring
+from attestlab.core.strict_json import b64url_encode
 
 KEY_BYTES = 16  # 22 characters of base64url
 

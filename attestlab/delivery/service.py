@@ -8,11 +8,11 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
-from attestlab.core import audited
-from attestlab.core.audit import Actor
-from attestlab.core.audited import Deed
-from attestlab.core.storage import Storage
-from attestlab.core.transaction import Transaction
+from attestlab.core.db.storage import Storage
+from attestlab.core.db.transaction import Transaction
+from attestlab.core.records import audited_write
+from attestlab.core.records.audit import Actor
+from attestlab.core.records.audited_write import Deed
 from attestlab.delivery import letters, store
 from attestlab.delivery.links import Links
 from attestlab.issuers import store as issuer_store
@@ -61,7 +61,7 @@ class Deliveries:
             "delivered_at": None if known is None else at,
         }
         deed = Deed(attestation["tenant_id"], actor, "delivery.create", at)
-        audited.insert(tx, store.deliveries, row, deed)
+        audited_write.insert(tx, store.deliveries, row, deed)
         self._mail(tx, row, is_known=known is not None, at=at)
 
     def _mail(self, tx: Transaction, row: Mapping[str, Any], *, is_known: bool, at: datetime) -> None:
@@ -81,7 +81,7 @@ class Deliveries:
         for row in waiting:
             changes = {"user_id": user_id, "state": DeliveryState.DELIVERED.value, "delivered_at": at}
             deed = Deed(row["tenant_id"], PostMaster(), "delivery.claim", at)
-            audited.change(tx, store.deliveries, row, changes, deed)
+            audited_write.change(tx, store.deliveries, row, changes, deed)
         return len(waiting)
 
     def get(self, attestation_id: UUID, *, caller: Caller) -> Mapping[str, Any]:

@@ -21,7 +21,7 @@ from attestlab.attestations.rules import Verdict
 from attestlab.attestations.service import Minted, Verified
 from attestlab.attestations.verification import Presented
 from attestlab.core.clock import Clock
-from attestlab.core.signing import Algorithm
+from attestlab.core.crypto.signing import Algorithm
 from attestlab.demos.documents import badge_png, card_png, certificate_pdf, diploma_pdf
 from attestlab.installation import Initialised, Lab
 from attestlab.issuers.rules import TrustTier

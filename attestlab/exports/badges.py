@@ -13,7 +13,7 @@ from typing import Any, Final
 from uuid import UUID, uuid5
 
 from attestlab.attestations.catalogue import CATALOGUE
-from attestlab.core.canonical import canonical
+from attestlab.core.crypto.canonical_json import canonical
 from attestlab.core.errors import Conflict
 
 

@@ -12,9 +12,9 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from attestlab.core.canonical import canonical
+from attestlab.core.crypto.canonical_json import canonical
 from attestlab.core.errors import Conflict
-from attestlab.core.wire import b64url_encode
+from attestlab.core.strict_json import b64url_encode
 
 ALGORITHM: Final = "sha-256"
 SALT_BYTES: Final = 16

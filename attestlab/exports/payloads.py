@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final
 
-from attestlab.core.transaction import AnyRow
+from attestlab.core.db.transaction import AnyRow
 from attestlab.exports import rules
 from attestlab.exports.badges import Awarded
 from attestlab.exports.disclosures import ALGORITHM

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 
 from attestlab.attestations.rules import Verdict
 from attestlab.core.errors import Conflict, PermissionDenied
-from attestlab.core.wire import b64url_encode
+from attestlab.core.strict_json import b64url_encode
 from attestlab.issuers.rules import IssuerStatus
 
 FEWEST_BITS = 131_072  # 16 KiB; a shorter list would tell too much of the few that are in it

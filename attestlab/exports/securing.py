@@ -1,6 +1,6 @@
 """Compact JWS (RFC 7515) around exports, and the key that signs for the service itself.
 
-`core.jws` knows one header; here each format has its own `typ`, which also keeps one sort of token
+`core.crypto.jws` knows one header; here each format has its own `typ`, which also keeps one sort of token
 from passing for another (RFC 8725 section 3.11).
 """
 
@@ -11,11 +11,11 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from attestlab.core import jws, signing
-from attestlab.core.canonical import canonical
-from attestlab.core.keyring import Keyring
-from attestlab.core.signing import Algorithm, PrivateKey
-from attestlab.core.wire import b64url_encode
+from attestlab.core.crypto import jws, signing
+from attestlab.core.crypto.canonical_json import canonical
+from attestlab.core.crypto.keyring import Keyring
+from attestlab.core.crypto.signing import Algorithm, PrivateKey
+from attestlab.core.strict_json import b64url_encode
 from attestlab.identity.tokens import thumbprint
 
 STATUS_LISTS = b"key that signs status lists v1"

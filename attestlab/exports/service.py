@@ -14,13 +14,13 @@ from typing import Any, Final
 from uuid import UUID
 
 from attestlab.attestations.service import Attestations
-from attestlab.core import signing
 from attestlab.core.clock import Clock
+from attestlab.core.crypto import signing
+from attestlab.core.crypto.keyring import Keyring
+from attestlab.core.crypto.signing import Algorithm
+from attestlab.core.db.storage import Storage
+from attestlab.core.db.transaction import AnyRow
 from attestlab.core.errors import Conflict, NotFound
-from attestlab.core.keyring import Keyring
-from attestlab.core.signing import Algorithm
-from attestlab.core.storage import Storage
-from attestlab.core.transaction import AnyRow
 from attestlab.exports import badges, payloads, rules, store
 from attestlab.exports.disclosures import Concealer
 from attestlab.exports.securing import STATUS_LISTS, ServiceKey, signed

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, bindparam, func, literal_column, select
 from attestlab.attestations.drafting import EXTERNAL_MAX_AGE
 from attestlab.attestations.facts import logged_at
 from attestlab.attestations.store import attestations
-from attestlab.core.transaction import AnyRow
+from attestlab.core.db.transaction import AnyRow
 from attestlab.issuers.rules import KeyStatus
 from attestlab.issuers.store import keys
 from attestlab.log.tables import LogLeaf

@@ -9,14 +9,14 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from attestlab.core import audited
-from attestlab.core.audited import Deed
 from attestlab.core.clock import Clock
+from attestlab.core.db.storage import Storage
+from attestlab.core.db.transaction import AnyRow, Transaction
 from attestlab.core.errors import NotFound
 from attestlab.core.ids import new_id
-from attestlab.core.storage import Storage
-from attestlab.core.transaction import AnyRow, Transaction
-from attestlab.core.wire import format_time
+from attestlab.core.records import audited_write
+from attestlab.core.records.audited_write import Deed
+from attestlab.core.strict_json import format_time
 from attestlab.governance import rules, store
 from attestlab.governance.rules import RequestStatus, RequestType
 from attestlab.issuers import store as issuer_store
@@ -86,7 +86,7 @@ class Governance:
                 "approvals": "[]",
                 "impact": impact or self._impact(tx.exec, asked.issuer_id, now),
             }
-            return audited.insert(tx, store.requests, row, _deed(row, caller, "create", now))
+            return audited_write.insert(tx, store.requests, row, _deed(row, caller, "create", now))
 
     def get(self, request_id: UUID, *, caller: Caller) -> Row:
         """One request: of the caller's tenant, or of any where the caller approves for the platform.
@@ -135,7 +135,7 @@ class Governance:
                 "status": (RequestStatus.APPROVED if enough else RequestStatus.PENDING).value,
                 "impact": impact or self._impact(tx.exec, row["issuer_id"], now),
             }
-            return audited.change(tx, store.requests, row, changes, _deed(row, caller, "approve", now))
+            return audited_write.change(tx, store.requests, row, changes, _deed(row, caller, "approve", now))
 
     def reject(self, request_id: UUID, *, reason: str, caller: Caller) -> Row:
         """Refuse a request for good; whoever asked may take it back likewise.
@@ -158,7 +158,7 @@ class Governance:
                 "rejected_at": now,
                 "rejection_reason": reason,
             }
-            return audited.change(tx, store.requests, row, changes, _deed(row, caller, "reject", now))
+            return audited_write.change(tx, store.requests, row, changes, _deed(row, caller, "reject", now))
 
     def execute(self, request_id: UUID, *, impact: str | None = None, caller: Caller) -> Row:
         """Carry out what was approved: the issuer's standing changes, in the log, in the same transaction.
@@ -180,7 +180,7 @@ class Governance:
                 "impact": impact,
                 "log_index": self._carry_out(tx, row, caller),
             }
-            return audited.change(tx, store.requests, row, changes, _deed(row, caller, "execute", now))
+            return audited_write.change(tx, store.requests, row, changes, _deed(row, caller, "execute", now))
 
     def _carry_out(self, tx: Transaction, row: Row, caller: Caller) -> int | None:
         """Change the issuer; returns the index of the entry that says so."""

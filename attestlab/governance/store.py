@@ -15,8 +15,8 @@ from sqlmodel.sql.sqltypes import UTCDateTime
 
 from attestlab.attestations.rules import Status
 from attestlab.attestations.store import attestations
+from attestlab.core.db.transaction import AnyRow
 from attestlab.core.errors import NotFound
-from attestlab.core.transaction import AnyRow
 from attestlab.delivery.store import deliveries
 from attestlab.governance.rules import RequestStatus, RequestType
 from attestlab.governance.tables import IssuerRequest

@@ -15,9 +15,9 @@ from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
-from attestlab.core.canonical import canonical
+from attestlab.core.crypto.canonical_json import canonical
 from attestlab.core.errors import AuthInvalid, ValidationFailed
-from attestlab.core.wire import b64url_decode, b64url_encode, parse_json, parse_uuid
+from attestlab.core.strict_json import b64url_decode, b64url_encode, parse_json, parse_uuid
 from attestlab.orgs import team
 from attestlab.orgs.rules import (
     CONSUMER_SCOPES,

@@ -8,14 +8,15 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from uuid import UUID
 
-from attestlab.core import audited, outbox, passwords
-from attestlab.core.audited import Deed
 from attestlab.core.clock import Clock
-from attestlab.core.counters import Counters
+from attestlab.core.crypto import passwords
+from attestlab.core.crypto.keyring import Keyring
+from attestlab.core.db.storage import Storage
+from attestlab.core.db.transaction import AnyRow, Transaction
 from attestlab.core.errors import AuthInvalid, PermissionDenied
-from attestlab.core.keyring import Keyring
-from attestlab.core.storage import Storage
-from attestlab.core.transaction import AnyRow, Transaction
+from attestlab.core.limits.rate_counters import Counters
+from attestlab.core.records import audited_write, outbox
+from attestlab.core.records.audited_write import Deed
 from attestlab.identity import rules, store, throttle
 from attestlab.identity.events import PasswordChanged
 from attestlab.identity.rules import EndedBecause, SignInRefused
@@ -152,7 +153,7 @@ class Identity:
 
     def _store_hash(self, tx: Transaction, recognised: Recognised, more: dict[str, datetime], deed: Deed) -> None:
         user = store.whole_user(tx, recognised.user_id)
-        audited.change(tx, org_store.users, user, {"password_hash": recognised.next_hash, **more}, deed)
+        audited_write.change(tx, org_store.users, user, {"password_hash": recognised.next_hash, **more}, deed)
 
 
 def _refused(guess: Guess, row: AnyRow | None) -> SignInRefused:

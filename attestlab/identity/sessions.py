@@ -15,13 +15,13 @@ from uuid import UUID
 
 from sqlalchemy import Connection
 
-from attestlab.core import audited, outbox
-from attestlab.core.audited import Deed
 from attestlab.core.clock import Clock
+from attestlab.core.db.storage import Storage
+from attestlab.core.db.transaction import AnyRow, Transaction
 from attestlab.core.errors import AuthInvalid
 from attestlab.core.ids import new_id
-from attestlab.core.storage import Storage
-from attestlab.core.transaction import AnyRow, Transaction
+from attestlab.core.records import audited_write, outbox
+from attestlab.core.records.audited_write import Deed
 from attestlab.identity import rules, store
 from attestlab.identity.events import SuspiciousActivity
 from attestlab.identity.rules import Claims, EndedBecause
@@ -63,7 +63,7 @@ class Sessions:
         session_id = new_id(at)
         row = {"id": session_id, "tenant_id": person.tenant_id, "user_id": person.id, "created_at": at}
         caller = caller_of(person, session_id)
-        audited.insert(tx, store.sessions, row, Deed(person.tenant_id, caller, "session.create", at))
+        audited_write.insert(tx, store.sessions, row, Deed(person.tenant_id, caller, "session.create", at))
         return self._issued(tx, person, caller, at)
 
     def refresh(self, refresh_token: str) -> Tokens | AuthInvalid:
@@ -86,7 +86,7 @@ class Sessions:
             if not now < token["expires_at"] <= now + rules.REFRESH_FOR + timedelta(seconds=rules.SKEW_S):
                 raise AuthInvalid(known=caller)
             deed = Deed(caller.tenant_id, caller, "refresh_token.use", now)
-            audited.change(tx, store.refresh_tokens, token, {"used_at": now}, deed)
+            audited_write.change(tx, store.refresh_tokens, token, {"used_at": now}, deed)
             return self._issued(tx, person, caller, now)
 
     def sign_out(self, *, caller: Caller, refresh_token: str | None = None) -> None:
@@ -108,7 +108,7 @@ class Sessions:
             "issued_at": now,
             "expires_at": now + rules.REFRESH_FOR,
         }
-        audited.insert(tx, store.refresh_tokens, row, Deed(caller.tenant_id, caller, "refresh_token.create", now))
+        audited_write.insert(tx, store.refresh_tokens, row, Deed(caller.tenant_id, caller, "refresh_token.create", now))
         claims = Claims.of(caller, email=person.email, issuer=self.tokens.issuer(), jti=str(row["id"]), at=now)
         return Tokens(self.tokens.sign(tx, claims, at=now), secret)
 
@@ -128,7 +128,7 @@ class Sessions:
         ending = [session for session in store.open_sessions(tx, UUID(caller.actor_id)) if ends(session["id"])]
         for session in ending:
             deed = Deed(caller.tenant_id, caller, "session.end", now, {"because": because.value})
-            audited.change(tx, store.sessions, session, {"ended_at": now, "ended_because": because.value}, deed)
+            audited_write.change(tx, store.sessions, session, {"ended_at": now, "ended_because": because.value}, deed)
         return len(ending)
 
     def _session_of(self, tx: Transaction, refresh_token: str | None) -> UUID | None:

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import StringConstraints
 
-from attestlab.core.passwords import LONGEST_BYTES
+from attestlab.core.crypto.passwords import LONGEST_BYTES
 from attestlab.core.shapes import In, Moment, Out, Uuid
 
 Email = Annotated[str, StringConstraints(min_length=1, max_length=254)]

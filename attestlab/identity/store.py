@@ -7,7 +7,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection, bindparam, select
 
-from attestlab.core.transaction import AnyRow, Transaction
+from attestlab.core.db.transaction import AnyRow, Transaction
 from attestlab.identity.tables import RefreshToken, Session, TokenKey
 from attestlab.orgs.store import api_keys, orgs, tenants, users
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from attestlab.core.counters import Counters
 from attestlab.core.errors import RateLimited
+from attestlab.core.limits.rate_counters import Counters
 from attestlab.web.addresses import counted
 
 WINDOW_S = 15 * 60

@@ -13,15 +13,16 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from attestlab.core import audited, jws, sealing, signing
-from attestlab.core.audited import Deed
-from attestlab.core.canonical import canonical
+from attestlab.core.crypto import jws, sealing, signing
+from attestlab.core.crypto.canonical_json import canonical
+from attestlab.core.crypto.keyring import Keyring
+from attestlab.core.crypto.signing import Algorithm, PrivateKey, PublicKey
+from attestlab.core.db.storage import Storage
+from attestlab.core.db.transaction import AnyRow, Transaction
 from attestlab.core.errors import AuthInvalid, SignatureInvalid, ValidationFailed
-from attestlab.core.keyring import Keyring
-from attestlab.core.signing import Algorithm, PrivateKey, PublicKey
-from attestlab.core.storage import Storage
-from attestlab.core.transaction import AnyRow, Transaction
-from attestlab.core.wire import b64url_decode, b64url_encode
+from attestlab.core.records import audited_write
+from attestlab.core.records.audited_write import Deed
+from attestlab.core.strict_json import b64url_decode, b64url_encode
 from attestlab.identity import store
 from attestlab.identity.rules import Claims
 from attestlab.orgs import store as org_store
@@ -106,7 +107,7 @@ class AccessTokens:
             "created_at": at,
         }
         deed = Deed(org_store.operator_id(tx), Service(), "token_key.create", at)
-        audited.insert(tx, store.token_keys, row, deed)
+        audited_write.insert(tx, store.token_keys, row, deed)
         return Signer(kid, alg, private)
 
     def rewrap(self, tx: Transaction, new: Keyring, *, at: datetime) -> int:
@@ -116,7 +117,7 @@ class AccessTokens:
             owner: dict[str, Any] = {"tenant_id": None, "issuer_id": None, "kid": row["kid"], "alg": row["alg"]}
             changes = {"sealed": self.keyring.rewrap(row["sealed"], new, **owner)}
             deed = Deed(org_store.operator_id(tx), Service(), "token_key.rewrap", at)
-            audited.change(tx, store.token_keys, row, changes, deed)
+            audited_write.change(tx, store.token_keys, row, changes, deed)
         return len(rows)
 
     def _verified(self, token: str) -> Claims:

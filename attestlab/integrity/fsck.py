@@ -22,15 +22,16 @@ from attestlab.attestations import changes, metering
 from attestlab.attestations import store as attestation_store
 from attestlab.attestations.bundle import require_entry_speaks_of
 from attestlab.attestations.facts import statement_of
-from attestlab.core import audit, jws, outbox, rows, sealing, signing
-from attestlab.core.audit import AuditEvent
-from attestlab.core.canonical import sha256_b64url
-from attestlab.core.chains import GENESIS, ChainHead, head_of, link_hash
+from attestlab.core.crypto import jws, sealing, signing
+from attestlab.core.crypto.canonical_json import sha256_b64url
+from attestlab.core.crypto.rsa_moduli import require_unfactorable
+from attestlab.core.crypto.signing import Algorithm
+from attestlab.core.db.transaction import AnyRow
 from attestlab.core.errors import AttestLabError, KeyringMismatch, SignatureInvalid
-from attestlab.core.outbox import OutboxEvent
-from attestlab.core.rsa_moduli import require_unfactorable
-from attestlab.core.signing import Algorithm
-from attestlab.core.transaction import AnyRow
+from attestlab.core.records import audit, outbox, row_digest
+from attestlab.core.records.audit import AuditEvent
+from attestlab.core.records.hash_chain import GENESIS, ChainHead, head_of, link_hash
+from attestlab.core.records.outbox import OutboxEvent
 from attestlab.delivery import store as delivery_store
 from attestlab.governance import store as governance_store
 from attestlab.identity import store as identity_store
@@ -283,7 +284,7 @@ _AUDITED: tuple[tuple[Table, str, Callable[[Any], str]], ...] = (
 def _audited_rows(connection: Connection) -> Iterator[Problem]:
     """Rows that are not what the audit trail left behind."""
     for table, kind, name in _AUDITED:
-        for resource_id, message in rows.unaccounted(connection, table, resource_type=kind, name=name):
+        for resource_id, message in row_digest.unaccounted(connection, table, resource_type=kind, name=name):
             yield Problem(kind, resource_id, message)
 
 
@@ -312,7 +313,7 @@ def _misspelled(connection: Connection) -> Iterator[Problem]:
     """
     audited = {table.name for table, _kind, _name in _AUDITED}
     for table in (table for table in SQLModel.metadata.sorted_tables if table.name not in audited):
-        for column in rows.misspelled(connection, table):
+        for column in row_digest.misspelled(connection, table):
             yield Problem("spelling", f"{table.name}.{column}", "a value is not written as we write it")
     if connection.scalar(select(func.count()).select_from(_log_heads)) != 1:
         yield Problem("head", "log_head", "There is one for each database.")

@@ -13,11 +13,11 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from attestlab.core.canonical import canonical
+from attestlab.core.crypto.canonical_json import canonical
+from attestlab.core.crypto.keyring import Keyring
+from attestlab.core.db.storage import Storage
 from attestlab.core.errors import Conflict
-from attestlab.core.keyring import Keyring
-from attestlab.core.storage import Storage
-from attestlab.core.wire import b64url_encode
+from attestlab.core.strict_json import b64url_encode
 from attestlab.issuers import store
 from attestlab.issuers.dns import Resolver
 from attestlab.issuers.rules import IssuerStatus, TrustTier

@@ -15,15 +15,15 @@ from uuid import UUID
 
 from sqlalchemy import update
 
-from attestlab.core import sealing, signing
 from attestlab.core.clock import Clock, whole_milliseconds
+from attestlab.core.crypto import sealing, signing
+from attestlab.core.crypto.keyring import Keyring
+from attestlab.core.crypto.rsa_moduli import require_unfactorable
+from attestlab.core.crypto.signing import Algorithm, PrivateKey, PublicKey
+from attestlab.core.db.storage import Storage
+from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import Conflict, ValidationFailed
 from attestlab.core.events import Event
-from attestlab.core.keyring import Keyring
-from attestlab.core.rsa_moduli import require_unfactorable
-from attestlab.core.signing import Algorithm, PrivateKey, PublicKey
-from attestlab.core.storage import Storage
-from attestlab.core.transaction import Transaction
 from attestlab.issuers import rules, store
 from attestlab.issuers.events import KeyCompromised, KeyCreated, KeyRevoked, KeyRotated
 from attestlab.issuers.ledger import Change, Ledger

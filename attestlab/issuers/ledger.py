@@ -13,11 +13,11 @@ from typing import Any
 
 from sqlalchemy import Table
 
-from attestlab.core import audit, outbox
-from attestlab.core.audit import AuditEntry
+from attestlab.core.db.transaction import Transaction
 from attestlab.core.events import Event
-from attestlab.core.rows import MEMBER, row_sha256
-from attestlab.core.transaction import Transaction
+from attestlab.core.records import audit, outbox
+from attestlab.core.records.audit import AuditEntry
+from attestlab.core.records.row_digest import MEMBER, row_sha256
 from attestlab.log import entries
 from attestlab.log.entries import EntryType
 from attestlab.log.service import Log

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
-from attestlab.core import audited
-from attestlab.core.audited import Deed
 from attestlab.core.clock import Clock
+from attestlab.core.db.storage import Storage
 from attestlab.core.errors import NotFound
-from attestlab.core.storage import Storage
+from attestlab.core.records import audited_write
+from attestlab.core.records.audited_write import Deed
 from attestlab.issuers import images, rules, store
 from attestlab.issuers.service import Issuers
 from attestlab.orgs.rules import Caller
@@ -46,10 +46,10 @@ class Logos:
             deed = Deed(caller.tenant_id, caller, "issuer_logo.put", now)
             before = store.logo(tx.exec, issuer_id)
             if before is not None:
-                row = audited.change(tx, store.logos, before, columns, deed)
+                row = audited_write.change(tx, store.logos, before, columns, deed)
             else:
                 key = {"issuer_id": issuer_id, "tenant_id": caller.tenant_id}
-                row = audited.insert(tx, store.logos, {**key, **columns}, deed)
+                row = audited_write.insert(tx, store.logos, {**key, **columns}, deed)
             self.issuers.set_logo(issuer_id, self.url(issuer_id), caller=caller)
         return row
 
@@ -77,7 +77,9 @@ class Logos:
             if row is not None:
                 now = self.clock.now()
                 empty = {"content": b"", "sha256": hashlib.sha256(b"").hexdigest()}
-                audited.change(tx, store.logos, row, empty, Deed(caller.tenant_id, caller, "issuer_logo.remove", now))
+                audited_write.change(
+                    tx, store.logos, row, empty, Deed(caller.tenant_id, caller, "issuer_logo.remove", now)
+                )
             if rules.names_uploaded_logo(issuer.logo_url, issuer_id):
                 self.issuers.set_logo(issuer_id, None, caller=caller)
 

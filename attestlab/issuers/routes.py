@@ -5,9 +5,9 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
-from attestlab.core import signing
-from attestlab.core.signing import PrivateKey
-from attestlab.core.wire import b64url_decode, b64url_encode
+from attestlab.core.crypto import signing
+from attestlab.core.crypto.signing import PrivateKey
+from attestlab.core.strict_json import b64url_decode, b64url_encode
 from attestlab.issuers.domain_proof import Challenge
 from attestlab.issuers.keys import Withdrawn, external
 from attestlab.issuers.rules import KeyStatus

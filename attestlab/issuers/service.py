@@ -11,15 +11,15 @@ from uuid import UUID
 
 from sqlalchemy import Connection, update
 
-from attestlab.core import signing
 from attestlab.core.clock import Clock
+from attestlab.core.crypto import signing
+from attestlab.core.crypto.keyring import Keyring
+from attestlab.core.crypto.signing import Algorithm, PrivateKey, PublicKey
+from attestlab.core.db.storage import Storage
+from attestlab.core.db.transaction import AnyRow, Transaction
 from attestlab.core.errors import Conflict, NotFound, ValidationFailed
 from attestlab.core.events import Event
 from attestlab.core.ids import new_id
-from attestlab.core.keyring import Keyring
-from attestlab.core.signing import Algorithm, PrivateKey, PublicKey
-from attestlab.core.storage import Storage
-from attestlab.core.transaction import AnyRow, Transaction
 from attestlab.issuers import rules, store
 from attestlab.issuers.events import IssuerCreated, IssuerSuspended, IssuerUpdated
 from attestlab.issuers.keys import CHANGED, CountSigned, Keys, managed, new_kid

@@ -4,8 +4,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints
 
+from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.shapes import In, Moment, Out, Uuid, without_default
-from attestlab.core.signing import Algorithm
 
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
 Text = Annotated[str, StringConstraints(min_length=1, max_length=2048)]

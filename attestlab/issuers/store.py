@@ -10,9 +10,9 @@ from uuid import UUID
 
 from sqlalchemy import Connection, CursorResult, bindparam, func, select
 
+from attestlab.core.crypto.signing import Algorithm
+from attestlab.core.db.transaction import AnyRow, Transaction
 from attestlab.core.errors import NotFound
-from attestlab.core.signing import Algorithm
-from attestlab.core.transaction import AnyRow, Transaction
 from attestlab.issuers.rules import Custody, IssuerStatus, KeyStatus
 from attestlab.issuers.tables import Issuer, IssuerKey, IssuerLogo
 

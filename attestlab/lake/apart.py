@@ -76,7 +76,7 @@ async def _end(process: Process) -> None:
 def main() -> None:
     """Sweep the lake that stdin names, and say how many parts were written."""
     os.nice(NICENESS)
-    from attestlab.core.storage import Storage  # after this, for loading is half of the work
+    from attestlab.core.db.storage import Storage  # after this, for loading is half of the work
     from attestlab.lake.service import Lake
 
     place = json.load(sys.stdin)

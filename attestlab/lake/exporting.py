@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
 
+from attestlab.core.db.storage import Storage
 from attestlab.core.errors import Conflict
-from attestlab.core.storage import Storage
 from attestlab.lake import facts, store
 from attestlab.lake.facts import Dataset
 from attestlab.lake.parts import Parts, forget_unfinished, parts_of, write_part

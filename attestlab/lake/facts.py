@@ -20,7 +20,7 @@ import pyarrow as pa
 from sqlalchemy import Connection
 
 from attestlab.attestations.rules import Verdict
-from attestlab.core.wire import parse_time
+from attestlab.core.strict_json import parse_time
 from attestlab.lake import contexts, store
 from attestlab.lake.store import Numbering, Rows
 

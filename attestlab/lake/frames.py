@@ -21,10 +21,10 @@ from pyarrow import compute, parquet
 from pyarrow import dataset as datasets
 from sqlalchemy import Connection
 
-from attestlab.core import digested
+from attestlab.core import parquet_digest
+from attestlab.core.db.storage import Storage
 from attestlab.core.errors import Conflict, Unavailable, ValidationFailed
-from attestlab.core.storage import Storage
-from attestlab.core.worker_processes import WorkerProcesses
+from attestlab.core.execution.worker_processes import WorkerProcesses
 from attestlab.lake import contexts, facts, queries, store
 from attestlab.lake.exporting import folder_of, require_behind
 from attestlab.lake.facts import Dataset
@@ -133,9 +133,9 @@ class Facts:
                 for batch in reader:
                     writer.write_batch(batch)
                     count += batch.num_rows
-                writer.add_key_value_metadata(digested.METADATA)
+                writer.add_key_value_metadata(parquet_digest.METADATA)
             with open(path, "r+b") as file:
-                digested.stamp(file)
+                parquet_digest.stamp(file)
             return count
 
     def __len__(self) -> int:

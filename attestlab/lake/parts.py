@@ -20,7 +20,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from attestlab.core import digested, folders
+from attestlab.core import atomic_files, parquet_digest
 
 NAME = re.compile(r"(\d{20})-(\d{20})\.parquet")
 LOCK_NAME = ".lock"
@@ -65,7 +65,7 @@ def _is_whole(path: Path, columns: Collection[str]) -> bool:
     from pyarrow import ArrowException, parquet
 
     try:
-        return bool(digested.is_intact(path)) and set(columns) <= set(parquet.read_schema(path).names)
+        return bool(parquet_digest.is_intact(path)) and set(columns) <= set(parquet.read_schema(path).names)
     except (ArrowException, OSError):
         return False
 
@@ -78,9 +78,9 @@ def write_part(folder: Path, first: int, last: int, table: Any) -> Part:
     """
     _make_folder(folder)
     part = Part(folder / f"{first:020d}-{last:020d}.parquet", first, last)
-    with folders.whole(part.path, is_private=True) as file:
+    with atomic_files.whole(part.path, is_private=True) as file:
         file.write(_encoded(table))
-    folders.sync(folder)
+    atomic_files.sync(folder)
     return part
 
 
@@ -91,14 +91,14 @@ def _encoded(table: Any) -> bytes:
     file = BytesIO()
     with parquet.ParquetWriter(file, table.schema, compression="zstd", write_page_checksum=True) as writer:
         writer.write_table(table)
-        writer.add_key_value_metadata(digested.METADATA)
-    digested.stamp(file)
+        writer.add_key_value_metadata(parquet_digest.METADATA)
+    parquet_digest.stamp(file)
     return file.getvalue()
 
 
 def forget_unfinished(folder: Path) -> None:
     """Remove what killed exports left aside; only whoever holds the lake's lock may."""
-    for aside in folder.rglob(f".*{folders.ASIDE}"):
+    for aside in folder.rglob(f".*{atomic_files.ASIDE}"):
         aside.unlink(missing_ok=True)
 
 
@@ -113,15 +113,15 @@ def _make_folder(folder: Path) -> None:
     """Make a folder whose name survives a power cut."""
     if not folder.is_dir():
         _make_folder(folder.parent)
-        folders.make_private(folder)
-        folders.sync(folder.parent)
+        atomic_files.make_private(folder)
+        atomic_files.sync(folder.parent)
 
 
 @contextmanager
 def sole(folder: Path, *, waiting: bool = False) -> Iterator[bool]:
     """Whether we are the one process that writes this lake, for as long as this lasts; its death lets go of it."""
-    folders.make_private(folder)
-    file = folders.open_private(folder / LOCK_NAME, os.O_RDWR)
+    atomic_files.make_private(folder)
+    file = atomic_files.open_private(folder / LOCK_NAME, os.O_RDWR)
     try:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | (0 if waiting else fcntl.LOCK_NB))

@@ -16,9 +16,9 @@ from uuid import UUID
 import duckdb
 import pyarrow as pa
 
+from attestlab.core.db.storage import Storage
 from attestlab.core.errors import Unavailable, ValidationFailed
-from attestlab.core.storage import Storage
-from attestlab.core.worker_processes import WorkerProcesses
+from attestlab.core.execution.worker_processes import WorkerProcesses
 
 MAX_MEMORY_BYTES = 1 << 30  # beyond what the process has when it begins
 MAX_RESULT_BYTES = 1 << 28  # of what goes back

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from attestlab.core.storage import Storage
-from attestlab.core.worker_processes import WorkerProcesses
+from attestlab.core.db.storage import Storage
+from attestlab.core.execution.worker_processes import WorkerProcesses
 from attestlab.lake import store
 from attestlab.lake.parts import forget, sole
 from attestlab.lake.store import Numbering

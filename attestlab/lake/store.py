@@ -16,8 +16,8 @@ from sqlalchemy import Connection, CursorResult, and_, select
 from attestlab.attestations.events import VerificationCompleted, VerificationFailed
 from attestlab.attestations.store import attestations
 from attestlab.audit.store import events as trail
-from attestlab.core import audit, chains, outbox
-from attestlab.core.chains import ChainHead
+from attestlab.core.records import audit, hash_chain, outbox
+from attestlab.core.records.hash_chain import ChainHead
 from attestlab.issuers.store import keys
 from attestlab.log.entries import EntryType
 from attestlab.log.store import heads, leaves
@@ -55,12 +55,12 @@ def length(connection: Connection, numbering: Numbering, tenant_id: UUID) -> int
     if numbering is Numbering.LOG:
         return _log_length(connection)
     name = outbox.CHAIN if numbering is Numbering.OUTBOX else audit.chain_name(tenant_id)
-    return chains.head_of(connection, name)[0]
+    return hash_chain.head_of(connection, name)[0]
 
 
 def lengths(connection: Connection, *, least: int) -> dict[Numbering, dict[UUID | None, int]]:
     """How long each sequence is, those with at least so many numbers; only trails belong to a tenant."""
-    log, told = _log_length(connection), chains.head_of(connection, outbox.CHAIN)[0]
+    log, told = _log_length(connection), hash_chain.head_of(connection, outbox.CHAIN)[0]
     return {
         Numbering.LOG: {None: log} if log >= least else {},
         Numbering.OUTBOX: {None: told} if told >= least else {},

@@ -13,9 +13,9 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import Conflict, HeadGuardMismatch, Unavailable
-from attestlab.core.transaction import Transaction
-from attestlab.core.wire import format_time
+from attestlab.core.strict_json import format_time
 from attestlab.log import store
 from attestlab.log.entries import sha256_name
 from attestlab.log.guard import HeadGuard

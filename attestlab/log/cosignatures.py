@@ -12,9 +12,9 @@ from datetime import UTC, datetime
 
 from sqlalchemy import Connection
 
-from attestlab.core.chains import GENESIS, Chain, head_of, link_hash
+from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import AttestLabError, SignatureInvalid
-from attestlab.core.transaction import Transaction
+from attestlab.core.records.hash_chain import GENESIS, Chain, head_of, link_hash
 from attestlab.log import store
 from attestlab.log.notes import Note, VerifierKey
 from attestlab.log.store import CheckpointRow, CosignatureRow

@@ -15,9 +15,9 @@ from uuid import UUID
 
 import orjson
 
-from attestlab.core.canonical import canonical, canonical_own
+from attestlab.core.crypto.canonical_json import canonical, canonical_own
 from attestlab.core.errors import IntegrityFailed, ValidationFailed
-from attestlab.core.wire import b64url_encode, format_time, parse_json
+from attestlab.core.strict_json import b64url_encode, format_time, parse_json
 
 VERSION = 1
 NONCE_BYTES = 32

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from sqlalchemy import Connection
 
-from attestlab.core import folders
+from attestlab.core import atomic_files
 from attestlab.core.errors import Conflict, SignatureInvalid
 from attestlab.log import rules
 from attestlab.log.answers import Head
@@ -54,7 +54,7 @@ def _has_tile(size: int, name: rules.TileName) -> bool:
 def _exported_before(log: Log, connection: Connection, folder: Path, head: Head) -> int:
     """The size of the export that `folder` holds; 0 for none, or for one that never came to its checkpoint."""
     for place in (folder, *folder.rglob("*/")):
-        folders.remove_drafts(place)  # of an export that was killed
+        atomic_files.remove_drafts(place)  # of an export that was killed
     found = {path.name for path in folder.iterdir()} if folder.exists() else set()
     if CHECKPOINT not in found and found <= {"tile"}:
         return 0
@@ -76,5 +76,5 @@ def _earlier(folder: Path, vkey: str) -> Checkpoint | None:
 
 def _write_whole(path: Path, content: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    with folders.whole(path) as file:
+    with atomic_files.whole(path) as file:
         file.write(content)

@@ -21,12 +21,12 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection
 
-from attestlab.core import folders
+from attestlab.core import atomic_files
 from attestlab.core.clock import Clock
+from attestlab.core.db.storage import Storage
+from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import AttestLabError, IntegrityFailed, SignatureInvalid, Unavailable
 from attestlab.core.fetching import Fetcher, FetchLimits, UnacceptableAnswer
-from attestlab.core.storage import Storage
-from attestlab.core.transaction import Transaction
 from attestlab.log import cosignatures, store
 from attestlab.log.cosignatures import Cosignature
 from attestlab.log.notes import VerifierKey, decimal
@@ -121,7 +121,7 @@ class Feeder:
     @asynccontextmanager
     async def _sole(self, completed_round: Round) -> AsyncIterator[None]:
         """Wait until no other process of this folder feeds; its death lets go of the lock."""
-        file = folders.open_private(self._lock, os.O_RDWR)
+        file = atomic_files.open_private(self._lock, os.O_RDWR)
         try:
             while True:
                 with suppress(BlockingIOError):

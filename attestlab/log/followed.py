@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from attestlab.core import folders
+from attestlab.core import atomic_files
 from attestlab.core.errors import AttestLabError, ValidationFailed
 from attestlab.log.entries import sha256_name
 from attestlab.log.rules import EMPTY_ROOT
@@ -138,9 +138,9 @@ class Followed:
             "standings": self.standings.as_json(),
         }
         line = json.dumps(saved).encode()
-        with folders.whole(path) as file:
+        with atomic_files.whole(path) as file:
             file.write(line + b"\n" + _checksum_line(line))
-        folders.sync(path.parent)
+        atomic_files.sync(path.parent)
 
 
 def _checksum_line(line: bytes) -> bytes:

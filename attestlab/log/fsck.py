@@ -13,8 +13,8 @@ from datetime import UTC, datetime
 
 from sqlalchemy import Connection
 
+from attestlab.core.crypto.keyring import Keyring
 from attestlab.core.errors import AttestLabError, HeadGuardMismatch, HeadGuardMissing
-from attestlab.core.keyring import Keyring
 from attestlab.log import entries, rules, store
 from attestlab.log.entries import EntryType
 from attestlab.log.guard import REMEDY_MISSING, HeadGuard, require_continues

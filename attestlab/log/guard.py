@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
 
-from attestlab.core import folders
+from attestlab.core import atomic_files
 from attestlab.core.errors import HeadGuardMismatch, HeadGuardMissing, Unavailable
 from attestlab.log.notes import TreeHead
 
@@ -287,10 +287,10 @@ def _decoded(slot: bytes) -> GuardState | None:
 
 def _create(path: Path, state: GuardState) -> None:
     """Make the file whole or not at all; when another process was faster, its file stays."""
-    with folders.draft_of(path) as (draft, file):
+    with atomic_files.draft_of(path) as (draft, file):
         file.write(_encoded(state) + EMPTY_SLOT)
         file.flush()
         os.fsync(file.fileno())
         with suppress(FileExistsError):
             os.link(draft, path)
-    folders.sync(path.parent)
+    atomic_files.sync(path.parent)

@@ -18,9 +18,9 @@ from enum import IntEnum
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from attestlab.core import signing
+from attestlab.core.crypto import signing
+from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.errors import SignatureInvalid, ValidationFailed
-from attestlab.core.signing import Algorithm
 from attestlab.log.rules import EMPTY_ROOT, HASH_BYTES
 
 MAX_NOTE_CHARS = 1_000_000

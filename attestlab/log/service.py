@@ -16,13 +16,13 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import Connection
 
-from attestlab.core import sealing
 from attestlab.core.clock import Clock
+from attestlab.core.crypto import sealing
+from attestlab.core.crypto.keyring import Keyring
+from attestlab.core.crypto.signing import Algorithm, dump_private, load_private
+from attestlab.core.db.storage import CommitUnknown, Storage
+from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import Conflict, HeadGuardMismatch, IntegrityFailed, NotFound, Unavailable, ValidationFailed
-from attestlab.core.keyring import Keyring
-from attestlab.core.signing import Algorithm, dump_private, load_private
-from attestlab.core.storage import CommitUnknown, Storage
-from attestlab.core.transaction import Transaction
 from attestlab.log import cosignatures, entries, rules, store
 from attestlab.log.answers import Consistency, Head, Inclusion
 from attestlab.log.guard import HeadGuard, require_continues

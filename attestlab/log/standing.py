@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from attestlab.core.errors import IntegrityFailed, ValidationFailed
-from attestlab.core.wire import b64url_decode, parse_json
+from attestlab.core.strict_json import b64url_decode, parse_json
 from attestlab.log import entries
 from attestlab.log.entries import FIRST, EntryType, Link, ReadEntry
 from attestlab.log.status_list import StatusList

@@ -9,8 +9,8 @@ from typing import Any, Protocol
 
 from sqlalchemy import Connection, bindparam, func, literal_column, select, update
 
+from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import IntegrityFailed
-from attestlab.core.transaction import Transaction
 from attestlab.log.tables import SEGMENT_BITS, LogCheckpoint, LogCosignature, LogHead, LogLeaf, LogTile
 
 HEAD_ID = 1

@@ -8,7 +8,7 @@ from datetime import datetime
 from sqlalchemy import DDL, BigInteger, Index, LargeBinary, Text, event, text
 from sqlmodel import Field, SQLModel
 
-from attestlab.core.chains import PLACE_TYPE
+from attestlab.core.records.hash_chain import PLACE_TYPE
 
 # Leaf hashes are random, so a plain index on a million of them writes one page per leaf (measured: a batch of 30
 # takes 3.7 times as long as on an empty log). Within segments of 4,096 leaves inserts stay on the last few

@@ -16,12 +16,12 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, select
 from sqlmodel import Field, SQLModel
 
-from attestlab.core import audited
-from attestlab.core.audited import Deed
 from attestlab.core.clock import Clock
+from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import Unavailable
-from attestlab.core.transaction import Transaction
-from attestlab.core.wire import format_time
+from attestlab.core.records import audited_write
+from attestlab.core.records.audited_write import Deed
+from attestlab.core.strict_json import format_time
 from attestlab.log import store
 from attestlab.orgs import store as org_store
 
@@ -99,9 +99,9 @@ class Timekeeping:
         deed = Deed(org_store.operator_id(tx), Operator(), "confirmed_time.confirm", now)
         row = tx.exec(_CONFIRMED, {"id": ROW_ID}).mappings().first()
         if row is None:
-            audited.insert(tx, confirmed_time, {"id": ROW_ID, "at": now}, deed)
+            audited_write.insert(tx, confirmed_time, {"id": ROW_ID, "at": now}, deed)
         else:
-            audited.change(tx, confirmed_time, dict(row), {"at": now}, deed)
+            audited_write.change(tx, confirmed_time, dict(row), {"at": now}, deed)
         return now
 
     def _known(self, connection: Connection, last: datetime) -> datetime:

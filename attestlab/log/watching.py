@@ -17,10 +17,10 @@ from functools import lru_cache
 from glob import escape
 from pathlib import Path
 
-from attestlab.core import folders
+from attestlab.core import atomic_files
 from attestlab.core.clock import Clock
 from attestlab.core.errors import IntegrityFailed, ProofInvalid, SignatureInvalid, Unavailable, ValidationFailed
-from attestlab.core.wire import parse_json
+from attestlab.core.strict_json import parse_json
 from attestlab.log.entries import sha256_name
 from attestlab.log.followed import Followed
 from attestlab.log.notes import Note, TreeHead
@@ -116,7 +116,7 @@ class Follower:
         witnesses: TrustPolicy | None = None,
         max_age_s: float | None = None,
     ) -> None:
-        folders.remove_drafts(state.parent, escape(state.name))
+        atomic_files.remove_drafts(state.parent, escape(state.name))
         self._source, self._state, self._clock, self._max_age_s = source, state, clock, max_age_s
         self._log = TrustPolicy.unwitnessed(vkey)
         self._witnesses = witnesses

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from pydantic import SecretStr
 
-from attestlab.core import folders
+from attestlab.core import atomic_files
 from attestlab.mail.messages import Message
 from attestlab.mail.smtp import MailServer
 
@@ -41,21 +41,21 @@ class Maildir:
 
     def deliver(self, message: Message) -> None:
         """Write the message; once it is in `new` it is whole and on disk. A second copy takes the first one's place."""
-        folders.make_private(self.folder)
+        atomic_files.make_private(self.folder)
         for name in FOLDERS:
-            folders.make_private(self.folder / name)
+            atomic_files.make_private(self.folder / name)
         name = str(message.mail_id)
         path = self.folder / "new" / name
-        with folders.draft_of(path, within=self.folder / "tmp") as (draft, file):
+        with atomic_files.draft_of(path, within=self.folder / "tmp") as (draft, file):
             file.write(message.content.replace(b"\r\n", b"\n"))
             file.flush()
             os.fsync(file.fileno())
             draft.rename(path)
-        folders.sync(self.folder / "new")
+        atomic_files.sync(self.folder / "new")
 
 
 def _write_private(path: Path, content: bytes) -> None:
-    descriptor = folders.open_private(path, os.O_WRONLY | os.O_EXCL)
+    descriptor = atomic_files.open_private(path, os.O_WRONLY | os.O_EXCL)
     with os.fdopen(descriptor, "wb") as file:
         file.write(content)
         file.flush()

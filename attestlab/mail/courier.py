@@ -12,7 +12,7 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any
 
-from attestlab.core.transaction import Transaction
+from attestlab.core.db.transaction import Transaction
 from attestlab.mail.carriers import Carrier
 from attestlab.mail.messages import Sender, UnfitMessage, compose
 from attestlab.mail.rules import CLAIM_RENEWAL_INTERVAL_S, MAX_DELIVERIES, fault_shown

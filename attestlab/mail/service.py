@@ -13,13 +13,14 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from attestlab.core import audited, sealing
-from attestlab.core.audited import Deed
 from attestlab.core.clock import Clock
+from attestlab.core.crypto import sealing
+from attestlab.core.crypto.keyring import Keyring
+from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import ValidationFailed
 from attestlab.core.ids import new_id
-from attestlab.core.keyring import Keyring
-from attestlab.core.transaction import Transaction
+from attestlab.core.records import audited_write
+from attestlab.core.records.audited_write import Deed
 from attestlab.mail import store
 from attestlab.mail.rules import CLAIM_TTL, MOST_ATTEMPTS, MailStatus, pause_after
 
@@ -72,7 +73,7 @@ class Mails:
             "next_attempt_at": at,
             "created_at": at,
         }
-        audited.insert(tx, store.mails, row, Deed(tenant_id, PostOffice(), "mail.create", at))
+        audited_write.insert(tx, store.mails, row, Deed(tenant_id, PostOffice(), "mail.create", at))
         tx.after_commit(self._tell)
         return mail_id
 
@@ -139,7 +140,7 @@ class Mails:
     def _change(
         self, tx: Transaction, row: dict[str, Any], changes: dict[str, Any], action: str, now: datetime
     ) -> None:
-        audited.change(tx, store.mails, row, changes, Deed(row["tenant_id"], PostOffice(), action, now))
+        audited_write.change(tx, store.mails, row, changes, Deed(row["tenant_id"], PostOffice(), action, now))
 
     def _tell(self) -> None:
         for posted in self.posted:

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from sqlalchemy import bindparam, or_, select
 
-from attestlab.core.transaction import Transaction
+from attestlab.core.db.transaction import Transaction
 from attestlab.mail.rules import LONGEST_PAUSE, MailStatus
 from attestlab.mail.tables import Mail
 

@@ -30,8 +30,8 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, create_engine, inspect
 
+from attestlab.core.db.storage import Storage
 from attestlab.core.errors import AttestLabError
-from attestlab.core.storage import Storage
 
 if TYPE_CHECKING:
     from alembic.config import Config

@@ -18,7 +18,7 @@ from alembic.operations.ops import CreateIndexOp, MigrationScript
 from sqlalchemy import Column, Connection, Index
 from sqlmodel.sql.sqltypes import AutoString, UTCDateTime
 
-from attestlab.core.storage import Storage
+from attestlab.core.db.storage import Storage
 from attestlab.log.tables import IMMUTABILITY_DDL
 from attestlab.migrations import configured, upgrade
 from attestlab.migrations.models import metadata

@@ -15,14 +15,14 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from attestlab.core import audited, outbox
-from attestlab.core.audit import Actor
-from attestlab.core.audited import Deed
 from attestlab.core.clock import Clock
+from attestlab.core.db.storage import Storage
+from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import Conflict, ValidationFailed
 from attestlab.core.ids import new_id
-from attestlab.core.storage import Storage
-from attestlab.core.transaction import Transaction
+from attestlab.core.records import audited_write, outbox
+from attestlab.core.records.audit import Actor
+from attestlab.core.records.audited_write import Deed
 from attestlab.orgs import rules, store
 from attestlab.orgs.events import ApiKeyCompromised
 from attestlab.orgs.rules import CONSUMER_SCOPES, ApiKeyStatus, Caller, ConsumerScope, Environment, Scope
@@ -114,7 +114,9 @@ class ApiKeys:
             "created_by": UUID(actor.actor_id) if actor.actor_type == "USER" else None,
             **columns,
         }
-        return KeyMade(audited.insert(tx, store.api_keys, row, Deed(tenant_id, actor, "api_key.create", at)), secret)
+        return KeyMade(
+            audited_write.insert(tx, store.api_keys, row, Deed(tenant_id, actor, "api_key.create", at)), secret
+        )
 
     def get(self, key_id: UUID, *, caller: Caller) -> Row:
         """One of the caller's tenant's keys.
@@ -163,7 +165,7 @@ class ApiKeys:
 
     def _change(self, tx: Transaction, row: Row, changes: Row, action: str, caller: Caller) -> Row:
         deed = Deed(caller.tenant_id, caller, action, self.clock.now())
-        return audited.change(tx, store.api_keys, row, changes, deed)
+        return audited_write.change(tx, store.api_keys, row, changes, deed)
 
     def _current(self, row: Row) -> Row:
         return {**row, "status": rules.key_status(row["status"], row["expires_at"], self.clock.now()).value}

@@ -14,16 +14,17 @@ from datetime import datetime
 from typing import Any, Protocol
 from uuid import UUID
 
-from attestlab.core import audited, outbox, passwords
-from attestlab.core.audit import Actor
-from attestlab.core.audited import Deed
 from attestlab.core.clock import Clock
+from attestlab.core.crypto import passwords
+from attestlab.core.db.storage import Storage
+from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import Conflict, NotFound
 from attestlab.core.events import Event
 from attestlab.core.ids import new_id
-from attestlab.core.storage import Storage
-from attestlab.core.transaction import Transaction
-from attestlab.core.wire import b64url_encode
+from attestlab.core.records import audited_write, outbox
+from attestlab.core.records.audit import Actor
+from attestlab.core.records.audited_write import Deed
+from attestlab.core.strict_json import b64url_encode
 from attestlab.mail.service import Mails
 from attestlab.orgs import invitations, rules, store, team
 from attestlab.orgs.events import MemberInvited, MemberJoined, MemberRemoved, RoleChanged
@@ -207,12 +208,12 @@ class People:
                 "created_at": now,
                 **invitation,
             }
-            return audited.insert(tx, store.users, row, Deed(caller.tenant_id, caller, "user.invite", now))
+            return audited_write.insert(tx, store.users, row, Deed(caller.tenant_id, caller, "user.invite", now))
         if known["tenant_id"] != caller.tenant_id or known["status"] != UserStatus.INVITED:
             raise Conflict("This address belongs to an account already.", details={"reason": "address_taken"})
         team.require_may_change(team.held(known["roles"]), caller=caller)
         renewed = {**invitation, "name": name or known["name"]}
-        return audited.change(tx, store.users, known, renewed, Deed(caller.tenant_id, caller, "user.invite", now))
+        return audited_write.change(tx, store.users, known, renewed, Deed(caller.tenant_id, caller, "user.invite", now))
 
     def _with_invitation(self, look: store.Look, token_sha256: bytes) -> dict[str, Any]:
         row = store.user_by_invitation(look, token_sha256)
@@ -237,7 +238,7 @@ class People:
     def _change(
         self, tx: Transaction, row: Row, changes: Row, event: Event, action: str, actor: Actor, now: datetime
     ) -> Row:
-        changed = audited.change(tx, store.users, row, changes, Deed(row["tenant_id"], actor, action, now))
+        changed = audited_write.change(tx, store.users, row, changes, Deed(row["tenant_id"], actor, action, now))
         outbox.tell(tx, row["tenant_id"], event, at=now)
         return changed
 

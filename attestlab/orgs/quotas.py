@@ -12,9 +12,9 @@ from datetime import UTC, datetime, time, timedelta
 
 from sqlalchemy import Connection
 
-from attestlab.core.counters import Count
+from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import BillingLimit, QuotaExceeded, RateLimited
-from attestlab.core.transaction import Transaction
+from attestlab.core.limits.rate_counters import Count
 from attestlab.orgs import usage
 from attestlab.orgs.plans import Allowance, allowance
 from attestlab.orgs.rules import Caller

@@ -14,14 +14,15 @@ from uuid import UUID
 
 from sqlalchemy import Connection
 
-from attestlab.core import audited, passwords
-from attestlab.core.audit import Actor
-from attestlab.core.audited import Deed
 from attestlab.core.clock import Clock
+from attestlab.core.crypto import passwords
+from attestlab.core.db.storage import Storage
+from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import AuthInvalid, Conflict
 from attestlab.core.ids import new_id
-from attestlab.core.storage import Storage
-from attestlab.core.transaction import Transaction
+from attestlab.core.records import audited_write
+from attestlab.core.records.audit import Actor
+from attestlab.core.records.audited_write import Deed
 from attestlab.orgs import plans, rules, store, team
 from attestlab.orgs.keys import ApiKeys
 from attestlab.orgs.origins import origins
@@ -149,7 +150,7 @@ class Orgs:
             deed = Deed(
                 tenant_id, Installer(), "tenant.plan", self.clock.now(), {"plan": plan.value, "limits": dict(limits)}
             )
-            return audited.change(tx, store.tenants, row, changes, deed)
+            return audited_write.change(tx, store.tenants, row, changes, deed)
 
     def authenticate(self, connection: Connection, secret: str) -> Caller:
         """The caller behind an API key; the lookup is by SHA-256, so no secret is ever compared.
@@ -240,14 +241,14 @@ class Orgs:
                 return row
             now = self.clock.now()
             deed = Deed(caller.tenant_id, caller, "org.update", now)
-            return audited.change(tx, store.orgs, row, {**changes, "updated_at": now}, deed)
+            return audited_write.change(tx, store.orgs, row, {**changes, "updated_at": now}, deed)
 
     def _add_user(self, tx: Transaction, columns: Mapping[str, Any], now: datetime) -> UUID:
         if store.user_by_address(tx.exec, columns["email"]) is not None:
             raise Conflict("This address belongs to an account already.", details={"reason": "address_taken"})
         user_id = new_id(now)
         row = {**columns, "id": user_id, "created_at": now}
-        audited.insert(tx, store.users, row, Deed(columns["tenant_id"], Installer(), "user.create", now))
+        audited_write.insert(tx, store.users, row, Deed(columns["tenant_id"], Installer(), "user.create", now))
         self.opened(tx, user_id=user_id, address=columns["email"], at=now)
         return user_id
 
@@ -261,7 +262,7 @@ class Orgs:
 def _add_tenant(tx: Transaction, columns: Mapping[str, Any], now: datetime) -> UUID:
     tenant_id = new_id(now)
     row = {**columns, "id": tenant_id, "created_at": now}
-    audited.insert(tx, store.tenants, row, Deed(tenant_id, Installer(), "tenant.create", now))
+    audited_write.insert(tx, store.tenants, row, Deed(tenant_id, Installer(), "tenant.create", now))
     return tenant_id
 
 
@@ -274,7 +275,7 @@ def _add_org(tx: Transaction, tenant_id: UUID, name: str, slug: str, actor: Acto
         "status": OrgStatus.ACTIVE.value,
         "created_at": now,
     }
-    return audited.insert(tx, store.orgs, row, Deed(tenant_id, actor, "org.create", now))
+    return audited_write.insert(tx, store.orgs, row, Deed(tenant_id, actor, "org.create", now))
 
 
 @lru_cache(maxsize=256)

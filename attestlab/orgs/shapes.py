@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints
 
-from attestlab.core.passwords import LONGEST_BYTES
+from attestlab.core.crypto.passwords import LONGEST_BYTES
 from attestlab.core.shapes import In, Moment, Out, Uuid, without_default
 from attestlab.orgs.rules import Environment, Role, Scope
 

@@ -9,8 +9,8 @@ from uuid import UUID
 
 from sqlalchemy import Connection, CursorResult, bindparam, func, or_, select
 
+from attestlab.core.db.transaction import AnyRow, Transaction
 from attestlab.core.errors import NotFound
-from attestlab.core.transaction import AnyRow, Transaction
 from attestlab.orgs.rules import ApiKeyStatus
 from attestlab.orgs.tables import ApiKey, Org, Tenant, User
 from attestlab.orgs.team import UserStatus

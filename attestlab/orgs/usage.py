@@ -13,8 +13,8 @@ from uuid import UUID
 from sqlalchemy import BigInteger, Connection, bindparam, select
 from sqlmodel import Field, SQLModel
 
-from attestlab.core.transaction import Transaction
-from attestlab.core.upserts import Upsert
+from attestlab.core.db.transaction import Transaction
+from attestlab.core.db.upserts import Upsert
 
 BUFFER = "usage"
 ATTESTATIONS = "attestations"

@@ -17,7 +17,7 @@ from heapq import nlargest
 
 from attestlab.core.countries import ALPHA_2
 from attestlab.core.errors import ValidationFailed
-from attestlab.core.wire import MAX_SAFE_INTEGER
+from attestlab.core.strict_json import MAX_SAFE_INTEGER
 from attestlab.issuers.rules import IssuerStatus, KeyStatus, RiskRating, TrustTier
 
 MOST_ATTRIBUTES = 200  # of one tenant, the platform's own among them

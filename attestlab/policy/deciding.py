@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from attestlab.core.canonical import canonical_own, sha256_hex
+from attestlab.core.crypto.canonical_json import canonical_own, sha256_hex
 from attestlab.policy.closures import Decision, Evaluator
 from attestlab.policy.contexts import Values
 from attestlab.policy.trees import Effect, Mode, Policy

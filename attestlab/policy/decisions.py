@@ -10,14 +10,14 @@ from functools import cached_property
 from typing import Any
 from uuid import UUID
 
-from attestlab.core import audit
-from attestlab.core.audit import Actor, AuditEntry
-from attestlab.core.canonical import sha256_hex
 from attestlab.core.clock import Clock
+from attestlab.core.crypto.canonical_json import sha256_hex
+from attestlab.core.db.storage import Storage
+from attestlab.core.db.transaction import Transaction
 from attestlab.core.ids import new_ulid
-from attestlab.core.rows import MEMBER, Alike
-from attestlab.core.storage import Storage
-from attestlab.core.transaction import Transaction
+from attestlab.core.records import audit
+from attestlab.core.records.audit import Actor, AuditEntry
+from attestlab.core.records.row_digest import MEMBER, Alike
 from attestlab.orgs.rules import Caller
 from attestlab.policy import in_force, store
 from attestlab.policy.contexts import Diagnostic, Typed

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
-from attestlab.core.canonical import canonical, sha256_hex
+from attestlab.core.crypto.canonical_json import canonical, sha256_hex
 from attestlab.core.errors import MAX_FAULTS, FieldError, ValidationFailed
 from attestlab.core.shapes import In, Uuid
 from attestlab.policy.attributes import MAX_SUGGESTIONS, Op, nearest

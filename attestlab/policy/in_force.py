@@ -13,10 +13,10 @@ from functools import lru_cache, partial
 from typing import Any
 from uuid import UUID
 
-from attestlab.core.canonical import canonical
+from attestlab.core.crypto.canonical_json import canonical
+from attestlab.core.db.transaction import AnyRow, Transaction
 from attestlab.core.errors import ValidationFailed
-from attestlab.core.long_work import keep_others_waiting
-from attestlab.core.transaction import AnyRow, Transaction
+from attestlab.core.execution.long_work import keep_others_waiting
 from attestlab.policy import registering, store
 from attestlab.policy.attributes import Registry
 from attestlab.policy.contexts import Normaliser, Typed

@@ -1,4 +1,4 @@
-"""What child processes do with large policies (`core.worker_processes`): functions of bytes and plain values.
+"""What child processes do with large policies (`core.execution.worker_processes`): functions of bytes and plain values.
 
 A document beyond `LARGE_BYTES` takes over 20 ms to read, type, prove or explain, and its answer to write.
 """
@@ -12,9 +12,9 @@ from typing import Any
 from uuid import UUID
 
 from attestlab.core.clock import FixedClock, SystemClock
+from attestlab.core.db.storage import Storage
+from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import Conflict
-from attestlab.core.storage import Storage
-from attestlab.core.transaction import Transaction
 from attestlab.orgs.rules import Caller
 from attestlab.policy import cases, registering, rendering
 from attestlab.policy.checking import CheckedAttributes, CheckedDocument

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import orjson
 
-from attestlab.core.worker_processes import WorkerProcesses
+from attestlab.core.execution.worker_processes import WorkerProcesses
 from attestlab.policy.jobs import LARGE_BYTES, PROOF_TIMEOUT_S
 from attestlab.web.call import Call
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import duckdb
 
-from attestlab.core import digested
+from attestlab.core import parquet_digest
 from attestlab.core.errors import ValidationFailed
 from attestlab.policy.sql import column, literal
 
@@ -78,7 +78,7 @@ def _require_intact(connection: duckdb.DuckDBPyConnection, path: str) -> None:
     """Refuse a damaged file; DuckDB would decide its rows. One that carries no digest cannot be judged."""
     for (name,) in connection.execute(f"SELECT file FROM glob({literal(path)})").fetchall():
         try:
-            is_damaged = digested.is_intact(Path(name)) is False
+            is_damaged = parquet_digest.is_intact(Path(name)) is False
         except OSError as error:
             raise _not_readable(name, "cannot be read") from error
         if is_damaged:

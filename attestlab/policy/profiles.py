@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-from attestlab.core import audited, outbox
-from attestlab.core.audited import Deed
 from attestlab.core.clock import Clock
+from attestlab.core.db.storage import Storage
 from attestlab.core.ids import new_id
-from attestlab.core.storage import Storage
+from attestlab.core.records import audited_write, outbox
+from attestlab.core.records.audited_write import Deed
 from attestlab.orgs import quotas
 from attestlab.orgs.rules import Caller, one_line
 from attestlab.policy import store
@@ -40,7 +40,7 @@ class Profiles:
             row = {"id": new_id(now), "tenant_id": caller.tenant_id, "name": name}
             row |= {"description": description, "created_at": now}
             deed = Deed(caller.tenant_id, caller, "verification_profile.create", now)
-            made = audited.insert(tx, store.profiles, row, deed)
+            made = audited_write.insert(tx, store.profiles, row, deed)
             outbox.tell(tx, caller.tenant_id, ProfileCreated(made["id"], name, now), at=now)
             return made
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
-from attestlab.core.canonical import canonical
+from attestlab.core.crypto.canonical_json import canonical
 from attestlab.core.errors import FieldError, ValidationFailed
 from attestlab.policy.attributes import NUMERIC, PLATFORM, Attribute, AttributeType, Registry
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from attestlab.core.errors import ValidationFailed
-from attestlab.core.wire import MAX_SAFE_INTEGER
+from attestlab.core.strict_json import MAX_SAFE_INTEGER
 from attestlab.policy.attributes import NUMERIC, Attribute, AttributeType, Fault
 from attestlab.policy.parquet import ROW, Contexts
 from attestlab.policy.sql import COLUMN_TYPES, WORD_BITS, column, decided_sql, literal, mask_sql

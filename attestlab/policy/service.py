@@ -9,15 +9,15 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Protocol
 from uuid import UUID
 
-from attestlab.core import audited, outbox
-from attestlab.core.audited import Deed
 from attestlab.core.clock import Clock
+from attestlab.core.db.storage import Storage
+from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import Conflict
 from attestlab.core.events import Event
-from attestlab.core.few import Few
 from attestlab.core.ids import new_id
-from attestlab.core.storage import Storage
-from attestlab.core.transaction import Transaction
+from attestlab.core.limits.concurrency import Few
+from attestlab.core.records import audited_write, outbox
+from attestlab.core.records.audited_write import Deed
 from attestlab.issuers import store as issuer_store
 from attestlab.orgs import quotas
 from attestlab.orgs.rules import Caller
@@ -114,7 +114,7 @@ class Policies:
                 "created_at": now,
                 "updated_at": now,
             }
-            made = audited.insert(tx, store.policies, row, _deed(caller, "policy.create", now))
+            made = audited_write.insert(tx, store.policies, row, _deed(caller, "policy.create", now))
             self._write(tx, made, document, caller, now)
             event = PolicyCreated(policy_id=made["id"], version=1, digest=document.digest, created_at=now)
             outbox.tell(tx, caller.tenant_id, event, at=now)
@@ -359,12 +359,12 @@ class Policies:
             "author": caller.actor_id,
             "created_at": now,
         }
-        audited.insert(tx, store.versions, version, _deed(caller, "policy_version.create", now))
+        audited_write.insert(tx, store.versions, version, _deed(caller, "policy_version.create", now))
 
     def _change(self, tx: Transaction, row: Row, changes: Mapping[str, Any], deed: Deed, event: Event) -> Row:
         outbox.tell(tx, deed.tenant_id, event, at=deed.at)
         tx.memo[store.CHANGED] = True
-        return audited.change(tx, store.policies, row, {**changes, "updated_at": deed.at}, deed)
+        return audited_write.change(tx, store.policies, row, {**changes, "updated_at": deed.at}, deed)
 
     def _is_single_person(self, tx: Transaction, author: str, caller: Caller) -> bool:
         roles = store.roles_in(tx.exec, caller.tenant_id)

@@ -8,8 +8,8 @@ from uuid import UUID
 
 from sqlalchemy import Connection, CursorResult, and_, bindparam, func, or_, select
 
+from attestlab.core.db.transaction import AnyRow
 from attestlab.core.errors import NotFound
-from attestlab.core.transaction import AnyRow
 from attestlab.orgs.store import api_keys, tenants, users
 from attestlab.orgs.team import UserStatus
 from attestlab.policy.documents import TargetType

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence, Set
 from typing import Any
 from uuid import UUID
 
-from attestlab.core import audited, outbox
-from attestlab.core.audited import Deed
 from attestlab.core.clock import Clock
+from attestlab.core.db.storage import Storage
+from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import Conflict, ValidationFailed
-from attestlab.core.storage import Storage
-from attestlab.core.transaction import Transaction
+from attestlab.core.records import audited_write, outbox
+from attestlab.core.records.audited_write import Deed
 from attestlab.orgs import quotas
 from attestlab.orgs.rules import Caller
 from attestlab.policy import registering, store
@@ -72,9 +72,9 @@ class Vocabulary:
             deed = Deed(caller.tenant_id, caller, "policy_attributes.replace", now)
             changes = {"attributes": checked.stored, "updated_at": now}
             if row is None:
-                audited.insert(tx, store.attributes, {"tenant_id": caller.tenant_id, **changes}, deed)
+                audited_write.insert(tx, store.attributes, {"tenant_id": caller.tenant_id, **changes}, deed)
             else:
-                audited.change(tx, store.attributes, row, changes, deed)
+                audited_write.change(tx, store.attributes, row, changes, deed)
             event = AttributesChanged(attributes=checked.count, changed_at=now)
             outbox.tell(tx, caller.tenant_id, event, at=now)
 

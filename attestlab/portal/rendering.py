@@ -19,8 +19,8 @@ from markupsafe import Markup
 from attestlab.attestations.rules import Verdict
 from attestlab.attestations.service import NOT_FOUND
 from attestlab.attestations.shapes import BundleOut
-from attestlab.core.transaction import AnyRow
-from attestlab.core.wire import format_time
+from attestlab.core.db.transaction import AnyRow
+from attestlab.core.strict_json import format_time
 from attestlab.portal import files, rules, view, words
 from attestlab.portal.service import Seen
 

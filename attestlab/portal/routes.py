@@ -10,7 +10,7 @@ from attestlab.attestations.routes import kept
 from attestlab.attestations.service import Export
 from attestlab.core.errors import NotFound, ValidationFailed
 from attestlab.core.shapes import In
-from attestlab.core.wire import parse_uuid
+from attestlab.core.strict_json import parse_uuid
 from attestlab.portal import files
 from attestlab.portal.rules import wants_json
 from attestlab.web.access import PUBLIC

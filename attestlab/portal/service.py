@@ -12,9 +12,9 @@ from uuid import UUID
 from sqlalchemy import Connection
 
 from attestlab.attestations.service import Attestations, Export, Verified
+from attestlab.core.db.storage import Storage
+from attestlab.core.db.transaction import AnyRow
 from attestlab.core.errors import NotFound
-from attestlab.core.storage import Storage
-from attestlab.core.transaction import AnyRow
 from attestlab.issuers.rules import names_uploaded_logo
 from attestlab.log.answers import Head
 from attestlab.log.service import Log

@@ -11,8 +11,8 @@ from typing import Any
 from attestlab.attestations.catalogue import CATALOGUE
 from attestlab.attestations.rules import Verdict
 from attestlab.attestations.verification import Finding, Report
-from attestlab.core.transaction import AnyRow
-from attestlab.core.wire import b64url_decode
+from attestlab.core.db.transaction import AnyRow
+from attestlab.core.strict_json import b64url_decode
 from attestlab.portal import rules, words
 from attestlab.portal.words import Step, Tone
 

@@ -16,9 +16,9 @@ from attestlab.attestations import pack_routes
 from attestlab.attestations import routes as attestation_routes
 from attestlab.audit import routes as audit_routes
 from attestlab.audit import trail
-from attestlab.core.counters import Count
 from attestlab.core.error_text import cause_of
 from attestlab.core.errors import AttestLabError, AuthInvalid
+from attestlab.core.limits.rate_counters import Count
 from attestlab.delivery import routes as delivery_routes
 from attestlab.exports import routes as export_routes
 from attestlab.governance import routes as governance_routes

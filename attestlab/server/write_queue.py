@@ -15,13 +15,13 @@ from typing import Any
 from pydantic import BaseModel
 
 from attestlab.attestations.write_behind import WriteBehind
+from attestlab.core.db.group_commit.loop import LoopWriter
+from attestlab.core.db.group_commit.thread import Job, Ticket, Writer
+from attestlab.core.db.transaction import Transaction
 from attestlab.core.error_text import cause_of
 from attestlab.core.errors import AttestLabError, RequestInFlight, Unavailable
-from attestlab.core.long_work import TakesLong, others_wait
-from attestlab.core.loop_writer import LoopWriter
-from attestlab.core.pace import Pace
-from attestlab.core.transaction import Transaction
-from attestlab.core.writer import Job, Ticket, Writer
+from attestlab.core.execution.long_work import TakesLong, others_wait
+from attestlab.core.limits.backlog_pacer import Pace
 from attestlab.installation import EXPIRIES_AT_ONCE, Lab
 from attestlab.lake.apart import Apart
 from attestlab.web import idempotency, journal

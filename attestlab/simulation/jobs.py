@@ -1,4 +1,4 @@
-"""A simulation in a child process (`core.worker_processes`), for large policies."""
+"""A simulation in a child process (`core.execution.worker_processes`), for large policies."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attestlab.core.clock import FixedClock
-from attestlab.core.keyring import Keyring
+from attestlab.core.crypto.keyring import Keyring
 from attestlab.lake.service import Lake
 from attestlab.orgs.rules import Caller
 from attestlab.policy.jobs import Written, storage_at, written

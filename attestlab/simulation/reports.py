@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import Any
 from uuid import UUID
 
-from attestlab.core.canonical import canonical, sha256_hex
-from attestlab.core.wire import format_time
+from attestlab.core.crypto.canonical_json import canonical, sha256_hex
+from attestlab.core.strict_json import format_time
 from attestlab.policy.deciding import PolicySet
 from attestlab.simulation.past import Decisions
 from attestlab.simulation.sets import Draft

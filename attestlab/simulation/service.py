@@ -12,15 +12,15 @@ from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from attestlab.core import audited
-from attestlab.core.audited import Deed
 from attestlab.core.clock import Clock
+from attestlab.core.crypto.keyring import Keyring
+from attestlab.core.db.storage import Storage
+from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import ValidationFailed
-from attestlab.core.few import Few
 from attestlab.core.ids import new_id
-from attestlab.core.keyring import Keyring
-from attestlab.core.storage import Storage
-from attestlab.core.transaction import Transaction
+from attestlab.core.limits.concurrency import Few
+from attestlab.core.records import audited_write
+from attestlab.core.records.audited_write import Deed
 from attestlab.exports.securing import ServiceKey
 from attestlab.lake.service import Lake
 from attestlab.orgs.rules import Caller
@@ -154,7 +154,7 @@ class Simulations:
         with self.storage.write() as tx:
             told = {"policy_id": report.content["policy"]["id"], "document_digest": report.content["policy"]["digest"]}
             deed = Deed(caller.tenant_id, caller, "simulation_report.create", report.made_at, told)
-            audited.insert(tx, store.reports, report.row(caller.actor_id), deed)
+            audited_write.insert(tx, store.reports, report.row(caller.actor_id), deed)
         return Kept(report.digest, report.content, self.key.sign(report.content, typ=TYP))
 
     def get(self, digest: str, *, caller: Caller) -> Kept:

@@ -14,8 +14,8 @@ from uuid import UUID
 
 from sqlalchemy import Connection
 
-from attestlab.core.canonical import canonical_own, sha256_hex
-from attestlab.core.transaction import AnyRow
+from attestlab.core.crypto.canonical_json import canonical_own, sha256_hex
+from attestlab.core.db.transaction import AnyRow
 from attestlab.policy import store
 from attestlab.policy.attributes import Attribute
 from attestlab.policy.deciding import Member, PolicySet

@@ -8,8 +8,8 @@ from uuid import UUID
 
 from sqlalchemy import Connection, and_, or_, select
 
+from attestlab.core.db.transaction import AnyRow, Transaction
 from attestlab.core.errors import NotFound
-from attestlab.core.transaction import AnyRow, Transaction
 from attestlab.orgs.store import tenants
 from attestlab.policy.documents import TargetType
 from attestlab.policy.store import policies, versions

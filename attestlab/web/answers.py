@@ -12,7 +12,7 @@ from attestlab.web.access import PUBLIC
 from attestlab.web.call import Later
 
 if TYPE_CHECKING:
-    from attestlab.core.counters import Count
+    from attestlab.core.limits.rate_counters import Count
     from attestlab.web.call import Call
     from attestlab.web.routing import Route
 

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NamedTuple
 
 from attestlab.core.errors import PayloadTooLarge, UnsupportedMediaType
-from attestlab.core.wire import parse_json, require_few_values
+from attestlab.core.strict_json import parse_json, require_few_values
 from attestlab.web.incoming import Body
 from attestlab.web.payloads import (
     PAYLOAD_LIMIT_CHARS,

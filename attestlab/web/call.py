@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from attestlab.core.errors import AttestLabError
 
 if TYPE_CHECKING:
-    from attestlab.core.counters import Count
+    from attestlab.core.limits.rate_counters import Count
     from attestlab.web.credentials import Credential
     from attestlab.web.payloads import Payload
     from attestlab.web.routing import Route

@@ -16,8 +16,8 @@ from typing import Any
 from pydantic import BaseModel
 from tornado.iostream import StreamClosedError
 
-from attestlab.core.canonical import canonical
-from attestlab.core.counters import Count
+from attestlab.core.crypto.canonical_json import canonical
+from attestlab.core.db.storage import is_unreachable
 from attestlab.core.errors import (
     AttestLabError,
     AuthInvalid,
@@ -31,7 +31,7 @@ from attestlab.core.errors import (
     Unavailable,
     ValidationFailed,
 )
-from attestlab.core.storage import is_unreachable
+from attestlab.core.limits.rate_counters import Count
 from attestlab.web import bodies, idempotency, problems
 from attestlab.web.access import PUBLIC, require_same_tenant
 from attestlab.web.answers import Answer, compose, render

@@ -19,11 +19,11 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, bindparam, select
 
-from attestlab.core import sealing
-from attestlab.core.canonical import canonical
+from attestlab.core.crypto import sealing
+from attestlab.core.crypto.canonical_json import canonical
+from attestlab.core.crypto.keyring import Keyring
+from attestlab.core.db.transaction import AnyRow, Transaction
 from attestlab.core.errors import IdempotencyKeyReused, IntegrityFailed, ValidationFailed
-from attestlab.core.keyring import Keyring
-from attestlab.core.transaction import AnyRow, Transaction
 from attestlab.web import remembered, share_keys
 from attestlab.web.answers import Answer
 from attestlab.web.call import Call

@@ -15,8 +15,8 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any, Protocol
 
-from attestlab.core.counters import Count, Counters
 from attestlab.core.errors import RateLimited
+from attestlab.core.limits.rate_counters import Count, Counters
 from attestlab.web.addresses import Addresses, counted
 from attestlab.web.call import Call
 from attestlab.web.routing import Limit, Route

@@ -16,7 +16,7 @@ import re
 from typing import Final, NamedTuple
 
 from attestlab.core.errors import PayloadTooLarge, ValidationFailed
-from attestlab.core.wire import b64url_decode
+from attestlab.core.strict_json import b64url_decode
 
 PAYLOAD_MEMBER: Final = "payload_b64url"
 PAYLOAD_LIMIT_CHARS: Final = 52_428_800
@@ -55,7 +55,7 @@ class Payload(NamedTuple):
 
 
 class Digest:
-    """Decodes base64url piece by piece, as strictly as `core.wire.b64url_decode`, and hashes it."""
+    """Decodes base64url piece by piece, as strictly as `core.strict_json.b64url_decode`, and hashes it."""
 
     def __init__(self, *, limit_chars: int = PAYLOAD_LIMIT_CHARS) -> None:
         self._limit = limit_chars

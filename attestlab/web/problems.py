@@ -15,7 +15,7 @@ from pydantic import Field
 
 from attestlab.core import errors
 from attestlab.core.shapes import Out
-from attestlab.core.wire import format_time
+from attestlab.core.strict_json import format_time
 from attestlab.web import journal
 from attestlab.web.answers import JSON, Answer
 

@@ -12,8 +12,8 @@ from typing import Any
 from sqlalchemy import BigInteger, Connection, LargeBinary, delete, select
 from sqlmodel import Field, SQLModel
 
-from attestlab.core.chains import Chain, head_of, link_hash, save_head
-from attestlab.core.transaction import AnyRow, Transaction
+from attestlab.core.db.transaction import AnyRow, Transaction
+from attestlab.core.records.hash_chain import Chain, head_of, link_hash, save_head
 
 CHAIN = "answers"
 BEGINNING = "answers:beginning"

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 from attestlab.core.clock import Clock
 from attestlab.core.errors import AttestLabError
-from attestlab.core.long_work import TakesLong, others_wait
+from attestlab.core.execution.long_work import TakesLong, others_wait
 from attestlab.web.answers import Answer
 from attestlab.web.call import Call
 from attestlab.web.fair_threads import FairThreads

@@ -13,7 +13,7 @@ from urllib.parse import unquote
 from uuid import UUID
 
 from attestlab.core.errors import MethodNotAllowed, NotFound, ValidationFailed
-from attestlab.core.wire import parse_uuid
+from attestlab.core.strict_json import parse_uuid
 from attestlab.web.routing import Route
 
 _INTEGER = re.compile(r"0|[1-9][0-9]{0,17}")

@@ -11,11 +11,12 @@ from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from attestlab.core import folders, keyring
+from attestlab.core import atomic_files
 from attestlab.core.clock import Clock
+from attestlab.core.crypto import keyring
+from attestlab.core.crypto.keyring import Keyring
+from attestlab.core.crypto.signing import Algorithm, dump_private, load_private
 from attestlab.core.errors import IntegrityFailed, NotFound, SignatureInvalid
-from attestlab.core.keyring import Keyring
-from attestlab.core.signing import Algorithm, dump_private, load_private
 from attestlab.log.notes import Note, NoteSigner, TreeHead, VerifierKey
 from attestlab.log.submissions import Submission
 from attestlab.witness import rules
@@ -34,7 +35,7 @@ def found(folder: Path, *, name: str, environ: Mapping[str, str]) -> VerifierKey
     """
     private = Ed25519PrivateKey.generate()
     signer = NoteSigner(name, private)
-    folders.make_private(folder)
+    atomic_files.make_private(folder)
     is_there = environ.get(keyring.ENVIRONMENT_NAME) or (folder / keyring.FILE_NAME).exists()
     keys = Keyring.open(folder, environ) if is_there else Keyring.create(folder)
     sealed = keys.seal_secret(dump_private(private), purpose=_purpose(name))

@@ -10,7 +10,7 @@ from pathlib import Path
 from tornado.netutil import bind_sockets
 
 from attestlab.core.clock import SystemClock
-from attestlab.core.keyring import Keyring
+from attestlab.core.crypto.keyring import Keyring
 from attestlab.web import journal
 from attestlab.witness.rules import WitnessedLog
 from attestlab.witness.server import serve

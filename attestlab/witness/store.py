@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 
-from attestlab.core import folders
+from attestlab.core import atomic_files
 from attestlab.core.errors import Conflict, IntegrityFailed, NotFound, Unavailable
 from attestlab.log.notes import TreeHead
 
@@ -172,7 +172,7 @@ class WitnessStore:
 def _connect(path: Path, *, mode: str) -> sqlite3.Connection:
     try:
         if mode == "rwc":
-            folders.keep_private(path)
+            atomic_files.keep_private(path)
         connection = sqlite3.connect(
             f"{path.absolute().as_uri()}?mode={mode}",
             uri=True,

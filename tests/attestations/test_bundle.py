@@ -17,8 +17,8 @@ from attestlab.attestations.rendering import bundle as rendered
 from attestlab.attestations.rules import Verdict
 from attestlab.cli import verify as verify_command
 from attestlab.core.clock import FixedClock
+from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.errors import AttestLabError
-from attestlab.core.signing import Algorithm
 from attestlab.installation import Lab
 from attestlab.orgs.rules import Caller
 

@@ -16,8 +16,8 @@ from attestlab.attestations.rules import Status
 from attestlab.attestations.service import Minted
 from attestlab.attestations.store import Filter, attestations
 from attestlab.core.clock import FixedClock
+from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.errors import Conflict, NotFound, PermissionDenied
-from attestlab.core.signing import Algorithm
 from attestlab.installation import Lab
 from attestlab.integrity.fsck import fsck
 from attestlab.issuers.rules import IssuerStatus

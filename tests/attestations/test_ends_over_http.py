@@ -13,7 +13,7 @@ from running_server import mint, mint_body, register_issuer
 
 from attestlab.attestations.bundle import Bundle, verify_bundle
 from attestlab.core.clock import FixedClock
-from attestlab.core.wire import b64url_encode
+from attestlab.core.strict_json import b64url_encode
 from attestlab.installation import Lab
 from attestlab.log.trust import TrustPolicy
 from attestlab.orgs.rules import Plan

@@ -19,10 +19,10 @@ from attestlab.attestations.bundle import Bundle, verify_bundle
 from attestlab.attestations.own_policies import OwnPolicies
 from attestlab.attestations.rules import Reason, Verdict
 from attestlab.attestations.store import attestations
-from attestlab.core import signing
 from attestlab.core.clock import FixedClock
-from attestlab.core.signing import Algorithm
-from attestlab.core.wire import b64url_encode, format_time
+from attestlab.core.crypto import signing
+from attestlab.core.crypto.signing import Algorithm
+from attestlab.core.strict_json import b64url_encode, format_time
 from attestlab.installation import Lab
 from attestlab.issuers.store import issuers, keys
 from attestlab.orgs.rules import Caller

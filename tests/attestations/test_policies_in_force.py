@@ -24,8 +24,8 @@ from team_story import Team, told
 from attestlab.attestations.drafting import MintRequest
 from attestlab.audit.store import events
 from attestlab.core.clock import FixedClock
+from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import PermissionDenied
-from attestlab.core.transaction import Transaction
 from attestlab.installation import Lab
 from attestlab.orgs import usage
 from attestlab.orgs.rules import Caller, Plan

@@ -17,8 +17,8 @@ from attestlab.attestations.rendering import bundle as rendered
 from attestlab.attestations.standing import UNSHOWN
 from attestlab.cli import verify as verify_command
 from attestlab.core.clock import FixedClock
+from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.errors import ValidationFailed
-from attestlab.core.signing import Algorithm
 from attestlab.demos.display import steps
 from attestlab.installation import Lab
 from attestlab.issuers.rules import IssuerStatus

@@ -16,8 +16,8 @@ from attestlab.attestations.drafting import Draft, MintRequest
 from attestlab.attestations.service import Minted
 from attestlab.attestations.store import attestations
 from attestlab.core.clock import FixedClock
-from attestlab.core.signing import Algorithm
-from attestlab.core.transaction import Transaction
+from attestlab.core.crypto.signing import Algorithm
+from attestlab.core.db.transaction import Transaction
 from attestlab.installation import EXPIRIES_AT_ONCE, Lab
 from attestlab.orgs.rules import Caller
 from attestlab.server.write_queue import Desk

@@ -17,9 +17,9 @@ from joserfc.jwk import KeySet
 from running_server import mint, mint_body, printed, register_issuer
 
 from attestlab.attestations.catalogue import CONTENT_TYPES, SCHEMA_IDS
-from attestlab.core import signing
-from attestlab.core.canonical import canonical
-from attestlab.core.signing import Algorithm
+from attestlab.core.crypto import signing
+from attestlab.core.crypto.canonical_json import canonical
+from attestlab.core.crypto.signing import Algorithm
 from attestlab.demos.documents import badge_png, diploma_pdf
 
 pytestmark = pytest.mark.both_engines

@@ -18,11 +18,11 @@ from attestlab.attestations.meter import Meter
 from attestlab.attestations.metering import MAX_GROUPS, TOLD_SINGLY_PER_MINUTE, Pending, Verified
 from attestlab.attestations.rules import Verdict
 from attestlab.attestations.write_behind import WriteBehind
-from attestlab.core.counters import BUSY_TIMEOUT_MS, FILE_NAME, Counters
+from attestlab.core.db.group_commit.loop import LoopWriter
+from attestlab.core.db.storage import CommitUnknown, Storage
+from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import BillingLimit
-from attestlab.core.loop_writer import LoopWriter
-from attestlab.core.storage import CommitUnknown, Storage
-from attestlab.core.transaction import Transaction
+from attestlab.core.limits.rate_counters import BUSY_TIMEOUT_MS, FILE_NAME, Counters
 from attestlab.orgs import usage
 
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)

@@ -23,10 +23,10 @@ from attestlab.attestations.drafting import MintRequest
 from attestlab.attestations.rendering import bundle as rendered
 from attestlab.attestations.store import Filter
 from attestlab.core.clock import FixedClock
+from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.errors import Conflict, PermissionDenied
 from attestlab.core.ids import new_id
-from attestlab.core.signing import Algorithm
-from attestlab.core.wire import format_time
+from attestlab.core.strict_json import format_time
 from attestlab.governance.rules import RequestType
 from attestlab.governance.service import Asked
 from attestlab.installation import Lab

@@ -19,12 +19,12 @@ from attestlab.attestations.service import Minted
 from attestlab.attestations.store import attestations
 from attestlab.attestations.tables import VerificationTally
 from attestlab.attestations.verification import Presented
-from attestlab.core import signing
 from attestlab.core.clock import FixedClock
+from attestlab.core.crypto import signing
+from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.errors import PermissionDenied, ValidationFailed
-from attestlab.core.outbox import OutboxEvent
-from attestlab.core.signing import Algorithm
-from attestlab.core.wire import b64url_encode
+from attestlab.core.records.outbox import OutboxEvent
+from attestlab.core.strict_json import b64url_encode
 from attestlab.installation import Lab
 from attestlab.integrity.fsck import fsck
 from attestlab.issuers.rules import IssuerStatus

@@ -11,8 +11,8 @@ import pytest
 
 from attestlab.attestations.bundle import require_entry_speaks_of
 from attestlab.attestations.rules import Statement, payload_bytes
+from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.errors import ProofInvalid
-from attestlab.core.signing import Algorithm
 from attestlab.log import entries
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)

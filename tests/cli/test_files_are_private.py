@@ -12,7 +12,7 @@ import pytest
 from nursery import run
 
 from attestlab.attestations.drafting import MintRequest
-from attestlab.core.signing import Algorithm
+from attestlab.core.crypto.signing import Algorithm
 from attestlab.installation import Lab
 from attestlab.mail.messages import Sender, compose
 from attestlab.settings import Settings

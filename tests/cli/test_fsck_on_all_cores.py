@@ -15,7 +15,7 @@ from sqlalchemy import text
 
 from attestlab.attestations.drafting import MintRequest
 from attestlab.core.clock import SystemClock
-from attestlab.core.signing import Algorithm
+from attestlab.core.crypto.signing import Algorithm
 from attestlab.installation import Lab
 from attestlab.integrity.fsck import Part, fsck, parts
 from attestlab.settings import Settings

@@ -18,7 +18,7 @@ from running_server import COMMAND
 from attestlab.attestations.drafting import MintRequest
 from attestlab.attestations.rendering import bundle as rendered
 from attestlab.core.clock import SystemClock
-from attestlab.core.signing import Algorithm
+from attestlab.core.crypto.signing import Algorithm
 from attestlab.installation import Lab
 from attestlab.settings import Settings
 

@@ -12,11 +12,12 @@ import pytest
 from running_server import RunningServer, mint, mint_body, register_issuer
 
 from attestlab.cli import rekey
-from attestlab.core import keyring, occupancy
+from attestlab.core.crypto import keyring
+from attestlab.core.crypto.keyring import Keyring
+from attestlab.core.db import occupancy
+from attestlab.core.db.storage import Storage
 from attestlab.core.errors import Unavailable
-from attestlab.core.keyring import Keyring
-from attestlab.core.storage import Storage
-from attestlab.core.wire import b64url_encode
+from attestlab.core.strict_json import b64url_encode
 from attestlab.installation import Lab
 from attestlab.settings import Settings
 
@@ -127,7 +128,7 @@ def test_a_server_that_holds_a_replaced_key_seals_nothing_and_says_so(used_on_sq
 
 
 def test_every_capability_seals_within_a_transaction() -> None:
-    """A secret sealed past `core.sealing` may be sealed under a replaced key, and lost with it."""
+    """A secret sealed past `core.crypto.sealing` may be sealed under a replaced key, and lost with it."""
     package = Path(rekey.__file__).parent
     past = re.compile(r"\b_?(keyring|keys|sealing)\.seal(_secret)?\((?!tx)|intent\.sealing\.seal")
     free = ("core", "witness")  # the mechanism, and a store of its own whose key never moves

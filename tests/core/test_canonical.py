@@ -14,9 +14,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from outside_vectors import jcs_pairs
 
-from attestlab.core.canonical import canonical, canonical_own, sha256_b64url, sha256_hex
+from attestlab.core.crypto.canonical_json import canonical, canonical_own, sha256_b64url, sha256_hex
 from attestlab.core.errors import ValidationFailed
-from attestlab.core.wire import parse_json
+from attestlab.core.strict_json import parse_json
 
 pytestmark = pytest.mark.more_in_soak
 

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from patience import PATIENCE_S
 
-from attestlab.core.counters import FILE_NAME, Counters
-from attestlab.core.storage import database_url
+from attestlab.core.db.storage import database_url
+from attestlab.core.limits.rate_counters import FILE_NAME, Counters
 
 pytestmark = pytest.mark.both_engines
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from attestlab.core import folders
+from attestlab.core import atomic_files
 from attestlab.installation import MAILDIR, Lab
 from attestlab.log import export
 
@@ -16,7 +16,7 @@ from attestlab.log import export
 def left_by_a_killed_process(path: Path, *, within: Path | None = None) -> Path:
     child = os.fork()
     if child == 0:
-        with folders.draft_of(path, within=within) as (_draft, file):
+        with atomic_files.draft_of(path, within=within) as (_draft, file):
             file.write(b"half")
             file.flush()
             os.kill(os.getpid(), signal.SIGKILL)
@@ -33,7 +33,7 @@ def test_drafts_of_killed_processes_are_removed_at_the_start_and_no_others(lab: 
     kept = data / "keyring.key.next"
     kept.write_text("an installation that moves to another key")
 
-    with folders.draft_of(data / "keyring.key") as (draft, _file):
+    with atomic_files.draft_of(data / "keyring.key") as (draft, _file):
         Lab.open(lab.settings, clock=lab.clock).close()
         assert draft.exists()
 
@@ -47,7 +47,7 @@ def test_temporary_folders_of_killed_processes_are_removed_and_no_others(
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     child = os.fork()
     if child == 0:
-        with folders.temporary_folder("work-") as folder:
+        with atomic_files.temporary_folder("work-") as folder:
             (folder / "half").write_text("half")
             os.kill(os.getpid(), signal.SIGKILL)
     os.waitpid(child, 0)
@@ -55,7 +55,7 @@ def test_temporary_folders_of_killed_processes_are_removed_and_no_others(
     of_a_person = tmp_path / "work-of-a-person"
     of_a_person.mkdir()
 
-    with folders.temporary_folder("work-") as first, folders.temporary_folder("work-") as second:
+    with atomic_files.temporary_folder("work-") as first, atomic_files.temporary_folder("work-") as second:
         assert set(tmp_path.iterdir()) == {of_a_person, first, second}
         assert left not in (first, second)
     assert list(tmp_path.iterdir()) == [of_a_person]
@@ -84,11 +84,11 @@ def test_a_draft_that_another_start_removed_in_between_is_made_again(
         descriptor = real(path, flags, mode)
         if flags & os.O_EXCL and not removed:
             removed.append(path)
-            folders.remove_drafts(tmp_path)
+            atomic_files.remove_drafts(tmp_path)
         return descriptor
 
     monkeypatch.setattr("os.open", made_and_removed)
-    with folders.whole(tmp_path / "state") as file:
+    with atomic_files.whole(tmp_path / "state") as file:
         file.write(b"whole")
 
     assert removed

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from attestlab.core.errors import Unavailable
-from attestlab.core.few import Few
+from attestlab.core.limits.concurrency import Few
 
 
 def test_one_too_many_is_refused_and_told_when_to_ask_again() -> None:

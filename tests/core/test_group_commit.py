@@ -15,13 +15,14 @@ from patience import PATIENCE_S
 from sqlalchemy import func, select
 from sqlalchemy.exc import IntegrityError
 
-from attestlab.core import loop_writer, outbox
-from attestlab.core.chains import ChainHead, link_hash
+from attestlab.core.db.group_commit import loop as loop_group_commit
+from attestlab.core.db.group_commit.loop import LoopWriter
+from attestlab.core.db.group_commit.thread import GROUP_CAP, Job, Writer
+from attestlab.core.db.storage import CommitUnknown, Storage
+from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import Conflict, Unavailable
-from attestlab.core.loop_writer import LoopWriter
-from attestlab.core.storage import CommitUnknown, Storage
-from attestlab.core.transaction import Transaction
-from attestlab.core.writer import GROUP_CAP, Job, Writer
+from attestlab.core.records import outbox
+from attestlab.core.records.hash_chain import ChainHead, link_hash
 
 heads: Any = ChainHead.__table__
 Outcome = tuple[Any, BaseException | None]
@@ -177,8 +178,8 @@ def groups_of_clients(storage: Storage, clients: int, jobs_each: int) -> list[in
 
 def wait_up_to(monkeypatch: pytest.MonkeyPatch, longest_s: float) -> None:
     """Let a group gather for longer than clients take to come back."""
-    monkeypatch.setattr(loop_writer, "GATHER_SHARE", 1e9)
-    monkeypatch.setattr(loop_writer, "MAX_GATHER_S", longest_s)
+    monkeypatch.setattr(loop_group_commit, "GATHER_SHARE", 1e9)
+    monkeypatch.setattr(loop_group_commit, "MAX_GATHER_S", longest_s)
 
 
 def test_clients_that_were_answered_together_share_the_next_group(

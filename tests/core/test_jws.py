@@ -22,10 +22,10 @@ from hypothesis import strategies as st
 from joserfc import jwk as joserfc_jwk
 from joserfc import jws as joserfc_jws
 
-from attestlab.core import jws, signing
+from attestlab.core.crypto import jws, signing
+from attestlab.core.crypto.signing import Algorithm, PrivateKey
 from attestlab.core.errors import SignatureInvalid
-from attestlab.core.signing import Algorithm, PrivateKey
-from attestlab.core.wire import b64url_decode, b64url_encode
+from attestlab.core.strict_json import b64url_decode, b64url_encode
 
 KID = "key/2026 ü"
 PAYLOAD = b'{"id":"0193b5a0-7f3c-7abc-8def-0123456789ab","v":1}'

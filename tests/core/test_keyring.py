@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attestlab.core import signing
+from attestlab.core.crypto import signing
+from attestlab.core.crypto.keyring import ENVIRONMENT_NAME, FILE_NAME, Keyring
+from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.errors import Conflict, IntegrityFailed, ValidationFailed
-from attestlab.core.keyring import ENVIRONMENT_NAME, FILE_NAME, Keyring
-from attestlab.core.signing import Algorithm
-from attestlab.core.wire import b64url_encode
+from attestlab.core.strict_json import b64url_encode
 
 KEK = bytes(range(32))
 OWNER = {
@@ -239,7 +239,7 @@ def test_of_many_processes_that_create_at_once_one_wins_and_the_file_is_whole(tm
     code = (
         "import sys, pathlib\n"
         "from attestlab.core.errors import Conflict\n"
-        "from attestlab.core.keyring import Keyring\n"
+        "from attestlab.core.crypto.keyring import Keyring\n"
         "sys.stdin.read()\n"
         "try: print(Keyring.create(pathlib.Path(sys.argv[1])).id.hex())\n"
         "except Conflict: print('conflict')\n"

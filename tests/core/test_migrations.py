@@ -23,7 +23,7 @@ from alembic.script import ScriptDirectory
 from patience import PATIENCE_S
 from sqlalchemy import Connection, event, inspect, text
 
-from attestlab.core.storage import Storage
+from attestlab.core.db.storage import Storage
 from attestlab.migrations import HEAD, NewerRecords, configured, revision, upgrade
 from attestlab.migrations.__main__ import write_revision
 from attestlab.migrations.models import metadata
@@ -61,7 +61,7 @@ SEEN_BY_ENGINE = {
 NURSERY = """
 import json, os, signal, sys
 from sqlalchemy import event
-from attestlab.core.storage import Storage
+from attestlab.core.db.storage import Storage
 from attestlab.migrations import upgrade
 
 def start(url, moment):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import cycle
 
-from attestlab.core.pace import Pace
+from attestlab.core.limits.backlog_pacer import Pace
 
 
 class Watch:

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from attestlab.core import passwords
+from attestlab.core.crypto import passwords
 from attestlab.core.errors import ValidationFailed
 
 GOOD = "correct horse battery staple"

@@ -12,8 +12,8 @@ from uuid import UUID
 import pytest
 from sqlalchemy import Connection, delete, select, text, update
 
-from attestlab.core.rows import Alike, row_sha256, unaccounted
-from attestlab.core.signing import Algorithm
+from attestlab.core.crypto.signing import Algorithm
+from attestlab.core.records.row_digest import Alike, row_sha256, unaccounted
 from attestlab.installation import Lab
 from attestlab.issuers import store
 from attestlab.issuers.keys import key_name

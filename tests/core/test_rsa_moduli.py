@@ -11,10 +11,10 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import load_der_public_key
 
-from attestlab.core import rsa_moduli, signing
+from attestlab.core.crypto import rsa_moduli, signing
+from attestlab.core.crypto.rsa_moduli import require_unfactorable, weakness
+from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.errors import ValidationFailed
-from attestlab.core.rsa_moduli import require_unfactorable, weakness
-from attestlab.core.signing import Algorithm
 
 # crocs-muni/roca, roca/tests/data/mod03.txt: made by an affected smart card.
 ROCA_MOD03 = int(

@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from outside_vectors import SignatureCase, wycheproof
 
-from attestlab.core import signing
+from attestlab.core.crypto import signing
+from attestlab.core.crypto.signing import Algorithm, PrivateKey, PublicKey
 from attestlab.core.errors import SignatureInvalid, ValidationFailed
-from attestlab.core.signing import Algorithm, PrivateKey, PublicKey
 
 WYCHEPROOF = {
     Algorithm.ED25519: "ed25519_test.json",

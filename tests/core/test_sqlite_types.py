@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sqlalchemy import Uuid
 from sqlalchemy.dialects.sqlite import DATETIME, dialect
 
-from attestlab.core.sqlite_types import SqliteDateTime, SqliteUuid
+from attestlab.core.db.sqlite_types import SqliteDateTime, SqliteUuid
 
 read_id: Any = SqliteUuid().result_processor(dialect(), None)
 read_time: Any = SqliteDateTime().result_processor(dialect(), None)

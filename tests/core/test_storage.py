@@ -18,11 +18,11 @@ from sqlalchemy import event, func, select, text, update
 from sqlalchemy.dialects.sqlite import dialect
 from sqlalchemy.exc import IntegrityError, OperationalError
 
-from attestlab.core.chains import ChainHead
+from attestlab.core.db.group_commit.thread import Writer
+from attestlab.core.db.storage import Storage
+from attestlab.core.db.transaction import Transaction, _sqlite_insert
 from attestlab.core.errors import Unavailable
-from attestlab.core.storage import Storage
-from attestlab.core.transaction import Transaction, _sqlite_insert
-from attestlab.core.writer import Writer
+from attestlab.core.records.hash_chain import ChainHead
 from attestlab.orgs.tables import Org
 
 pytestmark = pytest.mark.both_engines

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attestlab.core.canonical import canonical
+from attestlab.core.crypto.canonical_json import canonical
 from attestlab.core.errors import ValidationFailed
-from attestlab.core.wire import (
+from attestlab.core.strict_json import (
     MAX_SAFE_INTEGER,
     b64url_decode,
     b64url_encode,

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from attestlab.core.errors import Cancelled, FieldError, NotFound, Unavailable, ValidationFailed
-from attestlab.core.worker_processes import MAX_WAITING, WorkerProcesses
+from attestlab.core.execution.worker_processes import MAX_WAITING, WorkerProcesses
 
 TIMEOUT_S = 120.0
 
@@ -155,7 +155,7 @@ def pid_after(seconds: float) -> int:
 def test_a_process_ends_with_its_server_in_the_middle_of_a_job() -> None:
     code = (
         "import os, sys, threading, time\n"
-        "from attestlab.core.worker_processes import WorkerProcesses\n"
+        "from attestlab.core.execution.worker_processes import WorkerProcesses\n"
         "workers = WorkerProcesses(1)\n"
         "print(workers.run_here(os.getpid, timeout_s=60), flush=True)\n"
         "threading.Thread(target=workers.run_here, args=(time.sleep, 600), kwargs={'timeout_s': 600}).start()\n"

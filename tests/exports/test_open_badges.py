@@ -14,7 +14,7 @@ from running_server import register_issuer
 
 from attestlab.attestations.catalogue import CATALOGUE
 from attestlab.core.clock import FixedClock
-from attestlab.core.wire import format_time
+from attestlab.core.strict_json import format_time
 from attestlab.exports.badges import BADGES
 from attestlab.installation import Lab
 

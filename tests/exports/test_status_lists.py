@@ -16,8 +16,8 @@ from running_server import RunningServer, mint_body, register_issuer
 from sqlalchemy import text
 
 from attestlab.core.clock import FixedClock
-from attestlab.core.keyring import Keyring
-from attestlab.core.wire import b64url_decode, format_time
+from attestlab.core.crypto.keyring import Keyring
+from attestlab.core.strict_json import b64url_decode, format_time
 from attestlab.exports import rules, store
 from attestlab.exports.securing import STATUS_LISTS, ServiceKey
 from attestlab.installation import Lab

@@ -18,7 +18,7 @@ from sqlalchemy import event
 
 from attestlab.attestations.drafting import MintRequest
 from attestlab.core.clock import FixedClock
-from attestlab.core.wire import parse_time
+from attestlab.core.strict_json import parse_time
 from attestlab.installation import Lab
 from attestlab.settings import Settings
 

@@ -16,8 +16,8 @@ from uuid import UUID
 from sqlalchemy import URL, Engine, event, select
 
 from attestlab.attestations.drafting import MintRequest
-from attestlab.core import sqlite
-from attestlab.core.signing import Algorithm
+from attestlab.core.crypto.signing import Algorithm
+from attestlab.core.db import sqlite
 from attestlab.installation import Lab
 from attestlab.orgs.store import tenants
 from attestlab.settings import Settings

@@ -11,7 +11,7 @@ from nursery import Nursery
 from running_server import RunningServer
 from sqlalchemy import create_engine, text
 
-from attestlab.core.storage import database_url
+from attestlab.core.db.storage import database_url
 
 _numbers = itertools.count(1)
 

@@ -17,7 +17,7 @@ from sqlalchemy import func, select
 
 from attestlab.attestations.rendering import bundle as rendered
 from attestlab.attestations.store import attestations
-from attestlab.core.wire import parse_uuid
+from attestlab.core.strict_json import parse_uuid
 from attestlab.installation import HEAD_GUARD, Lab
 from attestlab.log.guard import HeadGuard
 from attestlab.log.rules import EMPTY_ROOT, leaf_hash, node_hash, verify_consistency, verify_inclusion

@@ -14,7 +14,7 @@ from sqlalchemy import JSON, Boolean, Column, Date, Integer, LargeBinary, Table,
 from sqlmodel import SQLModel
 from sqlmodel.sql.sqltypes import UTCDateTime
 
-from attestlab.core.transaction import Transaction
+from attestlab.core.db.transaction import Transaction
 from attestlab.installation import Lab
 from attestlab.orgs.rules import Plan
 from attestlab.web import journal

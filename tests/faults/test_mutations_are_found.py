@@ -21,10 +21,10 @@ from faults import minting, mutations
 from attestlab.attestations.drafting import MintRequest
 from attestlab.attestations.rules import Verdict
 from attestlab.attestations.verification import Presented
-from attestlab.core import signing
 from attestlab.core.clock import FixedClock
-from attestlab.core.signing import Algorithm
-from attestlab.core.wire import parse_uuid
+from attestlab.core.crypto import signing
+from attestlab.core.crypto.signing import Algorithm
+from attestlab.core.strict_json import parse_uuid
 from attestlab.governance.rules import RequestType
 from attestlab.governance.service import Asked
 from attestlab.installation import Lab

@@ -16,7 +16,7 @@ from nursery import Nursery, run
 from running_server import mint
 from sqlalchemy import create_engine, text
 
-from attestlab.core.storage import database_url
+from attestlab.core.db.storage import database_url
 from attestlab.orgs import usage
 
 

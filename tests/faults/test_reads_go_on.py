@@ -24,8 +24,8 @@ from running_server import mint, mint_body, register_issuer
 
 from attestlab.attestations.drafting import MintRequest
 from attestlab.attestations.service import Minted
-from attestlab.core.loop_writer import LoopWriter
-from attestlab.core.signing import Algorithm
+from attestlab.core.crypto.signing import Algorithm
+from attestlab.core.db.group_commit.loop import LoopWriter
 from attestlab.installation import Lab
 from attestlab.orgs import usage
 from attestlab.orgs.rules import Caller, Plan

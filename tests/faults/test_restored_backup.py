@@ -18,7 +18,7 @@ from nursery import Nursery, run
 from patience import PATIENCE_S
 from running_server import mint, mint_body, register_issuer
 
-from attestlab.core.storage import database_url
+from attestlab.core.db.storage import database_url
 from attestlab.log.guard import HeadGuard
 
 pytestmark = pytest.mark.both_engines

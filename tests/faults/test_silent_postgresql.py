@@ -20,12 +20,12 @@ from running_server import mint, mint_body, register_issuer
 from sqlalchemy.exc import OperationalError
 from tcp_proxy import Proxy, proxied
 
-from attestlab.core import occupancy, postgresql
-from attestlab.core.counters import Counters
+from attestlab.core.db import occupancy, postgresql
+from attestlab.core.db.group_commit.thread import Writer
+from attestlab.core.db.postgresql import Limits, Unreachable
+from attestlab.core.db.storage import NotBegun, Storage
 from attestlab.core.errors import Unavailable
-from attestlab.core.postgresql import Limits, Unreachable
-from attestlab.core.storage import NotBegun, Storage
-from attestlab.core.writer import Writer
+from attestlab.core.limits.rate_counters import Counters
 from attestlab.installation import Lab
 
 QUICK = Limits(statement_s=0.5, lock_s=0.3, idle_in_write_s=0.5, answer_s=0.8)

@@ -20,7 +20,10 @@ FILES = [
         for folder in ("delivery", "identity", "mail", "orgs", "portal", "web")
         for path in sorted((PACKAGE / folder).glob("*.py"))
     ),
-    *(PACKAGE / name for name in ("server/app.py", "server/write_queue.py", "core/passwords.py", "core/keyring.py")),
+    *(
+        PACKAGE / name
+        for name in ("server/app.py", "server/write_queue.py", "core/crypto/passwords.py", "core/crypto/keyring.py")
+    ),
 ]
 
 

@@ -13,8 +13,8 @@ from pydantic import BaseModel
 from attestlab.attestations import shapes
 from attestlab.attestations.rules import Statement
 from attestlab.audit.shapes import AuditEventOut
-from attestlab.core.signing import Algorithm
-from attestlab.core.wire import parse_json
+from attestlab.core.crypto.signing import Algorithm
+from attestlab.core.strict_json import parse_json
 from attestlab.delivery.shapes import DeliveryOut
 from attestlab.exports.shapes import VcIssuerMetadataOut
 from attestlab.governance.shapes import (

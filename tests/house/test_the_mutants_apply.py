@@ -53,7 +53,7 @@ def test_every_promise_has_a_mutant() -> None:
 
 @pytest.mark.parametrize("old", ["nothing like this", "def "])
 def test_a_mutant_whose_text_is_not_found_exactly_once_is_reported(old: str) -> None:
-    mutant = Mutant("m", "p", "attestlab/core/wire.py", old, "", ("tests",))
+    mutant = Mutant("m", "p", "attestlab/core/strict_json.py", old, "", ("tests",))
 
     with pytest.raises(DoesNotApply, match="not once"):
         mutant.planted_in(ROOT)

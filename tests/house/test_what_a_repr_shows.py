@@ -17,8 +17,8 @@ from pydantic import BaseModel, SecretStr
 
 import attestlab
 from attestlab.attestations.rules import sha256
+from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.shapes import Shape
-from attestlab.core.signing import Algorithm
 from attestlab.demos.world import World, demo_world
 from attestlab.identity.sessions import Tokens
 from attestlab.orgs.rules import Scope

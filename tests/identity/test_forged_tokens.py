@@ -20,11 +20,11 @@ from app_in_process import client_of, served
 from cryptography.hazmat.primitives import serialization
 from sign_in_story import REFUSED, Door, add_person, change_person, refusal
 
-from attestlab.core import signing
-from attestlab.core.canonical import canonical
 from attestlab.core.clock import FixedClock
-from attestlab.core.signing import Algorithm, PrivateKey
-from attestlab.core.wire import b64url_decode, b64url_encode
+from attestlab.core.crypto import signing
+from attestlab.core.crypto.canonical_json import canonical
+from attestlab.core.crypto.signing import Algorithm, PrivateKey
+from attestlab.core.strict_json import b64url_decode, b64url_encode
 from attestlab.identity import store
 from attestlab.installation import Lab
 from attestlab.orgs.rules import Plan

@@ -12,9 +12,9 @@ from issuer_story import told
 from sign_in_story import REFUSED, Door, add_person, bearer, change_person, make_consumer, refusal
 from sqlalchemy import select
 
-from attestlab.core import passwords
-from attestlab.core.audit import AuditEvent
 from attestlab.core.clock import FixedClock
+from attestlab.core.crypto import passwords
+from attestlab.core.records.audit import AuditEvent
 from attestlab.identity import throttle
 from attestlab.identity.rules import address_sha256
 from attestlab.identity.throttle import Guess

@@ -16,8 +16,8 @@ from sign_in_story import Door, bearer
 from sqlalchemy import select, update
 
 from attestlab.core.clock import FixedClock
-from attestlab.core.signing import Algorithm
-from attestlab.core.wire import b64url_decode
+from attestlab.core.crypto.signing import Algorithm
+from attestlab.core.strict_json import b64url_decode
 from attestlab.identity import store
 from attestlab.identity.tokens import AccessTokens
 from attestlab.installation import Lab

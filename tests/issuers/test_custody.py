@@ -9,10 +9,10 @@ from uuid import uuid4
 import pytest
 from joserfc import jwk, jws
 
-from attestlab.core import signing
+from attestlab.core.crypto import signing
+from attestlab.core.crypto.jws import sign_compact
+from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.errors import Conflict, IntegrityFailed, NotFound, ValidationFailed
-from attestlab.core.jws import sign_compact
-from attestlab.core.signing import Algorithm
 from attestlab.installation import Lab
 from attestlab.issuers.keys import NewKey
 from attestlab.issuers.service import IssuerWithKeys

@@ -8,9 +8,9 @@ import pytest
 from issuer_story import Registered, logged, told
 
 from attestlab.core.clock import FixedClock
+from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.errors import Conflict
-from attestlab.core.signing import Algorithm
-from attestlab.core.wire import b64url_encode
+from attestlab.core.strict_json import b64url_encode
 from attestlab.installation import Lab
 from attestlab.issuers.rules import IssuerStatus, RiskRating, TrustTier
 from attestlab.log.entries import sha256_name

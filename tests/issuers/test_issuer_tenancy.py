@@ -10,9 +10,9 @@ import pytest
 from issuer_story import Registered, logged
 
 from attestlab.core.clock import FixedClock
+from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.errors import NotFound
 from attestlab.core.ids import new_id
-from attestlab.core.signing import Algorithm
 from attestlab.installation import Lab
 from attestlab.issuers.rules import IssuerStatus
 from attestlab.issuers.service import Issuers

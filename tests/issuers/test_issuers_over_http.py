@@ -13,8 +13,8 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from running_server import RunningServer, register_issuer
 
-from attestlab.core import signing
-from attestlab.core.signing import Algorithm
+from attestlab.core.crypto import signing
+from attestlab.core.crypto.signing import Algorithm
 
 pytestmark = pytest.mark.both_engines
 

@@ -13,10 +13,10 @@ from sqlalchemy import delete, update
 
 from attestlab.attestations.drafting import MintRequest
 from attestlab.attestations.store import Filter
-from attestlab.core import signing
 from attestlab.core.clock import FixedClock
+from attestlab.core.crypto import signing
+from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.errors import Conflict, NotFound, QuotaExceeded, ValidationFailed
-from attestlab.core.signing import Algorithm
 from attestlab.installation import Lab
 from attestlab.integrity.fsck import fsck
 from attestlab.issuers.rules import KeyStatus

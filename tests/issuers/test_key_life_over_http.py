@@ -9,9 +9,9 @@ import httpx
 import pytest
 from running_server import RunningServer, mint, mint_body, register_issuer
 
-from attestlab.core import signing
-from attestlab.core.signing import Algorithm
-from attestlab.core.wire import b64url_encode
+from attestlab.core.crypto import signing
+from attestlab.core.crypto.signing import Algorithm
+from attestlab.core.strict_json import b64url_encode
 
 
 @pytest.fixture

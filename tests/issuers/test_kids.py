@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from issuer_story import Registered, logged, told
 
+from attestlab.core.crypto.signing import Algorithm
+from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import Conflict, NotFound, ValidationFailed
-from attestlab.core.signing import Algorithm
-from attestlab.core.transaction import Transaction
 from attestlab.installation import Lab
 from attestlab.issuers.rules import IssuerStatus
 from attestlab.orgs.rules import Caller

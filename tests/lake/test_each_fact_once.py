@@ -191,7 +191,7 @@ def test_a_part_that_is_damaged_after_it_was_found_whole_is_refused(
     world.lab.lake.export()
     for part in parts_of(world.lab.lake.folder / "attestations").found:
         damage(part.path)
-    monkeypatch.setattr("attestlab.core.digested.is_intact", lambda _path: True)  # a moment ago it was
+    monkeypatch.setattr("attestlab.core.parquet_digest.is_intact", lambda _path: True)  # a moment ago it was
     arguments = [tmp_path / "out.parquet"] if verb == "to_parquet" else []
 
     with pytest.raises(Unavailable, match="lake rebuild") as refused:

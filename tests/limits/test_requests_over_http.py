@@ -14,7 +14,7 @@ from patience import PATIENCE_S
 from running_server import mint, mint_body, register_issuer
 from sqlalchemy import select
 
-from attestlab.core.audit import AuditEvent
+from attestlab.core.records.audit import AuditEvent
 from attestlab.orgs.rules import Plan
 from attestlab.web.limits import lane_of
 from attestlab.web.remembered import RememberedAnswer

@@ -14,7 +14,7 @@ from policy_world import document, leaf, rule
 from running_server import mint, mint_body, register_issuer
 from sqlalchemy import select
 
-from attestlab.core.audit import AuditEvent
+from attestlab.core.records.audit import AuditEvent
 from attestlab.orgs import usage
 from attestlab.orgs.rules import Plan
 from attestlab.orgs.service import TenantCreated

@@ -11,7 +11,7 @@ from log_world import World
 from witness_world import folder_served
 
 from attestlab.core.clock import FixedClock
-from attestlab.core.storage import Storage
+from attestlab.core.db.storage import Storage
 
 
 @pytest.fixture

@@ -17,8 +17,8 @@ from witness_world import NOON, Branch, log_signer
 
 from attestlab.attestations.drafting import MintRequest
 from attestlab.core.clock import FixedClock
+from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.errors import ValidationFailed
-from attestlab.core.signing import Algorithm
 from attestlab.installation import Lab
 from attestlab.issuers.rules import IssuerStatus
 from attestlab.log import entries

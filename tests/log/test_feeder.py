@@ -22,8 +22,8 @@ from log_served import serving
 from log_world import World
 from witness_world import WITNESS_KEY, log_signer, opened_witness, witness_served
 
+from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import SignatureInvalid, ValidationFailed
-from attestlab.core.transaction import Transaction
 from attestlab.log import cosignatures
 from attestlab.log.feeder import LOCK_NAME, Feeder, Outcome
 from attestlab.log.notes import Note, VerifierKey

@@ -11,7 +11,7 @@ from log_world import ISSUER, World
 from sqlalchemy import Connection, select, text
 
 from attestlab.core.clock import FixedClock
-from attestlab.core.keyring import Keyring
+from attestlab.core.crypto.keyring import Keyring
 from attestlab.log import entries
 from attestlab.log.entries import EntryType
 from attestlab.log.fsck import Problem

@@ -14,8 +14,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from log_world import ORIGIN, World
 
 from attestlab import migrations
+from attestlab.core.db.storage import CommitUnknown, Storage
 from attestlab.core.errors import HeadGuardMismatch, HeadGuardMissing, Unavailable
-from attestlab.core.storage import CommitUnknown, Storage
 from attestlab.log.guard import EMPTY_SLOT, MAX_ABANDONED, SLOT_BYTES, HeadGuard
 from attestlab.log.notes import TreeHead
 from attestlab.log.rules import leaf_hash

@@ -11,8 +11,8 @@ from log_world import World, entry
 from sqlalchemy import event
 
 from attestlab.core.clock import FixedClock
+from attestlab.core.db.storage import CommitUnknown
 from attestlab.core.errors import AttestLabError
-from attestlab.core.storage import CommitUnknown
 from attestlab.log.entries import EntryType
 
 pytestmark = pytest.mark.both_engines

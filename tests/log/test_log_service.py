@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from log_world import ISSUER, ORIGIN, World, entry
 
 from attestlab.core.clock import FixedClock
+from attestlab.core.db.group_commit.thread import Writer
+from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import (
     Conflict,
     HeadGuardMissing,
@@ -20,8 +22,6 @@ from attestlab.core.errors import (
     Unavailable,
     ValidationFailed,
 )
-from attestlab.core.transaction import Transaction
-from attestlab.core.writer import Writer
 from attestlab.log import entries, rules
 from attestlab.log.entries import EntryType
 from attestlab.log.guard import HeadGuard

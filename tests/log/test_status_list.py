@@ -14,8 +14,8 @@ from sqlalchemy import text
 
 from attestlab.attestations.drafting import MintRequest
 from attestlab.core.clock import FixedClock
+from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.errors import ProofInvalid
-from attestlab.core.signing import Algorithm
 from attestlab.installation import Lab
 from attestlab.integrity.fsck import fsck
 from attestlab.issuers.rules import IssuerStatus

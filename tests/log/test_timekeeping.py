@@ -14,7 +14,7 @@ from attestlab.attestations.drafting import MintRequest
 from attestlab.attestations.rules import Status, Verdict
 from attestlab.attestations.store import attestations
 from attestlab.core.clock import FixedClock
-from attestlab.core.signing import Algorithm
+from attestlab.core.crypto.signing import Algorithm
 from attestlab.installation import Lab
 from attestlab.log.timekeeping import MAX_LEAP, TimeUnconfirmed
 from attestlab.orgs.rules import Caller

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, event, select, update
 
-from attestlab.core import audit
-from attestlab.core.audit import AuditEntry
 from attestlab.core.errors import AuthInvalid
-from attestlab.core.rows import MEMBER, row_sha256
+from attestlab.core.records import audit
+from attestlab.core.records.audit import AuditEntry
+from attestlab.core.records.row_digest import MEMBER, row_sha256
 from attestlab.installation import Lab
 from attestlab.orgs import store
 from attestlab.orgs.rules import Caller, Environment, Scope, compose_api_key

@@ -9,9 +9,9 @@ import pytest
 from argon2 import PasswordHasher
 from sqlalchemy import select
 
-from attestlab.core.audit import AuditEvent
 from attestlab.core.errors import Conflict, NotFound, ValidationFailed
-from attestlab.core.rows import unaccounted
+from attestlab.core.records.audit import AuditEvent
+from attestlab.core.records.row_digest import unaccounted
 from attestlab.installation import Lab
 from attestlab.orgs import store
 from attestlab.orgs.rules import Plan, Scope

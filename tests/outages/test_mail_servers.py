@@ -19,8 +19,8 @@ from nursery import Nursery
 from patience import PATIENCE_S
 from sqlalchemy import func, select
 
-from attestlab.core.audit import AuditEvent
 from attestlab.core.clock import FixedClock
+from attestlab.core.records.audit import AuditEvent
 from attestlab.installation import Lab
 from attestlab.mail import smtp
 from attestlab.mail.courier import Courier

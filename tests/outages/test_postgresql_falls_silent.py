@@ -19,7 +19,7 @@ from patience import PATIENCE_S
 from running_server import register_issuer
 from tcp_proxy import Proxy, proxied
 
-from attestlab.core import postgresql
+from attestlab.core.db import postgresql
 
 pytestmark = [pytest.mark.soak, pytest.mark.on_postgresql]
 

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from policy_world import REGISTRY, document, json_policies, raw_contexts, typed
 from sqlalchemy import create_engine
 
+from attestlab.core.db.storage import database_url
 from attestlab.core.errors import ValidationFailed
-from attestlab.core.storage import database_url
 from attestlab.policy.attributes import AttributeType
 from attestlab.policy.closures import Evaluator
 from attestlab.policy.contexts import Normaliser, Values

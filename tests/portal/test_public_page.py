@@ -25,7 +25,7 @@ from attestlab.attestations.rules import Verdict
 from attestlab.attestations.store import attestations
 from attestlab.attestations.tables import VerificationTally
 from attestlab.core.clock import FixedClock
-from attestlab.core.outbox import OutboxEvent
+from attestlab.core.records.outbox import OutboxEvent
 from attestlab.installation import Lab
 from attestlab.issuers.rules import IssuerStatus, TrustTier
 from attestlab.issuers.store import issuers, keys

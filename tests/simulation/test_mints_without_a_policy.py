@@ -13,7 +13,7 @@ from policy_world import document, leaf, rule
 
 from attestlab.attestations.drafting import MintRequest
 from attestlab.core.clock import FixedClock
-from attestlab.core.signing import Algorithm
+from attestlab.core.crypto.signing import Algorithm
 from attestlab.installation import Lab
 from attestlab.issuers.rules import TrustTier
 from attestlab.lake.contexts import recorded

@@ -22,7 +22,7 @@ from policy_world import document, leaf, rule
 from team_story import Team
 
 from attestlab.core.errors import Unavailable
-from attestlab.core.few import Few
+from attestlab.core.limits.concurrency import Few
 from attestlab.installation import Lab
 from attestlab.lake.service import Lake
 from attestlab.orgs.rules import Caller, Plan

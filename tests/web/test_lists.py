@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attestlab.core.errors import ValidationFailed
-from attestlab.core.wire import b64url_decode, b64url_encode
+from attestlab.core.strict_json import b64url_decode, b64url_encode
 from attestlab.web.paging import PageQuery, cursor_after, id_in, number_in, page_of, position_in
 from attestlab.web.validation import query_as
 

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from attestlab.core.errors import AttestLabError, PayloadTooLarge, ValidationFailed
-from attestlab.core.wire import b64url_decode, b64url_encode, parse_json
+from attestlab.core.strict_json import b64url_decode, b64url_encode, parse_json
 from attestlab.web.payloads import Digest, Payload, Scanner, payload_of
 
 MEMBER = "payload_b64url"

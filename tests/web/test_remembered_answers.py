@@ -11,8 +11,8 @@ from alembic import command
 from sqlalchemy import Column, DateTime, Integer, LargeBinary, MetaData, Table, delete, func, select, update
 
 from attestlab.core.clock import FixedClock
+from attestlab.core.db.storage import Storage
 from attestlab.core.errors import IdempotencyKeyReused, IntegrityFailed
-from attestlab.core.storage import Storage
 from attestlab.installation import Lab
 from attestlab.integrity.fsck import fsck
 from attestlab.migrations import configured, upgrade

@@ -11,7 +11,7 @@ import pytest
 from sample_site import Claims, NoteIn, Running, post
 
 from attestlab.core.errors import MAX_FAULTS, FieldError, ValidationFailed
-from attestlab.core.wire import parse_json
+from attestlab.core.strict_json import parse_json
 from attestlab.policy.shapes import AttributesIn
 from attestlab.web.validation import body_as
 

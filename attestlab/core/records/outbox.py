@@ -12,14 +12,14 @@ import orjson
 from sqlalchemy import LargeBinary
 from sqlmodel import Field, SQLModel
 
-from attestlab.core.canonical import canonical_own
-from attestlab.core.chains import PLACE_TYPE, Chain
 from attestlab.core.clock import Clock
+from attestlab.core.crypto.canonical_json import canonical_own
+from attestlab.core.db.storage import Sealer
+from attestlab.core.db.transaction import Transaction
 from attestlab.core.events import Event, repeats
 from attestlab.core.ids import new_id
-from attestlab.core.storage import Sealer
-from attestlab.core.transaction import Transaction
-from attestlab.core.wire import format_time
+from attestlab.core.records.hash_chain import PLACE_TYPE, Chain
+from attestlab.core.strict_json import format_time
 
 CHAIN = "outbox"
 

@@ -14,10 +14,10 @@ from uuid import UUID
 
 from sqlalchemy import Table, update
 
-from attestlab.core import audit
-from attestlab.core.audit import Actor, AuditEntry
-from attestlab.core.rows import MEMBER, row_sha256
-from attestlab.core.transaction import Transaction
+from attestlab.core.db.transaction import Transaction
+from attestlab.core.records import audit
+from attestlab.core.records.audit import Actor, AuditEntry
+from attestlab.core.records.row_digest import MEMBER, row_sha256
 
 
 @dataclass(frozen=True)

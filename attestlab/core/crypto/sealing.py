@@ -14,9 +14,9 @@ from uuid import UUID
 from sqlalchemy import Connection, LargeBinary, insert, select, update
 from sqlmodel import Field, SQLModel
 
+from attestlab.core.crypto.keyring import Keyring
+from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import KeyringMismatch
-from attestlab.core.keyring import Keyring
-from attestlab.core.transaction import Transaction
 
 ROW_ID = 1
 MEMO = "keyring.kek_id"

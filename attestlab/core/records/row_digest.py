@@ -19,11 +19,11 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.types import NullType
 from sqlmodel.sql.sqltypes import UTCDateTime
 
-from attestlab.core.audit import AuditEvent
-from attestlab.core.canonical import canonical_own, sha256_hex
+from attestlab.core.crypto.canonical_json import canonical_own, sha256_hex
+from attestlab.core.db.transaction import AnyRow, column_writer
 from attestlab.core.errors import ValidationFailed
-from attestlab.core.transaction import AnyRow, column_writer
-from attestlab.core.wire import b64url_encode
+from attestlab.core.records.audit import AuditEvent
+from attestlab.core.strict_json import b64url_encode
 
 MEMBER = "row_sha256"
 _STORED = "stored_"

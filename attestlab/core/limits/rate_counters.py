@@ -29,11 +29,11 @@ from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from attestlab.core import folders
+from attestlab.core import atomic_files
 from attestlab.core.errors import Unavailable
 
 if TYPE_CHECKING:
-    from attestlab.core.postgresql import Reachability
+    from attestlab.core.db.postgresql import Reachability
 
 FILE_NAME = "counters.db"
 SECOND = 1_000_000  # moments are whole microseconds since 1970
@@ -274,7 +274,7 @@ class _File:
 
 def _connected(path: Path, *, timeout_ms: int = BUSY_TIMEOUT_MS) -> sqlite3.Connection:
     if str(path) != ":memory:":
-        folders.keep_private(path)
+        atomic_files.keep_private(path)
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=timeout_ms / 1000)
     try:
         for pragma in ("journal_mode=WAL", "synchronous=OFF"):
@@ -294,7 +294,7 @@ class _Table:
     """
 
     def __init__(self, records: URL, reachability: Reachability | None) -> None:
-        from attestlab.core import postgresql  # with the driver, which SQLite does without
+        from attestlab.core.db import postgresql  # with the driver, which SQLite does without
 
         self._database = postgresql.Database(
             records,

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from attestlab.core import signing
-from attestlab.core.canonical import canonical
+from attestlab.core.crypto import signing
+from attestlab.core.crypto.canonical_json import canonical
+from attestlab.core.crypto.signing import Algorithm, PrivateKey, PublicKey
 from attestlab.core.errors import SignatureInvalid, ValidationFailed
-from attestlab.core.signing import Algorithm, PrivateKey, PublicKey
-from attestlab.core.wire import b64url_decode, b64url_encode
+from attestlab.core.strict_json import b64url_decode, b64url_encode
 
 
 @lru_cache(maxsize=4096)

@@ -14,7 +14,7 @@ from types import NoneType
 import orjson
 
 from attestlab.core.errors import ValidationFailed
-from attestlab.core.wire import MAX_SAFE_INTEGER, b64url_encode
+from attestlab.core.strict_json import MAX_SAFE_INTEGER, b64url_encode
 
 _PLAIN_SCALARS = frozenset({str, bool, NoneType})
 _ASTRAL = re.compile(rb"[\xf0-\xf4]")  # the first byte, in UTF-8, of what JCS sorts as a surrogate pair

@@ -34,7 +34,12 @@ MAX_WAITING = 16  # jobs of one tenant, the one under way included
 IDLE_S = 60.0
 MAX_SLOWDOWN = 4  # how many times `timeout_s` a job may take on a busy machine
 LENGTH = struct.Struct(">Q")
-_COMMAND = (sys.executable, "-P", "-m", "attestlab.core.worker_main")  # -P: never a module from the current folder
+_COMMAND = (
+    sys.executable,
+    "-P",
+    "-m",
+    "attestlab.core.execution.worker_main",
+)  # -P: never a module from the current folder
 _AGAIN_S = 5
 
 Result = TypeVar("Result")

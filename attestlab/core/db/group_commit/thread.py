@@ -15,9 +15,9 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
+from attestlab.core.db.storage import CommitUnknown, NotBegun, Storage
+from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import AttestLabError, Unavailable
-from attestlab.core.storage import CommitUnknown, NotBegun, Storage
-from attestlab.core.transaction import Transaction
 
 Job = Callable[[Transaction], Any]
 GROUP_CAP = 512

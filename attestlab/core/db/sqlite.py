@@ -9,7 +9,8 @@ from typing import Any
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL
 
-from attestlab.core import folders, sqlite_types
+from attestlab.core import atomic_files
+from attestlab.core.db import sqlite_types
 
 BUSY_TIMEOUT_MS = 15_000
 PAGE_BYTES = 8192  # of a new database; measured: commits of some dozen rows take a fifth less than with pages of 4096
@@ -19,7 +20,7 @@ WAL_BYTES = 4 << 20  # the commit that moves it into the database waits; of 16 M
 def engine_of(url: URL) -> Engine:
     """Connections that leave BEGIN and COMMIT to us, each with the settings the promise rests on."""
     if url.database and url.database != ":memory:":
-        folders.keep_private(Path(url.database))
+        atomic_files.keep_private(Path(url.database))
     engine = create_engine(
         url,
         pool_size=0,

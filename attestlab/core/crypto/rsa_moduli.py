@@ -21,8 +21,8 @@ from functools import cache, lru_cache
 import gmpy2
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 
+from attestlab.core.crypto.signing import PublicKey
 from attestlab.core.errors import ValidationFailed
-from attestlab.core.signing import PublicKey
 
 MAX_SMALL_FACTOR = 2**16
 FERMAT_ROUNDS = 100

@@ -16,10 +16,19 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from attestlab.core.db.group_commit.thread import (
+    GROUP_CAP,
+    QUEUE_CAP,
+    Job,
+    Ticket,
+    blame,
+    deliver_each,
+    must_not_repeat,
+    run_jobs,
+)
+from attestlab.core.db.storage import Storage
+from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import Unavailable
-from attestlab.core.storage import Storage
-from attestlab.core.transaction import Transaction
-from attestlab.core.writer import GROUP_CAP, QUEUE_CAP, Job, Ticket, blame, deliver_each, must_not_repeat, run_jobs
 
 GATHER_SHARE = 0.25  # of the time that the last group took
 MAX_GATHER_S = 0.01  # that time may include a wait for another process's lock

@@ -7,7 +7,7 @@ are DER SubjectPublicKeyInfo (RFC 5280, 5480, 8410), for Ed25519 also the raw 32
 A public key is taken from strangers. What `load_public` gives back is of exactly the
 algorithm's own type, on its curve, not of small order, long enough, and has one spelling.
 Whether an RSA modulus can be factored is tested once, where a key is registered
-(`core.rsa_moduli`).
+(`core.crypto.rsa_moduli`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, padding, rsa
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature, encode_dss_signature
 
 from attestlab.core.errors import SignatureInvalid, ValidationFailed
-from attestlab.core.wire import b64url_encode
+from attestlab.core.strict_json import b64url_encode
 
 PrivateKey: TypeAlias = ed25519.Ed25519PrivateKey | ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
 PublicKey: TypeAlias = ed25519.Ed25519PublicKey | ec.EllipticCurvePublicKey | rsa.RSAPublicKey
@@ -247,7 +247,7 @@ def load_private(alg: Algorithm, pkcs8_der: bytes) -> PrivateKey:
 
 
 def dump_private(key: PrivateKey) -> bytes:
-    """The key as unencrypted PKCS #8 DER; whoever asks for it seals it (`core.keyring`)."""
+    """The key as unencrypted PKCS #8 DER; whoever asks for it seals it (`core.crypto.keyring`)."""
     return key.private_bytes(
         serialization.Encoding.DER, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )

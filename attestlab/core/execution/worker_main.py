@@ -1,4 +1,4 @@
-"""The child process of `core.worker_processes`: reads jobs from stdin, one after another, until it is closed.
+"""The child process of `core.execution.worker_processes`: reads jobs from stdin, one after another, until it is closed.
 
 Only its parent can write to its stdin, which is why it may unpickle what comes from there.
 """
@@ -16,7 +16,7 @@ from typing import IO, Any
 
 from attestlab.core.error_text import one_line
 from attestlab.core.errors import AttestLabError, Unavailable
-from attestlab.core.worker_processes import LENGTH
+from attestlab.core.execution.worker_processes import LENGTH
 
 NICENESS = 10  # a request that waits for the event loop goes first
 MAX_GROWTH_BYTES = 512 << 20  # a process that holds so much more than after its first job makes room for another

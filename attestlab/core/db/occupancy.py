@@ -18,9 +18,9 @@ from types import TracebackType
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
-from attestlab.core import folders
+from attestlab.core import atomic_files
+from attestlab.core.db.storage import Storage, ping
 from attestlab.core.errors import NotFound, Unavailable
-from attestlab.core.storage import Storage, ping
 
 POSTGRESQL_LOCK = 0x61747465_6F636375  # any constant that no other lock of ours has
 FILE_SUFFIX = ".lock"
@@ -98,7 +98,7 @@ def _file_lock(storage: Storage, is_alone: bool) -> Occupancy | None:
     database = Path(storage.url.database or "")
     if not database.parent.is_dir():
         raise NotFound("installation in", database.parent)
-    descriptor = folders.open_private(database.with_name(database.name + FILE_SUFFIX), os.O_RDWR)
+    descriptor = atomic_files.open_private(database.with_name(database.name + FILE_SUFFIX), os.O_RDWR)
     try:
         fcntl.flock(descriptor, (fcntl.LOCK_EX if is_alone else fcntl.LOCK_SH) | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -10,8 +10,8 @@ from typing import Any
 from sqlalchemy import BigInteger, Connection, Integer, LargeBinary, bindparam, select
 from sqlmodel import Field, SQLModel
 
-from attestlab.core.transaction import Transaction
-from attestlab.core.upserts import Upsert
+from attestlab.core.db.transaction import Transaction
+from attestlab.core.db.upserts import Upsert
 
 GENESIS = bytes(32)
 # On SQLite only an INTEGER key is the row's own number; any other costs a second tree.

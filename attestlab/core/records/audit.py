@@ -14,12 +14,12 @@ import orjson
 from sqlalchemy import BigInteger, Index, LargeBinary
 from sqlmodel import Field, SQLModel
 
-from attestlab.core.canonical import canonical_own
-from attestlab.core.chains import Chain
+from attestlab.core.crypto.canonical_json import canonical_own
+from attestlab.core.db.transaction import Transaction
 from attestlab.core.events import repeats
 from attestlab.core.ids import new_id
-from attestlab.core.transaction import Transaction
-from attestlab.core.wire import format_time
+from attestlab.core.records.hash_chain import Chain
+from attestlab.core.strict_json import format_time
 
 BUFFER = "audit"
 Outcome = Literal["SUCCESS", "FAILURE"]

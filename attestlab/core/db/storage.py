@@ -21,13 +21,14 @@ from sqlalchemy import Connection, Engine, make_url, text
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import OperationalError
 
-from attestlab.core import error_text, sqlite
+from attestlab.core import error_text
 from attestlab.core.clock import Clock, SystemClock
+from attestlab.core.db import sqlite
+from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import Unavailable
-from attestlab.core.transaction import Transaction
 
 if TYPE_CHECKING:
-    from attestlab.core.postgresql import Database, Reachability
+    from attestlab.core.db.postgresql import Database, Reachability
 
 WRITER_LOCK = 0x61747465  # any constant will do; every writer of one database takes the same
 RECALLED_CAP = 10_000
@@ -57,7 +58,7 @@ class Storage:
 
     def _postgresql_engine(self) -> Engine:
         """Connections with the limits of commands; `serve_requests` gives them those of requests."""
-        from attestlab.core import postgresql  # with the driver, which SQLite does without
+        from attestlab.core.db import postgresql  # with the driver, which SQLite does without
 
         self.reachability = postgresql.Reachability()
         self._database = postgresql.Database(
@@ -78,7 +79,7 @@ class Storage:
     def serve_requests(self) -> None:
         """Limit how long any statement may take, because clients wait; on PostgreSQL."""
         if self._database is not None:
-            from attestlab.core.postgresql import REQUESTS
+            from attestlab.core.db.postgresql import REQUESTS
 
             self._database.limit(REQUESTS)
 
@@ -210,7 +211,7 @@ class Storage:
         return Transaction(connection)
 
     def _lock_postgresql(self, connection: Connection, is_migration: bool) -> None:
-        from attestlab.core import postgresql
+        from attestlab.core.db import postgresql
 
         assert self._database is not None
         limits = postgresql.MIGRATIONS if is_migration else self._database.limits
@@ -272,7 +273,7 @@ class Storage:
         if self.is_sqlite:
             tx.connection.exec_driver_sql("PRAGMA user_version=0")
         else:
-            from attestlab.core.postgresql import require_space
+            from attestlab.core.db.postgresql import require_space
 
             require_space(tx.connection)
         tx.after_commit(self._forget_commit_error)

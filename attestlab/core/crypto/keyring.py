@@ -23,10 +23,10 @@ from uuid import UUID
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from attestlab.core import folders
-from attestlab.core.canonical import canonical
+from attestlab.core import atomic_files
+from attestlab.core.crypto.canonical_json import canonical
 from attestlab.core.errors import Conflict, IntegrityFailed, KeyringMismatch, ValidationFailed
-from attestlab.core.wire import b64url_decode, b64url_encode
+from attestlab.core.strict_json import b64url_decode, b64url_encode
 
 ENVIRONMENT_NAME = "ATTESTLAB_KEK"
 FILE_NAME = "keyring.key"
@@ -208,7 +208,7 @@ def _read_private_file(path: Path) -> str:
 
 def _write_private_file(path: Path, text: str) -> None:
     """The whole file or none, never in place of another, and on disk with its name."""
-    with folders.draft_of(path) as (draft, file):
+    with atomic_files.draft_of(path) as (draft, file):
         file.write(text.encode("ascii"))
         file.flush()
         os.fsync(file.fileno())
@@ -216,13 +216,13 @@ def _write_private_file(path: Path, text: str) -> None:
             os.link(draft, path)  # unlike a rename, it refuses a name that is taken
         except FileExistsError:
             raise Conflict(f"{path} exists already; what it sealed needs it.") from None
-    folders.sync(path.parent)
+    atomic_files.sync(path.parent)
 
 
 def take_place(folder: Path) -> None:
     """Let keyring.key.next become keyring.key, in one step; on disk before this returns."""
     (folder / NEXT_FILE_NAME).replace(folder / FILE_NAME)
-    folders.sync(folder)
+    atomic_files.sync(folder)
 
 
 def _refuse(field: str, message: str) -> Never:

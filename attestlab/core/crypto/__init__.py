@@ -1,0 +1,1 @@
+"""Signatures, keys, passwords and the canonical bytes that are signed."""

@@ -1,0 +1,1 @@
+"""Group commit: the writes that wait together share one durable transaction."""

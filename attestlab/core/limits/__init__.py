@@ -1,0 +1,1 @@
+"""Limits that several processes share, and limits of one process: rates, concurrency, backlog."""
