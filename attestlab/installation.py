@@ -62,7 +62,7 @@ from attestlab.policy.vocabulary import Vocabulary
 from attestlab.portal.service import Portal
 from attestlab.settings import Settings
 from attestlab.simulation.service import Simulations
-from attestlab.web import remembered
+from attestlab.web.idempotency import store as idempotency_store
 
 if TYPE_CHECKING:
     from attestlab.lake.frames import Facts
@@ -163,7 +163,13 @@ class Lab:
             storage=storage, clock=clock, simulations=self.simulations, operator=self._operator_caller
         )
         self.log.finders |= {"attestation_id": _index_by_id, "document_hash": _index_by_document}
-        storage.closers += [metering.sealer(clock), usage.seal, outbox.sealer(clock), audit.seal, remembered.seal]
+        storage.closers += [
+            metering.sealer(clock),
+            usage.seal,
+            outbox.sealer(clock),
+            audit.seal,
+            idempotency_store.seal,
+        ]
         self._log_id: str | None = None
         self._shares: Occupancy | None = None  # until `close`; None where the caller holds the installation
 

@@ -16,10 +16,10 @@ from attestlab.orgs.rules import Plan
 from attestlab.server.app import all_routes, site_of
 from attestlab.server.write_queue import Desk
 from attestlab.settings import Settings
-from attestlab.web.call import Call
+from attestlab.web.application import Site
 from attestlab.web.credentials import Credential
-from attestlab.web.limits import lane_of
-from attestlab.web.site import Site
+from attestlab.web.rate_limit.limiter import lane_of
+from attestlab.web.request import Call
 from benchmarks.figures import Figure
 from benchmarks.world import CLAIMS
 

@@ -22,7 +22,7 @@ from attestlab.installation import Lab
 from attestlab.orgs import rules, store
 from attestlab.orgs.rules import Environment, Plan, Scope
 from attestlab.orgs.service import TenantCreated
-from attestlab.web.routing import Route
+from attestlab.web.routing.routes import Route
 
 PASSWORD = "a long enough password"
 

@@ -17,7 +17,7 @@ from tornado.netutil import bind_sockets
 from attestlab.installation import Lab
 from attestlab.server.app import site_of
 from attestlab.server.write_queue import Desk
-from attestlab.web.server import Server
+from attestlab.web.http1.server import Server
 
 MAX_PAUSE_S = 0.2
 """Between two looks of `eventually`."""

@@ -16,9 +16,9 @@ from sample_site import counters_in_memory, generous
 from tornado.netutil import bind_sockets
 
 from attestlab.log import routes as log_routes
+from attestlab.web.application import Site
+from attestlab.web.http1.server import Server
 from attestlab.web.metrics import Metrics
-from attestlab.web.server import Server
-from attestlab.web.site import Site
 
 
 async def nothing_is_written(*_: Any) -> Any:

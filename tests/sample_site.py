@@ -21,20 +21,20 @@ from attestlab.core.clock import FixedClock
 from attestlab.core.errors import AttestLabError, AuthInvalid, Conflict, IntegrityFailed, NotFound, RateLimited
 from attestlab.core.limits.rate_counters import Counters, _File
 from attestlab.core.shapes import In, Moment, Out, Uuid
-from attestlab.web.accepting import Room
-from attestlab.web.access import PUBLIC
-from attestlab.web.addresses import Addresses
-from attestlab.web.answers import Answer, Raw, render
-from attestlab.web.call import Call
-from attestlab.web.connection import Patience
+from attestlab.web.application import Block, Site
 from attestlab.web.health import health_routes
-from attestlab.web.limits import Limiter
+from attestlab.web.http1.acceptor import Room
+from attestlab.web.http1.connection import Patience
+from attestlab.web.http1.server import Server
 from attestlab.web.metrics import Metrics, metrics_routes
-from attestlab.web.openapi import openapi_routes
 from attestlab.web.paging import OffsetPageQuery, Page, number_in, page_of
-from attestlab.web.routing import Routes
-from attestlab.web.server import Server
-from attestlab.web.site import Block, Site
+from attestlab.web.rate_limit.client_address import Addresses
+from attestlab.web.rate_limit.limiter import Limiter
+from attestlab.web.request import Call
+from attestlab.web.response import Answer, Raw, render
+from attestlab.web.routing.authorization import PUBLIC
+from attestlab.web.routing.openapi import openapi_routes
+from attestlab.web.routing.routes import Routes
 
 PATIENT = Patience()
 PER_MINUTE = 6_000_000  # of an address whose clock stands still

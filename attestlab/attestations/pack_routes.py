@@ -5,9 +5,9 @@ from uuid import UUID
 from attestlab.attestations.shapes import PackIn, PackOut
 from attestlab.core.db.transaction import AnyRow
 from attestlab.orgs.rules import Scope
-from attestlab.web.call import Call
 from attestlab.web.paging import Page, PageQuery, id_in, page_of
-from attestlab.web.routing import Routes
+from attestlab.web.request import Call
+from attestlab.web.routing.routes import Routes
 
 routes = Routes("attestations")
 _LIST = "packs"

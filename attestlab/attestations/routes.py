@@ -42,13 +42,13 @@ from attestlab.core.strict_json import b64url_decode
 from attestlab.orgs import usage
 from attestlab.orgs.rules import Scope
 from attestlab.web import problems
-from attestlab.web.access import PUBLIC
-from attestlab.web.answers import Raw
-from attestlab.web.call import Call
 from attestlab.web.credentials import presented as credential_of
-from attestlab.web.limits import owner_of
 from attestlab.web.paging import OffsetPageQuery, Page, PageQuery, number_in, page_of
-from attestlab.web.routing import Limit, Routes
+from attestlab.web.rate_limit.limiter import owner_of
+from attestlab.web.request import Call
+from attestlab.web.response import Raw
+from attestlab.web.routing.authorization import PUBLIC
+from attestlab.web.routing.routes import Limit, Routes
 from attestlab.web.validation import body_as
 
 routes = Routes("attestations")

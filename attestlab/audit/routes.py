@@ -8,9 +8,9 @@ from attestlab.audit import store
 from attestlab.audit.shapes import AuditEventOut, TrailQuery
 from attestlab.core.db.transaction import AnyRow
 from attestlab.orgs.rules import Scope
-from attestlab.web.call import Call
 from attestlab.web.paging import Page, number_in, page_of
-from attestlab.web.routing import Limit, Routes
+from attestlab.web.request import Call
+from attestlab.web.routing.routes import Limit, Routes
 
 routes = Routes("audit")
 _LIST = "audit"

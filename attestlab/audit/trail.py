@@ -12,8 +12,8 @@ from attestlab.core.records.audit import AuditEntry
 from attestlab.identity.rules import SignInRefused
 from attestlab.orgs import store
 from attestlab.orgs.rules import Caller
-from attestlab.web.call import Call
-from attestlab.web.site import Block
+from attestlab.web.application import Block
+from attestlab.web.request import Call
 
 ATTEMPT = "request.denied"
 BLOCK = "address.block"

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from attestlab.orgs.rules import CONSUMER_SCOPES, SCOPES_OF_ROLES, Role, Scope
 from attestlab.server.app import all_routes
-from attestlab.web.access import Needs
-from attestlab.web.routing import Route
+from attestlab.web.routing.authorization import Needs
+from attestlab.web.routing.routes import Route
 
 BEGIN, END = "<!-- the table begins; it is made from the routes -->", "<!-- the table ends -->"
 _HEAD = "| route | needs | people | consumers |\n|---|---|---|---|\n"

@@ -16,7 +16,7 @@ from attestlab.core.errors import Conflict
 from attestlab.installation import Initialised, Lab
 from attestlab.server import app
 from attestlab.settings import Settings
-from attestlab.web import journal
+from attestlab.web import logging_setup
 
 Ready = Callable[[], None]
 
@@ -70,7 +70,7 @@ def run_demo(folder: Path | None, *, host: str, port: int, show: Callable[[dict[
 
 
 def _serve(settings: Settings, sockets: list[socket.socket], ready: Ready) -> None:
-    journal.take_in_libraries()
+    logging_setup.take_in_libraries()
     lab = Lab.open(settings)
     gc.freeze()  # what was loaded stays; walking it in every full collection would stop all requests
     gc.set_threshold(*COLLECT_AT)

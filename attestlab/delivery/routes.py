@@ -4,8 +4,8 @@ from uuid import UUID
 
 from attestlab.delivery.shapes import DeliveryOut
 from attestlab.orgs.rules import Scope
-from attestlab.web.call import Call
-from attestlab.web.routing import Routes
+from attestlab.web.request import Call
+from attestlab.web.routing.routes import Routes
 
 routes = Routes("delivery")
 

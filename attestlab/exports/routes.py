@@ -7,10 +7,10 @@ from attestlab.exports.rules import TTL
 from attestlab.exports.shapes import VcIssuerMetadataOut
 from attestlab.issuers.shapes import JwksOut
 from attestlab.orgs.rules import Scope
-from attestlab.web.access import PUBLIC
-from attestlab.web.answers import Raw
-from attestlab.web.call import Call
-from attestlab.web.routing import Routes
+from attestlab.web.request import Call
+from attestlab.web.response import Raw
+from attestlab.web.routing.authorization import PUBLIC
+from attestlab.web.routing.routes import Routes
 
 routes = Routes("exports")
 _KEPT_FOR = f"public, max-age={int(TTL.total_seconds())}"

@@ -21,10 +21,10 @@ from attestlab.governance.shapes import (
     SchemaCountOut,
 )
 from attestlab.orgs.rules import Role, Scope
-from attestlab.web.access import users_with
-from attestlab.web.call import Call
 from attestlab.web.paging import Page, PageQuery, id_in, page_of
-from attestlab.web.routing import Routes
+from attestlab.web.request import Call
+from attestlab.web.routing.authorization import users_with
+from attestlab.web.routing.routes import Routes
 
 routes = Routes("governance")
 _LIST = "issuer_requests"

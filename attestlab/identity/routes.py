@@ -17,9 +17,9 @@ from attestlab.identity.shapes import (
     TokenKeysOut,
     TokensOut,
 )
-from attestlab.web.access import PUBLIC, Needs
-from attestlab.web.call import Call
-from attestlab.web.routing import Routes
+from attestlab.web.request import Call
+from attestlab.web.routing.authorization import PUBLIC, Needs
+from attestlab.web.routing.routes import Routes
 
 routes = Routes("identity")
 _PUBLISHED_FOR = "public, max-age=300"

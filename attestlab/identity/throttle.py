@@ -10,7 +10,7 @@ from datetime import datetime
 
 from attestlab.core.errors import RateLimited
 from attestlab.core.limits.rate_counters import Counters
-from attestlab.web.addresses import counted
+from attestlab.web.rate_limit.client_address import counted
 
 WINDOW_S = 15 * 60
 OF_ACCOUNT = 10

@@ -48,7 +48,7 @@ from attestlab.mail import store as mail_store
 from attestlab.orgs import store as org_store
 from attestlab.policy import store as policy_store
 from attestlab.simulation import store as simulation_store
-from attestlab.web import remembered
+from attestlab.web.idempotency import store as idempotency_store
 
 _audit: Any = AuditEvent.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
 _outbox: Any = OutboxEvent.__table__  # type: ignore[attr-defined]
@@ -244,7 +244,7 @@ def _outbox_chain(connection: Connection) -> Iterator[Problem]:
 
 def _chain_heads(connection: Connection) -> dict[str, tuple[int, bytes]]:
     """Of the trails; the others are compared with their rows where those are read."""
-    others = (outbox.CHAIN, remembered.CHAIN, remembered.BEGINNING, cosignatures.CHAIN)
+    others = (outbox.CHAIN, idempotency_store.CHAIN, idempotency_store.BEGINNING, cosignatures.CHAIN)
     found = connection.execute(select(_heads.c.name, _heads.c.length, _heads.c.hash))
     return {row.name: (row.length, row.hash) for row in found if row.name not in others}
 
@@ -302,7 +302,7 @@ def _cosignatures(connection: Connection) -> Iterator[Problem]:
 
 def _answers(connection: Connection) -> Iterator[Problem]:
     """What is kept under Idempotency-Keys: gapless and chained from where it begins now to its end."""
-    for place, message in remembered.disagreements(connection):
+    for place, message in idempotency_store.disagreements(connection):
         yield Problem("answers", place, message)
 
 

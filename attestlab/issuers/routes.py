@@ -31,12 +31,12 @@ from attestlab.issuers.shapes import (
     WithdrawnKeyOut,
 )
 from attestlab.orgs.rules import Scope
-from attestlab.web.access import PUBLIC
-from attestlab.web.answers import Raw
-from attestlab.web.call import Call
-from attestlab.web.limits import owner_of
 from attestlab.web.paging import OffsetPageQuery, Page, PageQuery, id_in, page_of, position_in
-from attestlab.web.routing import Limit, Routes
+from attestlab.web.rate_limit.limiter import owner_of
+from attestlab.web.request import Call
+from attestlab.web.response import Raw
+from attestlab.web.routing.authorization import PUBLIC
+from attestlab.web.routing.routes import Limit, Routes
 
 routes = Routes("issuers")
 _LIST = "issuers"

@@ -33,7 +33,7 @@ from attestlab.log.notes import VerifierKey, decimal
 from attestlab.log.service import Log
 from attestlab.log.submissions import PATH, SIZE_TYPE, Submission
 from attestlab.log.trust import TrustPolicy
-from attestlab.web import journal
+from attestlab.web import logging_setup
 from attestlab.web.supervisor import Round, Supervised, Supervisor
 
 LOOKS_EVERY_S = 0.5
@@ -152,15 +152,15 @@ class Feeder:
             size = cosignature.tree_size if cosignature else None
         except UnacceptableAnswer as fault:
             outcome = Outcome.REFUSED
-            journal.part_failed(fault, part=f"feeder of {witness.name}")
+            logging_setup.part_failed(fault, part=f"feeder of {witness.name}")
         except (TimeoutError, Unavailable):
             outcome = Outcome.UNREACHABLE
         except AttestLabError as fault:
             outcome = Outcome.REFUSED
-            journal.part_failed(fault, part=f"feeder of {witness.name}")
+            logging_setup.part_failed(fault, part=f"feeder of {witness.name}")
         except Exception as fault:  # the records cannot be reached; feeding goes on when they can
             outcome = Outcome.UNREACHABLE
-            journal.part_failed(fault, part=f"feeder of {witness.name}")
+            logging_setup.part_failed(fault, part=f"feeder of {witness.name}")
         if outcome is not Outcome.CURRENT:
             self._counted(witness.name, outcome.value, size)
         return outcome

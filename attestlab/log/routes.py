@@ -24,11 +24,11 @@ from attestlab.log.shapes import (
     VkeyOut,
 )
 from attestlab.log.store import CheckpointRow, LeafRow
-from attestlab.web.access import PUBLIC
-from attestlab.web.answers import Raw
-from attestlab.web.call import Call
 from attestlab.web.paging import Page, PageQuery, number_in, page_of
-from attestlab.web.routing import Routes
+from attestlab.web.request import Call
+from attestlab.web.response import Raw
+from attestlab.web.routing.authorization import PUBLIC
+from attestlab.web.routing.routes import Routes
 
 IMMUTABLE = "public, max-age=31536000, immutable"
 ALWAYS_ASK = "no-cache"  # kept, but never used without asking whether there is a newer one

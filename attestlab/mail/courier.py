@@ -17,7 +17,7 @@ from attestlab.mail.carriers import Carrier
 from attestlab.mail.messages import Sender, UnfitMessage, compose
 from attestlab.mail.rules import CLAIM_RENEWAL_INTERVAL_S, MAX_DELIVERIES, fault_shown
 from attestlab.mail.service import Claimed, Mails
-from attestlab.web import journal
+from attestlab.web import logging_setup
 from attestlab.web.supervisor import Round, Supervisor
 
 LOOKS_EVERY_S = 5.0
@@ -114,7 +114,7 @@ class Courier:
             await _aside(lambda: self._deliver(mail))
         except UnfitMessage as fault:
             error = f"{type(fault).__name__}: {fault}"
-            journal.warned("mail refused", mail_id=str(mail.id), reason=str(fault))
+            logging_setup.warned("mail refused", mail_id=str(mail.id), reason=str(fault))
             return lambda tx: self._mails.give_up(tx, mail, error=error)
         except Exception as fault:
             error = fault_shown(fault)
@@ -135,7 +135,7 @@ class Courier:
             try:
                 await self._write(outcome)
             except Exception as fault:
-                journal.repeatedly_failed("outcome of a mail not recorded", fault)
+                logging_setup.repeatedly_failed("outcome of a mail not recorded", fault)
                 await asyncio.sleep(RECORD_RETRY_INTERVAL_S)
             else:
                 return

@@ -7,10 +7,10 @@ from uuid import UUID
 from attestlab.orgs.keys import KeyMade
 from attestlab.orgs.rules import Realm, Role
 from attestlab.orgs.shapes import ApiKeyIn, ApiKeyMadeOut, ApiKeyOut, CompromiseIn, ConsumerKeyIn, RevokeIn
-from attestlab.web.access import Needs, users_with
-from attestlab.web.call import Call
 from attestlab.web.paging import Page, PageQuery, id_in, page_of
-from attestlab.web.routing import Limit, Routes
+from attestlab.web.request import Call
+from attestlab.web.routing.authorization import Needs, users_with
+from attestlab.web.routing.routes import Limit, Routes
 
 routes = Routes("api-keys")
 _LIST = "api_keys"

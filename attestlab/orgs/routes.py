@@ -9,10 +9,10 @@ from attestlab.orgs.people import Joining
 from attestlab.orgs.rules import Scope
 from attestlab.orgs.shapes import JoinIn, OrgIn, OrgOut, OrgPatch, UserIn, UserOut, UserPatch
 from attestlab.orgs.team import UserStatus
-from attestlab.web.access import PUBLIC
-from attestlab.web.call import Call
 from attestlab.web.paging import Page, PageQuery, id_in, page_of
-from attestlab.web.routing import Routes
+from attestlab.web.request import Call
+from attestlab.web.routing.authorization import PUBLIC
+from attestlab.web.routing.routes import Routes
 
 routes = Routes("orgs")
 _ORGS = "orgs"

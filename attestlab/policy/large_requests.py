@@ -10,7 +10,7 @@ import orjson
 
 from attestlab.core.execution.worker_processes import WorkerProcesses
 from attestlab.policy.jobs import LARGE_BYTES, PROOF_TIMEOUT_S
-from attestlab.web.call import Call
+from attestlab.web.request import Call
 
 
 def is_large(call: Call) -> bool:

@@ -4,10 +4,10 @@ from uuid import UUID
 
 from attestlab.policy.profiles import Row
 from attestlab.policy.shapes import ProfileIn, ProfileOut
-from attestlab.web.access import Needs
-from attestlab.web.call import Call
 from attestlab.web.paging import Page, PageQuery, id_in, page_of
-from attestlab.web.routing import Routes
+from attestlab.web.request import Call
+from attestlab.web.routing.authorization import Needs
+from attestlab.web.routing.routes import Routes
 
 routes = Routes("policies")
 _LIST = "profiles"

@@ -31,7 +31,7 @@ from attestlab.policy.shapes import (
     PolicyVersionOut,
     PolicyVersionSummaryOut,
 )
-from attestlab.web.answers import JSON, Raw
+from attestlab.web.response import JSON, Raw
 
 Row = Mapping[str, Any]
 Model = TypeVar("Model", bound=BaseModel)

@@ -32,11 +32,11 @@ from attestlab.policy.shapes import (
 )
 from attestlab.policy.toml import document_in_body
 from attestlab.policy.vocabulary import Vocabulary
-from attestlab.web.access import Needs, users_with
-from attestlab.web.answers import JSON, Raw
-from attestlab.web.call import Call
 from attestlab.web.paging import Page, PageQuery, id_in, number_in, page_of
-from attestlab.web.routing import Routes
+from attestlab.web.request import Call
+from attestlab.web.response import JSON, Raw
+from attestlab.web.routing.authorization import Needs, users_with
+from attestlab.web.routing.routes import Routes
 
 routes = Routes("policies")
 _LIST, _VERSIONS = "policies", "policy_versions"

@@ -13,10 +13,10 @@ from attestlab.core.shapes import In
 from attestlab.core.strict_json import parse_uuid
 from attestlab.portal import files
 from attestlab.portal.rules import wants_json
-from attestlab.web.access import PUBLIC
-from attestlab.web.answers import JSON, Raw
-from attestlab.web.call import Call
-from attestlab.web.routing import Routes
+from attestlab.web.request import Call
+from attestlab.web.response import JSON, Raw
+from attestlab.web.routing.authorization import PUBLIC
+from attestlab.web.routing.routes import Routes
 
 if TYPE_CHECKING:
     from attestlab.portal.rendering import Html

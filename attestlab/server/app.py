@@ -37,18 +37,18 @@ from attestlab.portal import routes as portal_routes
 from attestlab.server.write_queue import Desk
 from attestlab.settings import Environment
 from attestlab.simulation import routes as simulation_routes
-from attestlab.web import journal
-from attestlab.web.accepting import LOOPBACK, Room, raise_file_limit
-from attestlab.web.addresses import Addresses
-from attestlab.web.call import Call
-from attestlab.web.connection import Patience
+from attestlab.web import logging_setup
+from attestlab.web.application import Block, Site
 from attestlab.web.health import health_routes
-from attestlab.web.limits import Limiter
+from attestlab.web.http1.acceptor import LOOPBACK, Room, raise_file_limit
+from attestlab.web.http1.connection import Patience
+from attestlab.web.http1.server import Server
 from attestlab.web.metrics import Metrics, metrics_routes
-from attestlab.web.openapi import openapi_routes
-from attestlab.web.routing import Route, Routes
-from attestlab.web.server import Server
-from attestlab.web.site import Block, Site
+from attestlab.web.rate_limit.client_address import Addresses
+from attestlab.web.rate_limit.limiter import Limiter
+from attestlab.web.request import Call
+from attestlab.web.routing.openapi import openapi_routes
+from attestlab.web.routing.routes import Route, Routes
 
 STOP_WITHIN_S = 4.5  # of the five seconds in which the process is gone
 TITLE = "AttestLab"
@@ -79,11 +79,11 @@ def all_routes() -> list[Route]:
 def site_of(lab: Lab, desk: Desk) -> Site:
     """The installation as the web toolkit sees it."""
     metrics = Metrics()
-    journal.STDERR.when_lost = metrics.lost_line
+    logging_setup.STDERR.when_lost = metrics.lost_line
 
     def commit_failed(error: BaseException) -> None:
         metrics.failed_commit(cause_of(error))
-        journal.repeatedly_failed("commit failed", error, cause=cause_of(error))
+        logging_setup.repeatedly_failed("commit failed", error, cause=cause_of(error))
 
     lab.storage.when_commit_failed = commit_failed
     checks = {**lab.readiness(), "writes": desk.check_writes, "background": desk.background.check}
@@ -157,7 +157,7 @@ async def serve(lab: Lab, sockets: list[socket.socket], *, ready: Callable[[], N
     """Answer on `sockets` until SIGTERM or SIGINT, then finish what was accepted."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
-    loop.set_exception_handler(journal.loop_failed)
+    loop.set_exception_handler(logging_setup.loop_failed)
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     lab.storage.serve_requests()

@@ -24,10 +24,11 @@ from attestlab.core.execution.long_work import TakesLong, others_wait
 from attestlab.core.limits.backlog_pacer import Pace
 from attestlab.installation import EXPIRIES_AT_ONCE, Lab
 from attestlab.lake.apart import Apart
-from attestlab.web import idempotency, journal
-from attestlab.web.answers import Answer, render
-from attestlab.web.call import Call, Refused
-from attestlab.web.idempotency import Intent
+from attestlab.web import logging_setup
+from attestlab.web.idempotency import keys as idempotency
+from attestlab.web.idempotency.keys import Intent
+from attestlab.web.request import Call, Refused
+from attestlab.web.response import Answer, render
 from attestlab.web.supervisor import Round, Supervisor
 
 SWEEP_EVERY_S = 5.0
@@ -60,7 +61,7 @@ class Desk:
         self.verifications = WriteBehind(
             self._writer.submit,
             fails_certainly=lab.storage.is_sqlite,
-            failed=partial(journal.part_failed, part="metering"),
+            failed=partial(logging_setup.part_failed, part="metering"),
         )
 
     def _deliver_group(self, group: list[Ticket]) -> None:
@@ -182,13 +183,13 @@ class Desk:
         except AttestLabError as error:
             self._warn_of_refusal(error)
         except Exception as error:
-            journal.part_failed(error, part="sweep")
+            logging_setup.part_failed(error, part="sweep")
 
     def _warn_of_refusal(self, error: AttestLabError) -> None:
         """Log a refusal once: it lasts until the operator acts, and sweeps follow each other every few seconds."""
         if error.message not in self._logged_refusals:
             self._logged_refusals.append(error.message)
-            journal.warned("sweep refused", code=error.code, message=error.message)
+            logging_setup.warned("sweep refused", code=error.code, message=error.message)
 
     async def _expire(self) -> None:
         """Make expiries permanent until none is due: each batch is a job among those of requests, which go on."""

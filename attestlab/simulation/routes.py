@@ -8,9 +8,9 @@ from attestlab.policy.toml import document_in_body
 from attestlab.simulation import jobs, rendering
 from attestlab.simulation.service import Simulations
 from attestlab.simulation.shapes import KeptReportOut, SimulateIn, SimulationOut
-from attestlab.web.access import PUBLIC, Needs
-from attestlab.web.call import Call
-from attestlab.web.routing import Routes
+from attestlab.web.request import Call
+from attestlab.web.routing.authorization import PUBLIC, Needs
+from attestlab.web.routing.routes import Routes
 
 routes = Routes("policies")
 _TENANT = Needs(a_tenant=True)

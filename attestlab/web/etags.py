@@ -6,7 +6,7 @@ import re
 from hashlib import sha256
 
 from attestlab.core.strict_json import b64url_encode
-from attestlab.web.answers import Answer
+from attestlab.web.response import Answer
 
 _TAG_BYTES = 18  # of the digest; 24 characters
 _OPAQUE_TAG = re.compile(r'"[\x21\x23-\x7e\x80-\xff]*"')

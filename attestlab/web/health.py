@@ -7,9 +7,9 @@ from inspect import isawaitable
 
 from attestlab.core.errors import AttestLabError, Unavailable
 from attestlab.core.shapes import Out
-from attestlab.web.access import PUBLIC
-from attestlab.web.call import Call
-from attestlab.web.routing import Routes
+from attestlab.web.request import Call
+from attestlab.web.routing.authorization import PUBLIC
+from attestlab.web.routing.routes import Routes
 
 # Returns when all is well, at once or awaited on the event loop; raises otherwise.
 Check = Callable[[], Awaitable[None] | None]

@@ -8,11 +8,11 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from prometheus_client.multiprocess import MultiProcessCollector
 
-from attestlab.web.access import PUBLIC
-from attestlab.web.answers import Raw
-from attestlab.web.call import Call
-from attestlab.web.limits import owner_of
-from attestlab.web.routing import Route, Routes
+from attestlab.web.rate_limit.limiter import owner_of
+from attestlab.web.request import Call
+from attestlab.web.response import Raw
+from attestlab.web.routing.authorization import PUBLIC
+from attestlab.web.routing.routes import Route, Routes
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 _UNROUTED = "(none)"

@@ -16,8 +16,8 @@ from pydantic import Field
 from attestlab.core import errors
 from attestlab.core.shapes import Out
 from attestlab.core.strict_json import format_time
-from attestlab.web import journal
-from attestlab.web.answers import JSON, Answer
+from attestlab.web import logging_setup
+from attestlab.web.response import JSON, Answer
 
 STATUS_OF: dict[type[errors.AttestLabError], int] = {
     errors.ValidationFailed: 400,
@@ -77,13 +77,13 @@ def refusal(fault: errors.AttestLabError, request_id: str) -> Answer:
 
 def unreachable(fault: BaseException, request_id: str) -> Answer:
     """The records cannot be reached, read or locked now; nothing was changed."""
-    journal.repeatedly_failed("records unreachable", fault, request_id=request_id)
+    logging_setup.repeatedly_failed("records unreachable", fault, request_id=request_id)
     return refusal(errors.Unavailable("The records cannot be reached right now; try again shortly."), request_id)
 
 
 def crash(fault: BaseException, request_id: str) -> Answer:
     """The envelope for what nobody foresaw; the story goes to the log alone."""
-    journal.failed(fault, request_id=request_id)
+    logging_setup.failed(fault, request_id=request_id)
     envelope = {
         "code": "INTERNAL_ERROR",
         "message": _UNFORESEEN,

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 from attestlab.core.errors import Unavailable
-from attestlab.web import journal
+from attestlab.web import logging_setup
 
 MIN_PAUSE_S = 1.0
 MAX_PAUSE_S = 30.0
@@ -80,7 +80,7 @@ class Supervised:
 
     async def _pause_after(self, error: BaseException) -> None:
         self.failure = type(error).__name__
-        journal.part_failed(error, part=self.name)
+        logging_setup.part_failed(error, part=self.name)
         pause_s, self._pause_s = self._pause_s, min(2 * self._pause_s, self._max_pause_s)
         with suppress(TimeoutError):
             await asyncio.wait_for(self._stopping.wait(), pause_s)

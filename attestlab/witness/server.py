@@ -22,7 +22,7 @@ from tornado.web import Application, HTTPError, RequestHandler, stream_request_b
 from attestlab.core import errors
 from attestlab.core.error_text import cause_of
 from attestlab.log.submissions import MAX_SUBMISSION_BYTES, PATH, SIZE_TYPE
-from attestlab.web import journal
+from attestlab.web import logging_setup
 from attestlab.witness.rules import StartsElsewhere
 from attestlab.witness.service import Witness
 
@@ -76,12 +76,12 @@ class PlainHandler(RequestHandler):
     def log_exception(self, _kind: Any, fault: BaseException | None, _trace: Any) -> None:
         """What nobody foresaw is ours to read; what callers get wrong is theirs."""
         if fault is not None and not isinstance(fault, HTTPError):
-            journal.part_failed(fault, part="witness")
+            logging_setup.part_failed(fault, part="witness")
 
     def refuse(self, error: errors.AttestLabError) -> None:
         """Answer with the status that belongs to an error, and its message."""
         if isinstance(error, errors.Unavailable):
-            journal.repeatedly_failed("witness unavailable", error)
+            logging_setup.repeatedly_failed("witness unavailable", error)
         self.set_status(next(STATUS_OF[kind] for kind in type(error).__mro__ if kind in STATUS_OF))
         self.finish(f"{error.message}\n")
 

@@ -11,7 +11,7 @@ from tornado.netutil import bind_sockets
 
 from attestlab.core.clock import SystemClock
 from attestlab.core.crypto.keyring import Keyring
-from attestlab.web import journal
+from attestlab.web import logging_setup
 from attestlab.witness.rules import WitnessedLog
 from attestlab.witness.server import serve
 from attestlab.witness.service import Witness, signer_of
@@ -25,7 +25,7 @@ def run(data: Path, *, logs: Iterable[str], host: str, port: int, announce: Call
         NotFound: there is no witness in `data`.
         ValidationFailed: a verifier key is malformed.
     """
-    journal.take_in_libraries()
+    logging_setup.take_in_libraries()
     witnessed = [WitnessedLog.parse(text) for text in logs]
     with WitnessStore.opened(data) as store:
         witness = Witness(store, signer_of(store, Keyring.open(data, os.environ)), logs=witnessed, clock=SystemClock())

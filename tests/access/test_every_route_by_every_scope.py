@@ -16,7 +16,7 @@ from app_in_process import served
 from attestlab.installation import Lab
 from attestlab.orgs.rules import CONSUMER_SCOPES, Scope
 from attestlab.server.app import all_routes
-from attestlab.web.routing import Route
+from attestlab.web.routing.routes import Route
 
 EXPECTED = yaml.safe_load((Path(__file__).parent / "expectations.yaml").read_text())
 ROUTES = {f"{route.method} {route.path}": route for route in all_routes()}

@@ -16,7 +16,7 @@ from sqlalchemy import select
 from attestlab.installation import Lab
 from attestlab.migrations.models import metadata
 from attestlab.server.app import all_routes
-from attestlab.web.routing import Route
+from attestlab.web.routing.routes import Route
 
 FIELDS: dict[str, Any] = {
     "id": str(uuid4()),

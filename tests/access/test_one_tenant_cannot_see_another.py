@@ -17,7 +17,7 @@ from attestlab.core.clock import FixedClock
 from attestlab.installation import Lab
 from attestlab.issuers.rules import TrustTier
 from attestlab.server.app import all_routes
-from attestlab.web.routing import Route
+from attestlab.web.routing.routes import Route
 
 LISTS = [route for route in all_routes() if route.method == "GET" and "{" not in route.path and route.needs is not None]
 WITH_ID = [route for route in all_routes() if "{" in route.path and route.needs is not None]

@@ -14,8 +14,8 @@ from sqlalchemy import select
 
 from attestlab.installation import Lab
 from attestlab.orgs.rules import Plan
-from attestlab.web.remembered import answers
-from attestlab.web.share_keys import left_out, put_back
+from attestlab.web.idempotency.share_keys import left_out, put_back
+from attestlab.web.idempotency.store import answers
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from sqlalchemy import Connection, event
 from attestlab.installation import Lab
 from attestlab.server import app
 from attestlab.server.write_queue import Desk
-from attestlab.web.server import Server
+from attestlab.web.http1.server import Server
 
 STATEMENT = "before_cursor_execute"
 COMMIT = "commit"

@@ -17,7 +17,7 @@ from sqlmodel.sql.sqltypes import UTCDateTime
 from attestlab.core.db.transaction import Transaction
 from attestlab.installation import Lab
 from attestlab.orgs.rules import Plan
-from attestlab.web import journal
+from attestlab.web import logging_setup
 
 pytestmark = pytest.mark.both_engines
 LONG_AGO = datetime(1987, 3, 4, 5, 6, 7, tzinfo=UTC)
@@ -84,7 +84,7 @@ class FailingSeal:
 def test_no_value_of_a_failing_insert_is_logged_or_answered(
     lab: Lab, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(journal, "REPEAT_INTERVAL_S", 0)
+    monkeypatch.setattr(logging_setup, "REPEAT_INTERVAL_S", 0)
     failing = FailingSeal(lab)
     created = lab.orgs.create_tenant("Registry", plan=Plan.ENTERPRISE)
     kinds = set()

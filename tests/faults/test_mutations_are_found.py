@@ -40,9 +40,9 @@ from attestlab.orgs.service import TenantCreated
 from attestlab.policy.documents import Category, Document, TargetType
 from attestlab.policy.in_force import Question
 from attestlab.settings import Settings
-from attestlab.web import idempotency
-from attestlab.web.answers import Answer
-from attestlab.web.idempotency import Intent
+from attestlab.web.idempotency import keys as idempotency
+from attestlab.web.idempotency.keys import Intent
+from attestlab.web.response import Answer
 
 MUTATIONS = 100  # of each place in the soak, by chance; here each place is changed a few times
 FLIPS = 300

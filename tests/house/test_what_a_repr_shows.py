@@ -32,7 +32,7 @@ SECRET = re.compile(r"password|secret|sealed|^private$|_token$|^token$|share_key
 ALLOWED = {
     "attestlab.log.service._Batch.is_sealed",
     "attestlab.orgs.tables.User.password_changed_at",
-    "attestlab.web.routing.Route.secret",
+    "attestlab.web.routing.routes.Route.secret",
 }
 
 

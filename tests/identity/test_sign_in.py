@@ -21,7 +21,7 @@ from attestlab.identity.throttle import Guess
 from attestlab.installation import Lab
 from attestlab.orgs import store as org_store
 from attestlab.orgs.rules import CONSUMER_SCOPES, Scope
-from attestlab.web.remembered import RememberedAnswer
+from attestlab.web.idempotency.store import RememberedAnswer
 
 pytestmark = pytest.mark.one_world
 

@@ -16,9 +16,9 @@ from attestlab.installation import Lab
 from attestlab.server.app import all_routes, site_of
 from attestlab.server.write_queue import Desk
 from attestlab.settings import Settings
-from attestlab.web.call import Call
+from attestlab.web.application import Site
 from attestlab.web.credentials import Credential
-from attestlab.web.site import Site
+from attestlab.web.request import Call
 
 TIMES = 1_000
 

@@ -16,8 +16,8 @@ from sqlalchemy import select
 
 from attestlab.core.records.audit import AuditEvent
 from attestlab.orgs.rules import Plan
-from attestlab.web.limits import lane_of
-from attestlab.web.remembered import RememberedAnswer
+from attestlab.web.idempotency.store import RememberedAnswer
+from attestlab.web.rate_limit.limiter import lane_of
 
 HEADERS = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "X-RateLimit-Policy")
 BURST = 10  # of a FREE tenant's 60 a minute

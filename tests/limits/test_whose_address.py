@@ -7,7 +7,7 @@ from ipaddress import ip_network
 
 import pytest
 
-from attestlab.web.addresses import Addresses, counted
+from attestlab.web.rate_limit.client_address import Addresses, counted
 
 BEHIND = Addresses([ip_network("10.0.0.0/8"), ip_network("fd00::/8")])
 

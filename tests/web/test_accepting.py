@@ -17,7 +17,7 @@ import httpx
 import pytest
 from sample_site import get, running
 
-from attestlab.web.accepting import MIN_CONNECTIONS, SPARE_FILES, Room, raise_file_limit
+from attestlab.web.http1.acceptor import MIN_CONNECTIONS, SPARE_FILES, Room, raise_file_limit
 
 WATCHED_S = 1.0
 PATIENCE_S = 60

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attestlab.core.errors import ValidationFailed
-from attestlab.web.http1 import Head
-from attestlab.web.incoming import FRAMING_LIMIT_BYTES, PIECE_BYTES, Body, ChunkedBody, FixedBody, body_of
+from attestlab.web.http1.request_body import FRAMING_LIMIT_BYTES, PIECE_BYTES, Body, ChunkedBody, FixedBody, body_of
+from attestlab.web.http1.request_head import Head
 
 
 class Pieces:

@@ -9,7 +9,7 @@ from patience import PATIENCE_S
 from sample_site import Running, Wire, get, running, sample_site
 from tornado.iostream import IOStream
 
-from attestlab.web.connection import Connection, Patience, Peer
+from attestlab.web.http1.connection import Connection, Patience, Peer
 
 RESET = b"\x01\x00\x00\x00\x00\x00\x00\x00"
 

@@ -14,8 +14,8 @@ import duckdb
 import pytest
 from pydantic import BaseModel
 
-from attestlab.web import journal
-from attestlab.web.journal import STDERR
+from attestlab.web import logging_setup
+from attestlab.web.logging_setup import STDERR
 
 SECRET = "ada@people.example"
 
@@ -32,7 +32,7 @@ def stderr_is(monkeypatch: pytest.MonkeyPatch, descriptor: int) -> Iterator[None
 def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(STDERR, "_unreported", 0)
     monkeypatch.setattr(STDERR, "_is_midline", False)
-    monkeypatch.setattr(journal, "_repeated", {})
+    monkeypatch.setattr(logging_setup, "_repeated", {})
 
 
 def full_disk() -> int:
@@ -71,9 +71,9 @@ def test_a_line_that_cannot_be_written_is_counted(monkeypatch: pytest.MonkeyPatc
     before = STDERR.lost
 
     with stderr_is(monkeypatch, broken()):
-        journal.warned("a setting")
-        journal.part_failed(OSError(errno.ENOSPC, "full"), part="sweep")
-        journal.failed(ValueError("x" * 100_000), request_id="r")
+        logging_setup.warned("a setting")
+        logging_setup.part_failed(OSError(errno.ENOSPC, "full"), part="sweep")
+        logging_setup.failed(ValueError("x" * 100_000), request_id="r")
 
     assert STDERR.lost == before + 3
     assert len(counted) == 3
@@ -84,7 +84,7 @@ def test_a_process_without_standard_streams_counts_its_lines(monkeypatch: pytest
     with monkeypatch.context() as patched:
         patched.setattr(sys, "stderr", None)
         patched.setattr(sys, "stdout", None)
-        journal.part_failed(ValueError("x"), part="sweep")
+        logging_setup.part_failed(ValueError("x"), part="sweep")
 
     assert STDERR.lost == before + 1
 
@@ -98,10 +98,10 @@ def test_the_next_line_that_is_written_follows_the_number_of_those_that_were_los
 ) -> None:
     with stderr_is(monkeypatch, full_disk()):
         for _ in range(7):
-            journal.warned("lost")
+            logging_setup.warned("lost")
 
-    journal.warned("written")
-    journal.warned("written too")
+    logging_setup.warned("written")
+    logging_setup.warned("written too")
 
     assert [(line["event"], line.get("lost")) for line in lines_of(capfd)] == [
         ("log lines lost", 7),
@@ -113,9 +113,9 @@ def test_the_next_line_that_is_written_follows_the_number_of_those_that_were_los
 def test_a_line_that_was_cut_off_does_not_spoil_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
     reading, writing = os.pipe()
     with stderr_is(monkeypatch, writing):
-        journal.failed(ValueError("x"), request_id="r" * 100_000)  # more than a pipe holds
+        logging_setup.failed(ValueError("x"), request_id="r" * 100_000)  # more than a pipe holds
         cut = os.read(reading, 1 << 20)
-        journal.warned("whole")
+        logging_setup.warned("whole")
     lines = (cut + os.read(reading, 1 << 20)).decode().splitlines()
     os.close(reading)
 
@@ -136,7 +136,7 @@ def test_an_error_comes_with_its_causes_and_the_place_and_without_local_variable
         except OSError as cause:
             raise RuntimeError("outer") from cause
     except RuntimeError as error:
-        journal.part_failed(ExceptionGroup("several", [error, KeyError("k")]), part="p")
+        logging_setup.part_failed(ExceptionGroup("several", [error, KeyError("k")]), part="p")
 
     (line,) = lines_of(capfd)
     kinds = [found["exc_type"] for found in line["exception"]]
@@ -165,7 +165,7 @@ def test_the_values_that_a_library_quotes_are_left_out(
 ) -> None:
     with pytest.raises(Exception, match=SECRET) as raised:
         refused()
-    journal.failed(raised.value, request_id="r")
+    logging_setup.failed(raised.value, request_id="r")
 
     (line,) = lines_of(capfd)
     assert line["exception"][0]["exc_type"].endswith(("ValidationError", "ConversionException"))
@@ -176,10 +176,10 @@ def test_a_failure_that_recurs_is_one_line_a_second_with_the_number_left_out(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     now = 100.0
-    monkeypatch.setattr(journal, "monotonic", lambda: now)
+    monkeypatch.setattr(logging_setup, "monotonic", lambda: now)
     for _ in range(500):
-        journal.repeatedly_failed("commit failed", OSError(errno.EIO, "disk"))
-    now += journal.REPEAT_INTERVAL_S
-    journal.repeatedly_failed("commit failed", OSError(errno.EIO, "disk"))
+        logging_setup.repeatedly_failed("commit failed", OSError(errno.EIO, "disk"))
+    now += logging_setup.REPEAT_INTERVAL_S
+    logging_setup.repeatedly_failed("commit failed", OSError(errno.EIO, "disk"))
 
     assert [line["omitted"] for line in lines_of(capfd)] == [0, 499]

@@ -25,7 +25,7 @@ SERVER = """
 import asyncio
 from tornado.netutil import bind_sockets
 from sample_site import sample_site
-from attestlab.web.server import Server
+from attestlab.web.http1.server import Server
 
 async def serve():
     server = Server(sample_site())

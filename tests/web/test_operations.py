@@ -12,8 +12,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from sample_site import KNOWN, Running, notes, running, sample_site
 
 from attestlab.web import metrics
-from attestlab.web.openapi import describe
-from attestlab.web.site import Site
+from attestlab.web.application import Site
+from attestlab.web.routing.openapi import describe
 
 
 def test_a_running_process_is_healthy(client: httpx.Client) -> None:

@@ -11,7 +11,7 @@ import pytest
 from sample_site import sample_site
 
 from attestlab.core.errors import Unavailable
-from attestlab.web.outward import MAX_CALLS, OutwardCalls
+from attestlab.web.outbound_calls import MAX_CALLS, OutwardCalls
 
 WAIT_S = 20
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from attestlab.core.errors import AttestLabError, PayloadTooLarge, ValidationFailed
 from attestlab.core.strict_json import b64url_decode, b64url_encode, parse_json
-from attestlab.web.payloads import Digest, Payload, Scanner, payload_of
+from attestlab.web.body.payload_stream import Digest, Payload, Scanner, payload_of
 
 MEMBER = "payload_b64url"
 REFUSED = "refused"

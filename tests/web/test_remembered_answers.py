@@ -16,9 +16,10 @@ from attestlab.core.errors import IdempotencyKeyReused, IntegrityFailed
 from attestlab.installation import Lab
 from attestlab.integrity.fsck import fsck
 from attestlab.migrations import configured, upgrade
-from attestlab.web import idempotency, remembered
-from attestlab.web.answers import Answer
-from attestlab.web.idempotency import KEPT_FOR, Intent
+from attestlab.web.idempotency import keys as idempotency
+from attestlab.web.idempotency import store as idempotency_store
+from attestlab.web.idempotency.keys import KEPT_FOR, Intent
+from attestlab.web.response import Answer
 
 MANY = 20
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -50,7 +51,7 @@ def claimed(lab: Lab, wanted: Intent) -> Answer | None:
 
 def kept(lab: Lab) -> int:
     with lab.storage.read() as connection:
-        return connection.scalar(select(func.count()).select_from(remembered.answers)) or 0
+        return connection.scalar(select(func.count()).select_from(idempotency_store.answers)) or 0
 
 
 @pytest.mark.both_engines
@@ -109,7 +110,7 @@ def test_when_all_are_forgotten_the_chain_goes_on_from_its_end(lab: Lab, clock: 
 
     assert kept(lab) == 1
     with lab.storage.read() as connection:
-        assert connection.scalar(select(remembered.answers.c.seq)) == 2
+        assert connection.scalar(select(idempotency_store.answers.c.seq)) == 2
 
 
 @pytest.mark.tampered
@@ -122,7 +123,7 @@ def test_an_answer_that_is_taken_away_is_missed(lab: Lab, seq: int) -> None:
         claimed(lab, intent(lab, key))
 
     with lab.storage.write() as tx:
-        tx.exec(delete(remembered.answers).where(remembered.answers.c.seq == seq))
+        tx.exec(delete(idempotency_store.answers).where(idempotency_store.answers.c.seq == seq))
 
     assert {problem.kind for problem in fsck(lab)} == {"answers"}
 
@@ -134,7 +135,7 @@ def test_an_answer_that_is_changed_is_noticed(lab: Lab, column: str) -> None:
     changed = {"status": 200, "created_at": lab.clock.now() + timedelta(microseconds=1)}.get(column, b"forged")
 
     with lab.storage.write() as tx:
-        tx.exec(update(remembered.answers).values({column: changed}))
+        tx.exec(update(idempotency_store.answers).values({column: changed}))
 
     assert {problem.kind for problem in fsck(lab)} == {"answers"}
 
@@ -153,8 +154,10 @@ def test_answers_of_an_older_version_are_linked_when_its_records_are_upgraded(em
     upgrade(storage)
 
     with storage.read() as connection:
-        assert list(remembered.disagreements(connection)) == []
-        in_order = connection.scalars(select(remembered.answers.c.place).order_by(remembered.answers.c.seq)).all()
+        assert list(idempotency_store.disagreements(connection)) == []
+        in_order = connection.scalars(
+            select(idempotency_store.answers.c.place).order_by(idempotency_store.answers.c.seq)
+        ).all()
     assert [place[0] for place in in_order] == [2, 1, 0]
     storage.close()
 
@@ -172,7 +175,7 @@ def test_a_sealed_answer_comes_back_whole_and_stands_nowhere_in_clear(lab: Lab) 
     assert repeated is not None
     assert (repeated.status, repeated.body, repeated.headers["Location"]) == (201, b"made", "/here")
     with lab.storage.read() as connection:
-        (row,) = connection.execute(select(remembered.answers.c.headers, remembered.answers.c.body))
+        (row,) = connection.execute(select(idempotency_store.answers.c.headers, idempotency_store.answers.c.body))
     assert row.headers.startswith(idempotency.SEALED)
     assert b"made" not in row.body
 
@@ -186,7 +189,7 @@ def test_a_sealed_answer_opens_in_its_own_place_alone(lab: Lab) -> None:
     claimed(lab, wanted)
     elsewhere = replace(intent(lab, "key 2"), sealing=lab.keyring)
     with lab.storage.engine.begin() as connection:
-        connection.execute(update(remembered.answers).values(place=elsewhere.place))
+        connection.execute(update(idempotency_store.answers).values(place=elsewhere.place))
 
     with pytest.raises(IntegrityFailed):
         claimed(lab, elsewhere)

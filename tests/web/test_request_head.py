@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from attestlab.core.errors import ValidationFailed
-from attestlab.web.http1 import parse_head, refuse_bare_line_feed
+from attestlab.web.http1.request_head import parse_head, refuse_bare_line_feed
 
 HOST = b"Host: example.org\r\n"
 tokens = st.text(st.sampled_from("!#$%&'*+-.^_`|~09azAZ"), min_size=1, max_size=12)

@@ -8,11 +8,11 @@ from sample_site import KNOWN, Running, get, notes
 
 from attestlab.core.errors import MethodNotAllowed, NotFound, ValidationFailed
 from attestlab.core.shapes import In, Out
-from attestlab.web.access import PUBLIC, Needs
-from attestlab.web.answers import Raw
-from attestlab.web.call import Call
-from attestlab.web.routing import Routes
-from attestlab.web.table import Table
+from attestlab.web.request import Call
+from attestlab.web.response import Raw
+from attestlab.web.routing.authorization import PUBLIC, Needs
+from attestlab.web.routing.router import Table
+from attestlab.web.routing.routes import Routes
 
 
 class Body(In):

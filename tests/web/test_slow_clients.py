@@ -11,7 +11,7 @@ import pytest
 from sample_site import Running, Wire, get, post, running, sample_site
 from tornado.iostream import IOStream
 
-from attestlab.web.connection import Connection, Patience, Peer
+from attestlab.web.http1.connection import Connection, Patience, Peer
 
 IMPATIENT = Patience(idle_s=0.6, head_s=0.6, body_s=0.6, write_s=0.6, linger_s=0.6)
 TOO_LONG_S = 60.0

@@ -2,7 +2,7 @@
 
 A cache of compiled policies is read on the event loop and under the writer's lock. A miss may take half a second
 there. So the code behind the cache calls `keep_others_waiting` before it begins: where other requests wait for this
-thread, that raises `TakesLong`, which carries the work to the one place that knows threads (`web.site`, `desk`).
+thread, that raises `TakesLong`, which carries the work to the one place that knows threads (`web.application`, `desk`).
 """
 
 from __future__ import annotations

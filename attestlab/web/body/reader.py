@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 
 from attestlab.core.errors import PayloadTooLarge, UnsupportedMediaType
 from attestlab.core.strict_json import parse_json, require_few_values
-from attestlab.web.incoming import Body
-from attestlab.web.payloads import (
+from attestlab.web.body.payload_stream import (
     PAYLOAD_LIMIT_CHARS,
     PAYLOAD_MEMBER,
     REST_LIMIT_BYTES,
@@ -21,6 +20,7 @@ from attestlab.web.payloads import (
     Scanner,
     payload_of,
 )
+from attestlab.web.http1.request_body import Body
 
 Aside = Callable[..., Awaitable[Any]]  # runs a function in a thread: `await aside(function, *arguments)`
 

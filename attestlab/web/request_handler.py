@@ -32,17 +32,27 @@ from attestlab.core.errors import (
     ValidationFailed,
 )
 from attestlab.core.limits.rate_counters import Count
-from attestlab.web import bodies, idempotency, problems
-from attestlab.web.access import PUBLIC, require_same_tenant
-from attestlab.web.answers import Answer, compose, render
-from attestlab.web.call import Call, WhenGone
+from attestlab.web import problems
+from attestlab.web.application import Block, Site
+from attestlab.web.body import reader as body_reader
 from attestlab.web.credentials import presented
 from attestlab.web.etags import conditional
-from attestlab.web.http1 import Head
-from attestlab.web.incoming import Body
-from attestlab.web.limits import BLOCKED_FOR_S, AddressBlocked, OverLimit, is_probe, lane_of, owner_of, told_by
-from attestlab.web.routing import Route
-from attestlab.web.site import Block, Site
+from attestlab.web.http1.request_body import Body
+from attestlab.web.http1.request_head import Head
+from attestlab.web.idempotency import keys as idempotency
+from attestlab.web.rate_limit.limiter import (
+    BLOCKED_FOR_S,
+    AddressBlocked,
+    OverLimit,
+    is_probe,
+    lane_of,
+    owner_of,
+    told_by,
+)
+from attestlab.web.request import Call, WhenGone
+from attestlab.web.response import Answer, compose, render
+from attestlab.web.routing.authorization import PUBLIC, require_same_tenant
+from attestlab.web.routing.routes import Route
 from attestlab.web.validation import body_as, query_as
 
 # Attempts to do what one may not do, as opposed to what cannot be done.
@@ -212,8 +222,8 @@ class Exchange:
         length = self._head.length
         if length == 0:
             return
-        bodies.require_length(length or 0, limit_bytes=route.body_limit, with_payload=route.payload)
-        bodies.require_json(self._head.headers)
+        body_reader.require_length(length or 0, limit_bytes=route.body_limit, with_payload=route.payload)
+        body_reader.require_json(self._head.headers)
 
     def _admit(self, call: Call) -> None:
         """Find out who is calling, count it, and refuse those who may not; in one go, for it may be in a thread."""
@@ -253,7 +263,7 @@ class Exchange:
 
     async def _checked_body(self, call: Call) -> BaseModel | None:
         route, aside = call.route, partial(self._site.bodies.run, owner_of(call))
-        sent = await bodies.read(self._body, limit_bytes=route.body_limit, with_payload=route.payload, aside=aside)
+        sent = await body_reader.read(self._body, limit_bytes=route.body_limit, with_payload=route.payload, aside=aside)
         if sent is None:
             if route.body_optional:
                 return None
@@ -263,7 +273,7 @@ class Exchange:
             if sent.document != {}:
                 raise ValidationFailed("This route takes no body; send none, or {}.")
             return None
-        if not bodies.is_large(sent):
+        if not body_reader.is_large(sent):
             return body_as(route.body, sent.text, sent.document)
         body: BaseModel = await aside(_validated, call, route.body, sent)
         return body
@@ -285,7 +295,7 @@ class Exchange:
         )
 
 
-def _validated(call: Call, model: type[BaseModel], sent: bodies.Sent) -> BaseModel:
+def _validated(call: Call, model: type[BaseModel], sent: body_reader.Sent) -> BaseModel:
     """The body; and, while no other request waits for it, the canonical form that an Idempotency-Key is bound to."""
     body = body_as(model, sent.text, sent.document)
     if idempotency.is_keyed(call):

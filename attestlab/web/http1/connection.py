@@ -21,10 +21,10 @@ from tornado.httputil import HTTPServerConnectionDelegate
 from tornado.iostream import IOStream, StreamClosedError
 
 from attestlab.core.errors import AttestLabError
-from attestlab.web.exchange import Exchange
-from attestlab.web.http1 import END_OF_HEAD, Head, parse_head, refuse, refuse_bare_line_feed
-from attestlab.web.incoming import PIECE_BYTES, FixedBody, body_of, take
-from attestlab.web.site import Site
+from attestlab.web.application import Site
+from attestlab.web.http1.request_body import PIECE_BYTES, FixedBody, body_of, take
+from attestlab.web.http1.request_head import END_OF_HEAD, Head, parse_head, refuse, refuse_bare_line_feed
+from attestlab.web.request_handler import Exchange
 
 HEAD_LIMIT_BYTES = 16 * 1024
 LINGER_LIMIT_BYTES = 256 * 1024 * 1024

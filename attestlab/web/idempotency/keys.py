@@ -24,11 +24,12 @@ from attestlab.core.crypto.canonical_json import canonical
 from attestlab.core.crypto.keyring import Keyring
 from attestlab.core.db.transaction import AnyRow, Transaction
 from attestlab.core.errors import IdempotencyKeyReused, IntegrityFailed, ValidationFailed
-from attestlab.web import remembered, share_keys
-from attestlab.web.answers import Answer
-from attestlab.web.call import Call
-from attestlab.web.remembered import answers
-from attestlab.web.share_keys import KeyOf
+from attestlab.web.idempotency import share_keys
+from attestlab.web.idempotency import store as idempotency_store
+from attestlab.web.idempotency.share_keys import KeyOf
+from attestlab.web.idempotency.store import answers
+from attestlab.web.request import Call
+from attestlab.web.response import Answer
 
 HEADER = "Idempotency-Key"
 KEPT_FOR = timedelta(hours=24)
@@ -127,7 +128,7 @@ def claim(tx: Transaction, intent: Intent, *, together_with: Collection[bytes]) 
     """
     known: dict[bytes, AnyRow | None] = tx.memo.setdefault(MEMO, {})
     if not known:
-        remembered.forget(tx, now=intent.at, kept_for=KEPT_FOR)
+        idempotency_store.forget(tx, now=intent.at, kept_for=KEPT_FOR)
         known |= _found(tx.connection, together_with)
     if intent.place not in known:
         known |= _found(tx.connection, [intent.place])
@@ -168,7 +169,7 @@ def remember(tx: Transaction, intent: Intent, answer: Answer) -> None:
         headers, body = SEALED + headers, sealing.seal_secret(tx, intent.sealing, body, purpose=intent.purpose)
     elif intent.link_key_of is not None:
         body = share_keys.left_out(body, intent.link_key_of)
-    tx.buffer(remembered.CHAIN).append(
+    tx.buffer(idempotency_store.CHAIN).append(
         {
             "place": intent.place,
             "fingerprint": intent.fingerprint,

@@ -12,11 +12,11 @@ from uuid import UUID
 
 from pydantic import TypeAdapter
 
-from attestlab.web.access import PUBLIC, Needs
-from attestlab.web.answers import JSON, Raw
-from attestlab.web.call import Call
 from attestlab.web.problems import ErrorEnvelope
-from attestlab.web.routing import Route, Routes
+from attestlab.web.request import Call
+from attestlab.web.response import JSON, Raw
+from attestlab.web.routing.authorization import PUBLIC, Needs
+from attestlab.web.routing.routes import Route, Routes
 
 if TYPE_CHECKING:
     from openapi_pydantic import Operation, Parameter, Reference, RequestBody, Response

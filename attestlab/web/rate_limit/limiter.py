@@ -17,9 +17,9 @@ from typing import Any, Protocol
 
 from attestlab.core.errors import RateLimited
 from attestlab.core.limits.rate_counters import Count, Counters
-from attestlab.web.addresses import Addresses, counted
-from attestlab.web.call import Call
-from attestlab.web.routing import Limit, Route
+from attestlab.web.rate_limit.client_address import Addresses, counted
+from attestlab.web.request import Call
+from attestlab.web.routing.routes import Limit, Route
 
 VIOLATIONS = Limit("violations", 5, 600)  # the last of which blocks the lane
 BLOCKED_FOR_S = 15 * 60

@@ -12,9 +12,9 @@ from attestlab.core.errors import AttestLabError
 
 if TYPE_CHECKING:
     from attestlab.core.limits.rate_counters import Count
+    from attestlab.web.body.payload_stream import Payload
     from attestlab.web.credentials import Credential
-    from attestlab.web.payloads import Payload
-    from attestlab.web.routing import Route
+    from attestlab.web.routing.routes import Route
 
 
 Result = TypeVar("Result")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Protocol
 
-from attestlab.web.http1 import Head, refuse, require_fields
+from attestlab.web.http1.request_head import Head, refuse, require_fields
 
 PIECE_BYTES = 64 * 1024
 # Size lines, extensions and trailers of one body. Chunks of a few bytes cost far more to read than to send.

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from ipaddress import ip_network
 from typing import Any
 
-from attestlab.web import journal
-from attestlab.web.addresses import IPNetwork, counted, is_within
+from attestlab.web import logging_setup
+from attestlab.web.rate_limit.client_address import IPNetwork, counted, is_within
 
 PAUSE_S = 0.25
 SPARE_FILES = 128  # for databases, threads and exports beside the connections
@@ -117,7 +117,7 @@ class Accepting:
         if self._loop.time() >= self._warned_at + _WARN_EVERY_S:
             self._warned_at = self._loop.time()
             remedy = "Raise the limit of open files and ATTESTLAB_MAX_CONNECTIONS, or start more processes."
-            journal.warned("connections wait to be accepted", reason=reason, remedy=remedy)
+            logging_setup.warned("connections wait to be accepted", reason=reason, remedy=remedy)
 
     def _resume(self) -> None:
         self._resuming = None

@@ -16,14 +16,14 @@ from pydantic import BaseModel
 from attestlab.core.clock import Clock
 from attestlab.core.errors import AttestLabError
 from attestlab.core.execution.long_work import TakesLong, others_wait
-from attestlab.web.answers import Answer
-from attestlab.web.call import Call
 from attestlab.web.fair_threads import FairThreads
-from attestlab.web.limits import Limiter
 from attestlab.web.metrics import Metrics
-from attestlab.web.outward import OutwardCalls
-from attestlab.web.routing import Route
-from attestlab.web.table import Table
+from attestlab.web.outbound_calls import OutwardCalls
+from attestlab.web.rate_limit.limiter import Limiter
+from attestlab.web.request import Call
+from attestlab.web.response import Answer
+from attestlab.web.routing.router import Table
+from attestlab.web.routing.routes import Route
 
 Result = TypeVar("Result")
 

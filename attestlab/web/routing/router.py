@@ -14,7 +14,7 @@ from uuid import UUID
 
 from attestlab.core.errors import MethodNotAllowed, NotFound, ValidationFailed
 from attestlab.core.strict_json import parse_uuid
-from attestlab.web.routing import Route
+from attestlab.web.routing.routes import Route
 
 _INTEGER = re.compile(r"0|[1-9][0-9]{0,17}")
 _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")

@@ -30,9 +30,9 @@ from uuid import UUID
 from pydantic import BaseModel, TypeAdapter
 from pydantic_core import SchemaSerializer
 
-from attestlab.web.access import Access, Needs, needs_of
-from attestlab.web.answers import Raw
-from attestlab.web.call import Call
+from attestlab.web.request import Call
+from attestlab.web.response import Raw
+from attestlab.web.routing.authorization import Access, Needs, needs_of
 
 Idempotency = Literal["honoured", "required", "none"]
 Prepare = Callable[[Call, Any], Awaitable[object]]

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
-from attestlab.web import journal
+from attestlab.web import logging_setup
 
 IPNetwork = IPv4Network | IPv6Network
 _KEPT = 4096
@@ -51,7 +51,7 @@ class Addresses:
         """Warn once: behind a proxy that is not trusted all clients share the limits of its address."""
         if not self._has_warned:
             self._has_warned = True
-            journal.warned(
+            logging_setup.warned(
                 "X-Forwarded-For is ignored",
                 peer=peer,
                 remedy="If a proxy at this address forwards requests, name its network in ATTESTLAB_TRUSTED_PROXIES.",

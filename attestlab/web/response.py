@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from attestlab.web.access import PUBLIC
-from attestlab.web.call import Later
+from attestlab.web.request import Later
+from attestlab.web.routing.authorization import PUBLIC
 
 if TYPE_CHECKING:
     from attestlab.core.limits.rate_counters import Count
-    from attestlab.web.call import Call
-    from attestlab.web.routing import Route
+    from attestlab.web.request import Call
+    from attestlab.web.routing.routes import Route
 
 JSON = "application/json"
 _STATUS_LINES = {status.value: f"HTTP/1.1 {status.value} {status.phrase}" for status in HTTPStatus}

@@ -11,9 +11,9 @@ from tornado.ioloop import PeriodicCallback
 from tornado.iostream import IOStream
 from tornado.tcpserver import TCPServer
 
-from attestlab.web.accepting import Accepting, Room
-from attestlab.web.connection import Connection, Patience, Peer
-from attestlab.web.site import Site
+from attestlab.web.application import Site
+from attestlab.web.http1.acceptor import Accepting, Room
+from attestlab.web.http1.connection import Connection, Patience, Peer
 
 _READ_CHUNK_BYTES = 32 * 1024
 _BUFFER_LIMIT_BYTES = 1024 * 1024

@@ -1,0 +1,1 @@
+"""Idempotency keys: a repeated request gets the stored response of the first."""

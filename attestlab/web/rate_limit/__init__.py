@@ -1,0 +1,1 @@
+"""Rate limits of requests, and the client addresses that they count."""
