@@ -55,10 +55,10 @@ from attestlab.orgs import usage
 from attestlab.orgs.people import People
 from attestlab.orgs.rules import Caller, Plan
 from attestlab.orgs.service import Orgs, TenantCreated
+from attestlab.policy.attribute_registry import Vocabulary
 from attestlab.policy.decisions import Decisions
-from attestlab.policy.profiles import Profiles
+from attestlab.policy.profiles.service import Profiles
 from attestlab.policy.service import Policies
-from attestlab.policy.vocabulary import Vocabulary
 from attestlab.portal.service import Portal
 from attestlab.settings import Settings
 from attestlab.simulation.service import Simulations

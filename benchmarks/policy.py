@@ -16,12 +16,12 @@ from statistics import median
 from time import perf_counter
 from typing import Any
 
-from attestlab.policy.attributes import PLATFORM
-from attestlab.policy.closures import Evaluator
-from attestlab.policy.contexts import Normaliser
-from attestlab.policy.counterfactual import counterfactual
-from attestlab.policy.deciding import Member, PolicySet
-from attestlab.policy.proof import analyze, compare
+from attestlab.policy.analysis.analyzer import analyze, compare
+from attestlab.policy.evaluation.counterfactual import counterfactual
+from attestlab.policy.evaluation.evaluator import Evaluator
+from attestlab.policy.evaluation.policy_set import Member, PolicySet
+from attestlab.policy.language.attributes import PLATFORM
+from attestlab.policy.language.context import Normaliser
 from benchmarks import policy_in_force, policy_rivals, policy_world
 from benchmarks.figures import Figure
 

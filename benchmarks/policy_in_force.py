@@ -15,12 +15,12 @@ from typing import Any
 
 from attestlab.installation import Lab
 from attestlab.lake.store import operator_id
-from attestlab.policy.attributes import PLATFORM
-from attestlab.policy.closures import Evaluator
-from attestlab.policy.contexts import Values
-from attestlab.policy.documents import Category, Document, TargetType
-from attestlab.policy.in_force import Question
-from attestlab.policy.meaning import policy_of
+from attestlab.policy.active_policies import Question
+from attestlab.policy.evaluation.binder import policy_of
+from attestlab.policy.evaluation.evaluator import Evaluator
+from attestlab.policy.language.attributes import PLATFORM
+from attestlab.policy.language.context import Values
+from attestlab.policy.language.document import Category, Document, TargetType
 from attestlab.settings import Settings
 from benchmarks import policy_world, world
 from benchmarks.figures import Figure

@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from time import perf_counter, process_time
 
 from attestlab.installation import Lab
-from attestlab.policy.documents import Document
+from attestlab.policy.language.document import Document
 from attestlab.settings import Settings
 from benchmarks import policy_world
 from benchmarks.figures import peak_memory_mib

@@ -20,10 +20,10 @@ import rule_engine
 import zen
 from celpy.adapter import json_to_cel
 
-from attestlab.policy.attributes import PLATFORM
-from attestlab.policy.cedar import cedar_context, cedar_text
-from attestlab.policy.rego import PACKAGE, rego_text
-from attestlab.policy.trees import Policy
+from attestlab.policy.formats.cedar import cedar_context, cedar_text
+from attestlab.policy.formats.rego import PACKAGE, rego_text
+from attestlab.policy.language.ast import Policy
+from attestlab.policy.language.attributes import PLATFORM
 
 Context = dict[str, Any]
 PATIENCE = {"rule_engine": 300, "celpy": 100, "casbin": 500}  # contexts a round, for those that are slow

@@ -9,9 +9,9 @@ import json
 import sys
 from time import perf_counter
 
-from attestlab.policy.attributes import NUMERIC, ORDERING, PLATFORM
-from attestlab.policy.deciding import Member
-from attestlab.policy.trees import Policy, leaves
+from attestlab.policy.evaluation.policy_set import Member
+from attestlab.policy.language.ast import Policy, leaves
+from attestlab.policy.language.attributes import NUMERIC, ORDERING, PLATFORM
 from attestlab.simulation.past import Contexts, opened
 from attestlab.simulation.session import Session
 from attestlab.simulation.sets import Place, Sets, Trial

@@ -8,10 +8,10 @@ from typing import Any
 
 import duckdb
 
-from attestlab.policy.attributes import PLATFORM
-from attestlab.policy.documents import Document
-from attestlab.policy.meaning import policy_of
-from attestlab.policy.trees import Policy
+from attestlab.policy.evaluation.binder import policy_of
+from attestlab.policy.language.ast import Policy
+from attestlab.policy.language.attributes import PLATFORM
+from attestlab.policy.language.document import Document
 
 CONTEXTS = 10_000_000
 COUNTRIES = ["CH", "DE", "FR", "US", "NO", "SE", "IT", "ES", "GB", "NL",

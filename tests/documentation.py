@@ -31,11 +31,11 @@ from attestlab.core.strict_json import parse_json
 from attestlab.demos.world import World, demo_world
 from attestlab.installation import Lab
 from attestlab.orgs.rules import Plan
-from attestlab.policy import cases
-from attestlab.policy.attributes import PLATFORM
-from attestlab.policy.meaning import policy_of
-from attestlab.policy.proof import analyze
-from attestlab.policy.toml import document_of
+from attestlab.policy.analysis.analyzer import analyze
+from attestlab.policy.evaluation.binder import policy_of
+from attestlab.policy.formats.toml import document_of
+from attestlab.policy.language import policy_tests
+from attestlab.policy.language.attributes import PLATFORM
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -170,7 +170,7 @@ class Documented:
         document = document_of(block.text)
         policy = policy_of(document, PLATFORM)
         assert document.tests, block.place
-        assert cases.failing(document, policy, PLATFORM) == [], block.place
+        assert policy_tests.failing(document, policy, PLATFORM) == [], block.place
         assert analyze(policy) == [], block.place
         self.names["policy_id"] = self.world.lab.policies.create(document, caller=self.world.caller)["id"]
 

@@ -21,8 +21,8 @@ from attestlab.installation import Lab
 from attestlab.lake.frames import Facts
 from attestlab.log.store import leaves
 from attestlab.orgs.rules import Caller, Plan
-from attestlab.policy.documents import Category, TargetType
-from attestlab.policy.in_force import Question
+from attestlab.policy.active_policies import Question
+from attestlab.policy.language.document import Category, TargetType
 from attestlab.policy.store import decisions
 
 NAMES = ("decisions", "attestations", "log_entries", "audit", "verifications")

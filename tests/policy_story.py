@@ -13,7 +13,7 @@ from attestlab.audit.store import events
 from attestlab.installation import Lab
 from attestlab.orgs.rules import Caller
 from attestlab.policy import store
-from attestlab.policy.documents import Document
+from attestlab.policy.language.document import Document
 
 
 def switched_on(lab: Lab, caller: Caller, raw: Mapping[str, Any]) -> UUID:

@@ -12,10 +12,10 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from attestlab.policy.attributes import NUMERIC, PLATFORM, Attribute, AttributeType, Registry
-from attestlab.policy.documents import Document
-from attestlab.policy.meaning import policy_of
-from attestlab.policy.trees import Policy
+from attestlab.policy.evaluation.binder import policy_of
+from attestlab.policy.language.ast import Policy
+from attestlab.policy.language.attributes import NUMERIC, PLATFORM, Attribute, AttributeType, Registry
+from attestlab.policy.language.document import Document
 
 HOSTILE = ["", "'", "''; DROP TABLE x; --", '"', "\\", "%_", "é", "e\u0301", "\U0001f600", "a\nb", "{}", "$1", "NULL"]
 REGISTRY: Registry = PLATFORM.with_own(

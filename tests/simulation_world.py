@@ -14,11 +14,11 @@ import pyarrow.parquet as pq
 from policy_world import REGISTRY, typed
 
 from attestlab.lake.contexts import ARROW
-from attestlab.policy.attributes import AttributeType
-from attestlab.policy.closures import Evaluator
-from attestlab.policy.contexts import Normaliser, Values
-from attestlab.policy.deciding import Member, PolicySet, SetDecision
-from attestlab.policy.trees import AllOf, AnyOf, Leaf, Negated, Policy, Rule, Tree
+from attestlab.policy.evaluation.evaluator import Evaluator
+from attestlab.policy.evaluation.policy_set import Member, PolicySet, SetDecision
+from attestlab.policy.language.ast import AllOf, AnyOf, Leaf, Negated, Policy, Rule, Tree
+from attestlab.policy.language.attributes import AttributeType
+from attestlab.policy.language.context import Normaliser, Values
 from attestlab.simulation.past import Contexts
 from attestlab.simulation.session import Session
 from attestlab.simulation.sets import Place, Sets, Trial

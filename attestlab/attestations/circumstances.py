@@ -16,7 +16,7 @@ from attestlab.core.strict_json import parse_time
 if TYPE_CHECKING:  # the offline verifier loads no database
     from attestlab.attestations.standing import Chained
     from attestlab.issuers.store import SigningKey
-    from attestlab.policy.in_force import Circumstances
+    from attestlab.policy.active_policies import Circumstances
 
 
 def of_mint(key: SigningKey, *, now: datetime) -> Circumstances:

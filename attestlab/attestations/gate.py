@@ -20,9 +20,9 @@ from attestlab.core.records.audit import Actor
 from attestlab.issuers.store import SigningKey
 from attestlab.orgs.rules import Caller
 from attestlab.policy import decisions, rules
+from attestlab.policy.active_policies import Question
 from attestlab.policy.decisions import Asked, Decisions
-from attestlab.policy.documents import Category, TargetType
-from attestlab.policy.in_force import Question
+from attestlab.policy.language.document import Category, TargetType
 
 
 @dataclass(frozen=True)

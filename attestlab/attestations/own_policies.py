@@ -16,12 +16,12 @@ from attestlab.attestations.standing import StatusProof
 from attestlab.attestations.verification import Finding, check_policy
 from attestlab.core.errors import ValidationFailed
 from attestlab.core.strict_json import parse_json
-from attestlab.policy.attributes import PLATFORM
-from attestlab.policy.contexts import Normaliser
-from attestlab.policy.deciding import Member, PolicySet, SetDecision
-from attestlab.policy.documents import Category, Document, TargetType
-from attestlab.policy.meaning import policy_of
-from attestlab.policy.toml import document_of
+from attestlab.policy.evaluation.binder import policy_of
+from attestlab.policy.evaluation.policy_set import Member, PolicySet, SetDecision
+from attestlab.policy.formats.toml import document_of
+from attestlab.policy.language.attributes import PLATFORM
+from attestlab.policy.language.context import Normaliser
+from attestlab.policy.language.document import Category, Document, TargetType
 
 UNSHOWN = "No status list of the log shows how issuer and key stand, so policies cannot be asked; get a newer bundle."
 _normalised = Normaliser(PLATFORM)

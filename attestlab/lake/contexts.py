@@ -1,4 +1,4 @@
-"""The context of a decision as columns: one for each attribute, as `policy.replay` reads them.
+"""The context of a decision as columns: one for each attribute, as `policy.sql.replay` reads them.
 
 In a part a column is named by path and kind (`key.age_days|number`), which follow from the values alone: so an export
 does not depend on what is registered on its day, and nothing is lost where an attribute changes its type. A look names
@@ -13,8 +13,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from attestlab.policy.attributes import Attribute, AttributeType, Registry
-from attestlab.policy.sql import column
+from attestlab.policy.language.attributes import Attribute, AttributeType, Registry
+from attestlab.policy.sql.compiler import column
 
 APART = "@"  # no path begins with it
 ARROW = {"text": pa.string(), "number": pa.float64(), "truth": pa.bool_()}

@@ -29,8 +29,8 @@ from attestlab.lake import contexts, facts, queries, store
 from attestlab.lake.exporting import folder_of, require_behind
 from attestlab.lake.facts import Dataset
 from attestlab.lake.parts import Part, Parts, parts_of
-from attestlab.policy import registering
-from attestlab.policy.vocabulary import own_attributes
+from attestlab.policy import attribute_documents
+from attestlab.policy.attribute_registry import own_attributes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -183,7 +183,7 @@ class OwnLake:
     def _decisions(self) -> duckdb.DuckDBPyConnection:
         (decided,) = self._seen(facts.DECISIONS)
         with self._storage.read() as connection:
-            registry = registering.registry_of(own_attributes(connection.execute, self._tenant_id))
+            registry = attribute_documents.registry_of(own_attributes(connection.execute, self._tenant_id))
         own = facts.DECISIONS.columns
         attributes = contexts.shown(contexts.columns_of(decided[-1].schema.names), registry, beside=own)
         return sealed({"decided": decided}, f"SELECT {', '.join([*own, *attributes])} FROM decided")

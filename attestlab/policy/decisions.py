@@ -19,13 +19,13 @@ from attestlab.core.records import audit
 from attestlab.core.records.audit import Actor, AuditEntry
 from attestlab.core.records.row_digest import MEMBER, Alike
 from attestlab.orgs.rules import Caller
-from attestlab.policy import in_force, store
-from attestlab.policy.contexts import Diagnostic, Typed
-from attestlab.policy.counterfactual import Counterfactual, counterfactual
-from attestlab.policy.deciding import Member, PolicySet, SetDecision
-from attestlab.policy.explanation import ExplainedRule, explain, missing
-from attestlab.policy.in_force import Circumstances, InForce, Question
-from attestlab.policy.vocabulary import own_attributes
+from attestlab.policy import active_policies, store
+from attestlab.policy.active_policies import Circumstances, InForce, Question
+from attestlab.policy.attribute_registry import own_attributes
+from attestlab.policy.evaluation.counterfactual import Counterfactual, counterfactual
+from attestlab.policy.evaluation.explanation import ExplainedRule, explain, missing
+from attestlab.policy.evaluation.policy_set import Member, PolicySet, SetDecision
+from attestlab.policy.language.context import Diagnostic, Typed
 
 Row = dict[str, Any]
 EVALUATED = "policy_decision.evaluate"
@@ -131,7 +131,7 @@ class Decisions:
         question.require_sound()
         name = ("policies that would apply", caller.tenant_id, question)
         force = self.storage.recalled(
-            name, lambda connection: in_force.asked_by(connection.execute, question, caller.tenant_id)
+            name, lambda connection: active_policies.asked_by(connection.execute, question, caller.tenant_id)
         )
         return _decided(force, question, context, caller.tenant_id)
 
@@ -139,7 +139,7 @@ class Decisions:
         """What the policies that apply say of something that is about to happen; None where there are none."""
         name = ("policies that apply", tenant_id, question)
         force = self.storage.recalled(
-            name, lambda connection: in_force.applying(connection.execute, question, tenant_id)
+            name, lambda connection: active_policies.applying(connection.execute, question, tenant_id)
         )
         return None if force is None else _answered(force, question, circumstances, tenant_id)
 
@@ -147,7 +147,7 @@ class Decisions:
         self, tx: Transaction, question: Question, circumstances: Circumstances, *, tenant_id: UUID
     ) -> Asked | None:
         """`ask` under the writer's lock, so that nothing that was switched on before is passed by."""
-        force = in_force.applying_now(tx, question, tenant_id)
+        force = active_policies.applying_now(tx, question, tenant_id)
         return None if force is None else _answered(force, question, circumstances, tenant_id)
 
     def keep(self, asked: Asked, *, caller: Actor) -> Decided:
@@ -169,8 +169,8 @@ class Decisions:
             found = [
                 (store.member(connection.execute, policy_id, version), shadow) for policy_id, version, shadow in kept
             ]
-        policies = PolicySet(in_force.member_of(each, shadow, own) for each, shadow in found)
-        values = in_force.normaliser(own)(json.loads(row["input"])["context"]).values
+        policies = PolicySet(active_policies.member_of(each, shadow, own) for each, shadow in found)
+        values = active_policies.normaliser(own)(json.loads(row["input"])["context"]).values
         decision = policies(values)
         told = [
             ExplainedPolicy(

@@ -16,14 +16,15 @@ from attestlab.core.db.storage import Storage
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import Conflict
 from attestlab.orgs.rules import Caller
-from attestlab.policy import cases, registering, rendering
-from attestlab.policy.checking import CheckedAttributes, CheckedDocument
+from attestlab.policy import attribute_documents, rendering
+from attestlab.policy.attribute_registry import Vocabulary
+from attestlab.policy.checked_input import CheckedAttributes, CheckedDocument
 from attestlab.policy.decisions import Decisions
-from attestlab.policy.documents import Document, TargetType
-from attestlab.policy.meaning import policy_of
+from attestlab.policy.evaluation.binder import policy_of
+from attestlab.policy.formats.toml import document_in_body, toml_of
+from attestlab.policy.language import policy_tests
+from attestlab.policy.language.document import Document, TargetType
 from attestlab.policy.service import Examined, Policies
-from attestlab.policy.toml import document_in_body, toml_of
-from attestlab.policy.vocabulary import Vocabulary
 
 LARGE_BYTES = 16 * 1024
 CHECK_TIMEOUT_S = 15.0
@@ -40,10 +41,10 @@ def check(text: bytes, own: str, is_operator: bool) -> CheckedDocument:
     """
     document = read(text)
     if is_operator and document.target_type is TargetType.TENANT_DEFAULT:
-        own = registering.NONE
-    registry = registering.registry_of(own)
+        own = attribute_documents.NONE
+    registry = attribute_documents.registry_of(own)
     policy_of(document, registry)
-    cases.require_sound(document, registry)
+    policy_tests.require_sound(document, registry)
     return CheckedDocument(
         document.name,
         document.category,
@@ -69,7 +70,7 @@ def attributes_and_json(
 ) -> tuple[CheckedAttributes, bytes]:
     """Check attributes, and render the answer that shows them."""
     checked = vocabulary.check(own, caller=caller)
-    return checked, rendering.attributes(registering.registry_of(checked.stored)).model_dump_json().encode()
+    return checked, rendering.attributes(attribute_documents.registry_of(checked.stored)).model_dump_json().encode()
 
 
 def shown_attributes(records: str, caller: Caller) -> bytes:

@@ -8,10 +8,10 @@ from typing import Any, TypeVar, cast
 
 from pydantic import BaseModel
 
-from attestlab.policy import registering
-from attestlab.policy.attributes import PLATFORM, Registry
-from attestlab.policy.deciding import SetDecision
+from attestlab.policy import attribute_documents
 from attestlab.policy.decisions import Decided, ExplainedPolicy, Explanation
+from attestlab.policy.evaluation.policy_set import SetDecision
+from attestlab.policy.language.attributes import PLATFORM, Registry
 from attestlab.policy.rules import status_of_version
 from attestlab.policy.service import Analysed
 from attestlab.policy.shapes import (
@@ -76,7 +76,10 @@ def _spliced(_: type[Model], text: str) -> Model:
 def attributes(registry: Registry) -> AttributesOut:
     """A registry."""
     return AttributesOut(
-        items=[AttributeOut(**registering.json_of(each), own=path not in PLATFORM) for path, each in registry.items()]
+        items=[
+            AttributeOut(**attribute_documents.json_of(each), own=path not in PLATFORM)
+            for path, each in registry.items()
+        ]
     )
 
 

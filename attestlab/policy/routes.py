@@ -7,11 +7,13 @@ import orjson
 
 from attestlab.core.shapes import In
 from attestlab.policy import jobs, rendering
-from attestlab.policy.checking import CheckedAttributes, CheckedDocument
+from attestlab.policy.active_policies import Question
+from attestlab.policy.attribute_registry import Vocabulary
+from attestlab.policy.checked_input import CheckedAttributes, CheckedDocument
 from attestlab.policy.decisions import Asked, Decisions
-from attestlab.policy.documents import Category, Document, TargetType
-from attestlab.policy.in_force import Question
+from attestlab.policy.formats.toml import document_in_body
 from attestlab.policy.jobs import CHECK_TIMEOUT_S, LARGE_BYTES
+from attestlab.policy.language.document import Category, Document, TargetType
 from attestlab.policy.large_requests import has_large, in_process, is_large, records, sent
 from attestlab.policy.rules import ACTIVATORS
 from attestlab.policy.service import Examined, Policies
@@ -30,8 +32,6 @@ from attestlab.policy.shapes import (
     PolicyVersionOut,
     PolicyVersionSummaryOut,
 )
-from attestlab.policy.toml import document_in_body
-from attestlab.policy.vocabulary import Vocabulary
 from attestlab.web.paging import Page, PageQuery, id_in, number_in, page_of
 from attestlab.web.request import Call
 from attestlab.web.response import JSON, Raw

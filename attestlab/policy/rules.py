@@ -11,7 +11,7 @@ from enum import StrEnum
 
 from attestlab.core.errors import Conflict, PermissionDenied, ValidationFailed
 from attestlab.orgs.rules import Role
-from attestlab.policy.documents import Category, TargetType
+from attestlab.policy.language.document import Category, TargetType
 
 ACTIVATORS = (Role.OWNER, Role.ADMIN)
 DENIED = "policy_denied"

@@ -22,9 +22,11 @@ from attestlab.issuers import store as issuer_store
 from attestlab.orgs import quotas
 from attestlab.orgs.rules import Caller
 from attestlab.orgs.team import held
-from attestlab.policy import cases, registering, rules, store
-from attestlab.policy.checking import CheckedDocument
-from attestlab.policy.documents import Document, TargetType
+from attestlab.policy import attribute_documents, rules, store
+from attestlab.policy.analysis.analyzer import Comparison, Finding, analyze, compare, dead_rules
+from attestlab.policy.attribute_registry import document_in, own_attributes, registry_for
+from attestlab.policy.checked_input import CheckedDocument
+from attestlab.policy.evaluation.binder import policy_of
 from attestlab.policy.events import (
     PolicyActivated,
     PolicyArchived,
@@ -32,15 +34,14 @@ from attestlab.policy.events import (
     PolicyShadowed,
     PolicyUpdated,
 )
-from attestlab.policy.meaning import policy_of
-from attestlab.policy.proof import Comparison, Finding, analyze, compare, dead_rules
+from attestlab.policy.language import policy_tests
+from attestlab.policy.language.ast import Policy
+from attestlab.policy.language.document import Document, TargetType
 from attestlab.policy.rules import PolicyStatus
-from attestlab.policy.trees import Policy
-from attestlab.policy.vocabulary import document_in, own_attributes, registry_for
 
 if TYPE_CHECKING:
-    from attestlab.policy.portable import Dialect
-    from attestlab.policy.replay import Replay
+    from attestlab.policy.sql.dialects import Dialect
+    from attestlab.policy.sql.replay import Replay
 
 Row = dict[str, Any]
 MOST_PROOFS = 2  # at once in a process; each takes seconds, and a thread that others want too
@@ -179,7 +180,7 @@ class Policies:
         policy = policy_of(document, registry)
         with self.proofs.alone():
             dead = dead_rules(policy)
-        return Examined(row["version"], tuple(cases.failing(document, policy, registry)), tuple(dead))
+        return Examined(row["version"], tuple(policy_tests.failing(document, policy, registry)), tuple(dead))
 
     def activate(
         self,
@@ -319,17 +320,17 @@ class Policies:
         Raises:
             NotFound, ValidationFailed: see `read`; or the file cannot be read, or a column be what its attribute is.
         """
-        from attestlab.policy.replay import replay  # DuckDB is loaded when something is first replayed
+        from attestlab.policy.sql.replay import replay  # DuckDB is loaded when something is first replayed
 
         return replay(self.read(policy, caller=caller or self._operator()), contexts)
 
     def groups_sql(self, policy: Document | UUID, *, dialect: Dialect, table: str = "contexts", caller: Caller) -> str:
-        """A query that counts, on another engine, what `replay(...).groups()` counts here; see `policy.portable`.
+        """A query that counts, on another engine, what `replay(...).groups()` counts here; see `policy.sql.dialects`.
 
         Raises:
             NotFound, ValidationFailed: see `read`; or the table's name is no plain name.
         """
-        from attestlab.policy.portable import groups_sql  # sqlglot is loaded when somebody first asks
+        from attestlab.policy.sql.dialects import groups_sql  # sqlglot is loaded when somebody first asks
 
         return groups_sql(self.read(policy, caller=caller), dialect=dialect, table=table)
 
@@ -341,11 +342,11 @@ class Policies:
             store.owned_profile(tx.exec, document.target_id, tenant_id=caller.tenant_id)
         registry = registry_for(tx.exec, caller.tenant_id, document.target_type)
         if isinstance(document, CheckedDocument):
-            if registering.registry_of(document.own) != registry:
+            if attribute_documents.registry_of(document.own) != registry:
                 raise Conflict("The tenant's attributes changed while the policy was read; send it again.")
             return
         policy_of(document, registry)
-        cases.require_sound(document, registry)
+        policy_tests.require_sound(document, registry)
 
     def _write(
         self, tx: Transaction, row: Row, document: Document | CheckedDocument, caller: Caller, now: datetime

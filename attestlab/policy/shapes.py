@@ -14,8 +14,14 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from attestlab.core.shapes import In, Moment, Out, Uuid
-from attestlab.policy.attributes import MOST_ATTRIBUTES, MOST_ENUM_VALUES, PATH_LENGTH, TEXT_LENGTH, AttributeType
-from attestlab.policy.documents import Category, TargetType
+from attestlab.policy.language.attributes import (
+    MOST_ATTRIBUTES,
+    MOST_ENUM_VALUES,
+    PATH_LENGTH,
+    TEXT_LENGTH,
+    AttributeType,
+)
+from attestlab.policy.language.document import Category, TargetType
 
 Statuses = Literal["DRAFT", "SHADOW", "ACTIVE", "ARCHIVED"]
 Categories = Literal["MINT", "VERIFY", "BUNDLE_EXPORT"]

@@ -12,7 +12,7 @@ from attestlab.core.db.transaction import AnyRow
 from attestlab.core.errors import NotFound
 from attestlab.orgs.store import api_keys, tenants, users
 from attestlab.orgs.team import UserStatus
-from attestlab.policy.documents import TargetType
+from attestlab.policy.language.document import TargetType
 from attestlab.policy.rules import PolicyStatus
 from attestlab.policy.tables import PolicyAttributes, PolicyDecision, PolicyRecord, PolicyVersion, VerificationProfile
 

@@ -31,8 +31,8 @@ from attestlab.mail.courier import Courier
 from attestlab.orgs import key_routes, quotas
 from attestlab.orgs import routes as org_routes
 from attestlab.orgs.rules import Caller
-from attestlab.policy import profile_routes
 from attestlab.policy import routes as policy_routes
+from attestlab.policy.profiles import routes as profile_routes
 from attestlab.portal import routes as portal_routes
 from attestlab.server.write_queue import Desk
 from attestlab.settings import Environment

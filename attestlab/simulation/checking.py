@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from sqlalchemy.exc import NoResultFound
 
 from attestlab.core.errors import AttestLabError
-from attestlab.policy.deciding import PolicySet
-from attestlab.policy.sql import literal
+from attestlab.policy.evaluation.policy_set import PolicySet
+from attestlab.policy.sql.compiler import literal
 from attestlab.simulation import telling
 from attestlab.simulation.outcomes import COUNT, EXAMPLE, PLACE
 from attestlab.simulation.past import ID, NUMBER, RETYPED, Past, typed

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from attestlab.policy.deciding import Member
-from attestlab.policy.sql import case_sql, first_sql
-from attestlab.policy.trees import Effect
+from attestlab.policy.evaluation.policy_set import Member
+from attestlab.policy.language.ast import Effect
+from attestlab.policy.sql.compiler import case_sql, first_sql
 from attestlab.simulation.sets import Place, Sets, Trial
 
 COUNT, PLACE, EXAMPLE = '"@n"', '"@place"', '"@example"'

@@ -16,11 +16,11 @@ import duckdb
 from attestlab.issuers.rules import KeyStatus
 from attestlab.lake import contexts
 from attestlab.lake.frames import measure_progress
-from attestlab.policy import parquet
-from attestlab.policy.attributes import Attribute, AttributeType
-from attestlab.policy.documents import Category
-from attestlab.policy.replay import typed_columns
-from attestlab.policy.sql import column, literal
+from attestlab.policy.language.attributes import Attribute, AttributeType
+from attestlab.policy.language.document import Category
+from attestlab.policy.sql import contexts_file
+from attestlab.policy.sql.compiler import column, literal
+from attestlab.policy.sql.replay import typed_columns
 from attestlab.simulation.outcomes import COUNT, EXAMPLE, PLACE
 from attestlab.simulation.session import Session
 from attestlab.simulation.sets import Place, Target
@@ -123,7 +123,7 @@ def _listed(told: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True)
 class Contexts:
-    """A Parquet file (or glob) with one column an attribute, as `policy.replay` reads it; nobody decided anything."""
+    """A Parquet file (or glob) with one column an attribute, as `policy.sql.replay` reads it; nobody decided anything."""
 
     path: str
     has_history = False
@@ -134,9 +134,9 @@ class Contexts:
         Raises:
             ValidationFailed: there is no such file, or it is no Parquet.
         """
-        rows = parquet.Contexts.of(connection, self.path).rows(attributes)
-        told = {NUMBER: parquet.ROW, ID: "NULL::VARCHAR", TARGET: "NULL::VARCHAR", RETYPED: "FALSE"}
-        return f"SELECT * EXCLUDE ({parquet.ROW}), {_listed(told)} FROM ({rows})"
+        rows = contexts_file.Contexts.of(connection, self.path).rows(attributes)
+        told = {NUMBER: contexts_file.ROW, ID: "NULL::VARCHAR", TARGET: "NULL::VARCHAR", RETYPED: "FALSE"}
+        return f"SELECT * EXCLUDE ({contexts_file.ROW}), {_listed(told)} FROM ({rows})"
 
 
 def opened() -> duckdb.DuckDBPyConnection:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from attestlab.policy.counterfactual import Counterfactual
+from attestlab.policy.evaluation.counterfactual import Counterfactual
 from attestlab.policy.shapes import ChangeOut, CounterfactualOut
 from attestlab.simulation.shapes import GroupOut, KeptReportOut, RuleEffectOut, SimulationOut, SweptOut
 from attestlab.simulation.signing import Kept

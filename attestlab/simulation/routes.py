@@ -3,8 +3,8 @@
 from typing import Any, NamedTuple
 
 from attestlab.issuers.shapes import JwksOut
+from attestlab.policy.formats.toml import document_in_body
 from attestlab.policy.large_requests import has_large, in_process, is_large, sent
-from attestlab.policy.toml import document_in_body
 from attestlab.simulation import jobs, rendering
 from attestlab.simulation.service import Simulations
 from attestlab.simulation.shapes import KeptReportOut, SimulateIn, SimulationOut

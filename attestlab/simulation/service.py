@@ -26,9 +26,9 @@ from attestlab.lake.service import Lake
 from attestlab.orgs.rules import Caller
 from attestlab.policy import rules as policy_rules
 from attestlab.policy import store as policy_store
-from attestlab.policy.deciding import PolicySet
-from attestlab.policy.documents import Document, TargetType
-from attestlab.policy.vocabulary import document_in, registry_for
+from attestlab.policy.attribute_registry import document_in, registry_for
+from attestlab.policy.evaluation.policy_set import PolicySet
+from attestlab.policy.language.document import Document, TargetType
 from attestlab.simulation import rules, store
 from attestlab.simulation.rules import Spoken
 from attestlab.simulation.sets import Draft, baseline_digest, recorded, trial_of

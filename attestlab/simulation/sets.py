@@ -17,13 +17,13 @@ from sqlalchemy import Connection
 from attestlab.core.crypto.canonical_json import canonical_own, sha256_hex
 from attestlab.core.db.transaction import AnyRow
 from attestlab.policy import store
-from attestlab.policy.attributes import Attribute
-from attestlab.policy.deciding import Member, PolicySet
-from attestlab.policy.documents import Document, TargetType
-from attestlab.policy.in_force import member_of
-from attestlab.policy.meaning import policy_of
-from attestlab.policy.trees import Rule
-from attestlab.policy.vocabulary import own_attributes, registry_for
+from attestlab.policy.active_policies import member_of
+from attestlab.policy.attribute_registry import own_attributes, registry_for
+from attestlab.policy.evaluation.binder import policy_of
+from attestlab.policy.evaluation.policy_set import Member, PolicySet
+from attestlab.policy.language.ast import Rule
+from attestlab.policy.language.attributes import Attribute
+from attestlab.policy.language.document import Document, TargetType
 from attestlab.simulation.store import baseline, own_targets
 
 DRAFT = "draft"

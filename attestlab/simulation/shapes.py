@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from attestlab.core.shapes import In, Moment, Out, Uuid
-from attestlab.policy.attributes import PATH_LENGTH
+from attestlab.policy.language.attributes import PATH_LENGTH
 from attestlab.policy.shapes import Categories, CounterfactualOut, Effects, Targets
 
 Paths = Annotated[list[Annotated[str, Field(max_length=PATH_LENGTH)]], Field(max_length=3, default_factory=list)]

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from attestlab.core.errors import FieldError, NotFound, ValidationFailed
-from attestlab.policy.attributes import Attribute, AttributeType, Registry, Value
-from attestlab.policy.contexts import Normaliser, Values
-from attestlab.policy.counterfactual import Counterfactual, counterfactual
-from attestlab.policy.deciding import PolicySet
-from attestlab.policy.sql import column, literal
+from attestlab.policy.evaluation.counterfactual import Counterfactual, counterfactual
+from attestlab.policy.evaluation.policy_set import PolicySet
+from attestlab.policy.language.attributes import Attribute, AttributeType, Registry, Value
+from attestlab.policy.language.context import Normaliser, Values
+from attestlab.policy.sql.compiler import column, literal
 from attestlab.simulation import telling
 from attestlab.simulation.checking import MOST_EXAMPLES, SelfCheck, checked
 from attestlab.simulation.outcomes import COUNT, labels

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, and_, or_, select
 from attestlab.core.db.transaction import AnyRow, Transaction
 from attestlab.core.errors import NotFound
 from attestlab.orgs.store import tenants
-from attestlab.policy.documents import TargetType
+from attestlab.policy.language.document import TargetType
 from attestlab.policy.store import policies, versions
 from attestlab.simulation.tables import SimulationReport
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from itertools import product
 
 from attestlab.core.errors import ValidationFailed
-from attestlab.policy.attributes import NUMERIC, ORDERING, Op
-from attestlab.policy.sql import column, rules_sql
-from attestlab.policy.trees import Leaf, Rule, leaves
+from attestlab.policy.language.ast import Leaf, Rule, leaves
+from attestlab.policy.language.attributes import NUMERIC, ORDERING, Op
+from attestlab.policy.sql.compiler import column, rules_sql
 from attestlab.simulation import outcomes
 from attestlab.simulation.outcomes import COUNT
 from attestlab.simulation.sets import Trial

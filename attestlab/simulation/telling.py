@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from attestlab.policy.deciding import Member
-from attestlab.policy.sql import WORD_BITS, decided_sql, first_sql, literal, mask_sql, next_words, rule_sql
-from attestlab.policy.trees import Rule
+from attestlab.policy.evaluation.policy_set import Member
+from attestlab.policy.language.ast import Rule
+from attestlab.policy.sql.compiler import WORD_BITS, decided_sql, first_sql, literal, mask_sql, next_words, rule_sql
 from attestlab.simulation import outcomes
 from attestlab.simulation.outcomes import COUNT, EXAMPLE, PLACE, STEP
 from attestlab.simulation.sets import Sets, Trial

@@ -26,7 +26,7 @@ from attestlab.core.strict_json import b64url_encode, format_time
 from attestlab.installation import Lab
 from attestlab.issuers.store import issuers, keys
 from attestlab.orgs.rules import Caller
-from attestlab.policy.documents import Document
+from attestlab.policy.language.document import Document
 
 pytestmark = pytest.mark.one_world
 

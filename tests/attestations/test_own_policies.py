@@ -21,9 +21,9 @@ from attestlab.core.clock import FixedClock
 from attestlab.core.errors import ValidationFailed
 from attestlab.installation import Lab
 from attestlab.orgs.rules import Caller
-from attestlab.policy.attributes import PLATFORM
-from attestlab.policy.documents import Document
-from attestlab.policy.toml import toml_of
+from attestlab.policy.formats.toml import toml_of
+from attestlab.policy.language.attributes import PLATFORM
+from attestlab.policy.language.document import Document
 
 HIGH_RISK = rule("high-risk", "DENY", leaf("risk_rating", "eq", "HIGH"), reason="The issuer is a risk.")
 

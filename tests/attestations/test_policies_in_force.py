@@ -30,7 +30,7 @@ from attestlab.installation import Lab
 from attestlab.orgs import usage
 from attestlab.orgs.rules import Caller, Plan
 from attestlab.orgs.service import TenantCreated
-from attestlab.policy.documents import Document
+from attestlab.policy.language.document import Document
 
 pytestmark = pytest.mark.one_world
 

@@ -37,8 +37,8 @@ from attestlab.migrations import VERSION_TABLE
 from attestlab.migrations.models import metadata
 from attestlab.orgs.rules import Caller, Plan, Role
 from attestlab.orgs.service import TenantCreated
-from attestlab.policy.documents import Category, Document, TargetType
-from attestlab.policy.in_force import Question
+from attestlab.policy.active_policies import Question
+from attestlab.policy.language.document import Category, Document, TargetType
 from attestlab.settings import Settings
 from attestlab.web.idempotency import keys as idempotency
 from attestlab.web.idempotency.keys import Intent

@@ -67,7 +67,9 @@ def _is_query(side: ast.expr) -> bool:
 
 
 @pytest.mark.parametrize(
-    "path", [path for path in FILES if str(path.relative_to(PACKAGE)) not in PUBLIC], ids=lambda path: str(path.relative_to(PACKAGE))
+    "path",
+    [path for path in FILES if str(path.relative_to(PACKAGE)) not in PUBLIC],
+    ids=lambda path: str(path.relative_to(PACKAGE)),
 )
 def test_no_secret_is_compared_with_an_operator(path: Path) -> None:
     assert list(compared_in(path.read_text())) == []

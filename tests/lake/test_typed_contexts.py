@@ -14,9 +14,9 @@ from policy_world import document, leaf, rule, typed
 
 from attestlab.core.errors import ValidationFailed
 from attestlab.lake.facts import DECISIONS
-from attestlab.policy.documents import Document
-from attestlab.policy.parquet import OF_A_DECISION
-from attestlab.policy.replay import replay
+from attestlab.policy.language.document import Document
+from attestlab.policy.sql.contexts_file import OF_A_DECISION
+from attestlab.policy.sql.replay import replay
 
 OWN: list[dict[str, Any]] = [
     {"path": "claims.amount", "type": "number"},

@@ -15,13 +15,13 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from policy_world import REGISTRY, document, json_conditions, json_policies, json_rules, raw_contexts, reference, typed
 
-from attestlab.policy.attributes import Value
-from attestlab.policy.closures import Evaluator
-from attestlab.policy.contexts import Normaliser, Values
-from attestlab.policy.explanation import explain
-from attestlab.policy.formulas import World
-from attestlab.policy.sql import COLUMN_TYPES, case_sql, column, decided_sql, literal, mask_sql
-from attestlab.policy.trees import Policy
+from attestlab.policy.analysis.smt_encoding import World
+from attestlab.policy.evaluation.evaluator import Evaluator
+from attestlab.policy.evaluation.explanation import explain
+from attestlab.policy.language.ast import Policy
+from attestlab.policy.language.attributes import Value
+from attestlab.policy.language.context import Normaliser, Values
+from attestlab.policy.sql.compiler import COLUMN_TYPES, case_sql, column, decided_sql, literal, mask_sql
 
 pytestmark = pytest.mark.more_in_soak
 

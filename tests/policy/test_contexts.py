@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from policy_world import HOSTILE, REGISTRY
 
-from attestlab.policy.contexts import MOST_DIAGNOSTICS, Normaliser
+from attestlab.policy.language.context import MOST_DIAGNOSTICS, Normaliser
 
 NORMALISED = Normaliser(REGISTRY)
 

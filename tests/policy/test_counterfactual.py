@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from policy_world import REGISTRY, document, json_policies, leaf, raw_contexts, rule, typed
 
-from attestlab.policy.cells import cells_of
-from attestlab.policy.contexts import Normaliser, Values
-from attestlab.policy.counterfactual import counterfactual
-from attestlab.policy.deciding import Member, PolicySet
+from attestlab.policy.analysis.partitions import cells_of
+from attestlab.policy.evaluation.counterfactual import counterfactual
+from attestlab.policy.evaluation.policy_set import Member, PolicySet
+from attestlab.policy.language.context import Normaliser, Values
 
 pytestmark = pytest.mark.more_in_soak
 
@@ -77,9 +77,9 @@ def test_what_nobody_can_change_is_not_proposed() -> None:
 
 def test_a_search_that_finds_no_end_says_so() -> None:
     """Forty attributes of which all must change at once are more than can be tried; it is told, not guessed."""
-    from attestlab.policy.attributes import Attribute, AttributeType
-    from attestlab.policy.documents import Document
-    from attestlab.policy.meaning import policy_of
+    from attestlab.policy.evaluation.binder import policy_of
+    from attestlab.policy.language.attributes import Attribute, AttributeType
+    from attestlab.policy.language.document import Document
 
     registry = REGISTRY.with_own([Attribute(f"x{n}", AttributeType.BOOLEAN) for n in range(40)])
     pairs = [{"any": [{"attr": f"x{n}", "op": "eq", "value": n % 2 == 0}, leaf("size", "eq", "S")]} for n in range(40)]

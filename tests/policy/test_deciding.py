@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from policy_world import document, leaf, rule, typed
 
-from attestlab.policy.closures import Evaluator
-from attestlab.policy.deciding import Member, PolicySet
-from attestlab.policy.trees import Effect
+from attestlab.policy.evaluation.evaluator import Evaluator
+from attestlab.policy.evaluation.policy_set import Member, PolicySet
+from attestlab.policy.language.ast import Effect
 
 YOUNG = leaf("key.age_days", "lt", 90)
 BASIC = leaf("trust_tier", "eq", "BASIC")

@@ -11,11 +11,11 @@ import pytest
 from policy_world import REGISTRY, document, leaf, rule, typed
 
 from attestlab.core.errors import MAX_FAULTS, FieldError, ValidationFailed
-from attestlab.policy.attributes import MAX_SUGGESTIONS, PLATFORM, Attribute, AttributeType
-from attestlab.policy.contexts import Normaliser
-from attestlab.policy.documents import MOST_DEPTH, MOST_RULES, Document
-from attestlab.policy.meaning import policy_of
-from attestlab.policy.trees import Effect
+from attestlab.policy.evaluation.binder import policy_of
+from attestlab.policy.language.ast import Effect
+from attestlab.policy.language.attributes import MAX_SUGGESTIONS, PLATFORM, Attribute, AttributeType
+from attestlab.policy.language.context import Normaliser
+from attestlab.policy.language.document import MOST_DEPTH, MOST_RULES, Document
 
 PLAIN = leaf("trust_tier", "eq", "BASIC")
 

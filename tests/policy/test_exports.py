@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from policy_world import HOSTILE, REGISTRY, document, json_policies, leaf, raw_contexts, rule, typed
 
 from attestlab.core.errors import ValidationFailed
-from attestlab.policy.cedar import MOST_RULES, cedar_context, cedar_text
-from attestlab.policy.closures import Evaluator
-from attestlab.policy.contexts import Normaliser, Values
-from attestlab.policy.rego import PACKAGE, rego_text
-from attestlab.policy.trees import Policy
+from attestlab.policy.evaluation.evaluator import Evaluator
+from attestlab.policy.formats.cedar import MOST_RULES, cedar_context, cedar_text
+from attestlab.policy.formats.rego import PACKAGE, rego_text
+from attestlab.policy.language.ast import Policy
+from attestlab.policy.language.context import Normaliser, Values
 
 pytestmark = pytest.mark.more_in_soak
 

@@ -17,14 +17,15 @@ from team_story import Team
 from attestlab.core.errors import Conflict
 from attestlab.installation import Lab
 from attestlab.orgs.rules import Caller, Plan
-from attestlab.policy import deciding, jobs, vocabulary
-from attestlab.policy.attributes import Registry
-from attestlab.policy.closures import Evaluator
-from attestlab.policy.contexts import Normaliser, Typed
-from attestlab.policy.documents import Document
-from attestlab.policy.meaning import policy_of
-from attestlab.policy.toml import toml_of
-from attestlab.policy.trees import Policy
+from attestlab.policy import attribute_registry, jobs
+from attestlab.policy.evaluation import policy_set
+from attestlab.policy.evaluation.binder import policy_of
+from attestlab.policy.evaluation.evaluator import Evaluator
+from attestlab.policy.formats.toml import toml_of
+from attestlab.policy.language.ast import Policy
+from attestlab.policy.language.attributes import Registry
+from attestlab.policy.language.context import Normaliser, Typed
+from attestlab.policy.language.document import Document
 
 LEAVES = [leaf("key.age_days", "eq", number) for number in range(1_000, 1_150)]
 LARGE = document(
@@ -130,7 +131,7 @@ def test_attributes_are_checked_without_the_writers_lock(
         threads.append(threading.current_thread().name)
         return policy_of(document, registry)
 
-    monkeypatch.setattr(vocabulary, "policy_of", type_in_thread)
+    monkeypatch.setattr(attribute_registry, "policy_of", type_in_thread)
     more = key.put("/v1/policies/attributes", json={"attributes": [*own, {"path": "own.c", "type": "number"}]})
     refused = key.put("/v1/policies/attributes", json={"attributes": own[:1]})
 
@@ -180,7 +181,7 @@ def test_the_event_loop_never_compiles_a_large_policy(
         threads.append(threading.current_thread().name)
         return Evaluator(policy)
 
-    monkeypatch.setattr(deciding, "Evaluator", compile_in_thread)
+    monkeypatch.setattr(policy_set, "Evaluator", compile_in_thread)
     for category in ("MINT", "VERIFY", "BUNDLE_EXPORT"):
         made = team.lab.policies.create(Document.read({**LARGE, "category": category}), caller=caller)
         team.lab.policies.shadow(made["id"], caller=caller)

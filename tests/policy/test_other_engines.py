@@ -18,12 +18,12 @@ from sqlalchemy import create_engine
 
 from attestlab.core.db.storage import database_url
 from attestlab.core.errors import ValidationFailed
-from attestlab.policy.attributes import AttributeType
-from attestlab.policy.closures import Evaluator
-from attestlab.policy.contexts import Normaliser, Values
-from attestlab.policy.portable import Dialect, groups_of, groups_sql
-from attestlab.policy.replay import Group
-from attestlab.policy.trees import Policy
+from attestlab.policy.evaluation.evaluator import Evaluator
+from attestlab.policy.language.ast import Policy
+from attestlab.policy.language.attributes import AttributeType
+from attestlab.policy.language.context import Normaliser, Values
+from attestlab.policy.sql.dialects import Dialect, groups_of, groups_sql
+from attestlab.policy.sql.replay import Group
 
 pytestmark = pytest.mark.more_in_soak
 

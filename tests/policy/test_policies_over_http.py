@@ -24,7 +24,7 @@ from attestlab.core.errors import NotFound
 from attestlab.installation import Lab
 from attestlab.orgs.rules import Plan
 from attestlab.policy import store
-from attestlab.policy.documents import Document
+from attestlab.policy.language.document import Document
 from attestlab.policy.shapes import PolicyOut
 
 pytestmark = pytest.mark.one_world

@@ -16,7 +16,7 @@ from team_story import Team, told, trail
 from attestlab.core.clock import FixedClock
 from attestlab.installation import Lab
 from attestlab.orgs.rules import Plan
-from attestlab.policy.documents import Document
+from attestlab.policy.language.document import Document
 
 pytestmark = [pytest.mark.one_world, pytest.mark.both_engines]
 

@@ -12,12 +12,12 @@ from hypothesis import HealthCheck, given, settings
 from policy_world import document, json_policies, leaf, rule, typed
 
 from attestlab.core.errors import Unavailable
-from attestlab.policy.cells import cells_of, representatives
-from attestlab.policy.closures import Evaluator, compiled
-from attestlab.policy.contexts import Values
-from attestlab.policy.formulas import World
-from attestlab.policy.proof import Finding, FindingKind, analyze, compare, dead_rules
-from attestlab.policy.trees import Policy, positive_form
+from attestlab.policy.analysis.analyzer import Finding, FindingKind, analyze, compare, dead_rules
+from attestlab.policy.analysis.partitions import cells_of, representatives
+from attestlab.policy.analysis.smt_encoding import World
+from attestlab.policy.evaluation.evaluator import Evaluator, compiled
+from attestlab.policy.language.ast import Policy, positive_form
+from attestlab.policy.language.context import Values
 
 pytestmark = pytest.mark.more_in_soak
 

@@ -10,7 +10,7 @@ from team_story import Team
 
 from attestlab.installation import Lab
 from attestlab.orgs.rules import Plan
-from attestlab.policy.documents import MOST_RULES, Document
+from attestlab.policy.language.document import MOST_RULES, Document
 from attestlab.server.app import all_routes
 
 OWN = [{"path": "claims.amount", "type": "number"}, {"path": "note", "type": "text"}]

@@ -14,11 +14,11 @@ import pytest
 from policy_world import HOSTILE, REGISTRY, document, leaf, rule, typed, values_of
 
 from attestlab.core.errors import ValidationFailed
-from attestlab.policy.attributes import PLATFORM, Attribute, AttributeType
-from attestlab.policy.closures import Evaluator
-from attestlab.policy.contexts import Normaliser
-from attestlab.policy.replay import Replay, Route, replay
-from attestlab.policy.trees import Policy
+from attestlab.policy.evaluation.evaluator import Evaluator
+from attestlab.policy.language.ast import Policy
+from attestlab.policy.language.attributes import PLATFORM, Attribute, AttributeType
+from attestlab.policy.language.context import Normaliser
+from attestlab.policy.sql.replay import Replay, Route, replay
 
 ARROW = {
     AttributeType.ENUM: pa.string(),

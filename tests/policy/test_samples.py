@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from attestlab.policy import cases
-from attestlab.policy.attributes import PLATFORM
-from attestlab.policy.documents import Document
-from attestlab.policy.meaning import policy_of
-from attestlab.policy.proof import analyze
-from attestlab.policy.toml import document_of, toml_of
+from attestlab.policy.analysis.analyzer import analyze
+from attestlab.policy.evaluation.binder import policy_of
+from attestlab.policy.formats.toml import document_of, toml_of
+from attestlab.policy.language import policy_tests
+from attestlab.policy.language.attributes import PLATFORM
+from attestlab.policy.language.document import Document
 
 SAMPLES = sorted((Path(__file__).parents[2] / "data" / "policies").iterdir())
 
@@ -24,7 +24,7 @@ def test_a_sample_passes_its_tests_and_has_no_findings(path: Path) -> None:
     policy = policy_of(document, PLATFORM)
 
     assert document.tests
-    assert cases.failing(document, policy, PLATFORM) == []
+    assert policy_tests.failing(document, policy, PLATFORM) == []
     assert analyze(policy) == []
     assert document_of(toml_of(document)) == document
 
@@ -35,4 +35,6 @@ def test_a_test_that_expects_something_else_fails_by_its_name() -> None:
     raw["tests"][1]["matched_rules"] = []
     document = Document.read(raw)
 
-    assert cases.failing(document, policy_of(document, PLATFORM), PLATFORM) == [case["name"] for case in raw["tests"]]
+    assert policy_tests.failing(document, policy_of(document, PLATFORM), PLATFORM) == [
+        case["name"] for case in raw["tests"]
+    ]

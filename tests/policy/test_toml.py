@@ -9,8 +9,8 @@ import pytest
 from policy_world import document, leaf, rule
 
 from attestlab.core.errors import ValidationFailed
-from attestlab.policy.documents import Document
-from attestlab.policy.toml import document_of, toml_of
+from attestlab.policy.formats.toml import document_of, toml_of
+from attestlab.policy.language.document import Document
 
 HEAD = """
 name = "p"

@@ -15,7 +15,7 @@ from attestlab.core.errors import Conflict
 from attestlab.installation import Lab
 from attestlab.orgs.rules import Caller, Plan
 from attestlab.policy.decisions import Question
-from attestlab.policy.documents import Category, Document, TargetType
+from attestlab.policy.language.document import Category, Document, TargetType
 
 pytestmark = [pytest.mark.one_world, pytest.mark.both_engines]
 

@@ -18,9 +18,9 @@ from attestlab.installation import Lab
 from attestlab.issuers.rules import TrustTier
 from attestlab.lake.contexts import recorded
 from attestlab.orgs.rules import Caller
-from attestlab.policy.attributes import PLATFORM
-from attestlab.policy.documents import Document
-from attestlab.policy.sql import column
+from attestlab.policy.language.attributes import PLATFORM
+from attestlab.policy.language.document import Document
+from attestlab.policy.sql.compiler import column
 from attestlab.simulation.past import AT_MINT
 from attestlab.simulation.simulation import Simulation
 

@@ -19,7 +19,7 @@ from attestlab.installation import Lab
 from attestlab.orgs.rules import Caller, Plan
 from attestlab.policy import store
 from attestlab.policy.decisions import Question
-from attestlab.policy.documents import Category, Document, TargetType
+from attestlab.policy.language.document import Category, Document, TargetType
 from attestlab.simulation.simulation import Simulation
 from attestlab.simulation.store import reports
 

@@ -15,8 +15,8 @@ from policy_world import document, json_policies, leaf, raw_contexts, rule
 from simulation_world import allowed_by, member, sides, simulation_of, trial_of, with_threshold, written
 
 from attestlab.core.errors import ValidationFailed
-from attestlab.policy.contexts import Values
-from attestlab.policy.trees import Policy
+from attestlab.policy.language.ast import Policy
+from attestlab.policy.language.context import Values
 from attestlab.simulation.sets import Trial
 from attestlab.simulation.sweeps import Threshold
 

@@ -27,9 +27,9 @@ from simulation_world import (
 )
 
 from attestlab.core.errors import NotFound, ValidationFailed
-from attestlab.policy.attributes import PLATFORM, Attribute, AttributeType
-from attestlab.policy.closures import Evaluator
-from attestlab.policy.counterfactual import counterfactual
+from attestlab.policy.evaluation.counterfactual import counterfactual
+from attestlab.policy.evaluation.evaluator import Evaluator
+from attestlab.policy.language.attributes import PLATFORM, Attribute, AttributeType
 from attestlab.simulation.past import Contexts, opened
 from attestlab.simulation.session import Session
 from attestlab.simulation.sets import Trial

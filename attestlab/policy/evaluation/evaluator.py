@@ -10,9 +10,9 @@ import operator
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from attestlab.policy.attributes import Op, Value
-from attestlab.policy.contexts import Values
-from attestlab.policy.trees import Atom, Both, Effect, Form, Policy, positive_form
+from attestlab.policy.language.ast import Atom, Both, Effect, Form, Policy, positive_form
+from attestlab.policy.language.attributes import Op, Value
+from attestlab.policy.language.context import Values
 
 Test = Callable[[Values], bool]
 

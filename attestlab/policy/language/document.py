@@ -19,8 +19,8 @@ from pydantic_core import ErrorDetails
 from attestlab.core.crypto.canonical_json import canonical, sha256_hex
 from attestlab.core.errors import MAX_FAULTS, FieldError, ValidationFailed
 from attestlab.core.shapes import In, Uuid
-from attestlab.policy.attributes import MAX_SUGGESTIONS, Op, nearest
-from attestlab.policy.trees import Effect, Mode
+from attestlab.policy.language.ast import Effect, Mode
+from attestlab.policy.language.attributes import MAX_SUGGESTIONS, Op, nearest
 
 MOST_RULES = 1_000
 MOST_TESTS = 1_000

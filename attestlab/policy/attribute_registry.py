@@ -15,12 +15,12 @@ from attestlab.core.records import audited_write, outbox
 from attestlab.core.records.audited_write import Deed
 from attestlab.orgs import quotas
 from attestlab.orgs.rules import Caller
-from attestlab.policy import registering, store
-from attestlab.policy.attributes import PLATFORM, Registry
-from attestlab.policy.checking import CheckedAttributes
-from attestlab.policy.documents import Document, TargetType
+from attestlab.policy import attribute_documents, store
+from attestlab.policy.checked_input import CheckedAttributes
+from attestlab.policy.evaluation.binder import policy_of
 from attestlab.policy.events import AttributesChanged
-from attestlab.policy.meaning import policy_of
+from attestlab.policy.language.attributes import PLATFORM, Registry
+from attestlab.policy.language.document import Document, TargetType
 
 
 class Vocabulary:
@@ -33,7 +33,7 @@ class Vocabulary:
     def get(self, *, caller: Caller) -> Registry:
         """What the tenant's policies may ask about."""
         with self.storage.read() as connection:
-            return registering.registry_of(own_attributes(connection.execute, caller.tenant_id))
+            return attribute_documents.registry_of(own_attributes(connection.execute, caller.tenant_id))
 
     def check(self, own: Sequence[Mapping[str, Any]], *, caller: Caller) -> CheckedAttributes:
         """Check new attributes against every version of the tenant's policies, without the writer's lock.
@@ -44,8 +44,8 @@ class Vocabulary:
             ValidationFailed: one means nothing, or stands in another's way.
             Conflict: a version that was ever written could not be read any more.
         """
-        text = registering.stored(own)
-        registry = registering.registry_of(text)
+        text = attribute_documents.stored(own)
+        registry = attribute_documents.registry_of(text)
         with self.storage.read() as connection:
             look = connection.execute
             before = own_attributes(look, caller.tenant_id)
@@ -83,13 +83,13 @@ def registry_for(look: store.Look, tenant_id: UUID, target_type: str) -> Registr
     """What a policy may ask about; the operator's defaults are the platform's, so they ask what every tenant has."""
     if target_type == TargetType.TENANT_DEFAULT and store.is_operator(look, tenant_id):
         return PLATFORM
-    return registering.registry_of(own_attributes(look, tenant_id))
+    return attribute_documents.registry_of(own_attributes(look, tenant_id))
 
 
 def own_attributes(look: store.Look, tenant_id: UUID) -> str:
     """A tenant's own attributes as they are stored."""
     row = store.own_attributes(look, tenant_id)
-    return registering.NONE if row is None else str(row["attributes"])
+    return attribute_documents.NONE if row is None else str(row["attributes"])
 
 
 def document_in(version: Mapping[str, Any]) -> Document:
@@ -99,7 +99,7 @@ def document_in(version: Mapping[str, Any]) -> Document:
 
 def _changed(before: str, registry: Registry) -> set[str]:
     """The paths of own attributes that `registry` lacks, or has with another meaning."""
-    own = map(registering.attribute_of, json.loads(before))
+    own = map(attribute_documents.attribute_of, json.loads(before))
     return {each.path for each in own if registry.get(each.path) != each}
 
 

@@ -17,13 +17,13 @@ from attestlab.core.crypto.canonical_json import canonical
 from attestlab.core.db.transaction import AnyRow, Transaction
 from attestlab.core.errors import ValidationFailed
 from attestlab.core.execution.long_work import keep_others_waiting
-from attestlab.policy import registering, store
-from attestlab.policy.attributes import Registry
-from attestlab.policy.contexts import Normaliser, Typed
-from attestlab.policy.deciding import Member, PolicySet
-from attestlab.policy.documents import Category, Document, TargetType
-from attestlab.policy.meaning import policy_of
-from attestlab.policy.vocabulary import own_attributes
+from attestlab.policy import attribute_documents, store
+from attestlab.policy.attribute_registry import own_attributes
+from attestlab.policy.evaluation.binder import policy_of
+from attestlab.policy.evaluation.policy_set import Member, PolicySet
+from attestlab.policy.language.attributes import Registry
+from attestlab.policy.language.context import Normaliser, Typed
+from attestlab.policy.language.document import Category, Document, TargetType
 
 ANSWERS_KEPT = 4_096  # of one set; circumstances are few
 LARGE_CHARS = 16 * 1024  # of all texts of a set; beyond it compiling takes over 20 ms
@@ -86,7 +86,7 @@ class InForce:
 def applying(look: store.Look, question: Question, tenant_id: UUID) -> InForce | None:
     """What applies, to the tenant's own question; None where no policy does."""
     found = _found(look, question, tenant_id)
-    return _compiled_set(found, found[0].own or registering.NONE) if found else None
+    return _compiled_set(found, found[0].own or attribute_documents.NONE) if found else None
 
 
 def asked_by(look: store.Look, question: Question, tenant_id: UUID) -> InForce:
@@ -107,13 +107,13 @@ def applying_now(tx: Transaction, question: Question, tenant_id: UUID) -> InForc
 
 def member_of(row: AnyRow, in_shadow: bool, own: str) -> Member:
     """A stored version as one of a set."""
-    return _compiled(str(row.policy_id), row.document, registering.NONE if row.is_platform else own, in_shadow)
+    return _compiled(str(row.policy_id), row.document, attribute_documents.NONE if row.is_platform else own, in_shadow)
 
 
 @lru_cache(maxsize=256)
 def normaliser(own: str) -> Normaliser:
     """What reads the contexts of a tenant with these attributes of its own."""
-    return Normaliser(registering.registry_of(own))
+    return Normaliser(attribute_documents.registry_of(own))
 
 
 def _found(look: store.Look, question: Question, tenant_id: UUID) -> tuple[AnyRow, ...]:
@@ -148,7 +148,7 @@ def _compiled_set(found: tuple[AnyRow, ...], own: str) -> InForce:
 def _compiled(policy_id: str, text: str, own: str, in_shadow: bool) -> Member:
     """A stored version, compiled once: it never changes, and neither does what the same attributes make of it."""
     document = Document.read(json.loads(text))
-    registry: Registry = registering.registry_of(own)
+    registry: Registry = attribute_documents.registry_of(own)
     return Member(policy_id, document.digest, policy_of(document, registry), in_shadow)
 
 

@@ -1,6 +1,6 @@
 """A policy as SQL that other engines read too: the groups of a replay, on Spark or on PostgreSQL.
 
-The text is DuckDB's of `policy.sql`, put into the other dialect by sqlglot, which is loaded here and nowhere else. Bits
+The text is DuckDB's of `policy.sql.compiler`, put into the other dialect by sqlglot, which is loaded here and nowhere else. Bits
 of a word are no common ground (PostgreSQL has no unsigned numbers), so what matched is a text with one `0` or `1` for
 each counting rule in decision order.
 """
@@ -14,9 +14,9 @@ from enum import StrEnum
 import sqlglot
 
 from attestlab.core.errors import ValidationFailed
-from attestlab.policy.replay import Group
-from attestlab.policy.sql import case_sql, rule_sql
-from attestlab.policy.trees import Policy, Rule
+from attestlab.policy.language.ast import Policy, Rule
+from attestlab.policy.sql.compiler import case_sql, rule_sql
+from attestlab.policy.sql.replay import Group
 
 _TABLE = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 

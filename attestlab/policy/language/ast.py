@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from attestlab.policy.attributes import Attribute, Op, Value
+from attestlab.policy.language.attributes import Attribute, Op, Value
 
 
 class Effect(StrEnum):

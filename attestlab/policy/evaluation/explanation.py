@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from attestlab.policy.attributes import Op, Value
-from attestlab.policy.contexts import Values
-from attestlab.policy.trees import AllOf, Effect, Leaf, Negated, Policy, Rule, Tree
+from attestlab.policy.language.ast import AllOf, Effect, Leaf, Negated, Policy, Rule, Tree
+from attestlab.policy.language.attributes import Op, Value
+from attestlab.policy.language.context import Values
 
 
 class Truth(StrEnum):

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from attestlab.core.crypto.canonical_json import canonical_own, sha256_hex
-from attestlab.policy.closures import Decision, Evaluator
-from attestlab.policy.contexts import Values
-from attestlab.policy.trees import Effect, Mode, Policy
+from attestlab.policy.evaluation.evaluator import Decision, Evaluator
+from attestlab.policy.language.ast import Effect, Mode, Policy
+from attestlab.policy.language.context import Values
 
 
 @dataclass(frozen=True)

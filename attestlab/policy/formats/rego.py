@@ -11,8 +11,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from attestlab.policy.attributes import Op, Value
-from attestlab.policy.trees import Atom, Both, Effect, Form, Policy, positive_form
+from attestlab.policy.language.ast import Atom, Both, Effect, Form, Policy, positive_form
+from attestlab.policy.language.attributes import Op, Value
 
 PACKAGE = "attestlab"
 

@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from attestlab.policy.profiles import Row
+from attestlab.policy.profiles.service import Row
 from attestlab.policy.shapes import ProfileIn, ProfileOut
 from attestlab.web.paging import Page, PageQuery, id_in, page_of
 from attestlab.web.request import Call

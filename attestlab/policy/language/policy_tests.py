@@ -12,11 +12,11 @@ from itertools import islice
 from typing import Any
 
 from attestlab.core.errors import MAX_FAULTS, FieldError
-from attestlab.policy.attributes import MAX_SUGGESTIONS, Registry, nearest
-from attestlab.policy.closures import Evaluator
-from attestlab.policy.contexts import Normaliser
-from attestlab.policy.documents import CaseDoc, Document, pointer, refusal
-from attestlab.policy.trees import Policy
+from attestlab.policy.evaluation.evaluator import Evaluator
+from attestlab.policy.language.ast import Policy
+from attestlab.policy.language.attributes import MAX_SUGGESTIONS, Registry, nearest
+from attestlab.policy.language.context import Normaliser
+from attestlab.policy.language.document import CaseDoc, Document, pointer, refusal
 
 
 def require_sound(document: Document, registry: Registry) -> None:

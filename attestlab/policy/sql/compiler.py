@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from attestlab.policy.attributes import PATH, AttributeType, Op, Value
-from attestlab.policy.trees import AllOf, AnyOf, Effect, Leaf, Negated, Policy, Rule, Tree
+from attestlab.policy.language.ast import AllOf, AnyOf, Effect, Leaf, Negated, Policy, Rule, Tree
+from attestlab.policy.language.attributes import PATH, AttributeType, Op, Value
 
 WORD_BITS = 64
 

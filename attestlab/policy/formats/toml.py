@@ -10,8 +10,8 @@ from datetime import date, time
 from typing import Any
 
 from attestlab.core.errors import FieldError, ValidationFailed
-from attestlab.policy.attributes import UNSTORABLE
-from attestlab.policy.documents import MOST_BYTES, Document, pointer, refusal
+from attestlab.policy.language.attributes import UNSTORABLE
+from attestlab.policy.language.document import MOST_BYTES, Document, pointer, refusal
 
 MAX_KEY_PARTS = 16  # of one dotted key: tomllib takes time with the square, and a second key with the square again
 _TOKEN = re.compile(

@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
-from attestlab.policy.attributes import Attribute, Value
-from attestlab.policy.cells import Cell, cells_of, place_of
-from attestlab.policy.closures import Test, compiled
-from attestlab.policy.contexts import Values
-from attestlab.policy.deciding import PolicySet
-from attestlab.policy.trees import Atom, Both, Effect, Form, Policy, positive_form
+from attestlab.policy.analysis.partitions import Cell, cells_of, place_of
+from attestlab.policy.evaluation.evaluator import Test, compiled
+from attestlab.policy.evaluation.policy_set import PolicySet
+from attestlab.policy.language.ast import Atom, Both, Effect, Form, Policy, positive_form
+from attestlab.policy.language.attributes import Attribute, Value
+from attestlab.policy.language.context import Values
 
 MOST_STEPS = 20_000  # looks ahead before the search gives up; a few microseconds each
 

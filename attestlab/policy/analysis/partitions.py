@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
-from attestlab.policy.attributes import NUMERIC, Attribute, AttributeType, Op, Value
-from attestlab.policy.trees import Leaf, Policy, leaves
+from attestlab.policy.language.ast import Leaf, Policy, leaves
+from attestlab.policy.language.attributes import NUMERIC, Attribute, AttributeType, Op, Value
 
 _NO_DOUBLE_ABOVE = math.nextafter(math.inf, 0)
 

@@ -13,10 +13,10 @@ from itertools import groupby
 from time import monotonic
 
 from attestlab.core.errors import IntegrityFailed
-from attestlab.policy.closures import Evaluator, compiled
-from attestlab.policy.contexts import Values
-from attestlab.policy.formulas import BUDGET_S, World
-from attestlab.policy.trees import Atom, Both, Effect, Form, Policy, Rule, atoms, positive_form
+from attestlab.policy.analysis.smt_encoding import BUDGET_S, World
+from attestlab.policy.evaluation.evaluator import Evaluator, compiled
+from attestlab.policy.language.ast import Atom, Both, Effect, Form, Policy, Rule, atoms, positive_form
+from attestlab.policy.language.context import Values
 
 
 class FindingKind(StrEnum):

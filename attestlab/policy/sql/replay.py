@@ -19,10 +19,10 @@ import duckdb
 
 from attestlab.core.errors import ValidationFailed
 from attestlab.core.strict_json import MAX_SAFE_INTEGER
-from attestlab.policy.attributes import NUMERIC, Attribute, AttributeType, Fault
-from attestlab.policy.parquet import ROW, Contexts
-from attestlab.policy.sql import COLUMN_TYPES, WORD_BITS, column, decided_sql, literal, mask_sql
-from attestlab.policy.trees import Policy, leaves
+from attestlab.policy.language.ast import Policy, leaves
+from attestlab.policy.language.attributes import NUMERIC, Attribute, AttributeType, Fault
+from attestlab.policy.sql.compiler import COLUMN_TYPES, WORD_BITS, column, decided_sql, literal, mask_sql
+from attestlab.policy.sql.contexts_file import ROW, Contexts
 
 if TYPE_CHECKING:
     import pandas as pd

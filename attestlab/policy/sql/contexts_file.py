@@ -14,7 +14,7 @@ import duckdb
 
 from attestlab.core import parquet_digest
 from attestlab.core.errors import ValidationFailed
-from attestlab.policy.sql import column, literal
+from attestlab.policy.sql.compiler import column, literal
 
 ROW = '"@row"'
 """The number of a row in its file, from 0."""

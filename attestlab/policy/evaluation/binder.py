@@ -5,9 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from attestlab.core.errors import MAX_FAULTS, FieldError
-from attestlab.policy.attributes import MAX_SUGGESTIONS, MEMBERSHIP, Attribute, Fault, Op, Registry, Value, nearest
-from attestlab.policy.documents import Condition, Document, RuleDoc, pointer, refusal
-from attestlab.policy.trees import AllOf, AnyOf, Leaf, Negated, Policy, Rule, Tree, order
+from attestlab.policy.language.ast import AllOf, AnyOf, Leaf, Negated, Policy, Rule, Tree, order
+from attestlab.policy.language.attributes import (
+    MAX_SUGGESTIONS,
+    MEMBERSHIP,
+    Attribute,
+    Fault,
+    Op,
+    Registry,
+    Value,
+    nearest,
+)
+from attestlab.policy.language.document import Condition, Document, RuleDoc, pointer, refusal
 
 Place = tuple[int | str, ...]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from attestlab.core.crypto.canonical_json import canonical
 from attestlab.core.errors import FieldError, ValidationFailed
-from attestlab.policy.attributes import NUMERIC, PLATFORM, Attribute, AttributeType, Registry
+from attestlab.policy.language.attributes import NUMERIC, PLATFORM, Attribute, AttributeType, Registry
 
 NONE = "[]"
 

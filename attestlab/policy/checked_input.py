@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from uuid import UUID
 
-from attestlab.policy.documents import Category, TargetType
+from attestlab.policy.language.document import Category, TargetType
 
 
 @dataclass(frozen=True)

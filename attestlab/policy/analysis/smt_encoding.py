@@ -18,11 +18,11 @@ from time import monotonic
 from typing import Any
 
 from attestlab.core.errors import Unavailable
-from attestlab.policy.attributes import Value
-from attestlab.policy.cells import cells_of, place_of
-from attestlab.policy.closures import compiled
-from attestlab.policy.contexts import Values
-from attestlab.policy.trees import Atom, Both, Effect, Form, Policy, Rule, positive_form
+from attestlab.policy.analysis.partitions import cells_of, place_of
+from attestlab.policy.evaluation.evaluator import compiled
+from attestlab.policy.language.ast import Atom, Both, Effect, Form, Policy, Rule, positive_form
+from attestlab.policy.language.attributes import Value
+from attestlab.policy.language.context import Values
 
 BUDGET_S = 20.0  # of all questions about one world; a policy of a thousand rules takes eight seconds
 _TOO_LONG = "The proof took too long; analyze a smaller policy, or ask again when the server is idle."

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from attestlab.policy.attributes import MAX_SUGGESTIONS, PATH_LENGTH, Fault, Registry, Value
+from attestlab.policy.language.attributes import MAX_SUGGESTIONS, PATH_LENGTH, Fault, Registry, Value
 
 Values = dict[str, Value]
 """Typed values by path; a path that is not there is missing."""

@@ -14,9 +14,9 @@ from decimal import Decimal
 from typing import Any
 
 from attestlab.core.errors import ValidationFailed
-from attestlab.policy.attributes import Attribute, AttributeType, Op, Value
-from attestlab.policy.contexts import Values
-from attestlab.policy.trees import Atom, Both, Effect, Form, Policy, positive_form
+from attestlab.policy.language.ast import Atom, Both, Effect, Form, Policy, positive_form
+from attestlab.policy.language.attributes import Attribute, AttributeType, Op, Value
+from attestlab.policy.language.context import Values
 
 MOST_RULES = 60  # they nest in one condition, and Cedar's parser follows only so deep
 _LARGEST = Decimal("922337203685477.5807")

@@ -1,0 +1,1 @@
+"""Analysis of policies for every possible context, with z3."""

@@ -1,0 +1,1 @@
+"""Evaluation of policies: bind names and types, evaluate, combine, explain."""

@@ -1,0 +1,1 @@
+"""Other notations of a policy: Cedar, Rego and TOML."""

@@ -1,0 +1,1 @@
+"""The policy language: documents, their syntax tree, typed attributes and contexts."""

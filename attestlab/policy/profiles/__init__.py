@@ -1,0 +1,1 @@
+"""Verification profiles: named sets of policies that a tenant lets verifiers apply."""

@@ -1,0 +1,1 @@
+"""Policies compiled to SQL, and their replay over Parquet files of contexts."""
