@@ -11,11 +11,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from attestlab.attestations.bundle import Bundle, verify_bundle
-    from attestlab.attestations.drafting import MintRequest
-    from attestlab.attestations.own_policies import OwnPolicies
+    from attestlab.attestations.bundle.bundle import Bundle, verify_bundle
+    from attestlab.attestations.bundle.verifier_policies import OwnPolicies
+    from attestlab.attestations.minting import MintRequest
     from attestlab.attestations.rules import Reason, Status, Verdict, sha256
-    from attestlab.attestations.verification import Presented
+    from attestlab.attestations.verification.steps import Presented
     from attestlab.demos.display import steps
     from attestlab.demos.world import demo_world
     from attestlab.installation import Lab
@@ -43,11 +43,11 @@ __all__ = [
 # Where each name lives. It is fetched when it is first asked for, so that importing this package
 # loads neither the server nor a database, and the offline verifier starts at once.
 _HOMES = {
-    "Bundle": "attestlab.attestations.bundle",
+    "Bundle": "attestlab.attestations.bundle.bundle",
     "Lab": "attestlab.installation",
-    "MintRequest": "attestlab.attestations.drafting",
-    "OwnPolicies": "attestlab.attestations.own_policies",
-    "Presented": "attestlab.attestations.verification",
+    "MintRequest": "attestlab.attestations.minting",
+    "OwnPolicies": "attestlab.attestations.bundle.verifier_policies",
+    "Presented": "attestlab.attestations.verification.steps",
     "Reason": "attestlab.attestations.rules",
     "Settings": "attestlab.settings",
     "Status": "attestlab.attestations.rules",
@@ -56,7 +56,7 @@ _HOMES = {
     "demo_world": "attestlab.demos.world",
     "sha256": "attestlab.attestations.rules",
     "steps": "attestlab.demos.display",
-    "verify_bundle": "attestlab.attestations.bundle",
+    "verify_bundle": "attestlab.attestations.bundle.bundle",
 }
 
 

@@ -14,9 +14,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import Connection
 
 from attestlab import migrations
-from attestlab.attestations import metering
 from attestlab.attestations import store as attestation_store
-from attestlab.attestations.packs import Packs
+from attestlab.attestations.metering import service as metering
+from attestlab.attestations.packs.service import Packs
 from attestlab.attestations.service import Attestations
 from attestlab.core import atomic_files
 from attestlab.core.clock import Clock

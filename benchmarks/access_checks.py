@@ -8,7 +8,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from attestlab.attestations.drafting import MintRequest
+from attestlab.attestations.minting import MintRequest
 from attestlab.core.clock import SystemClock
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.installation import Initialised, Lab

@@ -16,7 +16,7 @@ from time import perf_counter
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import load_der_public_key
 
-from attestlab.attestations.drafting import Draft, MintRequest
+from attestlab.attestations.minting import Draft, MintRequest
 from attestlab.core.clock import FixedClock
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.strict_json import b64url_decode

@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import median
 from time import monotonic, sleep
 
-from attestlab.attestations.drafting import Draft, MintRequest
+from attestlab.attestations.minting import Draft, MintRequest
 from attestlab.core.clock import FixedClock
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.installation import Lab

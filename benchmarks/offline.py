@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from time import perf_counter
 
-from attestlab.attestations.bundle import Bundle, verify_bundle
+from attestlab.attestations.bundle.bundle import Bundle, verify_bundle
 from attestlab.attestations.rules import Verdict
 from attestlab.log.trust import TrustPolicy
 from benchmarks import world

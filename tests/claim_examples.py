@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from attestlab.attestations.catalogue import CATALOGUE
-from attestlab.attestations.kinds import KINDS
+from attestlab.attestations.schemas.catalogue import CATALOGUE
+from attestlab.attestations.schemas.claim_types import KINDS
 
 HASH = "0" * 63 + "f"
 

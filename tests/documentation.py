@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from running_server import RunningServer
 
-from attestlab.attestations.drafting import MintRequest
+from attestlab.attestations.minting import MintRequest
 from attestlab.attestations.service import Minted
 from attestlab.core.clock import SystemClock
 from attestlab.core.strict_json import parse_json

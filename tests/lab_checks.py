@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 
 from sqlalchemy import select
 
-from attestlab.attestations.bundle import Bundle, verify_bundle
+from attestlab.attestations.bundle.bundle import Bundle, verify_bundle
 from attestlab.attestations.rendering import bundle as rendered
 from attestlab.attestations.rules import Verdict
 from attestlab.attestations.store import attestations

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from sqlalchemy import select
 
-from attestlab.attestations.drafting import MintRequest
+from attestlab.attestations.minting import MintRequest
 from attestlab.attestations.store import attestations
 from attestlab.audit.store import events
 from attestlab.core.clock import FixedClock

@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 from typing import Any
 from uuid import UUID
 
-from attestlab.attestations.drafting import MintRequest
+from attestlab.attestations.minting import MintRequest
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.installation import Lab
 from attestlab.orgs.rules import Caller

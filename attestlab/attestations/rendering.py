@@ -9,9 +9,7 @@ from datetime import datetime
 from types import SimpleNamespace
 from typing import Any
 
-from attestlab.attestations.changes import Ended
-from attestlab.attestations.facts import status_of
-from attestlab.attestations.proofs import Logged, Proofs
+from attestlab.attestations.lifecycle import Ended
 from attestlab.attestations.rules import Status, Verdict
 from attestlab.attestations.service import Minted, Verified
 from attestlab.attestations.shapes import (
@@ -35,6 +33,8 @@ from attestlab.attestations.shapes import (
     VerifyDetailsOut,
     VerifyOut,
 )
+from attestlab.attestations.verification.facts import status_of
+from attestlab.attestations.verification.log_proofs import Logged, Proofs
 from attestlab.core.strict_json import b64url_encode
 from attestlab.delivery.links import Links
 from attestlab.log.answers import Head, Inclusion

@@ -9,10 +9,10 @@ from uuid import UUID
 from pydantic import Field
 
 from attestlab.attestations import rendering, store
-from attestlab.attestations.catalogue import CATALOGUE, json_schema
-from attestlab.attestations.drafting import Draft, MintRequest
-from attestlab.attestations.gate import Opinions, Profile
+from attestlab.attestations.minting import Draft, MintRequest
+from attestlab.attestations.policy_enforcement import Opinions, Profile
 from attestlab.attestations.rules import Status, sha256
+from attestlab.attestations.schemas.catalogue import CATALOGUE, json_schema
 from attestlab.attestations.service import Export, Minted, Verified
 from attestlab.attestations.shapes import (
     AttestationOut,
@@ -33,7 +33,7 @@ from attestlab.attestations.shapes import (
     VerifyOut,
     VerifyQuery,
 )
-from attestlab.attestations.verification import Presented
+from attestlab.attestations.verification.steps import Presented
 from attestlab.core.crypto.canonical_json import canonical
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.errors import MAX_FAULTS, AttestLabError, AuthInvalid, AuthRequired, NotFound, PermissionDenied

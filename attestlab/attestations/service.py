@@ -10,16 +10,18 @@ from uuid import UUID
 
 from sqlalchemy import Connection
 
-from attestlab.attestations import changes, drafting, evidence, gate, metering, proofs, rules, store
-from attestlab.attestations.changes import Change, Ended, Timekeeper
-from attestlab.attestations.drafting import Draft, MintRequest
+from attestlab.attestations import lifecycle, minting, policy_enforcement, rules, store
 from attestlab.attestations.events import AttestationCreated
-from attestlab.attestations.facts import status_of
-from attestlab.attestations.gate import Gate, Opinions, PolicyStep, Profile
-from attestlab.attestations.meter import Meter, verifications_per_day
-from attestlab.attestations.proofs import Proofs
+from attestlab.attestations.lifecycle import Change, Ended, Timekeeper
+from attestlab.attestations.metering import service as metering
+from attestlab.attestations.metering.daily_meter import Meter, verifications_per_day
+from attestlab.attestations.minting import Draft, MintRequest
+from attestlab.attestations.policy_enforcement import Gate, Opinions, PolicyStep, Profile
 from attestlab.attestations.rules import Reason, Status, Verdict
-from attestlab.attestations.verification import Finding, Presented, Report, verify
+from attestlab.attestations.verification import evidence, log_proofs
+from attestlab.attestations.verification.facts import status_of
+from attestlab.attestations.verification.log_proofs import Proofs
+from attestlab.attestations.verification.steps import Finding, Presented, Report, verify
 from attestlab.core.clock import Clock
 from attestlab.core.db.storage import Storage
 from attestlab.core.db.transaction import AnyRow, Transaction
@@ -138,7 +140,7 @@ class Attestations:
             rules.require_valid(status_of(self.get(request.supersedes, caller=caller), now=self.clock.now()))
         name = ("signing_key", caller.tenant_id, request.issuer_id, request.kid)
         key = self.storage.recalled(name, lambda connection: self.signing_key(connection, request, caller=caller))
-        return drafting.draft(request, key, caller=caller, issuers=self.issuers, now=self.clock.now())
+        return minting.draft(request, key, caller=caller, issuers=self.issuers, now=self.clock.now())
 
     def _require_pack(self, pack_id: UUID, caller: Caller) -> None:
         """Looked at once, before the write: packs are never removed."""
@@ -228,7 +230,7 @@ class Attestations:
         return row
 
     def _end(self, tx: Transaction, row: AnyRow, change: Change, caller: Caller) -> Ended:
-        (ended,) = changes.end(tx, self.log, [row], change, actor_of=lambda _tenant_id: caller)
+        (ended,) = lifecycle.end(tx, self.log, [row], change, actor_of=lambda _tenant_id: caller)
         return ended
 
     def _require_unchanged(self, tx: Transaction, draft: Draft) -> None:
@@ -271,7 +273,7 @@ class Attestations:
         self.log.time.require_credible(tx.connection)
         at = self.clock.now()
         found = store.due(tx, now=at, limit=limit)
-        changes.end(tx, self.log, found, Change(Status.EXPIRED, at), actor_of=lambda _tenant_id: Timekeeper())
+        lifecycle.end(tx, self.log, found, Change(Status.EXPIRED, at), actor_of=lambda _tenant_id: Timekeeper())
         return len(found)
 
     def get(self, attestation_id: UUID, *, caller: Caller) -> AnyRow:
@@ -360,7 +362,7 @@ class Attestations:
             pending = metering.Pending()
             pending.add(verified.metered)
             metering.record(tx, pending)
-            gate.keep(tx, verified.opinions, what="this verification", at=verified.at)
+            policy_enforcement.keep(tx, verified.opinions, what="this verification", at=verified.at)
 
     def evidence_of(self, attestation_id: UUID, *, caller: Caller) -> tuple[AnyRow, Proofs, Head]:
         """The caller's attestation with issuer, key and entry, its proofs, and the head that proves them; for a bundle.
@@ -391,10 +393,10 @@ class Attestations:
         if not opinions:
             return None
         with self.storage.write() as tx:
-            return gate.keep(tx, opinions, what=what, at=self.clock.now())
+            return policy_enforcement.keep(tx, opinions, what=what, at=self.clock.now())
 
     def _evidence_for_bundle(self, connection: Connection, attestation_id: UUID) -> tuple[AnyRow, Proofs, Head]:
         row = store.with_evidence(connection, attestation_id)
         if row is None:
             raise NotFound("attestation", attestation_id)
-        return row, *proofs.of(connection, self.log, self.status_lists, row)
+        return row, *log_proofs.of(connection, self.log, self.status_lists, row)

@@ -4,8 +4,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, GetJsonSchemaHandler, JsonValue, StrictBool, StringConstraints
 
-from attestlab.attestations.catalogue import CATALOGUE, ContentType
 from attestlab.attestations.rules import Status, Verdict
+from attestlab.attestations.schemas.catalogue import CATALOGUE, ContentType
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.shapes import Email, In, Moment, Out, Uuid
 from attestlab.web.problems import ErrorEnvelope

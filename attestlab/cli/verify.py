@@ -11,15 +11,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attestlab.attestations.bundle import Bundle, OfflineReport, verify_bundle
+from attestlab.attestations.bundle.bundle import Bundle, OfflineReport, verify_bundle
 from attestlab.attestations.rules import Reason, Verdict
-from attestlab.attestations.verification import State
+from attestlab.attestations.verification.steps import State
 from attestlab.core.errors import AttestLabError
 from attestlab.core.standard_output import emit, talk
 from attestlab.log.trust import TrustPolicy
 
 if TYPE_CHECKING:
-    from attestlab.attestations.own_policies import OwnPolicies
+    from attestlab.attestations.bundle.verifier_policies import OwnPolicies
 
 NO_DOCUMENT = "attestlab: The attestation names no document, so the file could not be checked."
 TOO_OLD = "attestlab: The bundle does not show the status as of the first"
@@ -115,7 +115,7 @@ def _own(paths: Sequence[Path]) -> OwnPolicies | None:
     """The verifier's own policies; without any, what reads them is not loaded."""
     if not paths:
         return None
-    from attestlab.attestations.own_policies import OwnPolicies
+    from attestlab.attestations.bundle.verifier_policies import OwnPolicies
 
     return OwnPolicies.read([path.read_bytes() for path in paths])
 

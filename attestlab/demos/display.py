@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attestlab.attestations.bundle import OfflineReport
-from attestlab.attestations.verification import Finding, Report, State
+from attestlab.attestations.bundle.bundle import OfflineReport
+from attestlab.attestations.verification.steps import Finding, Report, State
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,10 +16,10 @@ from typing import Any
 from uuid import UUID
 
 from attestlab.attestations import rendering
-from attestlab.attestations.drafting import MintRequest
+from attestlab.attestations.minting import MintRequest
 from attestlab.attestations.rules import Verdict
 from attestlab.attestations.service import Minted, Verified
-from attestlab.attestations.verification import Presented
+from attestlab.attestations.verification.steps import Presented
 from attestlab.core.clock import Clock
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.demos.documents import badge_png, card_png, certificate_pdf, diploma_pdf

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID, uuid5
 
-from attestlab.attestations.catalogue import CATALOGUE
+from attestlab.attestations.schemas.catalogue import CATALOGUE
 from attestlab.core.crypto.canonical_json import canonical
 from attestlab.core.errors import Conflict
 

@@ -9,9 +9,9 @@ from uuid import UUID
 
 from sqlalchemy import Connection, bindparam, func, literal_column, select
 
-from attestlab.attestations.drafting import EXTERNAL_MAX_AGE
-from attestlab.attestations.facts import logged_at
+from attestlab.attestations.minting import EXTERNAL_MAX_AGE
 from attestlab.attestations.store import attestations
+from attestlab.attestations.verification.facts import logged_at
 from attestlab.core.db.transaction import AnyRow
 from attestlab.issuers.rules import KeyStatus
 from attestlab.issuers.store import keys

@@ -18,10 +18,11 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlmodel import SQLModel
 
 from attestlab import migrations
-from attestlab.attestations import changes, metering
+from attestlab.attestations import lifecycle
 from attestlab.attestations import store as attestation_store
-from attestlab.attestations.bundle import require_entry_speaks_of
-from attestlab.attestations.facts import statement_of
+from attestlab.attestations.bundle.bundle import require_entry_speaks_of
+from attestlab.attestations.metering import service as metering
+from attestlab.attestations.verification.facts import statement_of
 from attestlab.core.crypto import jws, sealing, signing
 from attestlab.core.crypto.canonical_json import sha256_b64url
 from attestlab.core.crypto.rsa_moduli import require_unfactorable
@@ -166,7 +167,7 @@ def _check_attestation(row: AnyRow) -> None:
 
 def _ends(connection: Connection) -> Iterator[Problem]:
     """How attestations ended, by the rows and by the log."""
-    for where, message in changes.disagreements(connection):
+    for where, message in lifecycle.disagreements(connection):
         yield Problem("attestation", where, message)
 
 

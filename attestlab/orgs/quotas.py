@@ -1,7 +1,7 @@
 """Plan caps, each enforced where it is used up.
 
 Attestations, issuers and keys are counted under the writer's lock, in the transaction that uses
-them; verifications in the shared counters (`attestations/meter.py`). Either way exactly as many
+them; verifications in the shared counters (`attestations/metering/daily_meter.py`). Either way exactly as many
 get through as the plan allows, however many processes serve requests at once.
 """
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from attestlab.attestations.catalogue import CATALOGUE
 from attestlab.attestations.rules import Verdict
-from attestlab.attestations.verification import Finding, Report
+from attestlab.attestations.schemas.catalogue import CATALOGUE
+from attestlab.attestations.verification.steps import Finding, Report
 from attestlab.core.db.transaction import AnyRow
 from attestlab.core.strict_json import b64url_decode
 from attestlab.portal import rules, words

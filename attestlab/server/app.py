@@ -12,8 +12,8 @@ from datetime import datetime
 from tornado.netutil import bind_sockets
 
 from attestlab import __version__
-from attestlab.attestations import pack_routes
 from attestlab.attestations import routes as attestation_routes
+from attestlab.attestations.packs import routes as pack_routes
 from attestlab.audit import routes as audit_routes
 from attestlab.audit import trail
 from attestlab.core.error_text import cause_of

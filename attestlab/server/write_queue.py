@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from attestlab.attestations.write_behind import WriteBehind
+from attestlab.attestations.metering.write_behind import WriteBehind
 from attestlab.core.db.group_commit.loop import LoopWriter
 from attestlab.core.db.group_commit.thread import Job, Ticket, Writer
 from attestlab.core.db.transaction import Transaction

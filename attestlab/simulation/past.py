@@ -44,7 +44,7 @@ AT_MINT = {
     ),
     "key.status": literal(KeyStatus.ACTIVE.value),
 }
-"""What `attestations.circumstances` says of a mint, in columns of the lake's attestations."""
+"""What `attestations.policy_context` says of a mint, in columns of the lake's attestations."""
 
 MEMORY_LIMIT = "1GB"
 WORTH_KEEPING = 4  # distinct contexts are kept where there are this many times fewer of them than rows

@@ -11,8 +11,8 @@ from uuid import UUID
 
 import pytest
 
-from attestlab.attestations.bundle import Bundle, verify_bundle
-from attestlab.attestations.drafting import MintRequest
+from attestlab.attestations.bundle.bundle import Bundle, verify_bundle
+from attestlab.attestations.minting import MintRequest
 from attestlab.attestations.rendering import bundle as rendered
 from attestlab.attestations.rules import Verdict
 from attestlab.cli import verify as verify_command

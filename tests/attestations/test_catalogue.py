@@ -14,9 +14,9 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
 from jsonschema.validators import extend
 
-from attestlab.attestations.catalogue import CATALOGUE, CONTENT_TYPES, SCHEMA_IDS, json_schema
-from attestlab.attestations.claims import check_claims
-from attestlab.attestations.kinds import COUNTRY_CODES, KINDS, TRAVEL_CODES
+from attestlab.attestations.schemas.catalogue import CATALOGUE, CONTENT_TYPES, SCHEMA_IDS, json_schema
+from attestlab.attestations.schemas.claim_types import COUNTRY_CODES, KINDS, TRAVEL_CODES
+from attestlab.attestations.schemas.validation import check_claims
 from attestlab.core.countries import ALPHA_2, ALPHA_3
 from attestlab.core.errors import NotFound, ValidationFailed
 

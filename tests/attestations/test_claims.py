@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from claim_examples import HASH
 
-from attestlab.attestations.catalogue import CATALOGUE, SCHEMA_IDS
-from attestlab.attestations.claims import check_claims, expiry_from_claims
+from attestlab.attestations.schemas.catalogue import CATALOGUE, SCHEMA_IDS
+from attestlab.attestations.schemas.validation import check_claims, expiry_from_claims
 from attestlab.core.errors import ValidationFailed
 
 

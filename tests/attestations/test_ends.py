@@ -10,11 +10,11 @@ import pytest
 from issuer_story import logged, told
 from sqlalchemy import delete, update
 
-from attestlab.attestations.drafting import MintRequest
-from attestlab.attestations.facts import status_of
+from attestlab.attestations.minting import MintRequest
 from attestlab.attestations.rules import Status
 from attestlab.attestations.service import Minted
 from attestlab.attestations.store import Filter, attestations
+from attestlab.attestations.verification.facts import status_of
 from attestlab.core.clock import FixedClock
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.errors import Conflict, NotFound, PermissionDenied

@@ -11,7 +11,7 @@ import pytest
 from app_in_process import client_of, served
 from running_server import mint, mint_body, register_issuer
 
-from attestlab.attestations.bundle import Bundle, verify_bundle
+from attestlab.attestations.bundle.bundle import Bundle, verify_bundle
 from attestlab.core.clock import FixedClock
 from attestlab.core.strict_json import b64url_encode
 from attestlab.installation import Lab

@@ -15,8 +15,8 @@ from policy_story import switched_on
 from policy_world import document, leaf, rule
 from sqlalchemy import delete, text, update
 
-from attestlab.attestations.bundle import Bundle, verify_bundle
-from attestlab.attestations.own_policies import OwnPolicies
+from attestlab.attestations.bundle.bundle import Bundle, verify_bundle
+from attestlab.attestations.bundle.verifier_policies import OwnPolicies
 from attestlab.attestations.rules import Reason, Verdict
 from attestlab.attestations.store import attestations
 from attestlab.core.clock import FixedClock

@@ -13,9 +13,9 @@ import pytest
 from governance_story import Board, board_of
 from policy_world import document, leaf, rule
 
-from attestlab.attestations import circumstances, store
-from attestlab.attestations.bundle import Bundle, OfflineReport, verify_bundle
-from attestlab.attestations.own_policies import OwnPolicies
+from attestlab.attestations import policy_context, store
+from attestlab.attestations.bundle.bundle import Bundle, OfflineReport, verify_bundle
+from attestlab.attestations.bundle.verifier_policies import OwnPolicies
 from attestlab.cli import verify as verify_command
 from attestlab.core.clock import FixedClock
 from attestlab.core.errors import ValidationFailed
@@ -98,8 +98,8 @@ def test_they_see_what_the_policies_of_the_service_see(
 
     assert proof is not None
     assert proof.issuer is not None
-    offline_they_see = circumstances.of_entries(issuer=proof.issuer, key=proof.key, now=clock.now())
-    assert offline_they_see == circumstances.of_row(row, now=clock.now())
+    offline_they_see = policy_context.of_entries(issuer=proof.issuer, key=proof.key, now=clock.now())
+    assert offline_they_see == policy_context.of_row(row, now=clock.now())
     assert offline_they_see.keys() <= PLATFORM.keys()
 
 

@@ -21,7 +21,7 @@ from running_server import mint_body, register_issuer
 from sqlalchemy import select
 from team_story import Team, told
 
-from attestlab.attestations.drafting import MintRequest
+from attestlab.attestations.minting import MintRequest
 from attestlab.audit.store import events
 from attestlab.core.clock import FixedClock
 from attestlab.core.db.transaction import Transaction

@@ -11,10 +11,10 @@ from uuid import UUID
 
 import pytest
 
-from attestlab.attestations.bundle import Bundle, OfflineReport, verify_bundle
-from attestlab.attestations.drafting import MintRequest
+from attestlab.attestations.bundle.bundle import Bundle, OfflineReport, verify_bundle
+from attestlab.attestations.minting import MintRequest
 from attestlab.attestations.rendering import bundle as rendered
-from attestlab.attestations.standing import UNSHOWN
+from attestlab.attestations.verification.status_proof import UNSHOWN
 from attestlab.cli import verify as verify_command
 from attestlab.core.clock import FixedClock
 from attestlab.core.crypto.signing import Algorithm

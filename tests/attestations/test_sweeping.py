@@ -12,7 +12,7 @@ import pytest
 from issuer_story import told
 from sqlalchemy import func, select
 
-from attestlab.attestations.drafting import Draft, MintRequest
+from attestlab.attestations.minting import Draft, MintRequest
 from attestlab.attestations.service import Minted
 from attestlab.attestations.store import attestations
 from attestlab.core.clock import FixedClock

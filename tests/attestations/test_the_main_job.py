@@ -16,7 +16,7 @@ from joserfc import jws as joserfc_jws
 from joserfc.jwk import KeySet
 from running_server import mint, mint_body, printed, register_issuer
 
-from attestlab.attestations.catalogue import CONTENT_TYPES, SCHEMA_IDS
+from attestlab.attestations.schemas.catalogue import CONTENT_TYPES, SCHEMA_IDS
 from attestlab.core.crypto import signing
 from attestlab.core.crypto.canonical_json import canonical
 from attestlab.core.crypto.signing import Algorithm

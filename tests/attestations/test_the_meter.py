@@ -14,10 +14,10 @@ from uuid import UUID, uuid4
 import pytest
 from patience import PATIENCE_S
 
-from attestlab.attestations.meter import Meter
-from attestlab.attestations.metering import MAX_GROUPS, TOLD_SINGLY_PER_MINUTE, Pending, Verified
+from attestlab.attestations.metering.daily_meter import Meter
+from attestlab.attestations.metering.service import MAX_GROUPS, TOLD_SINGLY_PER_MINUTE, Pending, Verified
+from attestlab.attestations.metering.write_behind import WriteBehind
 from attestlab.attestations.rules import Verdict
-from attestlab.attestations.write_behind import WriteBehind
 from attestlab.core.db.group_commit.loop import LoopWriter
 from attestlab.core.db.storage import CommitUnknown, Storage
 from attestlab.core.db.transaction import Transaction

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
 from nursery import Nursery
 
-from attestlab.attestations.bundle import Bundle, verify_bundle
-from attestlab.attestations.drafting import MintRequest
+from attestlab.attestations.bundle.bundle import Bundle, verify_bundle
+from attestlab.attestations.minting import MintRequest
 from attestlab.attestations.rendering import bundle as rendered
 from attestlab.attestations.store import Filter
 from attestlab.core.clock import FixedClock

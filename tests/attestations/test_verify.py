@@ -12,13 +12,13 @@ from policy_story import switched_on
 from policy_world import document, leaf, rule
 from sqlalchemy import delete, select, text, update
 
-from attestlab.attestations import metering
-from attestlab.attestations.drafting import MintRequest
+from attestlab.attestations.metering import service as metering
+from attestlab.attestations.minting import MintRequest
 from attestlab.attestations.rules import Verdict
 from attestlab.attestations.service import Minted
 from attestlab.attestations.store import attestations
 from attestlab.attestations.tables import VerificationTally
-from attestlab.attestations.verification import Presented
+from attestlab.attestations.verification.steps import Presented
 from attestlab.core.clock import FixedClock
 from attestlab.core.crypto import signing
 from attestlab.core.crypto.signing import Algorithm

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import pytest
 
-from attestlab.attestations.bundle import require_entry_speaks_of
+from attestlab.attestations.bundle.bundle import require_entry_speaks_of
 from attestlab.attestations.rules import Statement, payload_bytes
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.errors import ProofInvalid

@@ -11,7 +11,7 @@ from uuid import uuid4
 import pytest
 from nursery import run
 
-from attestlab.attestations.drafting import MintRequest
+from attestlab.attestations.minting import MintRequest
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.installation import Lab
 from attestlab.mail.messages import Sender, compose

@@ -15,7 +15,7 @@ import pytest
 from patience import PATIENCE_S
 from running_server import COMMAND
 
-from attestlab.attestations.drafting import MintRequest
+from attestlab.attestations.minting import MintRequest
 from attestlab.attestations.rendering import bundle as rendered
 from attestlab.core.clock import SystemClock
 from attestlab.core.crypto.signing import Algorithm

@@ -12,7 +12,7 @@ import pytest
 from exports_story import BADGE_CLAIMS, badge_of, minted, part_of, refused, status_list
 from running_server import register_issuer
 
-from attestlab.attestations.catalogue import CATALOGUE
+from attestlab.attestations.schemas.catalogue import CATALOGUE
 from attestlab.core.clock import FixedClock
 from attestlab.core.strict_json import format_time
 from attestlab.exports.badges import BADGES

@@ -16,7 +16,7 @@ from uuid import UUID
 
 from sqlalchemy import event
 
-from attestlab.attestations.drafting import MintRequest
+from attestlab.attestations.minting import MintRequest
 from attestlab.core.clock import FixedClock
 from attestlab.core.strict_json import parse_time
 from attestlab.installation import Lab

@@ -15,7 +15,7 @@ from uuid import UUID
 
 from sqlalchemy import URL, Engine, event, select
 
-from attestlab.attestations.drafting import MintRequest
+from attestlab.attestations.minting import MintRequest
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.db import sqlite
 from attestlab.installation import Lab

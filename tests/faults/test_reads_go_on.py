@@ -22,7 +22,7 @@ from policy_story import switched_on
 from policy_world import document, leaf, rule
 from running_server import mint, mint_body, register_issuer
 
-from attestlab.attestations.drafting import MintRequest
+from attestlab.attestations.minting import MintRequest
 from attestlab.attestations.service import Minted
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.db.group_commit.loop import LoopWriter

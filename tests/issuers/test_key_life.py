@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from issuer_story import logged, told
 from sqlalchemy import delete, update
 
-from attestlab.attestations.drafting import MintRequest
+from attestlab.attestations.minting import MintRequest
 from attestlab.attestations.store import Filter
 from attestlab.core.clock import FixedClock
 from attestlab.core.crypto import signing

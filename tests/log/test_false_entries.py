@@ -15,7 +15,7 @@ from lab_checks import follower_of
 from log_published import VKEY, Log
 from witness_world import NOON, Branch, log_signer
 
-from attestlab.attestations.drafting import MintRequest
+from attestlab.attestations.minting import MintRequest
 from attestlab.core.clock import FixedClock
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.errors import ValidationFailed

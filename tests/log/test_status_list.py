@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from issuer_story import logged
 from sqlalchemy import text
 
-from attestlab.attestations.drafting import MintRequest
+from attestlab.attestations.minting import MintRequest
 from attestlab.core.clock import FixedClock
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.errors import ProofInvalid

@@ -10,7 +10,7 @@ import pytest
 from app_in_process import served
 from sqlalchemy import select
 
-from attestlab.attestations.drafting import MintRequest
+from attestlab.attestations.minting import MintRequest
 from attestlab.attestations.rules import Status, Verdict
 from attestlab.attestations.store import attestations
 from attestlab.core.clock import FixedClock

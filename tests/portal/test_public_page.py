@@ -20,7 +20,7 @@ from running_server import COMMAND, RunningServer, mint_body, register_issuer
 from running_server import mint as mint_over_http
 from sqlalchemy import Connection, delete, func, select, text, update
 
-from attestlab.attestations.bundle import Bundle, verify_bundle
+from attestlab.attestations.bundle.bundle import Bundle, verify_bundle
 from attestlab.attestations.rules import Verdict
 from attestlab.attestations.store import attestations
 from attestlab.attestations.tables import VerificationTally

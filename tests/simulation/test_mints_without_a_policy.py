@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from policy_world import document, leaf, rule
 
-from attestlab.attestations.drafting import MintRequest
+from attestlab.attestations.minting import MintRequest
 from attestlab.core.clock import FixedClock
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.installation import Lab

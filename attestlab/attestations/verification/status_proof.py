@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from attestlab.attestations.reading import Reader, prefixed, standard_base64
+from attestlab.attestations.bundle.reader import Reader, prefixed, standard_base64
 from attestlab.attestations.rules import Reason, Statement, Status
-from attestlab.attestations.verification import Finding, IssuerFacts
+from attestlab.attestations.verification.steps import Finding, IssuerFacts
 from attestlab.core.errors import IntegrityFailed, ProofInvalid, ValidationFailed
 from attestlab.core.strict_json import b64url_encode, parse_time
 from attestlab.issuers.rules import IssuerStatus, KeyStatus

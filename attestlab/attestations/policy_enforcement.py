@@ -13,7 +13,7 @@ from functools import lru_cache, partial
 from typing import Any
 from uuid import UUID
 
-from attestlab.attestations import circumstances
+from attestlab.attestations import policy_context
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import PermissionDenied
 from attestlab.core.records.audit import Actor
@@ -67,7 +67,7 @@ class Gate:
         The id of the decision that allows it, a refusal where they deny it, None where there are none to ask.
         Under the writer's lock, so that none that was switched on before is passed by.
         """
-        about = circumstances.of_mint(key, now=now)
+        about = policy_context.of_mint(key, now=now)
         question = _of_issuer(Category.MINT, key.issuer_id)
         asked = self.decisions.ask_now(tx, question, about, tenant_id=caller.tenant_id)
         if asked is None:
@@ -77,7 +77,7 @@ class Gate:
 
     def verifying(self, row: Any, *, profile: Profile | None, now: datetime) -> Opinions:
         """What the issuer's policies say of a verification, and those of the profile that was named."""
-        about = circumstances.of_row(row, now=now)
+        about = policy_context.of_row(row, now=now)
         question = _of_issuer(Category.VERIFY, row.issuer_id)
         issuers = self.decisions.ask(question, about, tenant_id=row.tenant_id)
         if profile is None:
@@ -89,7 +89,7 @@ class Gate:
     def exporting(self, row: Any, *, caller: Caller | None, now: datetime) -> Opinions:
         """What the issuer's policies say of handing out a proof bundle; `caller` is None for anybody with the link."""
         question = _of_issuer(Category.BUNDLE_EXPORT, row.issuer_id)
-        asked = self.decisions.ask(question, circumstances.of_row(row, now=now), tenant_id=row.tenant_id)
+        asked = self.decisions.ask(question, policy_context.of_row(row, now=now), tenant_id=row.tenant_id)
         return _opinions((asked, caller or ANYBODY))
 
 

@@ -17,9 +17,9 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from attestlab.attestations.reading import Reader, nonce_of, prefixed, standard_base64
+from attestlab.attestations.bundle.reader import Reader, nonce_of, prefixed, standard_base64
 from attestlab.attestations.rules import Reason, Statement, Status, Verdict, payload_bytes, sha256
-from attestlab.attestations.standing import (
+from attestlab.attestations.verification.status_proof import (
     Standing,
     StatusProof,
     as_far_as_shown,
@@ -28,7 +28,7 @@ from attestlab.attestations.standing import (
     require_words_agree,
     standing_of,
 )
-from attestlab.attestations.verification import (
+from attestlab.attestations.verification.steps import (
     Evidence,
     Finding,
     KeyFacts,
@@ -64,7 +64,7 @@ from attestlab.log.proof import LogProof
 from attestlab.log.trust import Checkpoint, TrustPolicy
 
 if TYPE_CHECKING:
-    from attestlab.attestations.own_policies import OwnPolicies
+    from attestlab.attestations.bundle.verifier_policies import OwnPolicies
 
 DEPTH = MAX_DEPTH + 2  # a bundle holds the claims of a mint two levels deeper than the mint's body did
 NOT_CHECKED_OFFLINE = (

@@ -12,8 +12,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from attestlab.attestations import metering
-from attestlab.attestations.metering import Pending, Verified
+from attestlab.attestations.metering import service as metering
+from attestlab.attestations.metering.service import Pending, Verified
 from attestlab.core.db.group_commit.thread import Job
 from attestlab.core.db.storage import CommitUnknown
 from attestlab.core.db.transaction import Transaction

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import datetime
 
-from attestlab.attestations import circumstances
+from attestlab.attestations import policy_context
 from attestlab.attestations.rules import Statement
-from attestlab.attestations.standing import StatusProof
-from attestlab.attestations.verification import Finding, check_policy
+from attestlab.attestations.verification.status_proof import StatusProof
+from attestlab.attestations.verification.steps import Finding, check_policy
 from attestlab.core.errors import ValidationFailed
 from attestlab.core.strict_json import parse_json
 from attestlab.policy.evaluation.binder import policy_of
@@ -62,7 +62,7 @@ class OwnPolicies:
             return None
         if proof.list_entry is None:
             return UNSHOWN
-        about = circumstances.of_entries(issuer=proof.issuer, key=proof.key, now=now)
+        about = policy_context.of_entries(issuer=proof.issuer, key=proof.key, now=now)
         decision = policies(_normalised(about).values)
         return None if decision.allowed else _why(decision)
 

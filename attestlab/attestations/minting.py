@@ -13,10 +13,10 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from attestlab.attestations import claims as claim_rules
 from attestlab.attestations import rules
-from attestlab.attestations.catalogue import ContentType
 from attestlab.attestations.rules import Statement, Status
+from attestlab.attestations.schemas import validation as claim_rules
+from attestlab.attestations.schemas.catalogue import ContentType
 from attestlab.core.clock import whole_milliseconds
 from attestlab.core.crypto import jws
 from attestlab.core.crypto.canonical_json import canonical, sha256_b64url

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from attestlab.attestations.kinds import COUNTRY_CODES, KINDS, JsonSchema, Kind
+from attestlab.attestations.schemas.claim_types import COUNTRY_CODES, KINDS, JsonSchema, Kind
 from attestlab.core.errors import NotFound
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from sqlalchemy import Connection
 
-from attestlab.attestations.metering import Verified
+from attestlab.attestations.metering.service import Verified
 from attestlab.core.db.storage import Storage
 from attestlab.core.db.transaction import AnyRow
 from attestlab.core.limits.rate_counters import Counters

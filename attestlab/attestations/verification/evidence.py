@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from sqlalchemy import Connection
 
-from attestlab.attestations.bundle import require_entry_speaks_of
-from attestlab.attestations.facts import issuer_facts, logged_at, members_of, statement_of
+from attestlab.attestations.bundle.bundle import require_entry_speaks_of
 from attestlab.attestations.rules import Statement, Status
-from attestlab.attestations.verification import Evidence, KeyFacts
+from attestlab.attestations.verification.facts import issuer_facts, logged_at, members_of, statement_of
+from attestlab.attestations.verification.steps import Evidence, KeyFacts
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.db.transaction import AnyRow
 from attestlab.core.errors import ProofInvalid

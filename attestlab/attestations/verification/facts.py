@@ -8,7 +8,7 @@ from typing import Any
 
 from attestlab.attestations import rules
 from attestlab.attestations.rules import Statement, Status
-from attestlab.attestations.verification import IssuerFacts
+from attestlab.attestations.verification.steps import IssuerFacts
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.db.transaction import AnyRow
 from attestlab.core.errors import IntegrityFailed, ProofInvalid, ValidationFailed

@@ -14,7 +14,7 @@ from attestlab.core.errors import ValidationFailed
 from attestlab.core.strict_json import parse_time
 
 if TYPE_CHECKING:  # the offline verifier loads no database
-    from attestlab.attestations.standing import Chained
+    from attestlab.attestations.verification.status_proof import Chained
     from attestlab.issuers.store import SigningKey
     from attestlab.policy.active_policies import Circumstances
 

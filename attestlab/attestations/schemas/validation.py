@@ -11,8 +11,8 @@ from datetime import UTC, date, datetime, time
 from difflib import get_close_matches
 from typing import Final
 
-from attestlab.attestations.catalogue import CATALOGUE, SCHEMA_IDS, ClaimSchema
-from attestlab.attestations.kinds import Kind
+from attestlab.attestations.schemas.catalogue import CATALOGUE, SCHEMA_IDS, ClaimSchema
+from attestlab.attestations.schemas.claim_types import Kind
 from attestlab.core.errors import FieldError, ValidationFailed
 
 _MAX_NAMES = 20  # of unknown claims in a warning

@@ -1,0 +1,1 @@
+"""Bundles: one file that verifies offline, and what a verifier adds to it."""

@@ -1,0 +1,1 @@
+"""Verification packs: attestations minted together under one id, and listed by it."""

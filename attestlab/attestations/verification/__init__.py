@@ -1,0 +1,1 @@
+"""The eight verification steps, the evidence that they take, and the proofs they check."""
