@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from attestlab.demos.display import steps
     from attestlab.demos.world import demo_world
     from attestlab.installation import Lab
-    from attestlab.log.trust import TrustPolicy
+    from attestlab.log.note.trust_policy import TrustPolicy
     from attestlab.settings import Settings
 
 __version__ = "0.1.0"
@@ -51,7 +51,7 @@ _HOMES = {
     "Reason": "attestlab.attestations.rules",
     "Settings": "attestlab.settings",
     "Status": "attestlab.attestations.rules",
-    "TrustPolicy": "attestlab.log.trust",
+    "TrustPolicy": "attestlab.log.note.trust_policy",
     "Verdict": "attestlab.attestations.rules",
     "demo_world": "attestlab.demos.world",
     "sha256": "attestlab.attestations.rules",

@@ -44,10 +44,10 @@ from attestlab.issuers.service import Issuers
 from attestlab.lake import store as lake_store
 from attestlab.lake.service import Lake
 from attestlab.log import store as log_store
-from attestlab.log.guard import HeadGuard
-from attestlab.log.listing import StatusLists
+from attestlab.log.head_guard import HeadGuard
+from attestlab.log.note.trust_policy import TrustPolicy
 from attestlab.log.service import Log
-from attestlab.log.trust import TrustPolicy
+from attestlab.log.status.publisher import StatusLists
 from attestlab.mail.carriers import carrier_of
 from attestlab.mail.messages import Sender
 from attestlab.mail.service import Mails

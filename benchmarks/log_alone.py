@@ -19,7 +19,7 @@ from attestlab.core.db.group_commit.thread import GROUP_CAP
 from attestlab.core.db.storage import Storage
 from attestlab.installation import Lab
 from attestlab.log import entries
-from attestlab.log.guard import HeadGuard
+from attestlab.log.head_guard import HeadGuard
 from attestlab.log.service import Log
 from attestlab.settings import Settings
 from benchmarks import world

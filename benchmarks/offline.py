@@ -10,7 +10,7 @@ from time import perf_counter
 
 from attestlab.attestations.bundle.bundle import Bundle, verify_bundle
 from attestlab.attestations.rules import Verdict
-from attestlab.log.trust import TrustPolicy
+from attestlab.log.note.trust_policy import TrustPolicy
 from benchmarks import world
 from benchmarks.figures import Figure
 

@@ -14,9 +14,9 @@ from attestlab.attestations.rules import Verdict
 from attestlab.attestations.store import attestations
 from attestlab.installation import Lab
 from attestlab.integrity.fsck import fsck
-from attestlab.log.rules import TileName, verify_consistency
-from attestlab.log.trust import TrustPolicy
-from attestlab.log.watching import Follower
+from attestlab.log.follower.follower import Follower
+from attestlab.log.merkle.hashing import TileName, verify_consistency
+from attestlab.log.note.trust_policy import TrustPolicy
 
 SAMPLE = 40
 

@@ -9,10 +9,10 @@ import pytest
 from witness_world import log_signer
 
 from attestlab.core.clock import FixedClock
-from attestlab.log.followed import Followed
-from attestlab.log.remote import HttpLog
-from attestlab.log.trust import TrustPolicy
-from attestlab.log.watching import Alarm, AlarmName, Follower, Seen
+from attestlab.log.follower.follower import Alarm, AlarmName, Follower, Seen
+from attestlab.log.follower.http_log import HttpLog
+from attestlab.log.follower.state import Followed
+from attestlab.log.note.trust_policy import TrustPolicy
 
 VKEY = str(log_signer().vkey)
 

@@ -13,13 +13,13 @@ from attestlab import migrations
 from attestlab.core.clock import FixedClock
 from attestlab.core.crypto.keyring import Keyring
 from attestlab.core.db.storage import Storage
-from attestlab.log.acceptance import accept, examine
 from attestlab.log.entries import FIRST, EntryType, commit_of, issuer_status, key_status, minted, read
 from attestlab.log.fsck import Problem, check_log
-from attestlab.log.guard import HeadGuard
-from attestlab.log.rules import verify_consistency
+from attestlab.log.head_acceptance import accept, examine
+from attestlab.log.head_guard import HeadGuard
+from attestlab.log.merkle.hashing import verify_consistency
+from attestlab.log.note.trust_policy import TrustPolicy
 from attestlab.log.service import Appended, Log
-from attestlab.log.trust import TrustPolicy
 
 ORIGIN = "log.attestlab.example/2026"
 ISSUER = UUID("01935f00-0000-7000-8000-000000000001")

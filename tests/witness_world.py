@@ -24,10 +24,10 @@ from tornado.netutil import bind_sockets
 
 from attestlab.core.clock import Clock, FixedClock
 from attestlab.core.crypto.keyring import Keyring
-from attestlab.log.notes import NoteSigner, TreeHead, VerifierKey, sign_checkpoint
-from attestlab.log.rules import TILE_WIDTH, encode_bundle, leaf_hash, tiles_of
-from attestlab.log.submissions import Submission
-from attestlab.log.tree import TileCache, Tree, TreeReader
+from attestlab.log.merkle.hashing import TILE_WIDTH, encode_bundle, leaf_hash, tiles_of
+from attestlab.log.merkle.tree import TileCache, Tree, TreeReader
+from attestlab.log.note.note import NoteSigner, TreeHead, VerifierKey, sign_checkpoint
+from attestlab.log.witnessing.submission_policy import Submission
 from attestlab.witness.rules import WitnessedLog
 from attestlab.witness.server import WitnessServer
 from attestlab.witness.service import Witness, found, signer_of

@@ -37,11 +37,11 @@ from attestlab.attestations.verification.facts import status_of
 from attestlab.attestations.verification.log_proofs import Logged, Proofs
 from attestlab.core.strict_json import b64url_encode
 from attestlab.delivery.links import Links
-from attestlab.log.answers import Head, Inclusion
 from attestlab.log.entries import sha256_name
-from attestlab.log.notes import signature_lines
-from attestlab.log.proof import LogProof
-from attestlab.log.status_list import Chunk
+from attestlab.log.merkle.tlog_proof import LogProof
+from attestlab.log.note.note import signature_lines
+from attestlab.log.results import Head, Inclusion
+from attestlab.log.status.status_list import Chunk
 
 
 def minted(done: Minted, *, links: Links) -> MintOut:

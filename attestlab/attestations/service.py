@@ -33,10 +33,10 @@ from attestlab.delivery.service import Deliveries
 from attestlab.issuers.rules import require_may_mint
 from attestlab.issuers.service import Issuers
 from attestlab.issuers.store import SigningKey
-from attestlab.log.answers import Head
 from attestlab.log.entries import EntryType
-from attestlab.log.listing import StatusLists
+from attestlab.log.results import Head
 from attestlab.log.service import Appended, Log
+from attestlab.log.status.publisher import StatusLists
 from attestlab.orgs import quotas
 from attestlab.orgs.rules import Caller
 from attestlab.policy import store as policy_store

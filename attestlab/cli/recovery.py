@@ -12,7 +12,7 @@ from attestlab.cli.output import UNUSABLE, Data, DatabaseUrl, Json, fail, opened
 from attestlab.core.standard_output import emit, talk
 
 if TYPE_CHECKING:
-    from attestlab.log.acceptance import RestoredHead
+    from attestlab.log.head_acceptance import RestoredHead
 
 
 def accept_head(
@@ -30,7 +30,7 @@ def accept_head(
 
     Example: attestlab log accept-head --data lab
     """
-    from attestlab.log.acceptance import accept, examine
+    from attestlab.log.head_acceptance import accept, examine
 
     with reporting(), opened(data, database_url) as lab:
         with lab.storage.read() as connection:

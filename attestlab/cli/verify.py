@@ -16,7 +16,7 @@ from attestlab.attestations.rules import Reason, Verdict
 from attestlab.attestations.verification.steps import State
 from attestlab.core.errors import AttestLabError
 from attestlab.core.standard_output import emit, talk
-from attestlab.log.trust import TrustPolicy
+from attestlab.log.note.trust_policy import TrustPolicy
 
 if TYPE_CHECKING:
     from attestlab.attestations.bundle.verifier_policies import OwnPolicies

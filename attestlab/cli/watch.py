@@ -14,8 +14,8 @@ from attestlab.cli.output import COULD_NOT_CHECK, OK, PROBLEMS, Host, Json, Port
 from attestlab.core.standard_output import emit, talk
 
 if TYPE_CHECKING:
-    from attestlab.log.followed import Followed
-    from attestlab.log.watching import Alarm, Follower, Seen
+    from attestlab.log.follower.follower import Alarm, Follower, Seen
+    from attestlab.log.follower.state import Followed
 
 witnesses = typer.Typer(no_args_is_help=True, help="A witness of logs that others run (C2SP tlog-witness).")
 
@@ -87,9 +87,9 @@ def log_watch(
     Example: attestlab log watch http://127.0.0.1:8080 --vkey "$VKEY" --state log.state --once
     """
     from attestlab.core.clock import SystemClock
-    from attestlab.log.remote import HttpLog
-    from attestlab.log.trust import TrustPolicy
-    from attestlab.log.watching import Follower
+    from attestlab.log.follower.follower import Follower
+    from attestlab.log.follower.http_log import HttpLog
+    from attestlab.log.note.trust_policy import TrustPolicy
 
     with reporting():
         policy = None if witnessed is None else TrustPolicy.witnessing(witnessed.read_bytes(), vkey)
@@ -106,7 +106,7 @@ Say = Callable[[str, dict[str, Any]], None]
 def _watched(follower: Follower, *, once: bool, interval_s: float, say: Say) -> int:
     """Look until there is an alarm, or once; returns the exit code."""
     from attestlab.core.errors import Unavailable
-    from attestlab.log.watching import Alarm
+    from attestlab.log.follower.follower import Alarm
 
     code = OK
     while True:
@@ -128,7 +128,7 @@ def _watched(follower: Follower, *, once: bool, interval_s: float, say: Say) -> 
 
 def _print_entries(seen: Sequence[Seen]) -> None:
     """One line of JSON an entry; out of our hands when this returns."""
-    from attestlab.log.watching import as_json
+    from attestlab.log.follower.follower import as_json
 
     if seen:
         emit("\n".join(json.dumps(as_json(item)) for item in seen))

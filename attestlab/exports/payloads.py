@@ -14,7 +14,7 @@ from attestlab.exports import rules
 from attestlab.exports.badges import Awarded
 from attestlab.exports.disclosures import ALGORITHM
 from attestlab.log.entries import sha256_name
-from attestlab.log.rules import leaf_hash
+from attestlab.log.merkle.hashing import leaf_hash
 
 CREDENTIALS: Final = "https://www.w3.org/ns/credentials/v2"
 OPEN_BADGES: Final = "https://purl.imsglobal.org/spec/ob/v3p0/context-3.0.3.json"

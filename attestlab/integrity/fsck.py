@@ -40,11 +40,12 @@ from attestlab.installation import Lab
 from attestlab.issuers import reckoning
 from attestlab.issuers import store as issuer_store
 from attestlab.issuers.keys import key_name
-from attestlab.log import cosignatures, entries
+from attestlab.log import entries
 from attestlab.log.entries import EntryType
 from attestlab.log.fsck import Problem, check_log
 from attestlab.log.tables import IMMUTABILITY_DDL, LogHead, LogLeaf
 from attestlab.log.timekeeping import confirmed_time
+from attestlab.log.witnessing import cosignatures
 from attestlab.mail import store as mail_store
 from attestlab.orgs import store as org_store
 from attestlab.policy import store as policy_store

@@ -14,10 +14,10 @@ from sqlalchemy import Connection
 
 from attestlab.core import atomic_files
 from attestlab.core.errors import Conflict, SignatureInvalid
-from attestlab.log import rules
-from attestlab.log.answers import Head
+from attestlab.log.merkle import hashing
+from attestlab.log.note.trust_policy import Checkpoint, TrustPolicy
+from attestlab.log.results import Head
 from attestlab.log.service import Log
-from attestlab.log.trust import Checkpoint, TrustPolicy
 
 CHECKPOINT = "checkpoint"
 
@@ -38,17 +38,17 @@ def export(log: Log, connection: Connection, folder: Path) -> Exported:
     """
     head = log.head(connection)
     done = _exported_before(log, connection, folder, head)
-    new = [name for name in rules.tiles_of(head.size) if not _has_tile(done, name)]
+    new = [name for name in hashing.tiles_of(head.size) if not _has_tile(done, name)]
     for name in new:
         _write_whole(folder / name.path, log.tile(connection, name))
     _write_whole(folder / CHECKPOINT, head.note.encode())
     return Exported(head.size, len(new) + 1)
 
 
-def _has_tile(size: int, name: rules.TileName) -> bool:
+def _has_tile(size: int, name: hashing.TileName) -> bool:
     """Whether a finished export of this size wrote this very file; a partial tile belongs to one size only."""
-    full = size >> rules.TILE_HEIGHT * ((name.level or 0) + 1)
-    return name.width == rules.TILE_WIDTH and name.index < full
+    full = size >> hashing.TILE_HEIGHT * ((name.level or 0) + 1)
+    return name.width == hashing.TILE_WIDTH and name.index < full
 
 
 def _exported_before(log: Log, connection: Connection, folder: Path, head: Head) -> int:

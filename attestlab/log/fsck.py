@@ -15,14 +15,15 @@ from sqlalchemy import Connection
 
 from attestlab.core.crypto.keyring import Keyring
 from attestlab.core.errors import AttestLabError, HeadGuardMismatch, HeadGuardMissing
-from attestlab.log import entries, rules, store
+from attestlab.log import entries, store
 from attestlab.log.entries import EntryType
-from attestlab.log.guard import REMEDY_MISSING, HeadGuard, require_continues
-from attestlab.log.notes import Note, TreeHead, VerifierKey
+from attestlab.log.head_guard import REMEDY_MISSING, HeadGuard, require_continues
+from attestlab.log.merkle import hashing
+from attestlab.log.merkle.tree import TileCache, Tree, TreeReader
+from attestlab.log.note.note import Note, TreeHead, VerifierKey
 from attestlab.log.service import unsealed_signer
-from attestlab.log.status_list import StatusList
+from attestlab.log.status.status_list import StatusList
 from attestlab.log.store import CheckpointRow, HeadRow, LeafRow
-from attestlab.log.tree import TileCache, Tree, TreeReader
 
 GUARD = "head_guard"  # the kind that means: do not mint on these records
 FORK = "fork"  # the kind that means: another history of this log was signed, and was given up
@@ -110,7 +111,7 @@ class _Check:
                 return
             yield from _leaf(leaf)
             yield from self._listed(leaf)
-            self.waiting.append(rules.leaf_hash(leaf.entry))
+            self.waiting.append(hashing.leaf_hash(leaf.entry))
             size += 1
             yield from self._stop(size)
         yield from self._tiles()
@@ -180,7 +181,7 @@ class _Check:
 
     def _tiles_beyond(self) -> Iterator[Problem]:
         for level, index in store.tile_places(self.connection):
-            if level < 0 or not 0 <= index < self.head.size >> rules.TILE_HEIGHT * (level + 1):
+            if level < 0 or not 0 <= index < self.head.size >> hashing.TILE_HEIGHT * (level + 1):
                 yield Problem("tile", f"tile {level}/{index}", "The log is not large enough to have it.")
 
     def _chains(self) -> Iterator[Problem]:
@@ -194,7 +195,7 @@ class _Check:
                 continue  # the walk has said so
             if link != expected:
                 yield Problem("status_chain", f"leaf {leaf.index}", f"It does not continue the chain of {subject}.")
-            expected = entries.Link(expected.seq + 1, rules.leaf_hash(leaf.entry))
+            expected = entries.Link(expected.seq + 1, hashing.leaf_hash(leaf.entry))
 
     def _duplicates(self) -> Iterator[Problem]:
         step = max(1, 256 * LEAVES_A_PASS // max(self.head.size, LEAVES_A_PASS))
@@ -225,7 +226,7 @@ class _Check:
 
 def _leaf(leaf: LeafRow) -> Iterator[Problem]:
     where = f"leaf {leaf.index}"
-    if rules.leaf_hash(leaf.entry) != leaf.leaf_hash:
+    if hashing.leaf_hash(leaf.entry) != leaf.leaf_hash:
         yield Problem("leaf_hash", where, "Its hash is not that of its entry.")
     try:
         said = entries.read(leaf.entry)

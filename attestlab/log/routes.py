@@ -7,8 +7,8 @@ from sqlalchemy import Connection
 
 from attestlab.core.errors import NotFound, ValidationFailed
 from attestlab.log.entries import sha256_name
-from attestlab.log.notes import VerifierKey
-from attestlab.log.rules import TileName
+from attestlab.log.merkle.hashing import TileName
+from attestlab.log.note.note import VerifierKey
 from attestlab.log.service import Log
 from attestlab.log.shapes import (
     CheckpointOut,

@@ -23,15 +23,17 @@ from attestlab.core.crypto.signing import Algorithm, dump_private, load_private
 from attestlab.core.db.storage import CommitUnknown, Storage
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import Conflict, HeadGuardMismatch, IntegrityFailed, NotFound, Unavailable, ValidationFailed
-from attestlab.log import cosignatures, entries, rules, store
-from attestlab.log.answers import Consistency, Head, Inclusion
-from attestlab.log.guard import HeadGuard, require_continues
-from attestlab.log.memory import TreeMemory
-from attestlab.log.notes import NoteSigner, TreeHead, sign_checkpoint
+from attestlab.log import entries, store
+from attestlab.log.head_guard import HeadGuard, require_continues
+from attestlab.log.merkle import hashing
+from attestlab.log.merkle.committed_tree import TreeMemory
+from attestlab.log.merkle.tree import Growth, Tree, TreeReader
+from attestlab.log.note.note import NoteSigner, TreeHead, sign_checkpoint
+from attestlab.log.note.trust_policy import TrustPolicy
+from attestlab.log.results import Consistency, Head, Inclusion
 from attestlab.log.store import CheckpointRow, HeadRow, LeafRow
 from attestlab.log.timekeeping import Timekeeping
-from attestlab.log.tree import Growth, Tree, TreeReader
-from attestlab.log.trust import TrustPolicy
+from attestlab.log.witnessing import cosignatures
 
 BUFFER = "log.leaves"
 MEMO = "log"
@@ -100,8 +102,8 @@ class Log:
         if store.lock_head(tx) is not None:
             raise Conflict("The records already hold a log; there is one for each database.")
         signer = NoteSigner(origin, private)
-        head = TreeHead(origin, 0, rules.EMPTY_ROOT)
-        self._guard.require(head, lambda _size: rules.EMPTY_ROOT)
+        head = TreeHead(origin, 0, hashing.EMPTY_ROOT)
+        self._guard.require(head, lambda _size: hashing.EMPTY_ROOT)
         sealing.found(tx, self._keyring)
         sealed = sealing.seal(
             tx, self._keyring, dump_private(private), tenant_id=None, issuer_id=None, kid=origin, alg=Algorithm.ED25519
@@ -119,12 +121,12 @@ class Log:
             PayloadTooLarge: it exceeds the 65,535 bytes an entry bundle can carry.
             HeadGuardMismatch: the records are older than, or differ from, what was signed.
         """
-        rules.require_entry_fits(entry)
+        hashing.require_entry_fits(entry)
         batch = self._batch(tx)
         if batch.is_sealed:
             raise RuntimeError("the transaction's log entries are sealed; append before that")
         pending: list[Appended] = tx.buffer(BUFFER)
-        appended = Appended(batch.head.size + len(pending), rules.leaf_hash(entry), entry, kind, subject)
+        appended = Appended(batch.head.size + len(pending), hashing.leaf_hash(entry), entry, kind, subject)
         pending.append(appended)
         return appended
 
@@ -317,18 +319,18 @@ class Log:
             raise NotFound("log entry with leaf hash", entries.sha256_name(leaf_hash))
         return index
 
-    def tile(self, connection: Connection, name: rules.TileName) -> bytes:
+    def tile(self, connection: Connection, name: hashing.TileName) -> bytes:
         """The bytes of a tile or entry bundle, full or partial.
 
         Raises:
             NotFound: the tree is not that large.
         """
         head = self._head(connection)
-        start = name.index * rules.TILE_WIDTH
-        if start + name.width > head.size >> rules.TILE_HEIGHT * (name.level or 0):
+        start = name.index * hashing.TILE_WIDTH
+        if start + name.width > head.size >> hashing.TILE_HEIGHT * (name.level or 0):
             raise NotFound("log tile", name.path)
         if name.level is None:
-            return rules.encode_bundle(store.entry_bytes(connection, start, start + name.width))
+            return hashing.encode_bundle(store.entry_bytes(connection, start, start + name.width))
         return self._memory.reader(connection, head, head.size).tile(name.level, name.index, name.width)
 
     def _head(self, connection: Connection) -> TreeHead:

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from pydantic import Field, StringConstraints
 
 from attestlab.core.shapes import In, Moment, Out
-from attestlab.log.notes import MAX_SIZE
+from attestlab.log.note.note import MAX_SIZE
 
 Size = Annotated[int, Field(ge=0, le=MAX_SIZE)]
 

@@ -16,7 +16,7 @@ from attestlab.core.db.storage import Storage
 from attestlab.core.db.transaction import AnyRow
 from attestlab.core.errors import NotFound
 from attestlab.issuers.rules import names_uploaded_logo
-from attestlab.log.answers import Head
+from attestlab.log.results import Head
 from attestlab.log.service import Log
 from attestlab.portal import store
 

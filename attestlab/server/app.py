@@ -26,7 +26,7 @@ from attestlab.identity import routes as identity_routes
 from attestlab.installation import Lab
 from attestlab.issuers import routes as issuer_routes
 from attestlab.log import routes as log_routes
-from attestlab.log.feeder import Feeder
+from attestlab.log.witnessing.feeder import Feeder
 from attestlab.mail.courier import Courier
 from attestlab.orgs import key_routes, quotas
 from attestlab.orgs import routes as org_routes

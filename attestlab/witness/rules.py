@@ -6,9 +6,9 @@ import hashlib
 from dataclasses import dataclass
 
 from attestlab.core.errors import Conflict, ProofInvalid, ValidationFailed
-from attestlab.log.notes import SignatureType, TreeHead, VerifierKey
-from attestlab.log.rules import EMPTY_ROOT, verify_consistency
-from attestlab.log.submissions import Submission
+from attestlab.log.merkle.hashing import EMPTY_ROOT, verify_consistency
+from attestlab.log.note.note import SignatureType, TreeHead, VerifierKey
+from attestlab.log.witnessing.submission_policy import Submission
 
 
 @dataclass(frozen=True, slots=True)

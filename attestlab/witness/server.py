@@ -21,7 +21,7 @@ from tornado.web import Application, HTTPError, RequestHandler, stream_request_b
 
 from attestlab.core import errors
 from attestlab.core.error_text import cause_of
-from attestlab.log.submissions import MAX_SUBMISSION_BYTES, PATH, SIZE_TYPE
+from attestlab.log.witnessing.submission_policy import MAX_SUBMISSION_BYTES, PATH, SIZE_TYPE
 from attestlab.web import logging_setup
 from attestlab.witness.rules import StartsElsewhere
 from attestlab.witness.service import Witness

@@ -17,8 +17,8 @@ from attestlab.core.crypto import keyring
 from attestlab.core.crypto.keyring import Keyring
 from attestlab.core.crypto.signing import Algorithm, dump_private, load_private
 from attestlab.core.errors import IntegrityFailed, NotFound, SignatureInvalid
-from attestlab.log.notes import Note, NoteSigner, TreeHead, VerifierKey
-from attestlab.log.submissions import Submission
+from attestlab.log.note.note import Note, NoteSigner, TreeHead, VerifierKey
+from attestlab.log.witnessing.submission_policy import Submission
 from attestlab.witness import rules
 from attestlab.witness.rules import WitnessedLog
 from attestlab.witness.store import Cosigned, Heads, WitnessStore

@@ -17,7 +17,7 @@ from threading import Lock
 
 from attestlab.core import atomic_files
 from attestlab.core.errors import Conflict, IntegrityFailed, NotFound, Unavailable
-from attestlab.log.notes import TreeHead
+from attestlab.log.note.note import TreeHead
 
 FILE_NAME = "witness.db"
 BUSY_TIMEOUT_S = 10

@@ -15,7 +15,7 @@ from attestlab.attestations.bundle.bundle import Bundle, verify_bundle
 from attestlab.core.clock import FixedClock
 from attestlab.core.strict_json import b64url_encode
 from attestlab.installation import Lab
-from attestlab.log.trust import TrustPolicy
+from attestlab.log.note.trust_policy import TrustPolicy
 from attestlab.orgs.rules import Plan
 
 

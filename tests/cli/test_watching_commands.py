@@ -14,7 +14,7 @@ from patience import PATIENCE_S
 from running_server import COMMAND, printed
 from witness_world import Branch, folder_served, log_signer
 
-from attestlab.log.notes import SignatureType, VerifierKey
+from attestlab.log.note.note import SignatureType, VerifierKey
 
 VKEY = str(log_signer().vkey)
 SERVED = tuple[str, Path]  # the address of a log, and the folder that it shows

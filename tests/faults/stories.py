@@ -19,9 +19,9 @@ from attestlab.attestations.rendering import bundle as rendered
 from attestlab.attestations.store import attestations
 from attestlab.core.strict_json import parse_uuid
 from attestlab.installation import HEAD_GUARD, Lab
-from attestlab.log.guard import HeadGuard
-from attestlab.log.rules import EMPTY_ROOT, leaf_hash, node_hash, verify_consistency, verify_inclusion
-from attestlab.log.trust import TrustPolicy
+from attestlab.log.head_guard import HeadGuard
+from attestlab.log.merkle.hashing import EMPTY_ROOT, leaf_hash, node_hash, verify_consistency, verify_inclusion
+from attestlab.log.note.trust_policy import TrustPolicy
 from attestlab.settings import Settings
 
 

@@ -13,7 +13,7 @@ from patience import PATIENCE_S
 from witness_world import Branch, RunningWitness, opened_witness
 
 from attestlab.core.errors import ProofInvalid
-from attestlab.log.submissions import PATH
+from attestlab.log.witnessing.submission_policy import PATH
 from attestlab.witness.rules import StartsElsewhere
 from attestlab.witness.service import found
 

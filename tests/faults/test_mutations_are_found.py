@@ -30,9 +30,9 @@ from attestlab.governance.service import Asked
 from attestlab.installation import Lab
 from attestlab.integrity.fsck import fsck
 from attestlab.issuers.rules import KeyStatus
-from attestlab.log import cosignatures
-from attestlab.log.cosignatures import Cosignature
-from attestlab.log.notes import Note, NoteSigner
+from attestlab.log.note.note import Note, NoteSigner
+from attestlab.log.witnessing import cosignatures
+from attestlab.log.witnessing.cosignatures import Cosignature
 from attestlab.migrations import VERSION_TABLE
 from attestlab.migrations.models import metadata
 from attestlab.orgs.rules import Caller, Plan, Role

@@ -15,9 +15,9 @@ from nursery import Nursery
 
 from attestlab.cli.serve import ensure_initialised
 from attestlab.installation import Lab
-from attestlab.log.guard import SLOT_BYTES, HeadGuard
-from attestlab.log.notes import TreeHead
-from attestlab.log.rules import EMPTY_ROOT
+from attestlab.log.head_guard import SLOT_BYTES, HeadGuard
+from attestlab.log.merkle.hashing import EMPTY_ROOT
+from attestlab.log.note.note import TreeHead
 from attestlab.settings import Settings
 
 MINTS = 120  # enough for SQLite to write its WAL back into the database twice on the way

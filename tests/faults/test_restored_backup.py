@@ -19,7 +19,7 @@ from patience import PATIENCE_S
 from running_server import mint, mint_body, register_issuer
 
 from attestlab.core.db.storage import database_url
-from attestlab.log.guard import HeadGuard
+from attestlab.log.head_guard import HeadGuard
 
 pytestmark = pytest.mark.both_engines
 

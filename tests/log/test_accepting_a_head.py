@@ -9,8 +9,8 @@ import pytest
 from log_world import World
 
 from attestlab.core.errors import Conflict, HeadGuardMismatch, HeadGuardMissing, IntegrityFailed
-from attestlab.log.acceptance import accept, examine
-from attestlab.log.notes import TreeHead
+from attestlab.log.head_acceptance import accept, examine
+from attestlab.log.note.note import TreeHead
 
 
 @pytest.fixture

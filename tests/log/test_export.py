@@ -9,9 +9,10 @@ from log_world import ORIGIN, World, entry
 
 from attestlab.core.clock import FixedClock
 from attestlab.core.errors import Conflict
-from attestlab.log import rules, store
+from attestlab.log import store
 from attestlab.log.export import Exported, export
-from attestlab.log.notes import TreeHead, sign_checkpoint
+from attestlab.log.merkle import hashing
+from attestlab.log.note.note import TreeHead, sign_checkpoint
 from attestlab.log.service import unsealed_signer
 
 
@@ -37,7 +38,7 @@ def test_an_export_has_the_files_of_tlog_tiles_and_no_others(world: World, tmp_p
         "tile/1/000.p/1",
     }
     world.trust().verify_checkpoint((tmp_path / "out" / "checkpoint").read_text())
-    bundle = rules.decode_bundle((tmp_path / "out" / "tile/entries/001.p/44").read_bytes())
+    bundle = hashing.decode_bundle((tmp_path / "out" / "tile/entries/001.p/44").read_bytes())
     assert bundle == [entry(n, clock) for n in range(256, 300)]
 
 
@@ -60,7 +61,7 @@ def test_an_export_that_was_broken_off_is_completed(world: World, tmp_path: Path
     (tmp_path / "out" / "checkpoint").unlink()
     (tmp_path / "out" / "tile/0/000").write_bytes(b"torn")
     exported(world, tmp_path / "out")
-    assert len((tmp_path / "out" / "tile/0/000").read_bytes()) == rules.TILE_BYTES
+    assert len((tmp_path / "out" / "tile/0/000").read_bytes()) == hashing.TILE_BYTES
 
 
 def test_an_empty_log_exports_its_checkpoint_alone(world: World, tmp_path: Path) -> None:

@@ -23,10 +23,10 @@ from attestlab.installation import Lab
 from attestlab.issuers.rules import IssuerStatus
 from attestlab.log import entries
 from attestlab.log.entries import FIRST, Link
-from attestlab.log.followed import Followed
-from attestlab.log.rules import leaf_hash
-from attestlab.log.status_list import StatusList
-from attestlab.log.watching import Alarm, AlarmName
+from attestlab.log.follower.follower import Alarm, AlarmName
+from attestlab.log.follower.state import Followed
+from attestlab.log.merkle.hashing import leaf_hash
+from attestlab.log.status.status_list import StatusList
 from attestlab.orgs.rules import Caller
 
 ISSUER, OTHER = UUID(int=1), UUID(int=2)

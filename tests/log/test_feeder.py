@@ -24,11 +24,11 @@ from witness_world import WITNESS_KEY, log_signer, opened_witness, witness_serve
 
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import SignatureInvalid, ValidationFailed
-from attestlab.log import cosignatures
-from attestlab.log.feeder import LOCK_NAME, Feeder, Outcome
-from attestlab.log.notes import Note, VerifierKey
-from attestlab.log.submissions import PATH, SIZE_TYPE, Submission
-from attestlab.log.trust import TrustPolicy
+from attestlab.log.note.note import Note, VerifierKey
+from attestlab.log.note.trust_policy import TrustPolicy
+from attestlab.log.witnessing import cosignatures
+from attestlab.log.witnessing.feeder import LOCK_NAME, Feeder, Outcome
+from attestlab.log.witnessing.submission_policy import PATH, SIZE_TYPE, Submission
 from attestlab.web.supervisor import Supervisor
 from attestlab.witness.service import Witness
 

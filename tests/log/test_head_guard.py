@@ -16,9 +16,9 @@ from log_world import ORIGIN, World
 from attestlab import migrations
 from attestlab.core.db.storage import CommitUnknown, Storage
 from attestlab.core.errors import HeadGuardMismatch, HeadGuardMissing, Unavailable
-from attestlab.log.guard import EMPTY_SLOT, MAX_ABANDONED, SLOT_BYTES, HeadGuard
-from attestlab.log.notes import TreeHead
-from attestlab.log.rules import leaf_hash
+from attestlab.log.head_guard import EMPTY_SLOT, MAX_ABANDONED, SLOT_BYTES, HeadGuard
+from attestlab.log.merkle.hashing import leaf_hash
+from attestlab.log.note.note import TreeHead
 
 
 def head(size: int, root: bytes = b"") -> TreeHead:

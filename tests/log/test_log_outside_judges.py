@@ -31,7 +31,7 @@ from tlog_scales.tlog import Checkpoint, ConsistencyProof, ConsistencyProofInval
 
 from attestlab.core.clock import FixedClock
 from attestlab.log.export import export
-from attestlab.log.notes import VerifierKey
+from attestlab.log.note.note import VerifierKey
 
 SIZES = (1, 2, 3, 255, 256, 257, 600)
 GO_SOURCES = Path("/usr/share/gocode")

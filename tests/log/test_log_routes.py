@@ -15,7 +15,7 @@ from tlog_scales.reader import TilesReader
 from tlog_scales.signing import Vkey
 
 from attestlab.core.clock import FixedClock
-from attestlab.log import rules
+from attestlab.log.merkle import hashing
 
 IMMUTABLE = "public, max-age=31536000, immutable"
 
@@ -73,7 +73,7 @@ def test_tiles_full_and_partial_may_be_kept_for_good(client: httpx.Client, path:
 
 def test_an_entry_bundle_has_the_entries(client: httpx.Client, clock: FixedClock) -> None:
     answer = client.get("/log/tile/entries/001.p/44")
-    assert rules.decode_bundle(answer.content) == [entry(n, clock) for n in range(256, 300)]
+    assert hashing.decode_bundle(answer.content) == [entry(n, clock) for n in range(256, 300)]
     assert answer.headers["cache-control"] == IMMUTABLE
 
 
@@ -94,7 +94,7 @@ def test_an_outside_client_proves_every_entry_over_http(served: World, client: h
     assert reader.calculate_root_hash() == checkpoint.root_hash
     for index in (0, 5, 255, 256, 299):
         proof = reader.get_inclusion_proof(index, 300)
-        proof.check(rules.leaf_hash(entry(index, clock)), checkpoint.root_hash)
+        proof.check(hashing.leaf_hash(entry(index, clock)), checkpoint.root_hash)
 
 
 def test_the_head_is_the_checkpoint_read(served: World, client: httpx.Client) -> None:
@@ -121,10 +121,10 @@ def test_a_proof_leads_to_its_root(client: httpx.Client, clock: FixedClock, inde
     proof = client.get(f"/v1/log/proofs/{index}", params=asked).json()
     assert list(proof) == ["log_index", "tree_size", "leaf_hash", "root_hash", "hashes"]
     assert proof["tree_size"] == (size or 300)
-    rules.verify_inclusion(
+    hashing.verify_inclusion(
         index,
         proof["tree_size"],
-        rules.leaf_hash(entry(index, clock)),
+        hashing.leaf_hash(entry(index, clock)),
         [digest(value) for value in proof["hashes"]],
         digest(proof["root_hash"]),
     )
@@ -134,7 +134,7 @@ def test_consistency_leads_to_both_roots(client: httpx.Client) -> None:
     proof = client.get("/v1/log/consistency", params={"from": 5, "to": 300}).json()
     assert list(proof) == ["from", "to", "from_root", "to_root", "hashes"]
     hashes = [digest(value) for value in proof["hashes"]]
-    rules.verify_consistency(5, 300, digest(proof["from_root"]), digest(proof["to_root"]), hashes)
+    hashing.verify_consistency(5, 300, digest(proof["from_root"]), digest(proof["to_root"]), hashes)
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def test_entries_come_in_order_until_the_log_ends(client: httpx.Client, clock: F
 
 
 def test_an_entry_is_looked_up_by_its_hash_in_either_spelling(client: httpx.Client, clock: FixedClock) -> None:
-    wanted = rules.leaf_hash(entry(270, clock)).hex()
+    wanted = hashing.leaf_hash(entry(270, clock)).hex()
     for spelling in (wanted, f"sha256:{wanted}"):
         assert client.get("/v1/log/lookup", params={"hash": spelling}).json()["log_index"] == 270
 
@@ -206,7 +206,7 @@ def test_every_path_answers_on_either_engine(world: World) -> None:
         "/v1/log/proofs/7?tree_size=9",
         "/v1/log/consistency?from=1&to=300",
         "/v1/log/entries?start=290",
-        f"/v1/log/lookup?hash={rules.leaf_hash(entry(7, world.clock)).hex()}",
+        f"/v1/log/lookup?hash={hashing.leaf_hash(entry(7, world.clock)).hex()}",
         "/v1/log/vkey",
     ]
     with serving(world) as address:

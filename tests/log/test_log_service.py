@@ -22,10 +22,11 @@ from attestlab.core.errors import (
     Unavailable,
     ValidationFailed,
 )
-from attestlab.log import entries, rules
+from attestlab.log import entries
 from attestlab.log.entries import EntryType
-from attestlab.log.guard import HeadGuard
-from attestlab.log.rules import TileName
+from attestlab.log.head_guard import HeadGuard
+from attestlab.log.merkle import hashing
+from attestlab.log.merkle.hashing import TileName
 from attestlab.log.service import Appended
 
 pytestmark = pytest.mark.both_engines
@@ -35,7 +36,7 @@ def test_a_new_log_publishes_the_checkpoint_of_the_empty_tree(world: World) -> N
     with world.storage.read() as connection:
         note = world.log.head(connection).note
     accepted = world.trust().verify_checkpoint(note)
-    assert (accepted.origin, accepted.size, accepted.root) == (ORIGIN, 0, rules.EMPTY_ROOT)
+    assert (accepted.origin, accepted.size, accepted.root) == (ORIGIN, 0, hashing.EMPTY_ROOT)
 
 
 def test_an_append_knows_its_index_at_once_and_its_proof_after_the_seal(world: World, clock: FixedClock) -> None:
@@ -47,7 +48,7 @@ def test_an_append_knows_its_index_at_once_and_its_proof_after_the_seal(world: W
 
     for appended in (first, second):
         accepted = world.trust().verify_checkpoint(appended.checkpoint)
-        rules.verify_inclusion(appended.index, accepted.size, appended.leaf_hash, appended.proof, accepted.root)
+        hashing.verify_inclusion(appended.index, accepted.size, appended.leaf_hash, appended.proof, accepted.root)
 
 
 def test_a_batch_has_one_checkpoint_and_its_time_is_the_clocks(world: World, clock: FixedClock) -> None:
@@ -109,7 +110,7 @@ def test_many_writers_of_one_process_share_batches_without_gaps(world: World, cl
 
     assert sorted(a.index for a in made) == list(range(80))
     for a in made:
-        rules.verify_inclusion(a.index, a.tree_size, a.leaf_hash, a.proof, a.root)
+        hashing.verify_inclusion(a.index, a.tree_size, a.leaf_hash, a.proof, a.root)
     world.require_consistent()
 
 
@@ -157,9 +158,9 @@ def test_every_entry_of_every_size_can_be_proven_later(world: World) -> None:
         for size in (1, 2, 5, 255, 256, 257, 599, 600):
             for index in {0, size // 2, size - 1}:
                 proof = world.log.inclusion(connection, index, size)
-                rules.verify_inclusion(index, size, proof.leaf_hash, proof.hashes, proof.root)
+                hashing.verify_inclusion(index, size, proof.leaf_hash, proof.hashes, proof.root)
             step = world.log.consistency(connection, size, 600)
-            rules.verify_consistency(size, 600, step.root1, step.root2, step.hashes)
+            hashing.verify_consistency(size, 600, step.root1, step.root2, step.hashes)
 
 
 def test_the_newest_tree_is_meant_where_no_size_is_named(world: World) -> None:
@@ -193,7 +194,7 @@ def test_entries_come_oldest_first_and_only_those_of_the_tree(world: World, cloc
 def test_an_entry_is_found_by_its_leaf_hash(world: World, clock: FixedClock) -> None:
     world.grow(20)
     with world.storage.read() as connection:
-        assert world.log.lookup(connection, rules.leaf_hash(entry(7, clock))) == 7
+        assert world.log.lookup(connection, hashing.leaf_hash(entry(7, clock))) == 7
         with pytest.raises(NotFound):
             world.log.lookup(connection, bytes(32))
 
@@ -214,15 +215,15 @@ def test_a_lookup_uses_the_index_of_segments(world: World) -> None:
 
 def test_tiles_full_and_partial_are_those_of_the_tree(world: World, clock: FixedClock) -> None:
     world.grow(600)
-    hashes = [rules.leaf_hash(entry(n, clock)) for n in range(600)]
+    hashes = [hashing.leaf_hash(entry(n, clock)) for n in range(600)]
     with world.storage.read() as connection:
         assert world.log.tile(connection, TileName(0, 1)) == b"".join(hashes[256:512])
         assert world.log.tile(connection, TileName(0, 2, 88)) == b"".join(hashes[512:600])
         assert world.log.tile(connection, TileName(0, 0, 3)) == b"".join(hashes[:3])
         roots = world.log.tile(connection, TileName(1, 0, 2))
         bundle = world.log.tile(connection, TileName(None, 2, 88))
-    assert rules.decode_bundle(bundle) == [entry(n, clock) for n in range(512, 600)]
-    rules.verify_inclusion(0, 2, roots[:32], [roots[32:]], rules.node_hash(roots[:32], roots[32:]))
+    assert hashing.decode_bundle(bundle) == [entry(n, clock) for n in range(512, 600)]
+    hashing.verify_inclusion(0, 2, roots[:32], [roots[32:]], hashing.node_hash(roots[:32], roots[32:]))
 
 
 @pytest.mark.parametrize("name", [TileName(0, 2, 89), TileName(0, 3, 1), TileName(1, 0, 3), TileName(None, 2)])
@@ -326,6 +327,6 @@ def test_any_sequence_of_batches_gives_a_consistent_log(
         number += batch
         for appended in (made[0], made[-1]):
             accepted = world.trust().verify_checkpoint(appended.checkpoint)
-            rules.verify_inclusion(appended.index, accepted.size, appended.leaf_hash, appended.proof, accepted.root)
+            hashing.verify_inclusion(appended.index, accepted.size, appended.leaf_hash, appended.proof, accepted.root)
     world.require_consistent()
     world.storage.close()

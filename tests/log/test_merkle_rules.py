@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attestlab.core.errors import NotFound, PayloadTooLarge, ProofInvalid
-from attestlab.log import rules
-from attestlab.log.rules import TileName, leaf_hash, node_hash, verify_consistency, verify_inclusion
+from attestlab.log.merkle import hashing
+from attestlab.log.merkle.hashing import TileName, leaf_hash, node_hash, verify_consistency, verify_inclusion
 
 # The reference accepts 12-byte roots of one size; here a hash has 32 bytes, whatever else holds.
 TWELVE_BYTE_ROOTS = "additional/sizes-are-equal-one-and-proof-is-empty.json"
@@ -42,28 +42,28 @@ def test_a_consistency_proof_is_judged_as_the_reference_judges_it(name: str, cas
 
 
 def test_the_root_of_nothing_is_the_hash_of_nothing() -> None:
-    assert rules.EMPTY_ROOT.hex() == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+    assert hashing.EMPTY_ROOT.hex() == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
 
 def test_leaves_and_nodes_are_hashed_apart() -> None:
     """
     An inner node can never pass for a leaf: the first hashed byte differs (RFC 6962, 2.1).
     """
-    left, right = rules.leaf_hash(b"a"), rules.leaf_hash(b"b")
-    assert rules.leaf_hash(left + right) != node_hash(left, right)
+    left, right = hashing.leaf_hash(b"a"), hashing.leaf_hash(b"b")
+    assert hashing.leaf_hash(left + right) != node_hash(left, right)
 
 
 def test_every_tree_begins_with_the_empty_one_and_needs_no_proof() -> None:
-    root = rules.leaf_hash(b"only")
-    verify_consistency(0, 1, rules.EMPTY_ROOT, root, [])
+    root = hashing.leaf_hash(b"only")
+    verify_consistency(0, 1, hashing.EMPTY_ROOT, root, [])
     with pytest.raises(ProofInvalid, match="another root"):
         verify_consistency(0, 1, root, root, [])
     with pytest.raises(ProofInvalid, match="exactly 0"):
-        verify_consistency(0, 1, rules.EMPTY_ROOT, root, [root])
+        verify_consistency(0, 1, hashing.EMPTY_ROOT, root, [root])
 
 
 def test_a_proof_with_one_hash_too_many_is_refused_even_if_the_root_fits() -> None:
-    leaf, sibling = rules.leaf_hash(b"0"), rules.leaf_hash(b"1")
+    leaf, sibling = hashing.leaf_hash(b"0"), hashing.leaf_hash(b"1")
     root = node_hash(leaf, sibling)
     verify_inclusion(0, 2, leaf, [sibling], root)
     with pytest.raises(ProofInvalid, match="exactly 1"):
@@ -120,7 +120,7 @@ def test_the_tiles_of_a_tree_are_those_of_the_example_in_tlog_tiles() -> None:
     "A tree of size 70,000 will be represented by 273 full level 0 tiles, one partial level 0 tile of width 112,
     one full level 1 tile, one partial level 1 tile of width 17, and one partial level 2 tile of width 1."
     """
-    tiles = [name for name in rules.tiles_of(70_000) if name.level is not None]
+    tiles = [name for name in hashing.tiles_of(70_000) if name.level is not None]
 
     assert [name for name in tiles if name.width < 256] == [
         TileName(0, 273, 112),
@@ -128,25 +128,25 @@ def test_the_tiles_of_a_tree_are_those_of_the_example_in_tlog_tiles() -> None:
         TileName(2, 0, 1),
     ]
     assert len(tiles) == 273 + 1 + 3
-    assert list(rules.tiles_of(0)) == []
-    assert [name.path for name in rules.tiles_of(256)] == ["tile/entries/000", "tile/0/000", "tile/1/000.p/1"]
+    assert list(hashing.tiles_of(0)) == []
+    assert [name.path for name in hashing.tiles_of(256)] == ["tile/entries/000", "tile/0/000", "tile/1/000.p/1"]
 
 
 @given(st.lists(st.binary(max_size=300), max_size=20))
 def test_a_bundle_gives_its_entries_back(entries: list[bytes]) -> None:
-    assert rules.decode_bundle(rules.encode_bundle(entries)) == entries
+    assert hashing.decode_bundle(hashing.encode_bundle(entries)) == entries
 
 
 @pytest.mark.parametrize("bundle", [b"\x00", b"\x00\x02a", b"\x00\x01ab"])
 def test_a_bundle_that_ends_inside_of_an_entry_is_refused(bundle: bytes) -> None:
     with pytest.raises(ProofInvalid):
-        rules.decode_bundle(bundle)
+        hashing.decode_bundle(bundle)
 
 
 def test_an_entry_that_no_bundle_could_carry_is_refused() -> None:
-    rules.require_entry_fits(bytes(65_535))
+    hashing.require_entry_fits(bytes(65_535))
     with pytest.raises(PayloadTooLarge):
-        rules.require_entry_fits(bytes(65_536))
+        hashing.require_entry_fits(bytes(65_536))
 
 
 @pytest.mark.parametrize("size", range(1, 9))

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attestlab.core.errors import SignatureInvalid, ValidationFailed
-from attestlab.log.notes import Note, NoteSigner, SignatureType, TreeHead, VerifierKey, sign_checkpoint
-from attestlab.log.rules import EMPTY_ROOT, leaf_hash
+from attestlab.log.merkle.hashing import EMPTY_ROOT, leaf_hash
+from attestlab.log.note.note import Note, NoteSigner, SignatureType, TreeHead, VerifierKey, sign_checkpoint
 
 # From the documentation of golang.org/x/mod/sumdb/note.
 NEUMANN_VKEY = "PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW"

@@ -16,7 +16,7 @@ from nursery import run
 from witness_world import Branch, log_signer
 
 from attestlab.core.errors import ValidationFailed
-from attestlab.log.followed import Followed
+from attestlab.log.follower.state import Followed
 
 REMEDY = "Restore it from a copy, or remove it to follow the log again"
 

@@ -20,9 +20,9 @@ from attestlab.installation import Lab
 from attestlab.integrity.fsck import fsck
 from attestlab.issuers.rules import IssuerStatus
 from attestlab.log.entries import ReadEntry, sha256_name
-from attestlab.log.listing import StatusLists
-from attestlab.log.rules import leaf_hash, node_hash
-from attestlab.log.status_list import CHUNK_BYTES, INDEXES_A_CHUNK, Chunk, StatusList, verify_chunk
+from attestlab.log.merkle.hashing import leaf_hash, node_hash
+from attestlab.log.status.publisher import StatusLists
+from attestlab.log.status.status_list import CHUNK_BYTES, INDEXES_A_CHUNK, Chunk, StatusList, verify_chunk
 from attestlab.orgs.rules import Caller
 
 

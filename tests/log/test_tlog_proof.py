@@ -6,10 +6,10 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from attestlab.core.errors import ProofInvalid, SignatureInvalid
-from attestlab.log.notes import NoteSigner, TreeHead, sign_checkpoint
-from attestlab.log.proof import LogProof
-from attestlab.log.rules import leaf_hash, node_hash
-from attestlab.log.trust import TrustPolicy
+from attestlab.log.merkle.hashing import leaf_hash, node_hash
+from attestlab.log.merkle.tlog_proof import LogProof
+from attestlab.log.note.note import NoteSigner, TreeHead, sign_checkpoint
+from attestlab.log.note.trust_policy import TrustPolicy
 
 SIGNER = NoteSigner("log.example/a", Ed25519PrivateKey.from_private_bytes(bytes(32)))
 LEAF, SIBLING = leaf_hash(b"mine"), leaf_hash(b"another's")

@@ -10,20 +10,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attestlab.core.errors import IntegrityFailed
-from attestlab.log import rules
-from attestlab.log.tree import Growth, Rows, TileCache, Tree, TreeReader
+from attestlab.log.merkle import hashing
+from attestlab.log.merkle.tree import Growth, Rows, TileCache, Tree, TreeReader
 
 MOST = 1000
-LEAVES = [rules.leaf_hash(str(number).encode()) for number in range(70_000)]
+LEAVES = [hashing.leaf_hash(str(number).encode()) for number in range(70_000)]
 
 
 @functools.cache
 def mth(start: int, end: int) -> bytes:
     """MTH(D[start:end]) as the RFC writes it."""
     if end - start <= 1:
-        return LEAVES[start] if end > start else rules.EMPTY_ROOT
+        return LEAVES[start] if end > start else hashing.EMPTY_ROOT
     k = split(end - start)
-    return rules.node_hash(mth(start, start + k), mth(start + k, end))
+    return hashing.node_hash(mth(start, start + k), mth(start + k, end))
 
 
 def split(n: int) -> int:
@@ -107,9 +107,9 @@ def test_any_large_tree_proves_itself_to_the_verifier(size: int, seed: int, step
     reader = stored.reader(tree, asked)
     assert reader.root == mth(0, asked)
     for index in {0, asked - 1, chance.randrange(asked), chance.randrange(asked)}:
-        rules.verify_inclusion(index, asked, LEAVES[index], reader.inclusion(index), reader.root)
+        hashing.verify_inclusion(index, asked, LEAVES[index], reader.inclusion(index), reader.root)
     older = chance.randint(1, asked)
-    rules.verify_consistency(older, asked, mth(0, older), reader.root, reader.consistency(older))
+    hashing.verify_consistency(older, asked, mth(0, older), reader.root, reader.consistency(older))
 
 
 @settings(max_examples=40, deadline=None)

@@ -6,9 +6,9 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from attestlab.core.errors import SignatureInvalid, ValidationFailed
-from attestlab.log.notes import NoteSigner, SignatureType, TreeHead, VerifierKey, sign_checkpoint
-from attestlab.log.rules import leaf_hash
-from attestlab.log.trust import TrustPolicy
+from attestlab.log.merkle.hashing import leaf_hash
+from attestlab.log.note.note import NoteSigner, SignatureType, TreeHead, VerifierKey, sign_checkpoint
+from attestlab.log.note.trust_policy import TrustPolicy
 
 AT_S = 1_795_262_400
 

@@ -22,11 +22,11 @@ from attestlab.core.clock import FixedClock
 from attestlab.core.errors import Unavailable, ValidationFailed
 from attestlab.log import entries
 from attestlab.log.entries import FIRST, Link, issuer_status, key_status
-from attestlab.log.followed import Followed
-from attestlab.log.notes import NoteSigner
-from attestlab.log.remote import HttpLog
-from attestlab.log.rules import TileName, leaf_hash
-from attestlab.log.watching import Alarm, AlarmName, Follower, Seen, Unwitnessed
+from attestlab.log.follower.follower import Alarm, AlarmName, Follower, Seen, Unwitnessed
+from attestlab.log.follower.http_log import HttpLog
+from attestlab.log.follower.state import Followed
+from attestlab.log.merkle.hashing import TileName, leaf_hash
+from attestlab.log.note.note import NoteSigner
 
 ISSUER = UUID("01935f00-0000-7000-8000-000000000001")
 POLICY = f"witness w1 {WITNESS_KEY.vkey.cosigner()}\nquorum w1\n"
@@ -363,7 +363,7 @@ def test_entries_of_a_type_that_nobody_knows_yet_are_passed_on(log: Log) -> None
 
 
 def test_every_type_of_entry_that_has_a_status_has_its_rule() -> None:
-    from attestlab.log.standing import MAY_FOLLOW
+    from attestlab.log.follower.auditor import MAY_FOLLOW
 
     statuses = {kind.value for kind in entries.EntryType if kind.value.endswith(".status")}
     assert statuses <= set(MAY_FOLLOW)

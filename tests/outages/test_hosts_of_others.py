@@ -26,8 +26,8 @@ from nursery import Nursery, run
 from running_server import mint, mint_body, register_issuer
 from witness_world import WITNESS_KEY
 
-from attestlab.log.notes import Note
-from attestlab.log.submissions import Submission
+from attestlab.log.note.note import Note
+from attestlab.log.witnessing.submission_policy import Submission
 
 pytestmark = pytest.mark.soak
 

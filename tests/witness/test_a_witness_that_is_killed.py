@@ -18,7 +18,7 @@ from patience import PATIENCE_S
 from witness_world import Branch, RunningWitness, opened_witness
 
 from attestlab.core.errors import IntegrityFailed, ProofInvalid
-from attestlab.log.submissions import PATH
+from attestlab.log.witnessing.submission_policy import PATH
 from attestlab.witness.rules import StartsElsewhere
 from attestlab.witness.service import found
 
@@ -31,7 +31,7 @@ from pathlib import Path
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from witness_world import log_signer
 from attestlab.core.clock import SystemClock
-from attestlab.log.notes import NoteSigner
+from attestlab.log.note.note import NoteSigner
 from attestlab.witness.rules import WitnessedLog
 from attestlab.witness.service import Witness
 from attestlab.witness.store import WitnessStore

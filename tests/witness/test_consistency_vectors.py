@@ -9,8 +9,8 @@ import pytest
 from witness_world import AT_S, ORIGIN, log_signer, opened_witness
 
 from attestlab.core.errors import AttestLabError
-from attestlab.log.notes import TreeHead, sign_checkpoint
-from attestlab.log.submissions import Submission
+from attestlab.log.note.note import TreeHead, sign_checkpoint
+from attestlab.log.witnessing.submission_policy import Submission
 
 CASES = outside_vectors.merkle("consistency")
 

@@ -25,8 +25,8 @@ from attestlab.core.errors import (
     SignatureInvalid,
     ValidationFailed,
 )
-from attestlab.log.notes import Note
-from attestlab.log.submissions import Submission
+from attestlab.log.note.note import Note
+from attestlab.log.witnessing.submission_policy import Submission
 from attestlab.witness.rules import StartsElsewhere
 from attestlab.witness.service import Witness, found
 

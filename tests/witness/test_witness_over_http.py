@@ -18,9 +18,9 @@ import pytest
 from patience import PATIENCE_S
 from witness_world import AT_S, ORIGIN, Branch, RunningWitness, log_signer, opened_witness, witness_served
 
-from attestlab.log.notes import Note, TreeHead, VerifierKey, sign_checkpoint
-from attestlab.log.rules import EMPTY_ROOT
-from attestlab.log.submissions import MAX_SUBMISSION_BYTES, PATH, SIZE_TYPE, Submission
+from attestlab.log.merkle.hashing import EMPTY_ROOT
+from attestlab.log.note.note import Note, TreeHead, VerifierKey, sign_checkpoint
+from attestlab.log.witnessing.submission_policy import MAX_SUBMISSION_BYTES, PATH, SIZE_TYPE, Submission
 from attestlab.witness.server import MAX_DISCARDED_BYTES
 from attestlab.witness.service import Witness, found
 

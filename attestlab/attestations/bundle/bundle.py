@@ -57,11 +57,11 @@ from attestlab.core.strict_json import (
     parse_uuid,
 )
 from attestlab.log import entries
-from attestlab.log import rules as log_rules
 from attestlab.log.entries import EntryType, commit_of, sha256_name
-from attestlab.log.notes import signature_lines
-from attestlab.log.proof import LogProof
-from attestlab.log.trust import Checkpoint, TrustPolicy
+from attestlab.log.merkle import hashing as log_rules
+from attestlab.log.merkle.tlog_proof import LogProof
+from attestlab.log.note.note import signature_lines
+from attestlab.log.note.trust_policy import Checkpoint, TrustPolicy
 
 if TYPE_CHECKING:
     from attestlab.attestations.bundle.verifier_policies import OwnPolicies

@@ -13,7 +13,7 @@ from attestlab.core.db.transaction import AnyRow
 from attestlab.core.errors import ProofInvalid
 from attestlab.issuers.rules import KeyStatus
 from attestlab.issuers.service import Issuers
-from attestlab.log import rules as log_rules
+from attestlab.log.merkle import hashing as log_rules
 from attestlab.log.service import Log
 
 

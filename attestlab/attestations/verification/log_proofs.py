@@ -9,10 +9,10 @@ from sqlalchemy import Connection
 from attestlab.core.db.transaction import AnyRow
 from attestlab.core.errors import IntegrityFailed
 from attestlab.log import entries, store
-from attestlab.log.answers import Head, Inclusion
-from attestlab.log.listing import StatusLists
+from attestlab.log.results import Head, Inclusion
 from attestlab.log.service import Log
-from attestlab.log.status_list import Chunk
+from attestlab.log.status.publisher import StatusLists
+from attestlab.log.status.status_list import Chunk
 from attestlab.log.store import LeafRow
 
 

@@ -18,9 +18,9 @@ from attestlab.core.errors import IntegrityFailed, ProofInvalid, ValidationFaile
 from attestlab.core.strict_json import b64url_encode, parse_time
 from attestlab.issuers.rules import IssuerStatus, KeyStatus
 from attestlab.log import entries
-from attestlab.log import rules as log_rules
 from attestlab.log.entries import EntryType, ReadEntry
-from attestlab.log.status_list import CHUNK_BYTES, CODES, INDEXES_A_CHUNK, Chunk, verify_chunk
+from attestlab.log.merkle import hashing as log_rules
+from attestlab.log.status.status_list import CHUNK_BYTES, CODES, INDEXES_A_CHUNK, Chunk, verify_chunk
 
 UNSHOWN = (
     "no status list shows that nothing happened since; "

@@ -22,12 +22,12 @@ from attestlab.core.clock import Clock
 from attestlab.core.errors import IntegrityFailed, ProofInvalid, SignatureInvalid, Unavailable, ValidationFailed
 from attestlab.core.strict_json import parse_json
 from attestlab.log.entries import sha256_name
-from attestlab.log.followed import Followed
-from attestlab.log.notes import Note, TreeHead
-from attestlab.log.remote import LogSource, RemoteTree
-from attestlab.log.rules import TILE_WIDTH, TileName, decode_bundle, leaf_hash
-from attestlab.log.standing import BrokenChain, EntryAt, FalseEntry, FalseList, FalseMint, Standings
-from attestlab.log.trust import Checkpoint, TrustPolicy
+from attestlab.log.follower.auditor import BrokenChain, EntryAt, FalseEntry, FalseList, FalseMint, Standings
+from attestlab.log.follower.http_log import LogSource, RemoteTree
+from attestlab.log.follower.state import Followed
+from attestlab.log.merkle.hashing import TILE_WIDTH, TileName, decode_bundle, leaf_hash
+from attestlab.log.note.note import Note, TreeHead
+from attestlab.log.note.trust_policy import Checkpoint, TrustPolicy
 
 KEPT_BUNDLES = 16  # of those that ends lead back to
 MAX_READS = 3  # of what is served wrong, because a transfer or a cache may have damaged it

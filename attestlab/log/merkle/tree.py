@@ -17,7 +17,7 @@ from hashlib import sha256
 from threading import Lock
 
 from attestlab.core.errors import IntegrityFailed
-from attestlab.log.rules import EMPTY_ROOT, HASH_BYTES, TILE_BYTES, TILE_HEIGHT, TILE_WIDTH, node_hash
+from attestlab.log.merkle.hashing import EMPTY_ROOT, HASH_BYTES, TILE_BYTES, TILE_HEIGHT, TILE_WIDTH, node_hash
 
 Rows = tuple[bytes, ...]
 Place = tuple[int, int]  # level and index of a tile

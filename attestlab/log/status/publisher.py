@@ -19,7 +19,7 @@ from attestlab.core.strict_json import parse_time
 from attestlab.log import entries, store
 from attestlab.log.entries import STATUS_LIST_SUBJECT, EntryType
 from attestlab.log.service import Appended, Log
-from attestlab.log.status_list import Chunk, StatusList
+from attestlab.log.status.status_list import Chunk, StatusList
 from attestlab.log.store import LeafRow
 
 LIST_EVERY = timedelta(minutes=1)

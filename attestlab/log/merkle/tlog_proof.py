@@ -6,9 +6,9 @@ from base64 import b64encode
 from dataclasses import dataclass
 
 from attestlab.core.errors import ProofInvalid
-from attestlab.log.notes import MAX_NOTE_CHARS, decimal, standard_base64
-from attestlab.log.rules import HASH_BYTES, verify_inclusion
-from attestlab.log.trust import Checkpoint, TrustPolicy
+from attestlab.log.merkle.hashing import HASH_BYTES, verify_inclusion
+from attestlab.log.note.note import MAX_NOTE_CHARS, decimal, standard_base64
+from attestlab.log.note.trust_policy import Checkpoint, TrustPolicy
 
 HEADER = "c2sp.org/tlog-proof@v1"
 MAX_HASHES = 63

@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from attestlab.core.errors import ProofInvalid
-from attestlab.log import rules
 from attestlab.log.entries import EntryType, ReadEntry
+from attestlab.log.merkle import hashing
 
 CHUNK_BYTES = 1024
 INDEXES_A_CHUNK = CHUNK_BYTES * 4
@@ -103,7 +103,7 @@ class StatusList:
 
     def _hashes(self) -> list[bytes]:
         starts = range(0, len(self.bits), CHUNK_BYTES)
-        return [rules.leaf_hash(bytes(self.bits[start : start + CHUNK_BYTES])) for start in starts]
+        return [hashing.leaf_hash(bytes(self.bits[start : start + CHUNK_BYTES])) for start in starts]
 
 
 def verify_chunk(chunk: Chunk, *, size: int, digest: bytes) -> None:
@@ -114,7 +114,7 @@ def verify_chunk(chunk: Chunk, *, size: int, digest: bytes) -> None:
     """
     if len(chunk.data) != CHUNK_BYTES:
         raise ProofInvalid(f"A chunk of a status list has exactly {CHUNK_BYTES} bytes.")
-    rules.verify_inclusion(chunk.number, _chunk_count(size), rules.leaf_hash(chunk.data), chunk.hashes, digest)
+    hashing.verify_inclusion(chunk.number, _chunk_count(size), hashing.leaf_hash(chunk.data), chunk.hashes, digest)
 
 
 def _chunk_count(size: int) -> int:
@@ -127,9 +127,9 @@ def _code(bits: Sequence[int], index: int) -> int:
 
 def _root(hashes: Sequence[bytes]) -> bytes:
     if len(hashes) < 2:
-        return hashes[0] if hashes else rules.EMPTY_ROOT
+        return hashes[0] if hashes else hashing.EMPTY_ROOT
     split = _split(len(hashes))
-    return rules.node_hash(_root(hashes[:split]), _root(hashes[split:]))
+    return hashing.node_hash(_root(hashes[:split]), _root(hashes[split:]))
 
 
 def _path(hashes: Sequence[bytes], number: int) -> list[bytes]:

@@ -18,11 +18,11 @@ from attestlab.core.errors import Conflict, HeadGuardMismatch, Unavailable
 from attestlab.core.strict_json import format_time
 from attestlab.log import store
 from attestlab.log.entries import sha256_name
-from attestlab.log.guard import HeadGuard
-from attestlab.log.memory import TreeMemory
-from attestlab.log.notes import TreeHead
+from attestlab.log.head_guard import HeadGuard
+from attestlab.log.merkle.committed_tree import TreeMemory
+from attestlab.log.note.note import TreeHead
+from attestlab.log.note.trust_policy import TrustPolicy
 from attestlab.log.store import LeafRow
-from attestlab.log.trust import TrustPolicy
 
 NEWEST_ENTRIES = 5
 

@@ -10,8 +10,8 @@ from base64 import b64encode
 from dataclasses import dataclass
 
 from attestlab.core.errors import SignatureInvalid, ValidationFailed
-from attestlab.log.notes import Note, TreeHead, decimal, standard_base64
-from attestlab.log.rules import HASH_BYTES
+from attestlab.log.merkle.hashing import HASH_BYTES
+from attestlab.log.note.note import Note, TreeHead, decimal, standard_base64
 
 PATH = "/add-checkpoint"
 SIZE_TYPE = "text/x.tlog.size"  # of a 409, whose body is the size that the witness knows

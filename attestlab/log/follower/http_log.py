@@ -8,9 +8,9 @@ from typing import Protocol
 
 from attestlab.core.errors import IntegrityFailed, ProofInvalid, Unavailable, ValidationFailed
 from attestlab.core.fetching import Fetcher, FetchLimits
-from attestlab.log.notes import MAX_NOTE_CHARS
-from attestlab.log.rules import HASH_BYTES, MAX_ENTRY_BYTES, TILE_BYTES, TILE_WIDTH, TileName
-from attestlab.log.tree import NO_ROWS, TileCache, Tree, TreeReader, extended
+from attestlab.log.merkle.hashing import HASH_BYTES, MAX_ENTRY_BYTES, TILE_BYTES, TILE_WIDTH, TileName
+from attestlab.log.merkle.tree import NO_ROWS, TileCache, Tree, TreeReader, extended
+from attestlab.log.note.note import MAX_NOTE_CHARS
 
 DEADLINE_S = 120.0  # for one answer, which may be an entry bundle of 16 MB
 CACHED_TILES = 256

@@ -12,7 +12,7 @@ from collections.abc import Set
 from dataclasses import dataclass, field, replace
 
 from attestlab.core.errors import SignatureInvalid, ValidationFailed
-from attestlab.log.notes import Note, SignatureType, TreeHead, VerifierKey
+from attestlab.log.note.note import Note, SignatureType, TreeHead, VerifierKey
 
 MAX_POLICY_BYTES = 1_000_000
 NONE = b"none"

@@ -17,9 +17,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from attestlab.core import atomic_files
 from attestlab.core.errors import AttestLabError, ValidationFailed
 from attestlab.log.entries import sha256_name
-from attestlab.log.rules import EMPTY_ROOT
-from attestlab.log.standing import Standings
-from attestlab.log.trust import Checkpoint, TrustPolicy
+from attestlab.log.follower.auditor import Standings
+from attestlab.log.merkle.hashing import EMPTY_ROOT
+from attestlab.log.note.trust_policy import Checkpoint, TrustPolicy
 
 VERSION = 3
 _Count = Annotated[int, Field(ge=0, lt=2**63)]

@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from sqlalchemy import Connection
 
 from attestlab.core.errors import IntegrityFailed
-from attestlab.log import rules, store
-from attestlab.log.notes import TreeHead
-from attestlab.log.tree import Fetch, Growth, TileCache, Tree, TreeReader
+from attestlab.log import store
+from attestlab.log.merkle import hashing
+from attestlab.log.merkle.tree import Fetch, Growth, TileCache, Tree, TreeReader
+from attestlab.log.note.note import TreeHead
 
 CATCH_UP_LEAVES = 65_536  # above that, loading the tree anew from its tiles is quicker
 
@@ -86,7 +87,7 @@ class TreeMemory:
         """What was remembered belongs to another tree, or there was nothing; the records are read from scratch."""
         self._cache.clear()
         self._newest = None
-        tail = store.leaf_hashes(connection, head.size - head.size % rules.TILE_WIDTH, head.size)
+        tail = store.leaf_hashes(connection, head.size - head.size % hashing.TILE_WIDTH, head.size)
         loaded = Growth(Tree.loaded(head.size, tail, _tiles_of(connection)), {})
         settled = self._if_it_has(connection, loaded, head)
         if settled is None:

@@ -26,7 +26,7 @@ from threading import Lock
 
 from attestlab.core import atomic_files
 from attestlab.core.errors import HeadGuardMismatch, HeadGuardMissing, Unavailable
-from attestlab.log.notes import TreeHead
+from attestlab.log.note.note import TreeHead
 
 SLOT_BYTES = 4096
 SLOTS = 2

@@ -16,9 +16,9 @@ from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import AttestLabError, SignatureInvalid
 from attestlab.core.records.hash_chain import GENESIS, Chain, head_of, link_hash
 from attestlab.log import store
-from attestlab.log.notes import Note, VerifierKey
+from attestlab.log.note.note import Note, VerifierKey
+from attestlab.log.note.trust_policy import TrustPolicy
 from attestlab.log.store import CheckpointRow, CosignatureRow
-from attestlab.log.trust import TrustPolicy
 
 CHAIN = "log.cosignatures"
 LATEST_S = 253_402_300_799  # the last second of the year 9999

@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from attestlab.core.crypto import signing
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.errors import SignatureInvalid, ValidationFailed
-from attestlab.log.rules import EMPTY_ROOT, HASH_BYTES
+from attestlab.log.merkle.hashing import EMPTY_ROOT, HASH_BYTES
 
 MAX_NOTE_CHARS = 1_000_000
 MAX_SIGNATURES = 100

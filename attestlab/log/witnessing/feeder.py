@@ -27,12 +27,13 @@ from attestlab.core.db.storage import Storage
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import AttestLabError, IntegrityFailed, SignatureInvalid, Unavailable
 from attestlab.core.fetching import Fetcher, FetchLimits, UnacceptableAnswer
-from attestlab.log import cosignatures, store
-from attestlab.log.cosignatures import Cosignature
-from attestlab.log.notes import VerifierKey, decimal
+from attestlab.log import store
+from attestlab.log.note.note import VerifierKey, decimal
+from attestlab.log.note.trust_policy import TrustPolicy
 from attestlab.log.service import Log
-from attestlab.log.submissions import PATH, SIZE_TYPE, Submission
-from attestlab.log.trust import TrustPolicy
+from attestlab.log.witnessing import cosignatures
+from attestlab.log.witnessing.cosignatures import Cosignature
+from attestlab.log.witnessing.submission_policy import PATH, SIZE_TYPE, Submission
 from attestlab.web import logging_setup
 from attestlab.web.supervisor import Round, Supervised, Supervisor
 

@@ -15,7 +15,7 @@ from attestlab.core.errors import IntegrityFailed, ValidationFailed
 from attestlab.core.strict_json import b64url_decode, parse_json
 from attestlab.log import entries
 from attestlab.log.entries import FIRST, EntryType, Link, ReadEntry
-from attestlab.log.status_list import StatusList
+from attestlab.log.status.status_list import StatusList
 
 NOTHING_YET = None
 # By the type of entry: what may follow a status. A type without a line, or an entry that names no status, is a chain

@@ -1,0 +1,1 @@
+"""Status lists: built from the log and published."""

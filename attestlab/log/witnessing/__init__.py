@@ -1,0 +1,1 @@
+"""Cosignatures by witnesses (C2SP tlog-witness): requesting, checking and storing them."""
