@@ -31,16 +31,16 @@ from attestlab.core.execution.worker_processes import WorkerProcesses
 from attestlab.core.limits.rate_counters import Counters
 from attestlab.core.records import audit, outbox
 from attestlab.core.strict_json import parse_uuid
-from attestlab.delivery.links import Links
 from attestlab.delivery.service import Deliveries
+from attestlab.delivery.share_links import Links
 from attestlab.exports.service import Exports
 from attestlab.governance import store as governance_store
 from attestlab.governance.service import Governance
 from attestlab.identity.service import Identity
-from attestlab.issuers.dns import DnsResolver, Resolver
 from attestlab.issuers.domain_proof import DomainProofs
 from attestlab.issuers.logos import Logos
 from attestlab.issuers.service import Issuers
+from attestlab.issuers.txt_resolver import DnsResolver, Resolver
 from attestlab.lake import store as lake_store
 from attestlab.lake.service import Lake
 from attestlab.log import store as log_store
@@ -48,11 +48,11 @@ from attestlab.log.head_guard import HeadGuard
 from attestlab.log.note.trust_policy import TrustPolicy
 from attestlab.log.service import Log
 from attestlab.log.status.publisher import StatusLists
-from attestlab.mail.carriers import carrier_of
 from attestlab.mail.messages import Sender
 from attestlab.mail.service import Mails
+from attestlab.mail.transports import carrier_of
 from attestlab.orgs import usage
-from attestlab.orgs.people import People
+from attestlab.orgs.members import People
 from attestlab.orgs.rules import Caller, Plan
 from attestlab.orgs.service import Orgs, TenantCreated
 from attestlab.policy.attribute_registry import Vocabulary
@@ -65,7 +65,7 @@ from attestlab.simulation.service import Simulations
 from attestlab.web.idempotency import store as idempotency_store
 
 if TYPE_CHECKING:
-    from attestlab.lake.frames import Facts
+    from attestlab.lake.relations import Facts
 
 HEAD_GUARD = "head.guard"
 MAILDIR = "maildir"

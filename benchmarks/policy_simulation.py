@@ -12,9 +12,9 @@ from time import perf_counter
 from attestlab.policy.evaluation.policy_set import Member
 from attestlab.policy.language.ast import Policy, leaves
 from attestlab.policy.language.attributes import NUMERIC, ORDERING, PLATFORM
-from attestlab.simulation.past import Contexts, opened
-from attestlab.simulation.session import Session
-from attestlab.simulation.sets import Place, Sets, Trial
+from attestlab.simulation.history import Contexts, opened
+from attestlab.simulation.query_session import Session
+from attestlab.simulation.scenarios import Place, Sets, Trial
 from attestlab.simulation.simulation import Simulation
 from benchmarks import policy_world
 from benchmarks.figures import peak_memory_mib

@@ -18,7 +18,7 @@ from attestlab.core.clock import FixedClock
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.records.outbox import OutboxEvent
 from attestlab.installation import Lab
-from attestlab.lake.frames import Facts
+from attestlab.lake.relations import Facts
 from attestlab.log.store import leaves
 from attestlab.orgs.rules import Caller, Plan
 from attestlab.policy.active_policies import Question

@@ -13,15 +13,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from policy_world import REGISTRY, typed
 
-from attestlab.lake.contexts import ARROW
+from attestlab.lake.context_columns import ARROW
 from attestlab.policy.evaluation.evaluator import Evaluator
 from attestlab.policy.evaluation.policy_set import Member, PolicySet, SetDecision
 from attestlab.policy.language.ast import AllOf, AnyOf, Leaf, Negated, Policy, Rule, Tree
 from attestlab.policy.language.attributes import AttributeType
 from attestlab.policy.language.context import Normaliser, Values
-from attestlab.simulation.past import Contexts
-from attestlab.simulation.session import Session
-from attestlab.simulation.sets import Place, Sets, Trial
+from attestlab.simulation.history import Contexts
+from attestlab.simulation.query_session import Session
+from attestlab.simulation.scenarios import Place, Sets, Trial
 from attestlab.simulation.simulation import Simulation
 
 KINDS = {

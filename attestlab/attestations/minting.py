@@ -28,7 +28,7 @@ from attestlab.issuers.rules import Custody
 from attestlab.issuers.service import Issuers
 from attestlab.issuers.store import SigningKey
 from attestlab.log import entries
-from attestlab.orgs import team
+from attestlab.orgs import role_rules
 from attestlab.orgs.rules import Caller
 
 EXTERNAL_MAX_AGE = timedelta(hours=24)
@@ -87,7 +87,7 @@ def draft(request: MintRequest, key: SigningKey, *, caller: Caller, issuers: Iss
     warnings = claim_rules.check_claims(request.schema, request.claims)
     document_hash, more = rules.resolve_document_hash(request.claims, request.document_hash, request.file_sha256)
     if request.recipient_email is not None:
-        team.address(request.recipient_email, field="/recipient_email")
+        role_rules.address(request.recipient_email, field="/recipient_email")
     claims = canonical(request.claims)
     statement = _statement(request, key, claims, document_hash, now)
     signature = _signature(request, statement, key, issuers)

@@ -36,7 +36,7 @@ from attestlab.attestations.shapes import (
 from attestlab.attestations.verification.facts import status_of
 from attestlab.attestations.verification.log_proofs import Logged, Proofs
 from attestlab.core.strict_json import b64url_encode
-from attestlab.delivery.links import Links
+from attestlab.delivery.share_links import Links
 from attestlab.log.entries import sha256_name
 from attestlab.log.merkle.tlog_proof import LogProof
 from attestlab.log.note.note import signature_lines

@@ -13,14 +13,14 @@ from attestlab.core.db.transaction import Transaction
 from attestlab.core.records import audited_write
 from attestlab.core.records.audit import Actor
 from attestlab.core.records.audited_write import Deed
-from attestlab.delivery import letters, store
-from attestlab.delivery.links import Links
+from attestlab.delivery import email_templates, store
+from attestlab.delivery.share_links import Links
 from attestlab.issuers import store as issuer_store
 from attestlab.mail.service import Mails
+from attestlab.orgs import role_rules
 from attestlab.orgs import store as org_store
-from attestlab.orgs import team
+from attestlab.orgs.role_rules import UserStatus
 from attestlab.orgs.rules import Caller
-from attestlab.orgs.team import UserStatus
 
 
 class DeliveryState(StrEnum):
@@ -47,7 +47,7 @@ class Deliveries:
 
     def send(self, tx: Transaction, attestation: Mapping[str, Any], *, actor: Actor, at: datetime) -> None:
         """Tell whom a fresh attestation is for, in the transaction that mints it; an account has it at once."""
-        address = team.address(attestation["recipient_email"])
+        address = role_rules.address(attestation["recipient_email"])
         person = org_store.user_by_address(tx.exec, address)
         known = person if person is not None and person["status"] in (None, UserStatus.ACTIVE) else None
         row = {
@@ -68,9 +68,9 @@ class Deliveries:
         name = issuer_store.owned(tx.exec, row["issuer_id"], tenant_id=row["tenant_id"]).name
         link, recipient = self.links.shared(row["attestation_id"]), row["recipient_email"]
         if is_known:
-            letter = letters.notification(link, issuer_name=name)
+            letter = email_templates.notification(link, issuer_name=name)
         else:
-            letter = letters.invitation(link, issuer_name=name, recipient=recipient)
+            letter = email_templates.invitation(link, issuer_name=name, recipient=recipient)
         self.mails.post(
             tx, tenant_id=row["tenant_id"], recipient=recipient, subject=letter.subject, text=letter.text, at=at
         )

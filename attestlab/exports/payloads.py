@@ -12,7 +12,7 @@ from typing import Any, Final
 from attestlab.core.db.transaction import AnyRow
 from attestlab.exports import rules
 from attestlab.exports.badges import Awarded
-from attestlab.exports.disclosures import ALGORITHM
+from attestlab.exports.sd_jwt import ALGORITHM
 from attestlab.log.entries import sha256_name
 from attestlab.log.merkle.hashing import leaf_hash
 

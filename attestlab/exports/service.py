@@ -22,8 +22,8 @@ from attestlab.core.db.storage import Storage
 from attestlab.core.db.transaction import AnyRow
 from attestlab.core.errors import Conflict, NotFound
 from attestlab.exports import badges, payloads, rules, store
-from attestlab.exports.disclosures import Concealer
-from attestlab.exports.securing import STATUS_LISTS, ServiceKey, signed
+from attestlab.exports.jwt_signing import STATUS_LISTS, ServiceKey, signed
+from attestlab.exports.sd_jwt import Concealer
 from attestlab.issuers.rules import IssuerStatus, KeyStatus
 from attestlab.issuers.service import Issuers
 from attestlab.issuers.store import SigningKey, keys_of

@@ -18,7 +18,8 @@ from uuid import UUID
 from attestlab.core.crypto.canonical_json import canonical
 from attestlab.core.errors import AuthInvalid, ValidationFailed
 from attestlab.core.strict_json import b64url_decode, b64url_encode, parse_json, parse_uuid
-from attestlab.orgs import team
+from attestlab.orgs import role_rules
+from attestlab.orgs.role_rules import UserStatus
 from attestlab.orgs.rules import (
     CONSUMER_SCOPES,
     PLATFORM_ROLES,
@@ -29,7 +30,6 @@ from attestlab.orgs.rules import (
     Role,
     Scope,
 )
-from attestlab.orgs.team import UserStatus
 
 ACCESS_S = 3600
 REFRESH_FOR = timedelta(days=30)
@@ -78,7 +78,7 @@ def address(email: str) -> str:
     ('ada@example.org', 'nobody')
     """
     try:
-        return team.address(email)
+        return role_rules.address(email)
     except ValidationFailed:
         return email.strip().lower()
 
@@ -206,6 +206,6 @@ def rights(roles: str, realm: str | None) -> Rights:
     """
     if realm == Realm.CONSUMER:
         return Rights(Realm.CONSUMER, frozenset(), CONSUMER_SCOPES)
-    held = team.held(roles)
+    held = role_rules.held(roles)
     scopes = frozenset(scope for role in held for scope in SCOPES_OF_ROLES[role])
     return Rights(Realm.PLATFORM if held & PLATFORM_ROLES else Realm.TENANT, held, scopes)

@@ -17,14 +17,14 @@ from attestlab.core.errors import AuthInvalid, PermissionDenied
 from attestlab.core.limits.rate_counters import Counters
 from attestlab.core.records import audited_write, outbox
 from attestlab.core.records.audited_write import Deed
-from attestlab.identity import rules, store, throttle
+from attestlab.identity import login_throttle, rules, store
 from attestlab.identity.events import PasswordChanged
+from attestlab.identity.login_throttle import Guess
 from attestlab.identity.rules import EndedBecause, SignInRefused
 from attestlab.identity.sessions import Sessions, Tokens
-from attestlab.identity.throttle import Guess
 from attestlab.identity.tokens import AccessTokens
 from attestlab.orgs import store as org_store
-from attestlab.orgs.people import Person
+from attestlab.orgs.members import Person
 from attestlab.orgs.rules import Caller
 from attestlab.settings import Settings
 
@@ -81,13 +81,13 @@ class Identity:
             SignInRefused: there is no such person, or they may not sign in.
         """
         guess = Guess(rules.address_sha256(email), peer)
-        throttle.attempt(self.counters, guess, now=now)
+        login_throttle.attempt(self.counters, guess, now=now)
         with self.storage.read() as connection:
             row = store.person_by_address(connection, rules.address(email))
         stored = row.password_hash if row is not None and rules.is_active(row.status) else None
         if not passwords.matches(password, stored) or row is None or stored is None:
             raise _refused(guess, row)
-        throttle.succeeded(self.counters, guess, now=now)
+        login_throttle.succeeded(self.counters, guess, now=now)
         return Recognised(row.id, stored, passwords.hashed(password) if passwords.is_outdated(stored) else None)
 
     def sign_in(self, recognised: Recognised) -> Tokens:

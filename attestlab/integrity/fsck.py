@@ -37,7 +37,7 @@ from attestlab.delivery import store as delivery_store
 from attestlab.governance import store as governance_store
 from attestlab.identity import store as identity_store
 from attestlab.installation import Lab
-from attestlab.issuers import reckoning
+from attestlab.issuers import integrity
 from attestlab.issuers import store as issuer_store
 from attestlab.issuers.keys import key_name
 from attestlab.log import entries
@@ -174,7 +174,7 @@ def _ends(connection: Connection) -> Iterator[Problem]:
 
 def _standings(connection: Connection) -> Iterator[Problem]:
     """How issuers and keys stand, by the rows and by the log."""
-    for where, message in reckoning.disagreements(connection):
+    for where, message in integrity.disagreements(connection):
         yield Problem("standing", where, message)
 
 

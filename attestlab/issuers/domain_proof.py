@@ -19,9 +19,9 @@ from attestlab.core.db.storage import Storage
 from attestlab.core.errors import Conflict
 from attestlab.core.strict_json import b64url_encode
 from attestlab.issuers import store
-from attestlab.issuers.dns import Resolver
 from attestlab.issuers.rules import IssuerStatus, TrustTier
 from attestlab.issuers.service import Issuers
+from attestlab.issuers.txt_resolver import Resolver
 from attestlab.orgs.rules import Caller
 
 TierDecided = Callable[[store.Look, UUID], bool]

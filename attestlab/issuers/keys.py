@@ -25,8 +25,8 @@ from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import Conflict, ValidationFailed
 from attestlab.core.events import Event
 from attestlab.issuers import rules, store
+from attestlab.issuers.change_log import Change, Ledger
 from attestlab.issuers.events import KeyCompromised, KeyCreated, KeyRevoked, KeyRotated
-from attestlab.issuers.ledger import Change, Ledger
 from attestlab.issuers.rules import Custody, KeyStatus
 from attestlab.orgs import quotas
 from attestlab.orgs.rules import Caller

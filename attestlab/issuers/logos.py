@@ -12,7 +12,7 @@ from attestlab.core.db.storage import Storage
 from attestlab.core.errors import NotFound
 from attestlab.core.records import audited_write
 from attestlab.core.records.audited_write import Deed
-from attestlab.issuers import images, rules, store
+from attestlab.issuers import logo_validation, rules, store
 from attestlab.issuers.service import Issuers
 from attestlab.orgs.rules import Caller
 
@@ -33,7 +33,7 @@ class Logos:
             NotFound: there is no such issuer in the caller's tenant.
             PayloadTooLarge, ValidationFailed: it is no image that may be shown, see `images.media_type`.
         """
-        media_type = images.media_type(content)
+        media_type = logo_validation.media_type(content)
         with self.storage.write() as tx:
             now = self.clock.now()
             store.owned(tx.exec, issuer_id, tenant_id=caller.tenant_id)

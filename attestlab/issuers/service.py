@@ -21,9 +21,9 @@ from attestlab.core.errors import Conflict, NotFound, ValidationFailed
 from attestlab.core.events import Event
 from attestlab.core.ids import new_id
 from attestlab.issuers import rules, store
+from attestlab.issuers.change_log import Change, Ledger
 from attestlab.issuers.events import IssuerCreated, IssuerSuspended, IssuerUpdated
 from attestlab.issuers.keys import CHANGED, CountSigned, Keys, managed, new_kid
-from attestlab.issuers.ledger import Change, Ledger
 from attestlab.issuers.rules import IssuerStatus, RiskRating, TrustTier
 from attestlab.issuers.store import SigningKey
 from attestlab.log.service import Log

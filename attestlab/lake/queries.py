@@ -67,7 +67,7 @@ def answered(place: Place, query: str, parameters: Parameters) -> bytes | _Faile
     Raises:
         ValidationFailed, Unavailable: see `asked`.
     """
-    from attestlab.lake.frames import OwnLake, facts_of, reading, require_one_query
+    from attestlab.lake.relations import OwnLake, facts_of, reading, require_one_query
 
     connection = facts_of(OwnLake(_storage(place.records), place.folder, place.tenant_id), place.dataset).look()
     _limit_memory()

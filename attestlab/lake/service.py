@@ -17,8 +17,8 @@ from attestlab.lake.store import Numbering
 from attestlab.orgs.rules import Caller
 
 if TYPE_CHECKING:
-    from attestlab.lake.exporting import Exporter
-    from attestlab.lake.frames import OwnLake
+    from attestlab.lake.exporter import Exporter
+    from attestlab.lake.relations import OwnLake
 
 ROWS_A_PART = 10_000
 PARTS_A_SWEEP = 16  # of a server at work: some seconds; what waits is read from the records meanwhile
@@ -38,7 +38,7 @@ class Lake:
 
     def __call__(self, caller: Caller) -> OwnLake:
         """The data sets as the caller's tenant sees them."""
-        from attestlab.lake.frames import OwnLake
+        from attestlab.lake.relations import OwnLake
 
         return OwnLake(self._storage, self.folder, caller.tenant_id, workers=self._workers)
 
@@ -97,6 +97,6 @@ class Lake:
             return self._exporter().export(whole_parts_only=True, at_most=PARTS_A_SWEEP) if is_sole else 0
 
     def _exporter(self) -> Exporter:
-        from attestlab.lake.exporting import Exporter
+        from attestlab.lake.exporter import Exporter
 
         return Exporter(self._storage, self.folder, rows_a_part=self.rows_a_part)

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
-from attestlab.orgs.people import Joining
+from attestlab.orgs.members import Joining
+from attestlab.orgs.role_rules import UserStatus
 from attestlab.orgs.rules import Scope
 from attestlab.orgs.shapes import JoinIn, OrgIn, OrgOut, OrgPatch, UserIn, UserOut, UserPatch
-from attestlab.orgs.team import UserStatus
 from attestlab.web.paging import Page, PageQuery, id_in, page_of
 from attestlab.web.request import Call
 from attestlab.web.routing.authorization import PUBLIC

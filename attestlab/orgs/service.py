@@ -23,10 +23,10 @@ from attestlab.core.ids import new_id
 from attestlab.core.records import audited_write
 from attestlab.core.records.audit import Actor
 from attestlab.core.records.audited_write import Deed
-from attestlab.orgs import plans, rules, store, team
-from attestlab.orgs.keys import ApiKeys
+from attestlab.orgs import plans, role_rules, rules, store
+from attestlab.orgs.api_keys import ApiKeys
+from attestlab.orgs.members import AccountOpened
 from attestlab.orgs.origins import origins
-from attestlab.orgs.people import AccountOpened
 from attestlab.orgs.rules import ApiKeyStatus, Caller, ConsumerScope, Environment, OrgStatus, Plan, Realm, Role, Scope
 from attestlab.settings import Environment as Stage
 from attestlab.settings import Settings
@@ -109,7 +109,7 @@ class Orgs:
                 "email": f"owner@{slug}.example",
                 "name": "Owner",
                 "password_hash": password_hash,
-                "roles": team.stored(roles),
+                "roles": role_rules.stored(roles),
             }
             owner_id = self._add_user(tx, {**owner, "tenant_id": tenant_id, "org_id": org_id}, now)
             columns: dict[str, Any] = {"name": "First key", "environment": Environment.LIVE.value}
@@ -124,7 +124,7 @@ class Orgs:
             ValidationFailed: address, name or password are not acceptable.
             Conflict: the address belongs to somebody already.
         """
-        address, name = team.address(email), rules.one_line("name", name)
+        address, name = role_rules.address(email), rules.one_line("name", name)
         passwords.require_acceptable(password, email=address, field="/password")
         password_hash = passwords.hashed(password)
         with self.storage.write() as tx:

@@ -11,9 +11,9 @@ from sqlalchemy import Connection, CursorResult, bindparam, func, or_, select
 
 from attestlab.core.db.transaction import AnyRow, Transaction
 from attestlab.core.errors import NotFound
+from attestlab.orgs.role_rules import UserStatus
 from attestlab.orgs.rules import ApiKeyStatus
 from attestlab.orgs.tables import ApiKey, Org, Tenant, User
-from attestlab.orgs.team import UserStatus
 
 tenants: Any = Tenant.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
 orgs: Any = Org.__table__  # type: ignore[attr-defined]

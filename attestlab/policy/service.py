@@ -20,8 +20,8 @@ from attestlab.core.records import audited_write, outbox
 from attestlab.core.records.audited_write import Deed
 from attestlab.issuers import store as issuer_store
 from attestlab.orgs import quotas
+from attestlab.orgs.role_rules import held
 from attestlab.orgs.rules import Caller
-from attestlab.orgs.team import held
 from attestlab.policy import attribute_documents, rules, store
 from attestlab.policy.analysis.analyzer import Comparison, Finding, analyze, compare, dead_rules
 from attestlab.policy.attribute_registry import document_in, own_attributes, registry_for

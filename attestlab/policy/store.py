@@ -10,8 +10,8 @@ from sqlalchemy import Connection, CursorResult, and_, bindparam, func, or_, sel
 
 from attestlab.core.db.transaction import AnyRow
 from attestlab.core.errors import NotFound
+from attestlab.orgs.role_rules import UserStatus
 from attestlab.orgs.store import api_keys, tenants, users
-from attestlab.orgs.team import UserStatus
 from attestlab.policy.language.document import TargetType
 from attestlab.policy.rules import PolicyStatus
 from attestlab.policy.tables import PolicyAttributes, PolicyDecision, PolicyRecord, PolicyVersion, VerificationProfile

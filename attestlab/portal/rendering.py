@@ -21,7 +21,7 @@ from attestlab.attestations.service import NOT_FOUND
 from attestlab.attestations.shapes import BundleOut
 from attestlab.core.db.transaction import AnyRow
 from attestlab.core.strict_json import format_time
-from attestlab.portal import files, rules, view, words
+from attestlab.portal import assets, messages, rules, view_model
 from attestlab.portal.service import Seen
 
 NOTHING_ALLOWED: Final = {
@@ -55,16 +55,16 @@ def _shown(value: object) -> object:
 
 
 def _time(at: datetime) -> Markup:
-    return Markup('<time datetime="{}">{}</time>').format(format_time(at), view.in_words(at))
+    return Markup('<time datetime="{}">{}</time>').format(format_time(at), view_model.in_words(at))
 
 
 _environment = Environment(
     autoescape=True, finalize=_shown, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
 )
 _environment.filters["time"] = _time
-_TEMPLATE: Final = _environment.from_string(files.text("page.html"))
-_STYLE: Final = files.text("page.css")
-_SCRIPT: Final = files.text("page.js")
+_TEMPLATE: Final = _environment.from_string(assets.text("page.html"))
+_STYLE: Final = assets.text("page.css")
+_SCRIPT: Final = assets.text("page.js")
 
 
 def page(seen: Seen, *, url: str, key: str | None) -> Html:
@@ -76,8 +76,8 @@ def page(seen: Seen, *, url: str, key: str | None) -> Html:
     if row is None:
         return nothing(str(verified.attestation_id), at=verified.at)
     more_claims: int
-    claims, more_claims = ([], 0) if key is None else view.claims_of(row)
-    brand = view.brand_of(row)
+    claims, more_claims = ([], 0) if key is None else view_model.claims_of(row)
+    brand = view_model.brand_of(row)
     return _html(
         200,
         brand,
@@ -86,11 +86,11 @@ def page(seen: Seen, *, url: str, key: str | None) -> Html:
         id=str(row.id),
         row=row,
         issuer=_issuer(row, has_logo=seen.has_logo),
-        title=view.title_of(row.schema_id),
-        remarks=view.remarks_of(verified.report),
+        title=view_model.title_of(row.schema_id),
+        remarks=view_model.remarks_of(verified.report),
         claims=claims,
         more_claims=more_claims,
-        hashes=view.file_hashes_of(row),
+        hashes=view_model.file_hashes_of(row),
         head=seen.head,
         latest=verified.latest,
         url=url,
@@ -107,8 +107,8 @@ def nothing(asked: str, *, at: datetime) -> Html:
 def _outcome(report: Any) -> dict[str, Any]:
     return {
         "verdict": report.verdict.value,
-        "said": words.VERDICTS[report.verdict],
-        "steps": view.steps_of(report),
+        "said": messages.VERDICTS[report.verdict],
+        "steps": view_model.steps_of(report),
         "is_superseded": report.verdict is Verdict.SUPERSEDED,
         "is_revoked": report.verdict is Verdict.REVOKED,
     }
@@ -124,25 +124,25 @@ def _issuer(row: AnyRow, *, has_logo: bool) -> dict[str, Any] | None:
         "domain": row.issuer_domain,
         "initials": rules.initials(name),
         "has_logo": has_logo,
-        "tier": words.TIERS.get(row.issuer_trust_tier, ""),
-        "standing": view.standing_of(row),
+        "tier": messages.TIERS.get(row.issuer_trust_tier, ""),
+        "standing": view_model.standing_of(row),
     }
 
 
 def _html(status: int, brand: str, **facts: Any) -> Html:
     style, script = Markup(_STYLE), Markup(_SCRIPT)
-    text = _TEMPLATE.render(style=style, script=script, brand=Markup(brand), icon_name=files.ICON, **facts)
+    text = _TEMPLATE.render(style=style, script=script, brand=Markup(brand), icon_name=assets.ICON, **facts)
     return Html(status, text.encode("utf-8"), {**_ALWAYS, "Content-Security-Policy": _policy(brand)})
 
 
 @lru_cache(_REMEMBERED_CODES)
 def _policy(brand: str) -> str:
     """What the page may do: run our script, wear our style and the issuer's colours, show images from here."""
-    styles = " ".join(files.csp_hash(text) for text in (_STYLE, brand) if text)
+    styles = " ".join(assets.csp_hash(text) for text in (_STYLE, brand) if text)
     return "; ".join(
         (
             "default-src 'none'",
-            f"script-src {files.csp_hash(_SCRIPT)}",
+            f"script-src {assets.csp_hash(_SCRIPT)}",
             f"style-src {styles}",
             "img-src 'self'",
             "connect-src 'none'",

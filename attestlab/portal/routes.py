@@ -11,7 +11,7 @@ from attestlab.attestations.service import Export
 from attestlab.core.errors import NotFound, ValidationFailed
 from attestlab.core.shapes import In
 from attestlab.core.strict_json import parse_uuid
-from attestlab.portal import files
+from attestlab.portal import assets
 from attestlab.portal.rules import wants_json
 from attestlab.web.request import Call
 from attestlab.web.response import JSON, Raw
@@ -83,7 +83,7 @@ def asset(call: Call, name: str) -> Raw:
     """A file of the page; its name changes with its content."""
     from attestlab.portal import rendering
 
-    found = files.ASSETS.get(name)
+    found = assets.ASSETS.get(name)
     if found is None:
         raise NotFound("asset", name)
     return Raw(found.content, found.media_type, rendering.NOTHING_ALLOWED)

@@ -27,8 +27,8 @@ from attestlab.installation import Lab
 from attestlab.issuers import routes as issuer_routes
 from attestlab.log import routes as log_routes
 from attestlab.log.witnessing.feeder import Feeder
-from attestlab.mail.courier import Courier
-from attestlab.orgs import key_routes, quotas
+from attestlab.mail.delivery_worker import Courier
+from attestlab.orgs import api_key_routes, quotas
 from attestlab.orgs import routes as org_routes
 from attestlab.orgs.rules import Caller
 from attestlab.policy import routes as policy_routes
@@ -66,7 +66,7 @@ CAPABILITIES: tuple[Routes, ...] = (
     log_routes.routes,
     audit_routes.routes,
     identity_routes.routes,
-    key_routes.routes,
+    api_key_routes.routes,
     org_routes.routes,
 )
 

@@ -23,7 +23,7 @@ from attestlab.core.errors import AttestLabError, RequestInFlight, Unavailable
 from attestlab.core.execution.long_work import TakesLong, others_wait
 from attestlab.core.limits.backlog_pacer import Pace
 from attestlab.installation import EXPIRIES_AT_ONCE, Lab
-from attestlab.lake.apart import Apart
+from attestlab.lake.export_process import Apart
 from attestlab.web import logging_setup
 from attestlab.web.idempotency import keys as idempotency
 from attestlab.web.idempotency.keys import Intent

@@ -11,8 +11,8 @@ from uuid import UUID
 from attestlab.core.crypto.canonical_json import canonical, sha256_hex
 from attestlab.core.strict_json import format_time
 from attestlab.policy.evaluation.policy_set import PolicySet
-from attestlab.simulation.past import Decisions
-from attestlab.simulation.sets import Draft
+from attestlab.simulation.history import Decisions
+from attestlab.simulation.scenarios import Draft
 from attestlab.simulation.simulation import Simulation
 
 FORMAT = "simulation-report/1"

@@ -21,7 +21,7 @@ from attestlab.core.ids import new_id
 from attestlab.core.limits.concurrency import Few
 from attestlab.core.records import audited_write
 from attestlab.core.records.audited_write import Deed
-from attestlab.exports.securing import ServiceKey
+from attestlab.exports.jwt_signing import ServiceKey
 from attestlab.lake.service import Lake
 from attestlab.orgs.rules import Caller
 from attestlab.policy import rules as policy_rules
@@ -31,11 +31,11 @@ from attestlab.policy.evaluation.policy_set import PolicySet
 from attestlab.policy.language.document import Document, TargetType
 from attestlab.simulation import rules, store
 from attestlab.simulation.rules import Spoken
-from attestlab.simulation.sets import Draft, baseline_digest, recorded, trial_of
+from attestlab.simulation.scenarios import Draft, baseline_digest, recorded, trial_of
 from attestlab.simulation.signing import REPORTS, TYP, Kept
 
 if TYPE_CHECKING:
-    from attestlab.simulation.past import Past
+    from attestlab.simulation.history import Past
     from attestlab.simulation.reports import Report
     from attestlab.simulation.simulation import Simulation
     from attestlab.simulation.sweeps import Named
@@ -207,8 +207,8 @@ class Simulations:
         contexts: str | PathLike[str] | None,
         caller: Caller,
     ) -> Simulation:
-        from attestlab.simulation.past import Contexts, Decisions, opened
-        from attestlab.simulation.session import Session
+        from attestlab.simulation.history import Contexts, Decisions, opened
+        from attestlab.simulation.query_session import Session
         from attestlab.simulation.simulation import Simulation
 
         _require_window(start, end)

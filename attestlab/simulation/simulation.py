@@ -11,12 +11,12 @@ from attestlab.policy.evaluation.policy_set import PolicySet
 from attestlab.policy.language.attributes import Attribute, AttributeType, Registry, Value
 from attestlab.policy.language.context import Normaliser, Values
 from attestlab.policy.sql.compiler import column, literal
-from attestlab.simulation import telling
-from attestlab.simulation.checking import MOST_EXAMPLES, SelfCheck, checked
-from attestlab.simulation.outcomes import COUNT, labels
-from attestlab.simulation.past import ID, NUMBER, TARGET, TARGET_SEGMENT, UNASKED, Decisions, Past, keep, typed
-from attestlab.simulation.session import Frame, Session
-from attestlab.simulation.sets import Place, Trial
+from attestlab.simulation import report_queries
+from attestlab.simulation.decision_queries import COUNT, labels
+from attestlab.simulation.history import ID, NUMBER, TARGET, TARGET_SEGMENT, UNASKED, Decisions, Past, keep, typed
+from attestlab.simulation.query_session import Frame, Session
+from attestlab.simulation.scenarios import Place, Trial
+from attestlab.simulation.self_check import MOST_EXAMPLES, SelfCheck, checked
 from attestlab.simulation.signing import Kept
 from attestlab.simulation.sweeps import Named, Threshold, sweep_sql
 
@@ -107,7 +107,7 @@ class Simulation:
         (list, the deciding policy's first), `count`.
         """
         self._require(self.by)
-        return self.session.frame(telling.groups(self.sets))
+        return self.session.frame(report_queries.groups(self.sets))
 
     def compare(self, by: Sequence[str] | None = None) -> Comparison:
         """What would change against what is in force; flips by attributes, or by `target_id`.
@@ -121,8 +121,12 @@ class Simulation:
             self._require(segments)
             self._tables += 1
             table = f"outcomes_{self._tables}"
-            self.session.run(f"CREATE TABLE {table} AS {telling.flips_table(self.sets, self._shown(segments))}")
-            frames = [telling.transitions(table), telling.flips(table, segments), telling.why(table)]
+            self.session.run(f"CREATE TABLE {table} AS {report_queries.flips_table(self.sets, self._shown(segments))}")
+            frames = [
+                report_queries.transitions(table),
+                report_queries.flips(table, segments),
+                report_queries.why(table),
+            ]
             asked = map(self.session.frame, [*frames, self._examples(table)])
             return Comparison(*asked)
 
@@ -153,12 +157,12 @@ class Simulation:
     def coverage(self) -> Frame:
         """How often each rule of the draft matches (`hits`) and decides in it (`decisive`); 0 hits: never met."""
         self._require(self.by)
-        return self.session.frame(telling.coverage(self.trial))
+        return self.session.frame(report_queries.coverage(self.trial))
 
     def marginal(self) -> Frame:
         """What would flip if one rule of the draft were not there: `rule`, `effect`, `would_allow`, `would_deny`."""
         self._require(self.by)
-        return self.session.frame(telling.marginal(self.trial))
+        return self.session.frame(report_queries.marginal(self.trial))
 
     def self_check(self) -> SelfCheck:
         """Ask the sets that the decisions name again, and count what comes out otherwise than it was recorded.
@@ -268,7 +272,7 @@ class Simulation:
 
         Every column says whose it is, for attributes may be called as ours are.
         """
-        picked = telling.picked(table, MOST_EXAMPLES)
+        picked = report_queries.picked(table, MOST_EXAMPLES)
         numbers = [str(row[0]) for row in self.session.run(f"SELECT number FROM ({picked})")]
         chosen = f"SELECT * FROM ({self._rows}) WHERE {NUMBER} IN ({', '.join(numbers) or 'NULL'})"
         context = ", ".join(f"{column(path)} := r.{column(path)}" for path in sorted(self._attributes()))

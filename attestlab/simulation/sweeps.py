@@ -16,9 +16,9 @@ from attestlab.core.errors import ValidationFailed
 from attestlab.policy.language.ast import Leaf, Rule, leaves
 from attestlab.policy.language.attributes import NUMERIC, ORDERING, Op
 from attestlab.policy.sql.compiler import column, rules_sql
-from attestlab.simulation import outcomes
-from attestlab.simulation.outcomes import COUNT
-from attestlab.simulation.sets import Trial
+from attestlab.simulation import decision_queries
+from attestlab.simulation.decision_queries import COUNT
+from attestlab.simulation.scenarios import Trial
 
 Named = tuple[str, str] | tuple[str, str, str | None]
 """A threshold as it is asked for: the rule's id, the attribute, and `op` where that is not enough."""
@@ -113,7 +113,7 @@ def _answers(trial: Trial, thresholds: Sequence[Threshold]) -> str:
     Only rules with a swept leaf are asked more than once. What comes before the first of them, between and behind is
     the same on all sides; what comes behind is asked where nothing before has decided.
     """
-    before = {"@was": outcomes.before_allows(trial), "@others": outcomes.others_allow(trial)}
+    before = {"@was": decision_queries.before_allows(trial), "@others": decision_queries.others_allow(trial)}
     before |= {f"@x_{n}": f"{column(each.leaf.attribute.path)}::DOUBLE" for n, each in enumerate(thresholds)}
     rules, default = trial.rules, trial.draft.policy.default
     swept = sorted({number for number, rule in enumerate(rules) for each in thresholds if each.rule_id == rule.id})

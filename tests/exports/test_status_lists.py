@@ -19,7 +19,7 @@ from attestlab.core.clock import FixedClock
 from attestlab.core.crypto.keyring import Keyring
 from attestlab.core.strict_json import b64url_decode, format_time
 from attestlab.exports import rules, store
-from attestlab.exports.securing import STATUS_LISTS, ServiceKey
+from attestlab.exports.jwt_signing import STATUS_LISTS, ServiceKey
 from attestlab.installation import Lab
 
 # The contract names EdDSA, which RFC 9864 has since split in two; the judge says so each time.

@@ -8,7 +8,10 @@ from pathlib import Path
 from lake_world import Owner
 
 from attestlab.installation import Lab
-from attestlab.lake import frames, store  # noqa: F401  frames: pyarrow and DuckDB are loaded once, for every child
+from attestlab.lake import (
+    relations,  # noqa: F401  frames: pyarrow and DuckDB are loaded once, for every child
+    store,
+)
 from attestlab.settings import Settings
 
 

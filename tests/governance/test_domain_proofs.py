@@ -10,7 +10,7 @@ from governance_story import Board
 from issuer_story import logged
 from name_server import NameServer, name_server
 
-from attestlab.issuers.dns import DnsResolver
+from attestlab.issuers.txt_resolver import DnsResolver
 
 
 @pytest.fixture

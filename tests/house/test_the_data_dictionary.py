@@ -37,7 +37,7 @@ from attestlab.issuers.shapes import (
     RotatedOut,
     WithdrawnKeyOut,
 )
-from attestlab.lake import facts, frames
+from attestlab.lake import datasets, relations
 from attestlab.log import entries
 from attestlab.log import shapes as log_shapes
 from attestlab.orgs.shapes import ApiKeyMadeOut, ApiKeyOut, OrgOut, UserOut
@@ -150,8 +150,8 @@ MADE: dict[str, bytes] = {
     ),
     "log_entry:status.list": entries.status_list(entries.FIRST, size=1, digest=b"", at=AT),
 }
-LAKE = {f"lake:{each.name}": {*each.columns} for each in facts.ALL if each is not facts.ENDS}
-LAKE["lake:attestations"] |= {*frames.ENDED}
+LAKE = {f"lake:{each.name}": {*each.columns} for each in datasets.ALL if each is not datasets.ENDS}
+LAKE["lake:attestations"] |= {*relations.ENDED}
 LAKE["lake:decisions"] |= {"<attribute>"}
 
 

@@ -22,7 +22,7 @@ HTTP_CLIENTS = (
 )
 HOMES = {
     "core/fetching.py": HTTP_CLIENTS,
-    "issuers/dns.py": ("dns",),
+    "issuers/txt_resolver.py": ("dns",),
 }
 
 

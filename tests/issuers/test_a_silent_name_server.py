@@ -15,7 +15,7 @@ from sign_in_story import Door
 from team_story import key_of
 
 from attestlab.installation import Lab
-from attestlab.issuers.dns import DnsResolver
+from attestlab.issuers.txt_resolver import DnsResolver
 from attestlab.orgs.rules import Plan
 
 CHECKS = 12

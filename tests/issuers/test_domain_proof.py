@@ -17,8 +17,8 @@ from running_server import register_issuer
 from team_story import key_of
 
 from attestlab.installation import Lab
-from attestlab.issuers.dns import DnsResolver
 from attestlab.issuers.rules import IssuerStatus
+from attestlab.issuers.txt_resolver import DnsResolver
 from attestlab.orgs.rules import Caller, Plan
 from attestlab.settings import Settings
 

@@ -18,7 +18,7 @@ from team_story import key_of
 from attestlab.core.clock import FixedClock
 from attestlab.core.errors import PayloadTooLarge, ValidationFailed
 from attestlab.installation import Lab
-from attestlab.issuers import images
+from attestlab.issuers import logo_validation
 from attestlab.orgs.rules import Plan
 
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" viewBox="0 0 9 9">{}</svg>'
@@ -73,7 +73,7 @@ def picture(kind: str, side: int = 2) -> bytes:
     ],
 )
 def test_an_image_is_told_by_its_bytes(content: bytes, kind: str) -> None:
-    assert images.media_type(content) == kind
+    assert logo_validation.media_type(content) == kind
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_an_image_is_told_by_its_bytes(content: bytes, kind: str) -> None:
 )
 def test_what_is_no_image_or_does_more_than_draw_is_refused(content: bytes) -> None:
     with pytest.raises(ValidationFailed):
-        images.media_type(content)
+        logo_validation.media_type(content)
 
 
 @pytest.mark.parametrize("encoding", ["nonsense", "utf-7", "utf-32", "rot13", "unicode_escape", "iso-8859-1", "UTF-8"])
@@ -106,18 +106,18 @@ def test_a_drawing_is_in_utf_8(encoding: str) -> None:
     content = f'<?xml version="1.0" encoding="{encoding}"?>'.encode() + DRAWING.encode()
 
     if encoding == "UTF-8":
-        assert images.media_type(content) == "image/svg+xml"
+        assert logo_validation.media_type(content) == "image/svg+xml"
         return
     with pytest.raises(ValidationFailed):
-        images.media_type(content)
+        logo_validation.media_type(content)
 
 
 def test_a_logo_has_at_most_256_kib() -> None:
-    whole = picture("GIF") + bytes(images.LIMIT_BYTES)
-    assert images.media_type(whole[: images.LIMIT_BYTES]) == "image/gif"
+    whole = picture("GIF") + bytes(logo_validation.LIMIT_BYTES)
+    assert logo_validation.media_type(whole[: logo_validation.LIMIT_BYTES]) == "image/gif"
 
     with pytest.raises(PayloadTooLarge):
-        images.media_type(whole[: images.LIMIT_BYTES + 1])
+        logo_validation.media_type(whole[: logo_validation.LIMIT_BYTES + 1])
 
 
 @pytest.fixture
@@ -201,7 +201,7 @@ def test_what_is_refused_changes_nothing(client: httpx.Client) -> None:
     issuer = register_issuer(client)
 
     harmful = put(client, issuer, SVG.format(HARMFUL["script"]).encode())
-    large = put(client, issuer, picture("GIF") + bytes(images.LIMIT_BYTES))
+    large = put(client, issuer, picture("GIF") + bytes(logo_validation.LIMIT_BYTES))
     nonsense = client.put(f"/v1/issuers/{issuer['id']}/logo", json={"content_b64url": "***"})
 
     assert [answer.status_code for answer in (harmful, large, nonsense)] == [400, 413, 400]

@@ -16,7 +16,7 @@ from nursery import Nursery
 
 from attestlab.core.errors import Conflict, Unavailable
 from attestlab.installation import Lab
-from attestlab.lake import facts
+from attestlab.lake import datasets
 from attestlab.lake.parts import parts_of, write_part
 from attestlab.lake.service import PARTS_A_SWEEP, Lake
 from attestlab.orgs.rules import Caller
@@ -142,7 +142,7 @@ def test_no_row_is_read_from_a_part_in_which_any_bit_was_flipped(world: World) -
     for number in range(8):
         world.act(number)
     world.lab.lake.export()
-    dataset, facts_seen = facts.ATTESTATIONS, world.seen(world.owner)["attestations"]
+    dataset, facts_seen = datasets.ATTESTATIONS, world.seen(world.owner)["attestations"]
     part = parts_of(world.lab.lake.folder / dataset.name, dataset.columns).found[0]
     before, content = facts_seen.arrow().sort_by("log_index"), part.path.read_bytes()
     chance = random.Random(14)
@@ -340,7 +340,7 @@ def test_an_exporter_killed_at_random_moments_writes_every_fact_once(
     world = World(lab, None, Owner(lab, caller, caller.tenant_id, ""), None)  # type: ignore[arg-type]  # one tenant, no clock
     assert ids_seen(world, world.owner) == ids_recorded(lab, caller.tenant_id)
     assert all(len(parts_of(lab.lake.folder / name).found) > 3 for name in ("log_entries", "attestations"))
-    for dataset in facts.ALL:
+    for dataset in datasets.ALL:
         folder = lab.lake.folder / dataset.name / (str(caller.tenant_id) if dataset.by_tenant else "")
         _require_named_for_what_they_hold(folder, dataset.number)
     lab.close()

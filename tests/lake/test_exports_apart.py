@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from lake_world import World, require_whole
 
-from attestlab.lake.apart import NICENESS, Apart
+from attestlab.lake.export_process import NICENESS, Apart
 from attestlab.lake.service import PARTS_A_SWEEP
 
 
@@ -62,7 +62,7 @@ def test_it_rests_after_a_failure_too(world: World) -> None:
 
 def test_where_nothing_can_be_due_no_process_is_started(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world.lab.lake.rows_a_part = 1_000_000
-    monkeypatch.setattr("attestlab.lake.apart._COMMAND", ("/nowhere/at/all",))
+    monkeypatch.setattr("attestlab.lake.export_process._COMMAND", ("/nowhere/at/all",))
 
     assert _sweep(Apart(world.lab.lake)) == 0
     world.lab.lake.rows_a_part = 1
@@ -111,7 +111,7 @@ def test_the_process_yields_to_everybody(world: World, monkeypatch: pytest.Monke
         "        return super().read(*sizes)\n"
         "sys.stdin = Told(sys.stdin.read()); apart.main()"
     )
-    monkeypatch.setattr("attestlab.lake.apart._COMMAND", (sys.executable, "-c", code))
+    monkeypatch.setattr("attestlab.lake.export_process._COMMAND", (sys.executable, "-c", code))
     for number in range(12):
         world.act(number)
 

@@ -13,7 +13,7 @@ from lake_world import Owner, World, inputs_recorded
 from policy_world import document, leaf, rule, typed
 
 from attestlab.core.errors import ValidationFailed
-from attestlab.lake.facts import DECISIONS
+from attestlab.lake.datasets import DECISIONS
 from attestlab.policy.language.document import Document
 from attestlab.policy.sql.contexts_file import OF_A_DECISION
 from attestlab.policy.sql.replay import replay

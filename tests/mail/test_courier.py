@@ -17,7 +17,7 @@ from attestlab.core.clock import FixedClock
 from attestlab.core.errors import Unavailable
 from attestlab.installation import Lab
 from attestlab.mail import smtp, store
-from attestlab.mail.courier import Courier, Job, Write
+from attestlab.mail.delivery_worker import Courier, Job, Write
 from attestlab.mail.messages import Sender
 from attestlab.mail.rules import CLAIM_TTL, MAX_DELIVERIES, MailStatus
 from attestlab.mail.smtp import SmtpTimeouts

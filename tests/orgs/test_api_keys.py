@@ -10,7 +10,7 @@ from team_story import told
 
 from attestlab.core.errors import NotFound, PermissionDenied, ValidationFailed
 from attestlab.installation import Lab
-from attestlab.orgs.keys import ApiKeys
+from attestlab.orgs.api_keys import ApiKeys
 from attestlab.orgs.rules import Caller, Environment, Scope
 from attestlab.orgs.service import TenantCreated
 from attestlab.settings import Environment as Stage

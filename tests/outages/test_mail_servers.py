@@ -23,7 +23,7 @@ from attestlab.core.clock import FixedClock
 from attestlab.core.records.audit import AuditEvent
 from attestlab.installation import Lab
 from attestlab.mail import smtp
-from attestlab.mail.courier import Courier
+from attestlab.mail.delivery_worker import Courier
 from attestlab.mail.messages import Sender
 from attestlab.mail.rules import LONGEST_PAUSE, MAX_DELIVERIES, MOST_ATTEMPTS, MailStatus
 from attestlab.mail.service import Mails

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from attestlab.attestations.rules import Reason, Verdict
-from attestlab.portal import rules, view, words
+from attestlab.portal import messages, rules, view_model
 
 CHANNELS = ("00", "33", "59", "77", "99", "bb", "ff")
 COLORS = ["#" + "".join(parts) for parts in itertools.product(CHANNELS, repeat=3)]
@@ -32,7 +32,7 @@ def test_contrast_is_that_of_wcag(one: str, other: str, ratio: float) -> None:
 @pytest.mark.parametrize("at", range(0, len(COLORS), 49))
 def test_whatever_the_brand_its_text_can_be_read(at: int) -> None:
     for primary in COLORS[at : at + 49]:
-        css = view.brand_of(SimpleNamespace(primary_color=primary, accent_color=None))
+        css = view_model.brand_of(SimpleNamespace(primary_color=primary, accent_color=None))
         light, dark = css.split("--brand:")[1][:7], css.split("--brand:")[2][:7]
 
         assert rules.contrast(rules.ink_on(primary), primary) >= rules.READABLE
@@ -41,8 +41,8 @@ def test_whatever_the_brand_its_text_can_be_read(at: int) -> None:
 
 
 def test_a_readable_brand_is_taken_and_an_unreadable_one_is_not() -> None:
-    readable = view.brand_of(SimpleNamespace(primary_color="#7a1f3d", accent_color=None))
-    unreadable = view.brand_of(SimpleNamespace(primary_color="#ffee00", accent_color=None))
+    readable = view_model.brand_of(SimpleNamespace(primary_color="#7a1f3d", accent_color=None))
+    unreadable = view_model.brand_of(SimpleNamespace(primary_color="#ffee00", accent_color=None))
 
     assert "--brand:#7a1f3d" in readable
     assert "--brand:#ffee00" not in unreadable.partition("@media")[0]
@@ -53,7 +53,7 @@ def test_a_readable_brand_is_taken_and_an_unreadable_one_is_not() -> None:
 )
 def test_what_is_no_colour_is_none(text: str | None) -> None:
     assert rules.color(text) is None
-    assert view.brand_of(SimpleNamespace(primary_color=text, accent_color=text)).count("#1f3a5f") == 3
+    assert view_model.brand_of(SimpleNamespace(primary_color=text, accent_color=text)).count("#1f3a5f") == 3
 
 
 @pytest.mark.parametrize("sign", [*map(chr, (0x61C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)))])
@@ -89,11 +89,11 @@ def test_the_media_type_is_the_one_that_is_preferred(accept: str | None, json: b
 
 
 def test_there_are_words_for_every_verdict_reason_and_step() -> None:
-    assert set(words.VERDICTS) == set(Verdict)
-    assert set(words.REASONS) == set(Reason)
-    assert len(words.STEPS) == 8
-    assert all(said.meaning.endswith(".") and said.advice.endswith(".") for said in words.VERDICTS.values())
+    assert set(messages.VERDICTS) == set(Verdict)
+    assert set(messages.REASONS) == set(Reason)
+    assert len(messages.STEPS) == 8
+    assert all(said.meaning.endswith(".") and said.advice.endswith(".") for said in messages.VERDICTS.values())
 
 
 def test_a_moment_is_written_in_full() -> None:
-    assert view.in_words(datetime(2027, 1, 2, 3, 4, tzinfo=UTC)) == "2 January 2027, 03:04 UTC"
+    assert view_model.in_words(datetime(2027, 1, 2, 3, 4, tzinfo=UTC)) == "2 January 2027, 03:04 UTC"

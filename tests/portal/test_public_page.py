@@ -31,7 +31,7 @@ from attestlab.issuers.rules import IssuerStatus, TrustTier
 from attestlab.issuers.store import issuers, keys
 from attestlab.orgs import usage
 from attestlab.orgs.rules import Caller
-from attestlab.portal import files, words
+from attestlab.portal import assets, messages
 from attestlab.portal.rendering import code_of
 
 pytestmark = pytest.mark.one_world
@@ -49,8 +49,8 @@ def look(anyone: httpx.Client, attestation_id: object) -> Seen:
 
 def says(page: Seen, verdict: Verdict) -> bool:
     """Whether the page gives this verdict, with its sentences and with no other's."""
-    said = words.VERDICTS[verdict]
-    others = [other.headline for name, other in words.VERDICTS.items() if name is not verdict]
+    said = messages.VERDICTS[verdict]
+    others = [other.headline for name, other in messages.VERDICTS.items() if name is not verdict]
     sentences = (verdict.value.replace("_", " "), said.headline, said.meaning, said.advice)
     return all(sentence in page.text for sentence in sentences) and not any(other in page.text for other in others)
 
@@ -69,7 +69,7 @@ def test_a_valid_attestation_says_so_and_shows_all_that_belongs_to_it(
     shown = ("Northfield University", "northfield.example.edu", "Student name", "Ada Lovelace", "Degree")
     record = (str(attestation_id), hashlib.sha256(DOCUMENT).hexdigest(), lab.log_id, "21 November 2026, 12:00 UTC")
     assert [part for part in (*shown, *record) if part not in page.text] == []
-    assert [step.title for step in words.STEPS if step.title not in page.text] == []
+    assert [step.title for step in messages.STEPS if step.title not in page.text] == []
     assert page.text.count("Passed") == 7
     assert page.text.count("Not checked") == 1
     assert {"datetime": "2027-11-21T12:00:00.000Z"} in page.all("time")
@@ -375,9 +375,9 @@ def test_the_headers_let_the_page_do_what_it_must_and_nothing_else(
     assert policy.pop("img-src") == policy.pop("form-action") == "'self'"
     assert policy.pop("require-trusted-types-for") == "'script'"
     scripts, styles = inline(answer.text, "script"), inline(answer.text, "style")
-    assert policy.pop("script-src") == files.csp_hash(files.text("page.js"))
-    assert {*map(files.csp_hash, scripts)} <= {files.csp_hash(files.text("page.js"))}
-    assert policy.pop("style-src") == " ".join(map(files.csp_hash, styles))
+    assert policy.pop("script-src") == assets.csp_hash(assets.text("page.js"))
+    assert {*map(assets.csp_hash, scripts)} <= {assets.csp_hash(assets.text("page.js"))}
+    assert policy.pop("style-src") == " ".join(map(assets.csp_hash, styles))
     assert policy == {}
     assert answer.headers["Cache-Control"] == "no-store"
     assert answer.headers["Referrer-Policy"] == "no-referrer"
@@ -407,7 +407,7 @@ def test_nothing_on_the_page_is_at_another_host(anyone: httpx.Client, lab: Lab, 
     assert [found for found in ELSEWHERE.findall(page.html) if not own.startswith(found)] == []
     assert page.all("img") == []
     assert "NU" in page.text
-    icon = anyone.get(f"/a/assets/{files.ICON}").text.replace('xmlns="http://www.w3.org/2000/svg"', "")
+    icon = anyone.get(f"/a/assets/{assets.ICON}").text.replace('xmlns="http://www.w3.org/2000/svg"', "")
     assert ELSEWHERE.findall(icon) == []
 
 
@@ -437,9 +437,9 @@ def test_an_uploaded_logo_is_shown(anyone: httpx.Client, lab: Lab, caller: Calle
 
 
 def test_a_file_of_the_page_is_kept_for_ever_under_a_name_of_its_content(anyone: httpx.Client) -> None:
-    answer = anyone.get(f"/a/assets/{files.ICON}")
+    answer = anyone.get(f"/a/assets/{assets.ICON}")
 
-    assert hashlib.sha256(answer.content).hexdigest()[:16] in files.ICON
+    assert hashlib.sha256(answer.content).hexdigest()[:16] in assets.ICON
     assert answer.headers["Cache-Control"] == "public, max-age=31536000, immutable"
     assert answer.headers["Content-Type"] == "image/svg+xml"
     assert "sandbox" in answer.headers["Content-Security-Policy"]

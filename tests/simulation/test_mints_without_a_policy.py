@@ -16,12 +16,12 @@ from attestlab.core.clock import FixedClock
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.installation import Lab
 from attestlab.issuers.rules import TrustTier
-from attestlab.lake.contexts import recorded
+from attestlab.lake.context_columns import recorded
 from attestlab.orgs.rules import Caller
 from attestlab.policy.language.attributes import PLATFORM
 from attestlab.policy.language.document import Document
 from attestlab.policy.sql.compiler import column
-from attestlab.simulation.past import AT_MINT
+from attestlab.simulation.history import AT_MINT
 from attestlab.simulation.simulation import Simulation
 
 OLD_KEY = document(rule("old", "DENY", leaf("key.age_days", "gte", 30)), default_effect="ALLOW")

@@ -17,7 +17,7 @@ from simulation_world import allowed_by, member, sides, simulation_of, trial_of,
 from attestlab.core.errors import ValidationFailed
 from attestlab.policy.language.ast import Policy
 from attestlab.policy.language.context import Values
-from attestlab.simulation.sets import Trial
+from attestlab.simulation.scenarios import Trial
 from attestlab.simulation.sweeps import Threshold
 
 pytestmark = pytest.mark.more_in_soak

@@ -30,9 +30,9 @@ from attestlab.core.errors import NotFound, ValidationFailed
 from attestlab.policy.evaluation.counterfactual import counterfactual
 from attestlab.policy.evaluation.evaluator import Evaluator
 from attestlab.policy.language.attributes import PLATFORM, Attribute, AttributeType
-from attestlab.simulation.past import Contexts, opened
-from attestlab.simulation.session import Session
-from attestlab.simulation.sets import Trial
+from attestlab.simulation.history import Contexts, opened
+from attestlab.simulation.query_session import Session
+from attestlab.simulation.scenarios import Trial
 from attestlab.simulation.simulation import Simulation
 
 pytestmark = pytest.mark.more_in_soak
@@ -205,7 +205,7 @@ def test_rows_are_read_anew_where_nearly_every_context_is_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The answer is the same; only what is held in memory is not."""
-    monkeypatch.setattr("attestlab.simulation.past.KEPT_ANYWAY", 10)
+    monkeypatch.setattr("attestlab.simulation.history.KEPT_ANYWAY", 10)
     written(tmp_path / "many.parquet", [{"claims.amount": n / 8} for n in range(800)])
     written(tmp_path / "few.parquet", [{"claims.amount": n % 8} for n in range(800)])
     trial = trial_of(member("draft", document(rule("r", "ALLOW", leaf("claims.amount", "lt", 4)))))

@@ -1,8 +1,8 @@
-"""A policy as SQL that other engines read too: the groups of a replay, on Spark or on PostgreSQL.
+"""Compiles a policy to SQL for other engines: the groups of a replay, on Spark or on PostgreSQL.
 
-The text is DuckDB's of `policy.sql.compiler`, put into the other dialect by sqlglot, which is loaded here and nowhere else. Bits
-of a word are no common ground (PostgreSQL has no unsigned numbers), so what matched is a text with one `0` or `1` for
-each counting rule in decision order.
+sqlglot translates the DuckDB text of `policy.sql.compiler`; only this module loads sqlglot. PostgreSQL has no
+unsigned integers, so the matching rules are a text with one `0` or `1` for each counting rule, in decision order,
+instead of the bits of an integer.
 """
 
 from __future__ import annotations

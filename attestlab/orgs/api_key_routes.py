@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
-from attestlab.orgs.keys import KeyMade
+from attestlab.orgs.api_keys import KeyMade
 from attestlab.orgs.rules import Realm, Role
 from attestlab.orgs.shapes import ApiKeyIn, ApiKeyMadeOut, ApiKeyOut, CompromiseIn, ConsumerKeyIn, RevokeIn
 from attestlab.web.paging import Page, PageQuery, id_in, page_of

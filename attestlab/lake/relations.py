@@ -25,9 +25,10 @@ from attestlab.core import parquet_digest
 from attestlab.core.db.storage import Storage
 from attestlab.core.errors import Conflict, Unavailable, ValidationFailed
 from attestlab.core.execution.worker_processes import WorkerProcesses
-from attestlab.lake import contexts, facts, queries, store
-from attestlab.lake.exporting import folder_of, require_behind
-from attestlab.lake.facts import Dataset
+from attestlab.lake import context_columns, queries, store
+from attestlab.lake import datasets as lake_datasets
+from attestlab.lake.datasets import Dataset
+from attestlab.lake.exporter import folder_of, require_behind
 from attestlab.lake.parts import Part, Parts, parts_of
 from attestlab.policy import attribute_documents
 from attestlab.policy.attribute_registry import own_attributes
@@ -156,14 +157,14 @@ class OwnLake:
         self._storage, self._folder, self._tenant_id = storage, folder, tenant_id
         self._workers = workers
         self.decisions = Facts("decisions", self._decisions, self._ask)
-        self.verifications = self._plain(facts.VERIFICATIONS)
-        self.log_entries = self._plain(facts.LOG_ENTRIES)
-        self.audit = self._plain(facts.AUDIT)
+        self.verifications = self._plain(lake_datasets.VERIFICATIONS)
+        self.log_entries = self._plain(lake_datasets.LOG_ENTRIES)
+        self.audit = self._plain(lake_datasets.AUDIT)
         self.attestations = Facts("attestations", self._attestations, self._ask)
 
     def past(self) -> duckdb.DuckDBPyConnection:
         """Decisions and mints as of one moment, as `decided` and `minted`, with columns as parts have them."""
-        decided, minted = self._seen(facts.DECISIONS, facts.ATTESTATIONS)
+        decided, minted = self._seen(lake_datasets.DECISIONS, lake_datasets.ATTESTATIONS)
         return sealed({"decided": decided, "minted": minted})
 
     def _plain(self, dataset: Dataset) -> Facts:
@@ -177,15 +178,15 @@ class OwnLake:
         return queries.asked(self._workers, place, query, parameters)
 
     def _attestations(self) -> duckdb.DuckDBPyConnection:
-        minted, ended = self._seen(facts.ATTESTATIONS, facts.ENDS)
+        minted, ended = self._seen(lake_datasets.ATTESTATIONS, lake_datasets.ENDS)
         return sealed({"minted": minted, "ends": ended}, _ATTESTATIONS)
 
     def _decisions(self) -> duckdb.DuckDBPyConnection:
-        (decided,) = self._seen(facts.DECISIONS)
+        (decided,) = self._seen(lake_datasets.DECISIONS)
         with self._storage.read() as connection:
             registry = attribute_documents.registry_of(own_attributes(connection.execute, self._tenant_id))
-        own = facts.DECISIONS.columns
-        attributes = contexts.shown(contexts.columns_of(decided[-1].schema.names), registry, beside=own)
+        own = lake_datasets.DECISIONS.columns
+        attributes = context_columns.shown(context_columns.columns_of(decided[-1].schema.names), registry, beside=own)
         return sealed({"decided": decided}, f"SELECT {', '.join([*own, *attributes])} FROM decided")
 
     def _seen(self, *wanted: Dataset) -> list[Tables]:
@@ -219,7 +220,7 @@ def _schema(dataset: Dataset, parts: Sequence[Part], names: Iterable[str]) -> pa
     used = set(names)
     if dataset.typed:
         used |= {name for part in parts for name in parquet.read_schema(part.path).names}
-    return pa.schema(list({**dataset.columns, **contexts.columns_of(used)}.items()))
+    return pa.schema(list({**dataset.columns, **context_columns.columns_of(used)}.items()))
 
 
 def _column(table: pa.Table, name: str, schema: pa.Schema) -> Any:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from attestlab.core.errors import Cancelled, Unavailable
-from attestlab.lake.frames import reading
+from attestlab.lake.relations import reading
 from attestlab.simulation.progress import Progress
 
 if TYPE_CHECKING:

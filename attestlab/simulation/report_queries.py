@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from attestlab.policy.evaluation.policy_set import Member
 from attestlab.policy.language.ast import Rule
 from attestlab.policy.sql.compiler import WORD_BITS, decided_sql, first_sql, literal, mask_sql, next_words, rule_sql
-from attestlab.simulation import outcomes
-from attestlab.simulation.outcomes import COUNT, EXAMPLE, PLACE, STEP
-from attestlab.simulation.sets import Sets, Trial
+from attestlab.simulation import decision_queries
+from attestlab.simulation.decision_queries import COUNT, EXAMPLE, PLACE, STEP
+from attestlab.simulation.scenarios import Sets, Trial
 
 MOST_ROWS = 1_000  # of a frame that could have more; what is met most often comes first
 _TAKEN = {"from", "to", "count", "n", "number", "policy_before", "rule_before", "policy_after", "rule_after"}
@@ -29,7 +29,7 @@ def decided(sets: Sets, rows: str, keys: Sequence[str] = ()) -> str:
         for member, names in words.items()
         for mask, name in zip(mask_sql(member.policy.counting), names, strict=True)
     ]
-    masked = f"SELECT {', '.join(['*', *masks])} FROM ({outcomes.both_sides(sets, rows)})"
+    masked = f"SELECT {', '.join(['*', *masks])} FROM ({decision_queries.both_sides(sets, rows)})"
     named = ['"@after"', '"@why_after"', *(name for names in words.values() for name in names)]
     sums = f"sum({COUNT})::BIGINT AS {COUNT}, min({EXAMPLE}) AS {EXAMPLE}"
     grouped = f"SELECT {', '.join([sums, *keys, *named])} FROM ({masked}) GROUP BY ALL"
@@ -58,7 +58,7 @@ def flips_table(sets: Sets, by: Mapping[str, str]) -> str:
     keys = ['"@before"', '"@after"', '"@why_before"', '"@why_after"', *segments]
     return (
         f"SELECT {', '.join(keys)}, sum({COUNT})::BIGINT AS n, min({EXAMPLE}) AS {EXAMPLE} "
-        f"FROM ({outcomes.both_sides(sets, 'contexts')}) GROUP BY ALL"
+        f"FROM ({decision_queries.both_sides(sets, 'contexts')}) GROUP BY ALL"
     )
 
 
@@ -132,7 +132,7 @@ def marginal(trial: Trial) -> str:
         for number, word in enumerate(words)
     ]
     lowest = f"CASE {' '.join(places)} END"
-    others = outcomes.others_allow(trial)
+    others = decision_queries.others_allow(trial)
     masked = f"SELECT {COUNT}, {others} AS others, {masks} FROM contexts"
     first = f"SELECT {COUNT}, others, {lowest} AS place, {decided_sql(policy, words)} AS own, {rest} FROM ({masked})"
     without = f"SELECT {COUNT}, place, own, {decided_sql(policy, words)} AS without FROM ({first}) WHERE others"

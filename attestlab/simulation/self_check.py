@@ -14,11 +14,11 @@ from sqlalchemy.exc import NoResultFound
 from attestlab.core.errors import AttestLabError
 from attestlab.policy.evaluation.policy_set import PolicySet
 from attestlab.policy.sql.compiler import literal
-from attestlab.simulation import telling
-from attestlab.simulation.outcomes import COUNT, EXAMPLE, PLACE
-from attestlab.simulation.past import ID, NUMBER, RETYPED, Past, typed
-from attestlab.simulation.session import Session
-from attestlab.simulation.sets import Place, Sets
+from attestlab.simulation import report_queries
+from attestlab.simulation.decision_queries import COUNT, EXAMPLE, PLACE
+from attestlab.simulation.history import ID, NUMBER, RETYPED, Past, typed
+from attestlab.simulation.query_session import Session
+from attestlab.simulation.scenarios import Place, Sets
 
 MOST_EXAMPLES = 20
 
@@ -83,7 +83,7 @@ def _set_of(recorded: Recorded, members: str) -> PolicySet | None:
 def _differing(sets: Sets, rows: str) -> str:
     """A query with one row: how many differ, how many cannot be compared, some of those that differ."""
     each = f"(SELECT *, 0 AS {PLACE}, 1::BIGINT AS {COUNT}, {ID} AS {EXAMPLE} FROM ({rows}))"
-    told = telling.decided(sets, each, [RETYPED, '"@allowed"', '"@matched"'])
+    told = report_queries.decided(sets, each, [RETYPED, '"@allowed"', '"@matched"'])
     differs = '("@allowed" IS DISTINCT FROM allowed OR "@matched" IS DISTINCT FROM matched_rules)'
     unexpected = f"FILTER ({differs} AND NOT {RETYPED})"
     return (

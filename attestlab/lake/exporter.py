@@ -13,8 +13,8 @@ from uuid import UUID
 
 from attestlab.core.db.storage import Storage
 from attestlab.core.errors import Conflict
-from attestlab.lake import facts, store
-from attestlab.lake.facts import Dataset
+from attestlab.lake import datasets, store
+from attestlab.lake.datasets import Dataset
 from attestlab.lake.parts import Parts, forget_unfinished, parts_of, write_part
 
 
@@ -64,7 +64,7 @@ class Exporter:
     def _backlogs(self, *, least: int) -> Iterator[Stretch]:
         with self._storage.read() as connection:
             lengths = store.lengths(connection, least=least)
-        for dataset in facts.ALL:
+        for dataset in datasets.ALL:
             for tenant_id, length in lengths[dataset.numbering].items():
                 folder = folder_of(self.folder, dataset, tenant_id)
                 done = require_behind(parts_of(folder, dataset.columns), length, dataset)

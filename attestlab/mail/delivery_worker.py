@@ -13,10 +13,10 @@ from contextlib import suppress
 from typing import Any
 
 from attestlab.core.db.transaction import Transaction
-from attestlab.mail.carriers import Carrier
 from attestlab.mail.messages import Sender, UnfitMessage, compose
 from attestlab.mail.rules import CLAIM_RENEWAL_INTERVAL_S, MAX_DELIVERIES, fault_shown
 from attestlab.mail.service import Claimed, Mails
+from attestlab.mail.transports import Carrier
 from attestlab.web import logging_setup
 from attestlab.web.supervisor import Round, Supervisor
 

@@ -22,7 +22,12 @@ if TYPE_CHECKING:
 
 NICENESS = 19  # the politest there is
 REST_S = 30.0
-_COMMAND = (sys.executable, "-P", "-m", "attestlab.lake.apart")  # -P: never a module that lies where we were started
+_COMMAND = (
+    sys.executable,
+    "-P",
+    "-m",
+    "attestlab.lake.export_process",
+)  # -P: never a module that lies where we were started
 
 
 class Apart:

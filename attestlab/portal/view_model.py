@@ -13,8 +13,8 @@ from attestlab.attestations.schemas.catalogue import CATALOGUE
 from attestlab.attestations.verification.steps import Finding, Report
 from attestlab.core.db.transaction import AnyRow
 from attestlab.core.strict_json import b64url_decode
-from attestlab.portal import rules, words
-from attestlab.portal.words import Step, Tone
+from attestlab.portal import messages, rules
+from attestlab.portal.messages import Step, Tone
 
 SHOWN_CLAIMS = 100
 SHOWN_CHARACTERS = 2000
@@ -40,7 +40,7 @@ class StepView:
     @property
     def spoken(self) -> str:
         """The outcome in a word, for whom icon and colour say nothing."""
-        return words.SPOKEN[self.tone]
+        return messages.SPOKEN[self.tone]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +70,12 @@ class StandingView:
 def steps_of(report: Report) -> list[StepView]:
     """The eight steps in their order; those that were not reached say so."""
     found = {finding.step: finding for finding in report.findings}
-    return [_step(number, step, found.get(step.name)) for number, step in enumerate(words.STEPS, 1)]
+    return [_step(number, step, found.get(step.name)) for number, step in enumerate(messages.STEPS, 1)]
 
 
 def _step(number: int, step: Step, finding: Finding | None) -> StepView:
     if finding is None:
-        return StepView(number, step.title, step.question, Tone.QUIET, (words.NOT_REACHED,), (), was_reached=False)
+        return StepView(number, step.title, step.question, Tone.QUIET, (messages.NOT_REACHED,), (), was_reached=False)
     lines = tuple(_lines(finding)) or (step.silent,)
     codes = tuple(reason.value for reason in finding.reasons)
     return StepView(number, step.title, step.question, _tone(step, finding), lines, codes)
@@ -83,15 +83,15 @@ def _step(number: int, step: Step, finding: Finding | None) -> StepView:
 
 def _tone(step: Step, finding: Finding) -> Tone:
     if finding.verdict is not None:
-        return words.VERDICTS[finding.verdict].tone
-    tones = {words.REASONS[reason][0] for reason in finding.reasons} or {step.tone}
+        return messages.VERDICTS[finding.verdict].tone
+    tones = {messages.REASONS[reason][0] for reason in finding.reasons} or {step.tone}
     return next(tone for tone in (Tone.BAD, Tone.NOTE, Tone.GOOD, Tone.QUIET) if tone in tones)
 
 
 def _lines(finding: Finding) -> Iterator[str]:
-    consequences = words.FLAGGED if finding.verdict is None else words.ENDING
+    consequences = messages.FLAGGED if finding.verdict is None else messages.ENDING
     for reason in finding.reasons:
-        yield " ".join(filter(None, (words.REASONS[reason][1], consequences.get(reason))))
+        yield " ".join(filter(None, (messages.REASONS[reason][1], consequences.get(reason))))
     if finding.detail:
         yield finding.detail
 
@@ -100,8 +100,8 @@ def remarks_of(report: Report) -> list[str]:
     """What a reader of a VALID attestation should know all the same."""
     if report.verdict is not Verdict.VALID:
         return []
-    noted = [reason for reason in report.reasons if words.REASONS[reason][0] is Tone.NOTE]
-    return [f"{words.REASONS[reason][1]} {words.FLAGGED.get(reason, '')}".strip() for reason in noted]
+    noted = [reason for reason in report.reasons if messages.REASONS[reason][0] is Tone.NOTE]
+    return [f"{messages.REASONS[reason][1]} {messages.FLAGGED.get(reason, '')}".strip() for reason in noted]
 
 
 def claims_of(row: AnyRow) -> tuple[list[ClaimView], int]:

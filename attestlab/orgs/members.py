@@ -26,10 +26,10 @@ from attestlab.core.records.audit import Actor
 from attestlab.core.records.audited_write import Deed
 from attestlab.core.strict_json import b64url_encode
 from attestlab.mail.service import Mails
-from attestlab.orgs import invitations, rules, store, team
+from attestlab.orgs import invitations, role_rules, rules, store
 from attestlab.orgs.events import MemberInvited, MemberJoined, MemberRemoved, RoleChanged
+from attestlab.orgs.role_rules import UserStatus
 from attestlab.orgs.rules import Caller, Role
-from attestlab.orgs.team import UserStatus
 
 Row = Mapping[str, Any]
 
@@ -76,17 +76,17 @@ class People:
             PermissionDenied: the caller may not make anyone this.
             Conflict: the address belongs to somebody already, here or elsewhere.
         """
-        address = team.address(email)
+        address = role_rules.address(email)
         name = "" if name is None else rules.one_line("name", name)
-        token = b64url_encode(secrets.token_bytes(team.TOKEN_BYTES))
+        token = b64url_encode(secrets.token_bytes(role_rules.TOKEN_BYTES))
         with self.storage.write() as tx:
             now = self.clock.now()
             tenant = store.tenant(tx.exec, caller.tenant_id)
-            team.require_may_give(role, caller=caller, is_operators=tenant["is_operator"])
+            role_rules.require_may_give(role, caller=caller, is_operators=tenant["is_operator"])
             invitation = {
                 "roles": role.value,
-                "invitation_sha256": team.invitation_sha256(token),
-                "invited_until": now + team.INVITED_FOR,
+                "invitation_sha256": role_rules.invitation_sha256(token),
+                "invited_until": now + role_rules.INVITED_FOR,
             }
             row = self._invited(tx, address, name, invitation, caller, now)
             letter = invitations.letter(self.portal_url, token, team_name=tenant["name"], until=row["invited_until"])
@@ -106,7 +106,7 @@ class People:
             NotFound: the token is unknown, used or expired; nobody is told which.
             ValidationFailed: the password is too easily guessed.
         """
-        token_sha256 = team.invitation_sha256(token)
+        token_sha256 = role_rules.invitation_sha256(token)
         with self.storage.read() as connection:
             row = self._with_invitation(connection.execute, token_sha256)
         passwords.require_acceptable(password, email=row["email"], field="/password")
@@ -131,7 +131,7 @@ class People:
                 "invited_until": None,
                 "name": row["name"] if name is None else rules.one_line("name", name),
             }
-            event = MemberJoined(user_id=row["id"], role=team.told(team.held(row["roles"])), joined_at=now)
+            event = MemberJoined(user_id=row["id"], role=role_rules.told(role_rules.held(row["roles"])), joined_at=now)
             joined = self._change(tx, row, changes, event, "user.join", Person(str(row["id"])), now)
             self.opened(tx, user_id=row["id"], address=row["email"], at=now)
         return joined
@@ -160,17 +160,17 @@ class People:
         """
         with self.storage.write() as tx:
             row = store.owned(tx.exec, store.users, user_id, tenant_id=caller.tenant_id)
-            current = team.held(row["roles"])
+            current = role_rules.held(row["roles"])
             self._require_may_set(tx, row, role, caller)
-            wanted = team.after(current, role)
+            wanted = role_rules.after(current, role)
             if wanted == current:
                 return row
             self._require_others(tx, row, current - wanted)
             now = self.clock.now()
             event = RoleChanged(
-                user_id=user_id, old_role=team.told(current), new_role=team.told(wanted), changed_at=now
+                user_id=user_id, old_role=role_rules.told(current), new_role=role_rules.told(wanted), changed_at=now
             )
-            return self._change(tx, row, {"roles": team.stored(wanted)}, event, "user.change_role", caller, now)
+            return self._change(tx, row, {"roles": role_rules.stored(wanted)}, event, "user.change_role", caller, now)
 
     def remove(self, user_id: UUID, *, caller: Caller) -> None:
         """Remove somebody: of them an id remains, their sessions are over, their address is free again.
@@ -184,8 +184,8 @@ class People:
             row = store.owned(tx.exec, store.users, user_id, tenant_id=caller.tenant_id)
             if row["status"] == UserStatus.REMOVED:
                 return
-            current = team.held(row["roles"])
-            team.require_may_change(current, caller=caller)
+            current = role_rules.held(row["roles"])
+            role_rules.require_may_change(current, caller=caller)
             self._require_others(tx, row, current)
             now = self.clock.now()
             event = MemberRemoved(user_id=user_id, removed_at=now)
@@ -211,7 +211,7 @@ class People:
             return audited_write.insert(tx, store.users, row, Deed(caller.tenant_id, caller, "user.invite", now))
         if known["tenant_id"] != caller.tenant_id or known["status"] != UserStatus.INVITED:
             raise Conflict("This address belongs to an account already.", details={"reason": "address_taken"})
-        team.require_may_change(team.held(known["roles"]), caller=caller)
+        role_rules.require_may_change(role_rules.held(known["roles"]), caller=caller)
         renewed = {**invitation, "name": name or known["name"]}
         return audited_write.change(tx, store.users, known, renewed, Deed(caller.tenant_id, caller, "user.invite", now))
 
@@ -224,16 +224,18 @@ class People:
     def _require_may_set(self, tx: Transaction, row: Row, role: Role, caller: Caller) -> None:
         if row["status"] == UserStatus.REMOVED:
             raise Conflict("This person was removed; invite them again.", details={"status": row["status"]})
-        current = team.held(row["roles"])
-        team.require_may_give(role, caller=caller, is_operators=store.tenant(tx.exec, caller.tenant_id)["is_operator"])
-        team.require_may_change(current, caller=caller)
+        current = role_rules.held(row["roles"])
+        role_rules.require_may_give(
+            role, caller=caller, is_operators=store.tenant(tx.exec, caller.tenant_id)["is_operator"]
+        )
+        role_rules.require_may_change(current, caller=caller)
         if str(row["id"]) == caller.actor_id:
-            team.require_not_upwards(current, role)
+            role_rules.require_not_upwards(current, role)
 
     def _require_others(self, tx: Transaction, row: dict[str, Any], losing: frozenset[Role]) -> None:
         """Who was only invited leaves nothing behind; of those who joined, others must remain."""
         if row["status"] != UserStatus.INVITED:
-            team.require_not_last(losing, {Role(role) for role in store.roles_of_others(tx, row)})
+            role_rules.require_not_last(losing, {Role(role) for role in store.roles_of_others(tx, row)})
 
     def _change(
         self, tx: Transaction, row: Row, changes: Row, event: Event, action: str, actor: Actor, now: datetime
@@ -246,7 +248,7 @@ class People:
 def _removed(row: Row, now: datetime) -> dict[str, Any]:
     return {
         "status": UserStatus.REMOVED.value,
-        "email": team.tombstone(row["id"]),
+        "email": role_rules.tombstone(row["id"]),
         "name": "",
         "password_hash": "",
         "roles": "",

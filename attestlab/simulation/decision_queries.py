@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from attestlab.policy.evaluation.policy_set import Member
 from attestlab.policy.language.ast import Effect
 from attestlab.policy.sql.compiler import case_sql, first_sql
-from attestlab.simulation.sets import Place, Sets, Trial
+from attestlab.simulation.scenarios import Place, Sets, Trial
 
 COUNT, PLACE, EXAMPLE = '"@n"', '"@place"', '"@example"'
 STEP = 1_024  # more than a policy has rules: a label is `member * STEP + the place of the rule, 0 for the default`

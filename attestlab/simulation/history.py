@@ -14,16 +14,16 @@ from typing import Protocol
 import duckdb
 
 from attestlab.issuers.rules import KeyStatus
-from attestlab.lake import contexts
-from attestlab.lake.frames import measure_progress
+from attestlab.lake import context_columns
+from attestlab.lake.relations import measure_progress
 from attestlab.policy.language.attributes import Attribute, AttributeType
 from attestlab.policy.language.document import Category
 from attestlab.policy.sql import contexts_file
 from attestlab.policy.sql.compiler import column, literal
 from attestlab.policy.sql.replay import typed_columns
-from attestlab.simulation.outcomes import COUNT, EXAMPLE, PLACE
-from attestlab.simulation.session import Session
-from attestlab.simulation.sets import Place, Target
+from attestlab.simulation.decision_queries import COUNT, EXAMPLE, PLACE
+from attestlab.simulation.query_session import Session
+from attestlab.simulation.scenarios import Place, Target
 
 NUMBER, ID, TARGET = '"@number"', '"@id"', '"@target_id"'
 RETYPED = '"@retyped"'
@@ -85,7 +85,7 @@ class Decisions:
         told = {NUMBER: "seq", ID: "id", TARGET: "target_id", **HISTORY}
         elsewhere = []
         for path, attribute in sorted(attributes.items()):
-            told[column(path)], others = contexts.recorded(attribute, names)
+            told[column(path)], others = context_columns.recorded(attribute, names)
             elsewhere += [f"{other} IS NOT NULL" for other in others]
         told[RETYPED] = " OR ".join(elsewhere) or "FALSE"
         wanted = [f"action = {literal(self.action)}", *self._window()]
@@ -98,7 +98,7 @@ class Decisions:
         """The mints without a decision, with the columns of those that have one."""
         told = {NUMBER: f"{UNASKED} + log_index", ID: "id", TARGET: "issuer_id", **dict.fromkeys(HISTORY, "NULL")}
         for path, attribute in sorted(attributes.items()):
-            told[column(path)] = AT_MINT.get(path) or contexts.recorded(attribute, ())[0]
+            told[column(path)] = AT_MINT.get(path) or context_columns.recorded(attribute, ())[0]
         told[RETYPED] = "FALSE"
         wanted = ["decision_id IS NULL", *self._window()]
         if self.target is not None:
@@ -123,7 +123,7 @@ def _listed(told: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True)
 class Contexts:
-    """A Parquet file (or glob) with one column an attribute, as `policy.sql.replay` reads it; nobody decided anything."""
+    """A Parquet file (or glob) with one column for each attribute, without decisions; `policy.sql.replay` reads it."""
 
     path: str
     has_history = False

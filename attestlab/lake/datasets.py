@@ -21,7 +21,7 @@ from sqlalchemy import Connection
 
 from attestlab.attestations.rules import Verdict
 from attestlab.core.strict_json import parse_time
-from attestlab.lake import contexts, store
+from attestlab.lake import context_columns, store
 from attestlab.lake.store import Numbering, Rows
 
 TEXT, WHOLE, BOOL, TEXTS = pa.string(), pa.int64(), pa.bool_(), pa.list_(pa.string())
@@ -63,7 +63,7 @@ class Dataset:
     def table(self, facts: Iterable[Fact]) -> pa.Table:
         """Facts as a table, sorted by tenant, time and number."""
         rows = list(facts)
-        fields = {**self.columns, **contexts.columns_of(set().union(*rows))}
+        fields = {**self.columns, **context_columns.columns_of(set().union(*rows))}
         columns = {name: [row.get(name) for row in rows] for name in fields}
         made = pa.table(columns, schema=pa.schema(list(fields.items())))
         order = [] if self.is_public else ["tenant_id"]
@@ -143,7 +143,7 @@ def _decided(connection: Connection, first: int, end: int, tenant_id: UUID | Non
 
 @lru_cache(maxsize=1_024)  # circumstances are few, and decisions many
 def _context(asked: str) -> Fact:
-    return contexts.spread(json.loads(asked)["context"])
+    return context_columns.spread(json.loads(asked)["context"])
 
 
 @lru_cache(maxsize=1_024)
