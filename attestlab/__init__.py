@@ -12,28 +12,28 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from attestlab.attestations.bundle.bundle import Bundle, verify_bundle
-    from attestlab.attestations.bundle.verifier_policies import OwnPolicies
+    from attestlab.attestations.bundle.verifier_policies import VerifierPolicies
     from attestlab.attestations.minting import MintRequest
     from attestlab.attestations.rules import Reason, Status, Verdict, sha256
-    from attestlab.attestations.verification.steps import Presented
+    from attestlab.attestations.verification.steps import VerifierInput
     from attestlab.demos.display import steps
     from attestlab.demos.world import demo_world
-    from attestlab.installation import Lab
+    from attestlab.installation import Installation
     from attestlab.log.note.trust_policy import TrustPolicy
     from attestlab.settings import Settings
 
 __version__ = "0.1.0"
 __all__ = [
     "Bundle",
-    "Lab",
+    "Installation",
     "MintRequest",
-    "OwnPolicies",
-    "Presented",
     "Reason",
     "Settings",
     "Status",
     "TrustPolicy",
     "Verdict",
+    "VerifierInput",
+    "VerifierPolicies",
     "demo_world",
     "sha256",
     "steps",
@@ -44,15 +44,15 @@ __all__ = [
 # loads neither the server nor a database, and the offline verifier starts at once.
 _HOMES = {
     "Bundle": "attestlab.attestations.bundle.bundle",
-    "Lab": "attestlab.installation",
+    "Installation": "attestlab.installation",
     "MintRequest": "attestlab.attestations.minting",
-    "OwnPolicies": "attestlab.attestations.bundle.verifier_policies",
-    "Presented": "attestlab.attestations.verification.steps",
     "Reason": "attestlab.attestations.rules",
     "Settings": "attestlab.settings",
     "Status": "attestlab.attestations.rules",
     "TrustPolicy": "attestlab.log.note.trust_policy",
     "Verdict": "attestlab.attestations.rules",
+    "VerifierInput": "attestlab.attestations.verification.steps",
+    "VerifierPolicies": "attestlab.attestations.bundle.verifier_policies",
     "demo_world": "attestlab.demos.world",
     "sha256": "attestlab.attestations.rules",
     "steps": "attestlab.demos.display",

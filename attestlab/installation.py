@@ -47,7 +47,7 @@ from attestlab.log import store as log_store
 from attestlab.log.head_guard import HeadGuard
 from attestlab.log.note.trust_policy import TrustPolicy
 from attestlab.log.service import Log
-from attestlab.log.status.publisher import StatusLists
+from attestlab.log.status.publisher import StatusListPublisher
 from attestlab.mail.messages import Sender
 from attestlab.mail.service import Mails
 from attestlab.mail.transports import carrier_of
@@ -55,7 +55,7 @@ from attestlab.orgs import usage
 from attestlab.orgs.members import People
 from attestlab.orgs.rules import Caller, Plan
 from attestlab.orgs.service import Orgs, TenantCreated
-from attestlab.policy.attribute_registry import Vocabulary
+from attestlab.policy.attribute_registry import AttributeRegistryService
 from attestlab.policy.decisions import Decisions
 from attestlab.policy.profiles.service import Profiles
 from attestlab.policy.service import Policies
@@ -65,7 +65,7 @@ from attestlab.simulation.service import Simulations
 from attestlab.web.idempotency import store as idempotency_store
 
 if TYPE_CHECKING:
-    from attestlab.lake.relations import Facts
+    from attestlab.lake.relations import DatasetReader
 
 HEAD_GUARD = "head.guard"
 MAILDIR = "maildir"
@@ -75,7 +75,7 @@ EXPIRIES_AT_ONCE = 205
 
 
 @dataclass(frozen=True)
-class Initialised:
+class InitResult:
     """What a fresh installation hands to its owner, once."""
 
     tenant: TenantCreated
@@ -86,7 +86,7 @@ class Initialised:
         return {**self.tenant.public(), "log_vkey": self.log_vkey}
 
 
-class Lab:
+class Installation:
     """An open installation: its records, its keys, and the verbs of every capability."""
 
     def __init__(
@@ -100,7 +100,7 @@ class Lab:
         self.counters = Counters.beside(storage.url, settings.data, reachability=storage.reachability)
         self.guard = HeadGuard(settings.data / HEAD_GUARD)
         self.log = Log(storage=storage, keyring=keys, clock=clock, guard=self.guard)
-        self.status_lists = StatusLists(storage=storage, log=self.log, clock=clock)
+        self.status_lists = StatusListPublisher(storage=storage, log=self.log, clock=clock)
         self.mails = Mails(keyring=keys, clock=clock)
         self.mail_carrier = carrier_of(settings.smtp_url, folder=settings.data / MAILDIR)
         self.mail_sender = Sender.parse(settings.mail_from)
@@ -143,7 +143,7 @@ class Lab:
             decisions=self.policy_decisions,
             counters=self.counters,
         )
-        self.policy_attributes = Vocabulary(storage=storage, clock=clock)
+        self.policy_attributes = AttributeRegistryService(storage=storage, clock=clock)
         self.verification_profiles = Profiles(storage=storage, clock=clock)
         self.packs = Packs(storage=storage, clock=clock)
         self.portal = Portal(storage=storage, attestations=self.attestations, log=self.log)
@@ -181,7 +181,7 @@ class Lab:
         clock: Clock | None = None,
         resolver: Resolver | None = None,
         alone: Occupancy | None = None,
-    ) -> Lab:
+    ) -> Installation:
         """Open an installation, bringing its records to this version's tables.
 
         `resolver` looks up the TXT records that prove domains; without one it is DNS, at `settings.dns_server`.
@@ -212,7 +212,7 @@ class Lab:
     @classmethod
     def init(
         cls, settings: Settings, *, clock: Clock | None = None, resolver: Resolver | None = None
-    ) -> tuple[Lab, Initialised]:
+    ) -> tuple[Installation, InitResult]:
         """Make a fresh installation: keyring, records, log, and the operator's own tenant.
 
         Killed half way, it can be run again: only a finished one has a log. `resolver` is as in `open`.
@@ -232,7 +232,7 @@ class Lab:
                 vkey = lab.log.create(tx, origin=origin, private=Ed25519PrivateKey.generate())
                 tenant = lab.orgs.create_tenant(OPERATOR, plan=Plan.ENTERPRISE, operator=True)
         lab._shares = shares
-        return lab, Initialised(tenant, vkey)
+        return lab, InitResult(tenant, vkey)
 
     @property
     def log_id(self) -> str:
@@ -249,7 +249,7 @@ class Lab:
             return TrustPolicy.unwitnessed(self.log.vkey(connection))
 
     @property
-    def decisions(self) -> Facts:
+    def decisions(self) -> DatasetReader:
         """The policy decisions of the operator's own tenant: `.df() .arrow() .rel() .sql("... from this")`."""
         return self.lake(self._operator_caller()).decisions
 

@@ -22,7 +22,7 @@ PREFIX = "ATTESTLAB_"
 OTHER_VARIABLES = frozenset({f"{PREFIX}KEK", f"{PREFIX}KEK_NEXT", f"{PREFIX}TRUST", f"{PREFIX}VECTORS"})
 
 
-class Environment(StrEnum):
+class Stage(StrEnum):
     """Production refuses dev keys and everything that is only for trying out."""
 
     SANDBOX = "sandbox"
@@ -40,7 +40,7 @@ class Settings(BaseSettings):
     database_url: str | None = Field(
         default=None, description="SQLite or PostgreSQL URL of the records; SQLite in the data folder when left out."
     )
-    env: Environment = Field(default=Environment.SANDBOX, description="sandbox or production.")
+    env: Stage = Field(default=Stage.SANDBOX, description="sandbox or production.")
     portal_url: str | None = Field(
         default=None, description="Address people see in verification links; the server's own when left out."
     )

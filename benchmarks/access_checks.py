@@ -11,15 +11,15 @@ from typing import Any
 from attestlab.attestations.minting import MintRequest
 from attestlab.core.clock import SystemClock
 from attestlab.core.crypto.signing import Algorithm
-from attestlab.installation import Initialised, Lab
+from attestlab.installation import InitResult, Installation
 from attestlab.orgs.rules import Plan
 from attestlab.server.app import all_routes, site_of
-from attestlab.server.write_queue import Desk
+from attestlab.server.write_queue import WriteQueue
 from attestlab.settings import Settings
-from attestlab.web.application import Site
+from attestlab.web.application import Application
 from attestlab.web.credentials import Credential
 from attestlab.web.rate_limit.limiter import lane_of
-from attestlab.web.request import Call
+from attestlab.web.request import Request
 from benchmarks.figures import Figure
 from benchmarks.world import CLAIMS
 
@@ -34,9 +34,9 @@ def figures(folder: Path) -> Iterator[Figure]:
 
 
 async def _measured(folder: Path) -> list[Figure]:
-    lab, made = Lab.init(Settings(data=folder), clock=SystemClock())
+    lab, made = Installation.init(Settings(data=folder), clock=SystemClock())
     lab.orgs.set_plan(made.tenant.tenant_id, Plan.ENTERPRISE, {"requests_per_minute": A_LOT})
-    desk = Desk(lab)
+    desk = WriteQueue(lab)
     site = site_of(lab, desk)
     found = [*_of_authentication(lab, site, made), _of_limiter(lab, site, made)]
     await desk.finish()
@@ -45,7 +45,7 @@ async def _measured(folder: Path) -> list[Figure]:
     return found
 
 
-def _of_authentication(lab: Lab, site: Site, made: Initialised) -> Iterator[Figure]:
+def _of_authentication(lab: Installation, site: Application, made: InitResult) -> Iterator[Figure]:
     owner = made.tenant
     person = lab.identity.recognise(owner.owner_email, owner.owner_password, peer="127.0.0.1", now=lab.clock.now())
     token = lab.identity.sign_in(person).access_token
@@ -55,7 +55,7 @@ def _of_authentication(lab: Lab, site: Site, made: Initialised) -> Iterator[Figu
         yield Figure.of_rounds(f"access.{name}_us", rounds, "us")
 
 
-def _of_limiter(lab: Lab, site: Site, made: Initialised) -> Figure:
+def _of_limiter(lab: Installation, site: Application, made: InitResult) -> Figure:
     """Block and bucket of a tenant with a limit, as a share of a verification without its HTTP and its commit."""
     call = _call(lab, site, _key(made))
     call.caller = site.authenticate(call)
@@ -72,11 +72,11 @@ def _of_limiter(lab: Lab, site: Site, made: Initialised) -> Figure:
     return Figure.of_rounds("limits.share_of_verify", rounds, "ratio", against="lab.attestations.verify")
 
 
-def _key(made: Initialised) -> Credential:
+def _key(made: InitResult) -> Credential:
     return Credential("api_key", made.tenant.api_key)
 
 
-def _minted(lab: Lab, made: Initialised) -> Any:
+def _minted(lab: Installation, made: InitResult) -> Any:
     caller = lab.orgs.service_caller(made.tenant.tenant_id)
     issuer = lab.issuers.create({"name": "Registry", "domain": "r.example"}, caller=caller, alg=Algorithm.ED25519)
     kid = issuer.keys[0]["kid"]
@@ -84,9 +84,9 @@ def _minted(lab: Lab, made: Initialised) -> Any:
     return lab.attestations.mint(request, caller=caller).id
 
 
-def _call(lab: Lab, site: Site, credential: Credential) -> Call:
+def _call(lab: Installation, site: Application, credential: Credential) -> Request:
     route = next(route for route in all_routes() if (route.method, route.path) == ("GET", "/v1/issuers"))
-    call = Call(
+    call = Request(
         lab=lab,
         site=site,
         route=route,

@@ -16,11 +16,11 @@ from time import perf_counter
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import load_der_public_key
 
-from attestlab.attestations.minting import Draft, MintRequest
+from attestlab.attestations.minting import MintRequest, PreparedAttestation
 from attestlab.core.clock import FixedClock
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.strict_json import b64url_decode
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.integrity.parallel_fsck import problems_of
 from attestlab.settings import Settings
 from benchmarks.figures import Figure
@@ -95,13 +95,13 @@ def _public_key(spki: bytes) -> Ed25519PublicKey:
 def fill(settings: Settings, entries: int) -> None:
     """Mint as a busy server does, in groups; one checkpoint a group."""
     clock = FixedClock(datetime.now(UTC) - timedelta(days=1))
-    lab, made = Lab.init(settings, clock=clock)
+    lab, made = Installation.init(settings, clock=clock)
     caller = lab.orgs.service_caller(made.tenant.tenant_id)
     profile = {"name": "Registrar", "domain": "registrar.example"}
     issuer = lab.issuers.create(profile, caller=caller, alg=Algorithm.ED25519, kid="first").issuer["id"]
     request = MintRequest(issuer_id=issuer, kid="first", schema="degree", claims=CLAIMS)
 
-    def draft() -> Draft:
+    def draft() -> PreparedAttestation:
         clock.advance(BETWEEN_MINTS)  # ids begin with their time
         return lab.attestations.draft(request, caller=caller)
 

@@ -11,10 +11,10 @@ from pathlib import Path
 from statistics import median
 from time import monotonic, sleep
 
-from attestlab.attestations.minting import Draft, MintRequest
+from attestlab.attestations.minting import MintRequest, PreparedAttestation
 from attestlab.core.clock import FixedClock
 from attestlab.core.crypto.signing import Algorithm
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.orgs.store import tenants
 from attestlab.settings import Settings
 from benchmarks import world
@@ -66,7 +66,7 @@ def _mints(served: World) -> Load:
 def _fill(data: Path) -> None:
     """What ran out a day ago, while no server ran."""
     clock = FixedClock(datetime.now(UTC) - LONG_AGO)
-    lab = Lab.open(Settings(data=data), clock=clock)
+    lab = Installation.open(Settings(data=data), clock=clock)
     with lab.storage.read() as connection:
         caller = lab.orgs.service_caller(connection.execute(tenants.select()).one().id)
     profile = {"name": "Registrar", "domain": "registrar.example"}
@@ -75,7 +75,7 @@ def _fill(data: Path) -> None:
         issuer_id=issuer, kid="brief", schema="degree", claims=world.CLAIMS, expiry_at=clock.now() + LONG_AGO / 2
     )
 
-    def draft() -> Draft:
+    def draft() -> PreparedAttestation:
         clock.advance(BETWEEN_MINTS)  # ids are led by their time, so all in one millisecond would be in no order at all
         return lab.attestations.draft(request, caller=caller)
 

@@ -17,7 +17,7 @@ from attestlab.core.clock import SystemClock
 from attestlab.core.crypto.keyring import Keyring
 from attestlab.core.db.group_commit.thread import GROUP_CAP
 from attestlab.core.db.storage import Storage
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.log import entries
 from attestlab.log.head_guard import HeadGuard
 from attestlab.log.service import Log
@@ -66,7 +66,7 @@ def _proofs(lab: World) -> Plan:
 
 def _fill(data: Path) -> None:
     """Bring the log to a million leaves, through the same service that a mint goes through."""
-    lab = Lab.open(Settings(data=data))
+    lab = Installation.open(Settings(data=data))
     for _ in range(0, MILLION, LEAVES):
         append(lab.storage, lab.log, minted_entries(LEAVES))
     lab.close()

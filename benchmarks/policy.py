@@ -19,9 +19,9 @@ from typing import Any
 from attestlab.policy.analysis.analyzer import analyze, compare
 from attestlab.policy.evaluation.counterfactual import counterfactual
 from attestlab.policy.evaluation.evaluator import Evaluator
-from attestlab.policy.evaluation.policy_set import Member, PolicySet
+from attestlab.policy.evaluation.policy_set import PolicySet, PolicySetMember
 from attestlab.policy.language.attributes import PLATFORM
-from attestlab.policy.language.context import Normaliser
+from attestlab.policy.language.context import ContextNormalizer
 from benchmarks import policy_in_force, policy_rivals, policy_world
 from benchmarks.figures import Figure
 
@@ -107,7 +107,7 @@ def _run(module: str, *arguments: object) -> dict[str, Any]:
 def _ratios(sample: list[dict[str, Any]], replay_us: float) -> Iterator[Figure]:
     """How many times as long another engine takes for a decision as the replay of ten million does."""
     policy = policy_world.policy(RULES)
-    evaluate, normalised = Evaluator(policy), Normaliser(PLATFORM)
+    evaluate, normalised = Evaluator(policy), ContextNormalizer(PLATFORM)
     expected = [evaluate(normalised(context).values).allowed for context in sample]
     for rival in policy_rivals.rivals(policy_world.document(RULES), policy):
         few = [rival.prepare(context) for context in sample[: policy_rivals.PATIENCE.get(rival.name, SAMPLE)]]
@@ -127,7 +127,7 @@ def _each_us(batch: Callable[[list[Any]], object], contexts: list[Any]) -> float
 
 def _single(sample: list[dict[str, Any]]) -> Figure:
     """One raw context normalised and decided, all matching rules found."""
-    evaluate, normalised = Evaluator(policy_world.policy(RULES)), Normaliser(PLATFORM)
+    evaluate, normalised = Evaluator(policy_world.policy(RULES)), ContextNormalizer(PLATFORM)
     contexts = (sample * (SINGLES // len(sample) + 1))[:SINGLES]
 
     def decide_all(contexts: list[dict[str, Any]]) -> None:
@@ -156,7 +156,7 @@ def _ms(work: Callable[[], object]) -> float:
 
 def _counterfactuals(sample: list[dict[str, Any]]) -> Figure:
     """The smallest change for each of a hundred contexts; the slowest of a round counts."""
-    policies = PolicySet([Member("p", "0" * 64, policy_world.policy(RULES))])
-    values = [Normaliser(PLATFORM)(context).values for context in sample[:100]]
+    policies = PolicySet([PolicySetMember("p", "0" * 64, policy_world.policy(RULES))])
+    values = [ContextNormalizer(PLATFORM)(context).values for context in sample[:100]]
     slowest = [max(_ms(partial(counterfactual, policies, each)) for each in values) for _ in range(ROUNDS)]
     return Figure.of_rounds("policy.counterfactual_ms", slowest, "ms")

@@ -13,9 +13,9 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.lake.store import operator_id
-from attestlab.policy.active_policies import Question
+from attestlab.policy.active_policies import PolicyQuery
 from attestlab.policy.evaluation.binder import policy_of
 from attestlab.policy.evaluation.evaluator import Evaluator
 from attestlab.policy.language.attributes import PLATFORM
@@ -51,10 +51,10 @@ def figures(folder: Path) -> Iterator[Figure]:
 
 def _through_the_service(data: Path) -> Figure:
     """One decision asked, kept and audited, in groups as the server commits them, the commit among it."""
-    lab = Lab.open(Settings(data=data))
+    lab = Installation.open(Settings(data=data))
     with lab.storage.read() as connection:
         caller = lab.orgs.service_caller(operator_id(connection))
-    question = Question(Category.VERIFY, TargetType.TENANT_DEFAULT)
+    question = PolicyQuery(Category.VERIFY, TargetType.TENANT_DEFAULT)
     rounds = []
     for number in range(SERVICE_ROUNDS * 3):
         contexts = [{**CIRCUMSTANCES, "key.age_days": number * CONNECTIONS + days} for days in range(CONNECTIONS)]
@@ -77,7 +77,7 @@ def _rounds(sides: list[Plan]) -> list[tuple[float, float]]:
 
 def _rule(data: Path) -> None:
     """A policy of the operator's tenant, whose issuer is verified: it denies nothing of what is asked here."""
-    lab = Lab.open(Settings(data=data))
+    lab = Installation.open(Settings(data=data))
     with lab.storage.read() as connection:
         caller = lab.orgs.service_caller(operator_id(connection))
     made = lab.policies.create(_allowing(), caller=caller)

@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter, process_time
 
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.policy.language.document import Document
 from attestlab.settings import Settings
 from benchmarks import policy_world
@@ -24,7 +24,7 @@ def main(contexts: str, out: str, rules: str = "20", verb: str = "write") -> Non
     """Print `{seconds, cpu_s, peak_mib, route}` as JSON; timed is the public verb, which loads DuckDB."""
     policy = Document.read(policy_world.document(int(rules)))
     with TemporaryDirectory() as folder:
-        lab, _ = Lab.init(Settings(data=Path(folder)))
+        lab, _ = Installation.init(Settings(data=Path(folder)))
         begin, used = perf_counter(), process_time()
         done = lab.policies.replay(policy, contexts=contexts)
         count = done.write(out) if verb == "write" else sum(group.count for group in done.groups())

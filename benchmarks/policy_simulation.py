@@ -9,12 +9,12 @@ import json
 import sys
 from time import perf_counter
 
-from attestlab.policy.evaluation.policy_set import Member
+from attestlab.policy.evaluation.policy_set import PolicySetMember
 from attestlab.policy.language.ast import Policy, leaves
 from attestlab.policy.language.attributes import NUMERIC, ORDERING, PLATFORM
-from attestlab.simulation.history import Contexts, opened
-from attestlab.simulation.query_session import Session
-from attestlab.simulation.scenarios import Place, Sets, Trial
+from attestlab.simulation.history import ContextsHistory, opened
+from attestlab.simulation.query_session import QuerySession
+from attestlab.simulation.scenarios import Scenario, ScenarioSets, TargetSets
 from attestlab.simulation.simulation import Simulation
 from benchmarks import policy_world
 from benchmarks.figures import peak_memory_mib
@@ -30,7 +30,9 @@ def main(contexts: str, rules: str) -> None:
     """
     draft = policy_world.policy(int(rules))
     begin = perf_counter()
-    with Simulation(Session(opened()), Contexts(contexts), _trial(draft, int(rules)), PLATFORM) as simulation:
+    with Simulation(
+        QuerySession(opened()), ContextsHistory(contexts), _trial(draft, int(rules)), PLATFORM
+    ) as simulation:
         simulation.compare(["trust_tier"]).flips.rows()
         compare_s = perf_counter() - begin
         sweeps = [_ms(simulation, *threshold) for threshold in _thresholds(draft)]
@@ -41,11 +43,11 @@ def main(contexts: str, rules: str) -> None:
         print(json.dumps({**told, "is_kept": simulation.is_kept, "peak_mib": peak}))
 
 
-def _trial(draft: Policy, rules: int) -> Trial:
+def _trial(draft: Policy, rules: int) -> Scenario:
     """All of the specification's seven keys are asked about, so all are held."""
-    tried = Member("policy", "1" * 64, draft)
-    stands = Member("policy", "0" * 64, policy_world.policy(rules, seed=6))
-    return Trial(tried, Sets.of([Place(None, (stands,), (tried,))], tried))
+    tried = PolicySetMember("policy", "1" * 64, draft)
+    stands = PolicySetMember("policy", "0" * 64, policy_world.policy(rules, seed=6))
+    return Scenario(tried, ScenarioSets.of([TargetSets(None, (stands,), (tried,))], tried))
 
 
 def _thresholds(policy: Policy) -> list[tuple[str, str]]:

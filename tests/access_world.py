@@ -17,8 +17,8 @@ from sign_in_story import add_person
 
 from attestlab.core.ids import new_id
 from attestlab.core.records import audited_write
-from attestlab.core.records.audited_write import Deed
-from attestlab.installation import Lab
+from attestlab.core.records.audited_write import AuditContext
+from attestlab.installation import Installation
 from attestlab.orgs import rules, store
 from attestlab.orgs.rules import Environment, Plan, Scope
 from attestlab.orgs.service import TenantCreated
@@ -32,7 +32,7 @@ class Account:
 
     longest_life = timedelta(days=91)  # of a consumer's key; an access token lives for an hour
 
-    def __init__(self, lab: Lab, url: str, tenant: TenantCreated) -> None:
+    def __init__(self, lab: Installation, url: str, tenant: TenantCreated) -> None:
         self.lab, self.url, self.tenant = lab, url, tenant
         self.with_key = client_of(url, key=tenant.api_key)
         self.signed_in = client_of(url, token=self.token(tenant.owner_email, tenant.owner_password))
@@ -96,7 +96,7 @@ class Account:
 class World:
     """A served installation with a tenant beside the operator's own."""
 
-    def __init__(self, lab: Lab, url: str) -> None:
+    def __init__(self, lab: Installation, url: str) -> None:
         self.lab, self.url = lab, url
         self.tenant = lab.orgs.create_tenant("Example Registry", plan=Plan.ENTERPRISE)
         self._clients: list[httpx.Client] = []
@@ -147,7 +147,9 @@ class World:
         }
         actor = self.lab.orgs.service_caller(self.tenant.tenant_id)
         with self.lab.storage.write() as tx:
-            audited_write.insert(tx, store.api_keys, row, Deed(self.tenant.tenant_id, actor, "api_key.create", now))
+            audited_write.insert(
+                tx, store.api_keys, row, AuditContext(self.tenant.tenant_id, actor, "api_key.create", now)
+            )
         return client_of(self.url, key=secret)
 
     def owner_token(self) -> str:
@@ -156,7 +158,7 @@ class World:
 
 
 @contextmanager
-def world_of(lab: Lab, url: str) -> Iterator[World]:
+def world_of(lab: Installation, url: str) -> Iterator[World]:
     """The world around an installation that is served at `url`."""
     world = World(lab, url)
     yield world

@@ -14,9 +14,9 @@ import httpx
 from patience import PATIENCE_S
 from tornado.netutil import bind_sockets
 
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.server.app import site_of
-from attestlab.server.write_queue import Desk
+from attestlab.server.write_queue import WriteQueue
 from attestlab.web.http1.server import Server
 
 MAX_PAUSE_S = 0.2
@@ -24,14 +24,14 @@ MAX_PAUSE_S = 0.2
 
 
 @contextmanager
-def served(lab: Lab, *, spoil: Callable[[Desk], None] = lambda desk: None) -> Iterator[str]:
+def served(lab: Installation, *, spoil: Callable[[WriteQueue], None] = lambda desk: None) -> Iterator[str]:
     """Serve an open installation on a free port; its address. `spoil` may break the desk first."""
     started, url = threading.Event(), ""
     over: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
 
     async def serve() -> None:
         nonlocal url
-        desk = Desk(lab)
+        desk = WriteQueue(lab)
         spoil(desk)
         server = Server(site_of(lab, desk))
         sockets = bind_sockets(0, "127.0.0.1", family=socket.AF_INET)

@@ -34,7 +34,7 @@ from shared_statements import share_statements
 
 from attestlab.core.clock import FixedClock, SystemClock
 from attestlab.core.db.storage import Storage
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.integrity.fsck import fsck
 from attestlab.orgs.rules import Caller, Plan
 
@@ -168,7 +168,7 @@ def shared_lab(
     engine: str,
     tmp_path_factory: pytest.TempPathFactory,
     shared_clock: FixedClock,
-) -> Iterator[Lab]:
+) -> Iterator[Installation]:
     """The installation of a module that is `one_world`; re-verified from outside when the module is over."""
     with prepared(engine).opened_in(tmp_path_factory.mktemp("shared"), shared_clock) as opened:
         yield opened
@@ -182,7 +182,7 @@ def lab(
     engine: str,
     tmp_path: Path,
     clock: FixedClock,
-) -> Iterator[Lab]:
+) -> Iterator[Installation]:
     """A fresh installation in process; re-verified from outside when the test is over.
 
     In a module that is `one_world`, the one that its tests share.
@@ -199,7 +199,7 @@ def lab(
 
 
 @pytest.fixture
-def caller(request: pytest.FixtureRequest, lab: Lab) -> Caller:
+def caller(request: pytest.FixtureRequest, lab: Installation) -> Caller:
     """The operator's own tenant, with every scope; in `one_world` a new tenant, which has made nothing yet."""
     if is_shared(request):
         return lab.orgs.service_caller(lab.orgs.create_tenant("One of many", plan=Plan.ENTERPRISE).tenant_id)

@@ -28,8 +28,8 @@ from attestlab.attestations.minting import MintRequest
 from attestlab.attestations.service import Minted
 from attestlab.core.clock import SystemClock
 from attestlab.core.strict_json import parse_json
-from attestlab.demos.world import World, demo_world
-from attestlab.installation import Lab
+from attestlab.demos.world import DemoWorld, demo_world
+from attestlab.installation import Installation
 from attestlab.orgs.rules import Plan
 from attestlab.policy.analysis.analyzer import analyze
 from attestlab.policy.evaluation.binder import policy_of
@@ -103,7 +103,7 @@ class Documented:
     """The world of the pages: `folder` with the installation `lab` in it, served at `url`."""
 
     folder: Path
-    world: World
+    world: DemoWorld
     url: str
     names: dict[str, Any]
     typed: dict[Path, subprocess.CompletedProcess[str]] = field(default_factory=dict)
@@ -161,7 +161,7 @@ class Documented:
                 else:
                     code = block.text.replace("https://log.example", self.url)
                     exec(compile("\n" * block.line + code, block.page, "exec"), names)  # our own page
-        if isinstance(lab := names.get("lab"), Lab) and lab is not self.world.lab:
+        if isinstance(lab := names.get("lab"), Installation) and lab is not self.world.lab:
             lab.close()
         return names
 
@@ -227,7 +227,7 @@ def documented_world(folder: Path) -> Iterator[Documented]:
         world.lab.close()
 
 
-def _mint_diploma(world: World, file: Path) -> Minted:
+def _mint_diploma(world: DemoWorld, file: Path) -> Minted:
     """Attest the file of the quickstart by its hash, as the quickstart does."""
     file.write_bytes(b"any file will do")
     issuer = world.issuers[0]
@@ -243,7 +243,7 @@ def _mint_diploma(world: World, file: Path) -> Minted:
     return world.lab.attestations.mint(request, caller=world.caller)
 
 
-def _write_files(world: World, folder: Path, attestation_id: UUID) -> None:
+def _write_files(world: DemoWorld, folder: Path, attestation_id: UUID) -> None:
     """Write the diploma's bundle, under a status list that covers it, a trust policy and a past to replay."""
     with world.lab.storage.write() as tx:
         world.lab.list_statuses(tx)
@@ -254,7 +254,7 @@ def _write_files(world: World, folder: Path, attestation_id: UUID) -> None:
     pq.write_table(past, folder / "contexts.parquet")
 
 
-def _names(world: World, attestation_id: UUID) -> dict[str, Any]:
+def _names(world: DemoWorld, attestation_id: UUID) -> dict[str, Any]:
     """What pages name without saying where it comes from."""
     other = world.lab.orgs.create_tenant("Another", plan=Plan.FREE)
     return {

@@ -13,7 +13,7 @@ from app_in_process import served
 from running_server import mint, mint_body, register_issuer
 from team_story import Team
 
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.orgs.rules import Caller, Plan
 from attestlab.orgs.service import TenantCreated
 
@@ -45,7 +45,7 @@ class Board:
         return self.team.person(role, tenant=tenant, email=f"{name.replace(' ', '.')}.{token_hex(3)}@people.example")[1]
 
     @property
-    def lab(self) -> Lab:
+    def lab(self) -> Installation:
         return self.team.lab
 
     def ask(self, kind: str, *, who: str = "owner", **more: Any) -> httpx.Response:
@@ -84,7 +84,7 @@ class Board:
 
 
 @contextmanager
-def board_of(lab: Lab) -> Iterator[Board]:
+def board_of(lab: Installation) -> Iterator[Board]:
     """The true application, with a tenant of its own."""
     operator: Caller = lab.operator  # type: ignore[attr-defined]
     tenant = lab.orgs.create_tenant("Example Registry", plan=Plan.ENTERPRISE)

@@ -1,7 +1,7 @@
 """Installations made once in a test process and copied for each test: records, keyring, guard and counters.
 
 Copies of one installation have the same log, log key, operator and API key. A test of two installations that
-must differ makes one of them with `Lab.init`.
+must differ makes one of them with `Installation.init`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from databases import RECORDS, copied, fresh_postgres_database, name_of, passing
 from sqlalchemy.engine import make_url
 
 from attestlab.core.clock import Clock, SystemClock
-from attestlab.installation import Initialised, Lab
+from attestlab.installation import InitResult, Installation
 from attestlab.settings import Settings
 
 NO_NAME_SERVER = "127.0.0.1:1"  # which a test asks for names, unless it says otherwise
@@ -29,7 +29,7 @@ class Prepared:
     """A closed installation: its data folder, its records on either engine, and what its owner was told."""
 
     data: Path
-    made: Initialised
+    made: InitResult
     postgres_url: str | None = None
     template: str = ""
 
@@ -37,7 +37,7 @@ class Prepared:
     def in_folder(cls, folder: Path, clock: Clock, *, postgres_url: str | None = None) -> Prepared:
         """Make one, with its records in `folder` or on a PostgreSQL server."""
         url = fresh_postgres_database(postgres_url) if postgres_url else f"sqlite:///{folder / RECORDS}"
-        lab, made = Lab.init(Settings(data=folder / "data", database_url=url), clock=clock)
+        lab, made = Installation.init(Settings(data=folder / "data", database_url=url), clock=clock)
         lab.close()
         return cls(folder / "data", made, postgres_url, name_of(url) if postgres_url else "")
 
@@ -56,10 +56,10 @@ class Prepared:
         return Settings(data=folder / "data", database_url=url, dns_server=NO_NAME_SERVER)
 
     @contextmanager
-    def opened_in(self, folder: Path, clock: Clock) -> Iterator[Lab]:
+    def opened_in(self, folder: Path, clock: Clock) -> Iterator[Installation]:
         """An open copy, which knows its operator."""
         with self.copied_to(folder) as settings:
-            lab = Lab.open(settings, clock=clock)
+            lab = Installation.open(settings, clock=clock)
             lab.operator = lab.orgs.service_caller(self.made.tenant.tenant_id)  # type: ignore[attr-defined]
             yield lab
             lab.close()
@@ -78,7 +78,7 @@ def installed(data: Path, database_url: str) -> dict[str, str]:
     """
     url = make_url(database_url)
     if url.get_backend_name() != "sqlite":
-        lab, made = Lab.init(Settings(data=data, database_url=database_url), clock=SystemClock())
+        lab, made = Installation.init(Settings(data=data, database_url=database_url), clock=SystemClock())
         lab.close()
         return made.public()
     prepared = _of_today()

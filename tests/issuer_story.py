@@ -9,7 +9,7 @@ from sqlalchemy import select
 
 from attestlab.core.records.outbox import OutboxEvent
 from attestlab.core.strict_json import parse_json
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.issuers.service import IssuerWithKeys
 from attestlab.log import entries
 from attestlab.log.entries import ReadEntry
@@ -18,13 +18,13 @@ from attestlab.orgs.rules import Caller
 Registered = Callable[..., IssuerWithKeys]
 
 
-def logged(lab: Lab, start: int = 0) -> list[ReadEntry]:
+def logged(lab: Installation, start: int = 0) -> list[ReadEntry]:
     """What stands in the log from index `start`."""
     with lab.storage.read() as connection:
         return [entries.read(row.entry) for row in lab.log.entries(connection, start, 1000)]
 
 
-def told(lab: Lab, caller: Caller) -> list[tuple[str, Any]]:
+def told(lab: Installation, caller: Caller) -> list[tuple[str, Any]]:
     """The tenant's events, oldest first, as (type, data)."""
     events = select(OutboxEvent.type, OutboxEvent.body).where(OutboxEvent.tenant_id == caller.tenant_id)
     with lab.storage.read() as connection:

@@ -12,7 +12,7 @@ from attestlab.attestations.bundle.bundle import Bundle, verify_bundle
 from attestlab.attestations.rendering import bundle as rendered
 from attestlab.attestations.rules import Verdict
 from attestlab.attestations.store import attestations
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.integrity.fsck import fsck
 from attestlab.log.follower.follower import Follower
 from attestlab.log.merkle.hashing import TileName, verify_consistency
@@ -21,7 +21,7 @@ from attestlab.log.note.trust_policy import TrustPolicy
 SAMPLE = 40
 
 
-def check_lab(lab: Lab) -> None:
+def check_lab(lab: Installation) -> None:
     """No problem anywhere, no index twice, no gap, no alarm, every checkpoint consistent, bundles verify offline."""
     assert list(fsck(lab)) == []
     with TemporaryDirectory() as folder:
@@ -33,7 +33,7 @@ def check_lab(lab: Lab) -> None:
 class LogOf:
     """A lab's log as others read it, without the way over HTTP."""
 
-    def __init__(self, lab: Lab) -> None:
+    def __init__(self, lab: Installation) -> None:
         self.lab = lab
 
     def checkpoint(self) -> str:
@@ -48,14 +48,14 @@ class LogOf:
             return self.lab.log.tile(connection, name)
 
 
-def follower_of(lab: Lab, state: Path) -> Follower:
+def follower_of(lab: Installation, state: Path) -> Follower:
     """Somebody who pinned the log's key, and knows of it what `state` holds."""
     with lab.storage.read() as connection:
         vkey = lab.log.vkey(connection)
     return Follower(LogOf(lab), vkey, state, clock=lab.clock)
 
 
-def _check_checkpoints(lab: Lab) -> None:
+def _check_checkpoints(lab: Installation) -> None:
     """Every signed head is a beginning of the newest one; told by the proofs that the log itself hands out."""
     with lab.storage.read() as connection:
         trust = TrustPolicy.unwitnessed(lab.log.vkey(connection))
@@ -68,7 +68,7 @@ def _check_checkpoints(lab: Lab) -> None:
                 verify_consistency(head.size, newest.size, head.root, newest.root, proof.hashes)
 
 
-def _check_bundles(lab: Lab) -> None:
+def _check_bundles(lab: Installation) -> None:
     with lab.storage.read() as connection:
         trust = TrustPolicy.unwitnessed(lab.log.vkey(connection))
         rows = connection.execute(select(attestations).order_by(attestations.c.log_index.desc()).limit(SAMPLE)).all()
@@ -79,7 +79,7 @@ def _check_bundles(lab: Lab) -> None:
         check_bundle(text, trust, lab)
 
 
-def check_bundle(text: bytes, trust: TrustPolicy, lab: Lab) -> None:
+def check_bundle(text: bytes, trust: TrustPolicy, lab: Installation) -> None:
     """A bundle as it goes over the wire holds offline; it is INVALID only where the service says so of the key."""
     bundle = Bundle.read(text)
     report = verify_bundle(bundle, trust=trust, now=lab.clock.now())
@@ -90,7 +90,7 @@ def check_bundle(text: bytes, trust: TrustPolicy, lab: Lab) -> None:
         assert online.verdict not in (Verdict.VALID, Verdict.ALTERED), report
 
 
-def require_acknowledged(lab: Lab, acknowledged: Iterable[tuple[str, int]]) -> None:
+def require_acknowledged(lab: Installation, acknowledged: Iterable[tuple[str, int]]) -> None:
     """Every acknowledged mint, as (id, log index), is there, where it was said to be."""
     with lab.storage.read() as connection:
         stored = {

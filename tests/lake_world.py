@@ -17,23 +17,23 @@ from attestlab.audit.store import events
 from attestlab.core.clock import FixedClock
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.records.outbox import OutboxEvent
-from attestlab.installation import Lab
-from attestlab.lake.relations import Facts
+from attestlab.installation import Installation
+from attestlab.lake.relations import DatasetReader
 from attestlab.log.store import leaves
 from attestlab.orgs.rules import Caller, Plan
-from attestlab.policy.active_policies import Question
+from attestlab.policy.active_policies import PolicyQuery
 from attestlab.policy.language.document import Category, TargetType
 from attestlab.policy.store import decisions
 
 NAMES = ("decisions", "attestations", "log_entries", "audit", "verifications")
-QUESTION = Question(Category.MINT, TargetType.TENANT_DEFAULT)
+QUESTION = PolicyQuery(Category.MINT, TargetType.TENANT_DEFAULT)
 
 
 @dataclass
 class Owner:
     """A tenant with an issuer and what it minted; `ended` says how many of that are revoked."""
 
-    lab: Lab
+    lab: Installation
     caller: Caller
     issuer_id: UUID
     kid: str
@@ -41,7 +41,7 @@ class Owner:
     ended: int = 0
 
     @classmethod
-    def of(cls, lab: Lab, caller: Caller, name: str) -> Owner:
+    def of(cls, lab: Installation, caller: Caller, name: str) -> Owner:
         made = lab.issuers.create(
             {"name": name, "domain": f"{name.lower()}.example"}, caller=caller, alg=Algorithm.ED25519
         )
@@ -73,13 +73,13 @@ class Owner:
 class World:
     """The operator's own tenant and another."""
 
-    lab: Lab
+    lab: Installation
     clock: FixedClock
     owner: Owner
     other: Owner
 
     @classmethod
-    def of(cls, lab: Lab, caller: Caller, clock: FixedClock) -> World:
+    def of(cls, lab: Installation, caller: Caller, clock: FixedClock) -> World:
         lab.lake.rows_a_part = 4
         tenant = lab.orgs.create_tenant("Other", plan=Plan.PROFESSIONAL)
         other = Owner.of(lab, lab.orgs.service_caller(tenant.tenant_id), "Other")
@@ -91,7 +91,7 @@ class World:
         who = (self.owner, self.other)[number // 4 % 2]
         (who.mint, who.verify, who.decide, who.revoke)[number % 4]()
 
-    def seen(self, owner: Owner) -> dict[str, Facts]:
+    def seen(self, owner: Owner) -> dict[str, DatasetReader]:
         """The tenant's data sets by name."""
         found = self.lab.lake(owner.caller)
         return {name: getattr(found, name) for name in NAMES}
@@ -112,11 +112,11 @@ def ids_seen(world: World, owner: Owner) -> dict[str, list[str]]:
     }
 
 
-def _ids(facts: Facts, column: str) -> list[str]:
+def _ids(facts: DatasetReader, column: str) -> list[str]:
     return sorted(str(value) for (value,) in facts.sql(f"select {column} from this").fetchall())
 
 
-def ids_recorded(lab: Lab, tenant_id: UUID) -> dict[str, list[str]]:
+def ids_recorded(lab: Installation, tenant_id: UUID) -> dict[str, list[str]]:
     """The same, as the records have it."""
     outbox: Any = OutboxEvent.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
     with lab.storage.read() as connection:
@@ -141,7 +141,7 @@ def require_whole(world: World) -> None:
         assert ids_seen(world, owner) == ids_recorded(world.lab, owner.caller.tenant_id)
 
 
-def statuses_recorded(lab: Lab, tenant_id: UUID) -> dict[str, tuple[str, str | None]]:
+def statuses_recorded(lab: Installation, tenant_id: UUID) -> dict[str, tuple[str, str | None]]:
     """What became of each attestation, and its successor."""
     columns = (attestations.c.id, attestations.c.status, attestations.c.superseded_by)
     with lab.storage.read() as connection:
@@ -149,7 +149,7 @@ def statuses_recorded(lab: Lab, tenant_id: UUID) -> dict[str, tuple[str, str | N
     return {str(row.id): (row.status, None if row.superseded_by is None else str(row.superseded_by)) for row in rows}
 
 
-def inputs_recorded(lab: Lab, tenant_id: UUID) -> dict[str, dict[str, Any]]:
+def inputs_recorded(lab: Installation, tenant_id: UUID) -> dict[str, dict[str, Any]]:
     """The context of each decision."""
     with lab.storage.read() as connection:
         rows = connection.execute(

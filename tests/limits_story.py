@@ -9,7 +9,7 @@ import httpx
 from app_in_process import client_of
 
 from attestlab.core.clock import FixedClock
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.orgs import store
 from attestlab.orgs.rules import Plan
 from attestlab.orgs.service import TenantCreated
@@ -19,7 +19,7 @@ from attestlab.orgs.service import TenantCreated
 class Place:
     """An installation behind a proxy at 127.0.0.1, which it trusts."""
 
-    lab: Lab
+    lab: Installation
     url: str
     clock: FixedClock
     _opened: list[httpx.Client] = field(default_factory=list)

@@ -9,9 +9,9 @@ import pytest
 from witness_world import log_signer
 
 from attestlab.core.clock import FixedClock
-from attestlab.log.follower.follower import Alarm, AlarmName, Follower, Seen
+from attestlab.log.follower.follower import Alarm, AlarmName, Follower, VerifiedBatch
 from attestlab.log.follower.http_log import HttpLog
-from attestlab.log.follower.state import Followed
+from attestlab.log.follower.state import FollowerState
 from attestlab.log.note.trust_policy import TrustPolicy
 
 VKEY = str(log_signer().vkey)
@@ -25,7 +25,7 @@ class Log:
         self.state = folder / "state.json"
         self.taken: list[bytes] = []
 
-    def follow(self, *, vkey: str = VKEY, max_age_s: float | None = None, policy: str | None = None) -> Followed:
+    def follow(self, *, vkey: str = VKEY, max_age_s: float | None = None, policy: str | None = None) -> FollowerState:
         """One look by a follower who knows only what it saved."""
         witnesses = None if policy is None else TrustPolicy.witnessing(policy, vkey)
         source = HttpLog(self.url)
@@ -35,7 +35,7 @@ class Log:
         finally:
             source.close()
 
-    def take(self, seen: Sequence[Seen]) -> None:
+    def take(self, seen: Sequence[VerifiedBatch]) -> None:
         assert [item.index for item in seen] == list(range(len(self.taken), len(self.taken) + len(seen)))
         self.taken += [item.entry for item in seen]
 

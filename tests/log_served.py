@@ -16,7 +16,7 @@ from sample_site import counters_in_memory, generous
 from tornado.netutil import bind_sockets
 
 from attestlab.log import routes as log_routes
-from attestlab.web.application import Site
+from attestlab.web.application import Application
 from attestlab.web.http1.server import Server
 from attestlab.web.metrics import Metrics
 
@@ -28,7 +28,7 @@ async def nothing_is_written(*_: Any) -> Any:
 @contextmanager
 def serving(world: World) -> Iterator[str]:
     """The log's routes on a free port; yields the address."""
-    site = Site(
+    site = Application(
         SimpleNamespace(storage=world.storage, log=world.log),
         log_routes.routes,
         authenticate=lambda _call: None,

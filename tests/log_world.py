@@ -19,7 +19,7 @@ from attestlab.log.head_acceptance import accept, examine
 from attestlab.log.head_guard import HeadGuard
 from attestlab.log.merkle.hashing import verify_consistency
 from attestlab.log.note.trust_policy import TrustPolicy
-from attestlab.log.service import Appended, Log
+from attestlab.log.service import Log, SequencedEntry
 
 ORIGIN = "log.attestlab.example/2026"
 ISSUER = UUID("01935f00-0000-7000-8000-000000000001")
@@ -82,7 +82,7 @@ class World:
         log = Log(storage=storage, keyring=original.keyring, clock=original.clock, guard=guard)
         return cls(storage, original.keyring, original.clock, guard, log)
 
-    def mint(self, *numbers: int) -> list[Appended]:
+    def mint(self, *numbers: int) -> list[SequencedEntry]:
         """Append one entry for each number, all in one transaction."""
         with self.storage.write() as tx:
             return [self.log.append(tx, entry(n, self.clock), kind=EntryType.MINTED) for n in numbers]

@@ -10,13 +10,13 @@ from uuid import UUID
 from sqlalchemy import select
 
 from attestlab.audit.store import events
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.orgs.rules import Caller
 from attestlab.policy import store
 from attestlab.policy.language.document import Document
 
 
-def switched_on(lab: Lab, caller: Caller, raw: Mapping[str, Any]) -> UUID:
+def switched_on(lab: Installation, caller: Caller, raw: Mapping[str, Any]) -> UUID:
     """A policy of the caller's tenant that one person wrote and another switched on."""
     made = lab.policies.create(Document.read(raw), caller=caller)
     switch_on(lab, caller, made["id"])
@@ -24,20 +24,20 @@ def switched_on(lab: Lab, caller: Caller, raw: Mapping[str, Any]) -> UUID:
     return policy_id
 
 
-def switch_on(lab: Lab, caller: Caller, policy_id: UUID) -> None:
+def switch_on(lab: Installation, caller: Caller, policy_id: UUID) -> None:
     digest = simulated(lab, caller, policy_id)
     examined = lab.policies.examine(policy_id, caller=caller)
     second = replace(caller, actor_id="the-second-person")
     lab.policies.activate(policy_id, examined, simulation_digest=digest, caller=second)
 
 
-def simulated(lab: Lab, caller: Caller, policy_id: UUID) -> str:
+def simulated(lab: Installation, caller: Caller, policy_id: UUID) -> str:
     """The digest of a fresh report on the newest version."""
     with lab.simulations.of(policy_id, caller=caller) as simulation:
         return simulation.report().digest
 
 
-def kept(lab: Lab, tenant_id: UUID) -> list[dict[str, Any]]:
+def kept(lab: Installation, tenant_id: UUID) -> list[dict[str, Any]]:
     """Every decision in a tenant's keeping, by its place in the trail."""
     columns, is_its_line = store.decisions.c, events.c.resource_id == store.decisions.c.id
     query = select(*columns).join_from(store.decisions, events, is_its_line).where(columns.tenant_id == tenant_id)

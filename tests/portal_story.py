@@ -11,14 +11,14 @@ from uuid import UUID
 
 from attestlab.attestations.minting import MintRequest
 from attestlab.core.crypto.signing import Algorithm
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.orgs.rules import Caller
 
 DOCUMENT = b"%PDF-1.7 the diploma of Ada Lovelace"
 CLAIMS = {"student_name": "Ada Lovelace", "institution": "Northfield University", "degree_type": "MSc"}
 
 
-def mint(lab: Lab, caller: Caller, *, profile: dict[str, str] | None = None, **changes: Any) -> UUID:
+def mint(lab: Installation, caller: Caller, *, profile: dict[str, str] | None = None, **changes: Any) -> UUID:
     """A minted attestation of `DOCUMENT` by an issuer of its own."""
     named = {"name": "Northfield University", "domain": "northfield.example.edu", **(profile or {})}
     made = lab.issuers.create(named, caller=caller, alg=Algorithm.ED25519)
@@ -33,7 +33,7 @@ def mint(lab: Lab, caller: Caller, *, profile: dict[str, str] | None = None, **c
     return lab.attestations.mint(dataclasses.replace(request, **changes), caller=caller).id
 
 
-def behind_the_services_back(lab: Lab, *statements: Any) -> None:
+def behind_the_services_back(lab: Installation, *statements: Any) -> None:
     """Change rows as no verb would; a story that does so is marked `tampered`."""
     with lab.storage.engine.connect() as connection:
         for statement in statements:

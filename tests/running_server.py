@@ -17,7 +17,7 @@ from lab_checks import check_lab
 from nursery import Child, run, the_nursery
 from patience import PATIENCE_S
 
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.settings import Settings
 
 COMMAND = (sys.executable, "-m", "attestlab.cli.main")
@@ -96,9 +96,9 @@ class RunningServer:
         """What the server wrote to stderr."""
         return self.log.read_text()
 
-    def open_lab(self) -> Lab:
+    def open_lab(self) -> Installation:
         """The installation itself, for a look while no server runs."""
-        return Lab.open(Settings(data=self.data, database_url=self.database_url))
+        return Installation.open(Settings(data=self.data, database_url=self.database_url))
 
     def check(self) -> None:
         """Re-verify everything from outside."""

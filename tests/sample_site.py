@@ -21,22 +21,22 @@ from attestlab.core.clock import FixedClock
 from attestlab.core.errors import AttestLabError, AuthInvalid, Conflict, IntegrityFailed, NotFound, RateLimited
 from attestlab.core.limits.rate_counters import Counters, _File
 from attestlab.core.shapes import In, Moment, Out, Uuid
-from attestlab.web.application import Block, Site
+from attestlab.web.application import Application, OnBlocked
 from attestlab.web.health import health_routes
 from attestlab.web.http1.acceptor import Room
-from attestlab.web.http1.connection import Patience
+from attestlab.web.http1.connection import Timeouts
 from attestlab.web.http1.server import Server
 from attestlab.web.metrics import Metrics, metrics_routes
 from attestlab.web.paging import OffsetPageQuery, Page, number_in, page_of
-from attestlab.web.rate_limit.client_address import Addresses
+from attestlab.web.rate_limit.client_address import ClientAddressResolver
 from attestlab.web.rate_limit.limiter import Limiter
-from attestlab.web.request import Call
-from attestlab.web.response import Answer, Raw, render
+from attestlab.web.request import Request
+from attestlab.web.response import RawResponse, Response, render
 from attestlab.web.routing.authorization import PUBLIC
 from attestlab.web.routing.openapi import openapi_routes
 from attestlab.web.routing.routes import Routes
 
-PATIENT = Patience()
+PATIENT = Timeouts()
 PER_MINUTE = 6_000_000  # of an address whose clock stands still
 UNLIMITED = SimpleNamespace(requests_per_minute=None, has_endpoint_limits=False)
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -88,7 +88,7 @@ class Readme(Out):
 
 
 @notes.get("/v1/notes", scope="notes:read")
-def listed(call: Call, query: OffsetPageQuery) -> Page[str]:
+def listed(call: Request, query: OffsetPageQuery) -> Page[str]:
     """Ten notes, newest first."""
     below = number_in("notes", query.cursor)
     rows = [f"note {n}" for n in range(10, 0, -1) if below is None or n < below][query.skipped :]
@@ -97,14 +97,14 @@ def listed(call: Call, query: OffsetPageQuery) -> Page[str]:
 
 
 @notes.post("/v1/notes", scope="notes:write", status=201)
-def written(call: Call, body: NoteIn) -> Note:
+def written(call: Request, body: NoteIn) -> Note:
     """Write a note."""
     call.respond_headers["Location"] = f"/v1/notes/{KNOWN}"
     return Note(id=KNOWN, text=body.text, created_at=call.now)
 
 
 @notes.get("/v1/notes/{id}", scope="notes:read")
-def read(call: Call, id: UUID) -> Note:
+def read(call: Request, id: UUID) -> Note:
     """Read a note."""
     if id != KNOWN:
         raise NotFound("note", id)
@@ -112,35 +112,35 @@ def read(call: Call, id: UUID) -> Note:
 
 
 @notes.delete("/v1/notes/{id}", scope="notes:write", status=204)
-def removed(call: Call, id: UUID) -> None:
+def removed(call: Request, id: UUID) -> None:
     """Remove a note."""
 
 
 @notes.put("/v1/notes/{id}/stars/{count}", scope="notes:write")
-def starred(call: Call, id: UUID, count: int) -> Note:
+def starred(call: Request, id: UUID, count: int) -> Note:
     """Give a note stars."""
     return Note(id=id, text="*" * count, created_at=call.now)
 
 
 @notes.post("/v1/open/notes", scope=PUBLIC, idempotency="none")
-async def open_note(call: Call, body: NoteIn | None = None) -> Note:
+async def open_note(call: Request, body: NoteIn | None = None) -> Note:
     """Write a note without being anyone."""
     return Note(id=KNOWN, text="" if body is None else body.text, created_at=call.now)
 
 
-async def signed(call: Call, body: FileIn) -> str:
+async def signed(call: Request, body: FileIn) -> str:
     await asyncio.sleep(0)
     return f"signed {body.name}"
 
 
 @notes.post("/v1/signed", scope=PUBLIC, prepare=signed, idempotency="required")
-def sign(call: Call, body: FileIn, prepared: str) -> Readme:
+def sign(call: Request, body: FileIn, prepared: str) -> Readme:
     """Do something that was prepared before."""
     return Readme(prepared=prepared)
 
 
 @notes.post("/v1/files", scope=PUBLIC, payload=True)
-def filed(call: Call, body: FileIn) -> FileFacts:
+def filed(call: Request, body: FileIn) -> FileFacts:
     """Hash a file."""
     payload, parsed = call.payload, call.document.get("payload_b64url")
     if payload is None:
@@ -156,16 +156,16 @@ def filed(call: Call, body: FileIn) -> FileFacts:
 
 
 @notes.get("/tile/{level}/{path...}", scope=PUBLIC, cache_control="public, max-age=31536000, immutable")
-def tile(call: Call, level: int, path: str) -> Raw:
+def tile(call: Request, level: int, path: str) -> RawResponse:
     """A tile."""
-    return Raw(f"{level}:{path}".encode(), "application/octet-stream")
+    return RawResponse(f"{level}:{path}".encode(), "application/octet-stream")
 
 
 @notes.get("/v1/faults/{kind}", scope=PUBLIC)
-def fault(call: Call, kind: str) -> Raw:
+def fault(call: Request, kind: str) -> RawResponse:
     """Go wrong in one of several ways."""
     if kind in SPLITS:
-        return Raw(b"", "text/plain", {"X-Split": SPLITS[kind]})
+        return RawResponse(b"", "text/plain", {"X-Split": SPLITS[kind]})
     faults: dict[str, Exception] = {
         "crash": RuntimeError("password is hunter2"),
         "conflict": Conflict("It is taken.", details={"since": call.now, "id": KNOWN}),
@@ -176,7 +176,7 @@ def fault(call: Call, kind: str) -> Raw:
 
 
 @notes.get("/v1/wait", scope=PUBLIC)
-async def wait(call: Call) -> Readme:
+async def wait(call: Request) -> Readme:
     """Answer when the test says so."""
     call.lab.waiting.set()
     await asyncio.to_thread(call.lab.go_on.wait, 10)
@@ -184,7 +184,7 @@ async def wait(call: Call) -> Readme:
 
 
 @notes.get("/v1/watched", scope=PUBLIC)
-async def watched(call: Call) -> Readme:
+async def watched(call: Request) -> Readme:
     """Answer when the test says so, and know whether anybody waits for it."""
     call.lab.gone = call.gone()
     call.lab.waiting.set()
@@ -192,7 +192,7 @@ async def watched(call: Call) -> Readme:
     return Readme(prepared="watched")
 
 
-async def perform(call: Call, body: Any) -> Answer:
+async def perform(call: Request, body: Any) -> Response:
     """A write without a store."""
     if call.route.is_async:
         return render(call.route, call, await call.route.run(call, body))
@@ -209,15 +209,15 @@ def counters_in_memory() -> Counters:
     return Counters(_File(Path(":memory:")))
 
 
-async def denied(call: Call, fault: AttestLabError) -> None:
+async def denied(call: Request, fault: AttestLabError) -> None:
     """Nobody asks for a trail here."""
 
 
-async def blocked(block: Block) -> None:
+async def blocked(block: OnBlocked) -> None:
     """Nor for this."""
 
 
-def authenticate(call: Call) -> SimpleNamespace:
+def authenticate(call: Request) -> SimpleNamespace:
     credential = call.credential
     if credential is None or credential.kind != "api_key" or credential.secret not in SCOPES:
         raise AuthInvalid
@@ -246,16 +246,16 @@ def generous(counters: Counters) -> Limiter:
         address_per_minute=PER_MINUTE,
         allowance_of=lambda caller: UNLIMITED,
         spent_today=lambda caller, metric, now: None,
-        addresses=Addresses(),
+        addresses=ClientAddressResolver(),
     )
 
 
-def sample_site(lab: Lab | None = None, *, reads_inline: bool = True) -> Site:
+def sample_site(lab: Lab | None = None, *, reads_inline: bool = True) -> Application:
     lab = lab or Lab()
     metrics = Metrics()
     routes = [*notes, *health_routes({"records": lab.check}), *metrics_routes(metrics)]
     routes += openapi_routes(routes, title="Notes", version="1")
-    return Site(
+    return Application(
         lab,
         routes,
         authenticate=authenticate,
@@ -299,7 +299,7 @@ class Running:
 @contextmanager
 def running(
     *,
-    patience: Patience = PATIENT,
+    patience: Timeouts = PATIENT,
     otherwise: Callable[[], HTTPServerConnectionDelegate] | None = None,
     reads_inline: bool = True,
     room: Room | None = None,

@@ -10,8 +10,8 @@ import httpx
 from attestlab.core.crypto import passwords
 from attestlab.core.ids import new_id
 from attestlab.core.records import audited_write
-from attestlab.core.records.audited_write import Deed
-from attestlab.installation import Lab
+from attestlab.core.records.audited_write import AuditContext
+from attestlab.installation import Installation
 from attestlab.orgs import store as org_store
 from attestlab.orgs.service import Installer, TenantCreated
 
@@ -64,7 +64,7 @@ def refusal(answer: httpx.Response) -> dict[str, Any]:
     return told
 
 
-def add_person(lab: Lab, tenant: TenantCreated, email: str, password: str, **columns: Any) -> dict[str, Any]:
+def add_person(lab: Installation, tenant: TenantCreated, email: str, password: str, **columns: Any) -> dict[str, Any]:
     """A person of a tenant, as an invitation that was accepted would leave them."""
     now = lab.clock.now()
     row = {
@@ -79,22 +79,24 @@ def add_person(lab: Lab, tenant: TenantCreated, email: str, password: str, **col
         **columns,
     }
     with lab.storage.write() as tx:
-        return audited_write.insert(tx, org_store.users, row, Deed(tenant.tenant_id, Installer(), "user.create", now))
+        return audited_write.insert(
+            tx, org_store.users, row, AuditContext(tenant.tenant_id, Installer(), "user.create", now)
+        )
 
 
-def change_person(lab: Lab, tenant: TenantCreated, *, email: str | None = None, **changes: Any) -> None:
+def change_person(lab: Installation, tenant: TenantCreated, *, email: str | None = None, **changes: Any) -> None:
     """Change the owner's row, or another's, as the service would: with its line in the trail."""
     users, now = org_store.users, lab.clock.now()
     whose = users.c.email == (email or tenant.owner_email)
     with lab.storage.write() as tx:
         row = dict(tx.exec(users.select().where(whose)).mappings().one())
-        audited_write.change(tx, users, row, changes, Deed(tenant.tenant_id, Installer(), "user.update", now))
+        audited_write.change(tx, users, row, changes, AuditContext(tenant.tenant_id, Installer(), "user.update", now))
 
 
-def make_consumer(lab: Lab, tenant: TenantCreated) -> None:
+def make_consumer(lab: Installation, tenant: TenantCreated) -> None:
     """Turn a tenant into a consumer's own."""
     tenants, now = org_store.tenants, lab.clock.now()
     with lab.storage.write() as tx:
         row = dict(tx.exec(tenants.select().where(tenants.c.id == tenant.tenant_id)).mappings().one())
-        deed = Deed(tenant.tenant_id, Installer(), "tenant.update", now)
+        deed = AuditContext(tenant.tenant_id, Installer(), "tenant.update", now)
         audited_write.change(tx, tenants, row, {"realm": "consumer"}, deed)

@@ -15,13 +15,13 @@ from policy_world import REGISTRY, typed
 
 from attestlab.lake.context_columns import ARROW
 from attestlab.policy.evaluation.evaluator import Evaluator
-from attestlab.policy.evaluation.policy_set import Member, PolicySet, SetDecision
-from attestlab.policy.language.ast import AllOf, AnyOf, Leaf, Negated, Policy, Rule, Tree
+from attestlab.policy.evaluation.policy_set import PolicySet, PolicySetMember, SetDecision
+from attestlab.policy.language.ast import AllOf, AnyOf, Comparison, Not, Policy, Rule, Tree
 from attestlab.policy.language.attributes import AttributeType
-from attestlab.policy.language.context import Normaliser, Values
-from attestlab.simulation.history import Contexts
-from attestlab.simulation.query_session import Session
-from attestlab.simulation.scenarios import Place, Sets, Trial
+from attestlab.policy.language.context import ContextNormalizer, Values
+from attestlab.simulation.history import ContextsHistory
+from attestlab.simulation.query_session import QuerySession
+from attestlab.simulation.scenarios import Scenario, ScenarioSets, TargetSets
 from attestlab.simulation.simulation import Simulation
 
 KINDS = {
@@ -31,19 +31,19 @@ KINDS = {
     AttributeType.INTEGER: pa.int64(),
     AttributeType.BOOLEAN: ARROW["truth"],
 }
-NORMALISED = Normaliser(REGISTRY)
+NORMALISED = ContextNormalizer(REGISTRY)
 
 
-def member(name: str, raw: Mapping[str, Any] | Policy) -> Member:
+def member(name: str, raw: Mapping[str, Any] | Policy) -> PolicySetMember:
     """A policy as a member of a set."""
-    return Member(name, name.ljust(64, "0"), raw if isinstance(raw, Policy) else typed(raw))
+    return PolicySetMember(name, name.ljust(64, "0"), raw if isinstance(raw, Policy) else typed(raw))
 
 
-def trial_of(draft: Member, *others: Member, replaced: Member | None = None) -> Trial:
+def trial_of(draft: PolicySetMember, *others: PolicySetMember, replaced: PolicySetMember | None = None) -> Scenario:
     """A draft that stands behind others, or takes the place of one that stands there."""
     before = tuple(each for each in (*others, replaced) if each is not None and each.counts)
     after = tuple(each for each in (*others, draft) if each.counts)
-    return Trial(draft, Sets.of([Place(None, before, after)], draft))
+    return Scenario(draft, ScenarioSets.of([TargetSets(None, before, after)], draft))
 
 
 def written(path: Path, contexts: Sequence[Mapping[str, Any]]) -> list[Values]:
@@ -54,12 +54,14 @@ def written(path: Path, contexts: Sequence[Mapping[str, Any]]) -> list[Values]:
     return values
 
 
-def simulation_of(path: Path, trial: Trial, *, by: Sequence[str] = ()) -> Simulation:
+def simulation_of(path: Path, trial: Scenario, *, by: Sequence[str] = ()) -> Simulation:
     """A simulation of a file."""
-    return Simulation(Session(duckdb.connect(config={"threads": 1})), Contexts(str(path)), trial, REGISTRY, by=by)
+    return Simulation(
+        QuerySession(duckdb.connect(config={"threads": 1})), ContextsHistory(str(path)), trial, REGISTRY, by=by
+    )
 
 
-def sides(trial: Trial) -> tuple[PolicySet, PolicySet]:
+def sides(trial: Scenario) -> tuple[PolicySet, PolicySet]:
     """The policies before and after."""
     (place,) = trial.sets.places
     return PolicySet(place.before), PolicySet(place.after)
@@ -85,19 +87,19 @@ def counted(rows: Iterable[Mapping[str, Any]], *names: str) -> Counter[tuple[Any
     return found
 
 
-def with_threshold(policy: Policy, rule_id: str, leaf: Leaf, value: float) -> Policy:
+def with_threshold(policy: Policy, rule_id: str, leaf: Comparison, value: float) -> Policy:
     """The same policy with another constant in one leaf."""
     return replace(
         policy, rules=tuple(_moved(rule, leaf, value) if rule.id == rule_id else rule for rule in policy.rules)
     )
 
 
-def _moved(rule: Rule, leaf: Leaf, value: float) -> Rule:
+def _moved(rule: Rule, leaf: Comparison, value: float) -> Rule:
     def moved(tree: Tree) -> Tree:
-        if isinstance(tree, Leaf):
+        if isinstance(tree, Comparison):
             return replace(tree, value=value) if tree == leaf else tree
-        if isinstance(tree, Negated):
-            return Negated(moved(tree.part))
+        if isinstance(tree, Not):
+            return Not(moved(tree.part))
         kind = AllOf if isinstance(tree, AllOf) else AnyOf
         return kind(tuple(moved(part) for part in tree.parts))
 
@@ -109,7 +111,7 @@ def without(policy: Policy, rule_id: str) -> Policy:
     return replace(policy, rules=tuple(rule for rule in policy.rules if rule.id != rule_id))
 
 
-def allowed_by(trial: Trial, draft: Policy, values: Sequence[Values]) -> list[bool]:
+def allowed_by(trial: Scenario, draft: Policy, values: Sequence[Values]) -> list[bool]:
     """What the policies say with another text in the draft's place."""
     (place,) = trial.sets.places
     found = [replace(each, policy=draft) if each == trial.draft else each for each in place.after]

@@ -15,8 +15,8 @@ from sqlalchemy import select
 from attestlab.core.records.audit import AuditEvent
 from attestlab.core.records.outbox import OutboxEvent
 from attestlab.core.strict_json import parse_json
-from attestlab.installation import Lab
-from attestlab.mail.service import Claimed
+from attestlab.installation import Installation
+from attestlab.mail.service import LeasedMail
 from attestlab.mail.store import mails
 from attestlab.orgs.rules import Scope
 from attestlab.orgs.service import ConsumerCreated, TenantCreated
@@ -29,7 +29,7 @@ _TOKEN = re.compile(r"/invitations/accept\?token=([A-Za-z0-9_-]{43})\s")
 class Team:
     """A served installation, and one tenant of it."""
 
-    lab: Lab
+    lab: Installation
     url: str
     tenant: TenantCreated
 
@@ -61,18 +61,18 @@ class Team:
         return made, self.sign_in(email)
 
 
-def key_of(lab: Lab, tenant: TenantCreated, *scopes: Scope) -> str:
+def key_of(lab: Installation, tenant: TenantCreated, *scopes: Scope) -> str:
     """The secret of a fresh key of the tenant's."""
     caller = lab.orgs.service_caller(tenant.tenant_id)
     return lab.api_keys.create("A key", scopes=frozenset(scopes or Scope), caller=caller).secret
 
 
-def mailed_token(lab: Lab, address: str) -> str:
+def mailed_token(lab: Installation, address: str) -> str:
     """The token in the last mail to this address that waits to be carried."""
     with lab.storage.read() as connection:
         waiting = select(*mails.c).where(mails.c.recipient == address, mails.c.sealed != b"").order_by(mails.c.id)
         row = connection.execute(waiting).all()[-1]
-    text = lab.mails.text_of(Claimed(row.id, row.recipient, row.subject, row.created_at, row.sealed))
+    text = lab.mails.text_of(LeasedMail(row.id, row.recipient, row.subject, row.created_at, row.sealed))
     return token_in(text)
 
 
@@ -87,7 +87,7 @@ def accept(client: httpx.Client, token: str, password: str = PASSWORD, **more: A
     return client.post("/v1/users/accept-invite", json={"token": token, "password": password, **more})
 
 
-def told(lab: Lab, kind: str) -> list[dict[str, Any]]:
+def told(lab: Installation, kind: str) -> list[dict[str, Any]]:
     """The data of every event of this type, oldest first."""
     with lab.storage.read() as connection:
         query = select(OutboxEvent.body).where(OutboxEvent.type == kind).order_by(OutboxEvent.seq)
@@ -95,7 +95,7 @@ def told(lab: Lab, kind: str) -> list[dict[str, Any]]:
     return [body["data"] for body in bodies]
 
 
-def trail(lab: Lab, resource_id: str) -> list[tuple[str, str]]:
+def trail(lab: Installation, resource_id: str) -> list[tuple[str, str]]:
     """What was done to something and by what kind of actor, oldest first."""
     with lab.storage.read() as connection:
         query = select(AuditEvent.action, AuditEvent.actor_type).where(AuditEvent.resource_id == resource_id)

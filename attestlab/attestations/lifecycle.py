@@ -26,7 +26,7 @@ from attestlab.core.strict_json import format_time
 from attestlab.log import entries
 from attestlab.log import store as log_store
 from attestlab.log.entries import FIRST, EntryType
-from attestlab.log.service import Appended, Log
+from attestlab.log.service import Log, SequencedEntry
 
 _STATUS = EntryType.ATTESTATION_STATUS
 _COLUMNS = tuple(column.name for column in store.attestations.c)
@@ -39,7 +39,7 @@ _ACTIONS = {
 
 
 @dataclass(frozen=True)
-class Change:
+class StatusChange:
     """What becomes of an attestation, and when; a revocation has a reason, a supersession a successor."""
 
     status: Status
@@ -56,17 +56,17 @@ class Timekeeper:
     actor_id: str = "timekeeper"
 
 
-class Ended(NamedTuple):
+class StatusChanged(NamedTuple):
     """An attestation's row as it is now, by column, and the entry that says so; `name` is its id as text."""
 
     name: str
     row: dict[str, Any]
-    logged: Appended
+    logged: SequencedEntry
 
 
 def end(
-    tx: Transaction, log: Log, found: Sequence[AnyRow], change: Change, *, actor_of: Callable[[UUID], Actor]
-) -> list[Ended]:
+    tx: Transaction, log: Log, found: Sequence[AnyRow], change: StatusChange, *, actor_of: Callable[[UUID], Actor]
+) -> list[StatusChanged]:
     """Let VALID attestations, read whole under the writer's lock, become what `change` says; `actor_of` a tenant."""
     now = _outcome(change)
     ended = [_end(tx, log, row, change, now) for row in found]
@@ -77,7 +77,7 @@ def end(
     return ended
 
 
-def _outcome(change: Change) -> dict[str, Any]:
+def _outcome(change: StatusChange) -> dict[str, Any]:
     """The columns that the same change gives the same values."""
     return {
         "status": change.status.value,
@@ -88,7 +88,7 @@ def _outcome(change: Change) -> dict[str, Any]:
     }
 
 
-def _end(tx: Transaction, log: Log, row: AnyRow, change: Change, now: dict[str, Any]) -> Ended:
+def _end(tx: Transaction, log: Log, row: AnyRow, change: StatusChange, now: dict[str, Any]) -> StatusChanged:
     commit = None if change.reason is None else entries.reason_commit(row.nonce, change.reason)
     entry = entries.attestation_status(
         FIRST,
@@ -104,10 +104,10 @@ def _end(tx: Transaction, log: Log, row: AnyRow, change: Change, now: dict[str, 
     logged = log.append(tx, entry, kind=_STATUS, subject=entries.attestation_subject(name))
     ended = dict(zip(_COLUMNS, row, strict=True))
     ended.update(now, changed_index=logged.index)
-    return Ended(name, ended, logged)
+    return StatusChanged(name, ended, logged)
 
 
-def _tell(tx: Transaction, done: Ended, change: Change, actor: Actor) -> None:
+def _tell(tx: Transaction, done: StatusChanged, change: StatusChange, actor: Actor) -> None:
     row = done.row
     outbox.tell(tx, row["tenant_id"], _event(row, change), at=change.at)
     entry = AuditEntry(
@@ -122,7 +122,7 @@ def _tell(tx: Transaction, done: Ended, change: Change, actor: Actor) -> None:
     audit.record(tx, entry)
 
 
-def _event(row: dict[str, Any], change: Change) -> Event:
+def _event(row: dict[str, Any], change: StatusChange) -> Event:
     who, where = (row["id"], row["issuer_id"]), row["changed_index"]
     if change.reason is not None:
         return AttestationRevoked(*who, where, change.at)

@@ -66,7 +66,7 @@ class MintRequest:
 
 
 @dataclass(frozen=True)
-class Draft:
+class PreparedAttestation:
     """A signed attestation without a place in the log; `row` lacks only `log_index`."""
 
     caller: Caller
@@ -76,7 +76,9 @@ class Draft:
     warnings: tuple[str, ...]
 
 
-def draft(request: MintRequest, key: SigningKey, *, caller: Caller, issuers: Issuers, now: datetime) -> Draft:
+def draft(
+    request: MintRequest, key: SigningKey, *, caller: Caller, issuers: Issuers, now: datetime
+) -> PreparedAttestation:
     """Check a request against its schema and key, and sign it.
 
     Raises:
@@ -92,7 +94,7 @@ def draft(request: MintRequest, key: SigningKey, *, caller: Caller, issuers: Iss
     statement = _statement(request, key, claims, document_hash, now)
     signature = _signature(request, statement, key, issuers)
     nonce = secrets.token_bytes(entries.NONCE_BYTES)
-    return Draft(
+    return PreparedAttestation(
         caller=caller,
         key=key,
         row=_row(request, statement, key, claims, signature, nonce),

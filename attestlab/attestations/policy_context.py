@@ -14,7 +14,7 @@ from attestlab.core.errors import ValidationFailed
 from attestlab.core.strict_json import parse_time
 
 if TYPE_CHECKING:  # the offline verifier loads no database
-    from attestlab.attestations.verification.status_proof import Chained
+    from attestlab.attestations.verification.status_proof import StatusHistory
     from attestlab.issuers.store import SigningKey
     from attestlab.policy.active_policies import Circumstances
 
@@ -46,7 +46,7 @@ def of_row(row: Any, *, now: datetime) -> Circumstances:
     }
 
 
-def of_entries(*, issuer: Chained, key: Chained, now: datetime) -> Mapping[str, object]:
+def of_entries(*, issuer: StatusHistory, key: StatusHistory, now: datetime) -> Mapping[str, object]:
     """The same as the log's entries in a bundle prove it."""
     standing, first, newest = (entry.understood().members for entry in (issuer.newest, key.first, key.newest))
     told = {name: standing.get(name) for name in ("jurisdiction", "trust_tier", "status", "risk_rating")}

@@ -20,13 +20,13 @@ from attestlab.core.records.audit import Actor
 from attestlab.issuers.store import SigningKey
 from attestlab.orgs.rules import Caller
 from attestlab.policy import decisions, rules
-from attestlab.policy.active_policies import Question
-from attestlab.policy.decisions import Asked, Decisions
+from attestlab.policy.active_policies import PolicyQuery
+from attestlab.policy.decisions import Decisions, PendingDecision
 from attestlab.policy.language.document import Category, TargetType
 
 
 @dataclass(frozen=True)
-class Anybody:
+class AnonymousActor:
     """Who had a decision made without saying who they are; so also another tenant's caller, who is not to be named."""
 
     actor_type: str = "SERVICE"
@@ -34,15 +34,15 @@ class Anybody:
 
 
 @dataclass(frozen=True, slots=True)
-class Opinion:
+class RecordedDecision:
     """What a set of policies says, to be kept; `actor` is who had it asked."""
 
-    asked: Asked
+    asked: PendingDecision
     actor: Actor
 
 
-Opinions = tuple[Opinion, ...]
-ANYBODY = Anybody()
+Opinions = tuple[RecordedDecision, ...]
+ANYBODY = AnonymousActor()
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Profile:
     caller: Caller
 
 
-class Gate:
+class PolicyEnforcement:
     """Asks `Decisions` the questions of this capability."""
 
     def __init__(self, asks: Decisions) -> None:
@@ -73,7 +73,7 @@ class Gate:
         if asked is None:
             return None
         decision_id: str = decisions.write(tx, asked, actor=caller, at=now)["id"]
-        return decision_id if asked.allowed else _refusal("this mint", Opinion(asked, caller), decision_id)
+        return decision_id if asked.allowed else _refusal("this mint", RecordedDecision(asked, caller), decision_id)
 
     def verifying(self, row: Any, *, profile: Profile | None, now: datetime) -> Opinions:
         """What the issuer's policies say of a verification, and those of the profile that was named."""
@@ -82,7 +82,7 @@ class Gate:
         issuers = self.decisions.ask(question, about, tenant_id=row.tenant_id)
         if profile is None:
             return _opinions((issuers, ANYBODY))
-        question = Question(Category.VERIFY, TargetType.VERIFICATION_PROFILE, profile.id)
+        question = PolicyQuery(Category.VERIFY, TargetType.VERIFICATION_PROFILE, profile.id)
         own = self.decisions.ask(question, about, tenant_id=profile.caller.tenant_id)
         return _opinions((issuers, ANYBODY), (own, profile.caller))
 
@@ -106,7 +106,7 @@ def keep(tx: Transaction, opinions: Opinions, *, what: str, at: datetime) -> Per
 class PolicyStep:
     """Step 8 of one verification; `opinions` are there once it was taken."""
 
-    def __init__(self, gate: Gate, row: Any, profile: Profile | None, now: datetime) -> None:
+    def __init__(self, gate: PolicyEnforcement, row: Any, profile: Profile | None, now: datetime) -> None:
         self.opinions: Opinions = ()
         self._ask: Callable[[], Opinions] = partial(gate.verifying, row, profile=profile, now=now)
 
@@ -117,17 +117,17 @@ class PolicyStep:
 
 
 @lru_cache(maxsize=1_024)
-def _of_issuer(action: Category, issuer_id: UUID) -> Question:
+def _of_issuer(action: Category, issuer_id: UUID) -> PolicyQuery:
     """The same question is the same object, by which its answers are found at once."""
-    return Question(action, TargetType.ISSUER, issuer_id)
+    return PolicyQuery(action, TargetType.ISSUER, issuer_id)
 
 
-def _opinions(*asked: tuple[Asked | None, Actor]) -> Opinions:
-    return tuple(Opinion(found, actor) for found, actor in asked if found is not None)
+def _opinions(*asked: tuple[PendingDecision | None, Actor]) -> Opinions:
+    return tuple(RecordedDecision(found, actor) for found, actor in asked if found is not None)
 
 
-def _refusal(what: str, opinion: Opinion, decision_id: str) -> PermissionDenied:
-    if isinstance(opinion.actor, Anybody):
+def _refusal(what: str, opinion: RecordedDecision, decision_id: str) -> PermissionDenied:
+    if isinstance(opinion.actor, AnonymousActor):
         return rules.denied_to_strangers(what, decision_id=decision_id)
     said = opinion.asked.decision
     return rules.denied(

@@ -9,9 +9,9 @@ from datetime import datetime
 from types import SimpleNamespace
 from typing import Any
 
-from attestlab.attestations.lifecycle import Ended
+from attestlab.attestations.lifecycle import StatusChanged
 from attestlab.attestations.rules import Status, Verdict
-from attestlab.attestations.service import Minted, Verified
+from attestlab.attestations.service import Minted, VerificationOutcome
 from attestlab.attestations.shapes import (
     AttestationOut,
     BundleIssuerOut,
@@ -34,13 +34,13 @@ from attestlab.attestations.shapes import (
     VerifyOut,
 )
 from attestlab.attestations.verification.facts import status_of
-from attestlab.attestations.verification.log_proofs import Logged, Proofs
+from attestlab.attestations.verification.log_proofs import LoggedEntry, LogProofs
 from attestlab.core.strict_json import b64url_encode
 from attestlab.delivery.share_links import Links
 from attestlab.log.entries import sha256_name
 from attestlab.log.merkle.tlog_proof import LogProof
 from attestlab.log.note.note import signature_lines
-from attestlab.log.results import Head, Inclusion
+from attestlab.log.results import Inclusion, SignedHead
 from attestlab.log.status.status_list import Chunk
 
 
@@ -115,7 +115,7 @@ def superseded(done: Minted, *, links: Links, now: datetime) -> SupersededOut:
     return SupersededOut(old=old, new=minted(done, links=links))
 
 
-def revoked(done: Ended) -> RevokedOut:
+def revoked(done: StatusChanged) -> RevokedOut:
     """The answer to a revocation."""
     row = done.row
     return RevokedOut(
@@ -128,7 +128,7 @@ def revoked(done: Ended) -> RevokedOut:
     )
 
 
-def bundle(row: Any, proofs: Proofs, head: Head, *, now: datetime) -> BundleOut:
+def bundle(row: Any, proofs: LogProofs, head: SignedHead, *, now: datetime) -> BundleOut:
     """Everything a verifier needs offline."""
     proof = proofs.inclusion
     return BundleOut(
@@ -145,7 +145,7 @@ def bundle(row: Any, proofs: Proofs, head: Head, *, now: datetime) -> BundleOut:
     )
 
 
-def _status_proof(proofs: Proofs) -> StatusProofOut:
+def _status_proof(proofs: LogProofs) -> StatusProofOut:
     listed = proofs.listed
     return StatusProofOut(
         attestation=None if proofs.change is None else _logged(proofs.change),
@@ -155,11 +155,11 @@ def _status_proof(proofs: Proofs) -> StatusProofOut:
     )
 
 
-def _chain(shown: tuple[Logged, Logged]) -> ChainOut:
+def _chain(shown: tuple[LoggedEntry, LoggedEntry]) -> ChainOut:
     return ChainOut(first=_logged(shown[0]), newest=_logged(shown[1]))
 
 
-def _logged(logged: Logged) -> LoggedOut:
+def _logged(logged: LoggedEntry) -> LoggedOut:
     return LoggedOut(
         entry_b64=_base64(logged.entry),
         log_index=logged.proof.index,
@@ -167,7 +167,7 @@ def _logged(logged: Logged) -> LoggedOut:
     )
 
 
-def _list(logged: Logged, chunks: Sequence[Chunk]) -> StatusListOut:
+def _list(logged: LoggedEntry, chunks: Sequence[Chunk]) -> StatusListOut:
     shown = [
         ChunkOut(
             number=chunk.number,
@@ -183,7 +183,7 @@ def _base64(raw: bytes) -> str:
     return base64.b64encode(raw).decode("ascii")
 
 
-def _tree_head(head: Head) -> TreeHeadOut:
+def _tree_head(head: SignedHead) -> TreeHeadOut:
     """The friendlier copies beside the note: the log's own signature, and the lines of its witnesses."""
     own, others = signature_lines(head.note, head.origin)
     return TreeHeadOut(
@@ -196,7 +196,7 @@ def _tree_head(head: Head) -> TreeHeadOut:
     )
 
 
-def verification(verified: Verified, *, log_id: str) -> VerifyOut:
+def verification(verified: VerificationOutcome, *, log_id: str) -> VerifyOut:
     """One answer that carries both documented shapes."""
     row, report = verified.row, verified.report
     if row is None:
@@ -221,7 +221,7 @@ def verification(verified: Verified, *, log_id: str) -> VerifyOut:
     )
 
 
-def _not_found(verified: Verified) -> VerifyOut:
+def _not_found(verified: VerificationOutcome) -> VerifyOut:
     return VerifyOut(
         verdict=verified.verdict,
         valid=False,

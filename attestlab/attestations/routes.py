@@ -9,11 +9,11 @@ from uuid import UUID
 from pydantic import Field
 
 from attestlab.attestations import rendering, store
-from attestlab.attestations.minting import Draft, MintRequest
+from attestlab.attestations.minting import MintRequest, PreparedAttestation
 from attestlab.attestations.policy_enforcement import Opinions, Profile
 from attestlab.attestations.rules import Status, sha256
 from attestlab.attestations.schemas.catalogue import CATALOGUE, json_schema
-from attestlab.attestations.service import Export, Minted, Verified
+from attestlab.attestations.service import Export, Minted, VerificationOutcome
 from attestlab.attestations.shapes import (
     AttestationOut,
     BatchIn,
@@ -33,7 +33,7 @@ from attestlab.attestations.shapes import (
     VerifyOut,
     VerifyQuery,
 )
-from attestlab.attestations.verification.steps import Presented
+from attestlab.attestations.verification.steps import VerifierInput
 from attestlab.core.crypto.canonical_json import canonical
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.errors import MAX_FAULTS, AttestLabError, AuthInvalid, AuthRequired, NotFound, PermissionDenied
@@ -45,8 +45,8 @@ from attestlab.web import problems
 from attestlab.web.credentials import presented as credential_of
 from attestlab.web.paging import OffsetPageQuery, Page, PageQuery, number_in, page_of
 from attestlab.web.rate_limit.limiter import owner_of
-from attestlab.web.request import Call
-from attestlab.web.response import Raw
+from attestlab.web.request import Request
+from attestlab.web.response import RawResponse
 from attestlab.web.routing.authorization import PUBLIC
 from attestlab.web.routing.routes import Limit, Routes
 from attestlab.web.validation import body_as
@@ -112,13 +112,13 @@ def _request_of(body: MintIn, file_sha256: bytes | None, file_size: int | None) 
     )
 
 
-async def _draft(call: Call, body: MintIn) -> Draft:
+async def _draft(call: Request, body: MintIn) -> PreparedAttestation:
     """Check and sign before the write."""
     payload = call.payload
     return await _drafted_of(call, _request_of(body, payload and payload.sha256, payload and payload.size))
 
 
-async def _successor(call: Call, body: SupersedeIn) -> Draft:
+async def _successor(call: Request, body: SupersedeIn) -> PreparedAttestation:
     """The draft of an attestation that takes the place of the one in the path."""
     old_id: UUID = call.path_values["id"]
     old = await call.site.read(lambda: call.lab.attestations.get(old_id, caller=call.caller))
@@ -127,31 +127,31 @@ async def _successor(call: Call, body: SupersedeIn) -> Draft:
     return await _drafted_of(call, replace(request, issuer_id=body.issuer_id or old.issuer_id, supersedes=old_id))
 
 
-async def _drafted_of(call: Call, request: MintRequest) -> Draft:
+async def _drafted_of(call: Request, request: MintRequest) -> PreparedAttestation:
     """Slow algorithms sign in a thread, and so is a large document drafted."""
     if call.canonical is not None:
-        large: Draft = await call.site.bodies.run(
+        large: PreparedAttestation = await call.site.bodies.run(
             owner_of(call), lambda: call.lab.attestations.draft(request, caller=call.caller)
         )
         return large
     where = call.site.read if request.alg in _SIGNED_INLINE else call.site.aside
-    draft: Draft = await where(lambda: call.lab.attestations.draft(request, caller=call.caller))
+    draft: PreparedAttestation = await where(lambda: call.lab.attestations.draft(request, caller=call.caller))
     return draft
 
 
-async def _drafts(call: Call, body: BatchIn) -> list[Draft | AttestLabError]:
+async def _drafts(call: Request, body: BatchIn) -> list[PreparedAttestation | AttestLabError]:
     """Check and sign every item that there is room for, in a thread; an item that fails fails alone."""
     room, refused = await call.site.read(lambda: call.site.limiter.fit(call, _MINTS, len(body.items)))
-    drafts: list[Draft | AttestLabError] = await call.site.aside(
+    drafts: list[PreparedAttestation | AttestLabError] = await call.site.aside(
         lambda: [_drafted(call, item) for item in body.items[:room]]
     )
     return drafts + [refused] * (len(body.items) - room)
 
 
-def _drafted(call: Call, item: Any) -> Draft | AttestLabError:
+def _drafted(call: Request, item: Any) -> PreparedAttestation | AttestLabError:
     try:
         request = _request_of_item(cast(MintIn, body_as(MintIn, canonical(item), item)))
-        draft: Draft = call.lab.attestations.draft(request, caller=call.caller)
+        draft: PreparedAttestation = call.lab.attestations.draft(request, caller=call.caller)
     except AttestLabError as fault:
         return fault
     return draft
@@ -165,7 +165,7 @@ def _request_of_item(body: MintIn) -> MintRequest:
     return _request_of(body, sha256(raw), len(raw))
 
 
-def _recorded(call: Call, draft: Draft | AttestLabError) -> Minted | AttestLabError:
+def _recorded(call: Request, draft: PreparedAttestation | AttestLabError) -> Minted | AttestLabError:
     """Record one item of a batch; what `attempt` refuses leaves nothing but what policies said of it."""
     if isinstance(draft, AttestLabError):
         return draft
@@ -176,7 +176,7 @@ def _recorded(call: Call, draft: Draft | AttestLabError) -> Minted | AttestLabEr
     return minted
 
 
-def _item(call: Call, index: int, item: Minted | AttestLabError, max_faults: int) -> BatchItemOut:
+def _item(call: Request, index: int, item: Minted | AttestLabError, max_faults: int) -> BatchItemOut:
     """Render one item of a batch; a refused one lists its share of the faults that one answer lists."""
     if not isinstance(item, AttestLabError):
         minted = rendering.minted(item, links=call.lab.links)
@@ -200,7 +200,7 @@ def _item(call: Call, index: int, item: Minted | AttestLabError, max_faults: int
     prepare=_draft,
     limit=_MINTS,
 )
-def mint(call: Call, body: MintIn, prepared: Draft) -> MintOut:
+def mint(call: Request, body: MintIn, prepared: PreparedAttestation) -> MintOut:
     """Mint an attestation: sign it, give it a place in the log, and answer with the proof."""
     done = call.lab.attestations.attempt(prepared)
     if isinstance(done, PermissionDenied):
@@ -210,7 +210,7 @@ def mint(call: Call, body: MintIn, prepared: Draft) -> MintOut:
 
 
 @routes.post("/v1/attestations/{id}/revoke", scope=Scope.ATTESTATIONS_REVOKE)
-def revoke(call: Call, id: UUID, body: RevokeIn) -> RevokedOut:
+def revoke(call: Request, id: UUID, body: RevokeIn) -> RevokedOut:
     """Withdraw an attestation for good; from then on verification answers REVOKED."""
     return rendering.revoked(call.lab.attestations.revoke(id, reason=body.reason, caller=call.caller))
 
@@ -224,7 +224,7 @@ def revoke(call: Call, id: UUID, body: RevokeIn) -> RevokedOut:
     prepare=_successor,
     limit=_MINTS,
 )
-def supersede(call: Call, id: UUID, body: SupersedeIn, prepared: Draft) -> SupersededOut:
+def supersede(call: Request, id: UUID, body: SupersedeIn, prepared: PreparedAttestation) -> SupersededOut:
     """Mint an attestation that takes the place of this one, which is SUPERSEDED from then on."""
     done = call.lab.attestations.attempt(prepared)
     if isinstance(done, PermissionDenied):
@@ -234,7 +234,7 @@ def supersede(call: Call, id: UUID, body: SupersedeIn, prepared: Draft) -> Super
 
 
 @routes.post("/v1/attestations/batch", scope=Scope.ATTESTATIONS_MINT, prepare=_drafts)
-def mint_batch(call: Call, body: BatchIn, prepared: list[Draft | AttestLabError]) -> BatchOut:
+def mint_batch(call: Request, body: BatchIn, prepared: list[PreparedAttestation | AttestLabError]) -> BatchOut:
     """Mint up to a hundred attestations in one append to the log; each is judged on its own."""
     done = [_recorded(call, draft) for draft in prepared]
     refused = sum(isinstance(item, AttestLabError) for item in done)
@@ -243,7 +243,7 @@ def mint_batch(call: Call, body: BatchIn, prepared: list[Draft | AttestLabError]
 
 
 @routes.get("/v1/attestations", scope=Scope.ATTESTATIONS_READ)
-async def list_attestations(call: Call, query: AttestationsQuery) -> Page[AttestationOut]:
+async def list_attestations(call: Request, query: AttestationsQuery) -> Page[AttestationOut]:
     """The tenant's attestations, newest first; with a filter or an offset many rows may be passed over, in a thread."""
     read = call.site.aside if query.passes_over_rows else call.site.read
     found = await read(
@@ -261,13 +261,13 @@ async def list_attestations(call: Call, query: AttestationsQuery) -> Page[Attest
 
 
 @routes.get("/v1/attestations/{id}", scope=Scope.ATTESTATIONS_READ)
-def get(call: Call, id: UUID) -> AttestationOut:
+def get(call: Request, id: UUID) -> AttestationOut:
     """One attestation."""
     return rendering.attestation(call.lab.attestations.get(id, caller=call.caller), now=call.now)
 
 
 @routes.get("/v1/attestations/{id}/proof-bundle", scope=Scope.ATTESTATIONS_READ)
-async def proof_bundle(call: Call, id: UUID) -> BundleOut:
+async def proof_bundle(call: Request, id: UUID) -> BundleOut:
     """Everything needed to verify the attestation offline."""
     found: Export = await call.site.read(lambda: call.lab.attestations.export(id, caller=call.caller))
     if (refusal := await kept(call, found.opinions, what="this export")) is not None:
@@ -275,7 +275,7 @@ async def proof_bundle(call: Call, id: UUID) -> BundleOut:
     return rendering.bundle(found.row, found.proofs, found.head, now=call.now)
 
 
-async def kept(call: Call, opinions: Opinions, *, what: str) -> PermissionDenied | None:
+async def kept(call: Request, opinions: Opinions, *, what: str) -> PermissionDenied | None:
     """Keep what policies said of a read, which has no transaction of its own; a refusal where one denies."""
     if not opinions:
         return None
@@ -284,12 +284,12 @@ async def kept(call: Call, opinions: Opinions, *, what: str) -> PermissionDenied
 
 
 @routes.post("/v1/verify", scope=PUBLIC, payload=True, charged=False, idempotency="none")
-async def verify(call: Call, query: VerifyQuery, body: VerifyIn) -> VerifyOut:
+async def verify(call: Request, query: VerifyQuery, body: VerifyIn) -> VerifyOut:
     """Verify an attestation: exactly one verdict, always with HTTP 200. Metered to the issuer's tenant.
 
     A read: it waits for a commit only where policies were asked, whose decisions are kept.
     """
-    presented = Presented(call.payload and call.payload.sha256, body.document_hash_hex)
+    presented = VerifierInput(call.payload and call.payload.sha256, body.document_hash_hex)
     attestations, follow, named = call.lab.attestations, query.follow is not None, body.verification_profile_id
     profile = None if named is None else await call.site.read(lambda: _profile(call, named))
     verified = await call.site.read(
@@ -302,7 +302,7 @@ async def verify(call: Call, query: VerifyQuery, body: VerifyIn) -> VerifyOut:
     return rendering.verification(verified, log_id=call.lab.log_id)
 
 
-async def _keep_opinions(call: Call, verified: Verified) -> None:
+async def _keep_opinions(call: Request, verified: VerificationOutcome) -> None:
     """Keep what policies said; a verification that cannot be answered because of that costs nothing."""
     try:
         await kept(call, verified.opinions, what="this verification")
@@ -311,7 +311,7 @@ async def _keep_opinions(call: Call, verified: Verified) -> None:
         raise
 
 
-def _profile(call: Call, profile_id: UUID) -> Profile:
+def _profile(call: Request, profile_id: UUID) -> Profile:
     """A profile is named by somebody of its tenant; to everybody else, whoever they are, it is unknown."""
     try:
         call.credential = credential_of(call.headers)
@@ -323,7 +323,7 @@ def _profile(call: Call, profile_id: UUID) -> Profile:
 
 
 @routes.get("/v1/schemas", scope=PUBLIC)
-def schemas(call: Call, query: PageQuery) -> Page[SchemaOut]:
+def schemas(call: Request, query: PageQuery) -> Page[SchemaOut]:
     """The catalogue of credential schemas, each as JSON Schema 2020-12 of its claims."""
     start = number_in(_SCHEMAS, query.cursor) or 0
     found = list(enumerate(CATALOGUE, start=1))[start : start + query.limit + 1]
@@ -333,6 +333,6 @@ def schemas(call: Call, query: PageQuery) -> Page[SchemaOut]:
 
 
 @routes.get("/v1/schemas/{id}", scope=PUBLIC)
-def schema(call: Call, id: str) -> Raw:
+def schema(call: Request, id: str) -> RawResponse:
     """One schema's JSON Schema itself."""
-    return Raw(json.dumps(json_schema(id)).encode(), "application/schema+json")
+    return RawResponse(json.dumps(json_schema(id)).encode(), "application/schema+json")

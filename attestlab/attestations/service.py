@@ -12,16 +12,16 @@ from sqlalchemy import Connection
 
 from attestlab.attestations import lifecycle, minting, policy_enforcement, rules, store
 from attestlab.attestations.events import AttestationCreated
-from attestlab.attestations.lifecycle import Change, Ended, Timekeeper
+from attestlab.attestations.lifecycle import StatusChange, StatusChanged, Timekeeper
 from attestlab.attestations.metering import service as metering
 from attestlab.attestations.metering.daily_meter import Meter, verifications_per_day
-from attestlab.attestations.minting import Draft, MintRequest
-from attestlab.attestations.policy_enforcement import Gate, Opinions, PolicyStep, Profile
+from attestlab.attestations.minting import MintRequest, PreparedAttestation
+from attestlab.attestations.policy_enforcement import Opinions, PolicyEnforcement, PolicyStep, Profile
 from attestlab.attestations.rules import Reason, Status, Verdict
 from attestlab.attestations.verification import evidence, log_proofs
 from attestlab.attestations.verification.facts import status_of
-from attestlab.attestations.verification.log_proofs import Proofs
-from attestlab.attestations.verification.steps import Finding, Presented, Report, verify
+from attestlab.attestations.verification.log_proofs import LogProofs
+from attestlab.attestations.verification.steps import StepResult, VerificationResult, VerifierInput, verify
 from attestlab.core.clock import Clock
 from attestlab.core.db.storage import Storage
 from attestlab.core.db.transaction import AnyRow, Transaction
@@ -34,15 +34,17 @@ from attestlab.issuers.rules import require_may_mint
 from attestlab.issuers.service import Issuers
 from attestlab.issuers.store import SigningKey
 from attestlab.log.entries import EntryType
-from attestlab.log.results import Head
-from attestlab.log.service import Appended, Log
-from attestlab.log.status.publisher import StatusLists
+from attestlab.log.results import SignedHead
+from attestlab.log.service import Log, SequencedEntry
+from attestlab.log.status.publisher import StatusListPublisher
 from attestlab.orgs import quotas
 from attestlab.orgs.rules import Caller
 from attestlab.policy import store as policy_store
 from attestlab.policy.decisions import Decisions
 
-NOT_FOUND = Report(Verdict.NOT_FOUND, (Finding("resolve", (Reason.ATTESTATION_NOT_FOUND,), Verdict.NOT_FOUND),))
+NOT_FOUND = VerificationResult(
+    Verdict.NOT_FOUND, (StepResult("resolve", (Reason.ATTESTATION_NOT_FOUND,), Verdict.NOT_FOUND),)
+)
 
 
 @dataclass(frozen=True)
@@ -53,9 +55,9 @@ class Minted:
     """
 
     row: dict[str, Any] = field(repr=False)
-    logged: Appended
+    logged: SequencedEntry
     warnings: tuple[str, ...]
-    ended: Ended | None = field(default=None, repr=False)
+    ended: StatusChanged | None = field(default=None, repr=False)
 
     @property
     def id(self) -> UUID:
@@ -65,12 +67,12 @@ class Minted:
 
 
 @dataclass(frozen=True)
-class Verified:
+class VerificationOutcome:
     """What a verification found, and the row it found it on (None: no such attestation)."""
 
     attestation_id: UUID
     row: AnyRow | None = field(repr=False)
-    report: Report
+    report: VerificationResult
     at: datetime
     latest: UUID | None = None  # what a superseded one leads to in the end, where that was asked for
     opinions: Opinions = field(default=(), repr=False)  # what policies said of it, to be kept
@@ -81,10 +83,10 @@ class Verified:
         return self.report.verdict
 
     @property
-    def metered(self) -> metering.Verified:
+    def metered(self) -> metering.MeteredVerification:
         """What is counted of it; only of one that was found."""
         row: Any = self.row
-        return metering.Verified(row.tenant_id, row.issuer_id, row.id, self.verdict, self.at)
+        return metering.MeteredVerification(row.tenant_id, row.issuer_id, row.id, self.verdict, self.at)
 
 
 @dataclass(frozen=True)
@@ -92,8 +94,8 @@ class Export:
     """The parts of a proof bundle, and what policies say of handing it out."""
 
     row: AnyRow
-    proofs: Proofs
-    head: Head
+    proofs: LogProofs
+    head: SignedHead
     opinions: Opinions
 
 
@@ -107,7 +109,7 @@ class Attestations:
         clock: Clock,
         issuers: Issuers,
         log: Log,
-        status_lists: StatusLists,
+        status_lists: StatusListPublisher,
         deliveries: Deliveries,
         decisions: Decisions,
         counters: Counters,
@@ -118,14 +120,14 @@ class Attestations:
         self.log = log
         self.status_lists = status_lists
         self.deliveries = deliveries
-        self.gate = Gate(decisions)
+        self.gate = PolicyEnforcement(decisions)
         self.daily_meter = Meter(storage=storage, counters=counters)
 
     def mint(self, request: MintRequest, *, caller: Caller) -> Minted:
         """Check, sign, log: draft and record in one go."""
         return self.record(self.draft(request, caller=caller))
 
-    def draft(self, request: MintRequest, *, caller: Caller) -> Draft:
+    def draft(self, request: MintRequest, *, caller: Caller) -> PreparedAttestation:
         """A signed draft, made before a place in the log is asked for.
 
         Raises:
@@ -155,7 +157,7 @@ class Attestations:
         require_may_mint(key.issuer_status, key.status)
         return key
 
-    def record(self, draft: Draft) -> Minted:
+    def record(self, draft: PreparedAttestation) -> Minted:
         """`attempt`, of whoever has nothing else to write.
 
         Raises:
@@ -167,7 +169,7 @@ class Attestations:
             raise minted
         return minted
 
-    def attempt(self, draft: Draft) -> Minted | PermissionDenied:
+    def attempt(self, draft: PreparedAttestation) -> Minted | PermissionDenied:
         """Give a draft its place in the log, together with its row, event and audit line.
 
         One transaction holds them all: either everything or nothing. What the draft
@@ -196,7 +198,7 @@ class Attestations:
             self._tell(tx, draft.caller, row, at)
             if row["recipient_email"] is not None:
                 self.deliveries.send(tx, row, actor=draft.caller, at=at)
-            change = Change(Status.SUPERSEDED, at, successor=row["id"])
+            change = StatusChange(Status.SUPERSEDED, at, successor=row["id"])
             ended = None if old is None else self._end(tx, old, change, draft.caller)
         return Minted(row, logged, draft.warnings, ended)
 
@@ -209,7 +211,7 @@ class Attestations:
         """
         return self.mint(replace(request, supersedes=attestation_id), caller=caller)
 
-    def revoke(self, attestation_id: UUID, *, reason: str, caller: Caller) -> Ended:
+    def revoke(self, attestation_id: UUID, *, reason: str, caller: Caller) -> StatusChanged:
         """Withdraw an attestation for good.
 
         The new status and its log entry are one transaction: a revocation that is not in
@@ -222,18 +224,18 @@ class Attestations:
         with self.storage.write() as tx:
             at = self.clock.now()
             row = self._current(tx, attestation_id, caller=caller, at=at)
-            return self._end(tx, row, Change(Status.REVOKED, at, reason=reason), caller)
+            return self._end(tx, row, StatusChange(Status.REVOKED, at, reason=reason), caller)
 
     def _current(self, tx: Transaction, attestation_id: UUID, *, caller: Caller, at: datetime) -> AnyRow:
         row = store.owned_now(tx, attestation_id, tenant_id=caller.tenant_id)
         rules.require_valid(status_of(row, now=at))
         return row
 
-    def _end(self, tx: Transaction, row: AnyRow, change: Change, caller: Caller) -> Ended:
+    def _end(self, tx: Transaction, row: AnyRow, change: StatusChange, caller: Caller) -> StatusChanged:
         (ended,) = lifecycle.end(tx, self.log, [row], change, actor_of=lambda _tenant_id: caller)
         return ended
 
-    def _require_unchanged(self, tx: Transaction, draft: Draft) -> None:
+    def _require_unchanged(self, tx: Transaction, draft: PreparedAttestation) -> None:
         key = draft.key
         now = self.issuers.signing_key_now(tx, tenant_id=key.tenant_id, issuer_id=key.issuer_id, kid=key.kid)
         if now != key:
@@ -273,7 +275,7 @@ class Attestations:
         self.log.time.require_credible(tx.connection)
         at = self.clock.now()
         found = store.due(tx, now=at, limit=limit)
-        lifecycle.end(tx, self.log, found, Change(Status.EXPIRED, at), actor_of=lambda _tenant_id: Timekeeper())
+        lifecycle.end(tx, self.log, found, StatusChange(Status.EXPIRED, at), actor_of=lambda _tenant_id: Timekeeper())
         return len(found)
 
     def get(self, attestation_id: UUID, *, caller: Caller) -> AnyRow:
@@ -303,11 +305,11 @@ class Attestations:
     def verify(
         self,
         attestation_id: UUID,
-        presented: Presented = Presented(),  # noqa: B008 frozen
+        presented: VerifierInput = VerifierInput(),  # noqa: B008 frozen
         *,
         follow: bool = False,
         profile: Profile | None = None,
-    ) -> Verified:
+    ) -> VerificationOutcome:
         """Run the eight steps on what the records and the log hold. Metering is the caller's (`meter`).
 
         With `follow` the answer also names the last of those that superseded one another, of which only this was asked.
@@ -320,28 +322,33 @@ class Attestations:
             return self._verified(connection, attestation_id, presented, follow, profile)
 
     def _verified(
-        self, connection: Connection, attestation_id: UUID, presented: Presented, follow: bool, profile: Profile | None
-    ) -> Verified:
+        self,
+        connection: Connection,
+        attestation_id: UUID,
+        presented: VerifierInput,
+        follow: bool,
+        profile: Profile | None,
+    ) -> VerificationOutcome:
         now = self.clock.now()
         if profile is not None:
             policy_store.owned_profile(connection.execute, profile.id, tenant_id=profile.caller.tenant_id)
         row = store.with_evidence(connection, attestation_id)
         if row is None:
-            return Verified(attestation_id, None, NOT_FOUND, now)
+            return VerificationOutcome(attestation_id, None, NOT_FOUND, now)
         step = PolicyStep(self.gate, row, profile, now)
         found = evidence.of_row(connection, row, issuers=self.issuers, log=self.log)
         report = verify(found, presented, now=now, policies_allow=step)
         latest = store.latest(connection, row.id) if follow and row.superseded_by is not None else None
-        return Verified(attestation_id, row, report, now, latest, step.opinions)
+        return VerificationOutcome(attestation_id, row, report, now, latest, step.opinions)
 
     def verify_metered(
         self,
         attestation_id: UUID,
-        presented: Presented = Presented(),  # noqa: B008 frozen
+        presented: VerifierInput = VerifierInput(),  # noqa: B008 frozen
         *,
         follow: bool = False,
         profile: Profile | None = None,
-    ) -> Verified:
+    ) -> VerificationOutcome:
         """`verify`, counted towards the day of the issuer's plan. An unknown id costs no tenant anything.
 
         The answer need not wait for more; writing the usage down is `WriteBehind`'s.
@@ -356,15 +363,15 @@ class Attestations:
                 self.daily_meter.take(connection, verified.metered, limit=verifications_per_day(verified.row))
         return verified
 
-    def meter(self, tx: Transaction, verified: Verified) -> None:
+    def meter(self, tx: Transaction, verified: VerificationOutcome) -> None:
         """Write the usage, the event and the policy decisions of a verification in one transaction of the caller."""
         if verified.row is not None:
-            pending = metering.Pending()
+            pending = metering.UnwrittenVerifications()
             pending.add(verified.metered)
             metering.record(tx, pending)
             policy_enforcement.keep(tx, verified.opinions, what="this verification", at=verified.at)
 
-    def evidence_of(self, attestation_id: UUID, *, caller: Caller) -> tuple[AnyRow, Proofs, Head]:
+    def evidence_of(self, attestation_id: UUID, *, caller: Caller) -> tuple[AnyRow, LogProofs, SignedHead]:
         """The caller's attestation with issuer, key and entry, its proofs, and the head that proves them; for a bundle.
 
         Raises:
@@ -395,7 +402,9 @@ class Attestations:
         with self.storage.write() as tx:
             return policy_enforcement.keep(tx, opinions, what=what, at=self.clock.now())
 
-    def _evidence_for_bundle(self, connection: Connection, attestation_id: UUID) -> tuple[AnyRow, Proofs, Head]:
+    def _evidence_for_bundle(
+        self, connection: Connection, attestation_id: UUID
+    ) -> tuple[AnyRow, LogProofs, SignedHead]:
         row = store.with_evidence(connection, attestation_id)
         if row is None:
             raise NotFound("attestation", attestation_id)

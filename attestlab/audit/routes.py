@@ -9,7 +9,7 @@ from attestlab.audit.shapes import AuditEventOut, TrailQuery
 from attestlab.core.db.transaction import AnyRow
 from attestlab.orgs.rules import Scope
 from attestlab.web.paging import Page, number_in, page_of
-from attestlab.web.request import Call
+from attestlab.web.request import Request
 from attestlab.web.routing.routes import Limit, Routes
 
 routes = Routes("audit")
@@ -17,10 +17,10 @@ _LIST = "audit"
 
 
 @routes.get("/v1/audit/events", scope=Scope.AUDIT_READ, limit=Limit("audit", 30, 60))
-async def list_events(call: Call, query: TrailQuery) -> Page[AuditEventOut]:
+async def list_events(call: Request, query: TrailQuery) -> Page[AuditEventOut]:
     """The tenant's audit trail, newest first: who did, or tried, what."""
     names = ("actor_id", "action", "resource_type", "resource_id", "outcome")
-    wanted = store.Wanted(
+    wanted = store.AuditFilter(
         tenant_id=call.caller.tenant_id,
         equal={name: getattr(query, name) for name in names},
         since=query.since,
@@ -32,7 +32,7 @@ async def list_events(call: Call, query: TrailQuery) -> Page[AuditEventOut]:
     return Page[AuditEventOut](items=[_event(row) for row in shown], next_cursor=cursor)
 
 
-def _found(call: Call, wanted: store.Wanted, limit: int) -> Sequence[AnyRow]:
+def _found(call: Request, wanted: store.AuditFilter, limit: int) -> Sequence[AnyRow]:
     with call.lab.storage.read() as connection:
         return store.page(connection, wanted, limit=limit)
 

@@ -19,7 +19,7 @@ _WHAT = (events.c.resource_type, events.c.action)
 
 
 @dataclass(frozen=True)
-class Wanted:
+class AuditFilter:
     """Which lines of a tenant's; `equal` maps columns to what they must hold, None to anything."""
 
     tenant_id: UUID
@@ -45,7 +45,7 @@ class Wanted:
         return bool(equal & {"resource_type", "action"}) and not equal & {"actor_id", "resource_id"}
 
 
-def page(connection: Connection, wanted: Wanted, *, limit: int) -> Sequence[AnyRow]:
+def page(connection: Connection, wanted: AuditFilter, *, limit: int) -> Sequence[AnyRow]:
     """The newest lines that are wanted, the newest first."""
     if not wanted.is_of_a_kind:
         return connection.execute(_newest(wanted.query(), limit)).all()
@@ -64,7 +64,7 @@ def _is(deed: AnyRow) -> list[Any]:
     return [column == value for column, value in zip(_WHAT, deed, strict=True)]
 
 
-def _deeds(connection: Connection, wanted: Wanted) -> Iterator[AnyRow]:
+def _deeds(connection: Connection, wanted: AuditFilter) -> Iterator[AnyRow]:
     """Each pair of resource type and action that the trail has and that is wanted: some dozens, a look at each.
 
     So one index serves whoever asks about either: every line that is written pays for each index.

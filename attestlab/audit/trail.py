@@ -12,8 +12,8 @@ from attestlab.core.records.audit import AuditEntry
 from attestlab.identity.rules import SignInRefused
 from attestlab.orgs import store
 from attestlab.orgs.rules import Caller
-from attestlab.web.application import Block
-from attestlab.web.request import Call
+from attestlab.web.application import OnBlocked
+from attestlab.web.request import Request
 
 ATTEMPT = "request.denied"
 BLOCK = "address.block"
@@ -28,7 +28,7 @@ class Stranger:
     actor_id = "stranger"
 
 
-def denied(tx: Transaction, call: Call, fault: AttestLabError) -> None:
+def denied(tx: Transaction, call: Request, fault: AttestLabError) -> None:
     """Record an attempt at what the caller may not do."""
     told = {"code": fault.code, "path": call.path[:200], "peer": call.peer, "request_id": call.request_id}
     if isinstance(fault, SignInRefused):
@@ -49,7 +49,7 @@ def denied(tx: Transaction, call: Call, fault: AttestLabError) -> None:
     audit.record(tx, entry)
 
 
-def blocked(tx: Transaction, block: Block) -> None:
+def blocked(tx: Transaction, block: OnBlocked) -> None:
     """Record that an address was blocked, with the tenant whose credential it used, else with the operator."""
     caller = block.caller if isinstance(block.caller, Caller) else None
     entry = AuditEntry(

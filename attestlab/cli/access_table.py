@@ -11,7 +11,7 @@ from pathlib import Path
 
 from attestlab.orgs.rules import CONSUMER_SCOPES, SCOPES_OF_ROLES, Role, Scope
 from attestlab.server.app import all_routes
-from attestlab.web.routing.authorization import Needs
+from attestlab.web.routing.authorization import Requirement
 from attestlab.web.routing.routes import Route
 
 BEGIN, END = "<!-- the table begins; it is made from the routes -->", "<!-- the table ends -->"
@@ -31,7 +31,7 @@ def _line(route: Route) -> str:
     return f"{needs.told()} | {', '.join(_people(needs)) or '-'} | {'yes' if _for_consumers(needs) else '-'}"
 
 
-def _people(needs: Needs) -> list[Role]:
+def _people(needs: Requirement) -> list[Role]:
     """The roles with which one may call it."""
     if needs.realm == "consumer":
         return []
@@ -39,7 +39,7 @@ def _people(needs: Needs) -> list[Role]:
     return [role for role in roles if needs.scope is None or Scope(needs.scope) in SCOPES_OF_ROLES[role]]
 
 
-def _for_consumers(needs: Needs) -> bool:
+def _for_consumers(needs: Requirement) -> bool:
     if needs.roles or needs.a_tenant or needs.realm not in (None, "consumer"):
         return False
     return needs.scope is None or needs.scope in CONSUMER_SCOPES

@@ -75,10 +75,10 @@ def init(data: Data, database_url: DatabaseUrl = None, as_json: Json = False) ->
 
     Example: attestlab init --data lab --json
     """
-    from attestlab.installation import Lab
+    from attestlab.installation import Installation
 
     with reporting():
-        lab, made = Lab.init(settings_of(data, database_url))
+        lab, made = Installation.init(settings_of(data, database_url))
         lab.close()
         warn_of_shared_folder(data)
     show(made.public(), as_json)

@@ -18,7 +18,7 @@ from attestlab.core.standard_output import emit, talk
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from attestlab.installation import Lab
+    from attestlab.installation import Installation
     from attestlab.settings import Settings
 
 OK, PROBLEMS, UNUSABLE, COULD_NOT_CHECK = 0, 1, 2, 3
@@ -60,22 +60,22 @@ def reporting() -> Iterator[None]:
 
 def settings_of(data: Path, database_url: str | None, *, env: str = "sandbox") -> Settings:
     """The settings of a command: its options, then the environment."""
-    from attestlab.settings import Environment, Settings
+    from attestlab.settings import Settings, Stage
 
-    if env not in list(Environment):
+    if env not in list(Stage):
         fail(f"{env!r} is no environment; choose sandbox or production.", UNUSABLE)
     try:
-        return Settings(data=data, database_url=database_url, env=Environment(env))
+        return Settings(data=data, database_url=database_url, env=Stage(env))
     except ValueError as fault:  # pydantic's, of an environment variable
         fail(f"A setting cannot be used. {fault}", UNUSABLE)
 
 
 @contextmanager
-def opened(data: Path, database_url: str | None) -> Iterator[Lab]:
+def opened(data: Path, database_url: str | None) -> Iterator[Installation]:
     """The installation that a command works on, closed at its end."""
-    from attestlab.installation import Lab
+    from attestlab.installation import Installation
 
-    lab = Lab.open(settings_of(data, database_url))
+    lab = Installation.open(settings_of(data, database_url))
     try:
         yield lab
     finally:

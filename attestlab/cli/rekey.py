@@ -21,7 +21,7 @@ from attestlab.core.db import occupancy
 from attestlab.core.db.occupancy import Occupancy
 from attestlab.core.db.storage import Storage
 from attestlab.core.errors import NotFound, ValidationFailed
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.log import store as log_store
 from attestlab.settings import Settings
 
@@ -61,7 +61,7 @@ def _rewrapped(settings: Settings, environ: Mapping[str, str], storage: Storage,
     if is_in_file and _is_under_next(settings, storage):
         keyring.take_place(settings.data)
         return None
-    lab = Lab.open(settings, alone=alone)
+    lab = Installation.open(settings, alone=alone)
     try:
         if is_in_file:
             with suppress(FileNotFoundError):
@@ -75,7 +75,7 @@ def _rewrapped(settings: Settings, environ: Mapping[str, str], storage: Storage,
     return done
 
 
-def _sealed_anew(lab: Lab, new: Keyring) -> Rewrapped:
+def _sealed_anew(lab: Installation, new: Keyring) -> Rewrapped:
     if new.id == lab.keyring.id:
         raise ValidationFailed.of(keyring.NEXT_ENVIRONMENT_NAME, "same_key", "The new key is the one in use.")
     with lab.storage.write() as tx:

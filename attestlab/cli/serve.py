@@ -13,7 +13,7 @@ from pathlib import Path
 from attestlab.cli.processes import Workers
 from attestlab.core import atomic_files
 from attestlab.core.errors import Conflict
-from attestlab.installation import Initialised, Lab
+from attestlab.installation import InitResult, Installation
 from attestlab.server import app
 from attestlab.settings import Settings
 from attestlab.web import logging_setup
@@ -29,10 +29,10 @@ COLLECT_AT = (10_000, 20, 20)
 SWITCH_INTERVAL_S = 0.001
 
 
-def ensure_initialised(settings: Settings) -> Initialised | None:
+def ensure_initialised(settings: Settings) -> InitResult | None:
     """Initialise a fresh installation; None where there was one. Several processes may start at once."""
     try:
-        lab, made = Lab.init(settings)
+        lab, made = Installation.init(settings)
     except Conflict:
         return None
     lab.close()
@@ -71,7 +71,7 @@ def run_demo(folder: Path | None, *, host: str, port: int, show: Callable[[dict[
 
 def _serve(settings: Settings, sockets: list[socket.socket], ready: Ready) -> None:
     logging_setup.take_in_libraries()
-    lab = Lab.open(settings)
+    lab = Installation.open(settings)
     gc.freeze()  # what was loaded stays; walking it in every full collection would stop all requests
     gc.set_threshold(*COLLECT_AT)
     sys.setswitchinterval(SWITCH_INTERVAL_S)

@@ -19,7 +19,7 @@ from attestlab.core.standard_output import emit, talk
 from attestlab.log.note.trust_policy import TrustPolicy
 
 if TYPE_CHECKING:
-    from attestlab.attestations.bundle.verifier_policies import OwnPolicies
+    from attestlab.attestations.bundle.verifier_policies import VerifierPolicies
 
 NO_DOCUMENT = "attestlab: The attestation names no document, so the file could not be checked."
 TOO_OLD = "attestlab: The bundle does not show the status as of the first"
@@ -111,13 +111,13 @@ def verify(
     return VALID
 
 
-def _own(paths: Sequence[Path]) -> OwnPolicies | None:
+def _own(paths: Sequence[Path]) -> VerifierPolicies | None:
     """The verifier's own policies; without any, what reads them is not loaded."""
     if not paths:
         return None
-    from attestlab.attestations.bundle.verifier_policies import OwnPolicies
+    from attestlab.attestations.bundle.verifier_policies import VerifierPolicies
 
-    return OwnPolicies.read([path.read_bytes() for path in paths])
+    return VerifierPolicies.read([path.read_bytes() for path in paths])
 
 
 def _sha256(path: Path | None) -> bytes | None:

@@ -14,8 +14,8 @@ from attestlab.cli.output import COULD_NOT_CHECK, OK, PROBLEMS, Host, Json, Port
 from attestlab.core.standard_output import emit, talk
 
 if TYPE_CHECKING:
-    from attestlab.log.follower.follower import Alarm, Follower, Seen
-    from attestlab.log.follower.state import Followed
+    from attestlab.log.follower.follower import Alarm, Follower, VerifiedBatch
+    from attestlab.log.follower.state import FollowerState
 
 witnesses = typer.Typer(no_args_is_help=True, help="A witness of logs that others run (C2SP tlog-witness).")
 
@@ -126,7 +126,7 @@ def _watched(follower: Follower, *, once: bool, interval_s: float, say: Say) -> 
         time.sleep(interval_s)
 
 
-def _print_entries(seen: Sequence[Seen]) -> None:
+def _print_entries(seen: Sequence[VerifiedBatch]) -> None:
     """One line of JSON an entry; out of our hands when this returns."""
     from attestlab.log.follower.follower import as_json
 
@@ -134,7 +134,7 @@ def _print_entries(seen: Sequence[Seen]) -> None:
         emit("\n".join(json.dumps(as_json(item)) for item in seen))
 
 
-def _say_how_far(before: Followed, now: Followed, say: Say) -> None:
+def _say_how_far(before: FollowerState, now: FollowerState, say: Say) -> None:
     new = now.size - before.size
     say(f"{now.size} entries, {new} of them new", {"tree_size": now.size, "root": now.root.hex(), "new": new})
 

@@ -35,7 +35,7 @@ SILENCE_TIMEOUT_S = 10.0  # between two bytes
 MAX_ERROR_BYTES = 4096  # that are read of an answer other than 200
 
 
-class Unreachable(Unavailable):
+class HostUnreachable(Unavailable):
     """The host did not answer in time, or not in HTTP."""
 
 
@@ -109,9 +109,9 @@ class Fetcher:
                 body = await _body(response, limits.max_body_bytes)
                 return Fetched(response.status_code, response.headers.get("content-type", ""), body)
         except TimeoutError as error:
-            raise Unreachable(f"{url} did not answer within {limits.deadline_s:g} seconds.") from error
+            raise HostUnreachable(f"{url} did not answer within {limits.deadline_s:g} seconds.") from error
         except (httpx.HTTPError, httpx.InvalidURL, OSError, UnicodeError) as error:
-            raise Unreachable(f"{url} cannot be read: {str(error) or type(error).__name__}.") from error
+            raise HostUnreachable(f"{url} cannot be read: {str(error) or type(error).__name__}.") from error
 
 
 class _FetchingLoop(asyncio.SelectorEventLoop):

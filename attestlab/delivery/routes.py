@@ -4,14 +4,14 @@ from uuid import UUID
 
 from attestlab.delivery.shapes import DeliveryOut
 from attestlab.orgs.rules import Scope
-from attestlab.web.request import Call
+from attestlab.web.request import Request
 from attestlab.web.routing.routes import Routes
 
 routes = Routes("delivery")
 
 
 @routes.get("/v1/attestations/{id}/delivery", scope=Scope.ATTESTATIONS_READ)
-def delivery(call: Call, id: UUID) -> DeliveryOut:
+def delivery(call: Request, id: UUID) -> DeliveryOut:
     """Whether the recipient has the attestation, or it waits until they open an account with the address."""
     row = call.lab.deliveries.get(id, caller=call.caller)
     return DeliveryOut(

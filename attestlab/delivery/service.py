@@ -12,7 +12,7 @@ from attestlab.core.db.storage import Storage
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.records import audited_write
 from attestlab.core.records.audit import Actor
-from attestlab.core.records.audited_write import Deed
+from attestlab.core.records.audited_write import AuditContext
 from attestlab.delivery import email_templates, store
 from attestlab.delivery.share_links import Links
 from attestlab.issuers import store as issuer_store
@@ -60,7 +60,7 @@ class Deliveries:
             "created_at": at,
             "delivered_at": None if known is None else at,
         }
-        deed = Deed(attestation["tenant_id"], actor, "delivery.create", at)
+        deed = AuditContext(attestation["tenant_id"], actor, "delivery.create", at)
         audited_write.insert(tx, store.deliveries, row, deed)
         self._mail(tx, row, is_known=known is not None, at=at)
 
@@ -80,7 +80,7 @@ class Deliveries:
         waiting = store.waiting_for(tx.exec, address)
         for row in waiting:
             changes = {"user_id": user_id, "state": DeliveryState.DELIVERED.value, "delivered_at": at}
-            deed = Deed(row["tenant_id"], PostMaster(), "delivery.claim", at)
+            deed = AuditContext(row["tenant_id"], PostMaster(), "delivery.claim", at)
             audited_write.change(tx, store.deliveries, row, changes, deed)
         return len(waiting)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from attestlab.attestations.bundle.bundle import OfflineReport
-from attestlab.attestations.verification.steps import Finding, Report, State
+from attestlab.attestations.verification.steps import State, StepResult, VerificationResult
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -16,7 +16,7 @@ OFFLINE = ("transparency", "signature", "content", "status", "governance", "key"
 _RESULTS = {State.OK: "ok", State.FAILED: "FAILED", State.OPEN: "open"}
 
 
-def steps(report: Report | OfflineReport) -> pd.DataFrame:
+def steps(report: VerificationResult | OfflineReport) -> pd.DataFrame:
     """The steps of a verification.
 
     Returns:
@@ -30,7 +30,7 @@ def steps(report: Report | OfflineReport) -> pd.DataFrame:
     return pd.DataFrame([_row(step, findings.get(step)) for step in expected]).set_index("step")
 
 
-def _row(step: str, finding: Finding | None) -> dict[str, str]:
+def _row(step: str, finding: StepResult | None) -> dict[str, str]:
     if finding is None:
         return {"step": step, "result": "skipped", "reasons": ""}
     return {

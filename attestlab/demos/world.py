@@ -18,12 +18,12 @@ from uuid import UUID
 from attestlab.attestations import rendering
 from attestlab.attestations.minting import MintRequest
 from attestlab.attestations.rules import Verdict
-from attestlab.attestations.service import Minted, Verified
-from attestlab.attestations.verification.steps import Presented
+from attestlab.attestations.service import Minted, VerificationOutcome
+from attestlab.attestations.verification.steps import VerifierInput
 from attestlab.core.clock import Clock
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.demos.documents import badge_png, card_png, certificate_pdf, diploma_pdf
-from attestlab.installation import Initialised, Lab
+from attestlab.installation import InitResult, Installation
 from attestlab.issuers.rules import TrustTier
 from attestlab.issuers.service import IssuerWithKeys
 from attestlab.orgs.rules import Caller
@@ -47,7 +47,7 @@ _DAY = date(2026, 6, 30)
 
 
 @dataclass(frozen=True)
-class Document:
+class DemoDocument:
     """A file and what is claimed of it."""
 
     name: str
@@ -63,26 +63,26 @@ class Document:
 
 
 @dataclass(frozen=True)
-class World:
+class DemoWorld:
     """An open lab with something in it; `minted` pairs each document with its attestation."""
 
-    lab: Lab
+    lab: Installation
     caller: Caller
-    made: Initialised
+    made: InitResult
     issuers: list[IssuerWithKeys]
-    minted: list[tuple[Document, Minted]]
+    minted: list[tuple[DemoDocument, Minted]]
 
     def __repr__(self) -> str:
         return f"World({len(self.issuers)} issuers, {len(self.minted)} attestations, in {self.lab.settings.data})"
 
-    def mint(self, document: Document, *, issuer: IssuerWithKeys | None = None) -> Minted:
+    def mint(self, document: DemoDocument, *, issuer: IssuerWithKeys | None = None) -> Minted:
         """Attest a document, by default as the first issuer."""
         return _mint(self.lab, self.caller, issuer or self.issuers[0], document)
 
-    def verify(self, attestation_id: UUID, file: bytes | None = None) -> Verified:
+    def verify(self, attestation_id: UUID, file: bytes | None = None) -> VerificationOutcome:
         """Verify an attestation against the records, with a file in hand or without; not metered."""
         digest = None if file is None else hashlib.sha256(file).hexdigest()
-        return self.lab.attestations.verify(attestation_id, Presented(document_hash=digest))
+        return self.lab.attestations.verify(attestation_id, VerifierInput(document_hash=digest))
 
     def bundle(self, attestation_id: UUID) -> dict[str, Any]:
         """The attestation's proof bundle, as it goes over HTTP."""
@@ -91,24 +91,24 @@ class World:
         return shown.model_dump(mode="json", by_alias=True)
 
 
-def demo_world(folder: Path | None = None, *, clock: Clock | None = None) -> World:
+def demo_world(folder: Path | None = None, *, clock: Clock | None = None) -> DemoWorld:
     """A fresh world in `folder`, by default a temporary one; about a second.
 
     Raises:
         Conflict: `folder` holds an installation already.
     """
     settings = Settings(data=folder or Path(tempfile.mkdtemp(prefix="attestlab-demo-")), database_url=None)
-    lab, made = Lab.init(settings, clock=clock)
+    lab, made = Installation.init(settings, clock=clock)
     caller = lab.orgs.service_caller(made.tenant.tenant_id)
     issuers = [_issuer(lab, caller, *row) for row in _ISSUERS]
     minted = [(document, _mint(lab, caller, issuer, document)) for issuer in issuers for document in _documents(issuer)]
     for document, done in minted:
         _verify(lab, done.id, document)
-    return World(lab, caller, made, issuers, minted)
+    return DemoWorld(lab, caller, made, issuers, minted)
 
 
 def _issuer(
-    lab: Lab, caller: Caller, name: str, domain: str, country: str, tier: TrustTier, alg: Algorithm
+    lab: Installation, caller: Caller, name: str, domain: str, country: str, tier: TrustTier, alg: Algorithm
 ) -> IssuerWithKeys:
     kid = f"{domain.split('.')[0]}-1"
     made = lab.issuers.create(
@@ -117,7 +117,7 @@ def _issuer(
     return lab.issuers.set_standing(made.issuer["id"], trust_tier=tier, caller=caller)
 
 
-def _documents(issuer: IssuerWithKeys) -> list[Document]:
+def _documents(issuer: IssuerWithKeys) -> list[DemoDocument]:
     """A PDF and a PNG of each issuer."""
     name, kid = issuer.issuer["name"], issuer.keys[0]["kid"]
     person = _PEOPLE[len(name) % len(_PEOPLE)]
@@ -126,34 +126,36 @@ def _documents(issuer: IssuerWithKeys) -> list[Document]:
     return [_certificate(person, name), _badge(person, name)]
 
 
-def _diploma(person: str, institution: str) -> Document:
+def _diploma(person: str, institution: str) -> DemoDocument:
     title = "Master of Science in Mathematics"
     claims = {"student_name": person, "institution": institution, "degree_type": "MSc", "field_of_study": "Mathematics"}
     content = diploma_pdf(person, title, _DAY, institution=institution)
-    return Document("diploma.pdf", content, PDF, "degree", {**claims, "graduation_date": _DAY.isoformat()})
+    return DemoDocument("diploma.pdf", content, PDF, "degree", {**claims, "graduation_date": _DAY.isoformat()})
 
 
-def _card(person: str, organization: str, kid: str) -> Document:
+def _card(person: str, organization: str, kid: str) -> DemoDocument:
     until = date(2030, 12, 31)
     claims = {"member_name": person, "organization": organization, "membership_id": f"{kid}-0001"}
     content = card_png(person, organization, f"{kid}-0001", until)
-    return Document("card.png", content, PNG, "membership-card", {**claims, "valid_to": until.isoformat()})
+    return DemoDocument("card.png", content, PNG, "membership-card", {**claims, "valid_to": until.isoformat()})
 
 
-def _certificate(person: str, provider: str) -> Document:
+def _certificate(person: str, provider: str) -> DemoDocument:
     course = "Knots and Splices"
     claims = {"participant_name": person, "program_name": course, "institution": provider}
     content = certificate_pdf(person, course, _DAY, provider=provider)
-    return Document("certificate.pdf", content, PDF, "completion-cert", {**claims, "completion_date": _DAY.isoformat()})
+    return DemoDocument(
+        "certificate.pdf", content, PDF, "completion-cert", {**claims, "completion_date": _DAY.isoformat()}
+    )
 
 
-def _badge(person: str, assessor: str) -> Document:
+def _badge(person: str, assessor: str) -> DemoDocument:
     claims = {"earner_name": person, "skill_name": "Woodworking", "assessed_by": assessor}
     content = badge_png(person, "Woodworking", _DAY)
-    return Document("badge.png", content, PNG, "skill-badge", {**claims, "earned_date": _DAY.isoformat()})
+    return DemoDocument("badge.png", content, PNG, "skill-badge", {**claims, "earned_date": _DAY.isoformat()})
 
 
-def _mint(lab: Lab, caller: Caller, issuer: IssuerWithKeys, document: Document) -> Minted:
+def _mint(lab: Installation, caller: Caller, issuer: IssuerWithKeys, document: DemoDocument) -> Minted:
     request = MintRequest(
         issuer_id=issuer.issuer["id"],
         kid=issuer.keys[0]["kid"],
@@ -166,9 +168,9 @@ def _mint(lab: Lab, caller: Caller, issuer: IssuerWithKeys, document: Document) 
     return lab.attestations.mint(request, caller=caller)
 
 
-def _verify(lab: Lab, attestation_id: UUID, document: Document) -> None:
+def _verify(lab: Installation, attestation_id: UUID, document: DemoDocument) -> None:
     """Verify with the file in hand, metered like any verification."""
-    verified = lab.attestations.verify(attestation_id, Presented(document.sha256, document.sha256.hex()))
+    verified = lab.attestations.verify(attestation_id, VerifierInput(document.sha256, document.sha256.hex()))
     assert verified.verdict is Verdict.VALID, verified.report
     with lab.storage.write() as tx:
         lab.attestations.meter(tx, verified)

@@ -51,7 +51,7 @@ BADGES: Final[Mapping[str, BadgeKind]] = dict(_read(row) for row in _ROWS.strip(
 
 
 @dataclass(frozen=True)
-class Awarded:
+class Achievement:
     """An achievement, and who earned it how; `narrative` is None where nothing is said of the earner alone."""
 
     earner: str
@@ -59,7 +59,7 @@ class Awarded:
     narrative: str | None
 
 
-def awarded(schema: str, claims: Mapping[str, object], *, issuer_id: UUID, issuer_name: str) -> Awarded:
+def awarded(schema: str, claims: Mapping[str, object], *, issuer_id: UUID, issuer_name: str) -> Achievement:
     """What an attestation of this schema awards.
 
     Raises:
@@ -77,7 +77,7 @@ def awarded(schema: str, claims: Mapping[str, object], *, issuer_id: UUID, issue
             f"The claims name no achievement: {kind.name} is missing.",
             details={"reason": "achievement_not_named", "claim": kind.name},
         )
-    return Awarded(
+    return Achievement(
         earner=_text(claims[kind.earner]),
         achievement=_achievement(schema, kind, name, claims, issuer_id, issuer_name),
         narrative=_sentences(claims, kind.personal) or None,

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from attestlab.core.db.transaction import AnyRow
 from attestlab.exports import rules
-from attestlab.exports.badges import Awarded
+from attestlab.exports.badges import Achievement
 from attestlab.exports.sd_jwt import ALGORITHM
 from attestlab.log.entries import sha256_name
 from attestlab.log.merkle.hashing import leaf_hash
@@ -73,7 +73,7 @@ def _evidence(row: AnyRow, log_id: str) -> dict[str, Any]:
 
 
 def open_badge(
-    row: AnyRow, awarded: Awarded, *, issuer: str, page: str, image: str | None, status_list: str, log_id: str
+    row: AnyRow, awarded: Achievement, *, issuer: str, page: str, image: str | None, status_list: str, log_id: str
 ) -> dict[str, Any]:
     """An OpenBadgeCredential with the claims that its JWT form repeats ("Create the JWT Payload").
 
@@ -113,7 +113,7 @@ def _profile(row: AnyRow, issuer: str, image: str | None) -> dict[str, Any]:
     return profile
 
 
-def _subject(awarded: Awarded, earner: str) -> dict[str, Any]:
+def _subject(awarded: Achievement, earner: str) -> dict[str, Any]:
     """Who earned it: no key and no account is known of them, so they are named, and the page stands for them."""
     named = {"type": "IdentityObject", "hashed": False, "identityHash": awarded.earner, "identityType": "name"}
     narrative = {} if awarded.narrative is None else {"narrative": awarded.narrative}

@@ -7,8 +7,8 @@ from attestlab.exports.rules import TTL
 from attestlab.exports.shapes import VcIssuerMetadataOut
 from attestlab.issuers.shapes import JwksOut
 from attestlab.orgs.rules import Scope
-from attestlab.web.request import Call
-from attestlab.web.response import Raw
+from attestlab.web.request import Request
+from attestlab.web.response import RawResponse
 from attestlab.web.routing.authorization import PUBLIC
 from attestlab.web.routing.routes import Routes
 
@@ -18,40 +18,40 @@ _VC_JWT = "application/vc+jwt"
 
 
 @routes.get("/v1/status-lists/{issuer_id}", scope=PUBLIC, cache_control=_KEPT_FOR)
-async def status_list(call: Call, issuer_id: UUID) -> Raw:
+async def status_list(call: Request, issuer_id: UUID) -> RawResponse:
     """An issuer's W3C Bitstring Status List credential: which of its attestations hold no more."""
-    return Raw((await call.site.aside(call.lab.exports.status_list, issuer_id)).encode(), _VC_JWT)
+    return RawResponse((await call.site.aside(call.lab.exports.status_list, issuer_id)).encode(), _VC_JWT)
 
 
 @routes.get("/v1/attestations/{id}/sd-jwt", scope=Scope.ATTESTATIONS_READ)
-async def sd_jwt(call: Call, id: UUID) -> Raw:
+async def sd_jwt(call: Request, id: UUID) -> RawResponse:
     """The attestation as SD-JWT VC, whose holder decides which claims to show."""
     token = await call.site.aside(lambda: call.lab.exports.sd_jwt(id, caller=call.caller))
-    return Raw(token.encode(), "application/dc+sd-jwt")
+    return RawResponse(token.encode(), "application/dc+sd-jwt")
 
 
 @routes.get("/v1/attestations/{id}/open-badge", scope=Scope.ATTESTATIONS_READ)
-async def open_badge(call: Call, id: UUID) -> Raw:
+async def open_badge(call: Request, id: UUID) -> RawResponse:
     """A badge-like attestation as Open Badges 3.0 credential, a compact JWT."""
     token = await call.site.aside(lambda: call.lab.exports.open_badge(id, caller=call.caller))
-    return Raw(token.encode(), _VC_JWT)
+    return RawResponse(token.encode(), _VC_JWT)
 
 
 @routes.get("/v1/issuers/{id}/keys/{kid}/jwk.json", scope=PUBLIC)
-def proving_key(call: Call, id: UUID, kid: str) -> Raw:
+def proving_key(call: Request, id: UUID, kid: str) -> RawResponse:
     """One public key as a JWK, to which the header of an Open Badge leads; not once it is revoked or compromised."""
-    return Raw(json.dumps(call.lab.exports.proving_key(id, kid)).encode(), "application/jwk+json")
+    return RawResponse(json.dumps(call.lab.exports.proving_key(id, kid)).encode(), "application/jwk+json")
 
 
 @routes.get("/.well-known/jwt-vc-issuer/v1/issuers/{id}", scope=PUBLIC)
-def issuer_metadata(call: Call, id: UUID) -> VcIssuerMetadataOut:
+def issuer_metadata(call: Request, id: UUID) -> VcIssuerMetadataOut:
     """The keys that prove an issuer's exports; those that were revoked or compromised are not among them."""
     exports = call.lab.exports
     return VcIssuerMetadataOut(issuer=exports.issuer_url(id), jwks=JwksOut(keys=exports.proving_keys(id)))
 
 
 @routes.get("/.well-known/jwt-vc-issuer", scope=PUBLIC)
-def service_metadata(call: Call) -> VcIssuerMetadataOut:
+def service_metadata(call: Request) -> VcIssuerMetadataOut:
     """The key that signs status lists, the service's own."""
     exports = call.lab.exports
     return VcIssuerMetadataOut(issuer=exports.base_url, jwks=JwksOut(keys=[exports.service_key.jwk()]))

@@ -24,7 +24,7 @@ Path = tuple[str | int, ...]
 Keyed = Callable[[bytes], bytes]
 
 
-class Concealer:
+class DisclosureBuilder:
     """Takes values apart; `disclosures` are what a holder shows or keeps to themselves.
 
     Salts are a keyed hash of where a value stands, so that they come out the same each time and

@@ -23,7 +23,7 @@ from attestlab.core.db.transaction import AnyRow
 from attestlab.core.errors import Conflict, NotFound
 from attestlab.exports import badges, payloads, rules, store
 from attestlab.exports.jwt_signing import STATUS_LISTS, ServiceKey, signed
-from attestlab.exports.sd_jwt import Concealer
+from attestlab.exports.sd_jwt import DisclosureBuilder
 from attestlab.issuers.rules import IssuerStatus, KeyStatus
 from attestlab.issuers.service import Issuers
 from attestlab.issuers.store import SigningKey, keys_of
@@ -102,7 +102,7 @@ class Exports:
         """
         row = self._exportable(attestation_id, caller)
         key = self._key(row, caller, preferred=Algorithm(row.alg))
-        concealer = Concealer(partial(self._keyed, row.id))
+        concealer = DisclosureBuilder(partial(self._keyed, row.id))
         payload = payloads.sd_jwt(
             row,
             _concealed(row, concealer),
@@ -209,7 +209,7 @@ class Exports:
         return self.keyring.keyed_sha256(b"sd-jwt salt " + attestation_id.bytes + place)
 
 
-def _concealed(row: AnyRow, concealer: Concealer) -> dict[str, object]:
+def _concealed(row: AnyRow, concealer: DisclosureBuilder) -> dict[str, object]:
     """The claims each behind a digest, and so the document's hash where there is one."""
     document = {} if row.document_hash is None else {"document_hash": row.document_hash}
     return {**concealer.members(document), "claims": concealer.members(json.loads(row.claims), ("claims",))}

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from attestlab.core.shapes import In, Uuid
 from attestlab.governance.rules import PLATFORM_APPROVERS, REQUESTERS, RequestStatus
-from attestlab.governance.service import Asked, needed
+from attestlab.governance.service import ChangeRequest, needed
 from attestlab.governance.shapes import (
     ApprovalOut,
     BlastRadiusOut,
@@ -22,7 +22,7 @@ from attestlab.governance.shapes import (
 )
 from attestlab.orgs.rules import Role, Scope
 from attestlab.web.paging import Page, PageQuery, id_in, page_of
-from attestlab.web.request import Call
+from attestlab.web.request import Request
 from attestlab.web.routing.authorization import users_with
 from attestlab.web.routing.routes import Routes
 
@@ -45,14 +45,14 @@ class RadiusQuery(In):
     kid: str | None = None
 
 
-async def _counted(call: Call, body: IssuerRequestIn) -> str:
+async def _counted(call: Request, body: IssuerRequestIn) -> str:
     """Count what stands on the issuer before the writer is waited for: every attestation of the issuer is read."""
     count = partial(call.lab.governance.count_impact, body.target_issuer_id, caller=call.caller)
     impact: str = await call.site.aside(count)
     return impact
 
 
-async def _counted_again(call: Call, body: object) -> str:
+async def _counted_again(call: Request, body: object) -> str:
     """The same for a request that was made before."""
     count = partial(call.lab.governance.count_impact_of, call.path_values["id"], caller=call.caller)
     impact: str = await call.site.aside(count)
@@ -60,9 +60,9 @@ async def _counted_again(call: Call, body: object) -> str:
 
 
 @routes.post("/v1/governance/issuer-requests", scope=users_with(REQUESTERS), status=201, prepare=_counted)
-def create(call: Call, body: IssuerRequestIn, prepared: str) -> IssuerRequestOut:
+def create(call: Request, body: IssuerRequestIn, prepared: str) -> IssuerRequestOut:
     """Ask for a change of an issuer's standing; the answer says what it would touch."""
-    asked = Asked(
+    asked = ChangeRequest(
         type=body.type,
         issuer_id=body.target_issuer_id,
         reason=body.reason,
@@ -75,7 +75,7 @@ def create(call: Call, body: IssuerRequestIn, prepared: str) -> IssuerRequestOut
 
 
 @routes.get("/v1/governance/issuer-requests", scope=_READERS)
-async def list_requests(call: Call, query: RequestsQuery) -> Page[IssuerRequestOut]:
+async def list_requests(call: Request, query: RequestsQuery) -> Page[IssuerRequestOut]:
     """The tenant's requests, newest first; for reviewers of the platform, everybody's."""
     found = await call.site.aside(
         partial(
@@ -92,31 +92,31 @@ async def list_requests(call: Call, query: RequestsQuery) -> Page[IssuerRequestO
 
 
 @routes.get("/v1/governance/issuer-requests/{id}", scope=_READERS)
-def get(call: Call, id: UUID) -> IssuerRequestOut:
+def get(call: Request, id: UUID) -> IssuerRequestOut:
     """One request."""
     return _request(call.lab.governance.get(id, caller=call.caller))
 
 
 @routes.post("/v1/governance/issuer-requests/{id}/approve", scope=_DECIDERS, prepare=_counted_again)
-def approve(call: Call, id: UUID, prepared: str) -> IssuerRequestOut:
+def approve(call: Request, id: UUID, prepared: str) -> IssuerRequestOut:
     """Agree to somebody else's request."""
     return _request(call.lab.governance.approve(id, impact=prepared, caller=call.caller))
 
 
 @routes.post("/v1/governance/issuer-requests/{id}/reject", scope=_DECIDERS)
-def reject(call: Call, id: UUID, body: RejectIn) -> IssuerRequestOut:
+def reject(call: Request, id: UUID, body: RejectIn) -> IssuerRequestOut:
     """Refuse a request for good, or take one's own back."""
     return _request(call.lab.governance.reject(id, reason=body.reason, caller=call.caller))
 
 
 @routes.post("/v1/governance/issuer-requests/{id}/execute", scope=users_with(REQUESTERS), prepare=_counted_again)
-def execute(call: Call, id: UUID, prepared: str) -> IssuerRequestOut:
+def execute(call: Request, id: UUID, prepared: str) -> IssuerRequestOut:
     """Carry out what was approved; the log says so in the same moment."""
     return _request(call.lab.governance.execute(id, impact=prepared, caller=call.caller))
 
 
 @routes.get("/v1/issuers/{id}/blast-radius", scope=Scope.ISSUERS_READ)
-async def blast_radius(call: Call, id: UUID, query: RadiusQuery) -> BlastRadiusOut:
+async def blast_radius(call: Request, id: UUID, query: RadiusQuery) -> BlastRadiusOut:
     """What stands on an issuer, or on one of its keys: by schema, month and recipient; every attestation is read."""
     found = await call.site.aside(partial(call.lab.governance.blast_radius, id, kid=query.kid, caller=call.caller))
     return BlastRadiusOut(

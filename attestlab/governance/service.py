@@ -15,7 +15,7 @@ from attestlab.core.db.transaction import AnyRow, Transaction
 from attestlab.core.errors import NotFound
 from attestlab.core.ids import new_id
 from attestlab.core.records import audited_write
-from attestlab.core.records.audited_write import Deed
+from attestlab.core.records.audited_write import AuditContext
 from attestlab.core.strict_json import format_time
 from attestlab.governance import rules, store
 from attestlab.governance.rules import RequestStatus, RequestType
@@ -29,7 +29,7 @@ RECIPIENTS = 100
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class ChangeRequest:
     """What somebody asks for about an issuer, and why."""
 
     type: RequestType
@@ -58,7 +58,7 @@ class Governance:
         self.clock = clock
         self.issuers = issuers
 
-    def request(self, asked: Asked, *, impact: str | None = None, caller: Caller) -> Row:
+    def request(self, asked: ChangeRequest, *, impact: str | None = None, caller: Caller) -> Row:
         """Ask for a change; `impact` is what `count_impact` found, which counts under the lock where it is left out.
 
         Raises:
@@ -252,6 +252,6 @@ def _seen_by(caller: Caller) -> UUID | None:
     return None if rules.is_platform(caller) else caller.tenant_id
 
 
-def _deed(row: Row, caller: Caller, verb: str, at: datetime) -> Deed:
+def _deed(row: Row, caller: Caller, verb: str, at: datetime) -> AuditContext:
     """In the trail of the issuer's tenant, whoever approved."""
-    return Deed(row["tenant_id"], caller, f"issuer_request.{verb}", at)
+    return AuditContext(row["tenant_id"], caller, f"issuer_request.{verb}", at)

@@ -18,7 +18,7 @@ OF_PEER = 30
 
 
 @dataclass(frozen=True, slots=True)
-class Guess:
+class LoginAttempt:
     """Who guesses whose password: the account by the SHA-256 of its address, known or not."""
 
     address_sha256: str
@@ -33,7 +33,7 @@ class Guess:
         return f"login:peer:{counted(self.peer)}"
 
 
-def attempt(counters: Counters, guess: Guess, *, now: datetime) -> None:
+def attempt(counters: Counters, guess: LoginAttempt, *, now: datetime) -> None:
     """Count an attempt.
 
     Raises:
@@ -45,7 +45,7 @@ def attempt(counters: Counters, guess: Guess, *, now: datetime) -> None:
             raise _too_many(limit, count.retry_after_s)
 
 
-def succeeded(counters: Counters, guess: Guess, *, now: datetime) -> None:
+def succeeded(counters: Counters, guess: LoginAttempt, *, now: datetime) -> None:
     """Take the attempt back; the account's count begins anew, the address keeps its other failures."""
     counters.clear(guess.account_key)
     counters.count(guess.peer_key, limit=OF_PEER, window_s=WINDOW_S, now=now, cost=-1)

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from attestlab.core.errors import AuthInvalid
 from attestlab.identity import rules
-from attestlab.identity.service import Recognised
+from attestlab.identity.service import AuthenticatedUser
 from attestlab.identity.sessions import Tokens
 from attestlab.identity.shapes import (
     CredentialOut,
@@ -17,60 +17,60 @@ from attestlab.identity.shapes import (
     TokenKeysOut,
     TokensOut,
 )
-from attestlab.web.request import Call
-from attestlab.web.routing.authorization import PUBLIC, Needs
+from attestlab.web.request import Request
+from attestlab.web.routing.authorization import PUBLIC, Requirement
 from attestlab.web.routing.routes import Routes
 
 routes = Routes("identity")
 _PUBLISHED_FOR = "public, max-age=300"
 
 
-async def _recognised(call: Call, body: LoginIn) -> Recognised:
+async def _recognised(call: Request, body: LoginIn) -> AuthenticatedUser:
     """The person, before the write: their password takes long to verify."""
     recognise = call.lab.identity.recognise
-    found: Recognised = await call.site.hash_password(
+    found: AuthenticatedUser = await call.site.hash_password(
         lambda: recognise(body.email, body.password, peer=call.peer, now=call.now)
     )
     return found
 
 
-async def _new_password(call: Call, body: PasswordIn) -> Recognised:
+async def _new_password(call: Request, body: PasswordIn) -> AuthenticatedUser:
     """The person and the hash of the new password, before the write."""
     current, new, prepare = body.current_password, body.new_password, call.lab.identity.prepare_password
-    found: Recognised = await call.site.hash_password(
+    found: AuthenticatedUser = await call.site.hash_password(
         lambda: prepare(current, new, caller=call.caller, peer=call.peer, now=call.now)
     )
     return found
 
 
 @routes.post("/v1/auth/login", scope=PUBLIC, prepare=_recognised, secret=True)
-def login(call: Call, body: LoginIn, prepared: Recognised) -> TokensOut:
+def login(call: Request, body: LoginIn, prepared: AuthenticatedUser) -> TokensOut:
     """Sign in; a wrong password and an unknown address are the same refusal."""
     return _tokens(call.lab.identity.sign_in(prepared))
 
 
 @routes.post("/v1/auth/refresh", scope=PUBLIC, secret=True)
-def refresh(call: Call, body: RefreshIn) -> TokensOut:
+def refresh(call: Request, body: RefreshIn) -> TokensOut:
     """Exchange a refresh token for the next tokens; used twice, it ends the session."""
     issued = call.lab.identity.sessions.refresh(body.refresh_token)
     return call.refused(issued) if isinstance(issued, AuthInvalid) else _tokens(issued)
 
 
-@routes.post("/v1/auth/logout", scope=Needs(a_user=True), status=204, secret=True)
-def logout(call: Call, body: LogoutIn | None) -> None:
+@routes.post("/v1/auth/logout", scope=Requirement(a_user=True), status=204, secret=True)
+def logout(call: Request, body: LogoutIn | None) -> None:
     """End the session; its access token is worth nothing from the next request on."""
     refresh_token = None if body is None else body.refresh_token
     call.lab.identity.sessions.sign_out(caller=call.caller, refresh_token=refresh_token)
 
 
 @routes.get("/.well-known/jwks.json", scope=PUBLIC, cache_control=_PUBLISHED_FOR)
-def jwks(call: Call) -> TokenKeysOut:
+def jwks(call: Request) -> TokenKeysOut:
     """The public keys of access tokens."""
     return TokenKeysOut(keys=call.lab.identity.tokens.published())
 
 
-@routes.get("/v1/me", scope=Needs())
-def me(call: Call) -> MeOut:
+@routes.get("/v1/me", scope=Requirement())
+def me(call: Request) -> MeOut:
     """Who the request was made by, and what they may do."""
     caller = call.caller
     credential = CredentialOut(
@@ -83,8 +83,8 @@ def me(call: Call) -> MeOut:
     return MeOut(**shown, realm=caller.realm, roles=sorted(caller.roles), plan=caller.plan, credential=credential)
 
 
-@routes.post("/v1/me/password", scope=Needs(a_user=True), status=204, prepare=_new_password, secret=True)
-def change_password(call: Call, body: PasswordIn, prepared: Recognised) -> None:
+@routes.post("/v1/me/password", scope=Requirement(a_user=True), status=204, prepare=_new_password, secret=True)
+def change_password(call: Request, body: PasswordIn, prepared: AuthenticatedUser) -> None:
     """Change one's password; every other session of one's own ends."""
     call.lab.identity.change_password(prepared, caller=call.caller)
 

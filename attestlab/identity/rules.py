@@ -50,7 +50,7 @@ _TYPES: dict[str, type] = {
 _REFRESH = re.compile(r"[A-Za-z0-9_-]{43}")
 
 
-class EndedBecause(StrEnum):
+class SessionEndReason(StrEnum):
     """Why a session is over."""
 
     LOGOUT = "logout"
@@ -190,7 +190,7 @@ def refresh_sha256(token: str, *, prefix: str) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class Rights:
+class Permissions:
     """What a person may do, and as what."""
 
     realm: Realm
@@ -199,13 +199,13 @@ class Rights:
 
 
 @lru_cache(maxsize=256)
-def rights(roles: str, realm: str | None) -> Rights:
+def rights(roles: str, realm: str | None) -> Permissions:
     """The rights of somebody with these stored roles in a tenant of this stored realm.
 
     A consumer has the fixed scopes of consumers and no role, whatever the row says.
     """
     if realm == Realm.CONSUMER:
-        return Rights(Realm.CONSUMER, frozenset(), CONSUMER_SCOPES)
+        return Permissions(Realm.CONSUMER, frozenset(), CONSUMER_SCOPES)
     held = role_rules.held(roles)
     scopes = frozenset(scope for role in held for scope in SCOPES_OF_ROLES[role])
-    return Rights(Realm.PLATFORM if held & PLATFORM_ROLES else Realm.TENANT, held, scopes)
+    return Permissions(Realm.PLATFORM if held & PLATFORM_ROLES else Realm.TENANT, held, scopes)

@@ -16,11 +16,11 @@ from attestlab.core.db.transaction import AnyRow, Transaction
 from attestlab.core.errors import AuthInvalid, PermissionDenied
 from attestlab.core.limits.rate_counters import Counters
 from attestlab.core.records import audited_write, outbox
-from attestlab.core.records.audited_write import Deed
+from attestlab.core.records.audited_write import AuditContext
 from attestlab.identity import login_throttle, rules, store
 from attestlab.identity.events import PasswordChanged
-from attestlab.identity.login_throttle import Guess
-from attestlab.identity.rules import EndedBecause, SignInRefused
+from attestlab.identity.login_throttle import LoginAttempt
+from attestlab.identity.rules import SessionEndReason, SignInRefused
 from attestlab.identity.sessions import Sessions, Tokens
 from attestlab.identity.tokens import AccessTokens
 from attestlab.orgs import store as org_store
@@ -30,7 +30,7 @@ from attestlab.settings import Settings
 
 
 @dataclass(frozen=True)
-class Recognised:
+class AuthenticatedUser:
     """A person whose password was right a moment ago; `next_hash` takes the place of its hash, where there is one."""
 
     user_id: UUID
@@ -39,7 +39,7 @@ class Recognised:
 
 
 @dataclass(frozen=True)
-class Me:
+class CurrentUser:
     """Who a credential stands for; `email` is None for an API key, whose own id and name these are."""
 
     id: UUID
@@ -73,14 +73,14 @@ class Identity:
         self.tokens = AccessTokens(storage=storage, keyring=keyring, issuer=issuer)
         self.sessions = Sessions(storage=storage, clock=clock, tokens=self.tokens, key_prefix=settings.key_prefix)
 
-    def recognise(self, email: str, password: str, *, peer: str, now: datetime) -> Recognised:
+    def recognise(self, email: str, password: str, *, peer: str, now: datetime) -> AuthenticatedUser:
         """The person with this address and password; slow, whether there is one or not.
 
         Raises:
             RateLimited: too many attempts failed, for this account or from this peer.
             SignInRefused: there is no such person, or they may not sign in.
         """
-        guess = Guess(rules.address_sha256(email), peer)
+        guess = LoginAttempt(rules.address_sha256(email), peer)
         login_throttle.attempt(self.counters, guess, now=now)
         with self.storage.read() as connection:
             row = store.person_by_address(connection, rules.address(email))
@@ -88,9 +88,9 @@ class Identity:
         if not passwords.matches(password, stored) or row is None or stored is None:
             raise _refused(guess, row)
         login_throttle.succeeded(self.counters, guess, now=now)
-        return Recognised(row.id, stored, passwords.hashed(password) if passwords.is_outdated(stored) else None)
+        return AuthenticatedUser(row.id, stored, passwords.hashed(password) if passwords.is_outdated(stored) else None)
 
-    def sign_in(self, recognised: Recognised) -> Tokens:
+    def sign_in(self, recognised: AuthenticatedUser) -> Tokens:
         """Begin a session.
 
         Raises:
@@ -100,11 +100,13 @@ class Identity:
             now = self.clock.now()
             person = _still(tx, recognised)
             if recognised.next_hash is not None:
-                deed = Deed(person.tenant_id, Person(str(person.id)), "user.rehash_password", now)
+                deed = AuditContext(person.tenant_id, Person(str(person.id)), "user.rehash_password", now)
                 self._store_hash(tx, recognised, {}, deed)
             return self.sessions.begin(tx, person, at=now)
 
-    def prepare_password(self, current: str, new: str, *, caller: Caller, peer: str, now: datetime) -> Recognised:
+    def prepare_password(
+        self, current: str, new: str, *, caller: Caller, peer: str, now: datetime
+    ) -> AuthenticatedUser:
         """The caller, recognised by their current password, with the hash of the new one; slow.
 
         Raises:
@@ -122,7 +124,7 @@ class Identity:
             raise PermissionDenied(message, details={"reason": "wrong_password"}) from None
         return replace(recognised, next_hash=passwords.hashed(new))
 
-    def change_password(self, recognised: Recognised, *, caller: Caller) -> None:
+    def change_password(self, recognised: AuthenticatedUser, *, caller: Caller) -> None:
         """Exchange the password's hash, and end every other session of the caller's.
 
         Raises:
@@ -131,13 +133,13 @@ class Identity:
         with self.storage.write() as tx:
             now = self.clock.now()
             person = _still(tx, recognised)
-            deed = Deed(person.tenant_id, caller, "user.change_password", now)
+            deed = AuditContext(person.tenant_id, caller, "user.change_password", now)
             self._store_hash(tx, recognised, {"password_changed_at": now}, deed)
-            ended = self.sessions.end_others(tx, EndedBecause.PASSWORD, caller=caller, at=now)
+            ended = self.sessions.end_others(tx, SessionEndReason.PASSWORD, caller=caller, at=now)
             event = PasswordChanged(user_id=person.id, sessions_ended=ended, changed_at=now)
             outbox.tell(tx, person.tenant_id, event, at=now)
 
-    def me(self, *, caller: Caller) -> Me:
+    def me(self, *, caller: Caller) -> CurrentUser:
         """Who the caller's credential stands for.
 
         Raises:
@@ -146,17 +148,19 @@ class Identity:
         with self.storage.read() as connection:
             if caller.actor_type == "USER":
                 row = _known(store.person(connection, UUID(caller.actor_id)))
-                return Me(row.id, row.tenant_id, row.tenant_name, row.org_id, row.email, row.name)
+                return CurrentUser(row.id, row.tenant_id, row.tenant_name, row.org_id, row.email, row.name)
             key = _known(store.key_holder(connection, UUID(caller.actor_id)))
             org_id = store.first_org(connection, key.tenant_id)
-            return Me(key.id, key.tenant_id, key.tenant_name, org_id, None, key.name)
+            return CurrentUser(key.id, key.tenant_id, key.tenant_name, org_id, None, key.name)
 
-    def _store_hash(self, tx: Transaction, recognised: Recognised, more: dict[str, datetime], deed: Deed) -> None:
+    def _store_hash(
+        self, tx: Transaction, recognised: AuthenticatedUser, more: dict[str, datetime], deed: AuditContext
+    ) -> None:
         user = store.whole_user(tx, recognised.user_id)
         audited_write.change(tx, org_store.users, user, {"password_hash": recognised.next_hash, **more}, deed)
 
 
-def _refused(guess: Guess, row: AnyRow | None) -> SignInRefused:
+def _refused(guess: LoginAttempt, row: AnyRow | None) -> SignInRefused:
     if row is None:
         return SignInRefused(guess.address_sha256)
     return SignInRefused(guess.address_sha256, tenant_id=row.tenant_id, user_id=row.id)
@@ -168,7 +172,7 @@ def _known(row: AnyRow | None) -> AnyRow:
     return row
 
 
-def _still(tx: Transaction, recognised: Recognised) -> AnyRow:
+def _still(tx: Transaction, recognised: AuthenticatedUser) -> AnyRow:
     """The person as they are under the writer's lock, if they may sign in and the password is the one that was seen."""
     tx.flush()
     person = _known(store.person(tx.connection, recognised.user_id))

@@ -21,10 +21,10 @@ from attestlab.core.db.transaction import AnyRow, Transaction
 from attestlab.core.errors import AuthInvalid
 from attestlab.core.ids import new_id
 from attestlab.core.records import audited_write, outbox
-from attestlab.core.records.audited_write import Deed
+from attestlab.core.records.audited_write import AuditContext
 from attestlab.identity import rules, store
 from attestlab.identity.events import SuspiciousActivity
-from attestlab.identity.rules import Claims, EndedBecause
+from attestlab.identity.rules import Claims, SessionEndReason
 from attestlab.identity.tokens import AccessTokens
 from attestlab.orgs.rules import Caller
 
@@ -63,7 +63,7 @@ class Sessions:
         session_id = new_id(at)
         row = {"id": session_id, "tenant_id": person.tenant_id, "user_id": person.id, "created_at": at}
         caller = caller_of(person, session_id)
-        audited_write.insert(tx, store.sessions, row, Deed(person.tenant_id, caller, "session.create", at))
+        audited_write.insert(tx, store.sessions, row, AuditContext(person.tenant_id, caller, "session.create", at))
         return self._issued(tx, person, caller, at)
 
     def refresh(self, refresh_token: str) -> Tokens | AuthInvalid:
@@ -85,7 +85,7 @@ class Sessions:
             # One that lives longer than any we give was made while a clock was wrong; its owner signs in again.
             if not now < token["expires_at"] <= now + rules.REFRESH_FOR + timedelta(seconds=rules.SKEW_S):
                 raise AuthInvalid(known=caller)
-            deed = Deed(caller.tenant_id, caller, "refresh_token.use", now)
+            deed = AuditContext(caller.tenant_id, caller, "refresh_token.use", now)
             audited_write.change(tx, store.refresh_tokens, token, {"used_at": now}, deed)
             return self._issued(tx, person, caller, now)
 
@@ -93,9 +93,9 @@ class Sessions:
         """End the caller's session, and that of the refresh token where it is another one of theirs."""
         with self.storage.write() as tx:
             ending = {UUID(caller.credential_id), self._session_of(tx, refresh_token)}
-            self._end(tx, ending.__contains__, EndedBecause.LOGOUT, caller, self.clock.now())
+            self._end(tx, ending.__contains__, SessionEndReason.LOGOUT, caller, self.clock.now())
 
-    def end_others(self, tx: Transaction, because: EndedBecause, *, caller: Caller, at: datetime) -> int:
+    def end_others(self, tx: Transaction, because: SessionEndReason, *, caller: Caller, at: datetime) -> int:
         """End every session of the caller's but the one they are in; returns how many."""
         return self._end(tx, UUID(caller.credential_id).__ne__, because, caller, at)
 
@@ -108,13 +108,15 @@ class Sessions:
             "issued_at": now,
             "expires_at": now + rules.REFRESH_FOR,
         }
-        audited_write.insert(tx, store.refresh_tokens, row, Deed(caller.tenant_id, caller, "refresh_token.create", now))
+        audited_write.insert(
+            tx, store.refresh_tokens, row, AuditContext(caller.tenant_id, caller, "refresh_token.create", now)
+        )
         claims = Claims.of(caller, email=person.email, issuer=self.tokens.issuer(), jti=str(row["id"]), at=now)
         return Tokens(self.tokens.sign(tx, claims, at=now), secret)
 
     def _reused(self, tx: Transaction, caller: Caller, now: datetime) -> AuthInvalid:
         person_id, session_id = UUID(caller.actor_id), UUID(caller.credential_id)
-        self._end(tx, session_id.__eq__, EndedBecause.REUSE, caller, now)
+        self._end(tx, session_id.__eq__, SessionEndReason.REUSE, caller, now)
         event = SuspiciousActivity(
             user_id=person_id, session_id=session_id, reason="refresh_token_reused", detected_at=now
         )
@@ -122,12 +124,12 @@ class Sessions:
         return AuthInvalid(known=caller)
 
     def _end(
-        self, tx: Transaction, ends: Callable[[UUID], bool], because: EndedBecause, caller: Caller, now: datetime
+        self, tx: Transaction, ends: Callable[[UUID], bool], because: SessionEndReason, caller: Caller, now: datetime
     ) -> int:
         """End those of the person's open sessions that `ends` says; returns how many."""
         ending = [session for session in store.open_sessions(tx, UUID(caller.actor_id)) if ends(session["id"])]
         for session in ending:
-            deed = Deed(caller.tenant_id, caller, "session.end", now, {"because": because.value})
+            deed = AuditContext(caller.tenant_id, caller, "session.end", now, {"because": because.value})
             audited_write.change(tx, store.sessions, session, {"ended_at": now, "ended_because": because.value}, deed)
         return len(ending)
 

@@ -36,7 +36,7 @@ from attestlab.core.records.outbox import OutboxEvent
 from attestlab.delivery import store as delivery_store
 from attestlab.governance import store as governance_store
 from attestlab.identity import store as identity_store
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.issuers import integrity
 from attestlab.issuers import store as issuer_store
 from attestlab.issuers.keys import key_name
@@ -63,7 +63,7 @@ ATTESTATIONS_A_PART = 4_000  # less than a second of work, so that processes end
 
 
 @dataclass(frozen=True)
-class Part:
+class FsckPart:
     """A part of the check that needs no other; attestations are divided by their ids, `first` up to below `end`."""
 
     name: str
@@ -71,22 +71,22 @@ class Part:
     end: UUID | None = None
 
 
-def fsck(lab: Lab) -> Iterator[Problem]:
+def fsck(lab: Installation) -> Iterator[Problem]:
     """Every problem of an installation, in one consistent look at its records."""
     with lab.storage.read() as connection:
         for part in parts(connection):
             yield from check(connection, lab, part)
 
 
-def parts(connection: Connection) -> list[Part]:
+def parts(connection: Connection) -> list[FsckPart]:
     """All parts of the check, in the order in which their problems are reported."""
-    divided: list[Part] = []
+    divided: list[FsckPart] = []
     for name in _CHECKS:
-        divided += _divided(connection, name) if name == ATTESTATIONS else [Part(name)]
+        divided += _divided(connection, name) if name == ATTESTATIONS else [FsckPart(name)]
     return divided
 
 
-def check(connection: Connection, lab: Lab, part: Part) -> Iterator[Problem]:
+def check(connection: Connection, lab: Installation, part: FsckPart) -> Iterator[Problem]:
     """The problems of one part. Damaged rows fail in as many ways as there are decoders; each is a finding."""
     try:
         yield from _CHECKS[part.name](connection, lab, part)
@@ -94,16 +94,16 @@ def check(connection: Connection, lab: Lab, part: Part) -> Iterator[Problem]:
         yield Problem("unreadable", part.name, f"cannot be read any further: {type(fault).__name__}: {fault}")
 
 
-def _divided(connection: Connection, name: str) -> list[Part]:
+def _divided(connection: Connection, name: str) -> list[FsckPart]:
     """Ranges of so many attestations each; one range of all of them where an id cannot be read."""
     try:
         bounds = attestation_store.every_nth_id(connection, ATTESTATIONS_A_PART)
     except (ValueError, SQLAlchemyError, sqlite3.DatabaseError):
         bounds = []
-    return [Part(name, first, end) for first, end in pairwise([None, *bounds, None])]
+    return [FsckPart(name, first, end) for first, end in pairwise([None, *bounds, None])]
 
 
-def _database(connection: Connection, lab: Lab) -> Iterator[Problem]:
+def _database(connection: Connection, lab: Installation) -> Iterator[Problem]:
     """What the engine itself can find; and that tables and the triggers that guard them are those we made."""
     if not lab.storage.is_sqlite:
         yield from _guards_on_postgresql(connection)
@@ -127,7 +127,7 @@ def _guards_on_postgresql(connection: Connection) -> Iterator[Problem]:
             yield Problem("schema", f"trigger {name}", "it does not guard its table any more")
 
 
-def _attestations(connection: Connection, part: Part) -> Iterator[Problem]:
+def _attestations(connection: Connection, part: FsckPart) -> Iterator[Problem]:
     """Each attestation: its signature holds, and the log's entry speaks of it."""
     for row in attestation_store.signed_between(connection, part.first, part.end):
         if row.spki is None or row.entry is None:
@@ -178,7 +178,7 @@ def _standings(connection: Connection) -> Iterator[Problem]:
         yield Problem("standing", where, message)
 
 
-def _managed_keys(connection: Connection, lab: Lab) -> Iterator[Problem]:
+def _managed_keys(connection: Connection, lab: Installation) -> Iterator[Problem]:
     """Each private half that we hold opens, and belongs to the public half; the others cannot be computed."""
     for row in _all(connection, issuer_store.keys, issuer_store.keys.c.kid):
         try:
@@ -187,7 +187,7 @@ def _managed_keys(connection: Connection, lab: Lab) -> Iterator[Problem]:
             yield Problem("key", row.kid, str(fault))
 
 
-def _sealed_under(connection: Connection, lab: Lab) -> Iterator[Problem]:
+def _sealed_under(connection: Connection, lab: Installation) -> Iterator[Problem]:
     """The records name the key-encryption key that sealed them."""
     try:
         sealing.require_same(connection, lab.keyring)
@@ -197,7 +197,7 @@ def _sealed_under(connection: Connection, lab: Lab) -> Iterator[Problem]:
         yield Problem("keyring", f"sealed_under {row_id}", f"Only row {sealing.ROW_ID} names the key-encryption key.")
 
 
-def _check_key(row: AnyRow, lab: Lab) -> None:
+def _check_key(row: AnyRow, lab: Installation) -> None:
     alg = Algorithm(row.alg)
     public = signing.load_public(alg, row.spki)
     if row.sealed is None:
@@ -290,7 +290,7 @@ def _audited_rows(connection: Connection) -> Iterator[Problem]:
             yield Problem(kind, resource_id, message)
 
 
-def _usage(connection: Connection, lab: Lab) -> Iterator[Problem]:
+def _usage(connection: Connection, lab: Installation) -> Iterator[Problem]:
     """What was counted of verifications, against the events that tell of them."""
     for place, message in metering.disagreements(connection, now=lab.clock.now()):
         yield Problem("usage", place, message)
@@ -326,7 +326,7 @@ def _all(connection: Connection, table: Table, by: Any) -> Iterator[AnyRow]:
 
 
 # By name: what is checked, in the order in which problems are reported.
-_CHECKS: dict[str, Callable[[Connection, Lab, Part], Iterator[Problem]]] = {
+_CHECKS: dict[str, Callable[[Connection, Installation, FsckPart], Iterator[Problem]]] = {
     "log": lambda connection, lab, _part: check_log(connection, keyring=lab.keyring, guard=lab.guard),
     "database": lambda connection, lab, _part: _database(connection, lab),
     ATTESTATIONS: lambda connection, _lab, part: _attestations(connection, part),

@@ -20,8 +20,8 @@ from multiprocessing import get_context
 from sqlalchemy.exc import DatabaseError, OperationalError
 
 from attestlab.core.errors import Unavailable
-from attestlab.installation import Lab
-from attestlab.integrity.fsck import ATTESTATIONS, Part, check, parts
+from attestlab.installation import Installation
+from attestlab.integrity.fsck import ATTESTATIONS, FsckPart, check, parts
 from attestlab.log.fsck import Problem
 from attestlab.settings import Settings
 
@@ -30,7 +30,7 @@ MIN_PARTS_OF_ATTESTATIONS = 2  # with fewer, starting processes takes longer tha
 PARENT_CHECK_INTERVAL_S = 1.0
 
 Progress = Callable[[int, int], None]  # parts that are done, of so many
-_lab: Lab | None = None  # of a process of the pool
+_lab: Installation | None = None  # of a process of the pool
 
 
 def problems_of(settings: Settings, *, progress: Progress = lambda _done, _of: None) -> list[Problem]:
@@ -42,7 +42,7 @@ def problems_of(settings: Settings, *, progress: Progress = lambda _done, _of: N
     """
     found: list[Problem] = []
     try:
-        with closing(Lab.open(settings)) as lab:
+        with closing(Installation.open(settings)) as lab:
             with lab.storage.read() as connection:
                 planned = parts(connection)
             is_alone = _processes(planned) == 1
@@ -58,13 +58,13 @@ def problems_of(settings: Settings, *, progress: Progress = lambda _done, _of: N
     return found
 
 
-def _processes(planned: list[Part]) -> int:
+def _processes(planned: list[FsckPart]) -> int:
     """One for each processor that we may use; a single one for a small installation."""
     is_small = sum(part.name == ATTESTATIONS for part in planned) < MIN_PARTS_OF_ATTESTATIONS
     return 1 if is_small else min(len(os.sched_getaffinity(0)), MAX_PROCESSES)
 
 
-def _in_turn(lab: Lab, planned: list[Part], progress: Progress) -> Iterator[Problem]:
+def _in_turn(lab: Installation, planned: list[FsckPart], progress: Progress) -> Iterator[Problem]:
     """All parts in one look at the records."""
     with lab.storage.read() as connection:
         for done, part in enumerate(planned, 1):
@@ -72,7 +72,7 @@ def _in_turn(lab: Lab, planned: list[Part], progress: Progress) -> Iterator[Prob
             progress(done, len(planned))
 
 
-def _side_by_side(settings: Settings, planned: list[Part], progress: Progress) -> list[Problem]:
+def _side_by_side(settings: Settings, planned: list[FsckPart], progress: Progress) -> list[Problem]:
     """The parts in several processes; those that cannot be divided begin first, because they take longest."""
     context, me = get_context("fork"), os.getpid()
     with ProcessPoolExecutor(_processes(planned), context, initializer=_start, initargs=(me,)) as pool:
@@ -108,11 +108,11 @@ def _end_with(parent: int) -> None:
     os._exit(1)
 
 
-def _checked(settings: Settings, part: Part) -> list[Problem]:
+def _checked(settings: Settings, part: FsckPart) -> list[Problem]:
     """One part, in a process of the pool, which opens the installation once."""
     global _lab
     try:
-        _lab = _lab or Lab.open(settings)
+        _lab = _lab or Installation.open(settings)
         with _lab.storage.read() as connection:
             return list(check(connection, _lab, part))
     except Exception as error:  # its arguments may not survive the way to the parent; its words do

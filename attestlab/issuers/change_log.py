@@ -25,7 +25,7 @@ from attestlab.orgs.rules import Caller
 
 
 @dataclass(frozen=True)
-class Change:
+class KeyChange:
     """Who did what to which row, and when; `row` is what the row is now, by column."""
 
     caller: Caller
@@ -38,7 +38,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Ledger:
+class ChangeRecorder:
     """The places where changes are written down."""
 
     log: Log
@@ -73,12 +73,12 @@ class Ledger:
         )
         return self.log.append(tx, entry, kind=EntryType.KEY_STATUS, subject=subject).index
 
-    def told(self, tx: Transaction, event: Event, change: Change) -> None:
+    def told(self, tx: Transaction, event: Event, change: KeyChange) -> None:
         """Put the event into the outbox, and the row's fingerprint into the trail."""
         outbox.tell(tx, change.caller.tenant_id, event, at=change.at)
         self.audited(tx, change)
 
-    def audited(self, tx: Transaction, change: Change) -> None:
+    def audited(self, tx: Transaction, change: KeyChange) -> None:
         """Put the row's fingerprint into the trail, where another event tells of the change already."""
         entry = AuditEntry(
             tenant_id=change.caller.tenant_id,

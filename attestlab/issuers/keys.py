@@ -25,7 +25,7 @@ from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import Conflict, ValidationFailed
 from attestlab.core.events import Event
 from attestlab.issuers import rules, store
-from attestlab.issuers.change_log import Change, Ledger
+from attestlab.issuers.change_log import ChangeRecorder, KeyChange
 from attestlab.issuers.events import KeyCompromised, KeyCreated, KeyRevoked, KeyRotated
 from attestlab.issuers.rules import Custody, KeyStatus
 from attestlab.orgs import quotas
@@ -50,7 +50,7 @@ class NewKey:
 
 
 @dataclass(frozen=True)
-class Rotated:
+class RotatedKey:
     """Both keys of a rotation, as rows by column."""
 
     old: Mapping[str, Any] = field(repr=False)
@@ -58,7 +58,7 @@ class Rotated:
 
 
 @dataclass(frozen=True)
-class Withdrawn:
+class RevokedKey:
     """A key that is revoked or compromised now, how many attestations it has signed, and why it was withdrawn."""
 
     key: Mapping[str, Any] = field(repr=False)
@@ -70,7 +70,7 @@ class Keys:
     """The keys of issuers. Who makes a pair while holding the writer's lock makes everybody wait: hand one in."""
 
     def __init__(
-        self, *, storage: Storage, keyring: Keyring, clock: Clock, ledger: Ledger, count_signed: CountSigned
+        self, *, storage: Storage, keyring: Keyring, clock: Clock, ledger: ChangeRecorder, count_signed: CountSigned
     ) -> None:
         self.storage = storage
         self.keyring = keyring
@@ -127,7 +127,7 @@ class Keys:
         caller: Caller,
         public_key: bytes | None = None,
         private: PrivateKey | None = None,
-    ) -> Rotated:
+    ) -> RotatedKey:
         """Let another key take the place of an active one, whose attestations stay valid.
 
         The other is the prepared key that has this public half, else an external key with it; where no public
@@ -148,9 +148,9 @@ class Keys:
             new = self._successor(tx, old, new_kid, public_key, private, caller, now)
             told = KeyRotated(old["issuer_id"], kid, new["kid"], gone["changed_index"], now)
             self._tell(tx, told, "key.rotate", gone, caller, now)
-        return Rotated(gone, new)
+        return RotatedKey(gone, new)
 
-    def revoke(self, kid: str, *, reason: str, caller: Caller) -> Withdrawn:
+    def revoke(self, kid: str, *, reason: str, caller: Caller) -> RevokedKey:
         """Withdraw a key for good; what stood in the log before stays valid, flagged.
 
         Raises:
@@ -159,7 +159,9 @@ class Keys:
         """
         return self._withdraw(kid, KeyStatus.REVOKED, reason, caller, None)
 
-    def compromise(self, kid: str, *, reason: str, caller: Caller, compromised_at: datetime | None = None) -> Withdrawn:
+    def compromise(
+        self, kid: str, *, reason: str, caller: Caller, compromised_at: datetime | None = None
+    ) -> RevokedKey:
         """Report that others may sign with a key; what was logged since `compromised_at` is INVALID.
 
         Where that time is not known it is the report itself, by its place in the log.
@@ -188,7 +190,7 @@ class Keys:
 
     def _withdraw(
         self, kid: str, status: KeyStatus, reason: str, caller: Caller, compromised_at: datetime | None
-    ) -> Withdrawn:
+    ) -> RevokedKey:
         with self.storage.write() as tx:
             old = store.owned_key(tx.exec, kid, tenant_id=caller.tenant_id)
             rules.require_may_become(KeyStatus(old["status"]), status)
@@ -197,7 +199,7 @@ class Keys:
             row = self._become(tx, old, now, reason=reason, status=status, **times)
             affected = self.count_signed(tx, caller.tenant_id, kid)
             self._tell(tx, _withdrawal(row, affected, now), _ACTIONS[status], row, caller, now)
-        return Withdrawn(row, affected, reason)
+        return RevokedKey(row, affected, reason)
 
     def _successor(
         self,
@@ -259,10 +261,10 @@ class Keys:
     def _tell(
         self, tx: Transaction, event: Event, action: str, row: Mapping[str, Any], caller: Caller, now: datetime
     ) -> None:
-        self.ledger.told(tx, event, Change(caller, action, "key", key_name(row), store.keys, row, now))
+        self.ledger.told(tx, event, KeyChange(caller, action, "key", key_name(row), store.keys, row, now))
 
     def _audit(self, tx: Transaction, action: str, row: Mapping[str, Any], caller: Caller, now: datetime) -> None:
-        self.ledger.audited(tx, Change(caller, action, "key", key_name(row), store.keys, row, now))
+        self.ledger.audited(tx, KeyChange(caller, action, "key", key_name(row), store.keys, row, now))
 
     def _sealed(self, tx: Transaction, key: NewKey, tenant_id: UUID, issuer_id: UUID) -> bytes | None:
         """The private half as it is stored, where it is ours."""

@@ -11,7 +11,7 @@ from attestlab.core.clock import Clock
 from attestlab.core.db.storage import Storage
 from attestlab.core.errors import NotFound
 from attestlab.core.records import audited_write
-from attestlab.core.records.audited_write import Deed
+from attestlab.core.records.audited_write import AuditContext
 from attestlab.issuers import logo_validation, rules, store
 from attestlab.issuers.service import Issuers
 from attestlab.orgs.rules import Caller
@@ -43,7 +43,7 @@ class Logos:
                 "sha256": hashlib.sha256(content).hexdigest(),
                 "created_at": now,
             }
-            deed = Deed(caller.tenant_id, caller, "issuer_logo.put", now)
+            deed = AuditContext(caller.tenant_id, caller, "issuer_logo.put", now)
             before = store.logo(tx.exec, issuer_id)
             if before is not None:
                 row = audited_write.change(tx, store.logos, before, columns, deed)
@@ -78,7 +78,7 @@ class Logos:
                 now = self.clock.now()
                 empty = {"content": b"", "sha256": hashlib.sha256(b"").hexdigest()}
                 audited_write.change(
-                    tx, store.logos, row, empty, Deed(caller.tenant_id, caller, "issuer_logo.remove", now)
+                    tx, store.logos, row, empty, AuditContext(caller.tenant_id, caller, "issuer_logo.remove", now)
                 )
             if rules.names_uploaded_logo(issuer.logo_url, issuer_id):
                 self.issuers.set_logo(issuer_id, None, caller=caller)

@@ -9,7 +9,7 @@ from attestlab.core.crypto import signing
 from attestlab.core.crypto.signing import PrivateKey
 from attestlab.core.strict_json import b64url_decode, b64url_encode
 from attestlab.issuers.domain_proof import Challenge
-from attestlab.issuers.keys import Withdrawn, external
+from attestlab.issuers.keys import RevokedKey, external
 from attestlab.issuers.rules import KeyStatus
 from attestlab.issuers.service import IssuerWithKeys
 from attestlab.issuers.shapes import (
@@ -33,8 +33,8 @@ from attestlab.issuers.shapes import (
 from attestlab.orgs.rules import Scope
 from attestlab.web.paging import OffsetPageQuery, Page, PageQuery, id_in, page_of, position_in
 from attestlab.web.rate_limit.limiter import owner_of
-from attestlab.web.request import Call
-from attestlab.web.response import Raw
+from attestlab.web.request import Request
+from attestlab.web.response import RawResponse
 from attestlab.web.routing.authorization import PUBLIC
 from attestlab.web.routing.routes import Limit, Routes
 
@@ -48,7 +48,7 @@ _ONLY_SEEN = {
 }
 
 
-async def _new_pair(call: Call, body: IssuerIn | KeyIn | RotateIn) -> PrivateKey | None:
+async def _new_pair(call: Request, body: IssuerIn | KeyIn | RotateIn) -> PrivateKey | None:
     """Generate a managed key, or test an external one, in a thread: RSA would hold up the event loop."""
     if body.alg is None:
         return None
@@ -68,7 +68,7 @@ def _test_external(body: KeyIn | RotateIn, public: bytes) -> None:
 
 
 @routes.post("/v1/issuers", scope=Scope.ISSUERS_WRITE, status=201, prepare=_new_pair, limit=Limit("issuers", 10, 3600))
-def create(call: Call, body: IssuerIn, prepared: PrivateKey | None) -> IssuerOut:
+def create(call: Request, body: IssuerIn, prepared: PrivateKey | None) -> IssuerOut:
     """Register an issuer; it begins ACTIVE, SELF_SIGNED and LOW."""
     issuers, profile = call.lab.issuers, body.profile()
     made = issuers.create(profile, caller=call.caller, alg=body.alg, kid=body.kid, private=prepared)
@@ -77,7 +77,7 @@ def create(call: Call, body: IssuerIn, prepared: PrivateKey | None) -> IssuerOut
 
 
 @routes.get("/v1/issuers", scope=Scope.ISSUERS_READ)
-async def list_issuers(call: Call, query: OffsetPageQuery) -> Page[IssuerOut]:
+async def list_issuers(call: Request, query: OffsetPageQuery) -> Page[IssuerOut]:
     """The tenant's issuers, newest first; an offset passes over rows, in a thread."""
     before, page = id_in(_LIST, query.cursor), call.lab.issuers.page
     read = call.site.aside if query.skipped else call.site.read
@@ -87,26 +87,26 @@ async def list_issuers(call: Call, query: OffsetPageQuery) -> Page[IssuerOut]:
 
 
 @routes.get("/v1/issuers/{id}", scope=Scope.ISSUERS_READ)
-def get(call: Call, id: UUID) -> IssuerOut:
+def get(call: Request, id: UUID) -> IssuerOut:
     """One issuer with its keys."""
     return _issuer(call.lab.issuers.get(id, caller=call.caller))
 
 
 @routes.patch("/v1/issuers/{id}", scope=Scope.ISSUERS_WRITE)
-def update(call: Call, id: UUID, body: IssuerPatch) -> IssuerOut:
+def update(call: Request, id: UUID, body: IssuerPatch) -> IssuerOut:
     """Change an issuer's profile."""
     return _issuer(call.lab.issuers.update(id, body.changes(), caller=call.caller))
 
 
 @routes.post("/v1/issuers/{id}/keys", scope=Scope.ISSUERS_WRITE, status=201, prepare=_new_pair)
-def add_key(call: Call, id: UUID, body: KeyIn, prepared: PrivateKey | None) -> KeyOut:
+def add_key(call: Request, id: UUID, body: KeyIn, prepared: PrivateKey | None) -> KeyOut:
     """Add a key: managed, or external when its public half is given."""
     key = {"kid": body.kid, "alg": body.alg, "public_key": _public_key(body), "private": prepared}
     return _key(call.lab.signing_keys.add(id, **key, status=KeyStatus(body.status), caller=call.caller))
 
 
 @routes.post("/v1/issuers/keys/{kid}/rotate", scope=Scope.ISSUERS_WRITE, prepare=_new_pair)
-def rotate(call: Call, kid: str, body: RotateIn, prepared: PrivateKey | None) -> RotatedOut:
+def rotate(call: Request, kid: str, body: RotateIn, prepared: PrivateKey | None) -> RotatedOut:
     """Let another key take the place of this one: a prepared, an external or a fresh managed one."""
     key = {"new_kid": body.new_kid, "alg": body.alg, "public_key": _public_key(body), "private": prepared}
     done = call.lab.signing_keys.rotate(kid, **key, caller=call.caller)
@@ -118,20 +118,20 @@ def rotate(call: Call, kid: str, body: RotateIn, prepared: PrivateKey | None) ->
 
 
 @routes.post("/v1/issuers/keys/{kid}/revoke", scope=Scope.ISSUERS_WRITE)
-def revoke_key(call: Call, kid: str, body: RevokeKeyIn) -> WithdrawnKeyOut:
+def revoke_key(call: Request, kid: str, body: RevokeKeyIn) -> WithdrawnKeyOut:
     """Withdraw a key for good; what stood in the log before stays valid, flagged."""
     return _withdrawn(call.lab.signing_keys.revoke(kid, reason=body.reason, caller=call.caller))
 
 
 @routes.post("/v1/issuers/keys/{kid}/compromise", scope=Scope.ISSUERS_WRITE)
-def compromise_key(call: Call, kid: str, body: CompromiseKeyIn) -> WithdrawnKeyOut:
+def compromise_key(call: Request, kid: str, body: CompromiseKeyIn) -> WithdrawnKeyOut:
     """Report that others may sign with a key: what was logged since is INVALID."""
     asked = {"reason": body.reason, "compromised_at": body.compromised_at}
     return _withdrawn(call.lab.signing_keys.compromise(kid, **asked, caller=call.caller))
 
 
 @routes.get("/v1/issuers/{id}/keys", scope=Scope.ISSUERS_READ)
-def list_keys(call: Call, id: UUID, query: PageQuery) -> Page[KeyOut]:
+def list_keys(call: Request, id: UUID, query: PageQuery) -> Page[KeyOut]:
     """An issuer's keys, newest first."""
     after = None if query.cursor is None else str(position_in(_KEYS, query.cursor)[0])
     found = call.lab.issuers.keys(id, caller=call.caller, after=after)
@@ -142,13 +142,13 @@ def list_keys(call: Call, id: UUID, query: PageQuery) -> Page[KeyOut]:
 
 
 @routes.get("/v1/issuers/{id}/jwks.json", scope=PUBLIC)
-def jwks(call: Call, id: UUID) -> JwksOut:
+def jwks(call: Request, id: UUID) -> JwksOut:
     """An issuer's public keys as a JSON Web Key Set."""
     return JwksOut(keys=call.lab.issuers.jwks(id))
 
 
 @routes.put("/v1/issuers/{id}/logo", scope=Scope.ISSUERS_WRITE)
-def put_logo(call: Call, id: UUID, body: LogoIn) -> LogoOut:
+def put_logo(call: Request, id: UUID, body: LogoIn) -> LogoOut:
     """Upload a logo; the profile names it from then on."""
     content = b64url_decode(body.content_b64url, field="/content_b64url")
     row = call.lab.logos.put(id, content, caller=call.caller)
@@ -162,19 +162,19 @@ def put_logo(call: Call, id: UUID, body: LogoIn) -> LogoOut:
 
 
 @routes.get("/v1/issuers/{id}/logo", page=True, scope=PUBLIC)
-def logo(call: Call, id: UUID) -> Raw:
+def logo(call: Request, id: UUID) -> RawResponse:
     """The uploaded logo itself, as an image that can do nothing but be seen."""
     row = call.lab.logos.get(id)
-    return Raw(row["content"], row["media_type"], _ONLY_SEEN)
+    return RawResponse(row["content"], row["media_type"], _ONLY_SEEN)
 
 
 @routes.delete("/v1/issuers/{id}/logo", scope=Scope.ISSUERS_WRITE, status=204)
-def remove_logo(call: Call, id: UUID) -> None:
+def remove_logo(call: Request, id: UUID) -> None:
     """Take the uploaded logo away."""
     call.lab.logos.remove(id, caller=call.caller)
 
 
-async def _looked_up(call: Call, body: None) -> Challenge:
+async def _looked_up(call: Request, body: None) -> Challenge:
     """Look the challenge's record up in the DNS, before the write."""
     proofs, issuer_id = call.lab.domain_proofs, call.path_values["id"]
     challenge: Challenge = await call.site.read(lambda: proofs.challenge(issuer_id, caller=call.caller))
@@ -184,13 +184,13 @@ async def _looked_up(call: Call, body: None) -> Challenge:
 
 
 @routes.get("/v1/issuers/{id}/domain-proof", scope=Scope.ISSUERS_READ)
-def domain_proof(call: Call, id: UUID) -> DomainProofOut:
+def domain_proof(call: Request, id: UUID) -> DomainProofOut:
     """The TXT record that proves that the issuer holds its domain."""
     return _proof(call.lab.domain_proofs.challenge(id, caller=call.caller))
 
 
 @routes.post("/v1/issuers/{id}/domain-proof/check", scope=Scope.ISSUERS_WRITE, prepare=_looked_up)
-def check_domain_proof(call: Call, id: UUID, prepared: Challenge) -> DomainProofOut:
+def check_domain_proof(call: Request, id: UUID, prepared: Challenge) -> DomainProofOut:
     """Look the record up; found, it lifts the issuer from SELF_SIGNED to BASIC.
 
     Where the platform decided on the tier, it stays as it was decided.
@@ -227,7 +227,7 @@ def _public_key(body: IssuerIn | KeyIn | RotateIn) -> bytes | None:
     return b64url_decode(sent, field=f"/{name}")
 
 
-def _withdrawn(done: Withdrawn) -> WithdrawnKeyOut:
+def _withdrawn(done: RevokedKey) -> WithdrawnKeyOut:
     shown = {name: done.key[name] for name in KeyOut.model_fields if name in done.key}
     return WithdrawnKeyOut(
         **shown,

@@ -21,7 +21,7 @@ from attestlab.core.errors import Conflict, NotFound, ValidationFailed
 from attestlab.core.events import Event
 from attestlab.core.ids import new_id
 from attestlab.issuers import rules, store
-from attestlab.issuers.change_log import Change, Ledger
+from attestlab.issuers.change_log import ChangeRecorder, KeyChange
 from attestlab.issuers.events import IssuerCreated, IssuerSuspended, IssuerUpdated
 from attestlab.issuers.keys import CHANGED, CountSigned, Keys, managed, new_kid
 from attestlab.issuers.rules import IssuerStatus, RiskRating, TrustTier
@@ -59,7 +59,7 @@ class Issuers:
         self.storage = storage
         self.keyring = keyring
         self.clock = clock
-        self.ledger = Ledger(log)
+        self.ledger = ChangeRecorder(log)
         self.signing_keys = Keys(
             storage=storage, keyring=keyring, clock=clock, ledger=self.ledger, count_signed=count_signed
         )
@@ -259,7 +259,7 @@ class Issuers:
     def _tell_issuer(
         self, tx: Transaction, event: Event, action: str, row: Mapping[str, Any], caller: Caller, now: datetime
     ) -> None:
-        self.ledger.told(tx, event, Change(caller, action, "issuer", str(row["id"]), store.issuers, row, now))
+        self.ledger.told(tx, event, KeyChange(caller, action, "issuer", str(row["id"]), store.issuers, row, now))
 
 
 def _new_issuer(profile: Mapping[str, str | None], caller: Caller, now: datetime) -> dict[str, Any]:

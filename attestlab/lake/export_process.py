@@ -30,7 +30,7 @@ _COMMAND = (
 )  # -P: never a module that lies where we were started
 
 
-class Apart:
+class ExportProcess:
     """Sweeps one lake beside a server, with a rest of `rest_s` after each export."""
 
     def __init__(self, lake: Lake, *, rest_s: float = REST_S) -> None:

@@ -19,7 +19,7 @@ from attestlab.lake.parts import Parts, forget_unfinished, parts_of, write_part
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class SequenceRange:
     """Numbers `first` <= n < `end` of one data set, of one tenant where each has a sequence of its own."""
 
     dataset: Dataset
@@ -49,28 +49,28 @@ class Exporter:
             self._write(stretch)
         return len(due)
 
-    def _due(self, *, whole_parts_only: bool) -> list[Stretch]:
+    def _due(self, *, whole_parts_only: bool) -> list[SequenceRange]:
         """Every stretch that lacks a part, the first of each sequence before the second of any."""
-        found: list[tuple[int, int, Stretch]] = []
+        found: list[tuple[int, int, SequenceRange]] = []
         for backlog in self._backlogs(least=self._rows_a_part if whole_parts_only else 1):
             size = self._rows_a_part
             for turn, first in enumerate(range(backlog.first, backlog.end, size)):
                 end = min(first + size, backlog.end)
                 if end - first == size or not whole_parts_only:
-                    stretch = Stretch(backlog.dataset, backlog.tenant_id, first, end)
+                    stretch = SequenceRange(backlog.dataset, backlog.tenant_id, first, end)
                     found.append((turn, backlog.first - backlog.end, stretch))
         return [stretch for _, _, stretch in sorted(found, key=lambda item: item[:2])]
 
-    def _backlogs(self, *, least: int) -> Iterator[Stretch]:
+    def _backlogs(self, *, least: int) -> Iterator[SequenceRange]:
         with self._storage.read() as connection:
             lengths = store.lengths(connection, least=least)
         for dataset in datasets.ALL:
             for tenant_id, length in lengths[dataset.numbering].items():
                 folder = folder_of(self.folder, dataset, tenant_id)
                 done = require_behind(parts_of(folder, dataset.columns), length, dataset)
-                yield Stretch(dataset, tenant_id, done.end, length)
+                yield SequenceRange(dataset, tenant_id, done.end, length)
 
-    def _write(self, stretch: Stretch) -> None:
+    def _write(self, stretch: SequenceRange) -> None:
         dataset = stretch.dataset
         with self._storage.read() as connection:
             table = dataset.table(dataset.read(connection, stretch.first, stretch.end, stretch.tenant_id))

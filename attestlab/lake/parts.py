@@ -27,7 +27,7 @@ LOCK_NAME = ".lock"
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class LakePart:
     """A file with every fact whose number is in `first`..`last`, both included; it is never changed."""
 
     path: Path
@@ -39,7 +39,7 @@ class Part:
 class Parts:
     """The parts that together hold a sequence from its beginning, each number once; `end` is the next number."""
 
-    found: Sequence[Part]
+    found: Sequence[LakePart]
     end: int
 
 
@@ -49,10 +49,10 @@ def parts_of(folder: Path, columns: Collection[str] = ()) -> Parts:
     What a gap cuts off, and what overlaps, is not read: the records still have it.
     """
     named = [(name, NAME.fullmatch(name)) for name in (os.listdir(folder) if folder.is_dir() else ())]
-    parts = [Part(folder / name, int(match[1]), int(match[2])) for name, match in named if match]
+    parts = [LakePart(folder / name, int(match[1]), int(match[2])) for name, match in named if match]
     whole = [part for part in parts if _is_whole(part.path, columns)]
     longest = {part.first: part for part in sorted(whole, key=lambda part: part.last)}
-    chain: list[Part] = []
+    chain: list[LakePart] = []
     end = 0
     while (part := longest.get(end)) is not None and part.last >= part.first:
         chain.append(part)
@@ -70,14 +70,14 @@ def _is_whole(path: Path, columns: Collection[str]) -> bool:
         return False
 
 
-def write_part(folder: Path, first: int, last: int, table: Any) -> Part:
+def write_part(folder: Path, first: int, last: int, table: Any) -> LakePart:
     """Write a pyarrow Table as the part `first`..`last`: aside, synced, renamed, the folder synced.
 
     Raises:
         OSError: the disk is full, or gone; nothing stands under the part's name then.
     """
     _make_folder(folder)
-    part = Part(folder / f"{first:020d}-{last:020d}.parquet", first, last)
+    part = LakePart(folder / f"{first:020d}-{last:020d}.parquet", first, last)
     with atomic_files.whole(part.path, is_private=True) as file:
         file.write(_encoded(table))
     atomic_files.sync(folder)

@@ -26,7 +26,7 @@ TIMEOUT_S = 60.0
 Parameters = Sequence[Any] | Mapping[str, Any] | None
 
 
-class Place(NamedTuple):
+class LakeConnectionInfo(NamedTuple):
     """What another process has to know to look at one data set as one tenant sees it."""
 
     records: str
@@ -42,7 +42,9 @@ class _Failed(NamedTuple):
     message: str
 
 
-def asked(workers: WorkerProcesses, place: Place, query: str, parameters: Parameters) -> duckdb.DuckDBPyRelation:
+def asked(
+    workers: WorkerProcesses, place: LakeConnectionInfo, query: str, parameters: Parameters
+) -> duckdb.DuckDBPyRelation:
     """The rows of one query, as a relation of a connection that has nothing else.
 
     Raises:
@@ -61,15 +63,15 @@ def asked(workers: WorkerProcesses, place: Place, query: str, parameters: Parame
         return connection.from_arrow(reader.read_all())
 
 
-def answered(place: Place, query: str, parameters: Parameters) -> bytes | _Failed:
+def answered(place: LakeConnectionInfo, query: str, parameters: Parameters) -> bytes | _Failed:
     """In the child process: the rows as an Arrow stream.
 
     Raises:
         ValidationFailed, Unavailable: see `asked`.
     """
-    from attestlab.lake.relations import OwnLake, facts_of, reading, require_one_query
+    from attestlab.lake.relations import TenantLake, facts_of, reading, require_one_query
 
-    connection = facts_of(OwnLake(_storage(place.records), place.folder, place.tenant_id), place.dataset).look()
+    connection = facts_of(TenantLake(_storage(place.records), place.folder, place.tenant_id), place.dataset).look()
     _limit_memory()
     require_one_query(connection, query)
     try:

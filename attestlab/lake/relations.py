@@ -29,7 +29,7 @@ from attestlab.lake import context_columns, queries, store
 from attestlab.lake import datasets as lake_datasets
 from attestlab.lake.datasets import Dataset
 from attestlab.lake.exporter import folder_of, require_behind
-from attestlab.lake.parts import Part, Parts, parts_of
+from attestlab.lake.parts import LakePart, Parts, parts_of
 from attestlab.policy import attribute_documents
 from attestlab.policy.attribute_registry import own_attributes
 
@@ -73,7 +73,7 @@ Tables = list[Any]
 """pyarrow tables and data sets; all rows are the caller's, each once."""
 
 
-class Facts:
+class DatasetReader:
     """One data set as one caller sees it; every call looks anew.
 
     `len` counts the facts. Columns stand in docs/lake.md.
@@ -148,7 +148,7 @@ class Facts:
         return f"<{self.name}: {len(self):,} facts>"
 
 
-class OwnLake:
+class TenantLake:
     """What one tenant may see: its own facts, and the log, which is everybody's."""
 
     def __init__(
@@ -156,25 +156,25 @@ class OwnLake:
     ) -> None:
         self._storage, self._folder, self._tenant_id = storage, folder, tenant_id
         self._workers = workers
-        self.decisions = Facts("decisions", self._decisions, self._ask)
+        self.decisions = DatasetReader("decisions", self._decisions, self._ask)
         self.verifications = self._plain(lake_datasets.VERIFICATIONS)
         self.log_entries = self._plain(lake_datasets.LOG_ENTRIES)
         self.audit = self._plain(lake_datasets.AUDIT)
-        self.attestations = Facts("attestations", self._attestations, self._ask)
+        self.attestations = DatasetReader("attestations", self._attestations, self._ask)
 
     def past(self) -> duckdb.DuckDBPyConnection:
         """Decisions and mints as of one moment, as `decided` and `minted`, with columns as parts have them."""
         decided, minted = self._seen(lake_datasets.DECISIONS, lake_datasets.ATTESTATIONS)
         return sealed({"decided": decided, "minted": minted})
 
-    def _plain(self, dataset: Dataset) -> Facts:
-        return Facts(dataset.name, lambda: sealed({"this": self._seen(dataset)[0]}), self._ask)
+    def _plain(self, dataset: Dataset) -> DatasetReader:
+        return DatasetReader(dataset.name, lambda: sealed({"this": self._seen(dataset)[0]}), self._ask)
 
     def _ask(self, dataset: str, query: str, parameters: queries.Parameters) -> Relation:
         if self._workers is None:
             raise Conflict("A child process asks no other; use `look`.")
         records = self._storage.url.render_as_string(hide_password=False)
-        place = queries.Place(records, self._folder, self._tenant_id, dataset)
+        place = queries.LakeConnectionInfo(records, self._folder, self._tenant_id, dataset)
         return queries.asked(self._workers, place, query, parameters)
 
     def _attestations(self) -> duckdb.DuckDBPyConnection:
@@ -209,13 +209,13 @@ class OwnLake:
         return [exported if dataset.is_public else exported.filter(owned), rest]
 
 
-def facts_of(lake: OwnLake, dataset: str) -> Facts:
+def facts_of(lake: TenantLake, dataset: str) -> DatasetReader:
     """The data set of a lake that has this name."""
-    found: Facts = getattr(lake, dataset)
+    found: DatasetReader = getattr(lake, dataset)
     return found
 
 
-def _schema(dataset: Dataset, parts: Sequence[Part], names: Iterable[str]) -> pa.Schema:
+def _schema(dataset: Dataset, parts: Sequence[LakePart], names: Iterable[str]) -> pa.Schema:
     """Every column that there is; of contexts each part has those that it has values for."""
     used = set(names)
     if dataset.typed:

@@ -18,7 +18,7 @@ from attestlab.orgs.rules import Caller
 
 if TYPE_CHECKING:
     from attestlab.lake.exporter import Exporter
-    from attestlab.lake.relations import OwnLake
+    from attestlab.lake.relations import TenantLake
 
 ROWS_A_PART = 10_000
 PARTS_A_SWEEP = 16  # of a server at work: some seconds; what waits is read from the records meanwhile
@@ -36,11 +36,11 @@ class Lake:
         self._storage = storage
         self._workers = WorkerProcesses(processes=1)  # for the queries of callers, who may take a gigabyte each
 
-    def __call__(self, caller: Caller) -> OwnLake:
+    def __call__(self, caller: Caller) -> TenantLake:
         """The data sets as the caller's tenant sees them."""
-        from attestlab.lake.relations import OwnLake
+        from attestlab.lake.relations import TenantLake
 
-        return OwnLake(self._storage, self.folder, caller.tenant_id, workers=self._workers)
+        return TenantLake(self._storage, self.folder, caller.tenant_id, workers=self._workers)
 
     def close(self) -> None:
         """End the process that answers queries."""

@@ -16,7 +16,7 @@ from attestlab.core import atomic_files
 from attestlab.core.errors import Conflict, SignatureInvalid
 from attestlab.log.merkle import hashing
 from attestlab.log.note.trust_policy import Checkpoint, TrustPolicy
-from attestlab.log.results import Head
+from attestlab.log.results import SignedHead
 from attestlab.log.service import Log
 
 CHECKPOINT = "checkpoint"
@@ -51,7 +51,7 @@ def _has_tile(size: int, name: hashing.TileName) -> bool:
     return name.width == hashing.TILE_WIDTH and name.index < full
 
 
-def _exported_before(log: Log, connection: Connection, folder: Path, head: Head) -> int:
+def _exported_before(log: Log, connection: Connection, folder: Path, head: SignedHead) -> int:
     """The size of the export that `folder` holds; 0 for none, or for one that never came to its checkpoint."""
     for place in (folder, *folder.rglob("*/")):
         atomic_files.remove_drafts(place)  # of an export that was killed

@@ -19,7 +19,7 @@ from attestlab.core.strict_json import format_time
 from attestlab.log import store
 from attestlab.log.entries import sha256_name
 from attestlab.log.head_guard import HeadGuard
-from attestlab.log.merkle.committed_tree import TreeMemory
+from attestlab.log.merkle.committed_tree import TreeCache
 from attestlab.log.note.note import TreeHead
 from attestlab.log.note.trust_policy import TrustPolicy
 from attestlab.log.store import LeafRow
@@ -84,7 +84,7 @@ def accept(tx: Transaction, guard: HeadGuard, head: TreeHead) -> None:
 
 
 def _signed_at(connection: Connection, head: TreeHead, vkey: str) -> datetime:
-    TreeMemory().settled(connection, head)
+    TreeCache().settled(connection, head)
     signed = store.checkpoint(connection, head.size)
     checkpoint = None if signed is None else TrustPolicy.unwitnessed(vkey).verify_checkpoint(signed.note)
     if checkpoint is None or (checkpoint.size, checkpoint.root) != (head.size, head.root):
@@ -93,7 +93,7 @@ def _signed_at(connection: Connection, head: TreeHead, vkey: str) -> datetime:
 
 
 def _objection(connection: Connection, guard: HeadGuard, head: TreeHead) -> str | None:
-    memory = TreeMemory()
+    memory = TreeCache()
     try:
         guard.require(head, lambda size: memory.reader(connection, head, size).root)
     except HeadGuardMismatch as error:

@@ -7,7 +7,7 @@ from datetime import datetime
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class SignedHead:
     """A signed tree head that may be shown: the guard holds it. `note` is the checkpoint, verbatim."""
 
     origin: str

@@ -25,8 +25,8 @@ from attestlab.log.shapes import (
 )
 from attestlab.log.store import CheckpointRow, LeafRow
 from attestlab.web.paging import Page, PageQuery, number_in, page_of
-from attestlab.web.request import Call
-from attestlab.web.response import Raw
+from attestlab.web.request import Request
+from attestlab.web.response import RawResponse
 from attestlab.web.routing.authorization import PUBLIC
 from attestlab.web.routing.routes import Routes
 
@@ -38,33 +38,33 @@ _CHECKPOINTS = "log checkpoints"
 
 
 @routes.get("/log/checkpoint", scope=PUBLIC, cache_control=ALWAYS_ASK)
-def checkpoint(call: Call) -> Raw:
+def checkpoint(call: Request) -> RawResponse:
     """The newest checkpoint, a signed note."""
     with call.lab.storage.read() as connection:
         note = call.lab.log.head(connection).note
-    return Raw(note.encode(), "text/plain; charset=utf-8")
+    return RawResponse(note.encode(), "text/plain; charset=utf-8")
 
 
 @routes.get("/log/checkpoint.witnessed", scope=PUBLIC, cache_control=ALWAYS_ASK)
-def witnessed_checkpoint(call: Call) -> Raw:
+def witnessed_checkpoint(call: Request) -> RawResponse:
     """The newest checkpoint that a quorum of the configured witnesses cosigned, a signed note."""
     with call.lab.storage.read() as connection:
         found = call.lab.log.witnessed(connection)
     if found is None:
         raise NotFound("checkpoint", "with the quorum's cosignatures")
-    return Raw(found.note.encode(), "text/plain; charset=utf-8")
+    return RawResponse(found.note.encode(), "text/plain; charset=utf-8")
 
 
 @routes.get("/log/tile/{path...}", scope=PUBLIC, cache_control=IMMUTABLE)
-def tile(call: Call, path: str) -> Raw:
+def tile(call: Request, path: str) -> RawResponse:
     """A tile `<level>/<index>[.p/<width>]` or an entry bundle `entries/<index>[.p/<width>]`."""
     name = TileName.parse(f"tile/{path}")
     with call.lab.storage.read() as connection:
-        return Raw(call.lab.log.tile(connection, name), "application/octet-stream")
+        return RawResponse(call.lab.log.tile(connection, name), "application/octet-stream")
 
 
 @routes.get("/v1/log/head", scope=PUBLIC, cache_control=ALWAYS_ASK)
-def head(call: Call) -> HeadOut:
+def head(call: Request) -> HeadOut:
     """The newest signed tree head."""
     with call.lab.storage.read() as connection:
         found = call.lab.log.head(connection)
@@ -78,7 +78,7 @@ def head(call: Call) -> HeadOut:
 
 
 @routes.get("/v1/log/checkpoints", scope=PUBLIC)
-def checkpoints(call: Call, query: PageQuery) -> Page[CheckpointOut]:
+def checkpoints(call: Request, query: PageQuery) -> Page[CheckpointOut]:
     """Every signed tree head, newest first."""
     before = number_in(_CHECKPOINTS, query.cursor)
     with call.lab.storage.read() as connection:
@@ -88,7 +88,7 @@ def checkpoints(call: Call, query: PageQuery) -> Page[CheckpointOut]:
 
 
 @routes.get("/v1/log/proofs/{index}", scope=PUBLIC)
-def proof(call: Call, index: int, query: ProofQuery) -> InclusionOut:
+def proof(call: Request, index: int, query: ProofQuery) -> InclusionOut:
     """The proof that an entry stands in the log."""
     with call.lab.storage.read() as connection:
         proven = call.lab.log.inclusion(connection, index, query.tree_size)
@@ -102,7 +102,7 @@ def proof(call: Call, index: int, query: ProofQuery) -> InclusionOut:
 
 
 @routes.get("/v1/log/consistency", scope=PUBLIC)
-def consistency(call: Call, query: ConsistencyQuery) -> ConsistencyOut:
+def consistency(call: Request, query: ConsistencyQuery) -> ConsistencyOut:
     """The proof that the log only grew between two sizes."""
     with call.lab.storage.read() as connection:
         proven = call.lab.log.consistency(connection, query.from_, query.to)
@@ -118,7 +118,7 @@ def consistency(call: Call, query: ConsistencyQuery) -> ConsistencyOut:
 
 
 @routes.get("/v1/log/entries", scope=PUBLIC)
-def entries(call: Call, query: EntriesQuery) -> EntriesOut:
+def entries(call: Request, query: EntriesQuery) -> EntriesOut:
     """Entries in the order they were logged."""
     with call.lab.storage.read() as connection:
         size = call.lab.log.size(connection)
@@ -130,7 +130,7 @@ def entries(call: Call, query: EntriesQuery) -> EntriesOut:
 
 
 @routes.get("/v1/log/lookup", scope=PUBLIC)
-def lookup(call: Call, query: LookupQuery) -> EntryOut:
+def lookup(call: Request, query: LookupQuery) -> EntryOut:
     """Find an entry by its leaf hash, its attestation or the document it is about."""
     named = {name: value for name, value in query.model_dump().items() if value is not None}
     if len(named) != 1:
@@ -143,7 +143,7 @@ def lookup(call: Call, query: LookupQuery) -> EntryOut:
 
 
 @routes.get("/v1/log/vkey", scope=PUBLIC)
-def vkey(call: Call) -> VkeyOut:
+def vkey(call: Request) -> VkeyOut:
     """The log's public key. Pin it from a place you trust more than this one."""
     with call.lab.storage.read() as connection:
         key = VerifierKey.parse(call.lab.log.vkey(connection))

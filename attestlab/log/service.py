@@ -26,11 +26,11 @@ from attestlab.core.errors import Conflict, HeadGuardMismatch, IntegrityFailed, 
 from attestlab.log import entries, store
 from attestlab.log.head_guard import HeadGuard, require_continues
 from attestlab.log.merkle import hashing
-from attestlab.log.merkle.committed_tree import TreeMemory
-from attestlab.log.merkle.tree import Growth, Tree, TreeReader
+from attestlab.log.merkle.committed_tree import TreeCache
+from attestlab.log.merkle.tree import Tree, TreeReader, TreeUpdate
 from attestlab.log.note.note import NoteSigner, TreeHead, sign_checkpoint
 from attestlab.log.note.trust_policy import TrustPolicy
-from attestlab.log.results import Consistency, Head, Inclusion
+from attestlab.log.results import Consistency, Inclusion, SignedHead
 from attestlab.log.store import CheckpointRow, HeadRow, LeafRow
 from attestlab.log.timekeeping import Timekeeping
 from attestlab.log.witnessing import cosignatures
@@ -42,7 +42,7 @@ Finder = Callable[[Connection, str], int | None]
 
 
 @dataclass(slots=True)
-class Appended:
+class SequencedEntry:
     """An entry of a transaction: index and leaf hash are known at once, the rest after the seal.
 
     `tree` is the one that the checkpoint, a signed note, is of.
@@ -87,7 +87,7 @@ class Log:
         self.witnesses: TrustPolicy | None = None
         self.time = Timekeeping(clock)
         self._storage, self._keyring, self._guard = storage, keyring, guard
-        self._memory = TreeMemory()
+        self._memory = TreeCache()
         self._signer: NoteSigner | None = None
         self._unsettled: Connection | None = None  # of the transaction between its seal and its commit
         storage.sealers.append(self.seal)
@@ -114,7 +114,7 @@ class Log:
         tx.after_commit(lambda: self._publish(head))
         return str(signer.vkey)
 
-    def append(self, tx: Transaction, entry: bytes, *, kind: str, subject: str | None = None) -> Appended:
+    def append(self, tx: Transaction, entry: bytes, *, kind: str, subject: str | None = None) -> SequencedEntry:
         """Put `entry` into the log, if and only if the transaction commits.
 
         Raises:
@@ -125,18 +125,18 @@ class Log:
         batch = self._batch(tx)
         if batch.is_sealed:
             raise RuntimeError("the transaction's log entries are sealed; append before that")
-        pending: list[Appended] = tx.buffer(BUFFER)
-        appended = Appended(batch.head.size + len(pending), hashing.leaf_hash(entry), entry, kind, subject)
+        pending: list[SequencedEntry] = tx.buffer(BUFFER)
+        appended = SequencedEntry(batch.head.size + len(pending), hashing.leaf_hash(entry), entry, kind, subject)
         pending.append(appended)
         return appended
 
-    def upcoming(self, tx: Transaction) -> tuple[int, list[Appended]]:
+    def upcoming(self, tx: Transaction) -> tuple[int, list[SequencedEntry]]:
         """The size of the committed log, and what this transaction appended to it so far."""
         return self._batch(tx).head.size, list(tx.buffer(BUFFER))
 
     def status_prev(self, tx: Transaction, subject: str) -> entries.Link:
         """The link with which the next status entry of `subject` continues its chain."""
-        pending: list[Appended] = tx.buffer(BUFFER)
+        pending: list[SequencedEntry] = tx.buffer(BUFFER)
         for appended in reversed(pending):
             if appended.subject == subject:
                 return _next_link(appended.leaf_hash, appended.entry)
@@ -149,7 +149,7 @@ class Log:
         Raises:
             HeadGuardMismatch: the head moved although we hold its lock.
         """
-        pending: list[Appended] = tx.buffer(BUFFER)
+        pending: list[SequencedEntry] = tx.buffer(BUFFER)
         if not pending:
             return
         batch: _Batch = tx.memo[MEMO]
@@ -196,7 +196,7 @@ class Log:
             self._signer = unsealed_signer(row, self._keyring)
         return self._signer
 
-    def _adopt(self, head: TreeHead, growth: Growth, reader: TreeReader) -> None:
+    def _adopt(self, head: TreeHead, growth: TreeUpdate, reader: TreeReader) -> None:
         """The batch is committed: it becomes the tree in memory, and the guard learns of it."""
         self._unsettled = None
         self._memory.adopt(head, growth, reader)
@@ -248,7 +248,7 @@ class Log:
         self._memory.settled(connection, head)
         require_continues(guarded, head, lambda size: self._memory.reader(connection, head, size).root)
 
-    def head(self, connection: Connection) -> Head:
+    def head(self, connection: Connection) -> SignedHead:
         """The newest signed tree head of this look at the records; the guard has it before anyone else."""
         head = self._head(connection)
         signed = store.checkpoint(connection, head.size)
@@ -257,13 +257,13 @@ class Log:
         self._observe(connection, head)
         return _shown(head.origin, connection, signed)
 
-    def witnessed(self, connection: Connection) -> Head | None:
+    def witnessed(self, connection: Connection) -> SignedHead | None:
         """The newest signed tree head that a quorum of our witnesses cosigned, if there is one."""
         size = cosignatures.newest_witnessed(connection, self.witnesses) if self.witnesses else None
         signed = None if size is None else store.checkpoint(connection, size)
         return None if signed is None else _shown(self._head(connection).origin, connection, signed)
 
-    def head_with(self, connection: Connection, index: int) -> Head:
+    def head_with(self, connection: Connection, index: int) -> SignedHead:
         """The head that proves entry `index` best: one that a quorum cosigned, or while there is none, the newest."""
         witnessed = self.witnessed(connection)
         return witnessed if witnessed is not None and witnessed.size > index else self.head(connection)
@@ -357,9 +357,9 @@ class Log:
         self._guard.require(head, lambda size: self._memory.reader(connection, head, size).root)
 
 
-def _shown(origin: str, connection: Connection, signed: CheckpointRow) -> Head:
+def _shown(origin: str, connection: Connection, signed: CheckpointRow) -> SignedHead:
     (shown,) = cosignatures.shown_with(connection, [signed])
-    return Head(origin, shown.size, shown.root, shown.note, shown.at)
+    return SignedHead(origin, shown.size, shown.root, shown.note, shown.at)
 
 
 def unsealed_signer(row: HeadRow, keyring: Keyring) -> NoteSigner:

@@ -93,7 +93,7 @@ class LeafRow:
     subject: str | None
 
 
-class Leaf(Protocol):
+class StoredLeaf(Protocol):
     """An entry that has its place."""
 
     index: int
@@ -164,7 +164,7 @@ def set_sealed_key(tx: Transaction, sealed: bytes) -> None:
     tx.exec(update(heads).where(heads.c.id == HEAD_ID).values(sealed_key=sealed))
 
 
-def add_leaf(tx: Transaction, row: Leaf) -> None:
+def add_leaf(tx: Transaction, row: StoredLeaf) -> None:
     """Insert an entry."""
     tx.add(
         leaves,

@@ -20,7 +20,7 @@ from attestlab.core.clock import Clock
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import Unavailable
 from attestlab.core.records import audited_write
-from attestlab.core.records.audited_write import Deed
+from attestlab.core.records.audited_write import AuditContext
 from attestlab.core.strict_json import format_time
 from attestlab.log import store
 from attestlab.orgs import store as org_store
@@ -96,7 +96,7 @@ class Timekeeping:
     def confirm(self, tx: Transaction) -> datetime:
         """Let the clock's time be the last known one from now on; returns it."""
         now = self._clock.now()
-        deed = Deed(org_store.operator_id(tx), Operator(), "confirmed_time.confirm", now)
+        deed = AuditContext(org_store.operator_id(tx), Operator(), "confirmed_time.confirm", now)
         row = tx.exec(_CONFIRMED, {"id": ROW_ID}).mappings().first()
         if row is None:
             audited_write.insert(tx, confirmed_time, {"id": ROW_ID, "at": now}, deed)

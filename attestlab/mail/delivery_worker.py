@@ -15,8 +15,8 @@ from typing import Any
 from attestlab.core.db.transaction import Transaction
 from attestlab.mail.messages import Sender, UnfitMessage, compose
 from attestlab.mail.rules import CLAIM_RENEWAL_INTERVAL_S, MAX_DELIVERIES, fault_shown
-from attestlab.mail.service import Claimed, Mails
-from attestlab.mail.transports import Carrier
+from attestlab.mail.service import LeasedMail, Mails
+from attestlab.mail.transports import Transport
 from attestlab.web import logging_setup
 from attestlab.web.supervisor import Round, Supervisor
 
@@ -27,13 +27,13 @@ Job = Callable[[Transaction], Any]
 Write = Callable[[Job], Coroutine[Any, Any, Any]]
 
 
-class Courier:
+class DeliveryWorker:
     """Carries mails from `start` to `finish`; `write` runs a job in the next group commit."""
 
     def __init__(
         self,
         mails: Mails,
-        carrier: Carrier,
+        carrier: Transport,
         *,
         sender: Sender,
         write: Write,
@@ -100,7 +100,7 @@ class Courier:
         self._deliveries.discard(delivery)
         self._woken.set()
 
-    async def _carry(self, mail: Claimed) -> None:
+    async def _carry(self, mail: LeasedMail) -> None:
         renewing = asyncio.create_task(self._keep_claim(mail))
         try:
             outcome = await self._attempt(mail)
@@ -108,7 +108,7 @@ class Courier:
             renewing.cancel()
         await self._record(outcome)
 
-    async def _attempt(self, mail: Claimed) -> Job:
+    async def _attempt(self, mail: LeasedMail) -> Job:
         """Deliver a mail; returns the job that records what became of it."""
         try:
             await _aside(lambda: self._deliver(mail))
@@ -121,7 +121,7 @@ class Courier:
             return lambda tx: self._mails.failed(tx, mail, error=error)
         return lambda tx: self._mails.carried(tx, mail.id)
 
-    async def _keep_claim(self, mail: Claimed) -> None:
+    async def _keep_claim(self, mail: LeasedMail) -> None:
         """Renew the claim while the delivery runs, unless another process has it by now."""
         is_held = True
         while is_held:
@@ -140,7 +140,7 @@ class Courier:
             else:
                 return
 
-    def _deliver(self, mail: Claimed) -> None:
+    def _deliver(self, mail: LeasedMail) -> None:
         message = compose(
             mail_id=mail.id,
             sender=self._sender,

@@ -20,7 +20,7 @@ from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import ValidationFailed
 from attestlab.core.ids import new_id
 from attestlab.core.records import audited_write
-from attestlab.core.records.audited_write import Deed
+from attestlab.core.records.audited_write import AuditContext
 from attestlab.mail import store
 from attestlab.mail.rules import CLAIM_TTL, MOST_ATTEMPTS, MailStatus, pause_after
 
@@ -35,7 +35,7 @@ class PostOffice:
 
 
 @dataclass(frozen=True)
-class Claimed:
+class LeasedMail:
     """A mail that this process carries in its n-th attempt; the text is still sealed."""
 
     id: UUID
@@ -73,11 +73,11 @@ class Mails:
             "next_attempt_at": at,
             "created_at": at,
         }
-        audited_write.insert(tx, store.mails, row, Deed(tenant_id, PostOffice(), "mail.create", at))
+        audited_write.insert(tx, store.mails, row, AuditContext(tenant_id, PostOffice(), "mail.create", at))
         tx.after_commit(self._tell)
         return mail_id
 
-    def claim(self, tx: Transaction) -> Claimed | None:
+    def claim(self, tx: Transaction) -> LeasedMail | None:
         """Claim the mail that has been due longest, for `CLAIM_TTL`; None if no mail is due."""
         now = self.clock.now()
         row = store.due(tx, now)
@@ -85,16 +85,16 @@ class Mails:
             return None
         attempt = row["attempts"] + 1
         self._change(tx, row, {"attempts": attempt, "next_attempt_at": now + CLAIM_TTL}, "mail.attempt", now)
-        return Claimed(row["id"], row["recipient"], row["subject"], row["created_at"], row["sealed"], attempt)
+        return LeasedMail(row["id"], row["recipient"], row["subject"], row["created_at"], row["sealed"], attempt)
 
-    def renew(self, tx: Transaction, mail: Claimed) -> bool:
+    def renew(self, tx: Transaction, mail: LeasedMail) -> bool:
         """Keep a claim for another `CLAIM_TTL`; False if the mail has ended, or another process claimed it since."""
         now, row = self.clock.now(), store.mail(tx, mail.id)
         if is_held := _is_held(row, mail):
             self._change(tx, row, {"next_attempt_at": now + CLAIM_TTL}, "mail.renew", now)
         return is_held
 
-    def text_of(self, mail: Claimed) -> str:
+    def text_of(self, mail: LeasedMail) -> str:
         """What the mail says.
 
         Raises:
@@ -108,7 +108,7 @@ class Mails:
         changes = {"status": MailStatus.CARRIED.value, "carried_at": now, "last_error": None}
         self._end(tx, store.mail(tx, mail_id), changes, "mail.carry", now)
 
-    def failed(self, tx: Transaction, mail: Claimed, *, error: str) -> None:
+    def failed(self, tx: Transaction, mail: LeasedMail, *, error: str) -> None:
         """Record a failed attempt; the next one follows after a pause, and after the last one the mail is given up."""
         now, row = self.clock.now(), store.mail(tx, mail.id)
         if not _is_held(row, mail):
@@ -119,7 +119,7 @@ class Mails:
         else:
             self.give_up(tx, mail, error=error)
 
-    def give_up(self, tx: Transaction, mail: Claimed, *, error: str) -> None:
+    def give_up(self, tx: Transaction, mail: LeasedMail, *, error: str) -> None:
         """End a mail that no further attempt can deliver, and forget its text."""
         row, changes = store.mail(tx, mail.id), {"status": MailStatus.FAILED.value, "last_error": error}
         self._end(tx, row, changes, "mail.give_up", self.clock.now())
@@ -140,14 +140,14 @@ class Mails:
     def _change(
         self, tx: Transaction, row: dict[str, Any], changes: dict[str, Any], action: str, now: datetime
     ) -> None:
-        audited_write.change(tx, store.mails, row, changes, Deed(row["tenant_id"], PostOffice(), action, now))
+        audited_write.change(tx, store.mails, row, changes, AuditContext(row["tenant_id"], PostOffice(), action, now))
 
     def _tell(self) -> None:
         for posted in self.posted:
             posted()
 
 
-def _is_held(row: dict[str, Any], mail: Claimed) -> bool:
+def _is_held(row: dict[str, Any], mail: LeasedMail) -> bool:
     return bool(row["status"] == MailStatus.WAITING and row["attempts"] == mail.attempt)
 
 

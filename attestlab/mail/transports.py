@@ -16,7 +16,7 @@ from attestlab.mail.smtp import MailServer
 FOLDERS = ("tmp", "new", "cur")
 
 
-class Carrier(Protocol):
+class Transport(Protocol):
     """Takes a message to where it is read or passed on; returns once that is sure."""
 
     def deliver(self, message: Message) -> None:
@@ -24,7 +24,7 @@ class Carrier(Protocol):
         ...
 
 
-def carrier_of(smtp_url: SecretStr | None, *, folder: Path) -> Carrier:
+def carrier_of(smtp_url: SecretStr | None, *, folder: Path) -> Transport:
     """The mail server of `smtp_url`, or the Maildir `folder`.
 
     Raises:

@@ -4,22 +4,22 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
-from attestlab.orgs.api_keys import KeyMade
+from attestlab.orgs.api_keys import CreatedApiKey
 from attestlab.orgs.rules import Realm, Role
 from attestlab.orgs.shapes import ApiKeyIn, ApiKeyMadeOut, ApiKeyOut, CompromiseIn, ConsumerKeyIn, RevokeIn
 from attestlab.web.paging import Page, PageQuery, id_in, page_of
-from attestlab.web.request import Call
-from attestlab.web.routing.authorization import Needs, users_with
+from attestlab.web.request import Request
+from attestlab.web.routing.authorization import Requirement, users_with
 from attestlab.web.routing.routes import Limit, Routes
 
 routes = Routes("api-keys")
 _LIST = "api_keys"
 _MANAGERS = users_with([Role.OWNER, Role.ADMIN])
-_CONSUMERS = Needs(a_user=True, realm=Realm.CONSUMER)
+_CONSUMERS = Requirement(a_user=True, realm=Realm.CONSUMER)
 
 
 @routes.post("/v1/api-keys", scope=_MANAGERS, status=201, limit=Limit("api-keys", 20, 86_400), secret=True)
-def create(call: Call, body: ApiKeyIn) -> ApiKeyMadeOut:
+def create(call: Request, body: ApiKeyIn) -> ApiKeyMadeOut:
     """Make an API key; its secret is in this answer and never shown again."""
     keys, scopes = call.lab.api_keys, frozenset(body.scopes)
     made = keys.create(body.name, scopes=scopes, environment=body.environment, caller=call.caller)
@@ -28,59 +28,59 @@ def create(call: Call, body: ApiKeyIn) -> ApiKeyMadeOut:
 
 
 @routes.get("/v1/api-keys", scope=_MANAGERS)
-def list_keys(call: Call, query: PageQuery) -> Page[ApiKeyOut]:
+def list_keys(call: Request, query: PageQuery) -> Page[ApiKeyOut]:
     """The tenant's API keys, newest first, revoked ones included."""
     return _page(call, query)
 
 
 @routes.get("/v1/api-keys/{id}", scope=_MANAGERS)
-def get(call: Call, id: UUID) -> ApiKeyOut:
+def get(call: Request, id: UUID) -> ApiKeyOut:
     """One API key."""
     return _key(call.lab.api_keys.get(id, caller=call.caller))
 
 
 @routes.post("/v1/api-keys/{id}/revoke", scope=_MANAGERS)
-def revoke(call: Call, id: UUID, body: RevokeIn | None) -> ApiKeyOut:
+def revoke(call: Request, id: UUID, body: RevokeIn | None) -> ApiKeyOut:
     """Revoke an API key for good; the very next request with it is a 401."""
     return _revoked(call, id, body)
 
 
 @routes.post("/v1/api-keys/{id}/compromise", scope=_MANAGERS)
-def compromise(call: Call, id: UUID, body: CompromiseIn) -> ApiKeyOut:
+def compromise(call: Request, id: UUID, body: CompromiseIn) -> ApiKeyOut:
     """Flag an API key as known to others; it is revoked by this."""
     return _key(call.lab.api_keys.compromise(id, reason=body.reason, caller=call.caller))
 
 
 @routes.post("/v1/consumer/api-keys", scope=_CONSUMERS, status=201, secret=True)
-def create_for_consumer(call: Call, body: ConsumerKeyIn) -> ApiKeyMadeOut:
+def create_for_consumer(call: Request, body: ConsumerKeyIn) -> ApiKeyMadeOut:
     """Make a key of one's own: five fixed scopes, for 90 days, at most five at a time."""
     return _made(call.lab.api_keys.create_for_consumer(body.name, caller=call.caller))
 
 
 @routes.get("/v1/consumer/api-keys", scope=_CONSUMERS)
-def list_of_consumer(call: Call, query: PageQuery) -> Page[ApiKeyOut]:
+def list_of_consumer(call: Request, query: PageQuery) -> Page[ApiKeyOut]:
     """One's own keys, newest first, revoked and expired ones included."""
     return _page(call, query)
 
 
 @routes.post("/v1/consumer/api-keys/{id}/revoke", scope=_CONSUMERS)
-def revoke_of_consumer(call: Call, id: UUID, body: RevokeIn | None) -> ApiKeyOut:
+def revoke_of_consumer(call: Request, id: UUID, body: RevokeIn | None) -> ApiKeyOut:
     """Revoke a key of one's own for good."""
     return _revoked(call, id, body)
 
 
-def _page(call: Call, query: PageQuery) -> Page[ApiKeyOut]:
+def _page(call: Request, query: PageQuery) -> Page[ApiKeyOut]:
     found = call.lab.api_keys.page(caller=call.caller, before=id_in(_LIST, query.cursor), limit=query.limit + 1)
     shown, cursor = page_of(found, limit=query.limit, kind=_LIST, position=lambda row: [str(row["id"])])
     return Page[ApiKeyOut](items=[_key(row) for row in shown], next_cursor=cursor)
 
 
-def _revoked(call: Call, key_id: UUID, body: RevokeIn | None) -> ApiKeyOut:
+def _revoked(call: Request, key_id: UUID, body: RevokeIn | None) -> ApiKeyOut:
     reason = None if body is None else body.reason
     return _key(call.lab.api_keys.revoke(key_id, reason=reason, caller=call.caller))
 
 
-def _made(made: KeyMade) -> ApiKeyMadeOut:
+def _made(made: CreatedApiKey) -> ApiKeyMadeOut:
     return ApiKeyMadeOut(**_fields(made.row), secret=made.secret)
 
 

@@ -22,18 +22,17 @@ from attestlab.core.errors import Conflict, ValidationFailed
 from attestlab.core.ids import new_id
 from attestlab.core.records import audited_write, outbox
 from attestlab.core.records.audit import Actor
-from attestlab.core.records.audited_write import Deed
+from attestlab.core.records.audited_write import AuditContext
 from attestlab.orgs import rules, store
 from attestlab.orgs.events import ApiKeyCompromised
 from attestlab.orgs.rules import CONSUMER_SCOPES, ApiKeyStatus, Caller, ConsumerScope, Environment, Scope
-from attestlab.settings import Environment as Stage
-from attestlab.settings import Settings
+from attestlab.settings import Settings, Stage
 
 Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class KeyMade:
+class CreatedApiKey:
     """A fresh key: its row, and its secret, shown this once."""
 
     row: Row = field(repr=False)
@@ -55,7 +54,7 @@ class ApiKeys:
         scopes: AbstractSet[Scope],
         caller: Caller,
         environment: Environment = Environment.LIVE,
-    ) -> KeyMade:
+    ) -> CreatedApiKey:
         """A key of the caller's tenant, which may do no more than the caller.
 
         Raises:
@@ -72,7 +71,7 @@ class ApiKeys:
         with self.storage.write() as tx:
             return self.add(tx, columns, tenant_id=caller.tenant_id, actor=caller, at=self.clock.now())
 
-    def create_for_consumer(self, name: str, *, caller: Caller) -> KeyMade:
+    def create_for_consumer(self, name: str, *, caller: Caller) -> CreatedApiKey:
         """A key of a consumer's own, with the five fixed scopes, for 90 days.
 
         Raises:
@@ -101,7 +100,7 @@ class ApiKeys:
         actor: Actor,
         at: datetime,
         is_consumers: bool = False,
-    ) -> KeyMade:
+    ) -> CreatedApiKey:
         """Insert an active key with a fresh secret; whoever calls this has decided that it may be made."""
         secret = self._secret(Environment(columns["environment"]), is_consumers)
         row = {
@@ -114,8 +113,8 @@ class ApiKeys:
             "created_by": UUID(actor.actor_id) if actor.actor_type == "USER" else None,
             **columns,
         }
-        return KeyMade(
-            audited_write.insert(tx, store.api_keys, row, Deed(tenant_id, actor, "api_key.create", at)), secret
+        return CreatedApiKey(
+            audited_write.insert(tx, store.api_keys, row, AuditContext(tenant_id, actor, "api_key.create", at)), secret
         )
 
     def get(self, key_id: UUID, *, caller: Caller) -> Row:
@@ -164,7 +163,7 @@ class ApiKeys:
         return flagged
 
     def _change(self, tx: Transaction, row: Row, changes: Row, action: str, caller: Caller) -> Row:
-        deed = Deed(caller.tenant_id, caller, action, self.clock.now())
+        deed = AuditContext(caller.tenant_id, caller, action, self.clock.now())
         return audited_write.change(tx, store.api_keys, row, changes, deed)
 
     def _current(self, row: Row) -> Row:

@@ -23,7 +23,7 @@ from attestlab.core.events import Event
 from attestlab.core.ids import new_id
 from attestlab.core.records import audited_write, outbox
 from attestlab.core.records.audit import Actor
-from attestlab.core.records.audited_write import Deed
+from attestlab.core.records.audited_write import AuditContext
 from attestlab.core.strict_json import b64url_encode
 from attestlab.mail.service import Mails
 from attestlab.orgs import invitations, role_rules, rules, store
@@ -35,7 +35,7 @@ Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Joining:
+class AcceptInvitation:
     """Somebody with a good invitation, and the hash of the password they chose."""
 
     token_sha256: bytes
@@ -99,7 +99,7 @@ class People:
             outbox.tell(tx, caller.tenant_id, event, at=now)
         return row
 
-    def prepare_joining(self, token: str, password: str) -> Joining:
+    def prepare_joining(self, token: str, password: str) -> AcceptInvitation:
         """Look at an invitation and hash the password; slow.
 
         Raises:
@@ -110,9 +110,9 @@ class People:
         with self.storage.read() as connection:
             row = self._with_invitation(connection.execute, token_sha256)
         passwords.require_acceptable(password, email=row["email"], field="/password")
-        return Joining(token_sha256, passwords.hashed(password))
+        return AcceptInvitation(token_sha256, passwords.hashed(password))
 
-    def join(self, joining: Joining, *, name: str | None = None) -> Row:
+    def join(self, joining: AcceptInvitation, *, name: str | None = None) -> Row:
         """Accept an invitation, which is used up by this; it opens an account.
 
         Raises:
@@ -208,12 +208,16 @@ class People:
                 "created_at": now,
                 **invitation,
             }
-            return audited_write.insert(tx, store.users, row, Deed(caller.tenant_id, caller, "user.invite", now))
+            return audited_write.insert(
+                tx, store.users, row, AuditContext(caller.tenant_id, caller, "user.invite", now)
+            )
         if known["tenant_id"] != caller.tenant_id or known["status"] != UserStatus.INVITED:
             raise Conflict("This address belongs to an account already.", details={"reason": "address_taken"})
         role_rules.require_may_change(role_rules.held(known["roles"]), caller=caller)
         renewed = {**invitation, "name": name or known["name"]}
-        return audited_write.change(tx, store.users, known, renewed, Deed(caller.tenant_id, caller, "user.invite", now))
+        return audited_write.change(
+            tx, store.users, known, renewed, AuditContext(caller.tenant_id, caller, "user.invite", now)
+        )
 
     def _with_invitation(self, look: store.Look, token_sha256: bytes) -> dict[str, Any]:
         row = store.user_by_invitation(look, token_sha256)
@@ -240,7 +244,9 @@ class People:
     def _change(
         self, tx: Transaction, row: Row, changes: Row, event: Event, action: str, actor: Actor, now: datetime
     ) -> Row:
-        changed = audited_write.change(tx, store.users, row, changes, Deed(row["tenant_id"], actor, action, now))
+        changed = audited_write.change(
+            tx, store.users, row, changes, AuditContext(row["tenant_id"], actor, action, now)
+        )
         outbox.tell(tx, row["tenant_id"], event, at=now)
         return changed
 

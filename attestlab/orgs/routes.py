@@ -5,12 +5,12 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
-from attestlab.orgs.members import Joining
+from attestlab.orgs.members import AcceptInvitation
 from attestlab.orgs.role_rules import UserStatus
 from attestlab.orgs.rules import Scope
 from attestlab.orgs.shapes import JoinIn, OrgIn, OrgOut, OrgPatch, UserIn, UserOut, UserPatch
 from attestlab.web.paging import Page, PageQuery, id_in, page_of
-from attestlab.web.request import Call
+from attestlab.web.request import Request
 from attestlab.web.routing.authorization import PUBLIC
 from attestlab.web.routing.routes import Routes
 
@@ -20,7 +20,7 @@ _USERS = "users"
 
 
 @routes.get("/v1/orgs", scope=Scope.USERS_READ)
-def list_orgs(call: Call, query: PageQuery) -> list[OrgOut]:
+def list_orgs(call: Request, query: PageQuery) -> list[OrgOut]:
     """The tenant's organizations, newest first; `Link` (RFC 8288) and `X-Next-Cursor` lead to the next page."""
     found = call.lab.orgs.page(caller=call.caller, before=id_in(_ORGS, query.cursor), limit=query.limit + 1)
     shown, cursor = page_of(found, limit=query.limit, kind=_ORGS, position=lambda row: [str(row["id"])])
@@ -31,7 +31,7 @@ def list_orgs(call: Call, query: PageQuery) -> list[OrgOut]:
 
 
 @routes.post("/v1/orgs", scope=Scope.USERS_WRITE, status=201)
-def create_org(call: Call, body: OrgIn) -> OrgOut:
+def create_org(call: Request, body: OrgIn) -> OrgOut:
     """Make a further organization of the tenant."""
     made = call.lab.orgs.create(body.name, slug=body.slug, caller=call.caller)
     call.respond_headers["Location"] = f"/v1/orgs/{made['id']}"
@@ -39,19 +39,19 @@ def create_org(call: Call, body: OrgIn) -> OrgOut:
 
 
 @routes.get("/v1/orgs/{id}", scope=Scope.USERS_READ)
-def get_org(call: Call, id: UUID) -> OrgOut:
+def get_org(call: Request, id: UUID) -> OrgOut:
     """One organization."""
     return _org(call.lab.orgs.get(id, caller=call.caller))
 
 
 @routes.patch("/v1/orgs/{id}", scope=Scope.USERS_WRITE)
-def update_org(call: Call, id: UUID, body: OrgPatch) -> OrgOut:
+def update_org(call: Request, id: UUID, body: OrgPatch) -> OrgOut:
     """Rename an organization, or list the origins to which people may be sent back."""
     return _org(call.lab.orgs.update(id, caller=call.caller, **body.changes()))
 
 
 @routes.get("/v1/users", scope=Scope.USERS_READ)
-def list_users(call: Call, query: PageQuery) -> Page[UserOut]:
+def list_users(call: Request, query: PageQuery) -> Page[UserOut]:
     """The tenant's people, newest first."""
     found = call.lab.people.page(caller=call.caller, before=id_in(_USERS, query.cursor), limit=query.limit + 1)
     shown, cursor = page_of(found, limit=query.limit, kind=_USERS, position=lambda row: [str(row["id"])])
@@ -59,39 +59,39 @@ def list_users(call: Call, query: PageQuery) -> Page[UserOut]:
 
 
 @routes.post("/v1/users", scope=Scope.USERS_WRITE, status=201)
-def invite(call: Call, body: UserIn) -> UserOut:
+def invite(call: Request, body: UserIn) -> UserOut:
     """Invite somebody by e-mail, or again, which voids the link that they got before."""
     invited = call.lab.people.invite(body.email, role=body.role, name=body.name, caller=call.caller)
     call.respond_headers["Location"] = f"/v1/users/{invited['id']}"
     return _user(invited)
 
 
-async def _joining(call: Call, body: JoinIn) -> Joining:
+async def _joining(call: Request, body: JoinIn) -> AcceptInvitation:
     """The invitation and the password's hash, before the write: hashing takes long."""
-    found: Joining = await call.site.hash_password(call.lab.people.prepare_joining, body.token, body.password)
+    found: AcceptInvitation = await call.site.hash_password(call.lab.people.prepare_joining, body.token, body.password)
     return found
 
 
 @routes.post("/v1/users/accept-invite", scope=PUBLIC, prepare=_joining, secret=True)
-def accept_invite(call: Call, body: JoinIn, prepared: Joining) -> UserOut:
+def accept_invite(call: Request, body: JoinIn, prepared: AcceptInvitation) -> UserOut:
     """Join with the token of an invitation; it is good once, for seven days."""
     return _user(call.lab.people.join(prepared, name=body.name))
 
 
 @routes.get("/v1/users/{id}", scope=Scope.USERS_READ)
-def get_user(call: Call, id: UUID) -> UserOut:
+def get_user(call: Request, id: UUID) -> UserOut:
     """One person."""
     return _user(call.lab.people.get(id, caller=call.caller))
 
 
 @routes.patch("/v1/users/{id}", scope=Scope.USERS_WRITE)
-def change_role(call: Call, id: UUID, body: UserPatch) -> UserOut:
+def change_role(call: Request, id: UUID, body: UserPatch) -> UserOut:
     """Give somebody another role."""
     return _user(call.lab.people.change_role(id, body.role, caller=call.caller))
 
 
 @routes.delete("/v1/users/{id}", scope=Scope.USERS_WRITE, status=204)
-def remove(call: Call, id: UUID) -> None:
+def remove(call: Request, id: UUID) -> None:
     """Remove somebody; their sessions are over at once, and of them an id remains."""
     call.lab.people.remove(id, caller=call.caller)
 

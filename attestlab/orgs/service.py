@@ -22,14 +22,13 @@ from attestlab.core.errors import AuthInvalid, Conflict
 from attestlab.core.ids import new_id
 from attestlab.core.records import audited_write
 from attestlab.core.records.audit import Actor
-from attestlab.core.records.audited_write import Deed
+from attestlab.core.records.audited_write import AuditContext
 from attestlab.orgs import plans, role_rules, rules, store
 from attestlab.orgs.api_keys import ApiKeys
 from attestlab.orgs.members import AccountOpened
 from attestlab.orgs.origins import origins
 from attestlab.orgs.rules import ApiKeyStatus, Caller, ConsumerScope, Environment, OrgStatus, Plan, Realm, Role, Scope
-from attestlab.settings import Environment as Stage
-from attestlab.settings import Settings
+from attestlab.settings import Settings, Stage
 
 PASSWORD_BYTES = 18
 
@@ -147,7 +146,7 @@ class Orgs:
         changes = {"plan": plan.value, "adjusted": plans.adjusted(limits)}
         with self.storage.write() as tx:
             row = store.tenant(tx.exec, tenant_id)
-            deed = Deed(
+            deed = AuditContext(
                 tenant_id, Installer(), "tenant.plan", self.clock.now(), {"plan": plan.value, "limits": dict(limits)}
             )
             return audited_write.change(tx, store.tenants, row, changes, deed)
@@ -240,7 +239,7 @@ class Orgs:
             if not changes:
                 return row
             now = self.clock.now()
-            deed = Deed(caller.tenant_id, caller, "org.update", now)
+            deed = AuditContext(caller.tenant_id, caller, "org.update", now)
             return audited_write.change(tx, store.orgs, row, {**changes, "updated_at": now}, deed)
 
     def _add_user(self, tx: Transaction, columns: Mapping[str, Any], now: datetime) -> UUID:
@@ -248,7 +247,7 @@ class Orgs:
             raise Conflict("This address belongs to an account already.", details={"reason": "address_taken"})
         user_id = new_id(now)
         row = {**columns, "id": user_id, "created_at": now}
-        audited_write.insert(tx, store.users, row, Deed(columns["tenant_id"], Installer(), "user.create", now))
+        audited_write.insert(tx, store.users, row, AuditContext(columns["tenant_id"], Installer(), "user.create", now))
         self.opened(tx, user_id=user_id, address=columns["email"], at=now)
         return user_id
 
@@ -262,7 +261,7 @@ class Orgs:
 def _add_tenant(tx: Transaction, columns: Mapping[str, Any], now: datetime) -> UUID:
     tenant_id = new_id(now)
     row = {**columns, "id": tenant_id, "created_at": now}
-    audited_write.insert(tx, store.tenants, row, Deed(tenant_id, Installer(), "tenant.create", now))
+    audited_write.insert(tx, store.tenants, row, AuditContext(tenant_id, Installer(), "tenant.create", now))
     return tenant_id
 
 
@@ -275,7 +274,7 @@ def _add_org(tx: Transaction, tenant_id: UUID, name: str, slug: str, actor: Acto
         "status": OrgStatus.ACTIVE.value,
         "created_at": now,
     }
-    return audited_write.insert(tx, store.orgs, row, Deed(tenant_id, actor, "org.create", now))
+    return audited_write.insert(tx, store.orgs, row, AuditContext(tenant_id, actor, "org.create", now))
 
 
 @lru_cache(maxsize=256)

@@ -20,9 +20,9 @@ from attestlab.core.execution.long_work import keep_others_waiting
 from attestlab.policy import attribute_documents, store
 from attestlab.policy.attribute_registry import own_attributes
 from attestlab.policy.evaluation.binder import policy_of
-from attestlab.policy.evaluation.policy_set import Member, PolicySet
+from attestlab.policy.evaluation.policy_set import PolicySet, PolicySetMember
 from attestlab.policy.language.attributes import Registry
-from attestlab.policy.language.context import Normaliser, Typed
+from attestlab.policy.language.context import ContextNormalizer, NormalizedContext
 from attestlab.policy.language.document import Category, Document, TargetType
 
 ANSWERS_KEPT = 4_096  # of one set; circumstances are few
@@ -30,14 +30,14 @@ LARGE_CHARS = 16 * 1024  # of all texts of a set; beyond it compiling takes over
 
 
 @dataclass(frozen=True)
-class Question:
+class PolicyQuery:
     """What is to be done, to whom; TENANT_DEFAULT names no target."""
 
     action: Category
     target_type: TargetType
     target_id: UUID | None = None
 
-    def input(self, typed: Typed) -> bytes:
+    def input(self, typed: NormalizedContext) -> bytes:
         """The canonical JSON that `input_sha256` covers: typed values by dotted path, so spelling does not show."""
         target = None if self.target_id is None else str(self.target_id)
         return canonical(
@@ -65,13 +65,13 @@ class Question:
 
 
 @dataclass(frozen=True)
-class InForce:
+class ActivePolicies:
     """What applies to a question, read and compiled; `members` as a decision keeps them.
 
     `answers` are those that were given before: the same circumstances are decided once.
     """
 
-    normalised: Normaliser
+    normalised: ContextNormalizer
     policies: PolicySet
     members: str
     answers: dict[Any, Any] = field(default_factory=dict, compare=False)
@@ -83,40 +83,40 @@ class InForce:
         self.answers[place] = answer
 
 
-def applying(look: store.Look, question: Question, tenant_id: UUID) -> InForce | None:
+def applying(look: store.Look, question: PolicyQuery, tenant_id: UUID) -> ActivePolicies | None:
     """What applies, to the tenant's own question; None where no policy does."""
     found = _found(look, question, tenant_id)
     return _compiled_set(found, found[0].own or attribute_documents.NONE) if found else None
 
 
-def asked_by(look: store.Look, question: Question, tenant_id: UUID) -> InForce:
+def asked_by(look: store.Look, question: PolicyQuery, tenant_id: UUID) -> ActivePolicies:
     """The same for somebody who wants to know: where no policy applies, a set of none."""
     return _compiled_set(_found(look, question, tenant_id), own_attributes(look, tenant_id))
 
 
-def applying_now(tx: Transaction, question: Question, tenant_id: UUID) -> InForce | None:
+def applying_now(tx: Transaction, question: PolicyQuery, tenant_id: UUID) -> ActivePolicies | None:
     """`applying` under the writer's lock: read once a transaction, anew each time once a policy changes in it."""
     if store.CHANGED in tx.memo:
         return applying(tx.exec, question, tenant_id)
     place = ("policies in force", tenant_id, question)
     if place not in tx.memo:
         tx.memo[place] = applying(tx.peek, question, tenant_id)
-    found: InForce | None = tx.memo[place]
+    found: ActivePolicies | None = tx.memo[place]
     return found
 
 
-def member_of(row: AnyRow, in_shadow: bool, own: str) -> Member:
+def member_of(row: AnyRow, in_shadow: bool, own: str) -> PolicySetMember:
     """A stored version as one of a set."""
     return _compiled(str(row.policy_id), row.document, attribute_documents.NONE if row.is_platform else own, in_shadow)
 
 
 @lru_cache(maxsize=256)
-def normaliser(own: str) -> Normaliser:
+def normaliser(own: str) -> ContextNormalizer:
     """What reads the contexts of a tenant with these attributes of its own."""
-    return Normaliser(attribute_documents.registry_of(own))
+    return ContextNormalizer(attribute_documents.registry_of(own))
 
 
-def _found(look: store.Look, question: Question, tenant_id: UUID) -> tuple[AnyRow, ...]:
+def _found(look: store.Look, question: PolicyQuery, tenant_id: UUID) -> tuple[AnyRow, ...]:
     return tuple(
         store.in_force(
             look,
@@ -129,7 +129,7 @@ def _found(look: store.Look, question: Question, tenant_id: UUID) -> tuple[AnyRo
 
 
 @lru_cache(maxsize=256)
-def _compiled_set(found: tuple[AnyRow, ...], own: str) -> InForce:
+def _compiled_set(found: tuple[AnyRow, ...], own: str) -> ActivePolicies:
     """The policies of `found`, compiled once.
 
     Raises:
@@ -141,15 +141,15 @@ def _compiled_set(found: tuple[AnyRow, ...], own: str) -> InForce:
     for member in policies.members:
         member.compile()
     members = json.dumps([[str(row.policy_id), row.version, bool(row.in_shadow)] for row in found])
-    return InForce(normaliser(own), policies, members)
+    return ActivePolicies(normaliser(own), policies, members)
 
 
 @lru_cache(maxsize=1_024)
-def _compiled(policy_id: str, text: str, own: str, in_shadow: bool) -> Member:
+def _compiled(policy_id: str, text: str, own: str, in_shadow: bool) -> PolicySetMember:
     """A stored version, compiled once: it never changes, and neither does what the same attributes make of it."""
     document = Document.read(json.loads(text))
     registry: Registry = attribute_documents.registry_of(own)
-    return Member(policy_id, document.digest, policy_of(document, registry), in_shadow)
+    return PolicySetMember(policy_id, document.digest, policy_of(document, registry), in_shadow)
 
 
 Circumstances = Mapping[str, str | int | None]

@@ -12,7 +12,7 @@ from attestlab.core.db.storage import Storage
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import Conflict, ValidationFailed
 from attestlab.core.records import audited_write, outbox
-from attestlab.core.records.audited_write import Deed
+from attestlab.core.records.audited_write import AuditContext
 from attestlab.orgs import quotas
 from attestlab.orgs.rules import Caller
 from attestlab.policy import attribute_documents, store
@@ -23,7 +23,7 @@ from attestlab.policy.language.attributes import PLATFORM, Registry
 from attestlab.policy.language.document import Document, TargetType
 
 
-class Vocabulary:
+class AttributeRegistryService:
     """The attributes of tenants; the platform's own are always there."""
 
     def __init__(self, *, storage: Storage, clock: Clock) -> None:
@@ -69,7 +69,7 @@ class Vocabulary:
             row = store.own_attributes(tx.exec, caller.tenant_id)
             used = 0 if row is None else len(json.loads(row["attributes"]))
             quotas.require_fits("policy_attributes", quotas.of(caller).policy_attributes, checked.count, used)
-            deed = Deed(caller.tenant_id, caller, "policy_attributes.replace", now)
+            deed = AuditContext(caller.tenant_id, caller, "policy_attributes.replace", now)
             changes = {"attributes": checked.stored, "updated_at": now}
             if row is None:
                 audited_write.insert(tx, store.attributes, {"tenant_id": caller.tenant_id, **changes}, deed)

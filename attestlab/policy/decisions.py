@@ -17,28 +17,28 @@ from attestlab.core.db.transaction import Transaction
 from attestlab.core.ids import new_ulid
 from attestlab.core.records import audit
 from attestlab.core.records.audit import Actor, AuditEntry
-from attestlab.core.records.row_digest import MEMBER, Alike
+from attestlab.core.records.row_digest import MEMBER, RowDigestTemplate
 from attestlab.orgs.rules import Caller
 from attestlab.policy import active_policies, store
-from attestlab.policy.active_policies import Circumstances, InForce, Question
+from attestlab.policy.active_policies import ActivePolicies, Circumstances, PolicyQuery
 from attestlab.policy.attribute_registry import own_attributes
 from attestlab.policy.evaluation.counterfactual import Counterfactual, counterfactual
 from attestlab.policy.evaluation.explanation import ExplainedRule, explain, missing
-from attestlab.policy.evaluation.policy_set import Member, PolicySet, SetDecision
-from attestlab.policy.language.context import Diagnostic, Typed
+from attestlab.policy.evaluation.policy_set import PolicySet, PolicySetMember, SetDecision
+from attestlab.policy.language.context import Diagnostic, NormalizedContext
 
 Row = dict[str, Any]
 EVALUATED = "policy_decision.evaluate"
 
 
 @dataclass(frozen=True)
-class Asked:
+class PendingDecision:
     """A decision that nobody has written down yet; `tenant_id` is whose policies were asked, beside the platform's."""
 
     tenant_id: UUID
-    question: Question
-    typed: Typed
-    force: InForce
+    question: PolicyQuery
+    typed: NormalizedContext
+    force: ActivePolicies
     decision: SetDecision
 
     @property
@@ -66,9 +66,9 @@ class Asked:
         }
 
     @cached_property
-    def fingerprints(self) -> Alike:
+    def fingerprints(self) -> RowDigestTemplate:
         """What makes the fingerprints of its rows."""
-        return Alike(store.decisions, self.row, but=("created_at", "id"))
+        return RowDigestTemplate(store.decisions, self.row, but=("created_at", "id"))
 
     @cached_property
     def told(self) -> Row:
@@ -77,7 +77,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Decided:
+class EvaluatedDecision:
     """A decision that was kept, and why."""
 
     row: Row
@@ -89,7 +89,7 @@ class Decided:
 class ExplainedPolicy:
     """What one policy of the set said, rule by rule; `missing` are attributes it asked about in vain."""
 
-    member: Member
+    member: PolicySetMember
     version: int
     effect: str
     rules: Sequence[ExplainedRule]
@@ -114,7 +114,7 @@ class Decisions:
         self.storage = storage
         self.clock = clock
 
-    def evaluate(self, question: Question, context: Mapping[str, Any], *, caller: Caller) -> Decided:
+    def evaluate(self, question: PolicyQuery, context: Mapping[str, Any], *, caller: Caller) -> EvaluatedDecision:
         """Decide and keep the decision, audited with the hash of its input.
 
         Raises:
@@ -122,7 +122,7 @@ class Decisions:
         """
         return self.keep(self.decide(question, context, caller=caller), caller=caller)
 
-    def decide(self, question: Question, context: Mapping[str, Any], *, caller: Caller) -> Asked:
+    def decide(self, question: PolicyQuery, context: Mapping[str, Any], *, caller: Caller) -> PendingDecision:
         """Ask the policies that are in force, and leave nothing behind.
 
         Raises:
@@ -135,7 +135,7 @@ class Decisions:
         )
         return _decided(force, question, context, caller.tenant_id)
 
-    def ask(self, question: Question, circumstances: Circumstances, *, tenant_id: UUID) -> Asked | None:
+    def ask(self, question: PolicyQuery, circumstances: Circumstances, *, tenant_id: UUID) -> PendingDecision | None:
         """What the policies that apply say of something that is about to happen; None where there are none."""
         name = ("policies that apply", tenant_id, question)
         force = self.storage.recalled(
@@ -144,17 +144,17 @@ class Decisions:
         return None if force is None else _answered(force, question, circumstances, tenant_id)
 
     def ask_now(
-        self, tx: Transaction, question: Question, circumstances: Circumstances, *, tenant_id: UUID
-    ) -> Asked | None:
+        self, tx: Transaction, question: PolicyQuery, circumstances: Circumstances, *, tenant_id: UUID
+    ) -> PendingDecision | None:
         """`ask` under the writer's lock, so that nothing that was switched on before is passed by."""
         force = active_policies.applying_now(tx, question, tenant_id)
         return None if force is None else _answered(force, question, circumstances, tenant_id)
 
-    def keep(self, asked: Asked, *, caller: Actor) -> Decided:
+    def keep(self, asked: PendingDecision, *, caller: Actor) -> EvaluatedDecision:
         """Write a decision down, with what is needed to make it again; `caller` is who had it made."""
         with self.storage.write() as tx:
             row = write(tx, asked, actor=caller, at=self.clock.now())
-        return Decided(row, asked.decision, asked.typed.diagnostics)
+        return EvaluatedDecision(row, asked.decision, asked.typed.diagnostics)
 
     def explain(self, decision_id: str, *, caller: Caller) -> Explanation:
         """Make a decision again from what was kept, and say why it came out so; may take milliseconds.
@@ -190,7 +190,7 @@ class Decisions:
         return Explanation(row, decision, told, counterfactual(policies, values), reproduced)
 
 
-def write(tx: Transaction, asked: Asked, *, actor: Actor, at: datetime) -> Row:
+def write(tx: Transaction, asked: PendingDecision, *, actor: Actor, at: datetime) -> Row:
     """Add a decision and its line in the trail, as `audited.insert` does: each verification waits for this."""
     row = {**asked.row, "id": f"dec_{new_ulid(at)}", "created_at": at}
     tx.add(store.decisions, row)
@@ -200,16 +200,20 @@ def write(tx: Transaction, asked: Asked, *, actor: Actor, at: datetime) -> Row:
     return row
 
 
-def _answered(force: InForce, question: Question, circumstances: Circumstances, tenant_id: UUID) -> Asked:
+def _answered(
+    force: ActivePolicies, question: PolicyQuery, circumstances: Circumstances, tenant_id: UUID
+) -> PendingDecision:
     """The same circumstances have the same answer as long as the same versions are in force."""
     place = (tenant_id, question, *circumstances.items())
-    found: Asked | None = force.answers.get(place)
+    found: PendingDecision | None = force.answers.get(place)
     if found is None:
         found = _decided(force, question, circumstances, tenant_id)
         force.remember(place, found)
     return found
 
 
-def _decided(force: InForce, question: Question, context: Mapping[str, Any], tenant_id: UUID) -> Asked:
+def _decided(
+    force: ActivePolicies, question: PolicyQuery, context: Mapping[str, Any], tenant_id: UUID
+) -> PendingDecision:
     typed = force.normalised(context)
-    return Asked(tenant_id, question, typed, force, force.policies(typed.values))
+    return PendingDecision(tenant_id, question, typed, force, force.policies(typed.values))

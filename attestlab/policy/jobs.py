@@ -17,14 +17,14 @@ from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import Conflict
 from attestlab.orgs.rules import Caller
 from attestlab.policy import attribute_documents, rendering
-from attestlab.policy.attribute_registry import Vocabulary
+from attestlab.policy.attribute_registry import AttributeRegistryService
 from attestlab.policy.checked_input import CheckedAttributes, CheckedDocument
 from attestlab.policy.decisions import Decisions
 from attestlab.policy.evaluation.binder import policy_of
 from attestlab.policy.formats.toml import document_in_body, toml_of
 from attestlab.policy.language import policy_tests
 from attestlab.policy.language.document import Document, TargetType
-from attestlab.policy.service import Examined, Policies
+from attestlab.policy.service import ActivationCheck, Policies
 
 LARGE_BYTES = 16 * 1024
 CHECK_TIMEOUT_S = 15.0
@@ -60,13 +60,13 @@ def check_attributes(records: str, own: list[dict[str, Any]], caller: Caller) ->
     """Check a tenant's new attributes against all versions of its policies, and render them as `AttributesOut`.
 
     Raises:
-        ValidationFailed, Conflict: see `Vocabulary.check`.
+        ValidationFailed, Conflict: see `AttributeRegistryService.check`.
     """
-    return attributes_and_json(Vocabulary(storage=storage_at(records), clock=SystemClock()), own, caller)
+    return attributes_and_json(AttributeRegistryService(storage=storage_at(records), clock=SystemClock()), own, caller)
 
 
 def attributes_and_json(
-    vocabulary: Vocabulary, own: list[dict[str, Any]], caller: Caller
+    vocabulary: AttributeRegistryService, own: list[dict[str, Any]], caller: Caller
 ) -> tuple[CheckedAttributes, bytes]:
     """Check attributes, and render the answer that shows them."""
     checked = vocabulary.check(own, caller=caller)
@@ -75,7 +75,7 @@ def attributes_and_json(
 
 def shown_attributes(records: str, caller: Caller) -> bytes:
     """Show what a tenant's policies may ask about, as the JSON of `AttributesOut`."""
-    registry = Vocabulary(storage=storage_at(records), clock=SystemClock()).get(caller=caller)
+    registry = AttributeRegistryService(storage=storage_at(records), clock=SystemClock()).get(caller=caller)
     return rendering.attributes(registry).model_dump_json().encode()
 
 
@@ -104,7 +104,7 @@ def analyze(records: str, policy: Written, against: Written | None, caller: Call
     return rendering.analysed(found).model_dump_json().encode()
 
 
-def examine(records: str, policy_id: UUID, caller: Caller) -> Examined:
+def examine(records: str, policy_id: UUID, caller: Caller) -> ActivationCheck:
     """Run the tests of a policy's newest version and look for dead rules.
 
     Raises:

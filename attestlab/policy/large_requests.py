@@ -10,22 +10,22 @@ import orjson
 
 from attestlab.core.execution.worker_processes import WorkerProcesses
 from attestlab.policy.jobs import LARGE_BYTES, PROOF_TIMEOUT_S
-from attestlab.web.request import Call
+from attestlab.web.request import Request
 
 
-def is_large(call: Call) -> bool:
+def is_large(call: Request) -> bool:
     """Whether a request brings a document that takes long; one that is sent in chunks may."""
     return int(call.header("Content-Length") or LARGE_BYTES + 1) > LARGE_BYTES
 
 
-async def has_large(call: Call) -> bool:
+async def has_large(call: Request) -> bool:
     """Whether what the tenant's questions are answered from takes long."""
     chars: int = await call.site.aside(lambda: call.lab.policies.longest_text(call.caller))
     return chars > LARGE_BYTES
 
 
 async def in_process(
-    call: Call, function: Callable[..., Any], *arguments: Any, timeout_s: float = PROOF_TIMEOUT_S
+    call: Request, function: Callable[..., Any], *arguments: Any, timeout_s: float = PROOF_TIMEOUT_S
 ) -> Any:
     """What a function of `jobs` returns, called in a child process that ends with its client."""
     workers: WorkerProcesses = call.lab.workers
@@ -33,7 +33,7 @@ async def in_process(
     return await workers.run(tenant_id, function, *arguments, timeout_s=timeout_s, when_gone=call.when_gone)
 
 
-def records(call: Call) -> str:
+def records(call: Request) -> str:
     """Where a child process finds the records; with their password, where they have one."""
     url: str = call.lab.storage.url.render_as_string(hide_password=False)
     return url

@@ -9,11 +9,11 @@ from typing import Any, TypeVar, cast
 from pydantic import BaseModel
 
 from attestlab.policy import attribute_documents
-from attestlab.policy.decisions import Decided, ExplainedPolicy, Explanation
+from attestlab.policy.decisions import EvaluatedDecision, ExplainedPolicy, Explanation
 from attestlab.policy.evaluation.policy_set import SetDecision
 from attestlab.policy.language.attributes import PLATFORM, Registry
 from attestlab.policy.rules import status_of_version
-from attestlab.policy.service import Analysed
+from attestlab.policy.service import AnalysisReport
 from attestlab.policy.shapes import (
     AnalysisOut,
     AttributeOut,
@@ -31,7 +31,7 @@ from attestlab.policy.shapes import (
     PolicyVersionOut,
     PolicyVersionSummaryOut,
 )
-from attestlab.web.response import JSON, Raw
+from attestlab.web.response import JSON, RawResponse
 
 Row = Mapping[str, Any]
 Model = TypeVar("Model", bound=BaseModel)
@@ -70,7 +70,7 @@ def policy_version_summary(row: Row, version: Row) -> PolicyVersionSummaryOut:
 
 def _spliced(_: type[Model], text: str) -> Model:
     """The JSON of a model as a route returns it; nothing is validated again."""
-    return cast(Model, Raw(text.encode(), JSON))
+    return cast(Model, RawResponse(text.encode(), JSON))
 
 
 def attributes(registry: Registry) -> AttributesOut:
@@ -83,7 +83,7 @@ def attributes(registry: Registry) -> AttributesOut:
     )
 
 
-def evaluated(decided: Decided) -> EvaluateOut:
+def evaluated(decided: EvaluatedDecision) -> EvaluateOut:
     """A decision in both documented shapes."""
     decision = decided.decision
     return EvaluateOut(
@@ -164,7 +164,7 @@ def _policy(found: ExplainedPolicy, decision: SetDecision) -> ExplainedPolicyOut
     )
 
 
-def analysed(found: Analysed) -> AnalysisOut:
+def analysed(found: AnalysisReport) -> AnalysisOut:
     """What was proven."""
     findings = [
         FindingOut(kind=each.kind.value, rule_id=each.rule_id, by=list(each.by), witness=each.witness)

@@ -7,16 +7,16 @@ import orjson
 
 from attestlab.core.shapes import In
 from attestlab.policy import jobs, rendering
-from attestlab.policy.active_policies import Question
-from attestlab.policy.attribute_registry import Vocabulary
+from attestlab.policy.active_policies import PolicyQuery
+from attestlab.policy.attribute_registry import AttributeRegistryService
 from attestlab.policy.checked_input import CheckedAttributes, CheckedDocument
-from attestlab.policy.decisions import Asked, Decisions
+from attestlab.policy.decisions import Decisions, PendingDecision
 from attestlab.policy.formats.toml import document_in_body
 from attestlab.policy.jobs import CHECK_TIMEOUT_S, LARGE_BYTES
 from attestlab.policy.language.document import Category, Document, TargetType
 from attestlab.policy.large_requests import has_large, in_process, is_large, records, sent
 from attestlab.policy.rules import ACTIVATORS
-from attestlab.policy.service import Examined, Policies
+from attestlab.policy.service import ActivationCheck, Policies
 from attestlab.policy.shapes import (
     ActivateIn,
     AnalysisOut,
@@ -33,14 +33,14 @@ from attestlab.policy.shapes import (
     PolicyVersionSummaryOut,
 )
 from attestlab.web.paging import Page, PageQuery, id_in, number_in, page_of
-from attestlab.web.request import Call
-from attestlab.web.response import JSON, Raw
-from attestlab.web.routing.authorization import Needs, users_with
+from attestlab.web.request import Request
+from attestlab.web.response import JSON, RawResponse
+from attestlab.web.routing.authorization import Requirement, users_with
 from attestlab.web.routing.routes import Routes
 
 routes = Routes("policies")
 _LIST, _VERSIONS = "policies", "policy_versions"
-_TENANT = Needs(a_tenant=True)
+_TENANT = Requirement(a_tenant=True)
 _PEOPLE = users_with(ACTIVATORS)
 
 
@@ -51,16 +51,16 @@ class FormatQuery(In):
 
 
 @routes.get("/v1/policies/attributes", scope=_TENANT)
-async def attributes(call: Call) -> AttributesOut:
+async def attributes(call: Request) -> AttributesOut:
     """What the tenant's policies may ask about."""
     own, _ = await call.site.read(lambda: call.lab.policies.attributes_of(call.caller))
     if len(own) > LARGE_BYTES:
         text = await in_process(call, jobs.shown_attributes, records(call), call.caller)
-        return cast(AttributesOut, Raw(text, JSON))
+        return cast(AttributesOut, RawResponse(text, JSON))
     return rendering.attributes(call.lab.policy_attributes.get(caller=call.caller))
 
 
-async def _attributes(call: Call, body: AttributesIn) -> tuple[CheckedAttributes, bytes]:
+async def _attributes(call: Request, body: AttributesIn) -> tuple[CheckedAttributes, bytes]:
     """Check against every version of the tenant's policies, and render the answer, without the writer's lock."""
     own = [each.model_dump(mode="json") for each in body.attributes]
     checked: tuple[CheckedAttributes, bytes]
@@ -68,62 +68,62 @@ async def _attributes(call: Call, body: AttributesIn) -> tuple[CheckedAttributes
         arguments = (records(call), own, call.caller)
         checked = await in_process(call, jobs.check_attributes, *arguments, timeout_s=CHECK_TIMEOUT_S)
     else:
-        vocabulary: Vocabulary = call.lab.policy_attributes
+        vocabulary: AttributeRegistryService = call.lab.policy_attributes
         checked = await call.site.aside(lambda: jobs.attributes_and_json(vocabulary, own, call.caller))
     return checked
 
 
 @routes.put("/v1/policies/attributes", scope=_TENANT, prepare=_attributes)
-def set_attributes(call: Call, body: AttributesIn, prepared: tuple[CheckedAttributes, bytes]) -> AttributesOut:
+def set_attributes(call: Request, body: AttributesIn, prepared: tuple[CheckedAttributes, bytes]) -> AttributesOut:
     """Replace the tenant's own attributes."""
     checked, shown = prepared
     call.lab.policy_attributes.replace(checked, caller=call.caller)
-    return cast(AttributesOut, Raw(shown, JSON))
+    return cast(AttributesOut, RawResponse(shown, JSON))
 
 
-async def _asked(call: Call, body: EvaluateIn) -> Asked:
+async def _asked(call: Request, body: EvaluateIn) -> PendingDecision:
     """Decide, which only reads; a large context is read in a thread. Only keeping the decision waits for the writer."""
     action, target_type = body.action or body.category, body.target_type or body.binding_target_type
-    question = Question(cast(Category, action), cast(TargetType, target_type), body.target_id)
+    question = PolicyQuery(cast(Category, action), cast(TargetType, target_type), body.target_id)
     decisions: Decisions = call.lab.policy_decisions
     where = call.site.aside if is_large(call) else call.site.read
-    asked: Asked = await where(lambda: decisions.decide(question, body.context, caller=call.caller))
+    asked: PendingDecision = await where(lambda: decisions.decide(question, body.context, caller=call.caller))
     return asked
 
 
 @routes.post("/v1/policies/evaluate", scope=_TENANT, prepare=_asked)
-def evaluate(call: Call, body: EvaluateIn, prepared: Asked) -> EvaluateOut:
+def evaluate(call: Request, body: EvaluateIn, prepared: PendingDecision) -> EvaluateOut:
     """Ask all policies that apply; the decision is kept and audited."""
     return rendering.evaluated(call.lab.policy_decisions.keep(prepared, caller=call.caller))
 
 
 @routes.get("/v1/policies/decisions/{id}", scope=_TENANT)
-async def decision(call: Call, id: str) -> DecisionOut:
+async def decision(call: Request, id: str) -> DecisionOut:
     """Why a decision came out as it did, and what would have to change."""
     if await has_large(call):
         now = call.lab.clock.now()
         text = await in_process(call, jobs.explain, records(call), id, call.caller, now)
-        return cast(DecisionOut, Raw(text, JSON))
+        return cast(DecisionOut, RawResponse(text, JSON))
     found = await call.site.aside(lambda: call.lab.policy_decisions.explain(id, caller=call.caller))
     return rendering.explained(found)
 
 
 @routes.post("/v1/policies/analyze", scope=_TENANT, idempotency="none")
-async def analyze(call: Call, body: AnalyzeIn) -> AnalysisOut:
+async def analyze(call: Request, body: AnalyzeIn) -> AnalysisOut:
     """What is true of a policy for every context there could be."""
     if is_large(call) or await has_large(call):
         policies: Policies = call.lab.policies
         wanted = (sent(body.policy or body.policy_id), sent(body.against))
         with policies.proofs.alone():
             text = await in_process(call, jobs.analyze, records(call), *wanted, call.caller)
-        return cast(AnalysisOut, Raw(text, JSON))
+        return cast(AnalysisOut, RawResponse(text, JSON))
     policy = body.policy_id if body.policy is None else document_in_body(body.policy)
     against = document_in_body(body.against) if isinstance(body.against, dict) else body.against
     found = await call.site.aside(lambda: call.lab.policies.analyze(policy, against=against, caller=call.caller))
     return rendering.analysed(found)
 
 
-async def _read(call: Call, body: PolicyIn) -> Document | CheckedDocument:
+async def _read(call: Request, body: PolicyIn) -> Document | CheckedDocument:
     """The document that was sent; a large one is read and typed in another process, before anybody holds the lock."""
     if not is_large(call):
         return document_in_body(body.root)
@@ -134,7 +134,7 @@ async def _read(call: Call, body: PolicyIn) -> Document | CheckedDocument:
 
 
 @routes.post("/v1/policies", scope=_TENANT, status=201, prepare=_read)
-def create(call: Call, body: PolicyIn, prepared: Document | CheckedDocument) -> PolicyOut:
+def create(call: Request, body: PolicyIn, prepared: Document | CheckedDocument) -> PolicyOut:
     """Write a policy; it decides nothing yet."""
     made = call.lab.policies.create(prepared, caller=call.caller)
     call.respond_headers["Location"] = f"/v1/policies/{made['id']}"
@@ -142,7 +142,7 @@ def create(call: Call, body: PolicyIn, prepared: Document | CheckedDocument) -> 
 
 
 @routes.get("/v1/policies", scope=_TENANT)
-def list_policies(call: Call, query: PageQuery) -> Page[PolicySummaryOut]:
+def list_policies(call: Request, query: PageQuery) -> Page[PolicySummaryOut]:
     """The tenant's policies, newest first, without their texts."""
     found = call.lab.policies.page(caller=call.caller, before=id_in(_LIST, query.cursor), limit=query.limit + 1)
     shown, cursor = page_of(found, limit=query.limit, kind=_LIST, position=lambda pair: [str(pair[0]["id"])])
@@ -150,27 +150,27 @@ def list_policies(call: Call, query: PageQuery) -> Page[PolicySummaryOut]:
 
 
 @routes.get("/v1/policies/{id}", scope=_TENANT)
-async def get(call: Call, id: UUID, query: FormatQuery) -> PolicyOut:
+async def get(call: Request, id: UUID, query: FormatQuery) -> PolicyOut:
     """One policy with its newest text; `?format=json` or `?format=toml` gives the text alone."""
     row, version = await call.site.read(lambda: call.lab.policies.get(id, caller=call.caller))
     if query.format is None:
         return rendering.policy(row, version)
     if query.format == "json":
-        return cast(PolicyOut, Raw(version["document"].encode(), "application/json"))
+        return cast(PolicyOut, RawResponse(version["document"].encode(), "application/json"))
     text = version["document"].encode()
     toml = jobs.toml(text) if len(text) <= LARGE_BYTES else await in_process(call, jobs.toml, text)
-    return cast(PolicyOut, Raw(toml, "application/toml; charset=utf-8"))
+    return cast(PolicyOut, RawResponse(toml, "application/toml; charset=utf-8"))
 
 
 @routes.put("/v1/policies/{id}", scope=_TENANT, prepare=_read)
-def update(call: Call, id: UUID, body: PolicyIn, prepared: Document | CheckedDocument) -> PolicyOut:
+def update(call: Request, id: UUID, body: PolicyIn, prepared: Document | CheckedDocument) -> PolicyOut:
     """Write a new version; the one in force stays in force."""
     call.lab.policies.update(id, prepared, caller=call.caller)
     return _shown(call, id)
 
 
 @routes.get("/v1/policies/{id}/versions", scope=_TENANT)
-def versions(call: Call, id: UUID, query: PageQuery) -> Page[PolicyVersionSummaryOut]:
+def versions(call: Request, id: UUID, query: PageQuery) -> Page[PolicyVersionSummaryOut]:
     """Every version that the policy ever had, newest first, without the texts."""
     before = number_in(_VERSIONS, query.cursor)
     row, found = call.lab.policies.versions(id, caller=call.caller, before=before, limit=query.limit + 1)
@@ -180,32 +180,32 @@ def versions(call: Call, id: UUID, query: PageQuery) -> Page[PolicyVersionSummar
 
 
 @routes.get("/v1/policies/{id}/versions/{version}", scope=_TENANT)
-def version(call: Call, id: UUID, version: int) -> PolicyVersionOut:
+def version(call: Request, id: UUID, version: int) -> PolicyVersionOut:
     """One version with its text."""
     return rendering.policy_version(*call.lab.policies.version(id, version, caller=call.caller))
 
 
 @routes.post("/v1/policies/{id}/shadow", scope=_TENANT)
-def shadow(call: Call, id: UUID) -> PolicyOut:
+def shadow(call: Request, id: UUID) -> PolicyOut:
     """Have the newest version evaluated beside those that count."""
     call.lab.policies.shadow(id, caller=call.caller)
     return _shown(call, id)
 
 
-async def _examined(call: Call, body: ActivateIn) -> Examined:
+async def _examined(call: Request, body: ActivateIn) -> ActivationCheck:
     """Tests and proofs take time, and are done before anybody waits for the writer."""
     policy_id: UUID = call.path_values["id"]
     if await has_large(call):
         policies: Policies = call.lab.policies
         with policies.proofs.alone():
-            examined: Examined = await in_process(call, jobs.examine, records(call), policy_id, call.caller)
+            examined: ActivationCheck = await in_process(call, jobs.examine, records(call), policy_id, call.caller)
         return examined
-    found: Examined = await call.site.aside(lambda: call.lab.policies.examine(policy_id, caller=call.caller))
+    found: ActivationCheck = await call.site.aside(lambda: call.lab.policies.examine(policy_id, caller=call.caller))
     return found
 
 
 @routes.post("/v1/policies/{id}/activate", scope=_PEOPLE, prepare=_examined)
-def activate(call: Call, id: UUID, body: ActivateIn, prepared: Examined) -> PolicyOut:
+def activate(call: Request, id: UUID, body: ActivateIn, prepared: ActivationCheck) -> PolicyOut:
     """Have the newest version decide from now on."""
     call.lab.policies.activate(
         id,
@@ -219,11 +219,11 @@ def activate(call: Call, id: UUID, body: ActivateIn, prepared: Examined) -> Poli
 
 
 @routes.post("/v1/policies/{id}/archive", scope=_PEOPLE)
-def archive(call: Call, id: UUID) -> PolicyOut:
+def archive(call: Request, id: UUID) -> PolicyOut:
     """Take a policy out of force, for good."""
     call.lab.policies.archive(id, caller=call.caller)
     return _shown(call, id)
 
 
-def _shown(call: Call, policy_id: UUID) -> PolicyOut:
+def _shown(call: Request, policy_id: UUID) -> PolicyOut:
     return rendering.policy(*call.lab.policies.get(policy_id, caller=call.caller))

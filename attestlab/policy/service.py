@@ -15,15 +15,15 @@ from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import Conflict
 from attestlab.core.events import Event
 from attestlab.core.ids import new_id
-from attestlab.core.limits.concurrency import Few
+from attestlab.core.limits.concurrency import ConcurrencyLimit
 from attestlab.core.records import audited_write, outbox
-from attestlab.core.records.audited_write import Deed
+from attestlab.core.records.audited_write import AuditContext
 from attestlab.issuers import store as issuer_store
 from attestlab.orgs import quotas
 from attestlab.orgs.role_rules import held
 from attestlab.orgs.rules import Caller
 from attestlab.policy import attribute_documents, rules, store
-from attestlab.policy.analysis.analyzer import Comparison, Finding, analyze, compare, dead_rules
+from attestlab.policy.analysis.analyzer import AnalysisFinding, PolicyComparison, analyze, compare, dead_rules
 from attestlab.policy.attribute_registry import document_in, own_attributes, registry_for
 from attestlab.policy.checked_input import CheckedDocument
 from attestlab.policy.evaluation.binder import policy_of
@@ -60,7 +60,7 @@ class SimulationReports(Protocol):
 
 
 @dataclass(frozen=True)
-class Examined:
+class ActivationCheck:
     """What was found of one version before anybody holds the writer's lock."""
 
     version: int
@@ -69,11 +69,11 @@ class Examined:
 
 
 @dataclass(frozen=True)
-class Analysed:
+class AnalysisReport:
     """What was proven; `comparison` is None where there was nothing to compare with."""
 
-    findings: Sequence[Finding]
-    comparison: Comparison | None
+    findings: Sequence[AnalysisFinding]
+    comparison: PolicyComparison | None
 
 
 class Policies:
@@ -86,7 +86,7 @@ class Policies:
         self.clock = clock
         self.simulations = simulations
         self._operator = operator
-        self.proofs = Few(MOST_PROOFS, "proofs")
+        self.proofs = ConcurrencyLimit(MOST_PROOFS, "proofs")
 
     def create(self, document: Document | CheckedDocument, *, caller: Caller) -> Row:
         """Write a policy; it is a DRAFT.
@@ -166,7 +166,7 @@ class Policies:
             event = PolicyShadowed(policy_id=policy_id, version=row["version"], shadowed_at=now)
             return self._change(tx, row, changes, _deed(caller, "policy.shadow", now), event)
 
-    def examine(self, policy_id: UUID, *, caller: Caller) -> Examined:
+    def examine(self, policy_id: UUID, *, caller: Caller) -> ActivationCheck:
         """Run the tests of the newest version and look for dead rules; takes time, and holds no lock.
 
         Raises:
@@ -180,12 +180,12 @@ class Policies:
         policy = policy_of(document, registry)
         with self.proofs.alone():
             dead = dead_rules(policy)
-        return Examined(row["version"], tuple(policy_tests.failing(document, policy, registry)), tuple(dead))
+        return ActivationCheck(row["version"], tuple(policy_tests.failing(document, policy, registry)), tuple(dead))
 
     def activate(
         self,
         policy_id: UUID,
-        examined: Examined,
+        examined: ActivationCheck,
         *,
         simulation_digest: str | None,
         acknowledged: Sequence[str] = (),
@@ -214,7 +214,7 @@ class Policies:
             )
             now = self.clock.now()
             facts = {"simulation_digest": simulation_digest, "acknowledged": list(acknowledged), "note": note}
-            deed = Deed(caller.tenant_id, caller, "policy.activate", now, {**facts, "single_person": alone})
+            deed = AuditContext(caller.tenant_id, caller, "policy.activate", now, {**facts, "single_person": alone})
             changes = {"active_version": row["version"], "shadow_version": None, "status": PolicyStatus.ACTIVE.value}
             event = PolicyActivated(
                 policy_id=policy_id, version=row["version"], simulation_digest=simulation_digest or "", activated_at=now
@@ -300,7 +300,9 @@ class Policies:
                 policy = document_in(store.version(look, policy, row["version"]))
             return policy_of(policy, registry_for(look, caller.tenant_id, policy.target_type))
 
-    def analyze(self, policy: Document | UUID, *, against: Document | UUID | None = None, caller: Caller) -> Analysed:
+    def analyze(
+        self, policy: Document | UUID, *, against: Document | UUID | None = None, caller: Caller
+    ) -> AnalysisReport:
         """What is true of a policy for every context there could be, and whether another decides alike; takes time.
 
         Raises:
@@ -310,7 +312,7 @@ class Policies:
         read = self.read(policy, caller=caller)
         other = None if against is None else self.read(against, caller=caller)
         with self.proofs.alone():
-            return Analysed(analyze(read), None if other is None else compare(other, read))
+            return AnalysisReport(analyze(read), None if other is None else compare(other, read))
 
     def replay(self, policy: Document | UUID, *, contexts: str | PathLike[str], caller: Caller | None = None) -> Replay:
         """Decide every row of a Parquet file of typed contexts, one column an attribute.
@@ -362,7 +364,7 @@ class Policies:
         }
         audited_write.insert(tx, store.versions, version, _deed(caller, "policy_version.create", now))
 
-    def _change(self, tx: Transaction, row: Row, changes: Mapping[str, Any], deed: Deed, event: Event) -> Row:
+    def _change(self, tx: Transaction, row: Row, changes: Mapping[str, Any], deed: AuditContext, event: Event) -> Row:
         outbox.tell(tx, deed.tenant_id, event, at=deed.at)
         tx.memo[store.CHANGED] = True
         return audited_write.change(tx, store.policies, row, {**changes, "updated_at": deed.at}, deed)
@@ -373,5 +375,5 @@ class Policies:
         return rules.is_single_person(store.person_behind(tx.exec, author), caller.actor_id, activators=activators)
 
 
-def _deed(caller: Caller, action: str, now: datetime) -> Deed:
-    return Deed(caller.tenant_id, caller, action, now)
+def _deed(caller: Caller, action: str, now: datetime) -> AuditContext:
+    return AuditContext(caller.tenant_id, caller, action, now)

@@ -22,7 +22,7 @@ from attestlab.attestations.shapes import BundleOut
 from attestlab.core.db.transaction import AnyRow
 from attestlab.core.strict_json import format_time
 from attestlab.portal import assets, messages, rules, view_model
-from attestlab.portal.service import Seen
+from attestlab.portal.service import PageData
 
 NOTHING_ALLOWED: Final = {
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'; sandbox",
@@ -67,7 +67,7 @@ _STYLE: Final = assets.text("page.css")
 _SCRIPT: Final = assets.text("page.js")
 
 
-def page(seen: Seen, *, url: str, key: str | None) -> Html:
+def page(seen: PageData, *, url: str, key: str | None) -> Html:
     """The page of an attestation, or the one that says that there is none.
 
     `key` is what opened it; without one it shows neither claims nor reason nor bundle.

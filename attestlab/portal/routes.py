@@ -13,8 +13,8 @@ from attestlab.core.shapes import In
 from attestlab.core.strict_json import parse_uuid
 from attestlab.portal import assets
 from attestlab.portal.rules import wants_json
-from attestlab.web.request import Call
-from attestlab.web.response import JSON, Raw
+from attestlab.web.request import Request
+from attestlab.web.response import JSON, RawResponse
 from attestlab.web.routing.authorization import PUBLIC
 from attestlab.web.routing.routes import Routes
 
@@ -35,7 +35,7 @@ class LinkQuery(In):
 
 
 @routes.get("/a/{id}", scope=PUBLIC, cache_control="no-store", page=True)
-async def page(call: Call, id: str, query: LinkQuery) -> Raw:
+async def page(call: Request, id: str, query: LinkQuery) -> RawResponse:
     """The public page: what `POST /v1/verify` answers, for people; as JSON where `Accept` asks for it. Not metered.
 
     With the key of the shared link it shows the claims, and offers the bundle.
@@ -55,7 +55,7 @@ async def page(call: Call, id: str, query: LinkQuery) -> Raw:
     status = 200 if seen.verified.row is not None else 404
     if as_json:
         told = attestation_rendering.verification(seen.verified, log_id=call.lab.log_id)
-        return Raw(told.model_dump_json(by_alias=True).encode(), JSON, _ONE_OF_TWO, status=status)
+        return RawResponse(told.model_dump_json(by_alias=True).encode(), JSON, _ONE_OF_TWO, status=status)
     links = call.lab.links
     if links.opens(attestation_id, query.k):
         return _html(rendering.page(seen, url=links.shared(attestation_id), key=query.k))
@@ -63,7 +63,7 @@ async def page(call: Call, id: str, query: LinkQuery) -> Raw:
 
 
 @routes.get("/a/{id}/bundle.json", scope=PUBLIC, cache_control="no-store", page=True)
-async def bundle(call: Call, id: str, query: LinkQuery) -> Raw:
+async def bundle(call: Request, id: str, query: LinkQuery) -> RawResponse:
     """The proof bundle as a file, for whoever has the key of the shared link."""
     from attestlab.portal import rendering
 
@@ -75,18 +75,18 @@ async def bundle(call: Call, id: str, query: LinkQuery) -> Raw:
         raise refusal
     told = rendering.without_notes(attestation_rendering.bundle(found.row, found.proofs, found.head, now=call.now))
     named = {"Content-Disposition": f'attachment; filename="attestation-{found.row.id}.json"'}
-    return Raw(told.model_dump_json(by_alias=True, indent=2).encode(), JSON, named)
+    return RawResponse(told.model_dump_json(by_alias=True, indent=2).encode(), JSON, named)
 
 
 @routes.get("/a/assets/{name}", scope=PUBLIC, cache_control=_FOR_EVER, page=True)
-def asset(call: Call, name: str) -> Raw:
+def asset(call: Request, name: str) -> RawResponse:
     """A file of the page; its name changes with its content."""
     from attestlab.portal import rendering
 
     found = assets.ASSETS.get(name)
     if found is None:
         raise NotFound("asset", name)
-    return Raw(found.content, found.media_type, rendering.NOTHING_ALLOWED)
+    return RawResponse(found.content, found.media_type, rendering.NOTHING_ALLOWED)
 
 
 def _id(text: str) -> UUID | None:
@@ -96,5 +96,5 @@ def _id(text: str) -> UUID | None:
         return None
 
 
-def _html(shown: "Html") -> Raw:
-    return Raw(shown.body, "text/html; charset=utf-8", {**shown.headers, **_ONE_OF_TWO}, status=shown.status)
+def _html(shown: "Html") -> RawResponse:
+    return RawResponse(shown.body, "text/html; charset=utf-8", {**shown.headers, **_ONE_OF_TWO}, status=shown.status)

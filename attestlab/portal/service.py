@@ -11,22 +11,22 @@ from uuid import UUID
 
 from sqlalchemy import Connection
 
-from attestlab.attestations.service import Attestations, Export, Verified
+from attestlab.attestations.service import Attestations, Export, VerificationOutcome
 from attestlab.core.db.storage import Storage
 from attestlab.core.db.transaction import AnyRow
 from attestlab.core.errors import NotFound
 from attestlab.issuers.rules import names_uploaded_logo
-from attestlab.log.results import Head
+from attestlab.log.results import SignedHead
 from attestlab.log.service import Log
 from attestlab.portal import store
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class PageData:
     """An attestation as it verifies now, under which head; `has_logo` where we hold the logo that the issuer shows."""
 
-    verified: Verified
-    head: Head
+    verified: VerificationOutcome
+    head: SignedHead
     has_logo: bool = False
 
 
@@ -38,12 +38,12 @@ class Portal:
         self.attestations = attestations
         self.log = log
 
-    def look(self, attestation_id: UUID) -> Seen:
+    def look(self, attestation_id: UUID) -> PageData:
         """Verify an attestation for whoever looks, without counting it; an unknown one is NOT_FOUND."""
         verified = self.attestations.verify(attestation_id, follow=True)
         with self.storage.read() as connection:
             head, row = self.log.head(connection), verified.row
-            return Seen(verified, head, row is not None and _shows_ours(connection, row))
+            return PageData(verified, head, row is not None and _shows_ours(connection, row))
 
     def export(self, attestation_id: UUID) -> Export:
         """The parts of the proof bundle for anyone who has the attestation's id, and what policies say of that.

@@ -10,7 +10,7 @@ from typing import Any
 
 from attestlab.attestations.rules import Verdict
 from attestlab.attestations.schemas.catalogue import CATALOGUE
-from attestlab.attestations.verification.steps import Finding, Report
+from attestlab.attestations.verification.steps import StepResult, VerificationResult
 from attestlab.core.db.transaction import AnyRow
 from attestlab.core.strict_json import b64url_decode
 from attestlab.portal import messages, rules
@@ -67,13 +67,13 @@ class StandingView:
         return self.then != self.now
 
 
-def steps_of(report: Report) -> list[StepView]:
+def steps_of(report: VerificationResult) -> list[StepView]:
     """The eight steps in their order; those that were not reached say so."""
     found = {finding.step: finding for finding in report.findings}
     return [_step(number, step, found.get(step.name)) for number, step in enumerate(messages.STEPS, 1)]
 
 
-def _step(number: int, step: Step, finding: Finding | None) -> StepView:
+def _step(number: int, step: Step, finding: StepResult | None) -> StepView:
     if finding is None:
         return StepView(number, step.title, step.question, Tone.QUIET, (messages.NOT_REACHED,), (), was_reached=False)
     lines = tuple(_lines(finding)) or (step.silent,)
@@ -81,14 +81,14 @@ def _step(number: int, step: Step, finding: Finding | None) -> StepView:
     return StepView(number, step.title, step.question, _tone(step, finding), lines, codes)
 
 
-def _tone(step: Step, finding: Finding) -> Tone:
+def _tone(step: Step, finding: StepResult) -> Tone:
     if finding.verdict is not None:
         return messages.VERDICTS[finding.verdict].tone
     tones = {messages.REASONS[reason][0] for reason in finding.reasons} or {step.tone}
     return next(tone for tone in (Tone.BAD, Tone.NOTE, Tone.GOOD, Tone.QUIET) if tone in tones)
 
 
-def _lines(finding: Finding) -> Iterator[str]:
+def _lines(finding: StepResult) -> Iterator[str]:
     consequences = messages.FLAGGED if finding.verdict is None else messages.ENDING
     for reason in finding.reasons:
         yield " ".join(filter(None, (messages.REASONS[reason][1], consequences.get(reason))))
@@ -96,7 +96,7 @@ def _lines(finding: Finding) -> Iterator[str]:
         yield finding.detail
 
 
-def remarks_of(report: Report) -> list[str]:
+def remarks_of(report: VerificationResult) -> list[str]:
     """What a reader of a VALID attestation should know all the same."""
     if report.verdict is not Verdict.VALID:
         return []

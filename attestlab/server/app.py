@@ -23,30 +23,30 @@ from attestlab.delivery import routes as delivery_routes
 from attestlab.exports import routes as export_routes
 from attestlab.governance import routes as governance_routes
 from attestlab.identity import routes as identity_routes
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.issuers import routes as issuer_routes
 from attestlab.log import routes as log_routes
 from attestlab.log.witnessing.feeder import Feeder
-from attestlab.mail.delivery_worker import Courier
+from attestlab.mail.delivery_worker import DeliveryWorker
 from attestlab.orgs import api_key_routes, quotas
 from attestlab.orgs import routes as org_routes
 from attestlab.orgs.rules import Caller
 from attestlab.policy import routes as policy_routes
 from attestlab.policy.profiles import routes as profile_routes
 from attestlab.portal import routes as portal_routes
-from attestlab.server.write_queue import Desk
-from attestlab.settings import Environment
+from attestlab.server.write_queue import WriteQueue
+from attestlab.settings import Stage
 from attestlab.simulation import routes as simulation_routes
 from attestlab.web import logging_setup
-from attestlab.web.application import Block, Site
+from attestlab.web.application import Application, OnBlocked
 from attestlab.web.health import health_routes
 from attestlab.web.http1.acceptor import LOOPBACK, Room, raise_file_limit
-from attestlab.web.http1.connection import Patience
+from attestlab.web.http1.connection import Timeouts
 from attestlab.web.http1.server import Server
 from attestlab.web.metrics import Metrics, metrics_routes
-from attestlab.web.rate_limit.client_address import Addresses
+from attestlab.web.rate_limit.client_address import ClientAddressResolver
 from attestlab.web.rate_limit.limiter import Limiter
-from attestlab.web.request import Call
+from attestlab.web.request import Request
 from attestlab.web.routing.openapi import openapi_routes
 from attestlab.web.routing.routes import Route, Routes
 
@@ -76,7 +76,7 @@ def all_routes() -> list[Route]:
     return [route for routes in CAPABILITIES for route in routes]
 
 
-def site_of(lab: Lab, desk: Desk) -> Site:
+def site_of(lab: Installation, desk: WriteQueue) -> Application:
     """The installation as the web toolkit sees it."""
     metrics = Metrics()
     logging_setup.STDERR.when_lost = metrics.lost_line
@@ -90,7 +90,7 @@ def site_of(lab: Lab, desk: Desk) -> Site:
     operations = [*health_routes(checks), *metrics_routes(metrics)]
     routes = [*all_routes(), *operations]
 
-    def authenticate(call: Call) -> Caller:
+    def authenticate(call: Request) -> Caller:
         credential = call.credential
         if credential is None:
             raise AuthInvalid
@@ -102,13 +102,13 @@ def site_of(lab: Lab, desk: Desk) -> Site:
             raise AuthInvalid(known=caller)
         return caller
 
-    async def denied(call: Call, fault: AttestLabError) -> None:
+    async def denied(call: Request, fault: AttestLabError) -> None:
         await desk.write(lambda tx: trail.denied(tx, call, fault))
 
-    async def blocked(block: Block) -> None:
+    async def blocked(block: OnBlocked) -> None:
         await desk.write(lambda tx: trail.blocked(tx, block))
 
-    return Site(
+    return Application(
         lab,
         [*routes, *openapi_routes(routes, title=TITLE, version=__version__)],
         authenticate=authenticate,
@@ -121,11 +121,11 @@ def site_of(lab: Lab, desk: Desk) -> Site:
         clock=lab.clock,
         metrics=metrics,
         reads_inline=lab.storage.is_sqlite,
-        tenant_header_counts=lab.settings.env is Environment.SANDBOX,
+        tenant_header_counts=lab.settings.env is Stage.SANDBOX,
     )
 
 
-def limiter_of(lab: Lab) -> Limiter:
+def limiter_of(lab: Installation) -> Limiter:
     """Who may ask how often, by plans and settings."""
 
     def spent_today(caller: Caller, metric: str, now: datetime) -> Count | None:
@@ -137,11 +137,11 @@ def limiter_of(lab: Lab) -> Limiter:
         spent_today=spent_today,
         address_per_minute=lab.settings.address_requests_per_minute,
         allowance_of=quotas.of,
-        addresses=Addresses(lab.settings.trusted_proxies),
+        addresses=ClientAddressResolver(lab.settings.trusted_proxies),
     )
 
 
-def server_of(lab: Lab, site: Site) -> Server:
+def server_of(lab: Installation, site: Application) -> Server:
     """The server with its patience and its room for connections, by settings and the limit of open files."""
     settings = lab.settings
     room = Room.within_files(
@@ -150,10 +150,10 @@ def server_of(lab: Lab, site: Site) -> Server:
         per_address=settings.max_connections_per_address,
         exempt=(*LOOPBACK, *settings.trusted_proxies),
     )
-    return Server(site, patience=Patience(idle_s=settings.idle_timeout_s, body_s=settings.body_timeout_s), room=room)
+    return Server(site, patience=Timeouts(idle_s=settings.idle_timeout_s, body_s=settings.body_timeout_s), room=room)
 
 
-async def serve(lab: Lab, sockets: list[socket.socket], *, ready: Callable[[], None]) -> None:
+async def serve(lab: Installation, sockets: list[socket.socket], *, ready: Callable[[], None]) -> None:
     """Answer on `sockets` until SIGTERM or SIGINT, then finish what was accepted."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -161,12 +161,12 @@ async def serve(lab: Lab, sockets: list[socket.socket], *, ready: Callable[[], N
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     lab.storage.serve_requests()
-    desk = Desk(lab)
+    desk = WriteQueue(lab)
     site = site_of(lab, desk)
     server = server_of(lab, site)
     server.add_sockets(sockets)
     sweeper = desk.background.start("sweeper", desk.sweep_forever)
-    courier = Courier(lab.mails, lab.mail_carrier, sender=lab.mail_sender, write=desk.write)
+    courier = DeliveryWorker(lab.mails, lab.mail_carrier, sender=lab.mail_sender, write=desk.write)
     courier.start(desk.background)
     feeder = Feeder(
         lab.log,

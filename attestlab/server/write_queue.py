@@ -15,20 +15,20 @@ from typing import Any
 from pydantic import BaseModel
 
 from attestlab.attestations.metering.write_behind import WriteBehind
-from attestlab.core.db.group_commit.loop import LoopWriter
-from attestlab.core.db.group_commit.thread import Job, Ticket, Writer
+from attestlab.core.db.group_commit.loop import LoopGroupCommit
+from attestlab.core.db.group_commit.thread import Job, PendingWrite, ThreadGroupCommit
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.error_text import cause_of
 from attestlab.core.errors import AttestLabError, RequestInFlight, Unavailable
 from attestlab.core.execution.long_work import TakesLong, others_wait
-from attestlab.core.limits.backlog_pacer import Pace
-from attestlab.installation import EXPIRIES_AT_ONCE, Lab
-from attestlab.lake.export_process import Apart
+from attestlab.core.limits.backlog_pacer import BacklogPacer
+from attestlab.installation import EXPIRIES_AT_ONCE, Installation
+from attestlab.lake.export_process import ExportProcess
 from attestlab.web import logging_setup
 from attestlab.web.idempotency import keys as idempotency
-from attestlab.web.idempotency.keys import Intent
-from attestlab.web.request import Call, Refused
-from attestlab.web.response import Answer, render
+from attestlab.web.idempotency.keys import IdempotencyKey
+from attestlab.web.request import CommittedError, Request
+from attestlab.web.response import Response, render
 from attestlab.web.supervisor import Round, Supervisor
 
 SWEEP_EVERY_S = 5.0
@@ -40,14 +40,14 @@ EXPIRIES_AT_LEAST = 50
 EXPIRIES_A_WRITE = 1.5  # what the write of a request takes as long as
 
 
-class Desk:
+class WriteQueue:
     """Where the requests of one event loop hand in their writes.
 
     `in_flight` are the keyed writes that this process is at
     work on; what other processes do is seen under the writer's lock.
     """
 
-    def __init__(self, lab: Lab) -> None:
+    def __init__(self, lab: Installation) -> None:
         self.lab = lab
         self.in_flight: set[bytes] = set()
         self.background = Supervisor()
@@ -55,8 +55,10 @@ class Desk:
         self._loop = asyncio.get_running_loop()
         self._probe: asyncio.Future[Any] | None = None
         self._probed_at = 0.0
-        self._writer: LoopWriter | Writer = (
-            LoopWriter(lab.storage) if lab.storage.is_sqlite else Writer(lab.storage, deliver_group=self._deliver_group)
+        self._writer: LoopGroupCommit | ThreadGroupCommit = (
+            LoopGroupCommit(lab.storage)
+            if lab.storage.is_sqlite
+            else ThreadGroupCommit(lab.storage, deliver_group=self._deliver_group)
         )
         self.verifications = WriteBehind(
             self._writer.submit,
@@ -64,7 +66,7 @@ class Desk:
             failed=partial(logging_setup.part_failed, part="metering"),
         )
 
-    def _deliver_group(self, group: list[Ticket]) -> None:
+    def _deliver_group(self, group: list[PendingWrite]) -> None:
         """Wake the loop once for a whole group."""
         self._loop.call_soon_threadsafe(_resolve, group)
 
@@ -99,7 +101,7 @@ class Desk:
         if (failed := self.lab.storage.commit_error) is not None:
             raise Unavailable(f"The last commit failed ({cause_of(failed)}). {CANNOT_WRITE}") from failed
 
-    async def perform(self, call: Call, body: BaseModel | None) -> Answer:
+    async def perform(self, call: Request, body: BaseModel | None) -> Response:
         """Do a write route once: prepare it, run it in the group commit, remember its answer with its key."""
         intent = idempotency.intent_of(call)
         if intent is None:
@@ -112,7 +114,7 @@ class Desk:
         finally:
             self.in_flight.discard(intent.place)
 
-    async def _run(self, call: Call, body: BaseModel | None, intent: Intent | None) -> Answer:
+    async def _run(self, call: Request, body: BaseModel | None, intent: IdempotencyKey | None) -> Response:
         if call.route.is_async:
             return await self._awaited(call, body, intent)
         try:
@@ -126,41 +128,41 @@ class Desk:
             raise pending.refusal
         return pending.answer
 
-    async def _written(self, job: Callable[[Transaction], Pending]) -> Pending:
+    async def _written(self, job: Callable[[Transaction], DeferredResponse]) -> DeferredResponse:
         """Run a route's job; what turns out to take long runs in a thread first, without the writer's lock."""
 
-        def quickly(tx: Transaction) -> Pending:
+        def quickly(tx: Transaction) -> DeferredResponse:
             with others_wait():
                 return job(tx)
 
         try:
-            pending: Pending = await self.write(quickly)
+            pending: DeferredResponse = await self.write(quickly)
         except TakesLong as long:
             await asyncio.to_thread(long.work)
             pending = await self.write(job)
         return pending
 
-    async def _awaited(self, call: Call, body: BaseModel | None, intent: Intent | None) -> Answer:
+    async def _awaited(self, call: Request, body: BaseModel | None, intent: IdempotencyKey | None) -> Response:
         """An async route sees to its own writes; what it answered is remembered behind them."""
         if intent is not None and (known := await self._recall(call, intent)) is not None:
             return known
         answer = render(call.route, call, await call.route.run(call, body))
         if intent is None:
             return answer
-        settled: Answer = await self.write(lambda tx: _settled(tx, intent, answer))
+        settled: Response = await self.write(lambda tx: _settled(tx, intent, answer))
         return settled
 
-    async def _recall(self, call: Call, intent: Intent) -> Answer | None:
-        def look() -> Answer | None:
+    async def _recall(self, call: Request, intent: IdempotencyKey) -> Response | None:
+        def look() -> Response | None:
             with self.lab.storage.read() as connection:
                 return idempotency.recall(connection, intent)
 
-        found: Answer | None = await call.site.read(look)
+        found: Response | None = await call.site.read(look)
         return found
 
     async def sweep_forever(self, completed_round: Round, *, every_s: float = SWEEP_EVERY_S) -> None:
         """Close what time has closed, every few seconds, for as long as the server runs."""
-        exports = Apart(self.lab.lake)
+        exports = ExportProcess(self.lab.lake)
         while True:
             await asyncio.sleep(every_s)
             for part in (
@@ -193,7 +195,7 @@ class Desk:
 
     async def _expire(self) -> None:
         """Make expiries permanent until none is due: each batch is a job among those of requests, which go on."""
-        pace = Pace(EXPIRIES_A_SECOND, fewest=EXPIRIES_AT_LEAST, most=EXPIRIES_AT_ONCE, each=EXPIRIES_A_WRITE)
+        pace = BacklogPacer(EXPIRIES_A_SECOND, fewest=EXPIRIES_AT_LEAST, most=EXPIRIES_AT_ONCE, each=EXPIRIES_A_WRITE)
         more = True
         while more:
             more = await self.write(partial(self.lab.expire, at_most=pace.next(self._writer.waiting)))
@@ -201,36 +203,36 @@ class Desk:
     async def finish(self) -> None:
         """Finish every accepted write, and write what was metered."""
         await self.verifications.finish()
-        if isinstance(self._writer, LoopWriter):
+        if isinstance(self._writer, LoopGroupCommit):
             await self._writer.finish()
         else:
             await asyncio.to_thread(self._writer.close)
 
 
-class Pending:
+class DeferredResponse:
     """An answer that is complete once the transaction is sealed; or a refusal, which is not remembered."""
 
     __slots__ = ("answer", "refusal")
 
-    def __init__(self, answer: Answer | None = None, refusal: AttestLabError | None = None) -> None:
-        self.answer: Answer = answer or Answer(500, {}, b"")
+    def __init__(self, answer: Response | None = None, refusal: AttestLabError | None = None) -> None:
+        self.answer: Response = answer or Response(500, {}, b"")
         self.refusal = refusal
 
 
 def _job(
     tx: Transaction,
-    call: Call,
+    call: Request,
     body: BaseModel | None,
     prepared: object,
-    intent: Intent | None,
+    intent: IdempotencyKey | None,
     in_flight: Collection[bytes],
-) -> Pending:
+) -> DeferredResponse:
     if intent is not None and (known := idempotency.claim(tx, intent, together_with=in_flight)) is not None:
-        return Pending(known)
+        return DeferredResponse(known)
     result = call.route.run(call, body, prepared)
-    if isinstance(result, Refused):
-        return Pending(refusal=result.fault)
-    pending = Pending()
+    if isinstance(result, CommittedError):
+        return DeferredResponse(refusal=result.fault)
+    pending = DeferredResponse()
 
     def finish() -> None:
         pending.answer = render(call.route, call, result)
@@ -241,7 +243,7 @@ def _job(
     return pending
 
 
-def _settled(tx: Transaction, intent: Intent, answer: Answer) -> Answer:
+def _settled(tx: Transaction, intent: IdempotencyKey, answer: Response) -> Response:
     """The answer that is remembered: this one, or that of another process which was quicker."""
     known = idempotency.claim(tx, intent, together_with=[intent.place])
     if known is None:
@@ -255,6 +257,6 @@ def _retrieve(probe: asyncio.Future[Any]) -> None:
         probe.exception()
 
 
-def _resolve(group: Iterable[Ticket]) -> None:
+def _resolve(group: Iterable[PendingWrite]) -> None:
     for ticket in group:
         ticket.deliver(ticket.result, ticket.fault)

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from attestlab.policy.evaluation.policy_set import Member
+from attestlab.policy.evaluation.policy_set import PolicySetMember
 from attestlab.policy.language.ast import Effect
 from attestlab.policy.sql.compiler import case_sql, first_sql
-from attestlab.simulation.scenarios import Place, Sets, Trial
+from attestlab.simulation.scenarios import Scenario, ScenarioSets, TargetSets
 
 COUNT, PLACE, EXAMPLE = '"@n"', '"@place"', '"@example"'
 STEP = 1_024  # more than a policy has rules: a label is `member * STEP + the place of the rule, 0 for the default`
@@ -27,7 +27,7 @@ class Label:
     rule: str | None
 
 
-def labels(sets: Sets) -> list[Label]:
+def labels(sets: ScenarioSets) -> list[Label]:
     """Everybody who can decide."""
     return [
         Label(index * STEP + place, member.id, rule)
@@ -36,7 +36,7 @@ def labels(sets: Sets) -> list[Label]:
     ]
 
 
-def both_sides(sets: Sets, rows: str) -> str:
+def both_sides(sets: ScenarioSets, rows: str) -> str:
     """A query over `rows` that adds `@before`, `@after` (BOOLEAN) and `@why_before`, `@why_after` (a label's code).
 
     Where no policy applies everything is allowed, and nobody's label is NULL.
@@ -45,7 +45,7 @@ def both_sides(sets: Sets, rows: str) -> str:
         f"{_where_asked(sets, member, first_sql(member.policy))} AS {_first(index)}"
         for index, member in enumerate(sets.members)
     ]
-    sides: list[tuple[str, Callable[[Place], tuple[Member, ...]]]]
+    sides: list[tuple[str, Callable[[TargetSets], tuple[PolicySetMember, ...]]]]
     sides = [("before", lambda place: place.before), ("after", lambda place: place.after)]
     said = [
         f"{_in_each_place(sets, side, spelt)} AS {name}"
@@ -55,18 +55,18 @@ def both_sides(sets: Sets, rows: str) -> str:
     return f"SELECT *, {', '.join(said)} FROM (SELECT {', '.join(['*', *firsts])} FROM {rows})"
 
 
-def others_allow(trial: Trial) -> str:
+def others_allow(trial: Scenario) -> str:
     """A BOOLEAN expression: whether every policy but the draft allows, once it is in force."""
     places = trial.sets.places
     return _cases([_conjunction([member for member in place.after if member != trial.draft]) for place in places])
 
 
-def before_allows(trial: Trial) -> str:
+def before_allows(trial: Scenario) -> str:
     """A BOOLEAN expression: whether the policies that are in force allow."""
     return _cases([_conjunction(place.before) for place in trial.sets.places])
 
 
-def _conjunction(members: Sequence[Member]) -> str:
+def _conjunction(members: Sequence[PolicySetMember]) -> str:
     return " AND ".join(case_sql(member.policy) for member in members) or "TRUE"
 
 
@@ -74,7 +74,7 @@ def _first(index: int) -> str:
     return f'"@f{index}"'
 
 
-def _where_asked(sets: Sets, member: Member, expression: str) -> str:
+def _where_asked(sets: ScenarioSets, member: PolicySetMember, expression: str) -> str:
     """CASE is lazy: rows of other places cost nothing."""
     asked = [str(number) for number, place in enumerate(sets.places) if member in place.before or member in place.after]
     if len(asked) == len(sets.places):
@@ -83,7 +83,9 @@ def _where_asked(sets: Sets, member: Member, expression: str) -> str:
 
 
 def _in_each_place(
-    sets: Sets, side: Callable[[Place], tuple[Member, ...]], spelt: Callable[[Sequence[tuple[int, Member]]], str]
+    sets: ScenarioSets,
+    side: Callable[[TargetSets], tuple[PolicySetMember, ...]],
+    spelt: Callable[[Sequence[tuple[int, PolicySetMember]]], str],
 ) -> str:
     numbers = {member: index for index, member in enumerate(sets.members)}
     spelled = [spelt([(numbers[member], member) for member in side(place)]) for place in sets.places]
@@ -98,15 +100,15 @@ def _cases(spelled: Sequence[str]) -> str:
     return f"CASE {PLACE} {whens} ELSE {spelled[0]} END"
 
 
-def _all_allow(members: Sequence[tuple[int, Member]]) -> str:
+def _all_allow(members: Sequence[tuple[int, PolicySetMember]]) -> str:
     return " AND ".join(_allows(index, member) for index, member in members) or "TRUE"
 
 
-def _allows(index: int, member: Member) -> str:
+def _allows(index: int, member: PolicySetMember) -> str:
     return f"{_first(index)} {'>=' if member.policy.default is Effect.ALLOW else '>'} 0"
 
 
-def _decider(members: Sequence[tuple[int, Member]]) -> str:
+def _decider(members: Sequence[tuple[int, PolicySetMember]]) -> str:
     """The first policy that denies; if none does, the first of which a rule matches, else the first."""
     if not members:
         return "NULL"

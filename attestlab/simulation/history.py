@@ -22,8 +22,8 @@ from attestlab.policy.sql import contexts_file
 from attestlab.policy.sql.compiler import column, literal
 from attestlab.policy.sql.replay import typed_columns
 from attestlab.simulation.decision_queries import COUNT, EXAMPLE, PLACE
-from attestlab.simulation.query_session import Session
-from attestlab.simulation.scenarios import Place, Target
+from attestlab.simulation.query_session import QuerySession
+from attestlab.simulation.scenarios import Target, TargetSets
 
 NUMBER, ID, TARGET = '"@number"', '"@id"', '"@target_id"'
 RETYPED = '"@retyped"'
@@ -54,7 +54,7 @@ TARGET_SEGMENT = "target_id"
 Attributes = Mapping[str, Attribute]
 
 
-class Past(Protocol):
+class History(Protocol):
     """Where rows come from."""
 
     has_history: bool
@@ -65,7 +65,7 @@ class Past(Protocol):
 
 
 @dataclass(frozen=True)
-class Decisions:
+class DecisionHistory:
     """A tenant's decisions as the lake's look shows them, of one action and window (`start` <= made < `end`).
 
     `target` None takes those of every target. Of mints there is more to try a draft on: those that no policy was
@@ -106,7 +106,7 @@ class Decisions:
         return f"SELECT {_listed(told)} FROM minted WHERE {' AND '.join(wanted)}"
 
     @property
-    def whole(self) -> Decisions:
+    def whole(self) -> DecisionHistory:
         """The same without a window."""
         return replace(self, start=None, end=None)
 
@@ -122,7 +122,7 @@ def _listed(told: Mapping[str, str]) -> str:
 
 
 @dataclass(frozen=True)
-class Contexts:
+class ContextsHistory:
     """A Parquet file (or glob) with one column for each attribute, without decisions; `policy.sql.replay` reads it."""
 
     path: str
@@ -134,7 +134,7 @@ class Contexts:
         Raises:
             ValidationFailed: there is no such file, or it is no Parquet.
         """
-        rows = contexts_file.Contexts.of(connection, self.path).rows(attributes)
+        rows = contexts_file.ContextsFile.of(connection, self.path).rows(attributes)
         told = {NUMBER: contexts_file.ROW, ID: "NULL::VARCHAR", TARGET: "NULL::VARCHAR", RETYPED: "FALSE"}
         return f"SELECT * EXCLUDE ({contexts_file.ROW}), {_listed(told)} FROM ({rows})"
 
@@ -146,7 +146,7 @@ def opened() -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def typed(session: Session, past: Past, attributes: Attributes, known: dict[str, str]) -> str:
+def typed(session: QuerySession, past: History, attributes: Attributes, known: dict[str, str]) -> str:
     """A query with every attribute as a policy would see it today, beside what `raw` has.
 
     `@retyped` says that a value counts for something else than when it was recorded. `known` are the expressions that
@@ -168,7 +168,9 @@ def typed(session: Session, past: Past, attributes: Attributes, known: dict[str,
     return f"SELECT {', '.join(listed)} FROM ({raw})"
 
 
-def keep(session: Session, rows: str, segments: Sequence[str], attributes: Attributes, places: Sequence[Place]) -> bool:
+def keep(
+    session: QuerySession, rows: str, segments: Sequence[str], attributes: Attributes, places: Sequence[TargetSets]
+) -> bool:
     """Make `contexts`: how often each context was met in each place, and the first row that has it.
 
     A table of the distinct ones where there are few of them, else a view of the rows; whether it is a table. In the
@@ -197,7 +199,7 @@ def _small(path: str, attribute: Attribute) -> str:
     return f"{column(path)}::ENUM({', '.join(map(literal, attribute.values))}) AS {column(path)}"
 
 
-def _place(places: Sequence[Place]) -> str:
+def _place(places: Sequence[TargetSets]) -> str:
     named = [(number, place.target) for number, place in enumerate(places) if place.target is not None]
     whens = " ".join(f"WHEN {literal(str(target.id))} THEN {number}" for number, target in named)
     return f"(CASE {TARGET} {whens} ELSE 0 END)::INTEGER" if whens else "0::INTEGER"

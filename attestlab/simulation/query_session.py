@@ -22,7 +22,7 @@ _GLANCE_S = 0.05  # how often it is asked whether the time is up, and whether an
 _AGAIN_S = 0.01  # an interrupt that comes between two queries is heard by neither, so it is said again
 
 
-class Session:
+class QuerySession:
     """Runs one query at a time, in whichever thread asks; `cancel` is for the others."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
@@ -126,7 +126,7 @@ class Session:
 class Frame:
     """The rows of one query. `sql` made them, and runs on the simulation's own connection; each look asks anew."""
 
-    def __init__(self, sql: str, session: Session) -> None:
+    def __init__(self, sql: str, session: QuerySession) -> None:
         self.sql = sql
         self._session = session
 

@@ -7,10 +7,10 @@ from typing import Any
 from attestlab.policy.evaluation.counterfactual import Counterfactual
 from attestlab.policy.shapes import ChangeOut, CounterfactualOut
 from attestlab.simulation.shapes import GroupOut, KeptReportOut, RuleEffectOut, SimulationOut, SweptOut
-from attestlab.simulation.signing import Kept
+from attestlab.simulation.signing import SignedReport
 
 
-def simulated(kept: Kept, beside: dict[str, Any]) -> SimulationOut:
+def simulated(kept: SignedReport, beside: dict[str, Any]) -> SimulationOut:
     """A report with what is told beside it."""
     swept, turned = beside["sweep"], beside["counterfactual"]
     return SimulationOut.model_validate(
@@ -27,7 +27,7 @@ def simulated(kept: Kept, beside: dict[str, Any]) -> SimulationOut:
     )
 
 
-def report(kept: Kept) -> KeptReportOut:
+def report(kept: SignedReport) -> KeptReportOut:
     """A report as it was kept."""
     return KeptReportOut(report_digest=kept.digest, report=kept.content, signature=kept.signature)
 

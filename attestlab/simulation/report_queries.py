@@ -7,18 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from attestlab.policy.evaluation.policy_set import Member
+from attestlab.policy.evaluation.policy_set import PolicySetMember
 from attestlab.policy.language.ast import Rule
 from attestlab.policy.sql.compiler import WORD_BITS, decided_sql, first_sql, literal, mask_sql, next_words, rule_sql
 from attestlab.simulation import decision_queries
 from attestlab.simulation.decision_queries import COUNT, EXAMPLE, PLACE, STEP
-from attestlab.simulation.scenarios import Sets, Trial
+from attestlab.simulation.scenarios import Scenario, ScenarioSets
 
 MOST_ROWS = 1_000  # of a frame that could have more; what is met most often comes first
 _TAKEN = {"from", "to", "count", "n", "number", "policy_before", "rule_before", "policy_after", "rule_after"}
 
 
-def decided(sets: Sets, rows: str, keys: Sequence[str] = ()) -> str:
+def decided(sets: ScenarioSets, rows: str, keys: Sequence[str] = ()) -> str:
     """A query with `keys` of `rows`, `@n`, `@example`, `allowed`, `why` (a label's code) and `matched_rules` after.
 
     `matched_rules` are all counting rules that match, the deciding policy's first, each id once.
@@ -39,7 +39,7 @@ def decided(sets: Sets, rows: str, keys: Sequence[str] = ()) -> str:
     return f"SELECT {', '.join(shown)} FROM (SELECT {', '.join(named)} FROM ({grouped}))"
 
 
-def groups(sets: Sets) -> str:
+def groups(sets: ScenarioSets) -> str:
     """What would be decided: `allowed`, `policy`, `rule`, `matched_rules`, `count`; the most first."""
     told = decided(sets, "contexts")
     return (
@@ -49,7 +49,7 @@ def groups(sets: Sets) -> str:
     )
 
 
-def flips_table(sets: Sets, by: Mapping[str, str]) -> str:
+def flips_table(sets: ScenarioSets, by: Mapping[str, str]) -> str:
     """The outcomes before and after with who decided, counted by segments; what the queries below read.
 
     `by` has the expression of each segment by its name.
@@ -102,7 +102,7 @@ def picked(table: str, most: int) -> str:
     )
 
 
-def coverage(trial: Trial) -> str:
+def coverage(trial: Scenario) -> str:
     """For each rule of the draft `rule`, `effect`, `priority`, `hits` (it matches), `decisive` (it decides)."""
     rules = trial.rules
     if not rules:
@@ -117,7 +117,7 @@ def coverage(trial: Trial) -> str:
     )
 
 
-def marginal(trial: Trial) -> str:
+def marginal(trial: Scenario) -> str:
     """For each rule of the draft `rule`, `effect`, and what would flip without it: `would_allow`, `would_deny`."""
     rules = trial.rules
     if not rules or not trial.draft.counts:
@@ -160,18 +160,18 @@ def _shown(path: str) -> str:
     return f'"@{path}"' if path in _TAKEN else f'"{path}"'
 
 
-def _words(index: int, member: Member) -> list[str]:
+def _words(index: int, member: PolicySetMember) -> list[str]:
     return [f'"@w{index}_{number}"' for number in range(-(-len(member.policy.counting) // WORD_BITS))]
 
 
-def _where_counted(sets: Sets, member: Member, mask: str) -> str:
+def _where_counted(sets: ScenarioSets, member: PolicySetMember, mask: str) -> str:
     counted = [str(number) for number, place in enumerate(sets.places) if member in place.after]
     if len(counted) == len(sets.places):
         return mask
     return f"CASE WHEN {PLACE} IN ({', '.join(counted)}) THEN {mask} ELSE 0::UBIGINT END" if counted else "0::UBIGINT"
 
 
-def _matched(sets: Sets, words: dict[Member, list[str]]) -> str:
+def _matched(sets: ScenarioSets, words: dict[PolicySetMember, list[str]]) -> str:
     """The names of all rules that match, the deciding policy's first; some may stand there twice."""
     lists = [_names(member.policy.counting, words[member]) for member in sets.members]
     if len(lists) < 2:
@@ -181,7 +181,7 @@ def _matched(sets: Sets, words: dict[Member, list[str]]) -> str:
     return f'list_concat(CASE "@why_after" // {STEP} {deciding} ELSE [] END, {ordered})'
 
 
-def _order(sets: Sets) -> list[int]:
+def _order(sets: ScenarioSets) -> list[int]:
     """The members as they stand in their sets: policies of one target come after those of all."""
     numbers = {member: index for index, member in enumerate(sets.members)}
     placed = [numbers[member] for place in sets.places for member in place.after]

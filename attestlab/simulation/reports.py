@@ -11,8 +11,8 @@ from uuid import UUID
 from attestlab.core.crypto.canonical_json import canonical, sha256_hex
 from attestlab.core.strict_json import format_time
 from attestlab.policy.evaluation.policy_set import PolicySet
-from attestlab.simulation.history import Decisions
-from attestlab.simulation.scenarios import Draft
+from attestlab.simulation.history import DecisionHistory
+from attestlab.simulation.scenarios import PolicyDraft
 from attestlab.simulation.simulation import Simulation
 
 FORMAT = "simulation-report/1"
@@ -21,7 +21,7 @@ _STEPS = 8  # self-check, number, extent, what would change, and its frames
 
 
 @dataclass(frozen=True)
-class Report:
+class SimulationReport:
     """What a simulation found, composed and not yet kept; `content` are JSON values.
 
     `contexts` are those of the examples, in their order; no digest covers them, and they are not kept.
@@ -60,8 +60,8 @@ class Report:
 
 
 def found(
-    simulation: Simulation, draft: Draft, *, report_id: UUID, tenant_id: UUID, made_by: str, made_at: datetime
-) -> Report:
+    simulation: Simulation, draft: PolicyDraft, *, report_id: UUID, tenant_id: UUID, made_by: str, made_at: datetime
+) -> SimulationReport:
     """Run what a report tells: the self-check first, then what would change.
 
     Raises:
@@ -98,10 +98,10 @@ def found(
         "made_by": made_by,
     }
     contexts = tuple(_present(row["context"] or {}) for row in examples)
-    return Report(tenant_id, draft.policy_id, simulation.trial.baseline_digest, made_at, content, contexts)
+    return SimulationReport(tenant_id, draft.policy_id, simulation.trial.baseline_digest, made_at, content, contexts)
 
 
-def _policy(draft: Draft) -> dict[str, Any]:
+def _policy(draft: PolicyDraft) -> dict[str, Any]:
     document = draft.document
     return {
         "id": None if draft.policy_id is None else str(draft.policy_id),
@@ -126,7 +126,7 @@ def _sets(simulation: Simulation) -> dict[str, Any]:
 
 def _window(simulation: Simulation) -> dict[str, str | None]:
     past = simulation.past
-    start, end = (past.start, past.end) if isinstance(past, Decisions) else (None, None)
+    start, end = (past.start, past.end) if isinstance(past, DecisionHistory) else (None, None)
     return {"from": None if start is None else format_time(start), "to": None if end is None else format_time(end)}
 
 

@@ -8,23 +8,23 @@ from attestlab.policy.large_requests import has_large, in_process, is_large, sen
 from attestlab.simulation import jobs, rendering
 from attestlab.simulation.service import Simulations
 from attestlab.simulation.shapes import KeptReportOut, SimulateIn, SimulationOut
-from attestlab.web.request import Call
-from attestlab.web.routing.authorization import PUBLIC, Needs
+from attestlab.web.request import Request
+from attestlab.web.routing.authorization import PUBLIC, Requirement
 from attestlab.web.routing.routes import Routes
 
 routes = Routes("policies")
-_TENANT = Needs(a_tenant=True)
+_TENANT = Requirement(a_tenant=True)
 _START_S = 10.0  # in which a child process starts, and reads the documents before its time begins
 
 
-class Ran(NamedTuple):
+class SimulationRun(NamedTuple):
     """A report that nobody has written down yet, and what is told beside it."""
 
     report: Any
     beside: dict[str, Any]
 
 
-async def _ran(call: Call, body: SimulateIn) -> Ran:
+async def _ran(call: Request, body: SimulateIn) -> SimulationRun:
     """A simulation takes seconds and holds no lock; the writer is waited for only to keep its report.
 
     Who goes away meanwhile ends it: a report is found by its digest alone, which stands in the answer.
@@ -45,32 +45,32 @@ async def _ran(call: Call, body: SimulateIn) -> Ran:
     found = await call.site.aside(
         lambda: call.lab.simulations.run(policy, given_up=gone.is_set, caller=call.caller, **options)
     )
-    return Ran(*found)
+    return SimulationRun(*found)
 
 
-async def _ran_in_process(call: Call, body: SimulateIn, options: dict[str, Any]) -> Ran:
+async def _ran_in_process(call: Request, body: SimulateIn, options: dict[str, Any]) -> SimulationRun:
     simulations: Simulations = call.lab.simulations
     limit_s, now = simulations.time_limit_s, call.lab.clock.now()
     with simulations.few.alone():
         arguments = (call.lab.lake.place, sent(body.policy or body.policy_id), options, limit_s, call.caller, now)
         found = await in_process(call, jobs.simulate, *arguments, timeout_s=limit_s + _START_S)
-    return Ran(*found)
+    return SimulationRun(*found)
 
 
 @routes.post("/v1/policies/simulate", scope=_TENANT, prepare=_ran)
-def simulate(call: Call, body: SimulateIn, prepared: Ran) -> SimulationOut:
+def simulate(call: Request, body: SimulateIn, prepared: SimulationRun) -> SimulationOut:
     """Try a policy on the tenant's past decisions; the report is kept, for an activation to name."""
     kept = call.lab.simulations.keep(prepared.report, caller=call.caller)
     return rendering.simulated(kept, prepared.beside)
 
 
 @routes.get("/v1/policies/simulations/jwks.json", scope=PUBLIC)
-def jwks(call: Call) -> JwksOut:
+def jwks(call: Request) -> JwksOut:
     """The key that signs simulation reports."""
     return JwksOut(keys=[call.lab.simulations.key.jwk()])
 
 
 @routes.get("/v1/policies/simulations/{digest}", scope=_TENANT)
-def report(call: Call, digest: str) -> KeptReportOut:
+def report(call: Request, digest: str) -> KeptReportOut:
     """A report that was kept, signed."""
     return rendering.report(call.lab.simulations.get(digest, caller=call.caller))

@@ -11,7 +11,7 @@ KEPT_FOR = timedelta(hours=24)
 
 
 @dataclass(frozen=True)
-class Spoken:
+class ReportSummary:
     """What a report is about: a text, among what was in force, at a time, how its self-check came out.
 
     `left_out` is how much of the past its window did not show.
@@ -24,7 +24,7 @@ class Spoken:
     left_out: int
 
 
-def require_current(report: Spoken | None, *, document_digest: str, baseline_digest: str, now: datetime) -> None:
+def require_current(report: ReportSummary | None, *, document_digest: str, baseline_digest: str, now: datetime) -> None:
     """Refuse unless it is about exactly this text, among what is in force, on the whole past, of the last 24 hours.
 
     Raises:

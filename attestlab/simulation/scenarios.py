@@ -20,7 +20,7 @@ from attestlab.policy import store
 from attestlab.policy.active_policies import member_of
 from attestlab.policy.attribute_registry import own_attributes, registry_for
 from attestlab.policy.evaluation.binder import policy_of
-from attestlab.policy.evaluation.policy_set import Member, PolicySet
+from attestlab.policy.evaluation.policy_set import PolicySet, PolicySetMember
 from attestlab.policy.language.ast import Rule
 from attestlab.policy.language.attributes import Attribute
 from attestlab.policy.language.document import Document, TargetType
@@ -38,7 +38,7 @@ class Target(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Draft:
+class PolicyDraft:
     """The version that is tried; where it has the id of a policy it takes the place of that one's active version."""
 
     document: Document
@@ -57,23 +57,23 @@ class Draft:
 
 
 @dataclass(frozen=True)
-class Place:
+class TargetSets:
     """The policies that count for one target, now and with the draft; None stands for every target not named."""
 
     target: Target | None
-    before: tuple[Member, ...]
-    after: tuple[Member, ...]
+    before: tuple[PolicySetMember, ...]
+    after: tuple[PolicySetMember, ...]
 
 
 @dataclass(frozen=True)
-class Sets:
+class ScenarioSets:
     """The sets of all places; `members` are the policies in them, each once."""
 
-    places: tuple[Place, ...]
-    members: tuple[Member, ...]
+    places: tuple[TargetSets, ...]
+    members: tuple[PolicySetMember, ...]
 
     @classmethod
-    def of(cls, places: Iterable[Place], *more: Member) -> Sets:
+    def of(cls, places: Iterable[TargetSets], *more: PolicySetMember) -> ScenarioSets:
         """The sets of these places, and policies beside them that are asked without having a say."""
         places = tuple(places)
         found = [member for place in places for member in (*place.before, *place.after)]
@@ -85,21 +85,21 @@ class Sets:
 
 
 @dataclass(frozen=True)
-class Trial:
+class Scenario:
     """A draft among the policies in force.
 
     `baseline_digest` names everything that the answer rests on beside the draft and the past: the versions in force
     for the action, and the tenant's attributes.
     """
 
-    draft: Member
-    sets: Sets
+    draft: PolicySetMember
+    sets: ScenarioSets
     baseline_digest: str = ""
 
     @classmethod
-    def alone(cls, draft: Member) -> Trial:
+    def alone(cls, draft: PolicySetMember) -> Scenario:
         """A draft beside no other policy, where everything was allowed."""
-        return cls(draft, Sets.of([Place(None, (), _counting([draft]))], draft))
+        return cls(draft, ScenarioSets.of([TargetSets(None, (), _counting([draft]))], draft))
 
     @property
     def rules(self) -> tuple[Rule, ...]:
@@ -107,7 +107,7 @@ class Trial:
         return self.draft.policy.counting
 
 
-def trial_of(connection: Connection, draft: Draft, tenant_id: UUID) -> Trial:
+def trial_of(connection: Connection, draft: PolicyDraft, tenant_id: UUID) -> Scenario:
     """What stands in force for the draft's action, and what would with it.
 
     Raises:
@@ -115,7 +115,7 @@ def trial_of(connection: Connection, draft: Draft, tenant_id: UUID) -> Trial:
     """
     own = own_attributes(connection.execute, tenant_id)
     registry = registry_for(connection.execute, tenant_id, draft.document.target_type)
-    member = Member(draft.id, draft.document.digest, policy_of(draft.document, registry))
+    member = PolicySetMember(draft.id, draft.document.digest, policy_of(draft.document, registry))
     is_platform = draft.target.id is None and store.is_operator(connection.execute, tenant_id)
     places = []
     for target in _targets(connection, draft, tenant_id):
@@ -123,13 +123,15 @@ def trial_of(connection: Connection, draft: Draft, tenant_id: UUID) -> Trial:
         with_draft = [*(row for row in found if str(row.policy_id) != draft.id), None]
         after = sorted(with_draft, key=lambda row: _rank(row, draft, is_platform=is_platform))
         places.append(
-            Place(
+            TargetSets(
                 target,
                 _counting(member_of(row, False, own) for row in found),
                 _counting(member if row is None else member_of(row, False, own) for row in after),
             )
         )
-    return Trial(member, Sets.of(places, member), baseline_digest(connection, draft.document.category.value, tenant_id))
+    return Scenario(
+        member, ScenarioSets.of(places, member), baseline_digest(connection, draft.document.category.value, tenant_id)
+    )
 
 
 def baseline_digest(connection: Connection, action: str, tenant_id: UUID) -> str:
@@ -150,14 +152,14 @@ def recorded(connection: Connection, members: str, tenant_id: UUID) -> PolicySet
     return PolicySet(member_of(store.member(connection.execute, each, n), shadow, own) for each, n, shadow in kept)
 
 
-def _targets(connection: Connection, draft: Draft, tenant_id: UUID) -> Iterator[Target | None]:
+def _targets(connection: Connection, draft: PolicyDraft, tenant_id: UUID) -> Iterator[Target | None]:
     yield None
     if draft.document.target_type is TargetType.TENANT_DEFAULT:
         for row in own_targets(connection, draft.document.category.value, tenant_id):
             yield Target(row.target_type, row.target_id)
 
 
-def _in_force(connection: Connection, draft: Draft, target: Target, tenant_id: UUID) -> list[AnyRow]:
+def _in_force(connection: Connection, draft: PolicyDraft, target: Target, tenant_id: UUID) -> list[AnyRow]:
     found = store.in_force(
         connection.execute,
         tenant_id=tenant_id,
@@ -168,7 +170,7 @@ def _in_force(connection: Connection, draft: Draft, target: Target, tenant_id: U
     return [row for row in found if not row.in_shadow]
 
 
-def _rank(row: AnyRow | None, draft: Draft, *, is_platform: bool) -> tuple[bool, bool, str]:
+def _rank(row: AnyRow | None, draft: PolicyDraft, *, is_platform: bool) -> tuple[bool, bool, str]:
     """The order of `policy.store.in_force`: the platform's, the tenant's default, the target's, each by their ids."""
     if row is None:
         last = "g" if draft.policy_id is None else str(draft.policy_id)  # behind every hex digit
@@ -177,5 +179,5 @@ def _rank(row: AnyRow | None, draft: Draft, *, is_platform: bool) -> tuple[bool,
     return (not row.is_platform, not is_default, str(row.policy_id))
 
 
-def _counting(members: Iterable[Member]) -> tuple[Member, ...]:
+def _counting(members: Iterable[PolicySetMember]) -> tuple[PolicySetMember, ...]:
     return tuple(member for member in members if member.counts)

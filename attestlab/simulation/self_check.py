@@ -16,9 +16,9 @@ from attestlab.policy.evaluation.policy_set import PolicySet
 from attestlab.policy.sql.compiler import literal
 from attestlab.simulation import report_queries
 from attestlab.simulation.decision_queries import COUNT, EXAMPLE, PLACE
-from attestlab.simulation.history import ID, NUMBER, RETYPED, Past, typed
-from attestlab.simulation.query_session import Session
-from attestlab.simulation.scenarios import Place, Sets
+from attestlab.simulation.history import ID, NUMBER, RETYPED, History, typed
+from attestlab.simulation.query_session import QuerySession
+from attestlab.simulation.scenarios import ScenarioSets, TargetSets
 
 MOST_EXAMPLES = 20
 
@@ -41,7 +41,7 @@ class SelfCheck:
     sql: tuple[str, ...]
 
 
-def checked(session: Session, past: Past, recorded: Recorded, known: dict[str, str]) -> SelfCheck:
+def checked(session: QuerySession, past: History, recorded: Recorded, known: dict[str, str]) -> SelfCheck:
     """Ask each set that decided about the decisions that name it; `known` is as `past.typed` has it."""
     with session.steps(3):
         asked = f'SELECT "@set", "@members" FROM ({_raw(session, past)}) WHERE "@set" IS NOT NULL'
@@ -58,7 +58,13 @@ def checked(session: Session, past: Past, recorded: Recorded, known: dict[str, s
 
 
 def _one_set(
-    session: Session, past: Past, recorded: Recorded, known: dict[str, str], digest: str, members: str, count: int
+    session: QuerySession,
+    past: History,
+    recorded: Recorded,
+    known: dict[str, str],
+    digest: str,
+    members: str,
+    count: int,
 ) -> SelfCheck:
     named = f'"@set" = {literal(digest)} AND "@members" = {literal(members)}'
     policies = _set_of(recorded, members)
@@ -66,7 +72,7 @@ def _one_set(
         sql = f"SELECT {ID} FROM ({_raw(session, past)}) WHERE {named} ORDER BY {NUMBER} LIMIT {MOST_EXAMPLES}"
         return SelfCheck(count, count, 0, tuple(row[0] for row in session.run(sql)), (sql,))
     counting = tuple(member for member in policies.members if member.counts)
-    sets = Sets.of([Place(None, (), counting)])
+    sets = ScenarioSets.of([TargetSets(None, (), counting)])
     sql = _differing(sets, f"SELECT * FROM ({typed(session, past, sets.attributes(), known)}) WHERE {named}")
     ((unexpected, retyped, examples),) = session.run(sql)
     return SelfCheck(count, unexpected, retyped, tuple(examples or ())[:MOST_EXAMPLES], (sql,))
@@ -80,7 +86,7 @@ def _set_of(recorded: Recorded, members: str) -> PolicySet | None:
         return None
 
 
-def _differing(sets: Sets, rows: str) -> str:
+def _differing(sets: ScenarioSets, rows: str) -> str:
     """A query with one row: how many differ, how many cannot be compared, some of those that differ."""
     each = f"(SELECT *, 0 AS {PLACE}, 1::BIGINT AS {COUNT}, {ID} AS {EXAMPLE} FROM ({rows}))"
     told = report_queries.decided(sets, each, [RETYPED, '"@allowed"', '"@matched"'])
@@ -92,5 +98,5 @@ def _differing(sets: Sets, rows: str) -> str:
     )
 
 
-def _raw(session: Session, past: Past) -> str:
+def _raw(session: QuerySession, past: History) -> str:
     return str(session.with_connection(lambda connection: past.raw(connection, {})))

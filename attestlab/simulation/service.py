@@ -18,9 +18,9 @@ from attestlab.core.db.storage import Storage
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import ValidationFailed
 from attestlab.core.ids import new_id
-from attestlab.core.limits.concurrency import Few
+from attestlab.core.limits.concurrency import ConcurrencyLimit
 from attestlab.core.records import audited_write
-from attestlab.core.records.audited_write import Deed
+from attestlab.core.records.audited_write import AuditContext
 from attestlab.exports.jwt_signing import ServiceKey
 from attestlab.lake.service import Lake
 from attestlab.orgs.rules import Caller
@@ -30,13 +30,13 @@ from attestlab.policy.attribute_registry import document_in, registry_for
 from attestlab.policy.evaluation.policy_set import PolicySet
 from attestlab.policy.language.document import Document, TargetType
 from attestlab.simulation import rules, store
-from attestlab.simulation.rules import Spoken
-from attestlab.simulation.scenarios import Draft, baseline_digest, recorded, trial_of
-from attestlab.simulation.signing import REPORTS, TYP, Kept
+from attestlab.simulation.rules import ReportSummary
+from attestlab.simulation.scenarios import PolicyDraft, baseline_digest, recorded, trial_of
+from attestlab.simulation.signing import REPORTS, TYP, SignedReport
 
 if TYPE_CHECKING:
-    from attestlab.simulation.history import Past
-    from attestlab.simulation.reports import Report
+    from attestlab.simulation.history import History
+    from attestlab.simulation.reports import SimulationReport
     from attestlab.simulation.simulation import Simulation
     from attestlab.simulation.sweeps import Named
 
@@ -59,7 +59,7 @@ class Simulations:
         self.lake = lake
         self.key = ServiceKey(keyring, REPORTS)
         self.time_limit_s = time_limit_s
-        self.few = Few(MOST_AT_ONCE, "simulations")
+        self.few = ConcurrencyLimit(MOST_AT_ONCE, "simulations")
 
     def of(
         self,
@@ -100,7 +100,7 @@ class Simulations:
         counterfactual: str | None = None,
         given_up: Callable[[], bool] = lambda: False,
         caller: Caller,
-    ) -> tuple[Report, dict[str, Any]]:
+    ) -> tuple[SimulationReport, dict[str, Any]]:
         """Everything that the service answers, within its time; the report is not kept yet.
 
         It is stopped as soon as it is `given_up`, which is asked many times a second, from another thread.
@@ -130,12 +130,12 @@ class Simulations:
             beside = {"groups": groups, "contexts": report.contexts, "rules": told}
             return report, {**beside, "sweep": swept, "counterfactual": turned}
 
-    def compose(self, simulation: Simulation, draft: Draft, *, caller: Caller) -> Report:
+    def compose(self, simulation: Simulation, draft: PolicyDraft, *, caller: Caller) -> SimulationReport:
         """What a simulation found, as a report that is not kept yet.
 
         Raises:
             ValidationFailed: the past has no history.
-            Cancelled, Unavailable: see `Session.run`.
+            Cancelled, Unavailable: see `QuerySession.run`.
         """
         from attestlab.simulation.reports import found
 
@@ -149,15 +149,15 @@ class Simulations:
             made_at=now,
         )
 
-    def keep(self, report: Report, *, caller: Caller) -> Kept:
+    def keep(self, report: SimulationReport, *, caller: Caller) -> SignedReport:
         """Write a report down, so that an activation may name it."""
         with self.storage.write() as tx:
             told = {"policy_id": report.content["policy"]["id"], "document_digest": report.content["policy"]["digest"]}
-            deed = Deed(caller.tenant_id, caller, "simulation_report.create", report.made_at, told)
+            deed = AuditContext(caller.tenant_id, caller, "simulation_report.create", report.made_at, told)
             audited_write.insert(tx, store.reports, report.row(caller.actor_id), deed)
-        return Kept(report.digest, report.content, self.key.sign(report.content, typ=TYP))
+        return SignedReport(report.digest, report.content, self.key.sign(report.content, typ=TYP))
 
-    def get(self, digest: str, *, caller: Caller) -> Kept:
+    def get(self, digest: str, *, caller: Caller) -> SignedReport:
         """A report of the tenant's, signed now.
 
         Raises:
@@ -166,7 +166,7 @@ class Simulations:
         with self.storage.read() as connection:
             row = store.report(connection, digest, tenant_id=caller.tenant_id)
         content = json.loads(row.report)
-        return Kept(digest, content, self.key.sign(content, typ=TYP))
+        return SignedReport(digest, content, self.key.sign(content, typ=TYP))
 
     def require_current(self, tx: Transaction, *, policy_id: UUID, digest: str, simulation_digest: str | None) -> None:
         """Refuse unless `simulation_digest` is a report on exactly the version with `digest`, and current.
@@ -179,36 +179,40 @@ class Simulations:
             rules.require_current(None, document_digest=digest, baseline_digest="", now=self.clock.now())
             return
         told = json.loads(row.report)
-        spoken = Spoken(row.document_digest, row.baseline_digest, row.made_at, row.unexpected_flips, told["left_out"])
+        spoken = ReportSummary(
+            row.document_digest, row.baseline_digest, row.made_at, row.unexpected_flips, told["left_out"]
+        )
         today = baseline_digest(tx.connection, told["policy"]["category"], row.tenant_id)
         rules.require_current(spoken, document_digest=digest, baseline_digest=today, now=self.clock.now())
 
-    def _draft(self, policy: Document | UUID, replaces: UUID | None, caller: Caller) -> Draft:
+    def _draft(self, policy: Document | UUID, replaces: UUID | None, caller: Caller) -> PolicyDraft:
         with self.storage.read() as connection:
             look = connection.execute
             if isinstance(policy, UUID):
                 row = policy_store.owned(look, policy, tenant_id=caller.tenant_id)
                 policy_rules.require_open(row["status"])
-                return Draft(document_in(policy_store.version(look, policy, row["version"])), policy, row["version"])
+                return PolicyDraft(
+                    document_in(policy_store.version(look, policy, row["version"])), policy, row["version"]
+                )
             if replaces is not None:
                 row = policy_store.owned(look, replaces, tenant_id=caller.tenant_id)
                 policy_rules.require_open(row["status"])
                 stands = (row["category"], row["target_type"], row["target_id"])
                 wanted = (policy.category, policy.target_type, policy.target_id)
                 policy_rules.require_same_place(stands=stands, wanted=wanted)
-        return Draft(policy, replaces)
+        return PolicyDraft(policy, replaces)
 
     def _opened(
         self,
-        draft: Draft,
+        draft: PolicyDraft,
         start: datetime | None,
         end: datetime | None,
         by: Sequence[str],
         contexts: str | PathLike[str] | None,
         caller: Caller,
     ) -> Simulation:
-        from attestlab.simulation.history import Contexts, Decisions, opened
-        from attestlab.simulation.query_session import Session
+        from attestlab.simulation.history import ContextsHistory, DecisionHistory, opened
+        from attestlab.simulation.query_session import QuerySession
         from attestlab.simulation.simulation import Simulation
 
         _require_window(start, end)
@@ -217,9 +221,9 @@ class Simulations:
             trial = trial_of(connection, draft, tenant_id)
             registry = registry_for(connection.execute, tenant_id, draft.document.target_type)
         target = None if draft.document.target_type is TargetType.TENANT_DEFAULT else draft.target
-        past: Past = Decisions(draft.document.category.value, target, start, end)
+        past: History = DecisionHistory(draft.document.category.value, target, start, end)
         if contexts is not None:
-            past, found = Contexts(fspath(contexts)), opened()
+            past, found = ContextsHistory(fspath(contexts)), opened()
             past.raw(found, {})  # what cannot be read is refused at once
         else:
             found = self.lake(caller).past()
@@ -228,10 +232,10 @@ class Simulations:
             with self.storage.read() as connection:
                 return recorded(connection, members, tenant_id)
 
-        def report(simulation: Simulation) -> Kept:
+        def report(simulation: Simulation) -> SignedReport:
             return self.keep(self.compose(simulation, draft, caller=caller), caller=caller)
 
-        return Simulation(Session(found), past, trial, registry, by=by, recorded=asked, reporter=report)
+        return Simulation(QuerySession(found), past, trial, registry, by=by, recorded=asked, reporter=report)
 
 
 def _require_window(start: datetime | None, end: datetime | None) -> None:

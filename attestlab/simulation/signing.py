@@ -13,7 +13,7 @@ REPORTS = b"key that signs simulation reports v1"
 
 
 @dataclass(frozen=True)
-class Kept:
+class SignedReport:
     """A report that was kept, and its signature under the key of today; `digest` is what an activation names."""
 
     digest: str

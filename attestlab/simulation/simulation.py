@@ -9,15 +9,25 @@ from attestlab.core.errors import FieldError, NotFound, ValidationFailed
 from attestlab.policy.evaluation.counterfactual import Counterfactual, counterfactual
 from attestlab.policy.evaluation.policy_set import PolicySet
 from attestlab.policy.language.attributes import Attribute, AttributeType, Registry, Value
-from attestlab.policy.language.context import Normaliser, Values
+from attestlab.policy.language.context import ContextNormalizer, Values
 from attestlab.policy.sql.compiler import column, literal
 from attestlab.simulation import report_queries
 from attestlab.simulation.decision_queries import COUNT, labels
-from attestlab.simulation.history import ID, NUMBER, TARGET, TARGET_SEGMENT, UNASKED, Decisions, Past, keep, typed
-from attestlab.simulation.query_session import Frame, Session
-from attestlab.simulation.scenarios import Place, Trial
+from attestlab.simulation.history import (
+    ID,
+    NUMBER,
+    TARGET,
+    TARGET_SEGMENT,
+    UNASKED,
+    DecisionHistory,
+    History,
+    keep,
+    typed,
+)
+from attestlab.simulation.query_session import Frame, QuerySession
+from attestlab.simulation.scenarios import Scenario, TargetSets
 from attestlab.simulation.self_check import MOST_EXAMPLES, SelfCheck, checked
-from attestlab.simulation.signing import Kept
+from attestlab.simulation.signing import SignedReport
 from attestlab.simulation.sweeps import Named, Threshold, sweep_sql
 
 MOST_SEGMENTS = 3
@@ -27,7 +37,7 @@ MOST_NUMBERS = 1 << 63  # a row's number is a BIGINT
 
 
 @dataclass(frozen=True)
-class Comparison:
+class SimulationComparison:
     """What is in force against what would be: how many, which segments, because of which rules, which decisions."""
 
     transitions: Frame
@@ -45,14 +55,14 @@ class Simulation:
 
     def __init__(
         self,
-        session: Session,
-        past: Past,
-        trial: Trial,
+        session: QuerySession,
+        past: History,
+        trial: Scenario,
         registry: Registry,
         *,
         by: Sequence[str] = (),
         recorded: Callable[[str], PolicySet] | None = None,
-        reporter: Callable[[Simulation], Kept] | None = None,
+        reporter: Callable[[Simulation], SignedReport] | None = None,
     ) -> None:
         self.session = session
         self.past = past
@@ -93,7 +103,7 @@ class Simulation:
 
         Raises:
             ValidationFailed: a column of a file cannot be what its attribute is.
-            Cancelled, Unavailable: see `Session.run`.
+            Cancelled, Unavailable: see `QuerySession.run`.
         """
         with self.session.steps(2):
             self._require(self.by)
@@ -109,7 +119,7 @@ class Simulation:
         self._require(self.by)
         return self.session.frame(report_queries.groups(self.sets))
 
-    def compare(self, by: Sequence[str] | None = None) -> Comparison:
+    def compare(self, by: Sequence[str] | None = None) -> SimulationComparison:
         """What would change against what is in force; flips by attributes, or by `target_id`.
 
         Columns of `transitions`: `from`, `to` (ALLOW or DENY), `count`; `flips` has the segments, `why` and `examples`
@@ -128,7 +138,7 @@ class Simulation:
                 report_queries.why(table),
             ]
             asked = map(self.session.frame, [*frames, self._examples(table)])
-            return Comparison(*asked)
+            return SimulationComparison(*asked)
 
     def sweep(self, rule_id: str, attribute: str, *, op: str | None = None, points: int = POINTS) -> Frame:
         """Every value of one numeric threshold of the draft.
@@ -169,7 +179,7 @@ class Simulation:
 
         Raises:
             ValidationFailed: the past has no history.
-            Cancelled, Unavailable: see `Session.run`.
+            Cancelled, Unavailable: see `QuerySession.run`.
         """
         if self._recorded is None or not self.past.has_history:
             raise ValidationFailed("Contexts alone have no history; a self-check needs decisions of the lake.")
@@ -186,7 +196,7 @@ class Simulation:
             values, place = (self._taken(of), self.sets.places[0]) if isinstance(of, Mapping) else self._context(of)
             return counterfactual(PolicySet(place.after), values)
 
-    def report(self) -> Kept:
+    def report(self) -> SignedReport:
         """What was found, kept and signed: self-check, transitions, flips, why, examples.
 
         Its `digest` is what an activation names.
@@ -214,7 +224,7 @@ class Simulation:
     def left_out(self) -> int:
         """How many rows of the past are outside of the window."""
         past = self.past
-        if not isinstance(past, Decisions) or past == past.whole:
+        if not isinstance(past, DecisionHistory) or past == past.whole:
             return 0
         seen, all_of_it = (
             self.session.with_connection(lambda connection, each=each: each.raw(connection, {}))  # type: ignore[misc]
@@ -287,13 +297,13 @@ class Simulation:
 
     def _taken(self, context: Mapping[str, object]) -> Values:
         """A context as evaluators see it; what decisions would pass over is refused, for it is a slip here."""
-        found = Normaliser(self._registry)(context)
+        found = ContextNormalizer(self._registry)(context)
         if found.diagnostics:
             fields = [FieldError(f"/{each.path}", each.code, each.message) for each in found.diagnostics]
             raise ValidationFailed(f"The context is not valid; {fields[0].field[1:]}: {fields[0].message}", fields)
         return found.values
 
-    def _context(self, of: int | str) -> tuple[dict[str, Value], Place]:
+    def _context(self, of: int | str) -> tuple[dict[str, Value], TargetSets]:
         if not isinstance(of, int | str):
             raise ValidationFailed(f"{of!r} is no decision's id, no row's number and no context.")
         if isinstance(of, int) and not 0 <= of < MOST_NUMBERS:

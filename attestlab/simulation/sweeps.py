@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from itertools import product
 
 from attestlab.core.errors import ValidationFailed
-from attestlab.policy.language.ast import Leaf, Rule, leaves
+from attestlab.policy.language.ast import Comparison, Rule, leaves
 from attestlab.policy.language.attributes import NUMERIC, ORDERING, Op
 from attestlab.policy.sql.compiler import column, rules_sql
 from attestlab.simulation import decision_queries
 from attestlab.simulation.decision_queries import COUNT
-from attestlab.simulation.scenarios import Trial
+from attestlab.simulation.scenarios import Scenario
 
 Named = tuple[str, str] | tuple[str, str, str | None]
 """A threshold as it is asked for: the rule's id, the attribute, and `op` where that is not enough."""
@@ -32,7 +32,7 @@ class Threshold:
     """One leaf that compares a number with a constant, in the draft's rule `rule_id`."""
 
     rule_id: str
-    leaf: Leaf
+    leaf: Comparison
 
     @classmethod
     def of(
@@ -76,7 +76,7 @@ class Threshold:
         return "<=" if self.leaf.op in _AT_IT_IS_LOW else "<"
 
 
-def sweep_sql(trial: Trial, thresholds: Sequence[Threshold], *, points: int) -> str:
+def sweep_sql(trial: Scenario, thresholds: Sequence[Threshold], *, points: int) -> str:
     """A query with `value` (or `value_0`, `value_1`), `allowed`, `denied`, `opened`, `closed`, `is_current`.
 
     `opened` are denied by what is in force and would be allowed, `closed` the contrary. The values are those that
@@ -96,7 +96,7 @@ def _states(count: int) -> list[tuple[str, ...]]:
     return list(product(("low", "high"), repeat=count))
 
 
-def _cells(trial: Trial, thresholds: Sequence[Threshold]) -> str:
+def _cells(trial: Scenario, thresholds: Sequence[Threshold]) -> str:
     """How many rows of each value (or pair) are opened and closed on each side."""
     counted = [f'"@x_{n}" AS x_{n}' for n in range(len(thresholds))]
     counted += [f"sum({COUNT}) AS rows", f'coalesce(sum({COUNT}) FILTER ("@was"), 0) AS was_allowed']
@@ -107,7 +107,7 @@ def _cells(trial: Trial, thresholds: Sequence[Threshold]) -> str:
     return f"SELECT {', '.join(counted)} FROM ({_answers(trial, thresholds)}) GROUP BY ALL"
 
 
-def _answers(trial: Trial, thresholds: Sequence[Threshold]) -> str:
+def _answers(trial: Scenario, thresholds: Sequence[Threshold]) -> str:
     """Each row's answer on each side (or pair of sides).
 
     Only rules with a swept leaf are asked more than once. What comes before the first of them, between and behind is
@@ -133,7 +133,7 @@ def _answers(trial: Trial, thresholds: Sequence[Threshold]) -> str:
     return _beside(rows, answers)
 
 
-def _forced(thresholds: Sequence[Threshold], state: Sequence[str]) -> dict[tuple[str, Leaf], bool]:
+def _forced(thresholds: Sequence[Threshold], state: Sequence[str]) -> dict[tuple[str, Comparison], bool]:
     return {(each.rule_id, each.leaf): each.answer(side) for each, side in zip(thresholds, state, strict=True)}
 
 

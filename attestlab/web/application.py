@@ -1,4 +1,4 @@
-"""`Site`: what an application hands to the web toolkit, and all that an exchange needs of it."""
+"""`Application`: what an application hands to the web toolkit, and all that an exchange needs of it."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from attestlab.web.fair_threads import FairThreads
 from attestlab.web.metrics import Metrics
 from attestlab.web.outbound_calls import OutwardCalls
 from attestlab.web.rate_limit.limiter import Limiter
-from attestlab.web.request import Call
-from attestlab.web.response import Answer
-from attestlab.web.routing.router import Table
+from attestlab.web.request import Request
+from attestlab.web.response import Response
+from attestlab.web.routing.router import Router
 from attestlab.web.routing.routes import Route
 
 Result = TypeVar("Result")
 
 # Finds the caller behind `call.credential`, or raises AuthInvalid; what it returns suits `access.Needs`.
-Authenticate = Callable[[Call], Any]
+Authenticate = Callable[[Request], Any]
 _READ_THREADS = 6  # each with a connection to the database; SQLite is read on the event loop
 _LONG_THREADS = 6  # two proofs and two simulations may hold some for long
 _BODY_THREADS = 2  # read by Python's code, so more of them would only wait for each other
@@ -40,7 +40,7 @@ Write = Callable[[Callable[[Any], Any]], Awaitable[Any]]
 
 
 # Records an attempt that was denied; `call.caller` is None where nobody knows who it was.
-Denied = Callable[[Call, AttestLabError], Awaitable[None]]
+Denied = Callable[[Request, AttestLabError], Awaitable[None]]
 
 
 # Notes a verification that is answered; it is written down with a later group.
@@ -48,7 +48,7 @@ Metered = Callable[[Any], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class OnBlocked:
     """An address was blocked for what came from it, of `caller` where the credential was somebody's."""
 
     address: str
@@ -58,13 +58,13 @@ class Block:
 
 
 # Records that an address was blocked.
-Blocked = Callable[[Block], Awaitable[None]]
+Blocked = Callable[[OnBlocked], Awaitable[None]]
 
 
-class Perform(Protocol):
+class ExecuteWrite(Protocol):
     """Does a write once, durably: `route.prepare`, idempotency, the transaction, `route.run`, `render`."""
 
-    def __call__(self, call: Call, body: BaseModel | None) -> Awaitable[Answer]: ...
+    def __call__(self, call: Request, body: BaseModel | None) -> Awaitable[Response]: ...
 
 
 def request_id() -> str:
@@ -72,7 +72,7 @@ def request_id() -> str:
     return secrets.token_hex(8)
 
 
-class Site:
+class Application:
     """An application as the web toolkit sees it.
 
     `reads_inline` says that authentication, counts and GET routes are so fast that they run on the
@@ -86,7 +86,7 @@ class Site:
         routes: Iterable[Route],
         *,
         authenticate: Authenticate,
-        perform: Perform,
+        perform: ExecuteWrite,
         write: Write,
         denied: Denied,
         blocked: Blocked,
@@ -99,7 +99,7 @@ class Site:
         new_request_id: Callable[[], str] = request_id,
     ) -> None:
         self.lab = lab
-        self.table = Table(routes)
+        self.table = Router(routes)
         self.authenticate = authenticate
         self.perform = perform
         self.write = write

@@ -6,7 +6,7 @@ import re
 from hashlib import sha256
 
 from attestlab.core.strict_json import b64url_encode
-from attestlab.web.response import Answer
+from attestlab.web.response import Response
 
 _TAG_BYTES = 18  # of the digest; 24 characters
 _OPAQUE_TAG = re.compile(r'"[\x21\x23-\x7e\x80-\xff]*"')
@@ -18,7 +18,7 @@ def strong_etag(body: bytes) -> str:
     return f'"{b64url_encode(sha256(body).digest()[:_TAG_BYTES])}"'
 
 
-def conditional(answer: Answer, if_none_match: str | None) -> Answer:
+def conditional(answer: Response, if_none_match: str | None) -> Response:
     """The answer to a GET with its tag; 304 without a body where the client already has it.
 
     A refusal has no tag: a condition counts only where the answer would be a success (RFC 9110 section 13.2.1).
@@ -29,7 +29,7 @@ def conditional(answer: Answer, if_none_match: str | None) -> Answer:
     headers = {**answer.headers, "ETag": tag}
     if if_none_match is None or not _matches(if_none_match, tag):
         return answer._replace(headers=headers)
-    return Answer(304, {name: value for name, value in headers.items() if name not in _OF_BODY}, b"")
+    return Response(304, {name: value for name, value in headers.items() if name not in _OF_BODY}, b"")
 
 
 def _matches(if_none_match: str, tag: str) -> bool:

@@ -7,7 +7,7 @@ from inspect import isawaitable
 
 from attestlab.core.errors import AttestLabError, Unavailable
 from attestlab.core.shapes import Out
-from attestlab.web.request import Call
+from attestlab.web.request import Request
 from attestlab.web.routing.authorization import PUBLIC
 from attestlab.web.routing.routes import Routes
 
@@ -32,12 +32,12 @@ def health_routes(checks: Mapping[str, Check]) -> Routes:
     routes = Routes("operations")
 
     @routes.get("/healthz", scope=PUBLIC, charged=False)
-    async def healthz(call: Call) -> Health:
+    async def healthz(call: Request) -> Health:
         """Whether the process runs; answered on the event loop, because every pool of threads may be full."""
         return Health(status="ok")
 
     @routes.get("/readyz", scope=PUBLIC, charged=False)
-    async def readyz(call: Call) -> Readiness:
+    async def readyz(call: Request) -> Readiness:
         """Whether the process can do its work; 503 with the failed checks where it cannot."""
         found = {name: await _error_of(call, check) for name, check in checks.items()}
         errors = {name: error for name, error in found.items() if error is not None}
@@ -50,7 +50,7 @@ def health_routes(checks: Mapping[str, Check]) -> Routes:
     return routes
 
 
-async def _error_of(call: Call, check: Check) -> Exception | None:
+async def _error_of(call: Request, check: Check) -> Exception | None:
     """The error that a check raises; the text of a foreign one stays in the log of the part that failed."""
     try:
         outcome = await call.site.read(check)

@@ -9,8 +9,8 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from attestlab.web.rate_limit.limiter import owner_of
-from attestlab.web.request import Call
-from attestlab.web.response import Raw
+from attestlab.web.request import Request
+from attestlab.web.response import RawResponse
 from attestlab.web.routing.authorization import PUBLIC
 from attestlab.web.routing.routes import Route, Routes
 
@@ -96,9 +96,9 @@ def metrics_routes(metrics: Metrics) -> Routes:
     routes = Routes("operations")
 
     @routes.get("/metrics", scope=PUBLIC, charged=False)
-    async def exposition(call: Call) -> Raw:
+    async def exposition(call: Request) -> RawResponse:
         """What this server has answered, for Prometheus; a thread writes it, which takes over 10 ms."""
         text = await call.site.bodies.run(owner_of(call), metrics.exposition)
-        return Raw(text, CONTENT_TYPE_PLAIN_0_0_4)
+        return RawResponse(text, CONTENT_TYPE_PLAIN_0_0_4)
 
     return routes

@@ -17,7 +17,7 @@ from attestlab.core import errors
 from attestlab.core.shapes import Out
 from attestlab.core.strict_json import format_time
 from attestlab.web import logging_setup
-from attestlab.web.response import JSON, Answer
+from attestlab.web.response import JSON, Response
 
 STATUS_OF: dict[type[errors.AttestLabError], int] = {
     errors.ValidationFailed: 400,
@@ -57,7 +57,7 @@ def status_of(fault: errors.AttestLabError) -> int:
     return next(STATUS_OF[kind] for kind in type(fault).__mro__ if kind in STATUS_OF)
 
 
-def refusal(fault: errors.AttestLabError, request_id: str) -> Answer:
+def refusal(fault: errors.AttestLabError, request_id: str) -> Response:
     """The envelope for a foreseen error; one that is our own fault is told as a crash."""
     status = status_of(fault)
     if status == 500:
@@ -72,16 +72,16 @@ def refusal(fault: errors.AttestLabError, request_id: str) -> Answer:
     if isinstance(fault, errors.MethodNotAllowed):
         headers["Allow"] = ", ".join(fault.allowed)
     envelope["details"] = {**fault.details, "request_id": request_id}
-    return Answer(status, headers, _json(envelope))
+    return Response(status, headers, _json(envelope))
 
 
-def unreachable(fault: BaseException, request_id: str) -> Answer:
+def unreachable(fault: BaseException, request_id: str) -> Response:
     """The records cannot be reached, read or locked now; nothing was changed."""
     logging_setup.repeatedly_failed("records unreachable", fault, request_id=request_id)
     return refusal(errors.Unavailable("The records cannot be reached right now; try again shortly."), request_id)
 
 
-def crash(fault: BaseException, request_id: str) -> Answer:
+def crash(fault: BaseException, request_id: str) -> Response:
     """The envelope for what nobody foresaw; the story goes to the log alone."""
     logging_setup.failed(fault, request_id=request_id)
     envelope = {
@@ -90,7 +90,7 @@ def crash(fault: BaseException, request_id: str) -> Answer:
         "http_status": 500,
         "details": {"request_id": request_id},
     }
-    return Answer(500, {"Content-Type": JSON}, _json(envelope))
+    return Response(500, {"Content-Type": JSON}, _json(envelope))
 
 
 def _json(envelope: dict[str, Any]) -> bytes:

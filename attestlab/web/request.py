@@ -1,4 +1,4 @@
-"""`Call`: everything a route may know of the request it answers."""
+"""`Request`: everything a route may know of the request it answers."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ WhenGone = Callable[[Callable[[], None]], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Later:
+class Deferred:
     """A result that can only be made once the log has sealed what the route appended."""
 
     make: Callable[[], Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class CommittedError:
     """A refusal that leaves something behind: raised once what the route changed is durable."""
 
     fault: AttestLabError
 
 
-class Call:
+class Request:
     """One request on its way through a route.
 
     A write route may run more than once for one call (its group is tried again without
@@ -117,8 +117,8 @@ class Call:
 
     def later(self, make: Callable[[], Result]) -> Result:
         """Return this from a write route whose answer holds a proof: `make` runs when the proof is known."""
-        return cast(Result, Later(make))
+        return cast(Result, Deferred(make))
 
     def refused(self, fault: AttestLabError) -> Any:
         """Return this from a write route that refuses, and yet keeps what it changed; raising takes that back."""
-        return Refused(fault)
+        return CommittedError(fault)

@@ -33,24 +33,24 @@ from attestlab.core.errors import (
 )
 from attestlab.core.limits.rate_counters import Count
 from attestlab.web import problems
-from attestlab.web.application import Block, Site
+from attestlab.web.application import Application, OnBlocked
 from attestlab.web.body import reader as body_reader
 from attestlab.web.credentials import presented
 from attestlab.web.etags import conditional
-from attestlab.web.http1.request_body import Body
-from attestlab.web.http1.request_head import Head
+from attestlab.web.http1.request_body import RequestBody
+from attestlab.web.http1.request_head import RequestHead
 from attestlab.web.idempotency import keys as idempotency
 from attestlab.web.rate_limit.limiter import (
     BLOCKED_FOR_S,
-    AddressBlocked,
+    ClientBlocked,
     OverLimit,
     is_probe,
     lane_of,
     owner_of,
     told_by,
 )
-from attestlab.web.request import Call, WhenGone
-from attestlab.web.response import Answer, compose, render
+from attestlab.web.request import Request, WhenGone
+from attestlab.web.response import Response, compose, render
 from attestlab.web.routing.authorization import PUBLIC, require_same_tenant
 from attestlab.web.routing.routes import Route
 from attestlab.web.validation import body_as, query_as
@@ -64,7 +64,7 @@ NOT_CHARGED = (RateLimited, BillingLimit, Unavailable)
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
-class Exchange:
+class RequestHandler:
     """The life of one request, from its head to the bytes of its answer."""
 
     __slots__ = (
@@ -83,7 +83,7 @@ class Exchange:
         "_when_gone",
     )
 
-    def __init__(self, site: Site, head: Head, body: Body, peer: str, when_gone: WhenGone) -> None:
+    def __init__(self, site: Application, head: RequestHead, body: RequestBody, peer: str, when_gone: WhenGone) -> None:
         self._site = site
         self._head = head
         self._body = body
@@ -91,7 +91,7 @@ class Exchange:
         self._peer = site.limiter.addresses.client(peer, head.headers.get("x-forwarded-for"))
         self._rate: Count | None = None
         self._route: Route | None = None
-        self._call: Call | None = None
+        self._call: Request | None = None
         self._payer: Any = None  # the caller whose tenant's limits it draws on; None: those of the address
         self._began = perf_counter()
         self._now = site.clock.now()
@@ -110,7 +110,7 @@ class Exchange:
         """Answer with an error that came before there was anything to run."""
         await self._settle(self._refused_unseen(fault))
 
-    async def _settle(self, answering: Awaitable[Answer]) -> None:
+    async def _settle(self, answering: Awaitable[Response]) -> None:
         """Wait for the answer; what goes wrong on the way becomes one, also while a refusal is noted."""
         try:
             self._answer = await self._answered_or_refused(answering)
@@ -130,7 +130,7 @@ class Exchange:
         self._site.metrics.answered(self._route, self._answer.status, perf_counter() - self._began)
         return message
 
-    async def _answered_or_refused(self, answering: Awaitable[Answer]) -> Answer:
+    async def _answered_or_refused(self, answering: Awaitable[Response]) -> Response:
         try:
             return await answering
         except AttestLabError as fault:
@@ -150,7 +150,7 @@ class Exchange:
             is_told = is_told and failures.allowed
             if isinstance(attempt, AuthInvalid) and not failures.allowed:
                 fault = OverLimit(failures, caller=attempt.known)
-        if isinstance(fault, OverLimit) and not isinstance(fault, AddressBlocked):
+        if isinstance(fault, OverLimit) and not isinstance(fault, ClientBlocked):
             return await self._violated(fault)
         if is_told and call is not None:
             await self._site.denied(call, attempt)
@@ -173,10 +173,10 @@ class Exchange:
         limiter = self._site.limiter
         if not await self._site.read(lambda: limiter.violated(self._lane(), now=self._now)):
             return fault
-        await self._site.blocked(Block(self._peer, fault.caller, self._now, self._request_id))
+        await self._site.blocked(OnBlocked(self._peer, fault.caller, self._now, self._request_id))
         return OverLimit(fault.count, caller=fault.caller, wait_s=BLOCKED_FOR_S)
 
-    async def _refused_unseen(self, fault: AttestLabError) -> Answer:
+    async def _refused_unseen(self, fault: AttestLabError) -> Response:
         """Refuse what no route answers; it costs the address what any request does."""
         await self._site.read(self._charge_stranger)
         raise fault
@@ -189,14 +189,14 @@ class Exchange:
     def _lane(self) -> str:
         return lane_of(self._peer, payer=self._payer, page=self._route is not None and self._route.page)
 
-    async def _answered(self) -> Answer:
+    async def _answered(self) -> Response:
         head, site = self._head, self._site
         try:
             route, values = site.table.find(head.method, head.path)
         except AttestLabError as fault:
             return await self._refused_unseen(fault)
         self._route = route
-        call = self._call = Call(
+        call = self._call = Request(
             lab=site.lab,
             site=site,
             route=route,
@@ -225,7 +225,7 @@ class Exchange:
         body_reader.require_length(length or 0, limit_bytes=route.body_limit, with_payload=route.payload)
         body_reader.require_json(self._head.headers)
 
-    def _admit(self, call: Call) -> None:
+    def _admit(self, call: Request) -> None:
         """Find out who is calling, count it, and refuse those who may not; in one go, for it may be in a thread."""
         site, needs = self._site, call.route.needs
         if needs is PUBLIC:
@@ -239,7 +239,7 @@ class Exchange:
                 require_same_tenant(call.header("X-Tenant-ID"), call.caller)
             needs.require(call.caller)
 
-    def _authenticated(self, call: Call) -> Any:
+    def _authenticated(self, call: Request) -> Any:
         try:
             call.credential = presented(call.headers)
             call.caller = self._site.authenticate(call)
@@ -248,12 +248,12 @@ class Exchange:
             raise
         return call.caller
 
-    def _require_unblocked_public(self, call: Call) -> None:
+    def _require_unblocked_public(self, call: Request) -> None:
         """Let a tenant's request for a public route pass at a blocked address, as one that the tenant pays for."""
         limiter = self._site.limiter
         try:
             limiter.require_unblocked(self._lane(), now=call.now)
-        except AddressBlocked as blocked:
+        except ClientBlocked as blocked:
             try:
                 call.credential = presented(call.headers)
                 self._payer = self._site.authenticate(call)
@@ -261,7 +261,7 @@ class Exchange:
                 raise blocked from None
             limiter.require_unblocked(self._lane(), now=call.now)
 
-    async def _checked_body(self, call: Call) -> BaseModel | None:
+    async def _checked_body(self, call: Request) -> BaseModel | None:
         route, aside = call.route, partial(self._site.bodies.run, owner_of(call))
         sent = await body_reader.read(self._body, limit_bytes=route.body_limit, with_payload=route.payload, aside=aside)
         if sent is None:
@@ -278,7 +278,7 @@ class Exchange:
         body: BaseModel = await aside(_validated, call, route.body, sent)
         return body
 
-    async def _read(self, call: Call) -> Answer:
+    async def _read(self, call: Request) -> Response:
         route = call.route
         result: Any = await (route.run(call) if route.is_async else self._site.read(route.run, call))
         return conditional(render(route, call, result), call.headers.get("if-none-match"))
@@ -295,7 +295,7 @@ class Exchange:
         )
 
 
-def _validated(call: Call, model: type[BaseModel], sent: body_reader.Sent) -> BaseModel:
+def _validated(call: Request, model: type[BaseModel], sent: body_reader.ParsedBody) -> BaseModel:
     """The body; and, while no other request waits for it, the canonical form that an Idempotency-Key is bound to."""
     body = body_as(model, sent.text, sent.document)
     if idempotency.is_keyed(call):

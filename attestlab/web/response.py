@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from attestlab.web.request import Later
+from attestlab.web.request import Deferred
 from attestlab.web.routing.authorization import PUBLIC
 
 if TYPE_CHECKING:
     from attestlab.core.limits.rate_counters import Count
-    from attestlab.web.request import Call
+    from attestlab.web.request import Request
     from attestlab.web.routing.routes import Route
 
 JSON = "application/json"
@@ -26,7 +26,7 @@ _PROTECTING = (
 _WITHOUT_LENGTH = frozenset({204, 304})
 
 
-class Answer(NamedTuple):
+class Response(NamedTuple):
     """A finished answer; `body` is sent, and remembered with an idempotency key, byte for byte."""
 
     status: int
@@ -35,7 +35,7 @@ class Answer(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Raw:
+class RawResponse:
     """What a route returns when its answer is not a model: bytes as they are; `status` where it is not the route's."""
 
     body: bytes
@@ -44,12 +44,12 @@ class Raw:
     status: int | None = None
 
 
-def render(route: Route, call: Call, result: Any) -> Answer:
-    """The answer that `result` of `route` means: a model as JSON, `Raw` as it is, None as nothing."""
-    if isinstance(result, Later):
+def render(route: Route, call: Request, result: Any) -> Response:
+    """The answer that `result` of `route` means: a model as JSON, `RawResponse` as it is, None as nothing."""
+    if isinstance(result, Deferred):
         result = result.make()
     status = route.status
-    if isinstance(result, Raw):
+    if isinstance(result, RawResponse):
         status = result.status or status
         headers, body = {"Content-Type": result.content_type, **result.headers}, result.body
     elif route.serializer is None:
@@ -61,10 +61,10 @@ def render(route: Route, call: Call, result: Any) -> Answer:
     elif route.method == "GET":  # kept with its ETag and asked for again; nobody else's copy where it took a credential
         headers["Cache-Control"] = "no-cache" if route.needs is PUBLIC else "private, no-cache"
     headers.update(call.respond_headers)
-    return Answer(status, headers, body)
+    return Response(status, headers, body)
 
 
-def compose(answer: Answer, *, request_id: str, date: str, rate: Count, close: bool, without_body: bool) -> bytes:
+def compose(answer: Response, *, request_id: str, date: str, rate: Count, close: bool, without_body: bool) -> bytes:
     """The response as it goes over the wire; `rate` is the tightest limit that applied to its request.
 
     Raises:

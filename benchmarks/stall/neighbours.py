@@ -16,7 +16,7 @@ from threading import Event
 
 import httpx
 
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.orgs.rules import Plan
 from attestlab.settings import Settings
 from benchmarks import load, servers
@@ -35,7 +35,7 @@ def main() -> None:
     """Measure each load."""
     with tempfile.TemporaryDirectory(prefix="attestlab-neighbours-") as folder:
         data = Path(folder) / "data"
-        lab, made = Lab.init(Settings(data=data))
+        lab, made = Installation.init(Settings(data=data))
         other = lab.orgs.create_tenant("Other", plan=Plan.ENTERPRISE)
         lab.close()
         with servers.attestlab(data) as server:

@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx
 
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.orgs.rules import Plan
 from attestlab.settings import Settings
 from benchmarks import servers
@@ -38,7 +38,7 @@ class World:
 @contextmanager
 def attacked(data: Path) -> Iterator[World]:
     """A fresh installation, served."""
-    lab, made = Lab.init(Settings(data=data))
+    lab, made = Installation.init(Settings(data=data))
     consumer = lab.orgs.add_consumer("ada@consumers.example", PASSWORD, name="Ada")
     lab.orgs.set_plan(consumer.tenant_id, Plan.ENTERPRISE, {})
     lab.close()

@@ -13,7 +13,7 @@ import yaml
 from access_world import World, world_of
 from app_in_process import served
 
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.orgs.rules import CONSUMER_SCOPES, Scope
 from attestlab.server.app import all_routes
 from attestlab.web.routing.routes import Route
@@ -24,7 +24,7 @@ _IN_PATH = re.compile(r"\{\w+(?:\.\.\.)?\}")
 
 
 @pytest.fixture
-def world(lab: Lab) -> Iterator[World]:
+def world(lab: Installation) -> Iterator[World]:
     with served(lab) as url, world_of(lab, url) as made:
         yield made
 

@@ -13,7 +13,7 @@ from app_in_process import served
 from running_server import register_issuer
 from sqlalchemy import select
 
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.migrations.models import metadata
 from attestlab.server.app import all_routes
 from attestlab.web.routing.routes import Route
@@ -39,7 +39,7 @@ WRITES = [route for route in all_routes() if route.body is not None]
 
 
 @pytest.fixture
-def world(lab: Lab) -> Iterator[World]:
+def world(lab: Installation) -> Iterator[World]:
     with served(lab) as url, world_of(lab, url) as made:
         yield made
 
@@ -51,7 +51,7 @@ def of_nobodys_business(route: Route) -> dict[str, Any]:
     return {name: value for name, value in FIELDS.items() if name not in own}
 
 
-def everything(lab: Lab) -> str:
+def everything(lab: Installation) -> str:
     """A fingerprint of all that is stored."""
     digest = hashlib.sha256()
     with lab.storage.read() as connection:

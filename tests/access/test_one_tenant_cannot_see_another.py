@@ -14,7 +14,7 @@ from app_in_process import served
 from running_server import mint, mint_body, register_issuer
 
 from attestlab.core.clock import FixedClock
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.issuers.rules import TrustTier
 from attestlab.server.app import all_routes
 from attestlab.web.routing.routes import Route
@@ -50,7 +50,7 @@ REQUEST_ID = {"X-Request-Id": "the-same"}
 
 
 @pytest.fixture
-def world(lab: Lab) -> Iterator[World]:
+def world(lab: Installation) -> Iterator[World]:
     with served(lab) as url, world_of(lab, url) as made:
         yield made
 

@@ -19,7 +19,7 @@ from attestlab.cli import verify as verify_command
 from attestlab.core.clock import FixedClock
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.errors import AttestLabError
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.orgs.rules import Caller
 
 # Nobody signed these; `not_checked` says so.
@@ -55,7 +55,7 @@ COPIES = {
 FILE = bytes(range(32))
 
 
-def minted(lab: Lab, caller: Caller, **changes: Any) -> dict[str, Any]:
+def minted(lab: Installation, caller: Caller, **changes: Any) -> dict[str, Any]:
     """The bundle of a fresh attestation, as it goes over the wire."""
     issuer = lab.issuers.create(
         {"name": "Northfield", "domain": "northfield.example"}, caller=caller, alg=Algorithm.ES256
@@ -73,7 +73,7 @@ def minted(lab: Lab, caller: Caller, **changes: Any) -> dict[str, Any]:
     return bundle_of(lab, caller, done.id)
 
 
-def bundle_of(lab: Lab, caller: Caller, attestation_id: UUID) -> dict[str, Any]:
+def bundle_of(lab: Installation, caller: Caller, attestation_id: UUID) -> dict[str, Any]:
     """A bundle as it goes over the wire now."""
     found, proof, head = lab.attestations.evidence_of(attestation_id, caller=caller)
     shown: dict[str, Any] = json.loads(rendered(found, proof, head, now=lab.clock.now()).model_dump_json(by_alias=True))
@@ -81,7 +81,7 @@ def bundle_of(lab: Lab, caller: Caller, attestation_id: UUID) -> dict[str, Any]:
 
 
 @pytest.fixture
-def bundle(lab: Lab, caller: Caller, clock: FixedClock) -> dict[str, Any]:
+def bundle(lab: Installation, caller: Caller, clock: FixedClock) -> dict[str, Any]:
     for _ in range(5):
         minted(lab, caller)
     fresh = minted(lab, caller, file_sha256=FILE)
@@ -91,7 +91,7 @@ def bundle(lab: Lab, caller: Caller, clock: FixedClock) -> dict[str, Any]:
     return bundle_of(lab, caller, UUID(fresh["attestation"]["id"]))
 
 
-def verdict(lab: Lab, document: Any) -> Verdict | None:
+def verdict(lab: Installation, document: Any) -> Verdict | None:
     """The verdict over a bundle; None where it cannot even be read."""
     try:
         return verify_bundle(Bundle.parse(document), trust=lab.trust, now=lab.clock.now()).verdict
@@ -140,7 +140,7 @@ def at(document: Any, place: str) -> Any:
     return document
 
 
-def test_nothing_that_stands_in_a_bundle_can_be_changed(lab: Lab, bundle: dict[str, Any]) -> None:
+def test_nothing_that_stands_in_a_bundle_can_be_changed(lab: Installation, bundle: dict[str, Any]) -> None:
     """
     Beside what nobody signed. A copy may be missing; a copy that says something else is refused.
     """
@@ -166,7 +166,7 @@ def is_same_value(place: str, value: Any, before: Any) -> bool:
 
 
 def test_a_path_cannot_be_longer_or_shorter_or_of_another_leaf(
-    lab: Lab, caller: Caller, bundle: dict[str, Any]
+    lab: Installation, caller: Caller, bundle: dict[str, Any]
 ) -> None:
     other = minted(lab, caller)
 
@@ -177,11 +177,11 @@ def test_a_path_cannot_be_longer_or_shorter_or_of_another_leaf(
 
 
 def test_another_log_of_the_same_name_is_not_believed(
-    lab: Lab, bundle: dict[str, Any], tmp_path: Any, clock: FixedClock
+    lab: Installation, bundle: dict[str, Any], tmp_path: Any, clock: FixedClock
 ) -> None:
     from attestlab.settings import Settings
 
-    impostor, made = Lab.init(
+    impostor, made = Installation.init(
         Settings(data=tmp_path / "impostor", database_url=None, log_origin=lab.log_id), clock=clock
     )
     caller = impostor.orgs.service_caller(made.tenant.tenant_id)
@@ -193,7 +193,7 @@ def test_another_log_of_the_same_name_is_not_believed(
 
 
 def test_the_deepest_claims_that_are_minted_can_be_verified_offline(
-    lab: Lab, caller: Caller, tmp_path: Any, capsys: pytest.CaptureFixture[str]
+    lab: Installation, caller: Caller, tmp_path: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     deep: Any = "end"
     for _ in range(62):
@@ -214,7 +214,7 @@ def test_the_deepest_claims_that_are_minted_can_be_verified_offline(
 
 @pytest.mark.parametrize(("sha256", "reason"), [(FILE, "document_hash_not_stored"), (None, None)], ids=["file", "none"])
 def test_a_file_that_no_hash_speaks_of_is_said_to_be_unchecked(
-    lab: Lab, caller: Caller, sha256: bytes | None, reason: str | None
+    lab: Installation, caller: Caller, sha256: bytes | None, reason: str | None
 ) -> None:
     """
     As online: the verdict is of the attestation, and the reason says that nothing was stored to compare.

@@ -18,7 +18,7 @@ from attestlab.attestations.verification.facts import status_of
 from attestlab.core.clock import FixedClock
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.errors import Conflict, NotFound, PermissionDenied
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.integrity.fsck import fsck
 from attestlab.issuers.rules import IssuerStatus
 from attestlab.issuers.service import IssuerWithKeys
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.one_world
 
 
 @pytest.fixture
-def issuer(lab: Lab, caller: Caller) -> IssuerWithKeys:
+def issuer(lab: Installation, caller: Caller) -> IssuerWithKeys:
     return lab.issuers.create({"name": "Northfield", "domain": "north.example"}, caller=caller, alg=Algorithm.ED25519)
 
 
@@ -41,22 +41,22 @@ def request_of(issuer: IssuerWithKeys, **changes: Any) -> MintRequest:
 
 
 @pytest.fixture
-def minted(lab: Lab, caller: Caller, issuer: IssuerWithKeys) -> Minted:
+def minted(lab: Installation, caller: Caller, issuer: IssuerWithKeys) -> Minted:
     return lab.attestations.mint(request_of(issuer), caller=caller)
 
 
-def verdict_and_reasons(lab: Lab, minted: Minted) -> tuple[str, list[str]]:
+def verdict_and_reasons(lab: Installation, minted: Minted) -> tuple[str, list[str]]:
     report = lab.attestations.verify(minted.id).report
     return report.verdict.value, [reason.value for reason in report.reasons]
 
 
-def sweep(lab: Lab) -> int:
+def sweep(lab: Installation) -> int:
     with lab.storage.write() as tx:
         return lab.attestations.expire_due(tx, limit=100)
 
 
 @pytest.mark.own_world
-def test_a_revocation_is_told_logged_and_verifies_as_revoked(lab: Lab, caller: Caller, minted: Minted) -> None:
+def test_a_revocation_is_told_logged_and_verifies_as_revoked(lab: Installation, caller: Caller, minted: Minted) -> None:
     """
     The log says that there is a reason, and only who holds the attestation's nonce can check which.
     """
@@ -79,7 +79,7 @@ def test_a_revocation_is_told_logged_and_verifies_as_revoked(lab: Lab, caller: C
 
 
 def test_a_supersession_mints_the_new_one_and_ends_the_old_one_together(
-    lab: Lab, caller: Caller, issuer: IssuerWithKeys, minted: Minted
+    lab: Installation, caller: Caller, issuer: IssuerWithKeys, minted: Minted
 ) -> None:
     newer = lab.attestations.supersede(minted.id, request_of(issuer), caller=caller)
 
@@ -93,7 +93,7 @@ def test_a_supersession_mints_the_new_one_and_ends_the_old_one_together(
 
 
 def test_a_superseding_mint_counts_as_one_attestation_of_the_day(
-    lab: Lab, caller: Caller, issuer: IssuerWithKeys, minted: Minted, clock: FixedClock
+    lab: Installation, caller: Caller, issuer: IssuerWithKeys, minted: Minted, clock: FixedClock
 ) -> None:
     lab.attestations.supersede(minted.id, request_of(issuer), caller=caller)
 
@@ -102,7 +102,7 @@ def test_a_superseding_mint_counts_as_one_attestation_of_the_day(
 
 
 def test_following_leads_to_the_last_of_those_that_superseded_one_another(
-    lab: Lab, caller: Caller, issuer: IssuerWithKeys, minted: Minted
+    lab: Installation, caller: Caller, issuer: IssuerWithKeys, minted: Minted
 ) -> None:
     chain = [minted]
     for _ in range(3):
@@ -113,7 +113,7 @@ def test_following_leads_to_the_last_of_those_that_superseded_one_another(
 
 
 def test_what_has_run_out_is_expired_at_once_and_for_good_when_it_is_swept(
-    lab: Lab, caller: Caller, issuer: IssuerWithKeys, clock: FixedClock
+    lab: Installation, caller: Caller, issuer: IssuerWithKeys, clock: FixedClock
 ) -> None:
     brief = lab.attestations.mint(request_of(issuer, expiry_at=clock.now() + timedelta(hours=1)), caller=caller)
     clock.advance(timedelta(days=30))
@@ -129,7 +129,7 @@ def test_what_has_run_out_is_expired_at_once_and_for_good_when_it_is_swept(
 
 
 def test_a_sweep_takes_no_more_than_it_may_and_the_longest_overdue_first(
-    lab: Lab, caller: Caller, issuer: IssuerWithKeys, clock: FixedClock
+    lab: Installation, caller: Caller, issuer: IssuerWithKeys, clock: FixedClock
 ) -> None:
     hours = [3, 1, 2, 40]
     made = [
@@ -149,7 +149,7 @@ def test_a_sweep_takes_no_more_than_it_may_and_the_longest_overdue_first(
 @pytest.mark.parametrize("first", ["revoke", "supersede", "run out", "run out and be swept"])
 @pytest.mark.parametrize("then", ["revoke", "supersede"])
 def test_nothing_leaves_a_final_state(
-    lab: Lab, caller: Caller, issuer: IssuerWithKeys, clock: FixedClock, first: str, then: str
+    lab: Installation, caller: Caller, issuer: IssuerWithKeys, clock: FixedClock, first: str, then: str
 ) -> None:
     made = lab.attestations.mint(request_of(issuer, expiry_at=clock.now() + timedelta(hours=1)), caller=caller)
     acts = {
@@ -170,7 +170,7 @@ def test_nothing_leaves_a_final_state(
 
 
 def test_what_ended_in_between_is_not_superseded_by_a_draft_made_before(
-    lab: Lab, caller: Caller, issuer: IssuerWithKeys, minted: Minted
+    lab: Installation, caller: Caller, issuer: IssuerWithKeys, minted: Minted
 ) -> None:
     draft = lab.attestations.draft(request_of(issuer, supersedes=minted.id), caller=caller)
     with lab.storage.write():
@@ -182,7 +182,7 @@ def test_what_ended_in_between_is_not_superseded_by_a_draft_made_before(
 
 
 def test_another_tenants_attestation_can_neither_be_revoked_nor_superseded(
-    lab: Lab, caller: Caller, issuer: IssuerWithKeys
+    lab: Installation, caller: Caller, issuer: IssuerWithKeys
 ) -> None:
     other = lab.orgs.service_caller(lab.orgs.create_tenant("Another", plan=Plan.ENTERPRISE).tenant_id)
     theirs = lab.issuers.create({"name": "Theirs", "domain": "their.example"}, caller=other, alg=Algorithm.ED25519)
@@ -196,7 +196,7 @@ def test_another_tenants_attestation_can_neither_be_revoked_nor_superseded(
 
 
 def test_a_suspended_issuer_can_revoke_and_cannot_supersede(
-    lab: Lab, caller: Caller, issuer: IssuerWithKeys, minted: Minted
+    lab: Installation, caller: Caller, issuer: IssuerWithKeys, minted: Minted
 ) -> None:
     """
     Withdrawing is always allowed; superseding is a mint.
@@ -208,7 +208,9 @@ def test_a_suspended_issuer_can_revoke_and_cannot_supersede(
     lab.attestations.revoke(minted.id, reason="a test", caller=caller)
 
 
-def test_a_list_is_of_one_status_as_of_now(lab: Lab, caller: Caller, issuer: IssuerWithKeys, clock: FixedClock) -> None:
+def test_a_list_is_of_one_status_as_of_now(
+    lab: Installation, caller: Caller, issuer: IssuerWithKeys, clock: FixedClock
+) -> None:
     brief, gone, old, stays = (
         lab.attestations.mint(request_of(issuer, expiry_at=clock.now() + timedelta(hours=n)), caller=caller)
         for n in (1, 50, 50, 50)
@@ -229,7 +231,7 @@ def test_a_list_is_of_one_status_as_of_now(lab: Lab, caller: Caller, issuer: Iss
     }
 
 
-def test_attestations_of_a_pack_are_listed_by_it(lab: Lab, caller: Caller, issuer: IssuerWithKeys) -> None:
+def test_attestations_of_a_pack_are_listed_by_it(lab: Installation, caller: Caller, issuer: IssuerWithKeys) -> None:
     pack = lab.packs.create("Graduates of 2026", caller=caller)
     inside = lab.attestations.mint(request_of(issuer, pack_id=pack["id"]), caller=caller)
     lab.attestations.mint(request_of(issuer), caller=caller)
@@ -241,7 +243,7 @@ def test_attestations_of_a_pack_are_listed_by_it(lab: Lab, caller: Caller, issue
         lab.attestations.mint(request_of(issuer, pack_id=uuid4()), caller=caller)
 
 
-def test_another_tenants_pack_is_as_unknown_as_none(lab: Lab, caller: Caller, issuer: IssuerWithKeys) -> None:
+def test_another_tenants_pack_is_as_unknown_as_none(lab: Installation, caller: Caller, issuer: IssuerWithKeys) -> None:
     other = lab.orgs.service_caller(lab.orgs.create_tenant("Another", plan=Plan.ENTERPRISE).tenant_id)
     theirs = lab.packs.create("Theirs", caller=other)
 
@@ -264,7 +266,7 @@ def test_another_tenants_pack_is_as_unknown_as_none(lab: Lab, caller: Caller, is
     ],
 )
 def test_fsck_compares_what_a_row_tells_of_its_end_with_the_log(
-    lab: Lab, caller: Caller, minted: Minted, changes: dict[str, Any]
+    lab: Installation, caller: Caller, minted: Minted, changes: dict[str, Any]
 ) -> None:
     """
     Beside the row's fingerprint in the audit trail, which would have to be forged as well.
@@ -279,7 +281,7 @@ def test_fsck_compares_what_a_row_tells_of_its_end_with_the_log(
 
 
 @pytest.mark.tampered
-def test_fsck_misses_the_row_of_an_end_that_the_log_tells(lab: Lab, caller: Caller, minted: Minted) -> None:
+def test_fsck_misses_the_row_of_an_end_that_the_log_tells(lab: Installation, caller: Caller, minted: Minted) -> None:
     lab.attestations.revoke(minted.id, reason="a test", caller=caller)
     with lab.storage.engine.connect() as connection:
         connection.execute(delete(attestations))
@@ -288,7 +290,7 @@ def test_fsck_misses_the_row_of_an_end_that_the_log_tells(lab: Lab, caller: Call
     assert any("ends more" in problem.message for problem in fsck(lab))
 
 
-def test_an_end_continues_no_chain_but_its_own(lab: Lab, caller: Caller, minted: Minted) -> None:
+def test_an_end_continues_no_chain_but_its_own(lab: Installation, caller: Caller, minted: Minted) -> None:
     ended = lab.attestations.revoke(minted.id, reason="a test", caller=caller)
 
     entry = logged(lab)[ended.logged.index]

@@ -14,7 +14,7 @@ from running_server import mint, mint_body, register_issuer
 from attestlab.attestations.bundle.bundle import Bundle, verify_bundle
 from attestlab.core.clock import FixedClock
 from attestlab.core.strict_json import b64url_encode
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.log.note.trust_policy import TrustPolicy
 from attestlab.orgs.rules import Plan
 
@@ -209,7 +209,7 @@ def test_each_end_is_shown_by_the_bundle_too(client: httpx.Client, issuer: dict[
     }
 
 
-def test_time_ends_an_attestation_over_http(lab: Lab, clock: FixedClock) -> None:
+def test_time_ends_an_attestation_over_http(lab: Installation, clock: FixedClock) -> None:
     with served(lab) as url, client_of(url, key=lab.orgs.create_tenant("T", plan=Plan.ENTERPRISE).api_key) as client:
         issuer = register_issuer(client)
         made = mint(client, mint_body(issuer, expiry_at="2026-11-21T13:00:00Z")).json()

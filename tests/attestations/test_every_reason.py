@@ -16,14 +16,14 @@ from policy_world import document, leaf, rule
 from sqlalchemy import delete, text, update
 
 from attestlab.attestations.bundle.bundle import Bundle, verify_bundle
-from attestlab.attestations.bundle.verifier_policies import OwnPolicies
+from attestlab.attestations.bundle.verifier_policies import VerifierPolicies
 from attestlab.attestations.rules import Reason, Verdict
 from attestlab.attestations.store import attestations
 from attestlab.core.clock import FixedClock
 from attestlab.core.crypto import signing
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.strict_json import b64url_encode, format_time
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.issuers.store import issuers, keys
 from attestlab.orgs.rules import Caller
 from attestlab.policy.language.document import Document
@@ -54,7 +54,7 @@ class Scene:
     policies: list[Document] = field(default_factory=list)
 
     @property
-    def lab(self) -> Lab:
+    def lab(self) -> Installation:
         return self.board.lab
 
     def minted(self, **changes: Any) -> str:
@@ -93,13 +93,13 @@ class Scene:
         assert answer.status_code == 200, answer.text
         file, payload = (held and hashlib.sha256(held).digest() for held in (self.file, self.payload))
         bundle = Bundle.read(answer.content)
-        at_hand = {"file_sha256": file, "payload_sha256": payload, "policies": OwnPolicies(self.policies)}
+        at_hand = {"file_sha256": file, "payload_sha256": payload, "policies": VerifierPolicies(self.policies)}
         report = verify_bundle(bundle, trust=self.lab.trust, now=self.clock.now(), **at_hand)
         return report.verdict.value, [reason.value for reason in report.report.reasons]
 
 
 @pytest.fixture
-def scene(lab: Lab, caller: Caller, clock: FixedClock) -> Iterator[Scene]:
+def scene(lab: Installation, caller: Caller, clock: FixedClock) -> Iterator[Scene]:
     with board_of(lab) as board:
         yield Scene(board, clock)
 

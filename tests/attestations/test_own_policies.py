@@ -15,11 +15,11 @@ from policy_world import document, leaf, rule
 
 from attestlab.attestations import policy_context, store
 from attestlab.attestations.bundle.bundle import Bundle, OfflineReport, verify_bundle
-from attestlab.attestations.bundle.verifier_policies import OwnPolicies
+from attestlab.attestations.bundle.verifier_policies import VerifierPolicies
 from attestlab.cli import verify as verify_command
 from attestlab.core.clock import FixedClock
 from attestlab.core.errors import ValidationFailed
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.orgs.rules import Caller
 from attestlab.policy.formats.toml import toml_of
 from attestlab.policy.language.attributes import PLATFORM
@@ -29,7 +29,7 @@ HIGH_RISK = rule("high-risk", "DENY", leaf("risk_rating", "eq", "HIGH"), reason=
 
 
 @pytest.fixture
-def board(lab: Lab, caller: Caller) -> Iterator[Board]:
+def board(lab: Installation, caller: Caller) -> Iterator[Board]:
     with board_of(lab) as made:
         yield made
 
@@ -49,7 +49,7 @@ def bundle_of(board: Board, attestation_id: str) -> dict[str, Any]:
 
 
 def checked(board: Board, bundle: dict[str, Any], *policies: dict[str, Any]) -> OfflineReport:
-    own = OwnPolicies.read(json.dumps(each).encode() for each in policies)
+    own = VerifierPolicies.read(json.dumps(each).encode() for each in policies)
     now = board.lab.clock.now()
     return verify_bundle(Bundle.parse(bundle), trust=board.lab.trust, now=now, policies=own)
 
@@ -155,7 +155,7 @@ def test_what_ended_is_not_asked_about(board: Board) -> None:
 )
 def test_a_file_that_is_no_policy_of_verifications_is_refused(text: str, says: str) -> None:
     with pytest.raises(ValidationFailed, match=says):
-        OwnPolicies.read([text.encode("latin-1")])
+        VerifierPolicies.read([text.encode("latin-1")])
 
 
 def test_the_command_takes_them_in_both_notations(

@@ -26,7 +26,7 @@ from attestlab.audit.store import events
 from attestlab.core.clock import FixedClock
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import PermissionDenied
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.orgs import usage
 from attestlab.orgs.rules import Caller, Plan
 from attestlab.orgs.service import TenantCreated
@@ -99,7 +99,7 @@ class Scene:
 
 
 @pytest.fixture
-def scene(lab: Lab, caller: Caller, clock: FixedClock) -> Iterator[Scene]:
+def scene(lab: Installation, caller: Caller, clock: FixedClock) -> Iterator[Scene]:
     with board_of(lab) as board:
         made = Scene(board, caller, clock)
         yield made
@@ -257,7 +257,9 @@ def test_a_denial_is_not_remembered_with_its_key(scene: Scene) -> None:
     assert scene.key.post("/v1/attestations/mint", **asked).status_code == 201  # type: ignore[arg-type]
 
 
-def test_nothing_is_minted_behind_a_policy_that_was_switched_on_in_the_same_group(lab: Lab, scene: Scene) -> None:
+def test_nothing_is_minted_behind_a_policy_that_was_switched_on_in_the_same_group(
+    lab: Installation, scene: Scene
+) -> None:
     named: dict[str, Any] = {"issuer_id": UUID(scene.issuer["id"]), "kid": scene.issuer["keys"][0]["kid"]}
     request = MintRequest(**named, schema="degree", claims={"student_name": "Ada"})
     drafts = [lab.attestations.draft(request, caller=scene.tenant) for _ in range(2)]

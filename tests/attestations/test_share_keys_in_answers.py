@@ -12,21 +12,23 @@ from patience import PATIENCE_S
 from running_server import mint_body, register_issuer
 from sqlalchemy import select
 
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.orgs.rules import Plan
 from attestlab.web.idempotency.share_keys import left_out, put_back
 from attestlab.web.idempotency.store import answers
 
 
 @pytest.fixture
-def client(lab: Lab) -> Iterator[httpx.Client]:
+def client(lab: Installation) -> Iterator[httpx.Client]:
     """A tenant of its own, over HTTP."""
     key = lab.orgs.create_tenant("T", plan=Plan.ENTERPRISE).public()["api_key"]
     with served(lab) as url, httpx.Client(base_url=url, headers={"X-API-Key": key}, timeout=PATIENCE_S) as opened:
         yield opened
 
 
-def test_a_remembered_mint_has_no_share_key_and_is_repeated_byte_for_byte(lab: Lab, client: httpx.Client) -> None:
+def test_a_remembered_mint_has_no_share_key_and_is_repeated_byte_for_byte(
+    lab: Installation, client: httpx.Client
+) -> None:
     issuer, headers = register_issuer(client), {"Idempotency-Key": "once"}
     first = client.post("/v1/attestations/mint", json=mint_body(issuer), headers=headers)
     key = first.json()["share_url"].partition("?k=")[2]

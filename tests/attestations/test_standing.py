@@ -20,7 +20,7 @@ from attestlab.core.clock import FixedClock
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.errors import ValidationFailed
 from attestlab.demos.display import steps
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.issuers.rules import IssuerStatus
 from attestlab.orgs.rules import Caller
 
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.one_world
 class Story:
     """An issuer with a key, and what may become of what it signed."""
 
-    def __init__(self, lab: Lab, caller: Caller, clock: FixedClock, kid: str = "main") -> None:
+    def __init__(self, lab: Installation, caller: Caller, clock: FixedClock, kid: str = "main") -> None:
         self.lab, self.caller, self.clock = lab, caller, clock
         profile = {"name": "Northfield", "domain": "north.example"}
         self.issuer = lab.issuers.create(profile, caller=caller, alg=Algorithm.ED25519, kid=kid).issuer["id"]
@@ -62,7 +62,7 @@ class Story:
 
 
 @pytest.fixture
-def story(lab: Lab, caller: Caller, clock: FixedClock) -> Story:
+def story(lab: Installation, caller: Caller, clock: FixedClock) -> Story:
     return Story(lab, caller, clock)
 
 
@@ -215,7 +215,9 @@ def test_whoever_shows_an_older_entry_of_an_issuer_is_not_believed(
     assert "hides" in report.report.findings[0].detail
 
 
-def test_an_entry_of_another_issuer_is_refused(story: Story, lab: Lab, caller: Caller, clock: FixedClock) -> None:
+def test_an_entry_of_another_issuer_is_refused(
+    story: Story, lab: Installation, caller: Caller, clock: FixedClock
+) -> None:
     forged, other = story.bundle(suspended_issuer(story)), Story(lab, caller, clock, kid="other")
     forged["status_proof"]["issuer"] = other.bundle(other.mint(kid="other"))["status_proof"]["issuer"]
 

@@ -12,15 +12,15 @@ import pytest
 from issuer_story import told
 from sqlalchemy import func, select
 
-from attestlab.attestations.minting import Draft, MintRequest
+from attestlab.attestations.minting import MintRequest, PreparedAttestation
 from attestlab.attestations.service import Minted
 from attestlab.attestations.store import attestations
 from attestlab.core.clock import FixedClock
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.db.transaction import Transaction
-from attestlab.installation import EXPIRIES_AT_ONCE, Lab
+from attestlab.installation import EXPIRIES_AT_ONCE, Installation
 from attestlab.orgs.rules import Caller
-from attestlab.server.write_queue import Desk
+from attestlab.server.write_queue import WriteQueue
 
 pytestmark = pytest.mark.both_engines
 
@@ -29,7 +29,7 @@ PATIENCE_S = 60
 
 
 @pytest.fixture
-def request_of_main(lab: Lab, caller: Caller) -> MintRequest:
+def request_of_main(lab: Installation, caller: Caller) -> MintRequest:
     made = lab.issuers.create({"name": "N", "domain": "n.example"}, caller=caller, alg=Algorithm.ED25519, kid="main")
     return MintRequest(
         issuer_id=made.issuer["id"], kid="main", schema="degree", claims={"student_name": "Ada"}, expiry_at=None
@@ -37,7 +37,7 @@ def request_of_main(lab: Lab, caller: Caller) -> MintRequest:
 
 
 @pytest.fixture
-def overdue(lab: Lab, caller: Caller, clock: FixedClock, request_of_main: MintRequest) -> set[str]:
+def overdue(lab: Installation, caller: Caller, clock: FixedClock, request_of_main: MintRequest) -> set[str]:
     """Attestations that ran out a month ago, while no server ran."""
     brief = {**vars(request_of_main), "expiry_at": clock.now() + timedelta(hours=1)}
     drafts = [lab.attestations.draft(MintRequest(**brief), caller=caller) for _ in range(BRIEF)]
@@ -47,9 +47,9 @@ def overdue(lab: Lab, caller: Caller, clock: FixedClock, request_of_main: MintRe
     return made
 
 
-async def swept_beside_mints(lab: Lab, caller: Caller, request: MintRequest, places: list[int]) -> int:
+async def swept_beside_mints(lab: Installation, caller: Caller, request: MintRequest, places: list[int]) -> int:
     """Sweep until nothing is due, and mint meanwhile; how many were minted. `places` get their indexes."""
-    desk = Desk(lab)
+    desk = WriteQueue(lab)
     sweeping = asyncio.create_task(desk.sweep_forever(lambda: None, every_s=0.01))
     minted = 0
     try:
@@ -67,18 +67,18 @@ async def swept_beside_mints(lab: Lab, caller: Caller, request: MintRequest, pla
     return minted
 
 
-def record(lab: Lab, draft: Draft, _tx: Transaction) -> Minted:
+def record(lab: Installation, draft: PreparedAttestation, _tx: Transaction) -> Minted:
     return lab.attestations.record(draft)
 
 
-def is_due(lab: Lab) -> bool:
+def is_due(lab: Installation) -> bool:
     waiting = (attestations.c.status == "VALID", attestations.c.expiry_at.is_not(None))
     with lab.storage.read() as connection:
         return bool(connection.scalar(select(func.count()).select_from(attestations).where(*waiting)))
 
 
 def test_what_ran_out_while_no_server_ran_is_told_once_each_and_mints_go_on(
-    lab: Lab, caller: Caller, request_of_main: MintRequest, overdue: set[str]
+    lab: Installation, caller: Caller, request_of_main: MintRequest, overdue: set[str]
 ) -> None:
     places: list[int] = []
 
@@ -92,7 +92,7 @@ def test_what_ran_out_while_no_server_ran_is_told_once_each_and_mints_go_on(
     assert min(places) < max(ends), "mints waited until the sweep was over"
 
 
-def test_a_batch_is_so_small_that_nobody_waits_long(lab: Lab, overdue: set[str]) -> None:
+def test_a_batch_is_so_small_that_nobody_waits_long(lab: Installation, overdue: set[str]) -> None:
     with lab.storage.write() as tx:
         there_is_more = lab.expire(tx)
     with lab.storage.read() as connection:
@@ -101,9 +101,9 @@ def test_a_batch_is_so_small_that_nobody_waits_long(lab: Lab, overdue: set[str])
     assert (there_is_more, len(ends)) == (True, EXPIRIES_AT_ONCE)
 
 
-async def sweep_often(lab: Lab, sweeps: int) -> None:
+async def sweep_often(lab: Installation, sweeps: int) -> None:
     """Run the sweep until it has looked at the head so many times."""
-    desk, looked = Desk(lab), asyncio.Event()
+    desk, looked = WriteQueue(lab), asyncio.Event()
     observe, counted = lab.observe_head, iter(range(sweeps))
 
     def observed() -> None:
@@ -123,7 +123,7 @@ async def sweep_often(lab: Lab, sweeps: int) -> None:
 
 
 def test_a_refusal_that_lasts_is_logged_once_and_without_a_traceback(
-    lab: Lab, overdue: set[str], capfd: pytest.CaptureFixture[str]
+    lab: Installation, overdue: set[str], capfd: pytest.CaptureFixture[str]
 ) -> None:
     guard = lab.guard.path.read_bytes()
     lab.guard.path.unlink()

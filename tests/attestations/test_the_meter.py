@@ -15,10 +15,15 @@ import pytest
 from patience import PATIENCE_S
 
 from attestlab.attestations.metering.daily_meter import Meter
-from attestlab.attestations.metering.service import MAX_GROUPS, TOLD_SINGLY_PER_MINUTE, Pending, Verified
+from attestlab.attestations.metering.service import (
+    MAX_GROUPS,
+    TOLD_SINGLY_PER_MINUTE,
+    MeteredVerification,
+    UnwrittenVerifications,
+)
 from attestlab.attestations.metering.write_behind import WriteBehind
 from attestlab.attestations.rules import Verdict
-from attestlab.core.db.group_commit.loop import LoopWriter
+from attestlab.core.db.group_commit.loop import LoopGroupCommit
 from attestlab.core.db.storage import CommitUnknown, Storage
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import BillingLimit
@@ -29,8 +34,8 @@ NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 TENANT = UUID("0193b5a0-7f3c-7abc-8def-0123456789ab")
 
 
-def verified(*, at: datetime = NOON, issuer: UUID = TENANT, verdict: Verdict = Verdict.VALID) -> Verified:
-    return Verified(TENANT, issuer, uuid4(), verdict, at)
+def verified(*, at: datetime = NOON, issuer: UUID = TENANT, verdict: Verdict = Verdict.VALID) -> MeteredVerification:
+    return MeteredVerification(TENANT, issuer, uuid4(), verdict, at)
 
 
 class Process:
@@ -52,7 +57,7 @@ class Process:
             return False
         return True
 
-    def take(self, one: Verified, limit: int | None) -> None:
+    def take(self, one: MeteredVerification, limit: int | None) -> None:
         with self.storage.read() as connection:
             self.meter.take(connection, one, limit=limit)
 
@@ -163,7 +168,7 @@ def test_while_somebody_locks_the_counters_a_process_counts_for_itself(migrated_
 
 
 def test_a_backlog_of_one_minute_keeps_a_hundred_singly_and_counts_the_rest() -> None:
-    pending = Pending()
+    pending = UnwrittenVerifications()
     for _ in range(1_000):
         pending.add(verified())
 
@@ -174,7 +179,7 @@ def test_a_backlog_of_one_minute_keeps_a_hundred_singly_and_counts_the_rest() ->
 def test_a_long_backlog_is_one_number_for_each_issuer_and_day() -> None:
     """Two days of verifications of three issuers, one a second each hour, while nothing can be written."""
     issuers = [uuid4() for _ in range(3)]
-    pending = Pending()
+    pending = UnwrittenVerifications()
     for minute in range(2 * 24 * 60):
         for issuer in issuers:
             pending.add(verified(issuer=issuer, at=NOON + timedelta(minutes=minute)))
@@ -187,7 +192,7 @@ def test_a_long_backlog_is_one_number_for_each_issuer_and_day() -> None:
 
 
 def test_what_is_taken_out_and_put_back_is_all_there() -> None:
-    pending = Pending()
+    pending = UnwrittenVerifications()
     for _ in range(40):
         pending.add(verified(issuer=uuid4()))
 
@@ -212,7 +217,7 @@ def test_a_batch_whose_commit_failed_is_written_once_whether_it_was_committed_or
         raise CommitUnknown
 
     async def run() -> None:
-        writer = LoopWriter(storage)
+        writer = LoopGroupCommit(storage)
         behind = WriteBehind(writer.submit, fails_certainly=True, failed=failures.append)
         behind.add(verified())
         while not failures:

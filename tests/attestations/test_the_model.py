@@ -28,8 +28,8 @@ from attestlab.core.errors import Conflict, PermissionDenied
 from attestlab.core.ids import new_id
 from attestlab.core.strict_json import format_time
 from attestlab.governance.rules import RequestType
-from attestlab.governance.service import Asked
-from attestlab.installation import Lab
+from attestlab.governance.service import ChangeRequest
+from attestlab.installation import Installation
 from attestlab.orgs.rules import Caller, Role
 
 pytestmark = pytest.mark.both_engines
@@ -52,7 +52,7 @@ HOURS = st.sampled_from([None, 1, 5, 100])
 class Story(RuleBasedStateMachine):
     """One issuer of a lab that many stories share, beside the model of it."""
 
-    lab: Lab
+    lab: Installation
     caller: Caller
     clock: FixedClock
     nursery: Nursery
@@ -172,7 +172,7 @@ class Story(RuleBasedStateMachine):
     @rule(standing=st.sampled_from(["SUSPENDED", "ACTIVE", "SUSPENDED", "ACTIVE", "REVOKED"]))
     def govern(self, standing: str) -> None:
         """The issuer is suspended, reinstated or revoked: one asks, two approve, the tenant carries it out."""
-        asked = Asked(type=STANDINGS[standing], issuer_id=self.issuer, reason="a story")
+        asked = ChangeRequest(type=STANDINGS[standing], issuer_id=self.issuer, reason="a story")
         may = self.model.may_become(standing)
         request = self.happens(may, lambda: self.lab.governance.request(asked, caller=self.person("asks")))
         if may:
@@ -217,7 +217,7 @@ class Story(RuleBasedStateMachine):
     def restart(self) -> None:
         """A fresh process goes on; the first one lives as long as the test."""
         self.end()
-        self.lab = Lab.open(self.lab.settings, clock=self.clock)
+        self.lab = Installation.open(self.lab.settings, clock=self.clock)
 
     def end(self) -> None:
         if self.lab is not self.first_lab:
@@ -279,7 +279,7 @@ class Story(RuleBasedStateMachine):
 
 
 def test_verdict_and_reasons_are_those_of_the_model_after_every_step(
-    lab: Lab, caller: Caller, clock: FixedClock, nursery: Nursery, tmp_path: Path, is_long: bool
+    lab: Installation, caller: Caller, clock: FixedClock, nursery: Nursery, tmp_path: Path, is_long: bool
 ) -> None:
     """
     The stories share one log, so that lists and proofs grow; each has an issuer of its own.

@@ -18,14 +18,14 @@ from attestlab.attestations.rules import Verdict
 from attestlab.attestations.service import Minted
 from attestlab.attestations.store import attestations
 from attestlab.attestations.tables import VerificationTally
-from attestlab.attestations.verification.steps import Presented
+from attestlab.attestations.verification.steps import VerifierInput
 from attestlab.core.clock import FixedClock
 from attestlab.core.crypto import signing
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.errors import PermissionDenied, ValidationFailed
 from attestlab.core.records.outbox import OutboxEvent
 from attestlab.core.strict_json import b64url_encode
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.integrity.fsck import fsck
 from attestlab.issuers.rules import IssuerStatus
 from attestlab.issuers.store import issuers, keys
@@ -39,11 +39,11 @@ FILE = bytes.fromhex("cd" * 32)
 
 
 @pytest.fixture
-def minted(lab: Lab, caller: Caller) -> Minted:
+def minted(lab: Installation, caller: Caller) -> Minted:
     return mint(lab, caller)
 
 
-def mint(lab: Lab, caller: Caller, **changes: Any) -> Minted:
+def mint(lab: Installation, caller: Caller, **changes: Any) -> Minted:
     made = lab.issuers.create(
         {"name": "Northfield", "domain": "northfield.example.edu"}, caller=caller, alg=Algorithm.ED25519
     )
@@ -58,12 +58,14 @@ def mint(lab: Lab, caller: Caller, **changes: Any) -> Minted:
     return lab.attestations.mint(dataclasses.replace(request, **changes), caller=caller)
 
 
-def verdict_and_reasons(lab: Lab, minted: Minted, presented: Presented | None = None) -> tuple[str, list[str]]:
-    report = lab.attestations.verify(minted.id, presented or Presented()).report
+def verdict_and_reasons(
+    lab: Installation, minted: Minted, presented: VerifierInput | None = None
+) -> tuple[str, list[str]]:
+    report = lab.attestations.verify(minted.id, presented or VerifierInput()).report
     return report.verdict.value, [reason.value for reason in report.reasons]
 
 
-def behind_the_services_back(lab: Lab, statement: Any) -> None:
+def behind_the_services_back(lab: Installation, statement: Any) -> None:
     """Change a row as no verb would; the story then ends without `check_lab`."""
     with lab.storage.engine.connect() as connection:
         connection.execute(statement)
@@ -71,8 +73,8 @@ def behind_the_services_back(lab: Lab, statement: Any) -> None:
 
 
 @pytest.mark.both_engines
-def test_all_eight_steps_pass(lab: Lab, minted: Minted) -> None:
-    assert verdict_and_reasons(lab, minted, Presented(FILE, HASH.upper())) == (
+def test_all_eight_steps_pass(lab: Installation, minted: Minted) -> None:
+    assert verdict_and_reasons(lab, minted, VerifierInput(FILE, HASH.upper())) == (
         "VALID",
         [
             *("payload_hash_ok", "document_hash_ok", "status_current", "governance_ok"),
@@ -81,11 +83,11 @@ def test_all_eight_steps_pass(lab: Lab, minted: Minted) -> None:
     )
 
 
-def test_only_checks_that_ran_leave_a_reason(lab: Lab, minted: Minted) -> None:
+def test_only_checks_that_ran_leave_a_reason(lab: Installation, minted: Minted) -> None:
     assert verdict_and_reasons(lab, minted)[1][0] == "status_current"
 
 
-def test_an_unknown_id_is_not_found(lab: Lab) -> None:
+def test_an_unknown_id_is_not_found(lab: Installation) -> None:
     found = lab.attestations.verify(uuid4())
 
     assert (found.verdict, [reason.value for reason in found.report.reasons]) == (
@@ -97,27 +99,27 @@ def test_an_unknown_id_is_not_found(lab: Lab) -> None:
 @pytest.mark.parametrize(
     ("presented", "reasons"),
     [
-        (Presented(document_hash="00" * 32), ["document_hash_mismatch"]),
-        (Presented(payload_sha256=bytes(32)), ["payload_hash_mismatch"]),
-        (Presented(bytes(32), HASH), ["payload_hash_mismatch", "document_hash_ok"]),
-        (Presented(FILE, "00" * 32), ["payload_hash_ok", "document_hash_mismatch"]),
+        (VerifierInput(document_hash="00" * 32), ["document_hash_mismatch"]),
+        (VerifierInput(payload_sha256=bytes(32)), ["payload_hash_mismatch"]),
+        (VerifierInput(bytes(32), HASH), ["payload_hash_mismatch", "document_hash_ok"]),
+        (VerifierInput(FILE, "00" * 32), ["payload_hash_ok", "document_hash_mismatch"]),
     ],
 )
 def test_another_payload_or_document_is_altered_and_nothing_else_is_asked(
-    lab: Lab, minted: Minted, presented: Presented, reasons: list[str]
+    lab: Installation, minted: Minted, presented: VerifierInput, reasons: list[str]
 ) -> None:
     assert verdict_and_reasons(lab, minted, presented) == ("ALTERED", reasons)
 
 
-def test_without_a_stored_document_hash_verification_goes_on(lab: Lab, caller: Caller) -> None:
+def test_without_a_stored_document_hash_verification_goes_on(lab: Installation, caller: Caller) -> None:
     bare = mint(lab, caller, document_hash=None, file_sha256=None)
 
-    verdict, reasons = verdict_and_reasons(lab, bare, Presented(document_hash=HASH))
+    verdict, reasons = verdict_and_reasons(lab, bare, VerifierInput(document_hash=HASH))
 
     assert (verdict, reasons[0]) == ("VALID", "document_hash_not_stored")
 
 
-def test_time_makes_it_expired(lab: Lab, caller: Caller, clock: FixedClock) -> None:
+def test_time_makes_it_expired(lab: Installation, caller: Caller, clock: FixedClock) -> None:
     brief = mint(lab, caller, expiry_at=clock.now() + timedelta(hours=1))
     before = verdict_and_reasons(lab, brief)[0]
     clock.advance(timedelta(hours=1))
@@ -130,13 +132,13 @@ def test_time_makes_it_expired(lab: Lab, caller: Caller, clock: FixedClock) -> N
 @pytest.mark.parametrize(
     ("status", "reason"), [("REVOKED", "attestation_revoked"), ("SUPERSEDED", "attestation_superseded")]
 )
-def test_a_final_status_ends_the_matter(lab: Lab, minted: Minted, status: str, reason: str) -> None:
+def test_a_final_status_ends_the_matter(lab: Installation, minted: Minted, status: str, reason: str) -> None:
     behind_the_services_back(lab, update(attestations).values(status=status))
 
     assert verdict_and_reasons(lab, minted) == (status, [reason])
 
 
-def test_a_suspended_issuer_is_flagged(lab: Lab, caller: Caller, minted: Minted) -> None:
+def test_a_suspended_issuer_is_flagged(lab: Installation, caller: Caller, minted: Minted) -> None:
     lab.issuers.set_standing(minted.row["issuer_id"], status=IssuerStatus.SUSPENDED, caller=caller)
 
     verdict, reasons = verdict_and_reasons(lab, minted)
@@ -145,7 +147,9 @@ def test_a_suspended_issuer_is_flagged(lab: Lab, caller: Caller, minted: Minted)
     assert "governance_ok" not in reasons
 
 
-def test_what_a_revoked_issuer_logged_before_stays_valid_and_flagged(lab: Lab, caller: Caller, minted: Minted) -> None:
+def test_what_a_revoked_issuer_logged_before_stays_valid_and_flagged(
+    lab: Installation, caller: Caller, minted: Minted
+) -> None:
     lab.issuers.set_standing(minted.row["issuer_id"], status=IssuerStatus.REVOKED, caller=caller)
 
     verdict, reasons = verdict_and_reasons(lab, minted)
@@ -156,14 +160,14 @@ def test_what_a_revoked_issuer_logged_before_stays_valid_and_flagged(lab: Lab, c
 
 
 @pytest.mark.tampered
-def test_what_a_revoked_issuer_logged_later_is_invalid(lab: Lab, minted: Minted) -> None:
+def test_what_a_revoked_issuer_logged_later_is_invalid(lab: Installation, minted: Minted) -> None:
     behind_the_services_back(lab, update(issuers).values(status="REVOKED", revoked_index=0))
 
     assert verdict_and_reasons(lab, minted) == ("INVALID", ["status_current", "issuer_revoked"])
 
 
 @pytest.mark.tampered
-def test_an_issuer_that_is_gone_is_unknown(lab: Lab, minted: Minted) -> None:
+def test_an_issuer_that_is_gone_is_unknown(lab: Installation, minted: Minted) -> None:
     with lab.storage.engine.connect() as connection:
         if lab.storage.is_sqlite:
             connection.execute(text("PRAGMA foreign_keys=OFF"))
@@ -177,7 +181,7 @@ def test_an_issuer_that_is_gone_is_unknown(lab: Lab, minted: Minted) -> None:
 
 
 @pytest.mark.tampered
-def test_a_key_that_is_gone_is_named(lab: Lab, minted: Minted) -> None:
+def test_a_key_that_is_gone_is_named(lab: Installation, minted: Minted) -> None:
     behind_the_services_back(lab, delete(keys))
 
     assert verdict_and_reasons(lab, minted)[1][-1] == "key_not_found"
@@ -195,7 +199,7 @@ def test_a_key_that_is_gone_is_named(lab: Lab, minted: Minted) -> None:
     ],
 )
 def test_what_became_of_the_key_counts_by_the_logs_order(
-    lab: Lab, minted: Minted, changes: dict[str, Any], verdict: str, reason: str
+    lab: Installation, minted: Minted, changes: dict[str, Any], verdict: str, reason: str
 ) -> None:
     behind_the_services_back(lab, update(keys).values(**changes))
 
@@ -207,7 +211,7 @@ def test_what_became_of_the_key_counts_by_the_logs_order(
 @pytest.mark.tampered
 @pytest.mark.parametrize(("minutes", "verdict"), [(-1, "INVALID"), (0, "INVALID"), (1, "VALID")])
 def test_a_time_of_compromise_counts_against_the_entrys_logged_time(
-    lab: Lab, minted: Minted, clock: FixedClock, minutes: int, verdict: str
+    lab: Installation, minted: Minted, clock: FixedClock, minutes: int, verdict: str
 ) -> None:
     at = clock.now() + timedelta(minutes=minutes)
     behind_the_services_back(lab, update(keys).values(status="compromised", changed_index=99, compromised_at=at))
@@ -215,7 +219,7 @@ def test_a_time_of_compromise_counts_against_the_entrys_logged_time(
     assert verdict_and_reasons(lab, minted)[0] == verdict
 
 
-def mint_externally(lab: Lab, caller: Caller, **changes: Any) -> UUID:
+def mint_externally(lab: Installation, caller: Caller, **changes: Any) -> UUID:
     """Mint with a key whose owner signs, who also names the id and the time."""
     private = signing.generate(Algorithm.ED25519)
     made = lab.issuers.create({"name": "Northfield", "domain": "northfield.example.edu"}, caller=caller)
@@ -232,7 +236,7 @@ def mint_externally(lab: Lab, caller: Caller, **changes: Any) -> UUID:
 
 @pytest.mark.tampered
 def test_a_thief_of_an_external_key_cannot_sign_their_way_back_before_the_theft(
-    lab: Lab, caller: Caller, clock: FixedClock
+    lab: Installation, caller: Caller, clock: FixedClock
 ) -> None:
     """
     `created_at` is what the signer says; when it was logged is what counts.
@@ -241,7 +245,7 @@ def test_a_thief_of_an_external_key_cannot_sign_their_way_back_before_the_theft(
     stolen_at = clock.now() - timedelta(hours=1)
     behind_the_services_back(lab, update(keys).values(status="compromised", changed_index=99, compromised_at=stolen_at))
 
-    assert lab.attestations.verify(minted_id, Presented()).report.verdict is Verdict.INVALID
+    assert lab.attestations.verify(minted_id, VerifierInput()).report.verdict is Verdict.INVALID
 
 
 @pytest.mark.tampered
@@ -256,14 +260,14 @@ def test_a_thief_of_an_external_key_cannot_sign_their_way_back_before_the_theft(
         {"signature": "e30.e30.AA"},
     ],
 )
-def test_a_changed_row_fails_the_signature(lab: Lab, minted: Minted, changes: dict[str, Any]) -> None:
+def test_a_changed_row_fails_the_signature(lab: Installation, minted: Minted, changes: dict[str, Any]) -> None:
     behind_the_services_back(lab, update(attestations).values(**changes))
 
     assert verdict_and_reasons(lab, minted)[1][-1] == "signature_invalid"
 
 
 @pytest.mark.tampered
-def test_an_entry_that_speaks_of_something_else_fails_the_proof(lab: Lab, minted: Minted) -> None:
+def test_an_entry_that_speaks_of_something_else_fails_the_proof(lab: Installation, minted: Minted) -> None:
     behind_the_services_back(lab, update(attestations).values(nonce=bytes(32)))
 
     assert verdict_and_reasons(lab, minted) == (
@@ -272,7 +276,9 @@ def test_an_entry_that_speaks_of_something_else_fails_the_proof(lab: Lab, minted
     )
 
 
-def test_a_policy_that_denies_makes_it_invalid_and_is_asked_last(lab: Lab, caller: Caller, minted: Minted) -> None:
+def test_a_policy_that_denies_makes_it_invalid_and_is_asked_last(
+    lab: Installation, caller: Caller, minted: Minted
+) -> None:
     nobody = rule("nobody", "DENY", leaf("status", "eq", "ACTIVE"))
     switched_on(lab, caller, document(nobody, category="VERIFY", default_effect="ALLOW"))
 
@@ -281,10 +287,10 @@ def test_a_policy_that_denies_makes_it_invalid_and_is_asked_last(lab: Lab, calle
 
 
 def test_each_verification_costs_the_issuers_tenant_one_unit_and_is_told(
-    lab: Lab, caller: Caller, minted: Minted, clock: FixedClock
+    lab: Installation, caller: Caller, minted: Minted, clock: FixedClock
 ) -> None:
     found = lab.attestations.verify(minted.id)
-    altered = lab.attestations.verify(minted.id, Presented(document_hash="00" * 32))
+    altered = lab.attestations.verify(minted.id, VerifierInput(document_hash="00" * 32))
     unknown = lab.attestations.verify(uuid4())
     with lab.storage.write() as tx:
         for verified in (found, altered, unknown):
@@ -299,7 +305,7 @@ def test_each_verification_costs_the_issuers_tenant_one_unit_and_is_told(
 
 @pytest.mark.own_world
 def test_fsck_with_a_clock_that_is_behind_names_the_clock_and_no_tally(
-    lab: Lab, minted: Minted, clock: FixedClock
+    lab: Installation, minted: Minted, clock: FixedClock
 ) -> None:
     with lab.storage.write() as tx:
         lab.attestations.meter(tx, lab.attestations.verify(minted.id))
@@ -317,7 +323,9 @@ def test_fsck_with_a_clock_that_is_behind_names_the_clock_and_no_tally(
 
 @pytest.mark.both_engines
 @pytest.mark.own_world
-def test_beyond_a_hundred_a_minute_one_event_speaks_for_the_rest(lab: Lab, minted: Minted, clock: FixedClock) -> None:
+def test_beyond_a_hundred_a_minute_one_event_speaks_for_the_rest(
+    lab: Installation, minted: Minted, clock: FixedClock
+) -> None:
     found = lab.attestations.verify(minted.id)
     for _ in range(5):
         with lab.storage.write() as tx:
@@ -336,7 +344,9 @@ def test_beyond_a_hundred_a_minute_one_event_speaks_for_the_rest(lab: Lab, minte
     assert left == []
 
 
-def test_nothing_is_minted_behind_a_suspension_in_the_same_group(lab: Lab, caller: Caller, minted: Minted) -> None:
+def test_nothing_is_minted_behind_a_suspension_in_the_same_group(
+    lab: Installation, caller: Caller, minted: Minted
+) -> None:
     request = MintRequest(
         issuer_id=minted.row["issuer_id"], kid=minted.row["kid"], schema="degree", claims={"student_name": "Ada"}
     )

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import Connection, event, text
 
 from attestlab.audit import store
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.orgs.rules import Caller
 
 Equal = dict[str, str | None]
@@ -48,7 +48,7 @@ def equal(request: pytest.FixtureRequest) -> Equal:
 
 
 @pytest.fixture
-def connection(lab: Lab, caller: Caller) -> Iterator[Connection]:
+def connection(lab: Installation, caller: Caller) -> Iterator[Connection]:
     """A look at a trail of a few lines about issuers; what is done to it here does not stay."""
     for number in range(3):
         issuer = lab.issuers.create({"name": f"Northfield {number}", "domain": "northfield.example"}, caller=caller)
@@ -58,7 +58,7 @@ def connection(lab: Lab, caller: Caller) -> Iterator[Connection]:
         opened.rollback()
 
 
-def plans(connection: Connection, wanted: store.Wanted, explain: str) -> list[Any]:
+def plans(connection: Connection, wanted: store.AuditFilter, explain: str) -> list[Any]:
     """What the engine says of each query of a page."""
     asked: list[tuple[str, Any]] = []
 
@@ -82,7 +82,7 @@ def lines_read(node: dict[str, Any]) -> int:
 def test_sqlite_searches_an_index_and_sorts_no_more_than_a_page(
     connection: Connection, caller: Caller, equal: Equal
 ) -> None:
-    told = plans(connection, store.Wanted(caller.tenant_id, equal), "EXPLAIN QUERY PLAN")
+    told = plans(connection, store.AuditFilter(caller.tenant_id, equal), "EXPLAIN QUERY PLAN")
 
     steps = [step[3] for plan in told for step in plan]
     reads = [step for step in steps if "audit_events" in step]
@@ -98,7 +98,7 @@ def test_postgresql_reads_few_of_many_lines(connection: Connection, caller: Call
     """
     connection.execute(CROWD, {"tenant_id": caller.tenant_id, "lines": LINES})
     connection.execute(text("ANALYZE audit_events"))
-    told = plans(connection, store.Wanted(caller.tenant_id, equal), "EXPLAIN (ANALYZE, FORMAT JSON)")
+    told = plans(connection, store.AuditFilter(caller.tenant_id, equal), "EXPLAIN (ANALYZE, FORMAT JSON)")
 
     assert told
     assert sum(lines_read(plan[0][0][0]["Plan"]) for plan in told) < 100

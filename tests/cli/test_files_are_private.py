@@ -13,7 +13,7 @@ from nursery import run
 
 from attestlab.attestations.minting import MintRequest
 from attestlab.core.crypto.signing import Algorithm
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.mail.messages import Sender, compose
 from attestlab.settings import Settings
 from attestlab.witness import service as witness
@@ -35,7 +35,7 @@ def modes_below(folder: Path) -> dict[str, int]:
 
 @pytest.mark.usefixtures("umask")
 def test_files_of_an_installation_are_for_its_owner_alone(tmp_path: Path) -> None:
-    lab, made = Lab.init(Settings(data=tmp_path / "data"))
+    lab, made = Installation.init(Settings(data=tmp_path / "data"))
     caller = lab.orgs.service_caller(made.tenant.tenant_id)
     issuer = lab.issuers.create({"name": "N", "domain": "n.example"}, caller=caller, alg=Algorithm.ED25519, kid="main")
     wanted = {"issuer_id": issuer.issuer["id"], "kid": "main", "schema": "degree", "claims": {"student_name": "Ada"}}
@@ -64,10 +64,10 @@ def test_files_of_a_witness_are_for_its_owner_alone(tmp_path: Path) -> None:
 
 
 def test_records_that_others_could_read_are_narrowed_when_they_are_opened(tmp_path: Path) -> None:
-    Lab.init(Settings(data=tmp_path / "data"))[0].close()
+    Installation.init(Settings(data=tmp_path / "data"))[0].close()
     (tmp_path / "data" / "records.db").chmod(0o666)
 
-    Lab.open(Settings(data=tmp_path / "data")).close()
+    Installation.open(Settings(data=tmp_path / "data")).close()
 
     assert (tmp_path / "data" / "records.db").stat().st_mode & 0o777 == 0o600
 

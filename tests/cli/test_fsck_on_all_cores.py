@@ -16,8 +16,8 @@ from sqlalchemy import text
 from attestlab.attestations.minting import MintRequest
 from attestlab.core.clock import SystemClock
 from attestlab.core.crypto.signing import Algorithm
-from attestlab.installation import Lab
-from attestlab.integrity.fsck import Part, fsck, parts
+from attestlab.installation import Installation
+from attestlab.integrity.fsck import FsckPart, fsck, parts
 from attestlab.settings import Settings
 
 # The command with small parts and two processes, however many processors there are.
@@ -35,9 +35,9 @@ main()
 
 
 @pytest.fixture
-def installation(tmp_path: Path) -> Iterator[Lab]:
+def installation(tmp_path: Path) -> Iterator[Installation]:
     """Ten attestations."""
-    lab, made = Lab.init(Settings(data=tmp_path / "data", database_url=None), clock=SystemClock())
+    lab, made = Installation.init(Settings(data=tmp_path / "data", database_url=None), clock=SystemClock())
     caller = lab.orgs.service_caller(made.tenant.tenant_id)
     issuer = lab.issuers.create({"name": "N", "domain": "n.example"}, caller=caller, alg=Algorithm.ED25519, kid="k")
     for number in range(10):
@@ -48,19 +48,19 @@ def installation(tmp_path: Path) -> Iterator[Lab]:
     lab.close()
 
 
-def command(lab: Lab, *options: str, change: str = "") -> list[str]:
+def command(lab: Installation, *options: str, change: str = "") -> list[str]:
     arguments = ["log", "fsck", "--data", str(lab.settings.data), *options]
     return [sys.executable, "-c", DIVIDED.format(change), *arguments]
 
 
-def checked(lab: Lab, *options: str, change: str = "") -> subprocess.CompletedProcess[str]:
+def checked(lab: Installation, *options: str, change: str = "") -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         command(lab, *options, change=change), capture_output=True, text=True, timeout=120, check=False
     )
 
 
 def test_attestations_are_divided_by_their_ids_without_a_gap(
-    installation: Lab, monkeypatch: pytest.MonkeyPatch
+    installation: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("attestlab.integrity.fsck.ATTESTATIONS_A_PART", 4)
     with installation.storage.read() as connection:
@@ -69,16 +69,16 @@ def test_attestations_are_divided_by_their_ids_without_a_gap(
     assert len(divided) == 3
     assert [part.first for part in divided[1:]] == [part.end for part in divided[:-1]]
     assert (divided[0].first, divided[-1].end) == (None, None)
-    assert Part("attestations") not in divided
+    assert FsckPart("attestations") not in divided
 
 
-def test_a_sound_installation_is_clean(installation: Lab) -> None:
+def test_a_sound_installation_is_clean(installation: Installation) -> None:
     done = checked(installation)
 
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "clean\n")
 
 
-def test_the_problems_are_those_of_one_process_in_the_same_order(installation: Lab) -> None:
+def test_the_problems_are_those_of_one_process_in_the_same_order(installation: Installation) -> None:
     with installation.storage.engine.connect() as connection:
         ids = connection.execute(text("SELECT id FROM attestations ORDER BY id")).scalars().all()
         for changed in (ids[0], ids[5], ids[9]):
@@ -95,7 +95,7 @@ def test_the_problems_are_those_of_one_process_in_the_same_order(installation: L
     assert any(item["kind"] == "audit" for item in expected)
 
 
-def test_a_process_that_is_killed_is_said_and_not_taken_for_a_clean_part(installation: Lab) -> None:
+def test_a_process_that_is_killed_is_said_and_not_taken_for_a_clean_part(installation: Installation) -> None:
     done = checked(installation, change="checking._checked = killed")
 
     assert (done.returncode, done.stdout) == (2, "")
@@ -105,7 +105,7 @@ def test_a_process_that_is_killed_is_said_and_not_taken_for_a_clean_part(install
 
 @pytest.mark.parametrize(("options", "is_shown"), [((), True), (("--json",), False)], ids=["text", "json"])
 def test_progress_is_shown_on_a_terminal_and_only_there(
-    installation: Lab, options: tuple[str, ...], is_shown: bool
+    installation: Installation, options: tuple[str, ...], is_shown: bool
 ) -> None:
     terminal, its_end = pty.openpty()
     done = subprocess.run(

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from attestlab.cli import main as cli
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.settings import Settings
 
 PAGE = 8192
@@ -45,7 +45,7 @@ def other_schema(content: bytearray, chance: random.Random) -> None:
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A closed installation with a tenant in its records."""
     folder = tmp_path_factory.mktemp("whole") / "data"
-    Lab.init(Settings(data=folder))[0].close()
+    Installation.init(Settings(data=folder))[0].close()
     return folder
 
 

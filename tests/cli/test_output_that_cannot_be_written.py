@@ -19,7 +19,7 @@ from attestlab.attestations.minting import MintRequest
 from attestlab.attestations.rendering import bundle as rendered
 from attestlab.core.clock import SystemClock
 from attestlab.core.crypto.signing import Algorithm
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.settings import Settings
 
 BROKEN_PIPE = -signal.SIGPIPE  # a shell reports 141
@@ -27,7 +27,7 @@ FULL = "attestlab: Standard output cannot be written: [Errno 28] No space left o
 CLOSED = "attestlab: Standard output cannot be written: it is closed\n"
 
 
-class Installation(NamedTuple):
+class Records(NamedTuple):
     """A folder with records, a bundle of them, and the policy that trusts their log."""
 
     data: Path
@@ -36,16 +36,16 @@ class Installation(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
+def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Records]:
     folder = tmp_path_factory.mktemp("records")
-    lab, made = Lab.init(Settings(data=folder / "data", database_url=None), clock=SystemClock())
+    lab, made = Installation.init(Settings(data=folder / "data", database_url=None), clock=SystemClock())
     caller = lab.orgs.service_caller(made.tenant.tenant_id)
     issuer = lab.issuers.create({"name": "N", "domain": "n.example"}, caller=caller, alg=Algorithm.ED25519, kid="k")
     request = MintRequest(issuer_id=issuer.issuer["id"], kid="k", schema="degree", claims={"student_name": "Ada"})
     row, proofs, head = lab.attestations.evidence_of(lab.attestations.mint(request, caller=caller).id, caller=caller)
     (folder / "bundle.json").write_text(rendered(row, proofs, head, now=lab.clock.now()).model_dump_json(by_alias=True))
     (folder / "log.policy").write_text(f"log {made.public()['log_vkey']}\nquorum none\n")
-    yield Installation(folder / "data", folder / "bundle.json", folder / "log.policy")
+    yield Records(folder / "data", folder / "bundle.json", folder / "log.policy")
     lab.close()
 
 
@@ -78,13 +78,13 @@ def into_broken_pipe(arguments: list[str]) -> tuple[int, str]:
         os.close(writing)
 
 
-def verifying(installation: Installation, *options: str) -> list[str]:
+def verifying(installation: Records, *options: str) -> list[str]:
     return ["verify", str(installation.bundle), "--trust", str(installation.policy), *options]
 
 
 @pytest.mark.parametrize("options", [(), ("--json",)], ids=["text", "json"])
 def test_a_valid_bundle_is_not_called_another_verdict_where_the_result_cannot_be_written(
-    installation: Installation, options: tuple[str, ...]
+    installation: Records, options: tuple[str, ...]
 ) -> None:
     command = verifying(installation, *options)
 
@@ -94,7 +94,7 @@ def test_a_valid_bundle_is_not_called_another_verdict_where_the_result_cannot_be
     assert into_broken_pipe(command) == (BROKEN_PIPE, "")
 
 
-def test_a_closed_standard_error_does_not_mix_its_lines_into_the_result(installation: Installation) -> None:
+def test_a_closed_standard_error_does_not_mix_its_lines_into_the_result(installation: Records) -> None:
     done = subprocess.run(
         [*COMMAND, *verifying(installation, "--json", "--as-of", "9999")],
         stdout=subprocess.PIPE,
@@ -113,7 +113,7 @@ def test_a_closed_standard_error_does_not_mix_its_lines_into_the_result(installa
     [["log", "vkey"], ["log", "fsck", "--json"]],
     ids=" ".join,
 )
-def test_no_other_command_shows_a_traceback(installation: Installation, command: list[str]) -> None:
+def test_no_other_command_shows_a_traceback(installation: Records, command: list[str]) -> None:
     command = [*command, "--data", str(installation.data)]
 
     assert into_full(command) == (3, FULL)
@@ -131,7 +131,7 @@ def test_help_that_is_not_read_is_no_traceback(command: list[str]) -> None:
 
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_a_server_that_cannot_say_that_it_is_ready_ends_and_leaves_no_process(
-    installation: Installation, workers: str
+    installation: Records, workers: str
 ) -> None:
     with Path("/dev/full").open("w") as full:
         server = subprocess.Popen(

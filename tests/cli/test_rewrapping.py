@@ -18,7 +18,7 @@ from attestlab.core.db import occupancy
 from attestlab.core.db.storage import Storage
 from attestlab.core.errors import Unavailable
 from attestlab.core.strict_json import b64url_encode
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.settings import Settings
 
 pytestmark = pytest.mark.both_engines
@@ -89,8 +89,8 @@ def test_a_running_server_keeps_its_key_and_what_it_sealed(used: RunningServer) 
 def test_no_process_opens_an_installation_that_is_being_rewrapped(used_on_sqlite: RunningServer) -> None:
     storage = Storage(used_on_sqlite.database_url)
     with occupancy.hold_alone(storage), pytest.raises(Unavailable, match="being rewrapped"):
-        Lab.open(settings_of(used_on_sqlite))
-    Lab.open(settings_of(used_on_sqlite)).close()
+        Installation.open(settings_of(used_on_sqlite))
+    Installation.open(settings_of(used_on_sqlite)).close()
     storage.close()
 
 
@@ -101,7 +101,7 @@ def test_a_server_that_holds_a_replaced_key_seals_nothing_and_says_so(used_on_sq
     server = used_on_sqlite
     with server, server.client() as client:
         minted, bearer = client.get("/v1/attestations").json()["items"][0], f"Bearer {sign_in(server)}"
-        other = Lab.open(settings_of(server))
+        other = Installation.open(settings_of(server))
         rekey._sealed_anew(other, Keyring.create(server.data, file_name=keyring.NEXT_FILE_NAME))
         other.close()
         issuer = {"name": "Late", "domain": "late.example.edu", "alg": "Ed25519"}
@@ -166,7 +166,7 @@ def test_a_move_that_was_cut_off_before_the_records_changed_is_begun_anew(used: 
 
 
 def test_a_move_that_was_cut_off_behind_the_records_is_ended(used: RunningServer) -> None:
-    lab = Lab.open(settings_of(used))
+    lab = Installation.open(settings_of(used))
     new = Keyring.create(used.data, file_name=keyring.NEXT_FILE_NAME)
     rekey._sealed_anew(lab, new)
     lab.close()

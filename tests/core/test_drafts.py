@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from attestlab.core import atomic_files
-from attestlab.installation import MAILDIR, Lab
+from attestlab.installation import MAILDIR, Installation
 from attestlab.log import export
 
 
@@ -25,7 +25,7 @@ def left_by_a_killed_process(path: Path, *, within: Path | None = None) -> Path:
     return draft
 
 
-def test_drafts_of_killed_processes_are_removed_at_the_start_and_no_others(lab: Lab) -> None:
+def test_drafts_of_killed_processes_are_removed_at_the_start_and_no_others(lab: Installation) -> None:
     data = lab.settings.data
     tmp = data / MAILDIR / "tmp"
     tmp.mkdir(parents=True)
@@ -34,7 +34,7 @@ def test_drafts_of_killed_processes_are_removed_at_the_start_and_no_others(lab: 
     kept.write_text("an installation that moves to another key")
 
     with atomic_files.draft_of(data / "keyring.key") as (draft, _file):
-        Lab.open(lab.settings, clock=lab.clock).close()
+        Installation.open(lab.settings, clock=lab.clock).close()
         assert draft.exists()
 
     assert [path.exists() for path in (*left, draft, kept)] == [False, False, False, True]
@@ -61,7 +61,7 @@ def test_temporary_folders_of_killed_processes_are_removed_and_no_others(
     assert list(tmp_path.iterdir()) == [of_a_person]
 
 
-def test_an_export_of_the_log_that_was_killed_is_repeated(lab: Lab, tmp_path: Path) -> None:
+def test_an_export_of_the_log_that_was_killed_is_repeated(lab: Installation, tmp_path: Path) -> None:
     """It was refused as a folder that holds something else."""
     out = tmp_path / "out"
     (out / "tile").mkdir(parents=True)

@@ -24,7 +24,7 @@ from hostile_server import (
 )
 from patience import PATIENCE_S
 
-from attestlab.core.fetching import MAX_ERROR_BYTES, Fetched, Fetcher, FetchLimits, UnacceptableAnswer, Unreachable
+from attestlab.core.fetching import MAX_ERROR_BYTES, Fetched, Fetcher, FetchLimits, HostUnreachable, UnacceptableAnswer
 
 LIMITS = FetchLimits(max_body_bytes=100_000, deadline_s=PATIENCE_S)
 MAX_EXTRA_BYTES = BOMB_BYTES // 4
@@ -100,7 +100,7 @@ def test_a_body_may_be_exactly_as_long_as_its_limit(fetch: Callable[..., Fetched
 
 
 def test_a_header_without_end_is_refused(fetch: Callable[..., Fetched]) -> None:
-    with hostile_server(endless_header) as server, little_memory(), pytest.raises(Unreachable):
+    with hostile_server(endless_header) as server, little_memory(), pytest.raises(HostUnreachable):
         fetch(server.url)
 
 
@@ -116,7 +116,7 @@ def test_a_header_without_end_is_refused(fetch: Callable[..., Fetched]) -> None:
 def test_a_host_that_sends_a_byte_now_and_then_ends_at_the_deadline(
     fetch: Callable[..., Fetched], drips: Answer
 ) -> None:
-    with hostile_server(drips) as server, pytest.raises(Unreachable, match=r"within 0\.2 seconds"):
+    with hostile_server(drips) as server, pytest.raises(HostUnreachable, match=r"within 0\.2 seconds"):
         fetch(server.url, FetchLimits(100_000, deadline_s=0.2))
 
 
@@ -141,7 +141,7 @@ def test_no_cookie_of_a_host_is_kept(fetch: Callable[..., Fetched]) -> None:
     ["http://127.0.0.1:1/", "http://[::1", "http://" + "x" * 64 + ".invalid/", "ftp://127.0.0.1/", "http://é..x/", ""],
 )
 def test_an_address_that_cannot_be_reached_is_no_foreign_error(fetch: Callable[..., Fetched], url: str) -> None:
-    with pytest.raises(Unreachable, match="cannot be read"):
+    with pytest.raises(HostUnreachable, match="cannot be read"):
         fetch(url)
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from attestlab.core.errors import Unavailable
-from attestlab.core.limits.concurrency import Few
+from attestlab.core.limits.concurrency import ConcurrencyLimit
 
 
 def test_one_too_many_is_refused_and_told_when_to_ask_again() -> None:
-    few = Few(2, "proofs")
+    few = ConcurrencyLimit(2, "proofs")
     with few.alone(), few.alone(), pytest.raises(Unavailable, match="2 proofs run already") as refused, few.alone():
         pass
 
@@ -17,7 +17,7 @@ def test_one_too_many_is_refused_and_told_when_to_ask_again() -> None:
 
 
 def test_a_place_is_free_again_whatever_came_of_the_work() -> None:
-    few = Few(1, "proofs")
+    few = ConcurrencyLimit(1, "proofs")
     with pytest.raises(ZeroDivisionError), few.alone():
         _ = 1 / 0
     with pytest.raises(Unavailable), few.alone(), few.alone():

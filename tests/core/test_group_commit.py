@@ -16,8 +16,8 @@ from sqlalchemy import func, select
 from sqlalchemy.exc import IntegrityError
 
 from attestlab.core.db.group_commit import loop as loop_group_commit
-from attestlab.core.db.group_commit.loop import LoopWriter
-from attestlab.core.db.group_commit.thread import GROUP_CAP, Job, Writer
+from attestlab.core.db.group_commit.loop import LoopGroupCommit
+from attestlab.core.db.group_commit.thread import GROUP_CAP, Job, ThreadGroupCommit
 from attestlab.core.db.storage import CommitUnknown, Storage
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import Conflict, Unavailable
@@ -53,7 +53,7 @@ def done_on_the_loop(storage: Storage, jobs: list[Job], **options: Any) -> list[
     """What came of jobs that were handed in together."""
 
     async def run() -> list[Outcome]:
-        writer, outcomes = LoopWriter(storage, **options), list[Outcome]()
+        writer, outcomes = LoopGroupCommit(storage, **options), list[Outcome]()
         for job in jobs:
             writer.submit(job, lambda result, fault: outcomes.append((result, fault)))
         await asyncio.wait_for(writer.finish(), 30)
@@ -64,7 +64,7 @@ def done_on_the_loop(storage: Storage, jobs: list[Job], **options: Any) -> list[
 
 def done_in_a_thread(storage: Storage, jobs: list[Job]) -> list[Outcome]:
     outcomes: list[Outcome] = []
-    writer = Writer(storage)
+    writer = ThreadGroupCommit(storage)
     for job in jobs:
         writer.submit(job, lambda result, fault: outcomes.append((result, fault)))
     writer.close()
@@ -131,7 +131,7 @@ def test_only_the_job_that_breaks_the_group_fails(sqlite: Storage, done: Any) ->
 
 def test_a_full_queue_of_the_loop_refuses_at_once(sqlite: Storage) -> None:
     async def run() -> None:
-        writer = LoopWriter(sqlite, queue_cap=2)
+        writer = LoopGroupCommit(sqlite, queue_cap=2)
         for name in "ab":
             writer.submit(adding(name), lambda result, fault: None)
         with pytest.raises(Unavailable) as refused:
@@ -158,7 +158,7 @@ def groups_of_clients(storage: Storage, clients: int, jobs_each: int) -> list[in
     added: list[int] = []
     storage.sealers.append(lambda tx: sealed.append(len(added)))
 
-    async def client(writer: LoopWriter, number: int) -> None:
+    async def client(writer: LoopGroupCommit, number: int) -> None:
         for turn in range(jobs_each):
             for _ in range(number * 3):
                 await asyncio.sleep(0)
@@ -168,7 +168,7 @@ def groups_of_clients(storage: Storage, clients: int, jobs_each: int) -> list[in
             assert await done is None
 
     async def run() -> None:
-        writer = LoopWriter(storage)
+        writer = LoopGroupCommit(storage)
         await asyncio.wait_for(asyncio.gather(*(client(writer, number) for number in range(clients))), PATIENCE_S)
         await writer.finish()
 
@@ -208,7 +208,7 @@ def test_clients_that_do_not_come_back_hold_nobody_up(sqlite: Storage) -> None:
         outcomes.append((result, fault))
 
     async def run() -> None:
-        writer = LoopWriter(sqlite)
+        writer = LoopGroupCommit(sqlite)
         for name in "abcd":
             writer.submit(adding(name), deliver)
         while len(outcomes) < 4:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import cycle
 
-from attestlab.core.limits.backlog_pacer import Pace
+from attestlab.core.limits.backlog_pacer import BacklogPacer
 
 
 class Watch:
@@ -17,8 +17,8 @@ class Watch:
         return self.now
 
 
-def paced(watch: Watch) -> Pace:
-    return Pace(1_000, fewest=10, most=60, each=1, clock=watch)
+def paced(watch: Watch) -> BacklogPacer:
+    return BacklogPacer(1_000, fewest=10, most=60, each=1, clock=watch)
 
 
 def test_it_comes_to_so_many_a_second_whatever_the_portions_are() -> None:

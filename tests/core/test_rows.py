@@ -13,8 +13,8 @@ import pytest
 from sqlalchemy import Connection, delete, select, text, update
 
 from attestlab.core.crypto.signing import Algorithm
-from attestlab.core.records.row_digest import Alike, row_sha256, unaccounted
-from attestlab.installation import Lab
+from attestlab.core.records.row_digest import RowDigestTemplate, row_sha256, unaccounted
+from attestlab.installation import Installation
 from attestlab.issuers import store
 from attestlab.issuers.keys import key_name
 from attestlab.orgs.rules import Caller
@@ -42,7 +42,7 @@ class TakenBack(Exception):
 
 
 @contextmanager
-def damaged(lab: Lab) -> Iterator[Connection]:
+def damaged(lab: Installation) -> Iterator[Connection]:
     """A transaction to do damage in, of which nothing stays."""
     with pytest.raises(TakenBack), lab.storage.write() as tx:
         yield tx.connection
@@ -55,7 +55,7 @@ def faults(connection: Connection, kind: str) -> list[tuple[str, str]]:
 
 
 @pytest.fixture
-def issuer(lab: Lab, caller: Caller) -> Any:
+def issuer(lab: Installation, caller: Caller) -> Any:
     """An issuer with a key, changed once since."""
     made = lab.issuers.create({"name": "N", "domain": "n.example"}, caller=caller, alg=Algorithm.ED25519, kid="k")
     return lab.issuers.update(made.issuer["id"], {"jurisdiction": "CH"}, caller=caller)
@@ -101,7 +101,7 @@ def test_a_row_with_a_column_left_out_has_no_fingerprint() -> None:
 
 
 @pytest.mark.both_engines
-def test_rows_that_nobody_touched_are_accounted_for(lab: Lab, issuer: Any) -> None:
+def test_rows_that_nobody_touched_are_accounted_for(lab: Installation, issuer: Any) -> None:
     with lab.storage.read() as connection:
         assert [fault for kind in NAMES for fault in faults(connection, kind)] == []
 
@@ -117,7 +117,7 @@ def test_rows_that_nobody_touched_are_accounted_for(lab: Lab, issuer: Any) -> No
         ("updated_at", NOON + timedelta(microseconds=1)),
     ],
 )
-def test_a_changed_column_is_found(lab: Lab, issuer: Any, column: str, value: Any) -> None:
+def test_a_changed_column_is_found(lab: Installation, issuer: Any, column: str, value: Any) -> None:
     with damaged(lab) as connection:
         connection.execute(update(store.issuers).values({column: value}))
         found = faults(connection, "issuer")
@@ -126,7 +126,7 @@ def test_a_changed_column_is_found(lab: Lab, issuer: Any, column: str, value: An
 
 
 @pytest.mark.both_engines
-def test_an_earlier_state_of_a_row_is_found(lab: Lab, caller: Caller, issuer: Any) -> None:
+def test_an_earlier_state_of_a_row_is_found(lab: Installation, caller: Caller, issuer: Any) -> None:
     """It was true once, and it was audited once; the last line counts."""
     with damaged(lab) as connection:
         connection.execute(update(store.issuers).values(jurisdiction=None))
@@ -134,7 +134,7 @@ def test_an_earlier_state_of_a_row_is_found(lab: Lab, caller: Caller, issuer: An
 
 
 @pytest.mark.both_engines
-def test_a_row_that_is_gone_is_found(lab: Lab, issuer: Any) -> None:
+def test_a_row_that_is_gone_is_found(lab: Installation, issuer: Any) -> None:
     with damaged(lab) as connection:
         connection.execute(delete(store.keys))
         found = faults(connection, "key")
@@ -143,7 +143,7 @@ def test_a_row_that_is_gone_is_found(lab: Lab, issuer: Any) -> None:
 
 
 @pytest.mark.both_engines
-def test_a_row_that_was_smuggled_in_is_found(lab: Lab, issuer: Any) -> None:
+def test_a_row_that_was_smuggled_in_is_found(lab: Installation, issuer: Any) -> None:
     with damaged(lab) as connection:
         row = dict(connection.execute(select(store.keys)).one()._mapping)
         connection.execute(store.keys.insert(), {**row, "kid": "smuggled"})
@@ -166,7 +166,7 @@ def test_a_row_that_was_smuggled_in_is_found(lab: Lab, issuer: Any) -> None:
         "UPDATE issuers SET name = CAST(x'ff' AS TEXT)",
     ],
 )
-def test_sqlite_keeps_any_spelling_and_each_but_ours_is_found(lab: Lab, issuer: Any, damage: str) -> None:
+def test_sqlite_keeps_any_spelling_and_each_but_ours_is_found(lab: Installation, issuer: Any, damage: str) -> None:
     """What reads alike is not what was written: an id in capitals is found by no query."""
     if not lab.storage.is_sqlite:
         pytest.skip("PostgreSQL has types, which have one spelling")
@@ -178,7 +178,7 @@ def test_sqlite_keeps_any_spelling_and_each_but_ours_is_found(lab: Lab, issuer: 
     assert found
 
 
-def test_a_flag_of_two_is_no_flag(lab: Lab) -> None:
+def test_a_flag_of_two_is_no_flag(lab: Installation) -> None:
     if not lab.storage.is_sqlite:
         pytest.skip("PostgreSQL has types, which have one spelling")
     with damaged(lab) as connection:
@@ -189,7 +189,7 @@ def test_a_flag_of_two_is_no_flag(lab: Lab) -> None:
 @pytest.mark.parametrize("at", [NOON, NOON + timedelta(milliseconds=5)], ids=["to the second", "to the millisecond"])
 @pytest.mark.parametrize("name", ["", "T", 'said "so"', "Zürich"])
 def test_rows_that_are_alike_have_the_fingerprints_that_each_has_alone(at: datetime, name: str) -> None:
-    alike = Alike(tenants, {**TENANT, "plan": "PRO"}, but=("name", "created_at", "id"))
+    alike = RowDigestTemplate(tenants, {**TENANT, "plan": "PRO"}, but=("name", "created_at", "id"))
     row = {**TENANT, "plan": "PRO", "name": name, "created_at": at, "id": UUID(int=77)}
 
     assert alike.sha256(row) == row_sha256(tenants, row)

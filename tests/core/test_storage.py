@@ -18,7 +18,7 @@ from sqlalchemy import event, func, select, text, update
 from sqlalchemy.dialects.sqlite import dialect
 from sqlalchemy.exc import IntegrityError, OperationalError
 
-from attestlab.core.db.group_commit.thread import Writer
+from attestlab.core.db.group_commit.thread import ThreadGroupCommit
 from attestlab.core.db.storage import Storage
 from attestlab.core.db.transaction import Transaction, _sqlite_insert
 from attestlab.core.errors import Unavailable
@@ -44,8 +44,8 @@ def adding(name: str) -> Any:
 
 
 @pytest.fixture
-def writer(storage: Storage) -> Iterator[Writer]:
-    running = Writer(storage)
+def writer(storage: Storage) -> Iterator[ThreadGroupCommit]:
+    running = ThreadGroupCommit(storage)
     yield running
     running.close()
 
@@ -137,7 +137,7 @@ def test_a_failing_job_that_flushed_or_read_is_taken_back_too(storage: Storage) 
     assert names(storage) == {"first", "second"}
 
 
-def test_a_row_that_breaks_the_group_fails_its_own_job_only(storage: Storage, writer: Writer) -> None:
+def test_a_row_that_breaks_the_group_fails_its_own_job_only(storage: Storage, writer: ThreadGroupCommit) -> None:
     writer.run(adding("taken"))
     faults: dict[str, BaseException | None] = {}
     gate = threading.Event()
@@ -153,7 +153,7 @@ def test_a_row_that_breaks_the_group_fails_its_own_job_only(storage: Storage, wr
     assert names(storage) == {"taken", "x", "y", "last"}
 
 
-def test_jobs_that_wait_share_one_commit(storage: Storage, writer: Writer) -> None:
+def test_jobs_that_wait_share_one_commit(storage: Storage, writer: ThreadGroupCommit) -> None:
     commits: list[int] = []
     storage.sealers.append(lambda tx: commits.append(1))
     gate, done = threading.Event(), threading.Semaphore(0)
@@ -172,7 +172,7 @@ def test_jobs_that_wait_share_one_commit(storage: Storage, writer: Writer) -> No
 
 
 def test_a_full_queue_refuses_with_a_time_to_retry(storage: Storage) -> None:
-    writer, gate = Writer(storage, queue_cap=1), threading.Event()
+    writer, gate = ThreadGroupCommit(storage, queue_cap=1), threading.Event()
     writer.submit(lambda tx: gate.wait(PATIENCE_S), lambda result, fault: None)
     while writer.waiting:
         pass

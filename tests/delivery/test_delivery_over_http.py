@@ -15,8 +15,8 @@ from sqlalchemy import select
 from team_story import accept, key_of, token_in, trail
 
 from attestlab.delivery.store import deliveries
-from attestlab.installation import Lab
-from attestlab.mail.service import Claimed
+from attestlab.installation import Installation
+from attestlab.mail.service import LeasedMail
 from attestlab.mail.store import mails
 from attestlab.orgs.rules import Plan, Role
 
@@ -27,7 +27,7 @@ PASSWORD = "correct horse battery staple"
 class Registry:
     """A tenant with an issuer, in front of the true application."""
 
-    lab: Lab
+    lab: Installation
     client: httpx.Client
     issuer: dict[str, Any]
 
@@ -44,12 +44,12 @@ class Registry:
         """Recipient, subject and text of every mail that waits to be carried."""
         with self.lab.storage.read() as connection:
             waiting = connection.execute(select(*mails.c).order_by(mails.c.id)).all()
-        claimed = [Claimed(row.id, row.recipient, row.subject, row.created_at, row.sealed) for row in waiting]
+        claimed = [LeasedMail(row.id, row.recipient, row.subject, row.created_at, row.sealed) for row in waiting]
         return [(mail.recipient, mail.subject, self.lab.mails.text_of(mail)) for mail in claimed]
 
 
 @pytest.fixture
-def registry(lab: Lab) -> Iterator[Registry]:
+def registry(lab: Installation) -> Iterator[Registry]:
     tenant = lab.orgs.create_tenant("Example Registry", plan=Plan.ENTERPRISE)
     with served(lab) as url, client_of(url, key=key_of(lab, tenant)) as client:
         yield Registry(lab, client, register_issuer(client))

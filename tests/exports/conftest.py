@@ -10,18 +10,18 @@ import pytest
 from app_in_process import client_of, served
 from running_server import register_issuer
 
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.orgs.rules import Plan
 
 
 @pytest.fixture
-def url(lab: Lab) -> Iterator[str]:
+def url(lab: Installation) -> Iterator[str]:
     with served(lab) as address:
         yield address
 
 
 @pytest.fixture
-def owner(lab: Lab, url: str) -> Iterator[httpx.Client]:
+def owner(lab: Installation, url: str) -> Iterator[httpx.Client]:
     """The key of a tenant of its own."""
     tenant = lab.orgs.create_tenant("Northfield", plan=Plan.ENTERPRISE)
     with client_of(url, key=tenant.api_key) as client:

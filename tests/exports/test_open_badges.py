@@ -16,7 +16,7 @@ from attestlab.attestations.schemas.catalogue import CATALOGUE
 from attestlab.core.clock import FixedClock
 from attestlab.core.strict_json import format_time
 from attestlab.exports.badges import BADGES
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 
 pytestmark = [pytest.mark.one_world, pytest.mark.filterwarnings("ignore:EdDSA is deprecated via RFC 9864")]
 # What the data model of the standard demands of each class, written down from it: the members, and the type.
@@ -106,7 +106,7 @@ def test_the_table_of_badges_names_claims_that_the_catalogue_has() -> None:
 
 
 def test_the_header_has_nothing_but_what_the_standard_allows(
-    lab: Lab, owner: httpx.Client, issuer: dict[str, Any]
+    lab: Installation, owner: httpx.Client, issuer: dict[str, Any]
 ) -> None:
     token = exported(owner, minted(owner, issuer))
 
@@ -236,7 +236,7 @@ def test_what_is_no_achievement_is_no_badge(owner: httpx.Client, issuer: dict[st
     assert answers[1].json()["details"]["claim"] == "degree_type"
 
 
-def test_a_display_name_and_another_issuer_make_another_achievement(lab: Lab, owner: httpx.Client) -> None:
+def test_a_display_name_and_another_issuer_make_another_achievement(lab: Installation, owner: httpx.Client) -> None:
     issuers = [register_issuer(owner, display_name="Northfield"), register_issuer(owner)]
 
     badges = [part_of(exported(owner, minted(owner, issuer)), 1) for issuer in issuers]

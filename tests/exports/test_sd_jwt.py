@@ -30,7 +30,7 @@ from sd_jwt.holder import SDJWTHolder
 
 from attestlab.core.clock import FixedClock
 from attestlab.core.strict_json import format_time
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.issuers.rules import IssuerStatus
 from attestlab.orgs.rules import Plan
 
@@ -60,7 +60,7 @@ def disclosures_of(token: str) -> dict[str, str]:
 
 
 def test_every_claim_comes_out_as_it_was_attested(
-    lab: Lab, owner: httpx.Client, stranger: httpx.Client, issuer: dict[str, Any]
+    lab: Installation, owner: httpx.Client, stranger: httpx.Client, issuer: dict[str, Any]
 ) -> None:
     """
     Nothing of the claims stands in the signed part: names, values and the members of members are behind digests.
@@ -140,7 +140,7 @@ def test_it_leads_to_the_log_and_to_its_status(
 
 
 def test_it_is_the_same_each_time_and_its_salts_are_nobodys_to_guess(
-    lab: Lab, owner: httpx.Client, issuer: dict[str, Any]
+    lab: Installation, owner: httpx.Client, issuer: dict[str, Any]
 ) -> None:
     """
     Two attestations of the same claims share no disclosure, and no salt of one stands in the other.
@@ -182,7 +182,9 @@ def test_every_sort_of_key_is_one_that_jose_verifiers_know(
     assert sd_jwt_payload(stranger, token)["claims"]["degree_type"] == "MSc"
 
 
-def test_only_a_valid_one_is_exported(lab: Lab, clock: FixedClock, owner: httpx.Client, issuer: dict[str, Any]) -> None:
+def test_only_a_valid_one_is_exported(
+    lab: Installation, clock: FixedClock, owner: httpx.Client, issuer: dict[str, Any]
+) -> None:
     revoked = minted(owner, issuer)
     owner.post(f"/v1/attestations/{revoked['id']}/revoke", json={"reason": "a test"})
     expired = minted(owner, issuer, expiry_at=format_time(clock.now() + timedelta(minutes=1)))
@@ -194,7 +196,9 @@ def test_only_a_valid_one_is_exported(lab: Lab, clock: FixedClock, owner: httpx.
     assert [answer.json()["details"]["verdict"] for answer in answers] == ["REVOKED", "EXPIRED"]
 
 
-def test_an_issuer_that_is_suspended_exports_nothing(lab: Lab, owner: httpx.Client, issuer: dict[str, Any]) -> None:
+def test_an_issuer_that_is_suspended_exports_nothing(
+    lab: Installation, owner: httpx.Client, issuer: dict[str, Any]
+) -> None:
     made = minted(owner, issuer)
     caller = lab.orgs.service_caller(UUID(issuer["tenant_id"]))
     lab.issuers.set_standing(UUID(issuer["id"]), status=IssuerStatus.SUSPENDED, caller=caller)
@@ -253,7 +257,7 @@ def test_a_claim_with_a_name_of_the_format_is_refused_rather_than_misread(
 
 @pytest.mark.parametrize("form", ["sd-jwt", "open-badge"])
 def test_another_tenants_attestation_is_as_unknown_as_none(
-    lab: Lab, url: str, owner: httpx.Client, issuer: dict[str, Any], form: str
+    lab: Installation, url: str, owner: httpx.Client, issuer: dict[str, Any], form: str
 ) -> None:
     made, nothing = minted(owner, issuer)["id"], str(uuid4())
     other = lab.orgs.create_tenant("Somebody else", plan=Plan.ENTERPRISE)

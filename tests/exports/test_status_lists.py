@@ -20,7 +20,7 @@ from attestlab.core.crypto.keyring import Keyring
 from attestlab.core.strict_json import b64url_decode, format_time
 from attestlab.exports import rules, store
 from attestlab.exports.jwt_signing import STATUS_LISTS, ServiceKey
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 
 # The contract names EdDSA, which RFC 9864 has since split in two; the judge says so each time.
 pytestmark = [
@@ -71,7 +71,7 @@ def test_what_was_superseded_is_1_and_its_successor_is_0(
 
 
 def test_what_ran_out_stays_0_because_its_export_says_so_itself(
-    lab: Lab, clock: FixedClock, owner: httpx.Client, stranger: httpx.Client, issuer: dict[str, Any]
+    lab: Installation, clock: FixedClock, owner: httpx.Client, stranger: httpx.Client, issuer: dict[str, Any]
 ) -> None:
     made = minted(owner, issuer, expiry_at=format_time(clock.now() + timedelta(minutes=1)))
     clock.advance(timedelta(minutes=2))
@@ -166,7 +166,7 @@ def test_a_list_is_of_one_issuer_alone(owner: httpx.Client, stranger: httpx.Clie
 
 @pytest.mark.own_world
 def test_the_credential_says_what_the_recommendation_asks_for(
-    lab: Lab, clock: FixedClock, stranger: httpx.Client, issuer: dict[str, Any]
+    lab: Installation, clock: FixedClock, stranger: httpx.Client, issuer: dict[str, Any]
 ) -> None:
     found: List = status_list(stranger, issuer["id"])
     credential, list_url = found.credential, f"{lab.portal_url}/v1/status-lists/{issuer['id']}"
@@ -249,7 +249,7 @@ def test_equal_bits_are_equal_text_whenever_they_are_written(indexes: list[int])
 
 
 def test_the_key_of_the_lists_is_not_the_one_that_signs_access_tokens(
-    lab: Lab, stranger: httpx.Client, issuer: dict[str, Any]
+    lab: Installation, stranger: httpx.Client, issuer: dict[str, Any]
 ) -> None:
     """
     A list is no access token either: its header is none that an access token has.
@@ -262,7 +262,7 @@ def test_the_key_of_the_lists_is_not_the_one_that_signs_access_tokens(
     assert part_of(token, 0)["kid"] not in [key["kid"] for key in lab.identity.tokens.published()]
 
 
-def test_the_key_of_the_lists_stays_while_the_key_encryption_key_does(lab: Lab) -> None:
+def test_the_key_of_the_lists_stays_while_the_key_encryption_key_does(lab: Installation) -> None:
     again = ServiceKey(lab.keyring, STATUS_LISTS)
     other = ServiceKey(Keyring(secrets.token_bytes(32)), STATUS_LISTS)
 
@@ -271,7 +271,7 @@ def test_the_key_of_the_lists_stays_while_the_key_encryption_key_does(lab: Lab) 
 
 
 def test_what_ended_is_found_without_a_walk_through_all_attestations(
-    lab: Lab, owner: httpx.Client, issuer: dict[str, Any]
+    lab: Installation, owner: httpx.Client, issuer: dict[str, Any]
 ) -> None:
     """
     Anyone may ask for a list, so its cost must follow from what ended, not from what was ever minted.

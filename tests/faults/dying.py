@@ -19,14 +19,14 @@ from sqlalchemy import event
 from attestlab.attestations.minting import MintRequest
 from attestlab.core.clock import FixedClock
 from attestlab.core.strict_json import parse_time
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.settings import Settings
 
 
 def die(wish: str) -> None:
     """Do what `wish` says, `{settings, now, tenant_id, issuer_id, kid, change, attestation_id, statement}`, and die."""
     told: dict[str, Any] = json.loads(wish)
-    lab = Lab.open(Settings(**told["settings"]), clock=FixedClock(parse_time(told["now"])))
+    lab = Installation.open(Settings(**told["settings"]), clock=FixedClock(parse_time(told["now"])))
     caller = lab.orgs.service_caller(UUID(told["tenant_id"]))
     request = MintRequest(
         issuer_id=UUID(told["issuer_id"]), kid=told["kid"], schema="degree", claims={"student_name": "Ada"}
@@ -42,7 +42,7 @@ def die(wish: str) -> None:
     _die()
 
 
-def _kill_before(lab: Lab, statement: int) -> None:
+def _kill_before(lab: Installation, statement: int) -> None:
     left = [statement]
 
     def count(*_arguments: object) -> None:
@@ -58,7 +58,7 @@ def _die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def settings_of(lab: Lab) -> dict[str, str]:
+def settings_of(lab: Installation) -> dict[str, str]:
     """What another process needs to open the same installation."""
     url = lab.storage.url.render_as_string(hide_password=False)
     return {"data": str(Path(lab.settings.data)), "database_url": url}

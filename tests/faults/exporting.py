@@ -7,7 +7,7 @@ from pathlib import Path
 
 from lake_world import Owner
 
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.lake import (
     relations,  # noqa: F401  frames: pyarrow and DuckDB are loaded once, for every child
     store,
@@ -17,7 +17,7 @@ from attestlab.settings import Settings
 
 def export(folder: str) -> None:
     """Work and export, in parts of five."""
-    lab = Lab.open(Settings(data=Path(folder)))
+    lab = Installation.open(Settings(data=Path(folder)))
     lab.lake.rows_a_part = 5
     with lab.storage.read() as connection:
         caller = lab.orgs.service_caller(store.operator_id(connection))

@@ -13,9 +13,9 @@ from typing import Any
 from patience import PATIENCE_S
 from sqlalchemy import Connection, event
 
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.server import app
-from attestlab.server.write_queue import Desk
+from attestlab.server.write_queue import WriteQueue
 from attestlab.web.http1.server import Server
 
 STATEMENT = "before_cursor_execute"
@@ -28,7 +28,7 @@ class Serving:
     """A server that runs on an event loop of this process."""
 
     url: str
-    desk: Desk
+    desk: WriteQueue
     loop: asyncio.AbstractEventLoop
 
     def wait_for_writes(self, count: int) -> None:
@@ -41,14 +41,14 @@ class Serving:
 
 
 @contextmanager
-def serving(lab: Lab) -> Iterator[Serving]:
+def serving(lab: Installation) -> Iterator[Serving]:
     """Serve `lab` on a thread's event loop."""
     ready, stop = threading.Event(), asyncio.Event()
     found: list[Serving] = []
     sockets = app.listen("127.0.0.1", 0)
 
     async def serve() -> None:
-        desk = Desk(lab)
+        desk = WriteQueue(lab)
         found.append(Serving(app.address_of(sockets, "127.0.0.1"), desk, asyncio.get_running_loop()))
         server = Server(app.site_of(lab, desk))
         server.add_sockets(sockets)
@@ -78,7 +78,7 @@ class Statements:
     The first of a transaction is the one by which it asks for the writer's lock; the last is its commit.
     """
 
-    def __init__(self, lab: Lab, fail: Any) -> None:
+    def __init__(self, lab: Installation, fail: Any) -> None:
         self.lab, self.fail = lab, fail
         self.seen: list[str] = []
         self._writing: Connection | None = None

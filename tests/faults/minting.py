@@ -18,7 +18,7 @@ from sqlalchemy import URL, Engine, event, select
 from attestlab.attestations.minting import MintRequest
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.db import sqlite
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.orgs.store import tenants
 from attestlab.settings import Settings
 
@@ -41,12 +41,12 @@ class Acknowledged:
 
 def installed(folder: Path) -> dict[str, str]:
     """Make an installation, or finish one that was not; what its owner is told, once."""
-    lab, made = Lab.init(Settings(data=folder))
+    lab, made = Installation.init(Settings(data=folder))
     lab.close()
     return made.public()
 
 
-def mints(lab: Lab, count: int) -> Iterator[Acknowledged]:
+def mints(lab: Installation, count: int) -> Iterator[Acknowledged]:
     """Register an issuer and mint `count` times; what is yielded is durable."""
     caller = lab.orgs.service_caller(_operator(lab))
     made = lab.issuers.create({"name": "Northfield", "domain": "northfield.example"}, caller=caller, alg=ALGORITHM)
@@ -61,7 +61,7 @@ def mints(lab: Lab, count: int) -> Iterator[Acknowledged]:
         yield Acknowledged(str(minted.id), minted.logged.index, minted.logged.checkpoint)
 
 
-def _operator(lab: Lab) -> UUID:
+def _operator(lab: Installation) -> UUID:
     with lab.storage.read() as connection:
         found: UUID = connection.scalars(select(tenants.c.id).where(tenants.c.is_operator)).one()
     return found
@@ -88,7 +88,7 @@ def mint(folder: str, count: str, *pragmas: str) -> None:
     """Open an installation and mint."""
     for pragma in pragmas:
         weaken(pragma)
-    lab = Lab.open(Settings(data=Path(folder)))
+    lab = Installation.open(Settings(data=Path(folder)))
     for told in mints(lab, int(count)):
         tell(vars(told))
     lab.close()

@@ -18,14 +18,14 @@ from sqlalchemy import func, select
 from attestlab.attestations.rendering import bundle as rendered
 from attestlab.attestations.store import attestations
 from attestlab.core.strict_json import parse_uuid
-from attestlab.installation import HEAD_GUARD, Lab
+from attestlab.installation import HEAD_GUARD, Installation
 from attestlab.log.head_guard import HeadGuard
 from attestlab.log.merkle.hashing import EMPTY_ROOT, leaf_hash, node_hash, verify_consistency, verify_inclusion
 from attestlab.log.note.trust_policy import TrustPolicy
 from attestlab.settings import Settings
 
 
-def check_story(lab: Lab, acknowledged: Collection[Acknowledged], *, seen: Iterable[str] = ()) -> None:
+def check_story(lab: Installation, acknowledged: Collection[Acknowledged], *, seen: Iterable[str] = ()) -> None:
     """Fsck is clean; every acknowledged mint is in its place and its bundle verifies offline; nothing forked.
 
     `seen` are checkpoints that clients saw beside those of their acknowledgements.
@@ -39,7 +39,7 @@ def check_story(lab: Lab, acknowledged: Collection[Acknowledged], *, seen: Itera
         _check_bundle_of(lab, told)
 
 
-def require_one_history(lab: Lab, notes: Collection[str]) -> None:
+def require_one_history(lab: Installation, notes: Collection[str]) -> None:
     """Each checkpoint that anybody saw is signed by the log and is a beginning of its newest tree."""
     with lab.storage.read() as connection:
         trust = TrustPolicy.unwitnessed(lab.log.vkey(connection))
@@ -52,7 +52,7 @@ def require_one_history(lab: Lab, notes: Collection[str]) -> None:
                 verify_consistency(older.size, newest.size, older.root, newest.root, proof.hashes)
 
 
-def _check_bundle_of(lab: Lab, told: Acknowledged) -> None:
+def _check_bundle_of(lab: Installation, told: Acknowledged) -> None:
     with lab.storage.read() as connection:
         trust = TrustPolicy.unwitnessed(lab.log.vkey(connection))
     attestation_id = parse_uuid(told.id)
@@ -75,13 +75,13 @@ def check_crowd(server: QuickServer, crowd: Crowd) -> None:
         lab.close()
 
 
-def minted_in(lab: Lab) -> int:
+def minted_in(lab: Installation) -> int:
     """How many attestations there are."""
     with lab.storage.read() as connection:
         return connection.scalar(select(func.count()).select_from(attestations)) or 0
 
 
-def require_proof_holds(lab: Lab, told: dict[str, Any]) -> None:
+def require_proof_holds(lab: Installation, told: dict[str, Any]) -> None:
     """The proof of an answer leads to the root of the checkpoint of the same answer."""
     head = lab.trust.verify_checkpoint(told["checkpoint"])
     proof = told["inclusion_proof"]
@@ -93,7 +93,7 @@ def require_kept(image: Image, folder: Path, *, is_thorough: bool) -> None:
     """What was told is there, under the root of the head; a thorough look runs fsck, every bundle, and a mint."""
     settings = Settings(data=image.write_to(folder))
     require_guarded(settings.data, image.acknowledged)
-    lab = Lab.open(settings)
+    lab = Installation.open(settings)
     try:
         require_acknowledged(lab, [(told.id, told.index) for told in image.acknowledged])
         require_root_of_entries(lab)
@@ -112,7 +112,7 @@ def require_guarded(folder: Path, acknowledged: Collection[Acknowledged]) -> Non
         assert guarded.size >= int(told.note.splitlines()[1]), "a tree was shown that the guard does not know"
 
 
-def require_root_of_entries(lab: Lab) -> None:
+def require_root_of_entries(lab: Installation) -> None:
     """The head's root is that of the entries, and the guard agrees."""
     with lab.storage.read() as connection:
         lab.log.check_guard(connection)

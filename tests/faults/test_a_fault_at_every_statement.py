@@ -17,7 +17,7 @@ from patience import PATIENCE_S
 from running_server import register_issuer
 from sqlalchemy import create_engine, text
 
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.settings import Settings
 
 GROUP = 4
@@ -52,7 +52,7 @@ def lose_the_answer(driver: Any, statement: str) -> None:
 class Outside:
     """Somebody else at the same database, who must never see half of a mint."""
 
-    def __init__(self, lab: Lab) -> None:
+    def __init__(self, lab: Installation) -> None:
         self.engine = create_engine(lab.storage.url)
 
     def require_whole(self) -> None:
@@ -76,7 +76,7 @@ class Outside:
 class Live:
     """A server in this process with its installation, and somebody outside."""
 
-    lab: Lab
+    lab: Installation
     serving: Serving
     outside: Outside
     api_key: str
@@ -90,7 +90,7 @@ class Live:
 @pytest.fixture
 def live(empty_database: str, tmp_path: Path) -> Iterator[Live]:
     """An installation on either engine, served."""
-    lab, made = Lab.init(Settings(data=tmp_path / "data", database_url=empty_database))
+    lab, made = Installation.init(Settings(data=tmp_path / "data", database_url=empty_database))
     outside = Outside(lab)
     with serving(lab) as served:
         yield Live(lab, served, outside, made.tenant.api_key)

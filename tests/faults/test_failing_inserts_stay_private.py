@@ -15,7 +15,7 @@ from sqlmodel import SQLModel
 from sqlmodel.sql.sqltypes import UTCDateTime
 
 from attestlab.core.db.transaction import Transaction
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.orgs.rules import Plan
 from attestlab.web import logging_setup
 
@@ -69,7 +69,7 @@ def failing_rows(table: Table, *, is_sqlite: bool) -> Iterator[list[dict[str, An
 class FailingSeal:
     """Adds rows to the next transaction, just before its commit."""
 
-    def __init__(self, lab: Lab) -> None:
+    def __init__(self, lab: Installation) -> None:
         self.rows: list[dict[str, Any]] = []
         self.table: Table | None = None
         lab.storage.sealers.insert(0, self)
@@ -82,7 +82,7 @@ class FailingSeal:
 
 
 def test_no_value_of_a_failing_insert_is_logged_or_answered(
-    lab: Lab, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    lab: Installation, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(logging_setup, "REPEAT_INTERVAL_S", 0)
     failing = FailingSeal(lab)

@@ -14,7 +14,7 @@ from faults.power import Recording
 from faults.stories import check_story, require_kept
 from nursery import Nursery
 
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.settings import Settings
 
 MINTS = 30
@@ -49,7 +49,7 @@ def kill_at(nursery: Nursery, installation: Path, folder: Path, call: str, numbe
     shutil.copytree(installation, folder)
     code, acknowledged = run(nursery, folder, tracing.injecting(call, number, "signal=SIGKILL"))
     assert code == -signal.SIGKILL, "the run did not come to this call"
-    lab = Lab.open(Settings(data=folder))
+    lab = Installation.open(Settings(data=folder))
     acknowledged += minting.mints(lab, 1)
     check_story(lab, acknowledged)
     lab.close()

@@ -20,14 +20,14 @@ from faults import minting, mutations
 
 from attestlab.attestations.minting import MintRequest
 from attestlab.attestations.rules import Verdict
-from attestlab.attestations.verification.steps import Presented
+from attestlab.attestations.verification.steps import VerifierInput
 from attestlab.core.clock import FixedClock
 from attestlab.core.crypto import signing
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.strict_json import parse_uuid
 from attestlab.governance.rules import RequestType
-from attestlab.governance.service import Asked
-from attestlab.installation import Lab
+from attestlab.governance.service import ChangeRequest
+from attestlab.installation import Installation
 from attestlab.integrity.fsck import fsck
 from attestlab.issuers.rules import KeyStatus
 from attestlab.log.note.note import Note, NoteSigner
@@ -37,12 +37,12 @@ from attestlab.migrations import VERSION_TABLE
 from attestlab.migrations.models import metadata
 from attestlab.orgs.rules import Caller, Plan, Role
 from attestlab.orgs.service import TenantCreated
-from attestlab.policy.active_policies import Question
+from attestlab.policy.active_policies import PolicyQuery
 from attestlab.policy.language.document import Category, Document, TargetType
 from attestlab.settings import Settings
 from attestlab.web.idempotency import keys as idempotency
-from attestlab.web.idempotency.keys import Intent
-from attestlab.web.response import Answer
+from attestlab.web.idempotency.keys import IdempotencyKey
+from attestlab.web.response import Response
 
 MUTATIONS = 100  # of each place in the soak, by chance; here each place is changed a few times
 FLIPS = 300
@@ -54,7 +54,7 @@ COVERED = [*sorted(table.name for table in metadata().sorted_tables), VERSION_TA
 def founded(folder: Path, *, external_keys: int) -> Path:
     """An installation in which every table has rows; with many keys its log has a full tile."""
     clock = FixedClock(CLOCK.now() - timedelta(days=1))
-    lab, made = Lab.init(Settings(data=folder), clock=clock)
+    lab, made = Installation.init(Settings(data=folder), clock=clock)
     caller = lab.orgs.service_caller(made.tenant.tenant_id)
     live(lab, caller, clock)
     second = lab.orgs.create_tenant("A second tenant", plan=Plan.FREE)
@@ -89,7 +89,7 @@ def founded(folder: Path, *, external_keys: int) -> Path:
     return folder
 
 
-def rule_by_policies(lab: Lab, caller: Caller) -> None:
+def rule_by_policies(lab: Installation, caller: Caller) -> None:
     """Attributes of the tenant's own, a policy in shadow with two versions, decisions, and what they would become."""
     lab.policy_attributes.replace([{"path": "channel", "type": "text"}], caller=caller)
     allow = policy_world.rule("known", "ALLOW", policy_world.leaf("status", "exists", True))
@@ -98,22 +98,22 @@ def rule_by_policies(lab: Lab, caller: Caller) -> None:
         made = lab.policies.create(Document.read(policy_world.document(allow, default_effect=default)), caller=caller)
         lab.policies.update(made["id"], Document.read(policy_world.document(allow, name="again")), caller=caller)
         lab.policies.shadow(made["id"], caller=caller)
-        question = Question(Category.MINT, TargetType.TENANT_DEFAULT)
+        question = PolicyQuery(Category.MINT, TargetType.TENANT_DEFAULT)
         lab.policy_decisions.evaluate(question, {"status": "ACTIVE", "nobody": default}, caller=caller)
         with lab.simulations.of(made["id"], caller=caller) as simulation:
             simulation.report()
 
 
-def decide(lab: Lab, issuer_id: UUID, caller: Caller) -> None:
+def decide(lab: Installation, issuer_id: UUID, caller: Caller) -> None:
     """A request about an issuer that somebody approved, and that was carried out."""
-    asked = Asked(type=RequestType.SUSPEND_ISSUER, issuer_id=issuer_id, reason="seen in the news")
+    asked = ChangeRequest(type=RequestType.SUSPEND_ISSUER, issuer_id=issuer_id, reason="seen in the news")
     request_id = lab.governance.request(asked, caller=caller)["id"]
     reviewer = replace(caller, actor_type="USER", actor_id=str(request_id), roles=frozenset({Role.REVIEWER}))
     lab.governance.approve(request_id, caller=reviewer)
     lab.governance.execute(request_id, caller=caller)
 
 
-def live(lab: Lab, caller: Caller, clock: FixedClock) -> None:
+def live(lab: Installation, caller: Caller, clock: FixedClock) -> None:
     """A day on which attestations end in every way, and keys in every way; the log lists what became of them."""
     profile = {"name": "Westfield", "domain": "westfield.example"}
     issuer = lab.issuers.create(profile, caller=caller, alg=Algorithm.ED25519, kid="first").issuer["id"]
@@ -145,27 +145,27 @@ def request_of(issuer: UUID, **changes: Any) -> MintRequest:
     return MintRequest(**{**named, "claims": {"student_name": "Ada"}, **changes})
 
 
-def mint_of(lab: Lab, caller: Caller, issuer: UUID, **changes: Any) -> UUID:
+def mint_of(lab: Installation, caller: Caller, issuer: UUID, **changes: Any) -> UUID:
     return lab.attestations.mint(request_of(issuer, **changes), caller=caller).id
 
 
-def sign_in(lab: Lab, tenant: TenantCreated) -> None:
+def sign_in(lab: Installation, tenant: TenantCreated) -> None:
     """A session of the owner's, whose first refresh token is used up."""
     email, password = tenant.owner_email, tenant.owner_password
     tokens = lab.identity.sign_in(lab.identity.recognise(email, password, peer="192.0.2.1", now=lab.clock.now()))
     lab.identity.sessions.refresh(tokens.refresh_token)
 
 
-def verify(lab: Lab, attestation_id: str, *, times: int, presented: bytes | None = None) -> None:
+def verify(lab: Installation, attestation_id: str, *, times: int, presented: bytes | None = None) -> None:
     """Verifications, of which an issuer's first hundred in a minute are told singly."""
-    verified = lab.attestations.verify(parse_uuid(attestation_id), Presented(payload_sha256=presented))
+    verified = lab.attestations.verify(parse_uuid(attestation_id), VerifierInput(payload_sha256=presented))
     assert verified.verdict is (Verdict.VALID if presented is None else Verdict.ALTERED)
     with lab.storage.write() as tx:
         for _ in range(times):
             lab.attestations.meter(tx, verified)
 
 
-def cosign(lab: Lab, name: str) -> None:
+def cosign(lab: Installation, name: str) -> None:
     """What a witness signs of the newest checkpoints."""
     witness = NoteSigner(f"witness.example/{name}", Ed25519PrivateKey.generate())
     with lab.storage.read() as connection:
@@ -177,12 +177,12 @@ def cosign(lab: Lab, name: str) -> None:
             cosignatures.record(tx, cosignature)
 
 
-def remember(lab: Lab, key: str) -> None:
+def remember(lab: Installation, key: str) -> None:
     """An answer that is kept under an Idempotency-Key, each in a commit of its own."""
     place, request = (hashlib.sha256(f"{what} {key}".encode()).digest() for what in ("place", "request"))
     with lab.storage.write() as tx:
-        answer = Answer(201, {"Location": f"/v1/issuers/{key}"}, b'{"id": "%s"}' % key.encode())
-        idempotency.remember(tx, Intent(place, request, lab.clock.now()), answer)
+        answer = Response(201, {"Location": f"/v1/issuers/{key}"}, b'{"id": "%s"}' % key.encode())
+        idempotency.remember(tx, IdempotencyKey(place, request, lab.clock.now()), answer)
 
 
 @pytest.fixture(scope="module")
@@ -198,7 +198,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def first_problem(folder: Path) -> object:
     """What `attestlab log fsck` would say first, be it that it cannot even open the records."""
     try:
-        lab = Lab.open(Settings(data=folder), clock=CLOCK)
+        lab = Installation.open(Settings(data=folder), clock=CLOCK)
     except Exception as fault:
         return fault
     problems = fsck(lab)

@@ -14,7 +14,7 @@ from lab_checks import require_acknowledged
 from nursery import Nursery
 
 from attestlab.cli.serve import ensure_initialised
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.log.head_guard import SLOT_BYTES, HeadGuard
 from attestlab.log.merkle.hashing import EMPTY_ROOT
 from attestlab.log.note.note import TreeHead
@@ -58,7 +58,7 @@ def test_with_less_than_full_synchronous_power_cuts_do_lose_acknowledged_mints(
 
 
 def has_lost(image: Image, folder: Path) -> bool:
-    lab = Lab.open(Settings(data=image.write_to(folder)))
+    lab = Installation.open(Settings(data=image.write_to(folder)))
     try:
         require_acknowledged(lab, [(told.id, told.index) for told in image.acknowledged])
     except AssertionError:
@@ -82,7 +82,7 @@ def test_an_installation_that_loses_power_while_it_is_made_is_made_by_the_next_s
         settings = Settings(data=image.write_to(tmp_path / "image"))
         made = ensure_initialised(settings)
         assert (made is None) >= bool(image.told), "the owner's credentials are gone"
-        lab = Lab.open(settings)
+        lab = Installation.open(settings)
         for told in image.told:
             assert authenticated(lab, told["api_key"]) == told["tenant_id"]
         check_story(lab, list(minting.mints(lab, 1)))
@@ -90,7 +90,7 @@ def test_an_installation_that_loses_power_while_it_is_made_is_made_by_the_next_s
         shutil.rmtree(settings.data)
 
 
-def authenticated(lab: Lab, api_key: str) -> str:
+def authenticated(lab: Installation, api_key: str) -> str:
     """The tenant to whom a key belongs."""
     with lab.storage.read() as connection:
         return str(lab.orgs.authenticate(connection, api_key).tenant_id)

@@ -25,11 +25,11 @@ from running_server import mint, mint_body, register_issuer
 from attestlab.attestations.minting import MintRequest
 from attestlab.attestations.service import Minted
 from attestlab.core.crypto.signing import Algorithm
-from attestlab.core.db.group_commit.loop import LoopWriter
-from attestlab.installation import Lab
+from attestlab.core.db.group_commit.loop import LoopGroupCommit
+from attestlab.installation import Installation
 from attestlab.orgs import usage
 from attestlab.orgs.rules import Caller, Plan
-from attestlab.server.write_queue import Desk
+from attestlab.server.write_queue import WriteQueue
 
 NOBODY = document(rule("nobody", "DENY", leaf("status", "eq", "SUSPENDED")), category="VERIFY", default_effect="ALLOW")
 
@@ -183,14 +183,14 @@ def test_reads_go_on_while_every_commit_fails(nursery: Nursery, tmp_path: Path, 
         eventually(lambda: used(data), known.verified)
 
 
-def test_reads_go_on_when_the_writer_is_gone(lab: Lab, caller: Caller) -> None:
+def test_reads_go_on_when_the_writer_is_gone(lab: Installation, caller: Caller) -> None:
     """Its thread has ended. A verification whose policy decision cannot be kept is refused, and costs no unit."""
     lab.orgs.set_plan(caller.tenant_id, Plan.ENTERPRISE, {"verifications_per_day": 1})
     plain, judged = (minted_by(lab, caller, name) for name in ("Plain", "Judged"))
     switched_on(lab, caller, {**NOBODY, "target_type": "ISSUER", "target_id": str(judged.row["issuer_id"])})
 
-    def end_thread(desk: Desk) -> None:
-        assert isinstance(desk._writer, LoopWriter)
+    def end_thread(desk: WriteQueue) -> None:
+        assert isinstance(desk._writer, LoopGroupCommit)
         desk._writer._thread.shutdown()
 
     with served(lab, spoil=end_thread) as url, client_of(url) as http:
@@ -204,7 +204,7 @@ def test_reads_go_on_when_the_writer_is_gone(lab: Lab, caller: Caller) -> None:
     assert beyond.status_code != 200, "the day had one"
 
 
-def minted_by(lab: Lab, caller: Caller, name: str) -> Minted:
+def minted_by(lab: Installation, caller: Caller, name: str) -> Minted:
     made = lab.issuers.create({"name": name, "domain": "x.example"}, caller=caller, alg=Algorithm.ED25519)
     request = MintRequest(
         issuer_id=made.issuer["id"], kid=made.keys[0]["kid"], schema="degree", claims={"student_name": "Ada"}

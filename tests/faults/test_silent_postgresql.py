@@ -21,12 +21,12 @@ from sqlalchemy.exc import OperationalError
 from tcp_proxy import Proxy, proxied
 
 from attestlab.core.db import occupancy, postgresql
-from attestlab.core.db.group_commit.thread import Writer
-from attestlab.core.db.postgresql import Limits, Unreachable
+from attestlab.core.db.group_commit.thread import ThreadGroupCommit
+from attestlab.core.db.postgresql import DatabaseUnreachable, Limits
 from attestlab.core.db.storage import NotBegun, Storage
 from attestlab.core.errors import Unavailable
 from attestlab.core.limits.rate_counters import Counters
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 
 QUICK = Limits(statement_s=0.5, lock_s=0.3, idle_in_write_s=0.5, answer_s=0.8)
 
@@ -85,7 +85,7 @@ def test_reads_of_a_silent_database_share_one_wait(through: tuple[Proxy, str]) -
 
         assert isinstance(first, OperationalError)
         assert one_wait_s >= QUICK.answer_s
-        assert sum(isinstance(error, Unreachable) for error in others) >= 190, "the others are probes"
+        assert sum(isinstance(error, DatabaseUnreachable) for error in others) >= 190, "the others are probes"
 
 
 @pytest.mark.usefixtures("quick")
@@ -146,7 +146,7 @@ def test_a_write_does_not_wait_long_for_another_one(postgres_url: str, quick: No
         held = holder.begin()
         keep = threading.Event()
         threading.Thread(target=_use_until, args=(held, keep)).start()
-        writer, errors, begun = Writer(storage), [], counting_begins(storage)
+        writer, errors, begun = ThreadGroupCommit(storage), [], counting_begins(storage)
         for _ in range(30):
             writer.submit(lambda _tx: None, lambda _result, error: errors.append(error))
         writer.close()
@@ -211,7 +211,7 @@ def test_cutting_ends_a_wait_at_once(through: tuple[Proxy, str], monkeypatch: py
         storage.cut()
         waiting.join(PATIENCE_S)
 
-    assert isinstance(errors[0], OperationalError | Unreachable)
+    assert isinstance(errors[0], OperationalError | DatabaseUnreachable)
 
 
 @pytest.mark.usefixtures("quick")
@@ -247,7 +247,7 @@ def test_a_server_answers_503_during_the_silence_and_as_ever_after_it(prepared: 
     with prepared("postgresql", is_of_now=True).copied_to(tmp_path) as settings:
         assert settings.database_url is not None
         with proxied(settings.database_url) as (proxy, url):
-            lab = Lab.open(settings.model_copy(update={"database_url": url}))
+            lab = Installation.open(settings.model_copy(update={"database_url": url}))
             lab.storage.serve_requests()
             key = prepared("postgresql", is_of_now=True).made.tenant.api_key
             with served(lab) as address, client_of(address, key=key) as http:

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import pytest
 from governance_story import Board, board_of
 
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 
 
 @pytest.fixture
-def board(lab: Lab) -> Iterator[Board]:
+def board(lab: Installation) -> Iterator[Board]:
     with board_of(lab) as made:
         yield made

@@ -12,7 +12,7 @@ import pytest
 from governance_story import PATH, Board
 from sqlalchemy import event
 
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 
 FILTERS = {
     "/v1/attestations": ["status=VALID", "schema=degree", "pack_id={id}", "offset=1", "from=2020-01-01T00:00:00Z",
@@ -24,7 +24,7 @@ _COUNTED = re.compile(r"FROM (attestations|audit_events|issuer_requests)\b")
 
 
 @contextmanager
-def on_the_loop(lab: Lab) -> Iterator[list[str]]:
+def on_the_loop(lab: Installation) -> Iterator[list[str]]:
     """The queries that the loop's thread makes meanwhile, of tables that grow without bound."""
     seen: list[str] = []
 

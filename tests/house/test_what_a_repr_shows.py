@@ -19,7 +19,7 @@ import attestlab
 from attestlab.attestations.rules import sha256
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.shapes import Shape
-from attestlab.demos.world import World, demo_world
+from attestlab.demos.world import DemoWorld, demo_world
 from attestlab.identity.sessions import Tokens
 from attestlab.orgs.rules import Scope
 from attestlab.orgs.shapes import JoinIn
@@ -37,7 +37,7 @@ ALLOWED = {
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DemoWorld]:
     made = demo_world(tmp_path_factory.mktemp("world"))
     yield made
     made.lab.close()
@@ -95,7 +95,7 @@ def _slots(value: object) -> list[object]:
     return [getattr(value, name) for name in getattr(value, "__slots__", ()) if hasattr(value, name)]
 
 
-def test_everything_in_an_open_world_is_one_short_line_without_secrets(world: World) -> None:
+def test_everything_in_an_open_world_is_one_short_line_without_secrets(world: DemoWorld) -> None:
     attestation_id, kid = world.minted[0][1].id, world.issuers[0].keys[0]["kid"]
     bundle = attestlab.Bundle.parse(world.bundle(attestation_id))
     trust = world.lab.trust
@@ -113,7 +113,7 @@ def test_everything_in_an_open_world_is_one_short_line_without_secrets(world: Wo
     assert [name for name, text in shown if any(secret in text for secret in secrets)] == []
 
 
-def test_a_world_says_how_much_is_in_it_and_where(world: World) -> None:
+def test_a_world_says_how_much_is_in_it_and_where(world: DemoWorld) -> None:
     assert repr(world) == f"World(8 issuers, 16 attestations, in {world.lab.settings.data})"
 
 

@@ -26,7 +26,7 @@ from attestlab.core.crypto.canonical_json import canonical
 from attestlab.core.crypto.signing import Algorithm, PrivateKey
 from attestlab.core.strict_json import b64url_decode, b64url_encode
 from attestlab.identity import store
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.orgs.rules import Plan
 from attestlab.settings import Settings
 
@@ -39,7 +39,7 @@ OWN = {alg: signing.generate(alg) for alg in (Algorithm.ED25519, Algorithm.ES256
 class Forge:
     """A real session with what is known of it."""
 
-    lab: Lab
+    lab: Installation
     door: Door
     token: str
     refresh_token: str
@@ -315,7 +315,7 @@ SPELLINGS: dict[str, Case] = {
 CASES = {**UNSIGNED, **SYMMETRIC, **OTHER_KEYS, **HEADERS, **CLAIMS, **SPELLINGS}
 
 
-def forge_of(lab: Lab, door: Door) -> Forge:
+def forge_of(lab: Installation, door: Door) -> Forge:
     """A session that goes on, one that ended, and one of somebody who was removed."""
     real, ended = door.signed_in(), door.signed_in()
     door.logout(ended)
@@ -334,7 +334,7 @@ def forge_of(lab: Lab, door: Door) -> Forge:
 def forge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forge]:
     """One installation for all cases of a file."""
     clock = FixedClock(AT)
-    lab, made = Lab.init(Settings(data=tmp_path_factory.mktemp("forge")), clock=clock)
+    lab, made = Installation.init(Settings(data=tmp_path_factory.mktemp("forge")), clock=clock)
     lab.operator = lab.orgs.service_caller(made.tenant.tenant_id)  # type: ignore[attr-defined]
     tenant = lab.orgs.create_tenant("Example Registry", plan=Plan.ENTERPRISE)
     with served(lab) as url, client_of(url) as client:
@@ -374,7 +374,7 @@ def test_a_forged_token_is_refused(forge: Forge, case: str) -> None:
     assert refusal(answer) == REFUSED
 
 
-def test_no_forged_token_is_refused_otherwise_on_the_other_engine(lab: Lab, door: Door) -> None:
+def test_no_forged_token_is_refused_otherwise_on_the_other_engine(lab: Installation, door: Door) -> None:
     """
     All of them again, on either engine, and still nobody is in who was not before.
     """

@@ -16,7 +16,7 @@ from sqlalchemy import select
 
 from attestlab.core.clock import FixedClock
 from attestlab.identity import rules, store
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.orgs.rules import Plan
 from attestlab.orgs.service import TenantCreated
 from attestlab.settings import Settings
@@ -24,20 +24,20 @@ from attestlab.settings import Settings
 TOGETHER = 8
 
 
-def ended_because(lab: Lab) -> list[str]:
+def ended_because(lab: Installation) -> list[str]:
     """Why each session is over, or that it goes on."""
     with lab.storage.read() as connection:
         found = connection.execute(select(store.sessions.c.ended_because)).scalars()
         return sorted(because or "goes on" for because in found)
 
 
-def suspicions(lab: Lab, tenant: TenantCreated) -> list[dict[str, Any]]:
+def suspicions(lab: Installation, tenant: TenantCreated) -> list[dict[str, Any]]:
     events = told(lab, lab.orgs.service_caller(tenant.tenant_id))
     return [data for kind, data in events if kind == "security.suspicious_activity"]
 
 
 @pytest.mark.both_engines
-def test_a_refresh_token_brings_the_next_of_the_same_session(door: Door, lab: Lab, clock: FixedClock) -> None:
+def test_a_refresh_token_brings_the_next_of_the_same_session(door: Door, lab: Installation, clock: FixedClock) -> None:
     first = door.signed_in()
     clock.advance(timedelta(minutes=50))
 
@@ -50,7 +50,7 @@ def test_a_refresh_token_brings_the_next_of_the_same_session(door: Door, lab: La
     assert ended_because(lab) == ["goes on"]
 
 
-def test_a_refresh_token_that_comes_twice_ends_its_session_for_both(door: Door, lab: Lab) -> None:
+def test_a_refresh_token_that_comes_twice_ends_its_session_for_both(door: Door, lab: Installation) -> None:
     """
     Over HTTP the second use is a plain refusal; what it changed is kept all the same, and is told once.
     """
@@ -70,7 +70,7 @@ def test_a_refresh_token_that_comes_twice_ends_its_session_for_both(door: Door, 
 
 
 @pytest.mark.both_engines
-def test_many_at_once_get_one_answer_and_the_session_ends(door: Door, lab: Lab) -> None:
+def test_many_at_once_get_one_answer_and_the_session_ends(door: Door, lab: Installation) -> None:
     """
     Whoever is quicker gets the tokens; that somebody else had the same one is noticed whatever the order.
     """
@@ -84,7 +84,9 @@ def test_many_at_once_get_one_answer_and_the_session_ends(door: Door, lab: Lab) 
     assert len(suspicions(lab, door.tenant)) == 1
 
 
-def test_a_client_that_lost_the_answer_repeats_it_under_its_key_and_stays_signed_in(door: Door, lab: Lab) -> None:
+def test_a_client_that_lost_the_answer_repeats_it_under_its_key_and_stays_signed_in(
+    door: Door, lab: Installation
+) -> None:
     token = door.signed_in()["refresh_token"]
 
     first, second = (door.refresh(token, **{"Idempotency-Key": "lost"}) for _ in range(2))
@@ -118,7 +120,7 @@ def test_what_is_no_refresh_token_of_ours_is_refused_alike(door: Door) -> None:
     assert door.refresh(ours).status_code == 200
 
 
-def test_a_logout_is_effective_with_the_next_request(door: Door, lab: Lab) -> None:
+def test_a_logout_is_effective_with_the_next_request(door: Door, lab: Installation) -> None:
     here, there = door.signed_in(), door.signed_in()
 
     assert door.logout(here).status_code == 204
@@ -130,7 +132,7 @@ def test_a_logout_is_effective_with_the_next_request(door: Door, lab: Lab) -> No
     assert ended_because(lab) == ["goes on", "logout"]
 
 
-def test_a_logout_takes_another_session_of_ones_own_along_and_nobody_elses(door: Door, lab: Lab) -> None:
+def test_a_logout_takes_another_session_of_ones_own_along_and_nobody_elses(door: Door, lab: Installation) -> None:
     other = lab.orgs.create_tenant("Another", plan=Plan.FREE)
     here, there = door.signed_in(), door.signed_in()
     strangers = door.signed_in(email=other.owner_email, password=other.owner_password)
@@ -143,7 +145,7 @@ def test_a_logout_takes_another_session_of_ones_own_along_and_nobody_elses(door:
     assert refusal(door.me(there["access_token"])) == REFUSED
 
 
-def test_rights_are_those_of_the_records_and_not_of_the_token(door: Door, lab: Lab) -> None:
+def test_rights_are_those_of_the_records_and_not_of_the_token(door: Door, lab: Installation) -> None:
     """
     A role that was taken away is gone with the next request; the token itself goes on.
     """
@@ -156,7 +158,7 @@ def test_rights_are_those_of_the_records_and_not_of_the_token(door: Door, lab: L
     assert door.me(token).json()["roles"] == ["member"]
 
 
-def test_who_is_removed_is_out_with_the_next_request(door: Door, lab: Lab) -> None:
+def test_who_is_removed_is_out_with_the_next_request(door: Door, lab: Installation) -> None:
     tokens = door.signed_in()
     assert door.me(tokens["access_token"]).status_code == 200
 
@@ -169,13 +171,13 @@ def test_who_is_removed_is_out_with_the_next_request(door: Door, lab: Lab) -> No
 @pytest.mark.both_engines
 @pytest.mark.parametrize("ending", ["logout", "reuse", "password"])
 def test_what_ends_a_session_in_one_worker_ends_it_in_the_other(
-    door: Door, lab: Lab, clock: FixedClock, ending: str
+    door: Door, lab: Installation, clock: FixedClock, ending: str
 ) -> None:
     """
     The second worker has verified the very token before, and nobody tells it anything.
     """
     settings = Settings(data=lab.settings.data, database_url=lab.settings.database_url)
-    other_lab = Lab.open(settings, clock=clock)
+    other_lab = Installation.open(settings, clock=clock)
     with served(other_lab) as url, client_of(url) as client:
         other = Door(client, door.tenant)
         tokens, elsewhere = door.signed_in(), other.signed_in()
@@ -194,12 +196,12 @@ def test_what_ends_a_session_in_one_worker_ends_it_in_the_other(
     other_lab.close()
 
 
-def test_two_workers_sign_with_one_key_whoever_made_it(door: Door, lab: Lab, clock: FixedClock) -> None:
+def test_two_workers_sign_with_one_key_whoever_made_it(door: Door, lab: Installation, clock: FixedClock) -> None:
     """
     The key of the first login is found by a worker that was already running, to sign and to verify.
     """
     settings = Settings(data=lab.settings.data, database_url=lab.settings.database_url)
-    other_lab = Lab.open(settings, clock=clock)
+    other_lab = Installation.open(settings, clock=clock)
     with served(other_lab) as url, client_of(url) as client:
         other = Door(client, door.tenant)
         assert door.client.get("/.well-known/jwks.json").json() == {"keys": []}

@@ -16,19 +16,19 @@ from attestlab.core.clock import FixedClock
 from attestlab.core.crypto import passwords
 from attestlab.core.records.audit import AuditEvent
 from attestlab.identity import login_throttle
-from attestlab.identity.login_throttle import Guess
+from attestlab.identity.login_throttle import LoginAttempt
 from attestlab.identity.rules import address_sha256
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.orgs import store as org_store
 from attestlab.orgs.rules import CONSUMER_SCOPES, Scope
-from attestlab.web.idempotency.store import RememberedAnswer
+from attestlab.web.idempotency.store import IdempotencyRecord
 
 pytestmark = pytest.mark.one_world
 
 WRONG = "not the password"
 
 
-def lines(lab: Lab, action: str) -> list[dict[str, Any]]:
+def lines(lab: Installation, action: str) -> list[dict[str, Any]]:
     """The trail's lines of one action, of every tenant."""
     wanted = select(AuditEvent.record).where(AuditEvent.action == action)
     with lab.storage.read() as connection:
@@ -58,21 +58,23 @@ def test_a_wrong_password_and_an_unknown_address_are_one_refusal(door: Door) -> 
 
 
 @pytest.mark.parametrize("stored", ["", "$argon2id$", "x" * 97])
-def test_an_address_with_no_usable_hash_is_refused(door: Door, lab: Lab, stored: str) -> None:
+def test_an_address_with_no_usable_hash_is_refused(door: Door, lab: Installation, stored: str) -> None:
     change_person(lab, door.tenant, password_hash=stored)
 
     assert refusal(door.login()) == REFUSED
 
 
 @pytest.mark.parametrize("status", ["INVITED", "REMOVED"])
-def test_somebody_who_is_only_invited_or_was_removed_does_not_sign_in(door: Door, lab: Lab, status: str) -> None:
+def test_somebody_who_is_only_invited_or_was_removed_does_not_sign_in(
+    door: Door, lab: Installation, status: str
+) -> None:
     change_person(lab, door.tenant, status=status)
 
     assert refusal(door.login()) == REFUSED
 
 
 def test_an_unknown_address_costs_as_much_as_a_wrong_password(
-    door: Door, lab: Lab, monkeypatch: pytest.MonkeyPatch
+    door: Door, lab: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
     Counted in verifications of argon2id, each with the very parameters of a stored hash.
@@ -94,7 +96,7 @@ def test_an_unknown_address_costs_as_much_as_a_wrong_password(
     assert verified == [passwords.hashed("any password").rsplit("$", 2)[0]] * 3
 
 
-def test_a_hash_of_weaker_parameters_is_replaced_by_the_next_login(door: Door, lab: Lab) -> None:
+def test_a_hash_of_weaker_parameters_is_replaced_by_the_next_login(door: Door, lab: Installation) -> None:
     weak = PasswordHasher(time_cost=1, memory_cost=64).hash(door.tenant.owner_password)
     change_person(lab, door.tenant, password_hash=weak)
 
@@ -107,14 +109,16 @@ def test_a_hash_of_weaker_parameters_is_replaced_by_the_next_login(door: Door, l
     assert door.login().status_code == 200
 
 
-def guessed(lab: Lab, email: str, times: int) -> None:
+def guessed(lab: Installation, email: str, times: int) -> None:
     """As many attempts that failed, without the time that each of them takes."""
     for number in range(times):
-        login_throttle.attempt(lab.counters, Guess(address_sha256(email), f"192.0.2.{number}"), now=lab.clock.now())
+        login_throttle.attempt(
+            lab.counters, LoginAttempt(address_sha256(email), f"192.0.2.{number}"), now=lab.clock.now()
+        )
 
 
 @pytest.mark.own_world
-def test_every_login_has_its_line_and_no_line_holds_an_address_that_nobody_has(door: Door, lab: Lab) -> None:
+def test_every_login_has_its_line_and_no_line_holds_an_address_that_nobody_has(door: Door, lab: Installation) -> None:
     """
     A stranger's attempts stand in the trail of whoever they were about, else in the operator's.
     """
@@ -133,7 +137,7 @@ def test_every_login_has_its_line_and_no_line_holds_an_address_that_nobody_has(d
 
 
 def test_the_eleventh_failure_of_an_account_waits_and_so_does_the_right_password(
-    door: Door, lab: Lab, clock: FixedClock
+    door: Door, lab: Installation, clock: FixedClock
 ) -> None:
     """
     The wait is told, the answer is the same for an address that nobody has, and then the way is free again.
@@ -153,25 +157,27 @@ def test_the_eleventh_failure_of_an_account_waits_and_so_does_the_right_password
     assert door.login().status_code == 200
 
 
-def test_a_success_forgets_the_failures_of_its_account(door: Door, lab: Lab) -> None:
+def test_a_success_forgets_the_failures_of_its_account(door: Door, lab: Installation) -> None:
     for _ in range(2):
         guessed(lab, door.tenant.owner_email, login_throttle.OF_ACCOUNT - 1)
         assert door.login().status_code == 200
 
 
-def test_many_accounts_from_one_address_are_counted_together(door: Door, lab: Lab, clock: FixedClock) -> None:
+def test_many_accounts_from_one_address_are_counted_together(door: Door, lab: Installation, clock: FixedClock) -> None:
     """
     Whoever tries one password on everybody waits as well, and a success among them gives nothing back but itself.
     """
     for number in range(login_throttle.OF_PEER - 1):
-        login_throttle.attempt(lab.counters, Guess(f"{number:064x}", "127.0.0.1"), now=clock.now())
+        login_throttle.attempt(lab.counters, LoginAttempt(f"{number:064x}", "127.0.0.1"), now=clock.now())
 
     assert door.login().status_code == 200
     assert door.login(email="one-more@example.org").status_code == 401
     assert door.login().status_code == 429
 
 
-def test_nothing_slow_is_done_for_an_attempt_that_waits(door: Door, lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_slow_is_done_for_an_attempt_that_waits(
+    door: Door, lab: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
     guessed(lab, door.tenant.owner_email, login_throttle.OF_ACCOUNT)
 
     def unexpected(*_: object) -> bool:
@@ -202,7 +208,7 @@ def test_a_login_that_is_no_login_is_told_what_is_wrong_without_an_echo(door: Do
 
 
 @pytest.mark.own_world
-def test_me_says_who_a_person_is(door: Door, lab: Lab) -> None:
+def test_me_says_who_a_person_is(door: Door, lab: Installation) -> None:
     person = add_person(lab, door.tenant, "ada@example.org", "a long password", roles="analyst member")
 
     tokens = door.signed_in(email="ada@example.org", password="a long password")
@@ -239,7 +245,7 @@ def test_me_says_which_key_a_key_is(door: Door) -> None:
     assert (me["credential"]["scopes"], me["credential"]["expires_at"]) == (sorted(Scope), None)
 
 
-def test_somebody_with_a_role_on_the_platform_is_of_the_platform(door: Door, lab: Lab) -> None:
+def test_somebody_with_a_role_on_the_platform_is_of_the_platform(door: Door, lab: Installation) -> None:
     change_person(lab, door.tenant, roles="owner reviewer")
 
     me = door.me(door.signed_in()["access_token"]).json()
@@ -247,7 +253,7 @@ def test_somebody_with_a_role_on_the_platform_is_of_the_platform(door: Door, lab
     assert (me["realm"], me["roles"]) == ("platform", ["owner", "reviewer"])
 
 
-def test_a_consumer_signs_in_like_everyone_and_has_the_scopes_of_consumers_alone(door: Door, lab: Lab) -> None:
+def test_a_consumer_signs_in_like_everyone_and_has_the_scopes_of_consumers_alone(door: Door, lab: Installation) -> None:
     """
     Whatever roles the row says: a consumer owns a tenant of one, and must not become its owner.
     """
@@ -258,7 +264,9 @@ def test_a_consumer_signs_in_like_everyone_and_has_the_scopes_of_consumers_alone
     assert (me["realm"], me["roles"], me["credential"]["scopes"]) == ("consumer", [], sorted(CONSUMER_SCOPES))
 
 
-def test_a_repeated_login_gets_the_same_tokens_and_nothing_of_them_stands_in_the_records(door: Door, lab: Lab) -> None:
+def test_a_repeated_login_gets_the_same_tokens_and_nothing_of_them_stands_in_the_records(
+    door: Door, lab: Installation
+) -> None:
     """
     The remembered answer is sealed; it is not even to be told from the outside which password it was for.
     """
@@ -267,13 +275,13 @@ def test_a_repeated_login_gets_the_same_tokens_and_nothing_of_them_stands_in_the
     assert first.content == second.content
     assert second.headers["Idempotent-Replayed"] == "true"
     with lab.storage.read() as connection:
-        (row,) = connection.execute(select(RememberedAnswer.body, RememberedAnswer.headers))
+        (row,) = connection.execute(select(IdempotencyRecord.body, IdempotencyRecord.headers))
     assert not [part for part in (*first.json().values(), "access_token") if str(part).encode() in row.body]
     assert row.headers.startswith(b"sealed ")
 
 
 @pytest.mark.own_world
-def test_the_same_repeat_of_another_person_is_another_request(door: Door, lab: Lab) -> None:
+def test_the_same_repeat_of_another_person_is_another_request(door: Door, lab: Installation) -> None:
     """
     Two people of a tenant who happen to send one Idempotency-Key do not answer for each other.
     """
@@ -296,7 +304,7 @@ def test_a_key_cannot_sign_out_or_change_a_password(door: Door) -> None:
 
 
 @pytest.mark.own_world
-def test_a_new_password_ends_every_other_session_and_is_told(door: Door, lab: Lab) -> None:
+def test_a_new_password_ends_every_other_session_and_is_told(door: Door, lab: Installation) -> None:
     here, there = door.signed_in(), door.signed_in()
 
     assert door.change_password(here, door.tenant.owner_password, "another long one").status_code == 204
@@ -324,7 +332,7 @@ def test_a_new_password_that_is_easily_guessed_is_refused(door: Door, new: str) 
     assert door.login().status_code == 200
 
 
-def test_a_new_password_needs_the_current_one_and_guesses_are_counted(door: Door, lab: Lab) -> None:
+def test_a_new_password_needs_the_current_one_and_guesses_are_counted(door: Door, lab: Installation) -> None:
     """
     A stolen access token is no way to try passwords.
     """

@@ -20,7 +20,7 @@ from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.strict_json import b64url_decode
 from attestlab.identity import store
 from attestlab.identity.tokens import AccessTokens
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.integrity.fsck import fsck
 from attestlab.settings import Settings
 
@@ -44,7 +44,7 @@ def read_by_jwcrypto(token: str, jwks: str) -> dict[str, Any]:
 @pytest.mark.parametrize("alg", [Algorithm.ED25519, Algorithm.ES256])
 @pytest.mark.parametrize("read", [read_by_joserfc, read_by_jwcrypto])
 def test_anybody_can_verify_a_token_by_the_published_keys(
-    door: Door, lab: Lab, alg: Algorithm, read: Callable[[str, str], dict[str, Any]]
+    door: Door, lab: Installation, alg: Algorithm, read: Callable[[str, str], dict[str, Any]]
 ) -> None:
     """
     With exactly the claims of the specification, and beside them the session and the token's own id.
@@ -81,7 +81,7 @@ def test_the_header_names_the_algorithm_and_the_key_and_nothing_else(door: Door)
     assert set(key) == {"kty", "crv", "x", "kid", "alg", "use"}
 
 
-def test_a_newer_key_signs_and_the_older_goes_on_verifying(door: Door, lab: Lab, clock: FixedClock) -> None:
+def test_a_newer_key_signs_and_the_older_goes_on_verifying(door: Door, lab: Installation, clock: FixedClock) -> None:
     """
     Once a process starts that has not signed yet; until then the older one signs, and both are published.
     """
@@ -97,7 +97,7 @@ def test_a_newer_key_signs_and_the_older_goes_on_verifying(door: Door, lab: Lab,
     assert [door.me(token).status_code for token in (older, signed)] == [200, 200]
 
 
-def test_a_key_of_a_transaction_that_failed_signs_nothing(lab: Lab, door: Door) -> None:
+def test_a_key_of_a_transaction_that_failed_signs_nothing(lab: Installation, door: Door) -> None:
     """
     Were it kept in memory, tokens would be signed by a key that is in no records.
     """
@@ -112,13 +112,13 @@ def test_a_key_of_a_transaction_that_failed_signs_nothing(lab: Lab, door: Door) 
     assert door.me(door.signed_in()["access_token"]).status_code == 200
 
 
-def test_an_issuer_that_was_set_is_the_one_that_counts(lab: Lab, door: Door, clock: FixedClock) -> None:
+def test_an_issuer_that_was_set_is_the_one_that_counts(lab: Installation, door: Door, clock: FixedClock) -> None:
     token = door.signed_in()["access_token"]
     settings = Settings(
         data=lab.settings.data, database_url=lab.settings.database_url, token_issuer="https://id.example"
     )
 
-    other = Lab.open(settings, clock=clock)
+    other = Installation.open(settings, clock=clock)
     tokens = other.identity.sign_in(
         other.identity.recognise(door.tenant.owner_email, door.tenant.owner_password, peer="192.0.2.1", now=clock.now())
     )
@@ -129,7 +129,7 @@ def test_an_issuer_that_was_set_is_the_one_that_counts(lab: Lab, door: Door, clo
 
 
 @pytest.mark.tampered
-def test_a_session_brought_back_to_life_behind_the_services_back_is_found(lab: Lab, door: Door) -> None:
+def test_a_session_brought_back_to_life_behind_the_services_back_is_found(lab: Installation, door: Door) -> None:
     tokens = door.signed_in()
     door.logout(tokens)
     with lab.storage.engine.begin() as connection:
@@ -140,7 +140,7 @@ def test_a_session_brought_back_to_life_behind_the_services_back_is_found(lab: L
     }
 
 
-def test_no_token_stands_in_the_records_in_clear(lab: Lab, door: Door) -> None:
+def test_no_token_stands_in_the_records_in_clear(lab: Installation, door: Door) -> None:
     tokens = door.signed_in()
     door.refresh(tokens["refresh_token"])
 

@@ -12,21 +12,21 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from attestlab.core.clock import SystemClock
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.server.app import all_routes, site_of
-from attestlab.server.write_queue import Desk
+from attestlab.server.write_queue import WriteQueue
 from attestlab.settings import Settings
-from attestlab.web.application import Site
+from attestlab.web.application import Application
 from attestlab.web.credentials import Credential
-from attestlab.web.request import Call
+from attestlab.web.request import Request
 
 TIMES = 1_000
 
 
-def call_with(lab: Lab, site: Site, credential: Credential) -> Call:
+def call_with(lab: Installation, site: Application, credential: Credential) -> Request:
     """A request for `/v1/me` that presents this credential."""
     route = next(route for route in all_routes() if route.path == "/v1/me")
-    call = Call(
+    call = Request(
         lab=lab,
         site=site,
         route=route,
@@ -68,8 +68,8 @@ def test_authenticating_costs_less_than_verifying_a_signature(tmp_path: Path, ki
     """
 
     async def measured() -> list[float]:
-        lab, made = Lab.init(Settings(data=tmp_path / "data"), clock=SystemClock())
-        desk = Desk(lab)
+        lab, made = Installation.init(Settings(data=tmp_path / "data"), clock=SystemClock())
+        desk = WriteQueue(lab)
         site = site_of(lab, desk)
         identity, tenant = lab.identity, made.tenant
         recognised = identity.recognise(

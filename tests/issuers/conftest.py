@@ -9,20 +9,20 @@ import pytest
 from issuer_story import Registered
 
 from attestlab.core.clock import SystemClock
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.issuers.service import IssuerWithKeys
 from attestlab.orgs.rules import Caller, Plan
 from attestlab.settings import Settings
 
 
 @pytest.fixture
-def stranger(lab: Lab) -> Caller:
+def stranger(lab: Installation) -> Caller:
     """Somebody of another tenant, with every scope there."""
     return lab.orgs.service_caller(lab.orgs.create_tenant("Stranger", plan=Plan.ENTERPRISE).tenant_id)
 
 
 @pytest.fixture
-def register(lab: Lab, caller: Caller) -> Registered:
+def register(lab: Installation, caller: Caller) -> Registered:
     """Register an issuer, by default a valid one of the operator's tenant, without a key."""
 
     def registered(*, by: Caller = caller, alg: Any = None, kid: str | None = None, **profile: str) -> IssuerWithKeys:
@@ -32,8 +32,8 @@ def register(lab: Lab, caller: Caller) -> Registered:
 
 
 @pytest.fixture(scope="module")
-def keysmith(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Lab, Caller]]:
+def keysmith(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Installation, Caller]]:
     """One installation on SQLite for all questions of a file, and who asks them."""
-    lab, made = Lab.init(Settings(data=tmp_path_factory.mktemp("keysmith")), clock=SystemClock())
+    lab, made = Installation.init(Settings(data=tmp_path_factory.mktemp("keysmith")), clock=SystemClock())
     yield lab, lab.orgs.service_caller(made.tenant.tenant_id)
     lab.close()

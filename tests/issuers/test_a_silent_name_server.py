@@ -14,7 +14,7 @@ from running_server import mint, mint_body, register_issuer
 from sign_in_story import Door
 from team_story import key_of
 
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.issuers.txt_resolver import DnsResolver
 from attestlab.orgs.rules import Plan
 
@@ -23,7 +23,7 @@ LOOKUP_TIMEOUT_S = 30
 
 
 @pytest.fixture
-def others(lab: Lab) -> Iterator[Door]:
+def others(lab: Installation) -> Iterator[Door]:
     """A served installation, and a tenant that asks no name server."""
     tenant = lab.orgs.create_tenant("Another Registry", plan=Plan.ENTERPRISE)
     with served(lab) as url, client_of(url, key=key_of(lab, tenant)) as client:
@@ -31,7 +31,7 @@ def others(lab: Lab) -> Iterator[Door]:
 
 
 @pytest.mark.on_postgresql
-def test_sign_ins_reads_and_exports_of_others_do_not_wait_for_it(lab: Lab, others: Door) -> None:
+def test_sign_ins_reads_and_exports_of_others_do_not_wait_for_it(lab: Installation, others: Door) -> None:
     """
     On PostgreSQL, where reads have threads.
     """
@@ -64,7 +64,7 @@ def test_sign_ins_reads_and_exports_of_others_do_not_wait_for_it(lab: Lab, other
     assert sorted(done.result().status_code for done in found) == [409, *[503] * (CHECKS - 1)]
 
 
-def test_a_look_up_that_no_name_server_answers_ends_with_503(lab: Lab, others: Door) -> None:
+def test_a_look_up_that_no_name_server_answers_ends_with_503(lab: Installation, others: Door) -> None:
     issuer = register_issuer(others.client)
     with name_server() as dns:
         lab.domain_proofs.resolver = DnsResolver(dns.address, timeout_s=0.1)

@@ -13,13 +13,13 @@ from attestlab.core.crypto import signing
 from attestlab.core.crypto.jws import sign_compact
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.errors import Conflict, IntegrityFailed, NotFound, ValidationFailed
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.issuers.keys import NewKey
 from attestlab.issuers.service import IssuerWithKeys
 from attestlab.issuers.store import SigningKey
 from attestlab.orgs.rules import Caller
 
-Smith = tuple[Lab, Caller]
+Smith = tuple[Installation, Caller]
 # The contract names EdDSA, which RFC 9864 has since split in two; the judge says so each time.
 pytestmark = pytest.mark.filterwarnings("ignore:EdDSA is deprecated via RFC 9864")
 

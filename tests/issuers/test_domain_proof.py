@@ -16,7 +16,7 @@ from name_server import NameServer, name_server
 from running_server import register_issuer
 from team_story import key_of
 
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.issuers.rules import IssuerStatus
 from attestlab.issuers.txt_resolver import DnsResolver
 from attestlab.orgs.rules import Caller, Plan
@@ -27,7 +27,7 @@ from attestlab.settings import Settings
 class Registry:
     """A tenant with an issuer whose domain nobody has proven."""
 
-    lab: Lab
+    lab: Installation
     client: httpx.Client
     issuer: dict[str, Any]
     dns: NameServer
@@ -45,7 +45,7 @@ class Registry:
 
 
 @pytest.fixture
-def registry(lab: Lab) -> Iterator[Registry]:
+def registry(lab: Installation) -> Iterator[Registry]:
     tenant = lab.orgs.create_tenant("Example Registry", plan=Plan.ENTERPRISE)
     with name_server() as dns, served(lab) as url, client_of(url, key=key_of(lab, tenant)) as client:
         lab.domain_proofs.resolver = DnsResolver(dns.address)
@@ -142,7 +142,7 @@ class Noted:
         return self.texts.get(name, [])
 
 
-def proven(lab: Lab, caller: Caller, noted: Noted) -> bool:
+def proven(lab: Installation, caller: Caller, noted: Noted) -> bool:
     """A new issuer of the caller's, whose record stands in `noted` and nowhere else, proves its domain."""
     profile = {"name": "Northfield University", "domain": "northfield.example.edu"}
     issuer_id = lab.issuers.create(profile, caller=caller).issuer["id"]
@@ -155,11 +155,11 @@ def proven(lab: Lab, caller: Caller, noted: Noted) -> bool:
 def test_an_installation_asks_the_resolver_that_it_is_made_or_opened_with(empty_database: str, tmp_path: Path) -> None:
     settings, noted = Settings(data=tmp_path, database_url=empty_database, dns_server="127.0.0.1:1"), Noted()
 
-    made, initialised = Lab.init(settings, resolver=noted)
+    made, initialised = Installation.init(settings, resolver=noted)
     caller = made.orgs.service_caller(initialised.tenant.tenant_id)
     assert proven(made, caller, noted)
     made.close()
 
-    opened = Lab.open(settings, resolver=noted)
+    opened = Installation.open(settings, resolver=noted)
     assert proven(opened, caller, noted)
     opened.close()

@@ -11,13 +11,13 @@ from attestlab.core.clock import FixedClock
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.errors import Conflict
 from attestlab.core.strict_json import b64url_encode
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.issuers.rules import IssuerStatus, RiskRating, TrustTier
 from attestlab.log.entries import sha256_name
 from attestlab.orgs.rules import Caller
 
 
-def test_an_issuer_and_its_first_key_are_one_entry_each(lab: Lab, register: Registered) -> None:
+def test_an_issuer_and_its_first_key_are_one_entry_each(lab: Installation, register: Registered) -> None:
     made = register(alg=Algorithm.ED25519, kid="first", jurisdiction="CH")
     standing, key = logged(lab)
     issuer_id = str(made.issuer["id"])
@@ -49,14 +49,16 @@ def test_an_issuer_and_its_first_key_are_one_entry_each(lab: Lab, register: Regi
     assert made.keys[0]["log_index"] == 1
 
 
-def test_an_issuer_without_a_key_is_possible(lab: Lab, register: Registered, caller: Caller) -> None:
+def test_an_issuer_without_a_key_is_possible(lab: Installation, register: Registered, caller: Caller) -> None:
     made = register()
 
     assert list(made.keys) == []
     assert [type_ for type_, _ in told(lab, caller)] == ["issuer.created"]
 
 
-def test_a_new_jurisdiction_continues_the_issuers_chain(lab: Lab, register: Registered, caller: Caller) -> None:
+def test_a_new_jurisdiction_continues_the_issuers_chain(
+    lab: Installation, register: Registered, caller: Caller
+) -> None:
     issuer_id = register(jurisdiction="CH").issuer["id"]
     lab.issuers.update(issuer_id, {"jurisdiction": "nl"}, caller=caller)
     _, second = logged(lab)
@@ -68,7 +70,7 @@ def test_a_new_jurisdiction_continues_the_issuers_chain(lab: Lab, register: Regi
 
 
 def test_a_new_display_name_is_an_event_and_no_entry(
-    lab: Lab, register: Registered, caller: Caller, clock: FixedClock
+    lab: Installation, register: Registered, caller: Caller, clock: FixedClock
 ) -> None:
     issuer_id = register().issuer["id"]
     clock.advance(timedelta(hours=1))
@@ -91,7 +93,7 @@ def test_a_new_display_name_is_an_event_and_no_entry(
 
 
 def test_a_change_to_what_is_already_so_is_none(
-    lab: Lab, register: Registered, caller: Caller, clock: FixedClock
+    lab: Installation, register: Registered, caller: Caller, clock: FixedClock
 ) -> None:
     made = register(jurisdiction="CH")
     clock.advance(timedelta(hours=1))
@@ -101,7 +103,9 @@ def test_a_change_to_what_is_already_so_is_none(
     assert (len(logged(lab)), len(told(lab, caller))) == (1, 1)
 
 
-def test_a_suspension_is_logged_told_and_closes_the_mint(lab: Lab, register: Registered, caller: Caller) -> None:
+def test_a_suspension_is_logged_told_and_closes_the_mint(
+    lab: Installation, register: Registered, caller: Caller
+) -> None:
     issuer_id = register(alg=Algorithm.ED25519, kid="k").issuer["id"]
     lab.issuers.set_standing(issuer_id, status=IssuerStatus.SUSPENDED, caller=caller)
     with lab.storage.read() as connection:
@@ -112,7 +116,7 @@ def test_a_suspension_is_logged_told_and_closes_the_mint(lab: Lab, register: Reg
     assert told(lab, caller)[-1][0] == "issuer.suspended"
 
 
-def test_a_revocation_remembers_its_place_in_the_log(lab: Lab, register: Registered, caller: Caller) -> None:
+def test_a_revocation_remembers_its_place_in_the_log(lab: Installation, register: Registered, caller: Caller) -> None:
     issuer_id = register().issuer["id"]
     lab.issuers.set_standing(issuer_id, risk_rating=RiskRating.CRITICAL, caller=caller)
     revoked = lab.issuers.set_standing(issuer_id, status=IssuerStatus.REVOKED, caller=caller)
@@ -122,7 +126,9 @@ def test_a_revocation_remembers_its_place_in_the_log(lab: Lab, register: Registe
     assert [entry.members["risk_rating"] for entry in logged(lab)] == ["LOW", "CRITICAL", "CRITICAL"]
 
 
-def test_a_domain_can_be_corrected_until_it_was_verified(lab: Lab, register: Registered, caller: Caller) -> None:
+def test_a_domain_can_be_corrected_until_it_was_verified(
+    lab: Installation, register: Registered, caller: Caller
+) -> None:
     issuer_id = register(domain="typo.example").issuer["id"]
     assert lab.issuers.update(issuer_id, {"domain": "R.Example"}, caller=caller).issuer["domain"] == "r.example"
     lab.issuers.set_standing(issuer_id, trust_tier=TrustTier.BASIC, caller=caller)
@@ -133,7 +139,7 @@ def test_a_domain_can_be_corrected_until_it_was_verified(lab: Lab, register: Reg
     assert (same.issuer["domain"], same.issuer["name"]) == ("r.example", "Renamed")
 
 
-def test_two_changes_of_one_transaction_are_two_links(lab: Lab, register: Registered, caller: Caller) -> None:
+def test_two_changes_of_one_transaction_are_two_links(lab: Installation, register: Registered, caller: Caller) -> None:
     with lab.storage.write():
         issuer_id = register().issuer["id"]
         lab.issuers.update(issuer_id, {"jurisdiction": "CH"}, caller=caller)

@@ -13,7 +13,7 @@ from attestlab.core.clock import FixedClock
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.errors import NotFound
 from attestlab.core.ids import new_id
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.issuers.rules import IssuerStatus
 from attestlab.issuers.service import Issuers
 from attestlab.orgs.rules import Caller
@@ -48,7 +48,7 @@ QUESTIONS: dict[str, Ask] = {
 
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_another_tenants_issuer_answers_exactly_as_an_unknown_one(
-    lab: Lab, register: Registered, stranger: Caller, question: str
+    lab: Installation, register: Registered, stranger: Caller, question: str
 ) -> None:
     foreign, unknown = register(alg=Algorithm.ED25519, kid="k").issuer["id"], new_id(lab.clock.now())
     answers = []
@@ -62,7 +62,7 @@ def test_another_tenants_issuer_answers_exactly_as_an_unknown_one(
 
 
 def test_a_list_holds_the_tenants_own_issuers_newest_first(
-    lab: Lab, register: Registered, caller: Caller, stranger: Caller, clock: FixedClock
+    lab: Installation, register: Registered, caller: Caller, stranger: Caller, clock: FixedClock
 ) -> None:
     mine = []
     for number in range(4):
@@ -75,7 +75,7 @@ def test_a_list_holds_the_tenants_own_issuers_newest_first(
 
 
 def test_a_list_stays_whole_while_issuers_are_added(
-    lab: Lab, register: Registered, caller: Caller, clock: FixedClock
+    lab: Installation, register: Registered, caller: Caller, clock: FixedClock
 ) -> None:
     before = [register().issuer["id"] for _ in range(3) if clock.advance(timedelta(milliseconds=1)) is None]
     [first] = lab.issuers.page(caller=caller, limit=1)
@@ -86,7 +86,7 @@ def test_a_list_stays_whole_while_issuers_are_added(
     assert [one.issuer["id"] for one in [first, *rest]] == before[::-1]
 
 
-def test_a_list_shows_each_issuer_with_its_own_keys(lab: Lab, register: Registered, caller: Caller) -> None:
+def test_a_list_shows_each_issuer_with_its_own_keys(lab: Installation, register: Registered, caller: Caller) -> None:
     kids = {register(alg=Algorithm.ED25519, kid=f"k-{n}").issuer["id"]: [f"k-{n}"] for n in range(3)}
 
     found = {one.issuer["id"]: [key["kid"] for key in one.keys] for one in lab.issuers.page(caller=caller)}

@@ -17,7 +17,7 @@ from attestlab.core.clock import FixedClock
 from attestlab.core.crypto import signing
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.errors import Conflict, NotFound, QuotaExceeded, ValidationFailed
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.integrity.fsck import fsck
 from attestlab.issuers.rules import KeyStatus
 from attestlab.issuers.store import keys
@@ -28,32 +28,32 @@ pytestmark = pytest.mark.one_world
 
 
 @pytest.fixture
-def issuer_id(lab: Lab, caller: Caller) -> UUID:
+def issuer_id(lab: Installation, caller: Caller) -> UUID:
     profile = {"name": "Northfield", "domain": "north.example"}
     made = lab.issuers.create(profile, caller=caller, alg=Algorithm.ED25519, kid="first")
     found: UUID = made.issuer["id"]
     return found
 
 
-def mint(lab: Lab, caller: Caller, issuer_id: UUID, kid: str = "first") -> UUID:
+def mint(lab: Installation, caller: Caller, issuer_id: UUID, kid: str = "first") -> UUID:
     request = MintRequest(issuer_id=issuer_id, kid=kid, schema="degree", claims={"student_name": "Ada"})
     return lab.attestations.mint(request, caller=caller).id
 
 
-def judged(lab: Lab, attestation_id: UUID) -> tuple[str, list[str]]:
+def judged(lab: Installation, attestation_id: UUID) -> tuple[str, list[str]]:
     """The verdict, and what was said of the key."""
     report = lab.attestations.verify(attestation_id).report
     return report.verdict.value, [reason.value for reason in report.reasons if reason.value.startswith("key_")]
 
 
-def rotate(lab: Lab, caller: Caller, **changes: Any) -> Any:
+def rotate(lab: Installation, caller: Caller, **changes: Any) -> Any:
     return lab.signing_keys.rotate(
         **{"kid": "first", "new_kid": "second", "alg": Algorithm.ED25519, **changes}, caller=caller
     )
 
 
 def test_a_key_that_is_withdrawn_after_the_draft_gets_no_place_in_the_log(
-    lab: Lab, caller: Caller, issuer_id: UUID
+    lab: Installation, caller: Caller, issuer_id: UUID
 ) -> None:
     request = MintRequest(issuer_id=issuer_id, kid="first", schema="degree", claims={"student_name": "Ada"})
     draft = lab.attestations.draft(request, caller=caller)
@@ -68,7 +68,9 @@ def raw_ed25519() -> bytes:
     return signing.spki(signing.generate(Algorithm.ED25519).public_key())
 
 
-def test_a_rotated_key_signs_no_more_and_what_it_signed_stays_valid(lab: Lab, caller: Caller, issuer_id: UUID) -> None:
+def test_a_rotated_key_signs_no_more_and_what_it_signed_stays_valid(
+    lab: Installation, caller: Caller, issuer_id: UUID
+) -> None:
     before = mint(lab, caller, issuer_id)
 
     rotate(lab, caller)
@@ -82,7 +84,7 @@ def test_a_rotated_key_signs_no_more_and_what_it_signed_stays_valid(lab: Lab, ca
 
 @pytest.mark.own_world
 def test_a_rotation_is_in_the_log_for_both_keys_and_is_told(
-    lab: Lab, caller: Caller, issuer_id: UUID, clock: FixedClock
+    lab: Installation, caller: Caller, issuer_id: UUID, clock: FixedClock
 ) -> None:
     start = len(logged(lab))
     clock.advance(timedelta(days=1))
@@ -104,7 +106,7 @@ def test_a_rotation_is_in_the_log_for_both_keys_and_is_told(
     }
 
 
-def test_a_rotation_to_a_prepared_key_makes_that_one_active(lab: Lab, caller: Caller, issuer_id: UUID) -> None:
+def test_a_rotation_to_a_prepared_key_makes_that_one_active(lab: Installation, caller: Caller, issuer_id: UUID) -> None:
     prepared = lab.signing_keys.add(
         issuer_id, kid="second", alg=Algorithm.ED25519, status=KeyStatus.PENDING, caller=caller
     )
@@ -121,13 +123,15 @@ def test_a_rotation_to_a_prepared_key_makes_that_one_active(lab: Lab, caller: Ca
     assert [kind for kind, _ in told(lab, caller)].count("key.created") == 2
 
 
-def test_a_rotation_to_another_public_key_makes_an_external_one(lab: Lab, caller: Caller, issuer_id: UUID) -> None:
+def test_a_rotation_to_another_public_key_makes_an_external_one(
+    lab: Installation, caller: Caller, issuer_id: UUID
+) -> None:
     done = rotate(lab, caller, public_key=raw_ed25519())
 
     assert (done.new["custody"], done.new["status"]) == ("external", "active")
 
 
-def test_a_prepared_key_keeps_its_name(lab: Lab, caller: Caller, issuer_id: UUID) -> None:
+def test_a_prepared_key_keeps_its_name(lab: Installation, caller: Caller, issuer_id: UUID) -> None:
     ready = lab.signing_keys.add(issuer_id, kid="ready", alg=Algorithm.ED25519, status=KeyStatus.PENDING, caller=caller)
 
     with pytest.raises(ValidationFailed):
@@ -136,7 +140,7 @@ def test_a_prepared_key_keeps_its_name(lab: Lab, caller: Caller, issuer_id: UUID
         rotate(lab, caller, new_kid="ready")
 
 
-def test_only_the_service_prepares_keys(lab: Lab, caller: Caller, issuer_id: UUID) -> None:
+def test_only_the_service_prepares_keys(lab: Installation, caller: Caller, issuer_id: UUID) -> None:
     with pytest.raises(ValidationFailed):
         lab.signing_keys.add(
             issuer_id,
@@ -159,7 +163,7 @@ def test_only_the_service_prepares_keys(lab: Lab, caller: Caller, issuer_id: UUI
     ],
 )
 def test_a_rotation_that_is_refused_changes_nothing(
-    lab: Lab, caller: Caller, issuer_id: UUID, changes: dict[str, Any], refusal: type[Exception]
+    lab: Installation, caller: Caller, issuer_id: UUID, changes: dict[str, Any], refusal: type[Exception]
 ) -> None:
     before = logged(lab)
 
@@ -170,7 +174,7 @@ def test_a_rotation_that_is_refused_changes_nothing(
     assert judged(lab, mint(lab, caller, issuer_id)) == ("VALID", [])
 
 
-def test_a_key_is_not_rotated_to_itself_nor_twice(lab: Lab, caller: Caller, issuer_id: UUID) -> None:
+def test_a_key_is_not_rotated_to_itself_nor_twice(lab: Installation, caller: Caller, issuer_id: UUID) -> None:
     own = lab.issuers.get(issuer_id, caller=caller).keys[0]["spki"]
     with pytest.raises(ValidationFailed):
         rotate(lab, caller, public_key=own)
@@ -185,7 +189,7 @@ def test_a_key_is_not_rotated_to_itself_nor_twice(lab: Lab, caller: Caller, issu
 @pytest.mark.parametrize("come_back", ["as another key", "by a rotation"])
 @pytest.mark.parametrize("status", ["active", "compromised"])
 def test_a_known_key_does_not_come_back_under_another_name(
-    lab: Lab, caller: Caller, issuer_id: UUID, status: str, come_back: str
+    lab: Installation, caller: Caller, issuer_id: UUID, status: str, come_back: str
 ) -> None:
     """
     Else a stolen one would be as good as new.
@@ -202,7 +206,9 @@ def test_a_known_key_does_not_come_back_under_another_name(
             lab.signing_keys.add(issuer_id, kid="new", alg=Algorithm.ED25519, public_key=own, caller=caller)
 
 
-def test_what_a_revoked_key_signed_before_stays_valid_and_flagged(lab: Lab, caller: Caller, issuer_id: UUID) -> None:
+def test_what_a_revoked_key_signed_before_stays_valid_and_flagged(
+    lab: Installation, caller: Caller, issuer_id: UUID
+) -> None:
     made = [mint(lab, caller, issuer_id) for _ in range(3)]
 
     done = lab.signing_keys.revoke("first", reason="retired", caller=caller)
@@ -219,7 +225,7 @@ def test_what_a_revoked_key_signed_before_stays_valid_and_flagged(lab: Lab, call
 
 @pytest.mark.own_world
 def test_since_a_known_theft_what_was_logged_is_invalid(
-    lab: Lab, caller: Caller, issuer_id: UUID, clock: FixedClock
+    lab: Installation, caller: Caller, issuer_id: UUID, clock: FixedClock
 ) -> None:
     early = mint(lab, caller, issuer_id)
     clock.advance(timedelta(hours=1))
@@ -237,7 +243,9 @@ def test_since_a_known_theft_what_was_logged_is_invalid(
     assert told(lab, caller)[-1][1]["compromised_at"] == "2026-11-21T13:00:00.000Z"
 
 
-def test_where_the_time_of_a_theft_is_unknown_the_report_counts(lab: Lab, caller: Caller, issuer_id: UUID) -> None:
+def test_where_the_time_of_a_theft_is_unknown_the_report_counts(
+    lab: Installation, caller: Caller, issuer_id: UUID
+) -> None:
     made = mint(lab, caller, issuer_id)
 
     lab.signing_keys.compromise("first", reason="seen elsewhere", caller=caller)
@@ -246,7 +254,9 @@ def test_where_the_time_of_a_theft_is_unknown_the_report_counts(lab: Lab, caller
     assert "compromised_at" not in logged(lab)[-1].members
 
 
-def test_a_theft_that_is_still_to_come_is_refused(lab: Lab, caller: Caller, issuer_id: UUID, clock: FixedClock) -> None:
+def test_a_theft_that_is_still_to_come_is_refused(
+    lab: Installation, caller: Caller, issuer_id: UUID, clock: FixedClock
+) -> None:
     with pytest.raises(ValidationFailed):
         lab.signing_keys.compromise(
             "first", reason="a hunch", compromised_at=clock.now() + timedelta(minutes=1), caller=caller
@@ -267,7 +277,7 @@ def test_a_theft_that_is_still_to_come_is_refused(lab: Lab, caller: Caller, issu
     ],
 )
 def test_a_key_may_turn_out_worse_and_never_better(
-    lab: Lab, caller: Caller, issuer_id: UUID, first: str, then: str, may: bool
+    lab: Installation, caller: Caller, issuer_id: UUID, first: str, then: str, may: bool
 ) -> None:
     acts = {
         "rotate": lambda: rotate(lab, caller, new_kid="another"),
@@ -284,7 +294,7 @@ def test_a_key_may_turn_out_worse_and_never_better(
     assert refused.value.details["key_status"] == lab.issuers.get(issuer_id, caller=caller).keys[0]["status"]
 
 
-def test_the_published_keys_show_their_history(lab: Lab, caller: Caller, issuer_id: UUID) -> None:
+def test_the_published_keys_show_their_history(lab: Installation, caller: Caller, issuer_id: UUID) -> None:
     """
     Whoever checks an old signature finds its key, and what became of it.
     """
@@ -297,7 +307,7 @@ def test_the_published_keys_show_their_history(lab: Lab, caller: Caller, issuer_
     assert published == [("first", "rotated"), ("second", "revoked"), ("third", "active")]
 
 
-def test_a_prepared_key_takes_the_room_that_it_will_need(lab: Lab) -> None:
+def test_a_prepared_key_takes_the_room_that_it_will_need(lab: Installation) -> None:
     free = lab.orgs.service_caller(lab.orgs.create_tenant("Small", plan=Plan.FREE).tenant_id)
     issuer = lab.issuers.create({"name": "Small", "domain": "small.example"}, caller=free, alg=Algorithm.ED25519)
     add = {"alg": Algorithm.ED25519, "status": KeyStatus.PENDING, "caller": free}
@@ -309,7 +319,7 @@ def test_a_prepared_key_takes_the_room_that_it_will_need(lab: Lab) -> None:
     lab.signing_keys.add(issuer.issuer["id"], kid="more", **add)
 
 
-def test_another_tenants_key_is_as_unknown_as_none(lab: Lab, caller: Caller, issuer_id: UUID) -> None:
+def test_another_tenants_key_is_as_unknown_as_none(lab: Installation, caller: Caller, issuer_id: UUID) -> None:
     other = lab.orgs.service_caller(lab.orgs.create_tenant("Another", plan=Plan.ENTERPRISE).tenant_id)
 
     for act in (
@@ -326,7 +336,7 @@ def test_another_tenants_key_is_as_unknown_as_none(lab: Lab, caller: Caller, iss
     "changes", [{"status": "active"}, {"status": "compromised"}, {"changed_index": None}, {"compromised_at": None}]
 )
 def test_fsck_compares_how_a_key_stands_with_the_log(
-    lab: Lab, caller: Caller, issuer_id: UUID, clock: FixedClock, changes: dict[str, Any]
+    lab: Installation, caller: Caller, issuer_id: UUID, clock: FixedClock, changes: dict[str, Any]
 ) -> None:
     mint(lab, caller, issuer_id)
     lab.signing_keys.revoke("first", reason="a test", caller=caller)
@@ -340,7 +350,7 @@ def test_fsck_compares_how_a_key_stands_with_the_log(
 
 
 @pytest.mark.tampered
-def test_fsck_misses_a_key_that_the_log_tells_of(lab: Lab, caller: Caller, issuer_id: UUID) -> None:
+def test_fsck_misses_a_key_that_the_log_tells_of(lab: Installation, caller: Caller, issuer_id: UUID) -> None:
     with lab.storage.engine.connect() as connection:
         connection.execute(delete(keys))
         connection.commit()
@@ -348,7 +358,7 @@ def test_fsck_misses_a_key_that_the_log_tells_of(lab: Lab, caller: Caller, issue
     assert any(problem.kind == "standing" and "chains" in problem.message for problem in fsck(lab))
 
 
-def test_a_keys_entries_form_one_chain(lab: Lab, caller: Caller, issuer_id: UUID) -> None:
+def test_a_keys_entries_form_one_chain(lab: Installation, caller: Caller, issuer_id: UUID) -> None:
     rotate(lab, caller)
     lab.signing_keys.revoke("first", reason="a test", caller=caller)
     lab.signing_keys.compromise("first", reason="worse", caller=caller)
@@ -361,7 +371,7 @@ def test_a_keys_entries_form_one_chain(lab: Lab, caller: Caller, issuer_id: UUID
 
 @pytest.mark.tampered
 def test_a_weak_key_of_an_earlier_version_is_named_by_fsck(
-    lab: Lab, caller: Caller, issuer_id: UUID, monkeypatch: pytest.MonkeyPatch
+    lab: Installation, caller: Caller, issuer_id: UUID, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     weak = signing.spki(rsa.RSAPublicNumbers(65537, 2**2203 - 1).public_key())  # a Mersenne prime
     with monkeypatch.context() as earlier:

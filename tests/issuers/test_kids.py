@@ -11,12 +11,12 @@ from issuer_story import Registered, logged, told
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import Conflict, NotFound, ValidationFailed
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.issuers.rules import IssuerStatus
 from attestlab.orgs.rules import Caller
 
 
-def attempts(lab: Lab, *jobs: Any) -> list[Any]:
+def attempts(lab: Installation, *jobs: Any) -> list[Any]:
     """Run jobs in one group commit; the result or the fault of each."""
 
     def one(tx: Transaction, job: Any) -> Any:
@@ -43,7 +43,7 @@ def test_a_kid_without_an_algorithm_is_refused(register: Registered) -> None:
     assert refused.value.fields[0].field == "/kid"
 
 
-def test_a_kid_is_taken_for_every_issuer_of_the_tenant(lab: Lab, register: Registered, caller: Caller) -> None:
+def test_a_kid_is_taken_for_every_issuer_of_the_tenant(lab: Installation, register: Registered, caller: Caller) -> None:
     register(alg=Algorithm.ED25519, kid="k")
     other = register()
 
@@ -58,7 +58,9 @@ def test_another_tenant_may_have_a_key_of_the_same_kid(register: Registered, str
     assert mine.keys[0]["spki"] != theirs.keys[0]["spki"]
 
 
-def test_an_issuer_whose_kid_is_taken_does_not_come_to_be(lab: Lab, register: Registered, caller: Caller) -> None:
+def test_an_issuer_whose_kid_is_taken_does_not_come_to_be(
+    lab: Installation, register: Registered, caller: Caller
+) -> None:
     register(alg=Algorithm.ED25519, kid="k")
 
     with pytest.raises(Conflict):
@@ -69,7 +71,7 @@ def test_an_issuer_whose_kid_is_taken_does_not_come_to_be(lab: Lab, register: Re
 
 
 def test_of_two_requests_of_one_commit_the_second_with_a_kid_is_refused(
-    lab: Lab, register: Registered, caller: Caller
+    lab: Installation, register: Registered, caller: Caller
 ) -> None:
     """The refused one is taken back whole; those before and after it in the group stay."""
     results = attempts(
@@ -85,7 +87,9 @@ def test_of_two_requests_of_one_commit_the_second_with_a_kid_is_refused(
     assert [kind for kind, _ in told(lab, caller)] == ["issuer.created", "key.created"] * 2
 
 
-def test_a_request_that_fails_behind_its_key_leaves_nothing(lab: Lab, register: Registered, caller: Caller) -> None:
+def test_a_request_that_fails_behind_its_key_leaves_nothing(
+    lab: Installation, register: Registered, caller: Caller
+) -> None:
     issuer_id = register().issuer["id"]
 
     def fails() -> None:
@@ -100,7 +104,7 @@ def test_a_request_that_fails_behind_its_key_leaves_nothing(lab: Lab, register: 
 
 
 def test_whoever_mints_later_in_a_commit_sees_what_changed_earlier_in_it(
-    lab: Lab, register: Registered, caller: Caller
+    lab: Installation, register: Registered, caller: Caller
 ) -> None:
     issuer_id = register(alg=Algorithm.ED25519, kid="k").issuer["id"]
 
@@ -118,7 +122,7 @@ def test_whoever_mints_later_in_a_commit_sees_what_changed_earlier_in_it(
     assert seen == [IssuerStatus.ACTIVE, IssuerStatus.SUSPENDED, IssuerStatus.SUSPENDED]
 
 
-def test_a_change_that_was_taken_back_is_not_seen(lab: Lab, register: Registered, caller: Caller) -> None:
+def test_a_change_that_was_taken_back_is_not_seen(lab: Installation, register: Registered, caller: Caller) -> None:
     issuer_id = register(alg=Algorithm.ED25519, kid="k").issuer["id"]
     names = {"tenant_id": caller.tenant_id, "issuer_id": issuer_id, "kid": "k"}
 
@@ -133,7 +137,9 @@ def test_a_change_that_was_taken_back_is_not_seen(lab: Lab, register: Registered
         assert lab.issuers.signing_key_now(tx, **names).issuer_status is IssuerStatus.ACTIVE
 
 
-def test_a_key_of_another_issuer_of_the_tenant_is_not_found(lab: Lab, register: Registered, caller: Caller) -> None:
+def test_a_key_of_another_issuer_of_the_tenant_is_not_found(
+    lab: Installation, register: Registered, caller: Caller
+) -> None:
     register(alg=Algorithm.ED25519, kid="k")
     other = register().issuer["id"]
 

@@ -17,7 +17,7 @@ from team_story import key_of
 
 from attestlab.core.clock import FixedClock
 from attestlab.core.errors import PayloadTooLarge, ValidationFailed
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.issuers import logo_validation
 from attestlab.orgs.rules import Plan
 
@@ -121,7 +121,7 @@ def test_a_logo_has_at_most_256_kib() -> None:
 
 
 @pytest.fixture
-def client(lab: Lab) -> Iterator[httpx.Client]:
+def client(lab: Installation) -> Iterator[httpx.Client]:
     tenant = lab.orgs.create_tenant("Example Registry", plan=Plan.ENTERPRISE)
     with served(lab) as url, client_of(url, key=key_of(lab, tenant)) as opened:
         yield opened
@@ -184,12 +184,12 @@ def test_a_linked_logo_stays_when_the_uploaded_one_goes(client: httpx.Client) ->
 
 
 def test_a_logo_that_came_under_another_address_goes_from_the_profile_too(
-    client: httpx.Client, lab: Lab, clock: FixedClock
+    client: httpx.Client, lab: Installation, clock: FixedClock
 ) -> None:
     issuer = register_issuer(client)
     put(client, issuer, picture("PNG"))
 
-    moved = Lab.open(lab.settings.model_copy(update={"portal_url": "https://moved.example"}), clock=clock)
+    moved = Installation.open(lab.settings.model_copy(update={"portal_url": "https://moved.example"}), clock=clock)
     moved.logos.remove(UUID(issuer["id"]), caller=moved.orgs.service_caller(UUID(issuer["tenant_id"])))
     moved.close()
 

@@ -10,7 +10,7 @@ import pytest
 from app_in_process import client_of, served
 from sqlalchemy import Connection, event
 
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.issuers import store
 from attestlab.orgs.rules import Caller, Plan
 
@@ -38,7 +38,7 @@ def plan_of_page(connection: Connection, *, is_sqlite: bool, **query: Any) -> st
 @pytest.mark.both_engines
 @pytest.mark.parametrize(("before", "offset"), [(None, 0), (None, 1_000), (uuid4(), 0)])
 def test_a_page_of_issuers_reads_an_index_and_sorts_nothing(
-    lab: Lab, caller: Caller, before: UUID | None, offset: int
+    lab: Installation, caller: Caller, before: UUID | None, offset: int
 ) -> None:
     with lab.storage.engine.connect() as connection:
         plan = plan_of_page(
@@ -51,7 +51,7 @@ def test_a_page_of_issuers_reads_an_index_and_sorts_nothing(
     assert "Sort" not in plan
 
 
-def test_an_offset_is_counted_off_the_event_loop(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_offset_is_counted_off_the_event_loop(lab: Installation, monkeypatch: pytest.MonkeyPatch) -> None:
     threads = []
 
     def page(_connection: Connection, **_query: Any) -> list[Any]:

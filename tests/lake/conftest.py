@@ -6,11 +6,11 @@ import pytest
 from lake_world import World
 
 from attestlab.core.clock import FixedClock
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.orgs.rules import Caller
 
 
 @pytest.fixture
-def world(lab: Lab, caller: Caller, clock: FixedClock) -> World:
+def world(lab: Installation, caller: Caller, clock: FixedClock) -> World:
     """Two tenants at work, four numbers a part."""
     return World.of(lab, caller, clock)

@@ -15,7 +15,7 @@ from lake_world import Owner, World, damage, ids_recorded, ids_seen, require_who
 from nursery import Nursery
 
 from attestlab.core.errors import Conflict, Unavailable
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.lake import datasets
 from attestlab.lake.parts import parts_of, write_part
 from attestlab.lake.service import PARTS_A_SWEEP, Lake
@@ -25,7 +25,7 @@ from attestlab.settings import Settings
 KILLS = 60
 
 
-def files_of(lab: Lab) -> list[Path]:
+def files_of(lab: Installation) -> list[Path]:
     """Every part, in order."""
     return sorted(lab.lake.folder.rglob("*.parquet"))
 
@@ -322,7 +322,7 @@ def test_an_exporter_killed_at_random_moments_writes_every_fact_once(
     A process that mints, decides and exports is killed again and again; the next goes on where its parts end.
     """
     settings = Settings(data=tmp_path / "data")
-    founded = Lab.init(settings)[0]
+    founded = Installation.init(settings)[0]
     founded.close()
     chance = random.Random("kill the exporter")
     for number in range(KILLS if is_long else KILLS // 3):
@@ -335,7 +335,7 @@ def test_an_exporter_killed_at_random_moments_writes_every_fact_once(
         child.send_signal(signal.SIGKILL)
         assert child.wait() == -signal.SIGKILL, out.read_text()
 
-    lab = Lab.open(settings)
+    lab = Installation.open(settings)
     caller = _operator(lab)
     world = World(lab, None, Owner(lab, caller, caller.tenant_id, ""), None)  # type: ignore[arg-type]  # one tenant, no clock
     assert ids_seen(world, world.owner) == ids_recorded(lab, caller.tenant_id)
@@ -346,7 +346,7 @@ def test_an_exporter_killed_at_random_moments_writes_every_fact_once(
     lab.close()
 
 
-def _operator(lab: Lab) -> Caller:
+def _operator(lab: Installation) -> Caller:
     from attestlab.lake import store
 
     with lab.storage.read() as connection:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from lake_world import World, require_whole
 
-from attestlab.lake.export_process import NICENESS, Apart
+from attestlab.lake.export_process import NICENESS, ExportProcess
 from attestlab.lake.service import PARTS_A_SWEEP
 
 
@@ -20,14 +20,14 @@ def _children() -> set[int]:
     return {int(pid) for task in tasks.iterdir() for pid in (task / "children").read_text().split()}
 
 
-def _sweep(exports: Apart) -> int:
+def _sweep(exports: ExportProcess) -> int:
     return asyncio.run(exports.sweep())
 
 
 def test_another_process_writes_what_is_due_and_is_asked_again_when_more_is(world: World) -> None:
     for number in range(12):
         world.act(number)
-    exports = Apart(world.lab.lake, rest_s=0)
+    exports = ExportProcess(world.lab.lake, rest_s=0)
 
     assert _sweep(exports) == PARTS_A_SWEEP
     while _sweep(exports):
@@ -43,7 +43,7 @@ def test_another_process_writes_what_is_due_and_is_asked_again_when_more_is(worl
 def test_it_rests_after_an_export(world: World) -> None:
     for number in range(12):
         world.act(number)
-    exports = Apart(world.lab.lake)
+    exports = ExportProcess(world.lab.lake)
 
     assert _sweep(exports) > 0
     assert _sweep(exports) == 0
@@ -53,7 +53,7 @@ def test_it_rests_after_an_export(world: World) -> None:
 def test_it_rests_after_a_failure_too(world: World) -> None:
     world.act(0)
     world.lab.lake.folder.write_text("no folder")
-    exports = Apart(world.lab.lake)
+    exports = ExportProcess(world.lab.lake)
 
     with pytest.raises(RuntimeError):
         _sweep(exports)
@@ -64,10 +64,10 @@ def test_where_nothing_can_be_due_no_process_is_started(world: World, monkeypatc
     world.lab.lake.rows_a_part = 1_000_000
     monkeypatch.setattr("attestlab.lake.export_process._COMMAND", ("/nowhere/at/all",))
 
-    assert _sweep(Apart(world.lab.lake)) == 0
+    assert _sweep(ExportProcess(world.lab.lake)) == 0
     world.lab.lake.rows_a_part = 1
     with pytest.raises(FileNotFoundError):
-        _sweep(Apart(world.lab.lake))
+        _sweep(ExportProcess(world.lab.lake))
 
 
 def test_an_export_that_fails_is_told_and_tried_again(world: World) -> None:
@@ -75,7 +75,7 @@ def test_an_export_that_fails_is_told_and_tried_again(world: World) -> None:
         world.act(number)
     folder = world.lab.lake.folder
     folder.write_text("no folder")
-    exports = Apart(world.lab.lake, rest_s=0)
+    exports = ExportProcess(world.lab.lake, rest_s=0)
 
     with pytest.raises(RuntimeError, match=r"(?s)The export ended with 1: .*(FileExistsError|NotADirectoryError)"):
         _sweep(exports)
@@ -90,7 +90,7 @@ def test_a_server_that_stops_leaves_no_export_behind(world: World) -> None:
     before = _children()
 
     async def stopped() -> tuple[int, set[int]]:
-        sweeping = asyncio.create_task(Apart(world.lab.lake).sweep())
+        sweeping = asyncio.create_task(ExportProcess(world.lab.lake).sweep())
         while not (started := _children() - before):
             await asyncio.sleep(0.001)
         await asyncio.sleep(0.2)  # it was told what to do, and is at work for a second
@@ -115,5 +115,5 @@ def test_the_process_yields_to_everybody(world: World, monkeypatch: pytest.Monke
     for number in range(12):
         world.act(number)
 
-    assert _sweep(Apart(world.lab.lake)) > 0
+    assert _sweep(ExportProcess(world.lab.lake)) > 0
     assert int((tmp_path / "niceness").read_text()) == min(19, os.nice(0) + NICENESS)

@@ -11,7 +11,7 @@ from lake_world import NAMES, Owner, World, ids_recorded
 from portal.test_hostile_strings import PAYLOADS
 
 from attestlab.core.errors import Unavailable, ValidationFailed
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.lake import queries
 from attestlab.orgs.rules import Caller, Plan
 
@@ -171,7 +171,7 @@ def hostile(count: int) -> list[str]:
     return [" ".join(chance.sample(pool, 3))[:300] for _ in range(count)]
 
 
-def test_hostile_strings_are_values_and_cross_no_border(lab: Lab, caller: Caller, is_long: bool) -> None:
+def test_hostile_strings_are_values_and_cross_no_border(lab: Installation, caller: Caller, is_long: bool) -> None:
     """
     One tenant writes them wherever a decision takes text, asks for each of them, and asks with each as SQL.
 

@@ -15,12 +15,12 @@ from patience import PATIENCE_S
 from typer.testing import CliRunner
 
 from attestlab.cli import main as cli
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.orgs.rules import Caller
-from attestlab.server.write_queue import Desk
+from attestlab.server.write_queue import WriteQueue
 
 
-def test_a_notebook_has_the_verbs(lab: Lab, caller: Caller, tmp_path: Path) -> None:
+def test_a_notebook_has_the_verbs(lab: Installation, caller: Caller, tmp_path: Path) -> None:
     owner = Owner(lab, caller, caller.tenant_id, "")
     ids = [owner.decide() for _ in range(3)]
 
@@ -70,7 +70,7 @@ def test_a_server_exports_as_it_sweeps(world: World) -> None:
         world.act(number)
 
     async def swept() -> None:
-        desk = Desk(world.lab)
+        desk = WriteQueue(world.lab)
         sweeping = asyncio.create_task(desk.sweep_forever(lambda: None, every_s=0.01))
         async with asyncio.timeout(PATIENCE_S):
             while not list(world.lab.lake.folder.glob("*/*.parquet")):

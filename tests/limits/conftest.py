@@ -10,11 +10,11 @@ from app_in_process import served
 from limits_story import Place
 
 from attestlab.core.clock import FixedClock
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 
 
 @pytest.fixture
-def place(lab: Lab, clock: FixedClock) -> Iterator[Place]:
+def place(lab: Installation, clock: FixedClock) -> Iterator[Place]:
     lab.settings = lab.settings.model_copy(update={"trusted_proxies": (ip_network("127.0.0.1/32"),)})
     with served(lab) as url:
         opened = Place(lab, url, clock)

@@ -16,7 +16,7 @@ from sqlalchemy import select
 
 from attestlab.core.records.audit import AuditEvent
 from attestlab.orgs.rules import Plan
-from attestlab.web.idempotency.store import RememberedAnswer
+from attestlab.web.idempotency.store import IdempotencyRecord
 from attestlab.web.rate_limit.limiter import lane_of
 
 HEADERS = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "X-RateLimit-Policy")
@@ -420,7 +420,7 @@ def test_verify_ignores_an_idempotency_key(place: Place) -> None:
 
     assert [(answer.status_code, answer.headers.get("Idempotent-Replayed")) for answer in answers] == [(200, None)] * 3
     with place.lab.storage.read() as connection:
-        assert connection.execute(select(RememberedAnswer.seq)).all() == []
+        assert connection.execute(select(IdempotencyRecord.seq)).all() == []
 
 
 def test_a_credential_tried_with_a_profile_counts_as_an_attempt(place: Place) -> None:

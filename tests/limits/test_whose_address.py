@@ -7,9 +7,9 @@ from ipaddress import ip_network
 
 import pytest
 
-from attestlab.web.rate_limit.client_address import Addresses, counted
+from attestlab.web.rate_limit.client_address import ClientAddressResolver, counted
 
-BEHIND = Addresses([ip_network("10.0.0.0/8"), ip_network("fd00::/8")])
+BEHIND = ClientAddressResolver([ip_network("10.0.0.0/8"), ip_network("fd00::/8")])
 
 
 @pytest.mark.parametrize(
@@ -38,11 +38,11 @@ def test_a_trusted_proxy_is_believed_and_nobody_before_a_stranger(
 
 
 def test_without_trusted_proxies_a_header_says_nothing() -> None:
-    assert Addresses().client("10.0.0.1", "203.0.113.9") == "10.0.0.1"
+    assert ClientAddressResolver().client("10.0.0.1", "203.0.113.9") == "10.0.0.1"
 
 
 def test_a_forwarding_proxy_that_is_not_trusted_is_warned_of_once(capsys: pytest.CaptureFixture[str]) -> None:
-    addresses = Addresses()
+    addresses = ClientAddressResolver()
 
     for _ in range(3):
         addresses.client("10.0.0.1", "203.0.113.9")
@@ -54,7 +54,7 @@ def test_a_forwarding_proxy_that_is_not_trusted_is_warned_of_once(capsys: pytest
 
 
 def test_no_warning_where_nothing_is_forwarded_or_a_proxy_is_trusted(capsys: pytest.CaptureFixture[str]) -> None:
-    Addresses().client("10.0.0.1", None)
+    ClientAddressResolver().client("10.0.0.1", None)
     BEHIND.client("192.0.2.1", "203.0.113.9")
 
     assert capsys.readouterr().err == ""

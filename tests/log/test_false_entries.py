@@ -19,12 +19,12 @@ from attestlab.attestations.minting import MintRequest
 from attestlab.core.clock import FixedClock
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.errors import ValidationFailed
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.issuers.rules import IssuerStatus
 from attestlab.log import entries
 from attestlab.log.entries import FIRST, Link
 from attestlab.log.follower.follower import Alarm, AlarmName
-from attestlab.log.follower.state import Followed
+from attestlab.log.follower.state import FollowerState
 from attestlab.log.merkle.hashing import leaf_hash
 from attestlab.log.status.status_list import StatusList
 from attestlab.orgs.rules import Caller
@@ -117,7 +117,7 @@ def test_an_honest_history_raises_no_alarm_wherever_one_begins_again(log: Log) -
 
     at_once = log.state.with_name("at once")
     log.state, log.taken, in_steps = at_once, [], log.state
-    assert log.follow().standings.as_json() == Followed.load(in_steps, VKEY).standings.as_json()
+    assert log.follow().standings.as_json() == FollowerState.load(in_steps, VKEY).standings.as_json()
 
 
 @pytest.mark.parametrize("restarts", [False, True], ids=["in one go", "over a restart"])
@@ -394,13 +394,13 @@ def test_what_an_earlier_version_took_for_true_is_found_even_if_the_log_rests(lo
 
 
 @pytest.fixture
-def minted(lab: Lab, caller: Caller) -> list[UUID]:
+def minted(lab: Installation, caller: Caller) -> list[UUID]:
     issuer = lab.issuers.create({"name": "N", "domain": "n.example"}, caller=caller, alg=Algorithm.ED25519, kid="main")
     request = MintRequest(issuer_id=issuer.issuer["id"], kid="main", schema="degree", claims={"student_name": "Ada"})
     return [lab.attestations.mint(request, caller=caller).id for _ in range(3)]
 
 
-def listed(lab: Lab) -> None:
+def listed(lab: Installation) -> None:
     with lab.storage.write() as tx:
         assert lab.status_lists.append_if_due(tx) is not None
 
@@ -408,7 +408,7 @@ def listed(lab: Lab) -> None:
 @pytest.mark.tampered
 @pytest.mark.parametrize("restarts", [False, True], ids=["in one go", "over a restart"])
 def test_a_server_that_logs_a_revocation_and_hides_it_in_its_list_is_found(
-    lab: Lab, caller: Caller, minted: list[UUID], clock: FixedClock, tmp_path: Path, restarts: bool
+    lab: Installation, caller: Caller, minted: list[UUID], clock: FixedClock, tmp_path: Path, restarts: bool
 ) -> None:
     """
     Made by the service itself, on both engines: its bundles prove by this list that nothing was revoked.
@@ -430,7 +430,7 @@ def test_a_server_that_logs_a_revocation_and_hides_it_in_its_list_is_found(
 
 
 def test_an_honest_server_raises_no_alarm_whatever_happens(
-    lab: Lab, caller: Caller, minted: list[UUID], clock: FixedClock, tmp_path: Path
+    lab: Installation, caller: Caller, minted: list[UUID], clock: FixedClock, tmp_path: Path
 ) -> None:
     """
     Followed after each change by somebody who knows only what was saved; the model's stories are followed as well.

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from log_world import ISSUER, ORIGIN, World, entry
 
 from attestlab.core.clock import FixedClock
-from attestlab.core.db.group_commit.thread import Writer
+from attestlab.core.db.group_commit.thread import ThreadGroupCommit
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import (
     Conflict,
@@ -27,7 +27,7 @@ from attestlab.log.entries import EntryType
 from attestlab.log.head_guard import HeadGuard
 from attestlab.log.merkle import hashing
 from attestlab.log.merkle.hashing import TileName
-from attestlab.log.service import Appended
+from attestlab.log.service import SequencedEntry
 
 pytestmark = pytest.mark.both_engines
 
@@ -75,7 +75,7 @@ def test_what_is_rolled_back_was_never_in_the_log(world: World, clock: FixedCloc
 
 
 def test_a_job_that_fails_in_a_group_leaves_no_gap(world: World, clock: FixedClock) -> None:
-    appended: list[Appended] = []
+    appended: list[SequencedEntry] = []
 
     def job(tx: Transaction, number: int) -> None:
         made = world.log.append(tx, entry(number, clock), kind=EntryType.MINTED)
@@ -94,8 +94,8 @@ def test_a_job_that_fails_in_a_group_leaves_no_gap(world: World, clock: FixedClo
 
 
 def test_many_writers_of_one_process_share_batches_without_gaps(world: World, clock: FixedClock) -> None:
-    writer = Writer(world.storage)
-    made: list[Appended] = []
+    writer = ThreadGroupCommit(world.storage)
+    made: list[SequencedEntry] = []
 
     def mint(start: int) -> None:
         for number in range(start, start + 20):
@@ -236,7 +236,7 @@ def test_a_tile_that_the_tree_does_not_have_is_not_found(world: World, name: Til
 def test_status_entries_of_a_subject_form_a_chain_within_and_across_transactions(
     world: World, clock: FixedClock
 ) -> None:
-    def say(tx: Transaction, status: str) -> Appended:
+    def say(tx: Transaction, status: str) -> SequencedEntry:
         subject = entries.key_subject(ISSUER, "k")
         said = entries.key_status(
             world.log.status_prev(tx, subject),

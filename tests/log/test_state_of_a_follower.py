@@ -16,7 +16,7 @@ from nursery import run
 from witness_world import Branch, log_signer
 
 from attestlab.core.errors import ValidationFailed
-from attestlab.log.follower.state import Followed
+from attestlab.log.follower.state import FollowerState
 
 REMEDY = "Restore it from a copy, or remove it to follow the log again"
 
@@ -52,7 +52,7 @@ def test_each_flipped_bit_and_each_cut_is_refused(followed: Log, is_long: bool) 
     for content in islice(damaged(saved), 0, None, 1 if is_long else 37):
         followed.state.write_bytes(content)
         with pytest.raises(ValidationFailed, match=REMEDY):
-            Followed.load(followed.state, VKEY)
+            FollowerState.load(followed.state, VKEY)
 
 
 @pytest.mark.parametrize(
@@ -81,12 +81,12 @@ def test_each_flipped_bit_and_each_cut_is_refused(followed: Log, is_long: bool) 
 def test_a_state_that_cannot_be_is_refused(followed: Log, changes: dict[str, Any], reason: str) -> None:
     members = json.loads(followed.state.read_bytes().splitlines()[0])
     write_signed(followed.state, members)
-    assert Followed.load(followed.state, VKEY).size == 5, "the unchanged one is accepted"
+    assert FollowerState.load(followed.state, VKEY).size == 5, "the unchanged one is accepted"
 
     write_signed(followed.state, members | changes)
 
     with pytest.raises(ValidationFailed, match=reason) as refused:
-        Followed.load(followed.state, VKEY)
+        FollowerState.load(followed.state, VKEY)
     assert REMEDY in refused.value.message
 
 

@@ -16,12 +16,12 @@ from attestlab.attestations.minting import MintRequest
 from attestlab.core.clock import FixedClock
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.errors import ProofInvalid
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.integrity.fsck import fsck
 from attestlab.issuers.rules import IssuerStatus
 from attestlab.log.entries import ReadEntry, sha256_name
 from attestlab.log.merkle.hashing import leaf_hash, node_hash
-from attestlab.log.status.publisher import StatusLists
+from attestlab.log.status.publisher import StatusListPublisher
 from attestlab.log.status.status_list import CHUNK_BYTES, INDEXES_A_CHUNK, Chunk, StatusList, verify_chunk
 from attestlab.orgs.rules import Caller
 
@@ -92,14 +92,14 @@ def test_a_chunk_proves_its_own_bytes_and_place_and_nothing_else(size: int, at: 
 
 
 @pytest.fixture
-def minted(lab: Lab, caller: Caller) -> list[UUID]:
+def minted(lab: Installation, caller: Caller) -> list[UUID]:
     issuer = lab.issuers.create({"name": "N", "domain": "n.example"}, caller=caller, alg=Algorithm.ED25519, kid="main")
     named: dict[str, Any] = {"issuer_id": issuer.issuer["id"], "kid": "main", "schema": "degree"}
     request = MintRequest(**named, claims={"student_name": "Ada"})
     return [lab.attestations.mint(request, caller=caller).id for _ in range(3)]
 
 
-def listed(lab: Lab) -> int | None:
+def listed(lab: Installation) -> int | None:
     """The index of a list, if one was due."""
     with lab.storage.write() as tx:
         appended = lab.status_lists.append_if_due(tx)
@@ -108,7 +108,7 @@ def listed(lab: Lab) -> int | None:
 
 @pytest.mark.both_engines
 def test_a_list_is_logged_once_a_minute_while_the_log_grows(
-    lab: Lab, caller: Caller, minted: list[UUID], clock: FixedClock
+    lab: Installation, caller: Caller, minted: list[UUID], clock: FixedClock
 ) -> None:
     found = [listed(lab)]
     for act in (None, None, lambda: lab.attestations.revoke(minted[0], reason="a test", caller=caller)):
@@ -121,7 +121,7 @@ def test_a_list_is_logged_once_a_minute_while_the_log_grows(
 
 
 def test_anyone_computes_the_digest_from_the_log_alone(
-    lab: Lab, caller: Caller, minted: list[UUID], clock: FixedClock
+    lab: Installation, caller: Caller, minted: list[UUID], clock: FixedClock
 ) -> None:
     lab.attestations.revoke(minted[1], reason="a test", caller=caller)
     lab.signing_keys.revoke("main", reason="a test", caller=caller)
@@ -139,7 +139,7 @@ def test_anyone_computes_the_digest_from_the_log_alone(
 
 
 def test_what_the_same_transaction_logged_before_is_in_its_list(
-    lab: Lab, caller: Caller, minted: list[UUID], clock: FixedClock
+    lab: Installation, caller: Caller, minted: list[UUID], clock: FixedClock
 ) -> None:
     clock.advance(timedelta(minutes=2))
     with lab.storage.write() as tx:
@@ -154,14 +154,14 @@ def test_what_the_same_transaction_logged_before_is_in_its_list(
 
 @pytest.mark.both_engines
 def test_a_process_that_starts_later_computes_the_same(
-    lab: Lab, caller: Caller, minted: list[UUID], clock: FixedClock
+    lab: Installation, caller: Caller, minted: list[UUID], clock: FixedClock
 ) -> None:
     lab.attestations.revoke(minted[0], reason="a test", caller=caller)
     clock.advance(timedelta(minutes=2))
     listed(lab)
     lab.attestations.revoke(minted[1], reason="a test", caller=caller)
 
-    another = StatusLists(storage=lab.storage, log=lab.log, clock=clock)
+    another = StatusListPublisher(storage=lab.storage, log=lab.log, clock=clock)
     another.warm()
     with lab.storage.read() as connection:
         size = lab.log.size(connection)
@@ -169,7 +169,7 @@ def test_a_process_that_starts_later_computes_the_same(
         assert another.listed(connection, 2) == lab.status_lists.listed(connection, 2)
 
 
-def test_an_entry_behind_the_newest_list_is_not_in_it(lab: Lab, minted: list[UUID], clock: FixedClock) -> None:
+def test_an_entry_behind_the_newest_list_is_not_in_it(lab: Installation, minted: list[UUID], clock: FixedClock) -> None:
     clock.advance(timedelta(minutes=2))
     index = listed(lab)
     assert index is not None
@@ -181,7 +181,7 @@ def test_an_entry_behind_the_newest_list_is_not_in_it(lab: Lab, minted: list[UUI
 
 @pytest.mark.tampered
 def test_fsck_finds_a_list_that_leaves_something_out(
-    lab: Lab, caller: Caller, minted: list[UUID], clock: FixedClock
+    lab: Installation, caller: Caller, minted: list[UUID], clock: FixedClock
 ) -> None:
     """
     Made by the service itself, which forgot a revocation: every signature holds, and the list does not.
@@ -197,7 +197,7 @@ def test_fsck_finds_a_list_that_leaves_something_out(
 
 
 def test_a_suspended_issuer_is_listed_and_a_reinstated_one_is_not(
-    lab: Lab, caller: Caller, minted: list[UUID], clock: FixedClock
+    lab: Installation, caller: Caller, minted: list[UUID], clock: FixedClock
 ) -> None:
     issuer_id = lab.attestations.get(minted[0], caller=caller).issuer_id
     codes = []
@@ -209,7 +209,9 @@ def test_a_suspended_issuer_is_listed_and_a_reinstated_one_is_not(
     assert codes == [2, 0, 1]
 
 
-def test_the_chain_of_lists_has_no_gap(lab: Lab, caller: Caller, minted: list[UUID], clock: FixedClock) -> None:
+def test_the_chain_of_lists_has_no_gap(
+    lab: Installation, caller: Caller, minted: list[UUID], clock: FixedClock
+) -> None:
     for attestation_id in minted:
         lab.attestations.revoke(attestation_id, reason="a test", caller=caller)
         clock.advance(timedelta(minutes=2))

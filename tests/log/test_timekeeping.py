@@ -15,7 +15,7 @@ from attestlab.attestations.rules import Status, Verdict
 from attestlab.attestations.store import attestations
 from attestlab.core.clock import FixedClock
 from attestlab.core.crypto.signing import Algorithm
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.log.timekeeping import MAX_LEAP, TimeUnconfirmed
 from attestlab.orgs.rules import Caller
 
@@ -23,7 +23,7 @@ TEN_YEARS = timedelta(days=3653)
 
 
 @pytest.fixture
-def request_of_main(lab: Lab, caller: Caller, clock: FixedClock) -> MintRequest:
+def request_of_main(lab: Installation, caller: Caller, clock: FixedClock) -> MintRequest:
     """A mint whose attestation runs out in a year."""
     made = lab.issuers.create({"name": "N", "domain": "n.example"}, caller=caller, alg=Algorithm.ED25519, kid="main")
     return MintRequest(
@@ -35,31 +35,31 @@ def request_of_main(lab: Lab, caller: Caller, clock: FixedClock) -> MintRequest:
     )
 
 
-def minted(lab: Lab, caller: Caller, request: MintRequest) -> UUID:
+def minted(lab: Installation, caller: Caller, request: MintRequest) -> UUID:
     draft = lab.attestations.draft(request, caller=caller)
     with lab.storage.write():
         made: UUID = lab.attestations.record(draft).id
     return made
 
 
-def checkpoint_time(lab: Lab) -> datetime:
+def checkpoint_time(lab: Installation) -> datetime:
     with lab.storage.read() as connection:
         return lab.log.head(connection).at
 
 
-def expire(lab: Lab) -> None:
+def expire(lab: Installation) -> None:
     with lab.storage.write() as tx:
         lab.expire(tx)
 
 
-def stored_status(lab: Lab, attestation_id: UUID) -> str:
+def stored_status(lab: Installation, attestation_id: UUID) -> str:
     with lab.storage.read() as connection:
         found = connection.scalar(select(attestations.c.status).where(attestations.c.id == attestation_id))
     return str(found)
 
 
 def test_checkpoint_times_never_go_backwards(
-    lab: Lab, caller: Caller, clock: FixedClock, request_of_main: MintRequest
+    lab: Installation, caller: Caller, clock: FixedClock, request_of_main: MintRequest
 ) -> None:
     minted(lab, caller, request_of_main)
     first = checkpoint_time(lab)
@@ -74,7 +74,7 @@ def test_checkpoint_times_never_go_backwards(
 
 
 def test_while_the_clock_is_ten_years_ahead_nothing_ends_for_good_and_checkpoints_keep_their_time(
-    lab: Lab, caller: Caller, clock: FixedClock, request_of_main: MintRequest
+    lab: Installation, caller: Caller, clock: FixedClock, request_of_main: MintRequest
 ) -> None:
     made = minted(lab, caller, request_of_main)
     right, first = clock.now(), checkpoint_time(lab)
@@ -95,7 +95,7 @@ def test_while_the_clock_is_ten_years_ahead_nothing_ends_for_good_and_checkpoint
 
 
 def test_after_a_year_without_a_server_a_confirmation_lets_time_continue(
-    lab: Lab, caller: Caller, clock: FixedClock, request_of_main: MintRequest
+    lab: Installation, caller: Caller, clock: FixedClock, request_of_main: MintRequest
 ) -> None:
     made = minted(lab, caller, request_of_main)
     clock.advance(timedelta(days=400))
@@ -117,14 +117,14 @@ def test_after_a_year_without_a_server_a_confirmation_lets_time_continue(
     lab.readiness()["time"]()
 
 
-def test_a_quiet_log_needs_no_confirmation_while_a_server_runs(lab: Lab, clock: FixedClock) -> None:
+def test_a_quiet_log_needs_no_confirmation_while_a_server_runs(lab: Installation, clock: FixedClock) -> None:
     for _ in range(8):
         clock.advance(timedelta(days=30))
         lab.readiness()["time"]()
 
 
 def test_status_lists_are_published_again_as_soon_as_the_clock_is_right(
-    lab: Lab, caller: Caller, clock: FixedClock, request_of_main: MintRequest
+    lab: Installation, caller: Caller, clock: FixedClock, request_of_main: MintRequest
 ) -> None:
     right = clock.now()
     clock.advance(TEN_YEARS)
@@ -138,7 +138,7 @@ def test_status_lists_are_published_again_as_soon_as_the_clock_is_right(
         assert lab.status_lists.append_if_due(tx) is not None
 
 
-def test_limits_of_requests_end_when_the_clock_is_right(lab: Lab, clock: FixedClock) -> None:
+def test_limits_of_requests_end_when_the_clock_is_right(lab: Installation, clock: FixedClock) -> None:
     right = clock.now()
     with served(lab) as url, httpx.Client(base_url=url) as stranger:
         clock.advance(TEN_YEARS)

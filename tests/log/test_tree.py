@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from attestlab.core.errors import IntegrityFailed
 from attestlab.log.merkle import hashing
-from attestlab.log.merkle.tree import Growth, Rows, TileCache, Tree, TreeReader
+from attestlab.log.merkle.tree import Rows, TileCache, Tree, TreeReader, TreeUpdate
 
 MOST = 1000
 LEAVES = [hashing.leaf_hash(str(number).encode()) for number in range(70_000)]
@@ -57,7 +57,7 @@ class Stored:
     def __init__(self) -> None:
         self.tiles: dict[tuple[int, int], bytes] = {}
 
-    def keep(self, growth: Growth) -> Tree:
+    def keep(self, growth: TreeUpdate) -> Tree:
         self.tiles.update({place: rows[0] for place, rows in growth.full.items()})
         return growth.tree
 

@@ -22,9 +22,9 @@ from attestlab.core.clock import FixedClock
 from attestlab.core.errors import Unavailable, ValidationFailed
 from attestlab.log import entries
 from attestlab.log.entries import FIRST, Link, issuer_status, key_status
-from attestlab.log.follower.follower import Alarm, AlarmName, Follower, Seen, Unwitnessed
+from attestlab.log.follower.follower import Alarm, AlarmName, Follower, QuorumNotReached, VerifiedBatch
 from attestlab.log.follower.http_log import HttpLog
-from attestlab.log.follower.state import Followed
+from attestlab.log.follower.state import FollowerState
 from attestlab.log.merkle.hashing import TileName, leaf_hash
 from attestlab.log.note.note import NoteSigner
 
@@ -67,7 +67,7 @@ def test_what_was_not_taken_comes_again(log: Log) -> None:
     follower = Follower(source, VKEY, log.state, clock=log.clock)
     handed: list[int] = []
 
-    def fails_later(seen: Sequence[Seen]) -> None:
+    def fails_later(seen: Sequence[VerifiedBatch]) -> None:
         handed.append(len(seen))
         if len(handed) == 2:
             raise RuntimeError("the disk of whoever takes them is full")
@@ -77,7 +77,7 @@ def test_what_was_not_taken_comes_again(log: Log) -> None:
         follower.advance(fails_later)
     source.close()
 
-    assert Followed.load(log.state, VKEY).size == len(log.taken) == 256
+    assert FollowerState.load(log.state, VKEY).size == len(log.taken) == 256
     assert log.follow().size == 600
     assert log.taken == list(Branch.of(600).leaves)
 
@@ -236,7 +236,7 @@ def test_entries_count_when_the_wanted_witnesses_have_seen_them(log: Log) -> Non
     branch = Branch.of(12)
     cosigned = branch.checkpoint(7) + WITNESS_KEY.cosign(branch.head(7).text, at_s=int(NOON.timestamp()))
     branch.publish(log.folder, 12)
-    with pytest.raises(Unwitnessed):
+    with pytest.raises(QuorumNotReached):
         log.follow(policy=POLICY)
     assert log.taken == []
 
@@ -275,7 +275,7 @@ def test_witnesses_that_fall_silent_make_the_head_stale(log: Log, clock: FixedCl
     branch.publish(log.folder, 7, WITNESS_KEY.cosign(branch.head(7).text, at_s=int(NOON.timestamp())))
     log.follow(policy=POLICY, max_age_s=60)
     branch.publish(log.folder, 12)
-    with pytest.raises(Unwitnessed):
+    with pytest.raises(QuorumNotReached):
         log.follow(policy=POLICY, max_age_s=60)
     clock.advance(timedelta(seconds=61))
     log.alarm(AlarmName.STALE_HEAD, policy=POLICY, max_age_s=60)
@@ -418,7 +418,7 @@ def test_a_state_is_of_one_log_and_is_never_taken_for_that_of_another(log: Log) 
     log.follow()
     other: NoteSigner = log_signer(seed=2)
     with pytest.raises(ValidationFailed, match="another log"):
-        Followed.load(log.state, str(other.vkey))
+        FollowerState.load(log.state, str(other.vkey))
     for damaged in ("", "[]", "\n", json.dumps({"v": 3}), json.dumps({"v": 2, "vkey": "x"})):
         log.state.write_text(damaged)
         with pytest.raises(ValidationFailed):

@@ -15,14 +15,14 @@ from patience import PATIENCE_S
 
 from attestlab.core.clock import FixedClock
 from attestlab.core.errors import Unavailable
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.mail import smtp, store
-from attestlab.mail.delivery_worker import Courier, Job, Write
+from attestlab.mail.delivery_worker import DeliveryWorker, Job, Write
 from attestlab.mail.messages import Sender
 from attestlab.mail.rules import CLAIM_TTL, MAX_DELIVERIES, MailStatus
 from attestlab.mail.smtp import SmtpTimeouts
 from attestlab.orgs.rules import Caller
-from attestlab.server.write_queue import Desk
+from attestlab.server.write_queue import WriteQueue
 
 PATIENT = SmtpTimeouts(reply_s=PATIENCE_S, handover_s=PATIENCE_S, final_reply_s=PATIENCE_S, quit_s=0.1)
 SENDER = Sender("AttestLab", "lab@lab.example")
@@ -30,12 +30,12 @@ SENDER = Sender("AttestLab", "lab@lab.example")
 
 @asynccontextmanager
 async def carrying(
-    lab: Lab, server: MailServer, *, through: Callable[[Write], Write] = lambda write: write
+    lab: Installation, server: MailServer, *, through: Callable[[Write], Write] = lambda write: write
 ) -> AsyncIterator[None]:
     """A courier at work, whose writes go `through` what a test puts in between."""
-    desk = Desk(lab)
+    desk = WriteQueue(lab)
     carrier = smtp.MailServer.of(server.url, timeouts=PATIENT)
-    courier = Courier(lab.mails, carrier, sender=SENDER, write=through(desk.write), renewal_interval_s=0.02)
+    courier = DeliveryWorker(lab.mails, carrier, sender=SENDER, write=through(desk.write), renewal_interval_s=0.02)
     courier.start(desk.background)
     try:
         yield
@@ -51,14 +51,14 @@ async def until(found: Callable[[], bool]) -> None:
             await asyncio.sleep(0.01)
 
 
-def post(lab: Lab, caller: Caller, name: str, *, subject: str = "Invitation") -> UUID:
+def post(lab: Installation, caller: Caller, name: str, *, subject: str = "Invitation") -> UUID:
     with lab.storage.write() as tx:
         now = lab.clock.now()
         recipient = f"{name}@people.example"
         return lab.mails.post(tx, tenant_id=caller.tenant_id, recipient=recipient, subject=subject, text="t\n", at=now)
 
 
-def row(lab: Lab, mail_id: UUID) -> dict[str, Any]:
+def row(lab: Installation, mail_id: UUID) -> dict[str, Any]:
     with lab.storage.read() as connection:
         return dict(connection.execute(store.mails.select().where(store.mails.c.id == mail_id)).mappings().one())
 
@@ -67,7 +67,7 @@ def recipients(server: MailServer) -> list[str]:
     return sorted(accepted.recipient.partition("@")[0] for accepted in server.accepted)
 
 
-def test_a_server_that_does_not_answer_one_mail_delays_no_other(lab: Lab, caller: Caller) -> None:
+def test_a_server_that_does_not_answer_one_mail_delays_no_other(lab: Installation, caller: Caller) -> None:
     """As many as all but one of the places may hang."""
     hung = MAX_DELIVERIES - 1
 
@@ -82,7 +82,9 @@ def test_a_server_that_does_not_answer_one_mail_delays_no_other(lab: Lab, caller
         asyncio.run(story(server))
 
 
-def test_no_other_process_takes_a_mail_whose_delivery_is_slow(lab: Lab, caller: Caller, clock: FixedClock) -> None:
+def test_no_other_process_takes_a_mail_whose_delivery_is_slow(
+    lab: Installation, caller: Caller, clock: FixedClock
+) -> None:
     mail_id = post(lab, caller, "slow")
 
     async def story(server: MailServer) -> None:
@@ -102,7 +104,9 @@ def test_no_other_process_takes_a_mail_whose_delivery_is_slow(lab: Lab, caller: 
     assert (row(lab, mail_id)["status"], row(lab, mail_id)["attempts"]) == (MailStatus.CARRIED, 1)
 
 
-def test_an_accepted_mail_whose_outcome_could_not_be_written_is_not_sent_again(lab: Lab, caller: Caller) -> None:
+def test_an_accepted_mail_whose_outcome_could_not_be_written_is_not_sent_again(
+    lab: Installation, caller: Caller
+) -> None:
     mail_id, refused = post(lab, caller, "ada"), []
 
     async def story(server: MailServer) -> None:
@@ -125,7 +129,7 @@ def test_an_accepted_mail_whose_outcome_could_not_be_written_is_not_sent_again(l
     assert recipients(server) == ["ada"]
 
 
-def test_a_mail_is_carried_once_even_if_the_server_refuses_quit(lab: Lab, caller: Caller) -> None:
+def test_a_mail_is_carried_once_even_if_the_server_refuses_quit(lab: Installation, caller: Caller) -> None:
     mail_id = post(lab, caller, "ada")
 
     async def story(server: MailServer) -> None:
@@ -139,7 +143,7 @@ def test_a_mail_is_carried_once_even_if_the_server_refuses_quit(lab: Lab, caller
 
 
 def test_a_message_that_would_read_as_another_is_refused_once_with_one_line(
-    lab: Lab, caller: Caller, capsys: pytest.CaptureFixture[str]
+    lab: Installation, caller: Caller, capsys: pytest.CaptureFixture[str]
 ) -> None:
     mail_id = post(lab, caller, "ada", subject="Invitation to \N{RIGHT-TO-LEFT OVERRIDE}bal")
     other = post(lab, caller, "bob")

@@ -10,33 +10,33 @@ import pytest
 
 from attestlab.core.clock import FixedClock
 from attestlab.core.errors import ValidationFailed
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.mail import store
 from attestlab.mail.rules import CLAIM_TTL, LONGEST_PAUSE, MOST_ATTEMPTS, MailStatus, pause_after
-from attestlab.mail.service import Claimed
+from attestlab.mail.service import LeasedMail
 from attestlab.orgs.rules import Caller
 
 TEXT = "Choose a password: https://attest.example/invitations/accept?token=secret"
 
 
-def posted(lab: Lab, caller: Caller, **changes: str) -> UUID:
+def posted(lab: Installation, caller: Caller, **changes: str) -> UUID:
     letter = {"recipient": "ada@people.example", "subject": "Invitation", "text": TEXT, **changes}
     with lab.storage.write() as tx:
         return lab.mails.post(tx, tenant_id=caller.tenant_id, at=lab.clock.now(), **letter)
 
 
-def claimed(lab: Lab) -> Claimed | None:
+def claimed(lab: Installation) -> LeasedMail | None:
     with lab.storage.write() as tx:
         return lab.mails.claim(tx)
 
 
-def kept(lab: Lab, mail_id: UUID) -> dict[str, Any]:
+def kept(lab: Installation, mail_id: UUID) -> dict[str, Any]:
     with lab.storage.write() as tx:
         return store.mail(tx, mail_id)
 
 
 def test_one_process_at_a_time_has_a_mail_and_another_after_the_claim(
-    lab: Lab, caller: Caller, clock: FixedClock
+    lab: Installation, caller: Caller, clock: FixedClock
 ) -> None:
     mail_id = posted(lab, caller)
 
@@ -49,7 +49,9 @@ def test_one_process_at_a_time_has_a_mail_and_another_after_the_claim(
     assert (first.id, second, third.id) == (mail_id, None, mail_id)
 
 
-def test_a_renewed_claim_holds_for_as_long_as_it_is_renewed(lab: Lab, caller: Caller, clock: FixedClock) -> None:
+def test_a_renewed_claim_holds_for_as_long_as_it_is_renewed(
+    lab: Installation, caller: Caller, clock: FixedClock
+) -> None:
     posted(lab, caller)
     mail = claimed(lab)
     assert mail is not None
@@ -61,7 +63,7 @@ def test_a_renewed_claim_holds_for_as_long_as_it_is_renewed(lab: Lab, caller: Ca
 
 
 def test_a_claim_that_has_passed_to_another_process_is_neither_renewed_nor_ended_by_a_failure(
-    lab: Lab, caller: Caller, clock: FixedClock
+    lab: Installation, caller: Caller, clock: FixedClock
 ) -> None:
     mail_id = posted(lab, caller)
     late = claimed(lab)
@@ -77,7 +79,7 @@ def test_a_claim_that_has_passed_to_another_process_is_neither_renewed_nor_ended
     assert kept(lab, mail_id) == before
 
 
-def test_a_failed_attempt_is_repeated_after_its_pause(lab: Lab, caller: Caller, clock: FixedClock) -> None:
+def test_a_failed_attempt_is_repeated_after_its_pause(lab: Installation, caller: Caller, clock: FixedClock) -> None:
     posted(lab, caller)
     mail = claimed(lab)
     assert mail is not None
@@ -89,7 +91,9 @@ def test_a_failed_attempt_is_repeated_after_its_pause(lab: Lab, caller: Caller, 
     assert claimed(lab) is not None
 
 
-def test_the_records_hold_the_text_sealed_until_it_is_carried(lab: Lab, caller: Caller, clock: FixedClock) -> None:
+def test_the_records_hold_the_text_sealed_until_it_is_carried(
+    lab: Installation, caller: Caller, clock: FixedClock
+) -> None:
     mail_id = posted(lab, caller)
     sealed = kept(lab, mail_id)["sealed"]
     mail = claimed(lab)
@@ -105,7 +109,9 @@ def test_the_records_hold_the_text_sealed_until_it_is_carried(lab: Lab, caller: 
     assert claimed(lab) is None
 
 
-def test_a_mail_is_given_up_and_forgotten_after_its_last_attempt(lab: Lab, caller: Caller, clock: FixedClock) -> None:
+def test_a_mail_is_given_up_and_forgotten_after_its_last_attempt(
+    lab: Installation, caller: Caller, clock: FixedClock
+) -> None:
     mail_id = posted(lab, caller)
     attempts = 0
     while (mail := claimed(lab)) is not None:
@@ -130,7 +136,7 @@ def test_a_mail_is_given_up_and_forgotten_after_its_last_attempt(lab: Lab, calle
     ],
     ids=str,
 )
-def test_recipient_and_subject_are_one_line_each(lab: Lab, caller: Caller, changes: dict[str, str]) -> None:
+def test_recipient_and_subject_are_one_line_each(lab: Installation, caller: Caller, changes: dict[str, str]) -> None:
     with pytest.raises(ValidationFailed, match="one line"):
         posted(lab, caller, **changes)
     assert claimed(lab) is None

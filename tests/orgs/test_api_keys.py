@@ -9,20 +9,19 @@ import pytest
 from team_story import told
 
 from attestlab.core.errors import NotFound, PermissionDenied, ValidationFailed
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.orgs.api_keys import ApiKeys
 from attestlab.orgs.rules import Caller, Environment, Scope
 from attestlab.orgs.service import TenantCreated
-from attestlab.settings import Environment as Stage
-from attestlab.settings import Settings
+from attestlab.settings import Settings, Stage
 
 
 @pytest.fixture
-def keeper(lab: Lab, tenant: TenantCreated) -> Caller:
+def keeper(lab: Installation, tenant: TenantCreated) -> Caller:
     return lab.orgs.service_caller(tenant.tenant_id)
 
 
-def test_a_key_may_do_no_more_than_its_creator(lab: Lab, keeper: Caller) -> None:
+def test_a_key_may_do_no_more_than_its_creator(lab: Installation, keeper: Caller) -> None:
     reader = replace(keeper, scopes=frozenset({Scope.ISSUERS_READ, Scope.AUDIT_READ}))
 
     with pytest.raises(PermissionDenied) as refused:
@@ -35,7 +34,7 @@ def test_a_key_may_do_no_more_than_its_creator(lab: Lab, keeper: Caller) -> None
     ]
 
 
-def test_production_makes_live_keys_only(lab: Lab, keeper: Caller, tmp_path: Path) -> None:
+def test_production_makes_live_keys_only(lab: Installation, keeper: Caller, tmp_path: Path) -> None:
     production = ApiKeys(storage=lab.storage, clock=lab.clock, settings=Settings(data=tmp_path, env=Stage.PRODUCTION))
 
     with pytest.raises(ValidationFailed) as refused:
@@ -45,13 +44,13 @@ def test_production_makes_live_keys_only(lab: Lab, keeper: Caller, tmp_path: Pat
     assert production.create("Real", scopes={Scope.ISSUERS_READ}, caller=keeper).secret.startswith("al_live_")
 
 
-def test_a_secret_is_in_no_representation(lab: Lab, keeper: Caller) -> None:
+def test_a_secret_is_in_no_representation(lab: Installation, keeper: Caller) -> None:
     made = lab.api_keys.create("Quiet", scopes={Scope.ISSUERS_READ}, caller=keeper)
 
     assert made.secret not in repr(made)
 
 
-def test_a_revocation_that_fails_half_way_did_not_happen(lab: Lab, keeper: Caller) -> None:
+def test_a_revocation_that_fails_half_way_did_not_happen(lab: Installation, keeper: Caller) -> None:
     key = lab.api_keys.create("Kept", scopes={Scope.ISSUERS_READ}, caller=keeper)
 
     with pytest.raises(RuntimeError), lab.storage.write():
@@ -62,7 +61,7 @@ def test_a_revocation_that_fails_half_way_did_not_happen(lab: Lab, keeper: Calle
     assert told(lab, "security.api_key_compromised") == []
 
 
-def test_another_tenants_key_is_unknown(lab: Lab, keeper: Caller, caller: Caller) -> None:
+def test_another_tenants_key_is_unknown(lab: Installation, keeper: Caller, caller: Caller) -> None:
     key = lab.api_keys.create("Ours", scopes={Scope.ISSUERS_READ}, caller=keeper).row["id"]
 
     for attempt in (

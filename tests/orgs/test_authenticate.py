@@ -14,22 +14,21 @@ from attestlab.core.errors import AuthInvalid
 from attestlab.core.records import audit
 from attestlab.core.records.audit import AuditEntry
 from attestlab.core.records.row_digest import MEMBER, row_sha256
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.orgs import store
 from attestlab.orgs.rules import Caller, Environment, Scope, compose_api_key
 from attestlab.orgs.service import Orgs, TenantCreated
-from attestlab.settings import Environment as Stage
-from attestlab.settings import Settings
+from attestlab.settings import Settings, Stage
 
 NEVER_ISSUED = compose_api_key("al", Environment.LIVE, "A" * 26)
 
 
-def authenticate(lab: Lab, secret: str) -> Caller:
+def authenticate(lab: Installation, secret: str) -> Caller:
     with lab.storage.read() as connection:
         return lab.orgs.authenticate(connection, secret)
 
 
-def change_key(lab: Lab, tenant: TenantCreated, **values: object) -> None:
+def change_key(lab: Installation, tenant: TenantCreated, **values: object) -> None:
     """What a verb of a later day will do: change the row, and say so in the trail."""
     actor, now = lab.orgs.service_caller(tenant.tenant_id), lab.clock.now()
     with lab.storage.write() as tx:
@@ -41,13 +40,13 @@ def change_key(lab: Lab, tenant: TenantCreated, **values: object) -> None:
         audit.record(tx, entry)
 
 
-def as_dev_key(lab: Lab, tenant: TenantCreated) -> str:
+def as_dev_key(lab: Installation, tenant: TenantCreated) -> str:
     secret = compose_api_key("al", Environment.DEV, "B" * 26)
     change_key(lab, tenant, environment="dev", secret_sha256=hashlib.sha256(secret.encode()).digest())
     return secret
 
 
-def statements(lab: Lab, work: Callable[[], object]) -> list[str]:
+def statements(lab: Installation, work: Callable[[], object]) -> list[str]:
     """What the records are asked while `work` runs."""
     asked: list[str] = []
 
@@ -62,7 +61,7 @@ def statements(lab: Lab, work: Callable[[], object]) -> list[str]:
     return asked
 
 
-def test_a_key_names_its_tenant_scopes_and_plan(lab: Lab, tenant: TenantCreated) -> None:
+def test_a_key_names_its_tenant_scopes_and_plan(lab: Installation, tenant: TenantCreated) -> None:
     caller = authenticate(lab, tenant.api_key)
 
     assert (caller.tenant_id, caller.actor_type, caller.plan) == (tenant.tenant_id, "API_KEY", "STARTER")
@@ -70,13 +69,13 @@ def test_a_key_names_its_tenant_scopes_and_plan(lab: Lab, tenant: TenantCreated)
     assert tenant.api_key not in repr(caller)
 
 
-def test_a_key_has_only_the_scopes_it_was_given(lab: Lab, tenant: TenantCreated) -> None:
+def test_a_key_has_only_the_scopes_it_was_given(lab: Installation, tenant: TenantCreated) -> None:
     change_key(lab, tenant, scopes="issuers:read audit:read")
 
     assert authenticate(lab, tenant.api_key).scopes == {Scope.ISSUERS_READ, Scope.AUDIT_READ}
 
 
-def test_every_wrong_key_gets_the_same_answer(lab: Lab, tenant: TenantCreated) -> None:
+def test_every_wrong_key_gets_the_same_answer(lab: Installation, tenant: TenantCreated) -> None:
     """Unknown, mistyped, malformed, revoked: nothing tells one from another."""
     mistyped = tenant.api_key[:-1] + ("0" if tenant.api_key[-1] != "0" else "1")
     change_key(lab, tenant, status="REVOKED")
@@ -90,7 +89,7 @@ def test_every_wrong_key_gets_the_same_answer(lab: Lab, tenant: TenantCreated) -
     assert answers == [answers[0]] * 5
 
 
-def test_a_mistyped_key_does_not_reach_the_records(lab: Lab, tenant: TenantCreated) -> None:
+def test_a_mistyped_key_does_not_reach_the_records(lab: Installation, tenant: TenantCreated) -> None:
     mistyped = tenant.api_key[:20] + ("x" if tenant.api_key[20] != "x" else "y") + tenant.api_key[21:]
 
     def tried() -> None:
@@ -100,13 +99,13 @@ def test_a_mistyped_key_does_not_reach_the_records(lab: Lab, tenant: TenantCreat
     assert statements(lab, tried) == []
 
 
-def test_a_good_key_costs_one_statement(lab: Lab, tenant: TenantCreated) -> None:
+def test_a_good_key_costs_one_statement(lab: Installation, tenant: TenantCreated) -> None:
     [statement] = statements(lab, lambda: authenticate(lab, tenant.api_key))
 
     assert "secret_sha256 =" in statement
 
 
-def test_a_revoked_key_stops_working_at_once(lab: Lab, tenant: TenantCreated) -> None:
+def test_a_revoked_key_stops_working_at_once(lab: Installation, tenant: TenantCreated) -> None:
     authenticate(lab, tenant.api_key)
     change_key(lab, tenant, status="REVOKED")
 
@@ -114,7 +113,9 @@ def test_a_revoked_key_stops_working_at_once(lab: Lab, tenant: TenantCreated) ->
         authenticate(lab, tenant.api_key)
 
 
-def test_a_dev_key_works_in_the_sandbox_and_not_in_production(lab: Lab, tenant: TenantCreated, tmp_path: Path) -> None:
+def test_a_dev_key_works_in_the_sandbox_and_not_in_production(
+    lab: Installation, tenant: TenantCreated, tmp_path: Path
+) -> None:
     secret = as_dev_key(lab, tenant)
     production = Orgs(
         storage=lab.storage,
@@ -128,7 +129,7 @@ def test_a_dev_key_works_in_the_sandbox_and_not_in_production(lab: Lab, tenant: 
         production.authenticate(connection, secret)
 
 
-def test_a_live_key_works_in_production(lab: Lab, tenant: TenantCreated, tmp_path: Path) -> None:
+def test_a_live_key_works_in_production(lab: Installation, tenant: TenantCreated, tmp_path: Path) -> None:
     production = Orgs(
         storage=lab.storage,
         clock=lab.clock,
@@ -140,7 +141,7 @@ def test_a_live_key_works_in_production(lab: Lab, tenant: TenantCreated, tmp_pat
         assert production.authenticate(connection, tenant.api_key).tenant_id == tenant.tenant_id
 
 
-def test_another_prefix_is_another_installations_key(lab: Lab, tenant: TenantCreated, tmp_path: Path) -> None:
+def test_another_prefix_is_another_installations_key(lab: Installation, tenant: TenantCreated, tmp_path: Path) -> None:
     elsewhere = Orgs(
         storage=lab.storage,
         clock=lab.clock,

@@ -18,7 +18,7 @@ from team_story import PASSWORD, Team
 
 from attestlab.core.clock import FixedClock
 from attestlab.core.errors import Conflict, ValidationFailed
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.orgs.rules import CONSUMER_SCOPES, checksum
 
 KEYS = "/v1/consumer/api-keys"
@@ -145,7 +145,7 @@ def test_another_consumers_key_answers_byte_for_byte_as_none(team: Team) -> None
     assert (there.status_code, there.text.replace(theirs, "id")) == (404, nowhere.text.replace(none, "id"))
 
 
-def test_an_account_has_an_address_a_password_and_a_name_that_hold(lab: Lab) -> None:
+def test_an_account_has_an_address_a_password_and_a_name_that_hold(lab: Installation) -> None:
     lab.orgs.add_consumer("Ada@Consumers.Example", PASSWORD, name="Ada")
 
     with pytest.raises(Conflict):

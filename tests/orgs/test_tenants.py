@@ -12,19 +12,19 @@ from sqlalchemy import select
 from attestlab.core.errors import Conflict, NotFound, ValidationFailed
 from attestlab.core.records.audit import AuditEvent
 from attestlab.core.records.row_digest import unaccounted
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.orgs import store
 from attestlab.orgs.rules import Plan, Scope
 from attestlab.orgs.service import TenantCreated
 
 
-def rows(lab: Lab, table: Any, tenant: TenantCreated) -> list[Any]:
+def rows(lab: Installation, table: Any, tenant: TenantCreated) -> list[Any]:
     column = table.c.id if table is store.tenants else table.c.tenant_id
     with lab.storage.read() as connection:
         return list(connection.execute(select(table).where(column == tenant.tenant_id)))
 
 
-def test_a_tenant_has_an_org_an_owner_and_a_live_key_with_every_scope(lab: Lab, tenant: TenantCreated) -> None:
+def test_a_tenant_has_an_org_an_owner_and_a_live_key_with_every_scope(lab: Installation, tenant: TenantCreated) -> None:
     [row], [org], [owner], [key] = (
         rows(lab, table, tenant) for table in (store.tenants, store.orgs, store.users, store.api_keys)
     )
@@ -36,7 +36,7 @@ def test_a_tenant_has_an_org_an_owner_and_a_live_key_with_every_scope(lab: Lab, 
     assert {row.created_at, org.created_at, owner.created_at, key.created_at} == {lab.clock.now()}
 
 
-def test_the_owners_password_is_kept_as_argon2id_only(lab: Lab, tenant: TenantCreated) -> None:
+def test_the_owners_password_is_kept_as_argon2id_only(lab: Installation, tenant: TenantCreated) -> None:
     [owner] = rows(lab, store.users, tenant)
 
     assert owner.password_hash.startswith("$argon2id$")
@@ -44,7 +44,7 @@ def test_the_owners_password_is_kept_as_argon2id_only(lab: Lab, tenant: TenantCr
     assert len(tenant.owner_password) >= 20
 
 
-def test_only_the_operators_owner_is_super_admin(lab: Lab, tenant: TenantCreated) -> None:
+def test_only_the_operators_owner_is_super_admin(lab: Installation, tenant: TenantCreated) -> None:
     with lab.storage.read() as connection:
         roles = set(connection.scalars(select(store.users.c.roles)))
         operators = list(connection.scalars(select(store.tenants.c.plan).where(store.tenants.c.is_operator)))
@@ -53,12 +53,12 @@ def test_only_the_operators_owner_is_super_admin(lab: Lab, tenant: TenantCreated
     assert operators == ["ENTERPRISE"]
 
 
-def test_there_is_one_operator(lab: Lab) -> None:
+def test_there_is_one_operator(lab: Installation) -> None:
     with pytest.raises(Conflict):
         lab.orgs.create_tenant("Another operator", plan=Plan.ENTERPRISE, operator=True)
 
 
-def test_every_row_of_a_tenant_is_in_its_audit_trail(lab: Lab, tenant: TenantCreated) -> None:
+def test_every_row_of_a_tenant_is_in_its_audit_trail(lab: Installation, tenant: TenantCreated) -> None:
     kinds = {"tenant": store.tenants, "org": store.orgs, "user": store.users, "api_key": store.api_keys}
     with lab.storage.read() as connection:
         trail = select(AuditEvent.action).where(AuditEvent.tenant_id == tenant.tenant_id)
@@ -73,7 +73,7 @@ def test_every_row_of_a_tenant_is_in_its_audit_trail(lab: Lab, tenant: TenantCre
     assert faults == []
 
 
-def test_names_that_are_written_alike_get_addresses_of_their_own(lab: Lab) -> None:
+def test_names_that_are_written_alike_get_addresses_of_their_own(lab: Installation) -> None:
     """Whatever numbers are taken already, the next free one is found."""
     names = ["Acme 3", "Acme", "Acme", "ACME!", "Äcme", "株式会社", "有限会社"]
 
@@ -82,14 +82,14 @@ def test_names_that_are_written_alike_get_addresses_of_their_own(lab: Lab) -> No
     assert slugs == ["acme-3", "acme", "acme-2", "acme-4", "acme-5", "tenant", "tenant-2"]
 
 
-def test_a_tenants_name_is_checked_before_anything_is_made(lab: Lab) -> None:
+def test_a_tenants_name_is_checked_before_anything_is_made(lab: Installation) -> None:
     with pytest.raises(ValidationFailed) as refused:
         lab.orgs.create_tenant("two\nlines", plan=Plan.FREE)
 
     assert refused.value.fields[0].field == "/name"
 
 
-def test_a_tenant_that_fails_half_way_leaves_nothing(lab: Lab) -> None:
+def test_a_tenant_that_fails_half_way_leaves_nothing(lab: Installation) -> None:
     with pytest.raises(RuntimeError), lab.storage.write():
         lab.orgs.create_tenant("Never", plan=Plan.FREE)
         raise RuntimeError("the caller changed its mind")
@@ -99,7 +99,7 @@ def test_a_tenant_that_fails_half_way_leaves_nothing(lab: Lab) -> None:
             assert "Never" not in set(connection.scalars(select(table.c.name)))
 
 
-def test_no_secret_stands_in_the_database_file(lab: Lab, tenant: TenantCreated, tmp_path: Path) -> None:
+def test_no_secret_stands_in_the_database_file(lab: Installation, tenant: TenantCreated, tmp_path: Path) -> None:
     """Neither the key nor the password, nor the part of the key that is random."""
     if not lab.storage.is_sqlite:
         pytest.skip("PostgreSQL keeps its files to itself; the rows are the same")
@@ -110,7 +110,7 @@ def test_no_secret_stands_in_the_database_file(lab: Lab, tenant: TenantCreated, 
     assert [secret for secret in secrets if secret.encode() in stored] == []
 
 
-def test_the_service_acts_for_tenants_that_exist(lab: Lab, tenant: TenantCreated) -> None:
+def test_the_service_acts_for_tenants_that_exist(lab: Installation, tenant: TenantCreated) -> None:
     caller = lab.orgs.service_caller(tenant.tenant_id)
 
     assert (caller.actor_type, caller.plan, caller.scopes) == ("SERVICE", "STARTER", frozenset(Scope))

@@ -21,16 +21,16 @@ from sqlalchemy import func, select
 
 from attestlab.core.clock import FixedClock
 from attestlab.core.records.audit import AuditEvent
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.mail import smtp
-from attestlab.mail.delivery_worker import Courier
+from attestlab.mail.delivery_worker import DeliveryWorker
 from attestlab.mail.messages import Sender
 from attestlab.mail.rules import LONGEST_PAUSE, MAX_DELIVERIES, MOST_ATTEMPTS, MailStatus
 from attestlab.mail.service import Mails
 from attestlab.mail.smtp import SmtpTimeouts
 from attestlab.mail.store import mails
 from attestlab.orgs.rules import Caller
-from attestlab.server.write_queue import Desk
+from attestlab.server.write_queue import WriteQueue
 
 pytestmark = pytest.mark.soak
 
@@ -46,14 +46,14 @@ def each_once(connection: int) -> Fault | None:
 
 
 @contextmanager
-def mail_worker(lab: Lab, server: MailServer) -> Iterator[None]:
+def mail_worker(lab: Installation, server: MailServer) -> Iterator[None]:
     """A courier in a thread and an event loop of its own, as in a server process."""
     over: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
     started = threading.Event()
 
     async def work() -> None:
-        desk, carrier = Desk(lab), smtp.MailServer.of(server.url, timeouts=TIMEOUTS)
-        courier = Courier(lab.mails, carrier, sender=Sender("", "lab@lab.example"), write=desk.write)
+        desk, carrier = WriteQueue(lab), smtp.MailServer.of(server.url, timeouts=TIMEOUTS)
+        courier = DeliveryWorker(lab.mails, carrier, sender=Sender("", "lab@lab.example"), write=desk.write)
         courier.start(desk.background)
         over.append((asyncio.get_running_loop(), asyncio.Event()))
         started.set()
@@ -71,12 +71,12 @@ def mail_worker(lab: Lab, server: MailServer) -> Iterator[None]:
         thread.join(PATIENCE_S)
 
 
-def statuses(lab: Lab) -> Counter[str]:
+def statuses(lab: Installation) -> Counter[str]:
     with lab.storage.read() as connection:
         return Counter(connection.scalars(select(mails.c.status)))
 
 
-def is_quiet(lab: Lab) -> bool:
+def is_quiet(lab: Installation) -> bool:
     """Whether each attempt that began has ended, and no mail is due."""
     with lab.storage.read() as connection:
         of = select(AuditEvent.action, func.count().label("times")).group_by(AuditEvent.action)
@@ -92,8 +92,10 @@ def wake(*workers: Mails) -> None:
 
 
 @pytest.mark.both_engines
-def test_every_mail_is_sent_exactly_once_whatever_the_server_does(lab: Lab, caller: Caller, clock: FixedClock) -> None:
-    other = Lab.open(lab.settings, clock=clock)
+def test_every_mail_is_sent_exactly_once_whatever_the_server_does(
+    lab: Installation, caller: Caller, clock: FixedClock
+) -> None:
+    other = Installation.open(lab.settings, clock=clock)
     for number in range(MAILS):
         with lab.storage.write() as tx:
             to, text = f"p{number}@people.example", f"number {number}\n"

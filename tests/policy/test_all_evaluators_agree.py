@@ -15,17 +15,17 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from policy_world import REGISTRY, document, json_conditions, json_policies, json_rules, raw_contexts, reference, typed
 
-from attestlab.policy.analysis.smt_encoding import World
+from attestlab.policy.analysis.smt_encoding import SmtEncoding
 from attestlab.policy.evaluation.evaluator import Evaluator
 from attestlab.policy.evaluation.explanation import explain
 from attestlab.policy.language.ast import Policy
 from attestlab.policy.language.attributes import Value
-from attestlab.policy.language.context import Normaliser, Values
+from attestlab.policy.language.context import ContextNormalizer, Values
 from attestlab.policy.sql.compiler import COLUMN_TYPES, case_sql, column, decided_sql, literal, mask_sql
 
 pytestmark = pytest.mark.more_in_soak
 
-NORMALISED = Normaliser(REGISTRY)
+NORMALISED = ContextNormalizer(REGISTRY)
 MANY = settings(
     max_examples=examples(120, many=1_000),
     deadline=None,
@@ -107,7 +107,7 @@ def test_z3_asked_about_one_context_says_what_the_evaluator_says(
 ) -> None:
     """The formulas that proofs rest on mean the policy, for values of every class and for missing ones."""
     policy = typed(raw)
-    world, evaluate = World([policy]), Evaluator(policy)
+    world, evaluate = SmtEncoding([policy]), Evaluator(policy)
 
     for values in (NORMALISED(context).values for context in [*contexts, {}]):
         assert world.decides(policy, values) is evaluate(values).allowed

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from policy_world import HOSTILE, REGISTRY
 
-from attestlab.policy.language.context import MOST_DIAGNOSTICS, Normaliser
+from attestlab.policy.language.context import MOST_DIAGNOSTICS, ContextNormalizer
 
-NORMALISED = Normaliser(REGISTRY)
+NORMALISED = ContextNormalizer(REGISTRY)
 
 
 @pytest.mark.parametrize(

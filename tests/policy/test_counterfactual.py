@@ -13,17 +13,17 @@ from policy_world import REGISTRY, document, json_policies, leaf, raw_contexts, 
 
 from attestlab.policy.analysis.partitions import cells_of
 from attestlab.policy.evaluation.counterfactual import counterfactual
-from attestlab.policy.evaluation.policy_set import Member, PolicySet
-from attestlab.policy.language.context import Normaliser, Values
+from attestlab.policy.evaluation.policy_set import PolicySet, PolicySetMember
+from attestlab.policy.language.context import ContextNormalizer, Values
 
 pytestmark = pytest.mark.more_in_soak
 
-NORMALISED = Normaliser(REGISTRY)
+NORMALISED = ContextNormalizer(REGISTRY)
 
 
 def policy_set(*documents: dict[str, Any]) -> PolicySet:
     """A set of policies that count."""
-    return PolicySet(Member(str(n), "0" * 64, typed(raw)) for n, raw in enumerate(documents))
+    return PolicySet(PolicySetMember(str(n), "0" * 64, typed(raw)) for n, raw in enumerate(documents))
 
 
 def fewest_by_trying_all(policies: PolicySet, values: Values, most: int = 2) -> int | None:
@@ -87,7 +87,7 @@ def test_a_search_that_finds_no_end_says_so() -> None:
         {"any": [leaf("is_resident", "eq", n == 0), {"attr": f"x{n}", "op": "eq", "value": True}]} for n in range(40)
     ]
     raw = document(rule("a", "ALLOW", {"all": [*pairs, *twins, {"not": leaf("size", "eq", "S")}]}))
-    policies = PolicySet([Member("p", "0" * 64, policy_of(Document.read(raw), registry))])
+    policies = PolicySet([PolicySetMember("p", "0" * 64, policy_of(Document.read(raw), registry))])
 
     found = counterfactual(policies, {f"x{n}": False for n in range(40)} | {"is_resident": False, "size": "M"})
 

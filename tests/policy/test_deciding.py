@@ -8,7 +8,7 @@ import pytest
 from policy_world import document, leaf, rule, typed
 
 from attestlab.policy.evaluation.evaluator import Evaluator
-from attestlab.policy.evaluation.policy_set import Member, PolicySet
+from attestlab.policy.evaluation.policy_set import PolicySet, PolicySetMember
 from attestlab.policy.language.ast import Effect
 
 YOUNG = leaf("key.age_days", "lt", 90)
@@ -16,9 +16,9 @@ BASIC = leaf("trust_tier", "eq", "BASIC")
 NOW = {"key.age_days": 5.0, "trust_tier": "BASIC"}
 
 
-def member(name: str, *rules: dict[str, Any], in_shadow: bool = False, **more: Any) -> Member:
+def member(name: str, *rules: dict[str, Any], in_shadow: bool = False, **more: Any) -> PolicySetMember:
     """A policy of a set."""
-    return Member(name, "0" * 64, typed(document(*rules, name=name, **more)), in_shadow)
+    return PolicySetMember(name, "0" * 64, typed(document(*rules, name=name, **more)), in_shadow)
 
 
 def test_the_first_match_decides_and_all_matches_are_named() -> None:
@@ -134,7 +134,7 @@ def test_a_default_that_denies_decides_though_a_rule_of_another_policy_matches()
     ],
 )
 def test_a_decision_names_who_decided(
-    members: list[Member], decides: tuple[str | None, str | None], reason: str | None
+    members: list[PolicySetMember], decides: tuple[str | None, str | None], reason: str | None
 ) -> None:
     decision = PolicySet(members)(NOW)
 

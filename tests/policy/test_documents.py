@@ -14,7 +14,7 @@ from attestlab.core.errors import MAX_FAULTS, FieldError, ValidationFailed
 from attestlab.policy.evaluation.binder import policy_of
 from attestlab.policy.language.ast import Effect
 from attestlab.policy.language.attributes import MAX_SUGGESTIONS, PLATFORM, Attribute, AttributeType
-from attestlab.policy.language.context import Normaliser
+from attestlab.policy.language.context import ContextNormalizer
 from attestlab.policy.language.document import MOST_DEPTH, MOST_RULES, Document
 
 PLAIN = leaf("trust_tier", "eq", "BASIC")
@@ -303,7 +303,7 @@ def test_a_context_of_misspelt_values_of_a_large_enum_costs_little() -> None:
     """Each of 100 attributes knows 1,000 values of 40 letters; one evaluation took 0.7 s."""
     values = tuple(f"{number:05}" * 8 for number in range(1_000))
     registry = PLATFORM.with_own(Attribute(f"own.a{n}", AttributeType.ENUM, values) for n in range(100))
-    normalise, profile = Normaliser(registry), cProfile.Profile()
+    normalise, profile = ContextNormalizer(registry), cProfile.Profile()
 
     found = profile.runcall(normalise, {f"own.a{n}": f"{n:04}x" * 8 for n in range(100)})
 

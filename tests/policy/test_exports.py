@@ -18,11 +18,11 @@ from attestlab.policy.evaluation.evaluator import Evaluator
 from attestlab.policy.formats.cedar import MOST_RULES, cedar_context, cedar_text
 from attestlab.policy.formats.rego import PACKAGE, rego_text
 from attestlab.policy.language.ast import Policy
-from attestlab.policy.language.context import Normaliser, Values
+from attestlab.policy.language.context import ContextNormalizer, Values
 
 pytestmark = pytest.mark.more_in_soak
 
-NORMALISED = Normaliser(REGISTRY)
+NORMALISED = ContextNormalizer(REGISTRY)
 SOME = settings(max_examples=examples(30, many=100), deadline=None, suppress_health_check=list(HealthCheck))
 
 

@@ -15,7 +15,7 @@ from running_server import mint, mint_body, register_issuer
 from team_story import Team
 
 from attestlab.core.errors import Conflict
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.orgs.rules import Caller, Plan
 from attestlab.policy import attribute_registry, jobs
 from attestlab.policy.evaluation import policy_set
@@ -24,7 +24,7 @@ from attestlab.policy.evaluation.evaluator import Evaluator
 from attestlab.policy.formats.toml import toml_of
 from attestlab.policy.language.ast import Policy
 from attestlab.policy.language.attributes import Registry
-from attestlab.policy.language.context import Normaliser, Typed
+from attestlab.policy.language.context import ContextNormalizer, NormalizedContext
 from attestlab.policy.language.document import Document
 
 LEAVES = [leaf("key.age_days", "eq", number) for number in range(1_000, 1_150)]
@@ -38,7 +38,7 @@ LARGE = document(
 
 
 @pytest.fixture
-def team(lab: Lab) -> Iterator[Team]:
+def team(lab: Installation) -> Iterator[Team]:
     tenant = lab.orgs.create_tenant("Example Registry", plan=Plan.ENTERPRISE)
     with served(lab) as url:
         yield Team(lab, url, tenant)
@@ -103,7 +103,7 @@ def test_a_large_policy_is_proven_tried_switched_on_and_explained(team: Team, ke
     owner.close()
 
 
-def test_a_policy_that_was_read_under_other_attributes_is_not_written(lab: Lab) -> None:
+def test_a_policy_that_was_read_under_other_attributes_is_not_written(lab: Installation) -> None:
     tenant = lab.orgs.create_tenant("Example Registry", plan=Plan.ENTERPRISE)
     caller = Caller(tenant.tenant_id, "USER", "someone", frozenset(), Plan.ENTERPRISE)
     lab.policy_attributes.replace([{"path": "own.a", "type": "boolean"}], caller=caller)
@@ -140,7 +140,7 @@ def test_attributes_are_checked_without_the_writers_lock(
     assert threads[0].startswith("attestlab-long")
 
 
-def test_a_check_of_attributes_that_a_new_policy_overtook_is_refused(lab: Lab) -> None:
+def test_a_check_of_attributes_that_a_new_policy_overtook_is_refused(lab: Installation) -> None:
     tenant = lab.orgs.create_tenant("Example Registry", plan=Plan.ENTERPRISE)
     caller = lab.orgs.service_caller(tenant.tenant_id)
     lab.policy_attributes.replace([{"path": "own.a", "type": "boolean"}], caller=caller)
@@ -157,12 +157,12 @@ def test_a_large_context_is_read_in_a_thread(key: httpx.Client, monkeypatch: pyt
     names = {f"jurisdictio{number}": "CH" for number in range(1_000)}
     threads = []
 
-    def read_in_thread(normaliser: Normaliser, context: Mapping[str, Any]) -> Typed:
+    def read_in_thread(normaliser: ContextNormalizer, context: Mapping[str, Any]) -> NormalizedContext:
         threads.append(threading.current_thread().name)
         return read(normaliser, context)
 
-    read = Normaliser.__call__
-    monkeypatch.setattr(Normaliser, "__call__", read_in_thread)
+    read = ContextNormalizer.__call__
+    monkeypatch.setattr(ContextNormalizer, "__call__", read_in_thread)
     question = {"action": "MINT", "target_type": "TENANT_DEFAULT", "context": names}
     answer = key.post("/v1/policies/evaluate", json=question)
 

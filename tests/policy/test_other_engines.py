@@ -21,15 +21,15 @@ from attestlab.core.errors import ValidationFailed
 from attestlab.policy.evaluation.evaluator import Evaluator
 from attestlab.policy.language.ast import Policy
 from attestlab.policy.language.attributes import AttributeType
-from attestlab.policy.language.context import Normaliser, Values
+from attestlab.policy.language.context import ContextNormalizer, Values
 from attestlab.policy.sql.dialects import Dialect, groups_of, groups_sql
-from attestlab.policy.sql.replay import Group
+from attestlab.policy.sql.replay import DecisionGroup
 
 pytestmark = pytest.mark.more_in_soak
 
 Rows = list[tuple[bool, str, int]]
 Asked = Callable[[Sequence[Values], str], Rows]
-NORMALISED = Normaliser(REGISTRY)
+NORMALISED = ContextNormalizer(REGISTRY)
 SOME = settings(
     max_examples=examples(40, many=150),
     deadline=None,
@@ -92,11 +92,11 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
     session.stop()
 
 
-def counted(policy: Policy, contexts: Sequence[Values]) -> list[Group]:
+def counted(policy: Policy, contexts: Sequence[Values]) -> list[DecisionGroup]:
     """What the evaluator says of each context, in groups."""
     evaluate, order = Evaluator(policy), [rule.id for rule in policy.counting]
     found = Counter((d.allowed, tuple(sorted(d.matched, key=order.index))) for d in map(evaluate, contexts))
-    groups = [Group(allowed, matched, count) for (allowed, matched), count in found.items()]
+    groups = [DecisionGroup(allowed, matched, count) for (allowed, matched), count in found.items()]
     return sorted(groups, key=lambda group: (-group.count, group.allowed, group.matched))
 
 

@@ -21,7 +21,7 @@ from sqlalchemy import update
 from team_story import Team, told
 
 from attestlab.core.errors import NotFound
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.orgs.rules import Plan
 from attestlab.policy import store
 from attestlab.policy.language.document import Document
@@ -74,7 +74,7 @@ class Desk:
 
 
 @pytest.fixture
-def desk(lab: Lab) -> Iterator[Desk]:
+def desk(lab: Installation) -> Iterator[Desk]:
     tenant = lab.orgs.create_tenant("Example Registry", plan=Plan.ENTERPRISE)
     with served(lab) as url:
         made = Desk(Team(lab, url, tenant))
@@ -363,7 +363,7 @@ def test_an_issuers_policies_join_the_default_and_the_platforms(desk: Desk) -> N
     assert (denied["allowed"], denied["matched_rules"]) == (False, ["own", "tenant"])
 
 
-def test_a_platform_policy_is_everybodys(desk: Desk, lab: Lab) -> None:
+def test_a_platform_policy_is_everybodys(desk: Desk, lab: Installation) -> None:
     """The defaults of the operator's tenant apply to all tenants."""
     operator = lab.operator  # type: ignore[attr-defined]
     made = lab.policies.create(
@@ -466,7 +466,7 @@ def test_lists_leave_out_the_texts_of_policies(desk: Desk) -> None:
         assert len(desk.key.get(path).content) < 3_000
 
 
-def test_another_tenants_policies_are_as_unknown_as_none(desk: Desk, lab: Lab) -> None:
+def test_another_tenants_policies_are_as_unknown_as_none(desk: Desk, lab: Installation) -> None:
     policy = desk.made(document(rule("r", "DENY", BASIC)))
     decision = desk.ask({}).json()["decision_id"]
     with desk.team.with_key(tenant=lab.orgs.create_tenant("Other", plan=Plan.ENTERPRISE)) as other:
@@ -504,7 +504,7 @@ def test_an_analysis_finds_what_no_test_would(desk: Desk) -> None:
 
 
 @pytest.mark.tampered
-def test_a_version_that_was_changed_behind_the_services_back_is_found(lab: Lab) -> None:
+def test_a_version_that_was_changed_behind_the_services_back_is_found(lab: Installation) -> None:
     """A version is never changed; whoever does it in the database is found by fsck."""
     operator = lab.operator  # type: ignore[attr-defined]
     made = lab.policies.create(Document.read(document(rule("r", "DENY", BASIC))), caller=operator)
@@ -514,7 +514,7 @@ def test_a_version_that_was_changed_behind_the_services_back_is_found(lab: Lab) 
         tx.exec(changed.values(document=store.versions.c.document + " "))
 
 
-def test_a_policy_is_replayed_over_a_past_in_parquet(lab: Lab, tmp_path: Path) -> None:
+def test_a_policy_is_replayed_over_a_past_in_parquet(lab: Installation, tmp_path: Path) -> None:
     operator = lab.operator  # type: ignore[attr-defined]
     made = lab.policies.create(Document.read(document(rule("r", "ALLOW", BASIC))), caller=operator)
     pq.write_table(pa.table({"trust_tier": ["BASIC", "VERIFIED", None, "basic"]}), tmp_path / "past.parquet")

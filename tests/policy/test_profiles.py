@@ -14,7 +14,7 @@ from policy_world import document, leaf, rule
 from team_story import Team, told, trail
 
 from attestlab.core.clock import FixedClock
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.orgs.rules import Plan
 from attestlab.policy.language.document import Document
 
@@ -24,7 +24,7 @@ PATH = "/v1/verification-profiles"
 
 
 @pytest.fixture
-def team(lab: Lab) -> Iterator[Team]:
+def team(lab: Installation) -> Iterator[Team]:
     tenant = lab.orgs.create_tenant("Verifier", plan=Plan.ENTERPRISE)
     with served(lab) as url:
         yield Team(lab, url, tenant)

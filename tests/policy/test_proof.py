@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from policy_world import document, json_policies, leaf, rule, typed
 
 from attestlab.core.errors import Unavailable
-from attestlab.policy.analysis.analyzer import Finding, FindingKind, analyze, compare, dead_rules
+from attestlab.policy.analysis.analyzer import AnalysisFinding, FindingKind, analyze, compare, dead_rules
 from attestlab.policy.analysis.partitions import cells_of, representatives
-from attestlab.policy.analysis.smt_encoding import World
+from attestlab.policy.analysis.smt_encoding import SmtEncoding
 from attestlab.policy.evaluation.evaluator import Evaluator, compiled
 from attestlab.policy.language.ast import Policy, positive_form
 from attestlab.policy.language.context import Values
@@ -25,12 +25,12 @@ BASIC, YOUNG = leaf("trust_tier", "eq", "BASIC"), leaf("key.age_days", "lt", 90)
 OLD = leaf("key.age_days", "gte", 90)
 
 
-def found(*rules: dict[str, Any], **more: Any) -> list[Finding]:
+def found(*rules: dict[str, Any], **more: Any) -> list[AnalysisFinding]:
     """The findings of a policy of these rules."""
     return analyze(typed(document(*rules, **more)))
 
 
-def told(findings: list[Finding]) -> list[tuple[str, str | None, tuple[str, ...]]]:
+def told(findings: list[AnalysisFinding]) -> list[tuple[str, str | None, tuple[str, ...]]]:
     """Without the witnesses."""
     return [(finding.kind.value, finding.rule_id, finding.by) for finding in findings]
 
@@ -150,7 +150,7 @@ def test_a_proof_that_takes_too_long_is_given_up_and_says_so() -> None:
     policy = typed(document(rule("r", "DENY", BASIC)))
 
     with pytest.raises(Unavailable, match="took too long"):
-        World([policy], budget_s=0).match(policy.rules[0])
+        SmtEncoding([policy], budget_s=0).match(policy.rules[0])
 
 
 def test_a_threshold_that_moved_is_shown_by_a_context_between() -> None:

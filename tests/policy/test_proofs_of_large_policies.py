@@ -8,7 +8,7 @@ from app_in_process import served
 from policy_world import document, leaf, rule
 from team_story import Team
 
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.orgs.rules import Plan
 from attestlab.policy.language.document import MOST_RULES, Document
 from attestlab.server.app import all_routes
@@ -23,7 +23,7 @@ def entangled(number: int) -> dict[str, Any]:
     return rule(f"r{number}", "ALLOW" if number % 2 else "DENY", condition, number % 7)
 
 
-def test_a_policy_of_a_thousand_rules_is_examined_in_time(lab: Lab) -> None:
+def test_a_policy_of_a_thousand_rules_is_examined_in_time(lab: Installation) -> None:
     """Its whole analysis takes over the twenty seconds there are; what an activation asks, about one."""
     caller = lab.orgs.service_caller(lab.orgs.create_tenant("Example Registry", plan=Plan.ENTERPRISE).tenant_id)
     lab.policy_attributes.replace(OWN, caller=caller)
@@ -40,7 +40,7 @@ def test_a_proof_and_a_verification_are_the_posts_that_ignore_an_idempotency_key
     assert ignoring == {"/v1/policies/analyze", "/v1/verify"}
 
 
-def test_two_prove_at_once_and_a_third_is_told_to_come_again(lab: Lab) -> None:
+def test_two_prove_at_once_and_a_third_is_told_to_come_again(lab: Installation) -> None:
     """Or they would hold the threads that everybody needs who signs in."""
     raw = document(rule("r", "DENY", leaf("trust_tier", "eq", "BASIC")))
     with served(lab) as url:

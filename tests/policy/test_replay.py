@@ -17,8 +17,8 @@ from attestlab.core.errors import ValidationFailed
 from attestlab.policy.evaluation.evaluator import Evaluator
 from attestlab.policy.language.ast import Policy
 from attestlab.policy.language.attributes import PLATFORM, Attribute, AttributeType
-from attestlab.policy.language.context import Normaliser
-from attestlab.policy.sql.replay import Replay, Route, replay
+from attestlab.policy.language.context import ContextNormalizer
+from attestlab.policy.sql.replay import Replay, ReplayRoute, replay
 
 ARROW = {
     AttributeType.ENUM: pa.string(),
@@ -87,14 +87,14 @@ def matched_in(done: Replay, row: dict[str, Any]) -> tuple[str, ...]:
     return tuple(n for i, n in enumerate(done.rules) if int(row[f"matched_{i // 64}"]) >> i % 64 & 1)
 
 
-@pytest.mark.parametrize("route", list(Route))
+@pytest.mark.parametrize("route", list(ReplayRoute))
 @pytest.mark.parametrize("count", [1, 20, 90])
 def test_every_row_is_decided_as_the_evaluator_does(
-    past: Path, contexts: list[dict[str, Any]], count: int, route: Route
+    past: Path, contexts: list[dict[str, Any]], count: int, route: ReplayRoute
 ) -> None:
     policy = many_rules(count)
     done = replay(policy, past, route=route)
-    expected = [Evaluator(policy)(Normaliser(REGISTRY)(context).values) for context in contexts]
+    expected = [Evaluator(policy)(ContextNormalizer(REGISTRY)(context).values) for context in contexts]
 
     rows = done.df().to_dict("records")
 
@@ -110,7 +110,7 @@ def test_groups_count_every_row_once(past: Path, contexts: list[dict[str, Any]])
     groups = replay(policy, past).groups()
 
     assert sum(group.count for group in groups) == len(contexts)
-    decide, normalised = Evaluator(policy), Normaliser(REGISTRY)
+    decide, normalised = Evaluator(policy), ContextNormalizer(REGISTRY)
     first = groups[0]
     found = [decide(normalised(context).values) for context in contexts]
     assert first.count == sum(1 for d in found if (d.allowed, d.matched) == (first.allowed, first.matched))
@@ -131,8 +131,8 @@ def test_the_route_is_chosen_by_the_data(tmp_path: Path) -> None:
     bounds = [leaf("claims.amount", "gt", n) for n in range(60)]
     policy = typed(document(*[rule(f"r{n}", "DENY", when) for n, when in enumerate(bounds)]))
 
-    assert replay(policy, few).route is Route.DISTINCT
-    assert replay(policy, many).route is Route.ROWS
+    assert replay(policy, few).route is ReplayRoute.DISTINCT
+    assert replay(policy, many).route is ReplayRoute.ROWS
 
 
 def test_a_small_policy_is_decided_row_by_row_and_groups_choose_no_route(tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ def test_a_small_policy_is_decided_row_by_row_and_groups_choose_no_route(tmp_pat
     few = written(tmp_path / "few.parquet", [{"claims.amount": float(n % 3)} for n in range(3_000)])
     policy = typed(document(*[rule(f"r{n}", "DENY", leaf("claims.amount", "gt", n)) for n in range(59)]))
 
-    assert replay(policy, few).route is Route.ROWS
+    assert replay(policy, few).route is ReplayRoute.ROWS
     counted = replay(many_rules(20), few)
     counted.groups()
     assert "route" not in vars(counted)
@@ -148,7 +148,7 @@ def test_a_small_policy_is_decided_row_by_row_and_groups_choose_no_route(tmp_pat
 
 def test_a_join_keeps_the_distinct_contexts_in_memory_and_not_the_rows(past: Path) -> None:
     """DuckDB chose the rows: ten million of them took 400 MB."""
-    done = replay(many_rules(20), past, route=Route.DISTINCT)
+    done = replay(many_rules(20), past, route=ReplayRoute.DISTINCT)
 
     ((_, plan),) = done.connection.execute(f"EXPLAIN (FORMAT json) {done.sql}").fetchall()
 
@@ -186,7 +186,7 @@ def test_a_policy_of_which_no_rule_is_enabled_is_its_default(past: Path, context
 
     (group,) = replay(policy, past).groups()
     assert (group.allowed, group.matched, group.count) == (True, (), len(contexts))
-    assert replay(policy, past, route=Route.DISTINCT).df()["allowed"].all()
+    assert replay(policy, past, route=ReplayRoute.DISTINCT).df()["allowed"].all()
 
 
 def test_no_text_is_anything_but_a_text(tmp_path: Path) -> None:
@@ -206,8 +206,8 @@ OUR_OWN_NAMES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("route", list(Route))
-def test_attributes_may_be_called_as_columns_of_ours_are(tmp_path: Path, route: Route) -> None:
+@pytest.mark.parametrize("route", list(ReplayRoute))
+def test_attributes_may_be_called_as_columns_of_ours_are(tmp_path: Path, route: ReplayRoute) -> None:
     """Also as the number that DuckDB gives a row, in any case."""
     registry = PLATFORM.with_own(Attribute(name, AttributeType.NUMBER) for name in OUR_OWN_NAMES)
     columns = {name: [100.0 + n, 200.0 + n, None] for n, name in enumerate(OUR_OWN_NAMES)}

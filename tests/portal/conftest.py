@@ -10,13 +10,13 @@ import httpx
 import pytest
 from app_in_process import client_of, served
 
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 
 _PAGE = re.compile(r"/a/([0-9a-f-]{36})(?:/bundle\.json)?$")
 
 
 @pytest.fixture
-def anyone(lab: Lab) -> Iterator[httpx.Client]:
+def anyone(lab: Installation) -> Iterator[httpx.Client]:
     """Somebody who was given the link with the key, for whichever page they open."""
 
     def show_the_key(request: httpx.Request) -> None:

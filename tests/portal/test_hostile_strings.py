@@ -13,7 +13,7 @@ from portal_story import Seen, behind_the_services_back, mint
 from sqlalchemy import update
 
 from attestlab.attestations.store import attestations
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.issuers.store import issuers
 from attestlab.orgs.rules import Caller
 from attestlab.portal import rules
@@ -42,7 +42,7 @@ UUIDS = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 KEYS = re.compile(r"k=[A-Za-z0-9_-]{22}")
 
 
-def mint_with(lab: Lab, caller: Caller, text: str, **profile: str) -> UUID:
+def mint_with(lab: Installation, caller: Caller, text: str, **profile: str) -> UUID:
     """An attestation with a text wherever a mint takes one."""
     claims: dict[str, Any] = {
         "student_name": text,
@@ -54,7 +54,7 @@ def mint_with(lab: Lab, caller: Caller, text: str, **profile: str) -> UUID:
     return mint(lab, caller, claims=claims, profile=profile, **noted)
 
 
-def write_everywhere(lab: Lab, attestation_id: UUID, text: str, *, color: str) -> None:
+def write_everywhere(lab: Installation, attestation_id: UUID, text: str, *, color: str) -> None:
     """Into the rows themselves, also where the API would refuse it: a page trusts neither to have been asked."""
     profile = {"name": text[:200], "display_name": f"{text} "[:200], "domain": text, "logo_url": text}
     minted = {"status": "REVOKED", "revocation_reason": text, "schema_id": text[:40], "content_type": text[:40]}
@@ -91,7 +91,7 @@ def times_told(page: Seen, text: str) -> int:
 
 
 @pytest.mark.both_engines
-def test_what_the_api_takes_appears_as_text(anyone: httpx.Client, lab: Lab, caller: Caller) -> None:
+def test_what_the_api_takes_appears_as_text(anyone: httpx.Client, lab: Installation, caller: Caller) -> None:
     plain = Seen(anyone.get(f"/a/{mint_with(lab, caller, HARMLESS, display_name=HARMLESS)}").text)
     for payload in PAYLOADS:
         name = rules.visible(payload)[:200]  # a name with anything invisible in it is refused
@@ -104,7 +104,9 @@ def test_what_the_api_takes_appears_as_text(anyone: httpx.Client, lab: Lab, call
 
 
 @pytest.mark.tampered
-def test_whatever_stands_in_the_records_appears_as_text(anyone: httpx.Client, lab: Lab, caller: Caller) -> None:
+def test_whatever_stands_in_the_records_appears_as_text(
+    anyone: httpx.Client, lab: Installation, caller: Caller
+) -> None:
     """
     Colours too: what is none never reaches the style of the page.
     """

@@ -21,7 +21,7 @@ from portal_story import DOCUMENT, behind_the_services_back, mint
 from sqlalchemy import update
 
 from attestlab.attestations.store import attestations
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.issuers.rules import IssuerStatus
 from attestlab.issuers.store import keys
 from attestlab.orgs.rules import Caller
@@ -49,13 +49,13 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture
-def url(lab: Lab) -> Iterator[str]:
+def url(lab: Installation) -> Iterator[str]:
     with served(lab) as address:
         yield address
 
 
 @pytest.fixture
-def visit(browser: Browser, url: str, lab: Lab) -> Callable[..., Any]:
+def visit(browser: Browser, url: str, lab: Installation) -> Callable[..., Any]:
     """Open a page in a fresh browser profile; at the end nothing was asked of another host, and no page complained."""
 
     @contextmanager
@@ -83,7 +83,7 @@ def violations(page: Page) -> list[str]:
 
 
 @pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.soak)])
-def test_axe_finds_nothing_on_pages_that_are_whole(visit: Any, lab: Lab, caller: Caller, scheme: str) -> None:
+def test_axe_finds_nothing_on_pages_that_are_whole(visit: Any, lab: Installation, caller: Caller, scheme: str) -> None:
     """
     VALID, VALID with a remark and a brand that cannot be read, NOT_FOUND; with the key and plain; on a desk and on
     a small phone.
@@ -104,7 +104,9 @@ def test_axe_finds_nothing_on_pages_that_are_whole(visit: Any, lab: Lab, caller:
             assert violations(page) == []
 
 
-def test_the_code_on_the_plain_page_is_drawn_large_enough_to_scan(visit: Any, lab: Lab, caller: Caller) -> None:
+def test_the_code_on_the_plain_page_is_drawn_large_enough_to_scan(
+    visit: Any, lab: Installation, caller: Caller
+) -> None:
     attestation_id = mint(lab, caller)
     for width in (1280, 320):
         with visit(attestation_id, with_key=False, viewport={"width": width, "height": 640}) as page:
@@ -114,7 +116,7 @@ def test_the_code_on_the_plain_page_is_drawn_large_enough_to_scan(visit: Any, la
 
 @pytest.mark.tampered
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_on_pages_that_warn(visit: Any, lab: Lab, caller: Caller, scheme: str) -> None:
+def test_axe_finds_nothing_on_pages_that_warn(visit: Any, lab: Installation, caller: Caller, scheme: str) -> None:
     revoked, superseded, invalid = (mint(lab, caller) for _ in range(3))
     kid = lab.attestations.get(invalid, caller=caller).kid
     for attestation_id, status in ((revoked, "REVOKED"), (superseded, "SUPERSEDED")):
@@ -128,7 +130,9 @@ def test_axe_finds_nothing_on_pages_that_warn(visit: Any, lab: Lab, caller: Call
             assert violations(page) == []
 
 
-def test_the_attested_file_matches_and_another_does_not(visit: Any, lab: Lab, caller: Caller, tmp_path: Path) -> None:
+def test_the_attested_file_matches_and_another_does_not(
+    visit: Any, lab: Installation, caller: Caller, tmp_path: Path
+) -> None:
     right, wrong = tmp_path / "diploma.pdf", tmp_path / "forged.pdf"
     right.write_bytes(DOCUMENT)
     wrong.write_bytes(DOCUMENT + b"!")
@@ -144,7 +148,7 @@ def test_the_attested_file_matches_and_another_does_not(visit: Any, lab: Lab, ca
 
 
 @pytest.mark.tampered
-def test_a_file_that_matches_makes_nothing_valid(visit: Any, lab: Lab, caller: Caller) -> None:
+def test_a_file_that_matches_makes_nothing_valid(visit: Any, lab: Installation, caller: Caller) -> None:
     attestation_id = mint(lab, caller)
     behind_the_services_back(lab, update(attestations).values(status="REVOKED"))
     with visit(attestation_id) as page:
@@ -155,7 +159,7 @@ def test_a_file_that_matches_makes_nothing_valid(visit: Any, lab: Lab, caller: C
         assert page.locator("#outcome").get_attribute("class") == "outcome note"
 
 
-def test_the_browsers_hash_is_that_of_another_implementation(visit: Any, lab: Lab, caller: Caller) -> None:
+def test_the_browsers_hash_is_that_of_another_implementation(visit: Any, lab: Installation, caller: Caller) -> None:
     """
     At every edge of padding and of reading: one block, two blocks, a whole slice, one byte more.
     """
@@ -169,7 +173,7 @@ def test_the_browsers_hash_is_that_of_another_implementation(visit: Any, lab: La
             assert page.locator("#outcome").inner_text().endswith(hashlib.sha256(content).hexdigest()), size
 
 
-def test_without_scripts_the_verdict_is_there(visit: Any, lab: Lab, caller: Caller) -> None:
+def test_without_scripts_the_verdict_is_there(visit: Any, lab: Installation, caller: Caller) -> None:
     with visit(mint(lab, caller), java_script_enabled=False) as page:
         shown = page.locator("body").inner_text()
 
@@ -179,7 +183,9 @@ def test_without_scripts_the_verdict_is_there(visit: Any, lab: Lab, caller: Call
     assert "File to compare" not in shown
 
 
-def test_nothing_that_an_issuer_writes_runs_or_becomes_an_element(visit: Any, lab: Lab, caller: Caller) -> None:
+def test_nothing_that_an_issuer_writes_runs_or_becomes_an_element(
+    visit: Any, lab: Installation, caller: Caller
+) -> None:
     """
     A browser parses more leniently than any library; the policy is off here, so that only escaping protects.
     """

@@ -26,7 +26,7 @@ from attestlab.attestations.store import attestations
 from attestlab.attestations.tables import VerificationTally
 from attestlab.core.clock import FixedClock
 from attestlab.core.records.outbox import OutboxEvent
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.issuers.rules import IssuerStatus, TrustTier
 from attestlab.issuers.store import issuers, keys
 from attestlab.orgs import usage
@@ -57,7 +57,7 @@ def says(page: Seen, verdict: Verdict) -> bool:
 
 @pytest.mark.own_world
 def test_a_valid_attestation_says_so_and_shows_all_that_belongs_to_it(
-    anyone: httpx.Client, lab: Lab, caller: Caller
+    anyone: httpx.Client, lab: Installation, caller: Caller
 ) -> None:
     attestation_id = mint(lab, caller, expiry_at=lab.clock.now() + timedelta(days=365))
 
@@ -77,7 +77,7 @@ def test_a_valid_attestation_says_so_and_shows_all_that_belongs_to_it(
 
 @pytest.mark.own_world
 def test_an_attestation_that_has_run_out_is_expired(
-    anyone: httpx.Client, lab: Lab, caller: Caller, clock: FixedClock
+    anyone: httpx.Client, lab: Installation, caller: Caller, clock: FixedClock
 ) -> None:
     attestation_id = mint(lab, caller, expiry_at=clock.now() + timedelta(hours=1))
     clock.advance(timedelta(hours=1))
@@ -90,7 +90,7 @@ def test_an_attestation_that_has_run_out_is_expired(
 
 @pytest.mark.own_world
 def test_a_revoked_one_gives_the_issuers_reason_and_the_bundle_proves_it(
-    anyone: httpx.Client, lab: Lab, caller: Caller
+    anyone: httpx.Client, lab: Installation, caller: Caller
 ) -> None:
     attestation_id = mint(lab, caller)
     lab.attestations.revoke(attestation_id, reason="The name was misspelt", caller=caller)
@@ -106,7 +106,7 @@ def test_a_revoked_one_gives_the_issuers_reason_and_the_bundle_proves_it(
     assert report.verdict is Verdict.REVOKED
 
 
-def test_what_others_add_to_a_link_means_nothing(anyone: httpx.Client, lab: Lab, caller: Caller) -> None:
+def test_what_others_add_to_a_link_means_nothing(anyone: httpx.Client, lab: Installation, caller: Caller) -> None:
     attestation_id = mint(lab, caller)
 
     answer = anyone.get(f"/a/{attestation_id}", params={"utm_source": "mail", "fbclid": "x"})
@@ -115,7 +115,7 @@ def test_what_others_add_to_a_link_means_nothing(anyone: httpx.Client, lab: Lab,
     assert says(Seen(answer.text), Verdict.VALID)
 
 
-def test_a_superseded_one_leads_to_the_newest_one(anyone: httpx.Client, lab: Lab, caller: Caller) -> None:
+def test_a_superseded_one_leads_to_the_newest_one(anyone: httpx.Client, lab: Installation, caller: Caller) -> None:
     attestation_id = mint(lab, caller)
     newer = mint(lab, caller, supersedes=attestation_id)
     newest = mint(lab, caller, supersedes=newer)
@@ -140,7 +140,7 @@ def test_a_superseded_one_leads_to_the_newest_one(anyone: httpx.Client, lab: Lab
     ],
 )
 def test_an_invalid_one_names_the_check_that_failed(
-    anyone: httpx.Client, lab: Lab, caller: Caller, change: Any, sentence: str
+    anyone: httpx.Client, lab: Installation, caller: Caller, change: Any, sentence: str
 ) -> None:
     attestation_id = mint(lab, caller)
     behind_the_services_back(lab, change)
@@ -154,7 +154,7 @@ def test_an_invalid_one_names_the_check_that_failed(
 
 @pytest.mark.tampered
 def test_where_the_issuer_is_gone_the_page_says_so_and_offers_no_bundle(
-    anyone: httpx.Client, lab: Lab, caller: Caller
+    anyone: httpx.Client, lab: Installation, caller: Caller
 ) -> None:
     attestation_id = mint(lab, caller)
     with lab.storage.engine.connect() as connection:
@@ -191,7 +191,7 @@ def test_what_cannot_be_an_id_is_not_found_either(anyone: httpx.Client, path: st
     assert anyone.get(f"/a/{path}", headers=JSON).json()["code"] == "NOT_FOUND"
 
 
-def test_the_issuer_is_shown_as_it_was_and_as_it_is(anyone: httpx.Client, lab: Lab, caller: Caller) -> None:
+def test_the_issuer_is_shown_as_it_was_and_as_it_is(anyone: httpx.Client, lab: Installation, caller: Caller) -> None:
     attestation_id = mint(lab, caller)
     issuer_id = lab.attestations.get(attestation_id, caller=caller).issuer_id
     lab.issuers.set_standing(issuer_id, status=IssuerStatus.SUSPENDED, trust_tier=TrustTier.BASIC, caller=caller)
@@ -205,7 +205,7 @@ def test_the_issuer_is_shown_as_it_was_and_as_it_is(anyone: httpx.Client, lab: L
 
 
 def test_without_a_file_the_page_says_that_there_is_nothing_to_compare(
-    anyone: httpx.Client, lab: Lab, caller: Caller
+    anyone: httpx.Client, lab: Installation, caller: Caller
 ) -> None:
     page = look(anyone, mint(lab, caller, file_sha256=None, file_size=None))
 
@@ -214,7 +214,7 @@ def test_without_a_file_the_page_says_that_there_is_nothing_to_compare(
 
 
 def test_without_scripts_the_hash_and_the_way_to_compare_it_are_there(
-    anyone: httpx.Client, lab: Lab, caller: Caller
+    anyone: httpx.Client, lab: Installation, caller: Caller
 ) -> None:
     html = look(anyone, mint(lab, caller)).html
     noscript = html.partition("<noscript>")[2].partition("</noscript>")[0]
@@ -223,7 +223,7 @@ def test_without_scripts_the_hash_and_the_way_to_compare_it_are_there(
     assert hashlib.sha256(DOCUMENT).hexdigest() in html
 
 
-def test_as_json_it_is_what_a_verification_answers(anyone: httpx.Client, lab: Lab, caller: Caller) -> None:
+def test_as_json_it_is_what_a_verification_answers(anyone: httpx.Client, lab: Installation, caller: Caller) -> None:
     attestation_id = mint(lab, caller)
 
     answer = anyone.get(f"/a/{attestation_id}", headers=JSON)
@@ -236,7 +236,7 @@ def test_as_json_it_is_what_a_verification_answers(anyone: httpx.Client, lab: La
     assert missing.json() == anyone.post("/v1/verify", json={"attestation_id": UNKNOWN}).json()
 
 
-def test_the_bundle_is_a_file_that_verifies_offline(anyone: httpx.Client, lab: Lab, caller: Caller) -> None:
+def test_the_bundle_is_a_file_that_verifies_offline(anyone: httpx.Client, lab: Installation, caller: Caller) -> None:
     """It is the bundle of `proof-bundle`, without what the issuer noted for itself."""
     noted = {"subject_reference": "person 17", "metadata": {"case": "private"}}
     attestation_id = mint(lab, caller, **noted)
@@ -253,7 +253,7 @@ def test_the_bundle_is_a_file_that_verifies_offline(anyone: httpx.Client, lab: L
 
 
 def test_the_line_that_the_page_shows_verifies_what_the_page_gives(
-    anyone: httpx.Client, lab: Lab, caller: Caller, tmp_path: Path
+    anyone: httpx.Client, lab: Installation, caller: Caller, tmp_path: Path
 ) -> None:
     attestation_id = mint(lab, caller)
     page = look(anyone, attestation_id)
@@ -283,7 +283,7 @@ def test_the_code_to_scan_and_the_link_of_the_mint_lead_to_the_page(server: Runn
 
 
 def test_the_plain_page_has_a_code_to_scan_too_which_holds_no_key(
-    passer_by: httpx.Client, lab: Lab, caller: Caller
+    passer_by: httpx.Client, lab: Installation, caller: Caller
 ) -> None:
     attestation_id = mint(lab, caller)
     plain, shared = lab.links.plain(attestation_id), lab.links.shared(attestation_id)
@@ -299,7 +299,7 @@ def test_the_plain_page_has_a_code_to_scan_too_which_holds_no_key(
 
 
 def test_whoever_knows_the_id_alone_sees_the_verdict_and_nothing_that_the_issuer_states(
-    passer_by: httpx.Client, lab: Lab, caller: Caller
+    passer_by: httpx.Client, lab: Installation, caller: Caller
 ) -> None:
     """Ids stand in the public log; so neither claims, nor a reason, nor the bundle are for everybody."""
     attestation_id, other = mint(lab, caller), mint(lab, caller)
@@ -322,7 +322,7 @@ def register_and_mint(client: httpx.Client) -> dict[str, Any]:
     return answer
 
 
-def key_with_every_scope(lab: Lab, caller: Caller) -> str:
+def key_with_every_scope(lab: Installation, caller: Caller) -> str:
     return lab.api_keys.create("A key", scopes=caller.scopes, caller=caller).secret
 
 
@@ -332,7 +332,7 @@ def test_a_bundle_of_nothing_is_not_found(anyone: httpx.Client) -> None:
     assert [(answer.status_code, answer.json()["code"]) for answer in answers] == [(404, "NOT_FOUND")] * 2
 
 
-def test_a_look_is_not_counted_and_leaves_nothing(anyone: httpx.Client, lab: Lab, caller: Caller) -> None:
+def test_a_look_is_not_counted_and_leaves_nothing(anyone: httpx.Client, lab: Installation, caller: Caller) -> None:
     attestation_id = mint(lab, caller)
     before = left(lab, caller)
 
@@ -346,7 +346,7 @@ def test_a_look_is_not_counted_and_leaves_nothing(anyone: httpx.Client, lab: Lab
     assert left(lab, caller) == tuple(count + 1 for count in before), "the looks were metered too"
 
 
-def left(lab: Lab, caller: Caller) -> tuple[int, ...]:
+def left(lab: Installation, caller: Caller) -> tuple[int, ...]:
     """What a metered verification leaves behind, which is written a moment after its answer."""
     with lab.storage.read() as connection:
         told = connection.scalar(select(func.count()).select_from(OutboxEvent)) or 0
@@ -355,7 +355,9 @@ def left(lab: Lab, caller: Caller) -> tuple[int, ...]:
     return told, tallied, used
 
 
-def test_a_look_costs_the_address_what_any_request_does(anyone: httpx.Client, lab: Lab, caller: Caller) -> None:
+def test_a_look_costs_the_address_what_any_request_does(
+    anyone: httpx.Client, lab: Installation, caller: Caller
+) -> None:
     attestation_id = mint(lab, caller)
 
     left = [int(anyone.get(f"/a/{attestation_id}").headers["X-RateLimit-Remaining"]) for _ in range(3)]
@@ -365,7 +367,7 @@ def test_a_look_costs_the_address_what_any_request_does(anyone: httpx.Client, la
 
 @pytest.mark.parametrize("path", ["/a/{id}", f"/a/{UNKNOWN}", "/a/nonsense"])
 def test_the_headers_let_the_page_do_what_it_must_and_nothing_else(
-    anyone: httpx.Client, lab: Lab, caller: Caller, path: str
+    anyone: httpx.Client, lab: Installation, caller: Caller, path: str
 ) -> None:
     answer = anyone.get(path.replace("{id}", str(mint(lab, caller))))
     policy = dict(part.split(" ", 1) for part in answer.headers["Content-Security-Policy"].split("; "))
@@ -390,7 +392,9 @@ def inline(html: str, tag: str) -> list[str]:
     return re.findall(rf"<{tag}>(.*?)</{tag}>", html, re.DOTALL)
 
 
-def test_no_element_has_a_handler_or_a_style_of_its_own(anyone: httpx.Client, lab: Lab, caller: Caller) -> None:
+def test_no_element_has_a_handler_or_a_style_of_its_own(
+    anyone: httpx.Client, lab: Installation, caller: Caller
+) -> None:
     page = look(anyone, mint(lab, caller))
 
     names = {name for _, attributes in page.elements for name in attributes}
@@ -398,7 +402,7 @@ def test_no_element_has_a_handler_or_a_style_of_its_own(anyone: httpx.Client, la
     assert page.all("script") == [{}]
 
 
-def test_nothing_on_the_page_is_at_another_host(anyone: httpx.Client, lab: Lab, caller: Caller) -> None:
+def test_nothing_on_the_page_is_at_another_host(anyone: httpx.Client, lab: Installation, caller: Caller) -> None:
     """Also where the issuer's logo is: it is shown only where we hold it."""
     linked = mint(lab, caller, profile={"logo_url": "https://logos.example.com/northfield.png"})
     page = look(anyone, linked)
@@ -411,7 +415,7 @@ def test_nothing_on_the_page_is_at_another_host(anyone: httpx.Client, lab: Lab, 
     assert ELSEWHERE.findall(icon) == []
 
 
-def test_every_link_leads_somewhere(anyone: httpx.Client, lab: Lab, caller: Caller) -> None:
+def test_every_link_leads_somewhere(anyone: httpx.Client, lab: Installation, caller: Caller) -> None:
     attestation_id = mint(lab, caller)
     page = look(anyone, attestation_id)
 
@@ -422,7 +426,7 @@ def test_every_link_leads_somewhere(anyone: httpx.Client, lab: Lab, caller: Call
     assert len(statuses) == 4
 
 
-def test_an_uploaded_logo_is_shown(anyone: httpx.Client, lab: Lab, caller: Caller) -> None:
+def test_an_uploaded_logo_is_shown(anyone: httpx.Client, lab: Installation, caller: Caller) -> None:
     attestation_id = mint(lab, caller)
     issuer_id = lab.attestations.get(attestation_id, caller=caller).issuer_id
     lab.logos.put(issuer_id, b"GIF89a-and-some-more", caller=caller)
@@ -453,7 +457,7 @@ def test_a_condition_makes_no_success_of_a_page_that_is_not_there(anyone: httpx.
     assert (answer.status_code, "ETag" in answer.headers) == (404, False)
 
 
-def test_a_head_request_tells_the_same_headers(anyone: httpx.Client, lab: Lab, caller: Caller) -> None:
+def test_a_head_request_tells_the_same_headers(anyone: httpx.Client, lab: Installation, caller: Caller) -> None:
     path = f"/a/{mint(lab, caller)}"
 
     head, whole = anyone.head(path), anyone.get(path)
@@ -463,7 +467,7 @@ def test_a_head_request_tells_the_same_headers(anyone: httpx.Client, lab: Lab, c
     assert head.headers["Content-Security-Policy"] == whole.headers["Content-Security-Policy"]
 
 
-def test_very_many_claims_are_cut_and_say_so(anyone: httpx.Client, lab: Lab, caller: Caller) -> None:
+def test_very_many_claims_are_cut_and_say_so(anyone: httpx.Client, lab: Installation, caller: Caller) -> None:
     claims = {"student_name": "x" * 5000, **{f"claim {number}": number for number in range(120)}}
 
     page = look(anyone, mint(lab, caller, claims=claims))

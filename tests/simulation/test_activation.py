@@ -12,7 +12,7 @@ from policy_world import document, leaf, rule
 
 from attestlab.core.clock import FixedClock
 from attestlab.core.errors import Conflict
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.orgs.rules import Caller, Plan
 from attestlab.policy.decisions import Question
 from attestlab.policy.language.document import Category, Document, TargetType
@@ -24,29 +24,29 @@ DRAFT = document(rule("no", "DENY", BASIC), default_effect="ALLOW")
 OTHER = document(rule("other", "DENY", leaf("status", "exists", True)), default_effect="ALLOW")
 
 
-def made(lab: Lab, caller: Caller, raw: dict[str, Any] = DRAFT) -> UUID:
+def made(lab: Installation, caller: Caller, raw: dict[str, Any] = DRAFT) -> UUID:
     found: UUID = lab.policies.create(Document.read(raw), caller=caller)["id"]
     return found
 
 
-def simulated(lab: Lab, caller: Caller, policy: UUID | Document, **more: Any) -> str:
+def simulated(lab: Installation, caller: Caller, policy: UUID | Document, **more: Any) -> str:
     with lab.simulations.of(policy, caller=caller, **more) as simulation:
         digest: str = simulation.report().digest
     return digest
 
 
-def activate(lab: Lab, caller: Caller, policy_id: UUID, digest: str | None) -> None:
+def activate(lab: Installation, caller: Caller, policy_id: UUID, digest: str | None) -> None:
     examined = lab.policies.examine(policy_id, caller=caller)
     lab.policies.activate(policy_id, examined, simulation_digest=digest, caller=caller)
 
 
-def reason(lab: Lab, caller: Caller, policy_id: UUID, digest: str | None) -> object:
+def reason(lab: Installation, caller: Caller, policy_id: UUID, digest: str | None) -> object:
     with pytest.raises(Conflict) as refused:
         activate(lab, caller, policy_id, digest)
     return refused.value.details["reason"]
 
 
-def test_the_first_policy_has_an_empty_past_and_is_switched_on(lab: Lab, caller: Caller) -> None:
+def test_the_first_policy_has_an_empty_past_and_is_switched_on(lab: Installation, caller: Caller) -> None:
     policy = made(lab, caller)
     digest = simulated(lab, caller, policy)
     assert lab.simulations.get(digest, caller=caller).content["decided"] == 0
@@ -56,7 +56,7 @@ def test_the_first_policy_has_an_empty_past_and_is_switched_on(lab: Lab, caller:
     assert lab.policies.get(policy, caller=caller)[0]["active_version"] == 1
 
 
-def test_a_text_that_was_simulated_before_it_was_written_counts_once_it_is(lab: Lab, caller: Caller) -> None:
+def test_a_text_that_was_simulated_before_it_was_written_counts_once_it_is(lab: Installation, caller: Caller) -> None:
     policy = made(lab, caller)
     digest = simulated(lab, caller, Document.read(OTHER), replaces=policy)
     assert reason(lab, caller, policy, digest) == "simulation_stale"
@@ -67,7 +67,7 @@ def test_a_text_that_was_simulated_before_it_was_written_counts_once_it_is(lab: 
     assert lab.policies.get(policy, caller=caller)[0]["active_version"] == 2
 
 
-def test_a_report_of_something_else_is_none(lab: Lab, caller: Caller) -> None:
+def test_a_report_of_something_else_is_none(lab: Installation, caller: Caller) -> None:
     """Unknown, another policy's of the same text, no policy's, another tenant's."""
     policy, twin = made(lab, caller), made(lab, caller)
     other = lab.orgs.service_caller(lab.orgs.create_tenant("Other", plan=Plan.ENTERPRISE).tenant_id)
@@ -78,22 +78,22 @@ def test_a_report_of_something_else_is_none(lab: Lab, caller: Caller) -> None:
     assert {reason(lab, caller, policy, digest) for digest in reports} == {"simulation_missing"}
 
 
-def _another_version(lab: Lab, caller: Caller, policy: UUID) -> None:
+def _another_version(lab: Installation, caller: Caller, policy: UUID) -> None:
     lab.policies.update(policy, Document.read(OTHER), caller=caller)
 
 
-def _another_policy_in_force(lab: Lab, caller: Caller, policy: UUID) -> None:
+def _another_policy_in_force(lab: Installation, caller: Caller, policy: UUID) -> None:
     joined = made(lab, caller, OTHER)
     activate(lab, caller, joined, simulated(lab, caller, joined))
 
 
-def _another_attribute(lab: Lab, caller: Caller, policy: UUID) -> None:
+def _another_attribute(lab: Installation, caller: Caller, policy: UUID) -> None:
     lab.policy_attributes.replace([{"path": "channel", "type": "text"}], caller=caller)
 
 
 @pytest.mark.parametrize("change", [_another_version, _another_policy_in_force, _another_attribute])
 def test_a_report_is_stale_once_what_it_rests_on_changed(
-    lab: Lab, caller: Caller, change: Callable[[Lab, Caller, UUID], None]
+    lab: Installation, caller: Caller, change: Callable[[Installation, Caller, UUID], None]
 ) -> None:
     policy = made(lab, caller)
     digest = simulated(lab, caller, policy)
@@ -102,7 +102,7 @@ def test_a_report_is_stale_once_what_it_rests_on_changed(
     assert reason(lab, caller, policy, digest) == "simulation_stale"
 
 
-def test_what_is_in_force_for_another_action_makes_nothing_stale(lab: Lab, caller: Caller) -> None:
+def test_what_is_in_force_for_another_action_makes_nothing_stale(lab: Installation, caller: Caller) -> None:
     policy = made(lab, caller)
     digest = simulated(lab, caller, policy)
     verify = made(lab, caller, {**OTHER, "category": "VERIFY"})
@@ -113,7 +113,7 @@ def test_what_is_in_force_for_another_action_makes_nothing_stale(lab: Lab, calle
     activate(lab, caller, policy, digest)
 
 
-def test_a_report_holds_for_a_day(lab: Lab, caller: Caller, clock: FixedClock) -> None:
+def test_a_report_holds_for_a_day(lab: Installation, caller: Caller, clock: FixedClock) -> None:
     policy, late = made(lab, caller), made(lab, caller, {**DRAFT, "category": "VERIFY"})
     digest, old = simulated(lab, caller, policy), simulated(lab, caller, late)
 
@@ -124,7 +124,7 @@ def test_a_report_holds_for_a_day(lab: Lab, caller: Caller, clock: FixedClock) -
     assert reason(lab, caller, late, old) == "simulation_stale"
 
 
-def test_the_set_after_is_the_set_that_decides_once_it_is_switched_on(lab: Lab, caller: Caller) -> None:
+def test_the_set_after_is_the_set_that_decides_once_it_is_switched_on(lab: Installation, caller: Caller) -> None:
     """Whether it joins or takes a place, and wherever it stands among others: the digest is foretold."""
     question = Question(Category.MINT, TargetType.TENANT_DEFAULT)
     first, second = made(lab, caller), made(lab, caller, OTHER)
@@ -139,7 +139,9 @@ def test_the_set_after_is_the_set_that_decides_once_it_is_switched_on(lab: Lab, 
         assert (foretold["set_before"], foretold["set_after"]) == (before, after)
 
 
-def test_a_report_that_left_a_part_of_the_past_out_is_not_enough(lab: Lab, caller: Caller, clock: FixedClock) -> None:
+def test_a_report_that_left_a_part_of_the_past_out_is_not_enough(
+    lab: Installation, caller: Caller, clock: FixedClock
+) -> None:
     """A window that holds all of it is; one that an earlier decision lies before, or that is empty, is not."""
     question = Question(Category.MINT, TargetType.TENANT_DEFAULT)
     lab.policy_decisions.evaluate(question, {}, caller=caller)

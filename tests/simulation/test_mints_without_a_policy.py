@@ -14,7 +14,7 @@ from policy_world import document, leaf, rule
 from attestlab.attestations.minting import MintRequest
 from attestlab.core.clock import FixedClock
 from attestlab.core.crypto.signing import Algorithm
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.issuers.rules import TrustTier
 from attestlab.lake.context_columns import recorded
 from attestlab.orgs.rules import Caller
@@ -31,7 +31,7 @@ ANYTHING = document(rule("never", "DENY", leaf("trust_tier", "eq", "SELF_SIGNED"
 class Mints:
     """A tenant with two issuers, of which the second is verified."""
 
-    def __init__(self, lab: Lab, caller: Caller, clock: FixedClock) -> None:
+    def __init__(self, lab: Installation, caller: Caller, clock: FixedClock) -> None:
         self.lab, self.caller, self.clock = lab, caller, clock
         self.issuers = [self._issuer("Archive", "CH"), self._issuer("Clinic", "NL")]
 
@@ -59,7 +59,7 @@ class Mints:
 
 
 @pytest.fixture
-def mints(lab: Lab, caller: Caller, clock: FixedClock) -> Mints:
+def mints(lab: Installation, caller: Caller, clock: FixedClock) -> Mints:
     return Mints(lab, caller, clock)
 
 

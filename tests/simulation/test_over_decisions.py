@@ -15,7 +15,7 @@ from sqlalchemy import update
 
 from attestlab.core.clock import FixedClock
 from attestlab.core.errors import Cancelled, Conflict, NotFound, Unavailable, ValidationFailed
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.orgs.rules import Caller, Plan
 from attestlab.policy import store
 from attestlab.policy.decisions import Question
@@ -41,7 +41,7 @@ OUR_OWN_NAMES = [
 class Story:
     """A tenant whose policies decide, and which are switched on by what was simulated."""
 
-    def __init__(self, lab: Lab, caller: Caller, clock: FixedClock) -> None:
+    def __init__(self, lab: Installation, caller: Caller, clock: FixedClock) -> None:
         self.lab, self.caller, self.clock = lab, caller, clock
 
     def decide(self, question: Question = MINT, **context: Any) -> str:
@@ -70,7 +70,7 @@ class Story:
 
 
 @pytest.fixture
-def story(lab: Lab, caller: Caller, clock: FixedClock) -> Story:
+def story(lab: Installation, caller: Caller, clock: FixedClock) -> Story:
     return Story(lab, caller, clock)
 
 

@@ -22,8 +22,8 @@ from policy_world import document, leaf, rule
 from team_story import Team
 
 from attestlab.core.errors import Unavailable
-from attestlab.core.limits.concurrency import Few
-from attestlab.installation import Lab
+from attestlab.core.limits.concurrency import ConcurrencyLimit
+from attestlab.installation import Installation
 from attestlab.lake.service import Lake
 from attestlab.orgs.rules import Caller, Plan
 from attestlab.simulation.store import reports
@@ -41,7 +41,7 @@ SIMULATE = "/v1/policies/simulate"
 
 
 @pytest.fixture
-def team(lab: Lab) -> Iterator[Team]:
+def team(lab: Installation) -> Iterator[Team]:
     tenant = lab.orgs.create_tenant("Example Registry", plan=Plan.ENTERPRISE)
     with served(lab) as url:
         yield Team(lab, url, tenant)
@@ -226,7 +226,7 @@ class Endless:
         return found
 
 
-def is_free(few: Few) -> bool:
+def is_free(few: ConcurrencyLimit) -> bool:
     """Whether nothing runs."""
     try:
         with few.alone(), few.alone():

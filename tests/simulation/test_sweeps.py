@@ -17,7 +17,7 @@ from simulation_world import allowed_by, member, sides, simulation_of, trial_of,
 from attestlab.core.errors import ValidationFailed
 from attestlab.policy.language.ast import Policy
 from attestlab.policy.language.context import Values
-from attestlab.simulation.scenarios import Trial
+from attestlab.simulation.scenarios import Scenario
 from attestlab.simulation.sweeps import Threshold
 
 pytestmark = pytest.mark.more_in_soak
@@ -56,7 +56,7 @@ def swept_rules(draw: st.DrawFn, name: str, attribute: str) -> dict[str, Any]:
     return rule(name, draw(st.sampled_from(["ALLOW", "DENY"])), when, draw(st.integers(0, 4)))
 
 
-def expected(trial: Trial, draft: Policy, values: list[Values]) -> tuple[int, int, int, int]:
+def expected(trial: Scenario, draft: Policy, values: list[Values]) -> tuple[int, int, int, int]:
     """Allowed, denied, opened, closed with this text in the draft's place."""
     before = sides(trial)[0]
     then = allowed_by(trial, draft, values)

@@ -30,9 +30,9 @@ from attestlab.core.errors import NotFound, ValidationFailed
 from attestlab.policy.evaluation.counterfactual import counterfactual
 from attestlab.policy.evaluation.evaluator import Evaluator
 from attestlab.policy.language.attributes import PLATFORM, Attribute, AttributeType
-from attestlab.simulation.history import Contexts, opened
-from attestlab.simulation.query_session import Session
-from attestlab.simulation.scenarios import Trial
+from attestlab.simulation.history import ContextsHistory, opened
+from attestlab.simulation.query_session import QuerySession
+from attestlab.simulation.scenarios import Scenario
 from attestlab.simulation.simulation import Simulation
 
 pytestmark = pytest.mark.more_in_soak
@@ -47,7 +47,7 @@ CONTEXTS = st.lists(raw_contexts(), min_size=0, max_size=12)
 BASIC = leaf("trust_tier", "eq", "BASIC")
 
 
-def trial_drawn(data: st.DataObject) -> Trial:
+def trial_drawn(data: st.DataObject) -> Scenario:
     """A draft beside up to two others; it joins them, or takes another version's place."""
     draft = member(
         "draft", {**data.draw(json_policies()), "mode": data.draw(st.sampled_from(["ENFORCE"] * 4 + ["MONITOR"]))}
@@ -258,8 +258,8 @@ def test_a_column_may_be_called_as_the_number_of_a_row_is(tmp_path: Path) -> Non
     draft = member("d", typed(late, registry))
     pq.write_table(pa.table({"file_row_number": [7.0, 8.0, 9.0]}), tmp_path / "c.parquet")
 
-    past = Contexts(str(tmp_path / "c.parquet"))
-    with Simulation(Session(opened()), past, trial_of(draft), registry) as simulation:
+    past = ContextsHistory(str(tmp_path / "c.parquet"))
+    with Simulation(QuerySession(opened()), past, trial_of(draft), registry) as simulation:
         (example,) = simulation.compare().examples.rows()
 
     assert (example["number"], example["count"], example["context"]) == (1, 2, {"file_row_number": 8.0})

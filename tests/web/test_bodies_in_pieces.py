@@ -9,8 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attestlab.core.errors import ValidationFailed
-from attestlab.web.http1.request_body import FRAMING_LIMIT_BYTES, PIECE_BYTES, Body, ChunkedBody, FixedBody, body_of
-from attestlab.web.http1.request_head import Head
+from attestlab.web.http1.request_body import (
+    FRAMING_LIMIT_BYTES,
+    PIECE_BYTES,
+    ChunkedBody,
+    FixedBody,
+    RequestBody,
+    body_of,
+)
+from attestlab.web.http1.request_head import RequestHead
 
 
 class Pieces:
@@ -32,7 +39,7 @@ def cut(text: bytes, places: list[int]) -> list[bytes]:
     return [text[a:b] for a, b in zip([0, *ends], [*ends, len(text)], strict=True)]
 
 
-def whole(body: Body) -> bytes:
+def whole(body: RequestBody) -> bytes:
     """Everything, piece after piece."""
 
     async def read() -> bytes:
@@ -153,7 +160,7 @@ def test_small_chunks_are_handed_on_together() -> None:
 @pytest.mark.parametrize(
     "large", [FixedBody(Pieces(b"a" * 200_000), 200_000), ChunkedBody(Pieces(chunked([b"a" * 200_000])))]
 )
-def test_a_large_body_comes_in_pieces(large: Body) -> None:
+def test_a_large_body_comes_in_pieces(large: RequestBody) -> None:
     assert len(run(large.some())) == PIECE_BYTES
 
 
@@ -168,7 +175,7 @@ def test_what_has_arrived_unasked_can_be_dropped() -> None:
 
 
 def test_the_head_says_which_kind_of_body_follows() -> None:
-    head = Head("POST", "/", "", {}, keep_alive=True, length=3, awaits_continue=False)
+    head = RequestHead("POST", "/", "", {}, keep_alive=True, length=3, awaits_continue=False)
 
     assert asyncio.run(body_of(head, Pieces(b"abcd")).some()) == b"abc"
     assert asyncio.run(body_of(head._replace(length=None), Pieces(b"1\r\na\r\n0\r\n\r\n")).some()) == b"a"

@@ -9,7 +9,7 @@ from patience import PATIENCE_S
 from sample_site import Running, Wire, get, running, sample_site
 from tornado.iostream import IOStream
 
-from attestlab.web.http1.connection import Connection, Patience, Peer
+from attestlab.web.http1.connection import Connection, Peer, Timeouts
 
 RESET = b"\x01\x00\x00\x00\x00\x00\x00\x00"
 
@@ -70,7 +70,7 @@ def test_who_left_before_anybody_asked_is_told_of_at_once() -> None:
     async def told() -> list[str]:
         ours, theirs = socket.socketpair()
         stream, found = IOStream(ours), list[str]()
-        connection = Connection(sample_site(), stream, Peer("127.0.0.1"), Patience())
+        connection = Connection(sample_site(), stream, Peer("127.0.0.1"), Timeouts())
         theirs.close()
         await connection.serve()
         connection.when_gone(lambda: found.append("gone"))

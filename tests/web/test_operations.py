@@ -12,7 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from sample_site import KNOWN, Running, notes, running, sample_site
 
 from attestlab.web import metrics
-from attestlab.web.application import Site
+from attestlab.web.application import Application
 from attestlab.web.routing.openapi import describe
 
 
@@ -157,7 +157,7 @@ def test_a_thread_writes_the_metrics(client: httpx.Client, monkeypatch: pytest.M
     assert [name.startswith("attestlab-bodies") for name in threads] == [True], threads
 
 
-async def _on_a_thread_of(site: Site) -> threading.Thread:
+async def _on_a_thread_of(site: Application) -> threading.Thread:
     """The thread that a site runs long work on."""
     return await site.aside(threading.current_thread)
 

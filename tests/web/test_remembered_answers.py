@@ -13,13 +13,13 @@ from sqlalchemy import Column, DateTime, Integer, LargeBinary, MetaData, Table, 
 from attestlab.core.clock import FixedClock
 from attestlab.core.db.storage import Storage
 from attestlab.core.errors import IdempotencyKeyReused, IntegrityFailed
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.integrity.fsck import fsck
 from attestlab.migrations import configured, upgrade
 from attestlab.web.idempotency import keys as idempotency
 from attestlab.web.idempotency import store as idempotency_store
-from attestlab.web.idempotency.keys import KEPT_FOR, Intent
-from attestlab.web.response import Answer
+from attestlab.web.idempotency.keys import KEPT_FOR, IdempotencyKey
+from attestlab.web.response import Response
 
 MANY = 20
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -35,40 +35,40 @@ OLD = Table(
 )
 
 
-def intent(lab: Lab, key: str, *, request: str = "a request") -> Intent:
+def intent(lab: Installation, key: str, *, request: str = "a request") -> IdempotencyKey:
     place, fingerprint = (hashlib.sha256(word.encode()).digest() for word in (key, request))
-    return Intent(place, fingerprint, lab.clock.now())
+    return IdempotencyKey(place, fingerprint, lab.clock.now())
 
 
-def claimed(lab: Lab, wanted: Intent) -> Answer | None:
+def claimed(lab: Installation, wanted: IdempotencyKey) -> Response | None:
     """What a write with this key finds; where it finds nothing, an answer is given and kept."""
     with lab.storage.write() as tx:
         known = idempotency.claim(tx, wanted, together_with=[wanted.place])
         if known is None:
-            idempotency.remember(tx, wanted, Answer(201, {"Location": "/here"}, b"made"))
+            idempotency.remember(tx, wanted, Response(201, {"Location": "/here"}, b"made"))
     return known
 
 
-def kept(lab: Lab) -> int:
+def kept(lab: Installation) -> int:
     with lab.storage.read() as connection:
         return connection.scalar(select(func.count()).select_from(idempotency_store.answers)) or 0
 
 
 @pytest.mark.both_engines
-def test_an_answer_is_given_again_within_its_day(lab: Lab, clock: FixedClock) -> None:
+def test_an_answer_is_given_again_within_its_day(lab: Installation, clock: FixedClock) -> None:
     assert claimed(lab, intent(lab, "key")) is None
     clock.advance(KEPT_FOR)
 
     again = claimed(lab, intent(lab, "key"))
 
-    assert again == Answer(201, {"Location": "/here", "Idempotent-Replayed": "true"}, b"made")
+    assert again == Response(201, {"Location": "/here", "Idempotent-Replayed": "true"}, b"made")
     with pytest.raises(IdempotencyKeyReused):
         claimed(lab, intent(lab, "key", request="another request"))
 
 
 @pytest.mark.both_engines
 def test_answers_given_while_the_clock_was_ahead_are_kept_for_a_day_and_then_forgotten(
-    lab: Lab, clock: FixedClock
+    lab: Installation, clock: FixedClock
 ) -> None:
     right = clock.now()
     claimed(lab, intent(lab, "before"))
@@ -88,7 +88,7 @@ def test_answers_given_while_the_clock_was_ahead_are_kept_for_a_day_and_then_for
 
 
 @pytest.mark.both_engines
-def test_after_its_day_an_answer_is_gone_and_its_key_is_free(lab: Lab, clock: FixedClock) -> None:
+def test_after_its_day_an_answer_is_gone_and_its_key_is_free(lab: Installation, clock: FixedClock) -> None:
     for number in range(MANY):
         claimed(lab, intent(lab, f"key {number}"))
         clock.advance(timedelta(hours=1))
@@ -101,7 +101,7 @@ def test_after_its_day_an_answer_is_gone_and_its_key_is_free(lab: Lab, clock: Fi
 
 
 @pytest.mark.both_engines
-def test_when_all_are_forgotten_the_chain_goes_on_from_its_end(lab: Lab, clock: FixedClock) -> None:
+def test_when_all_are_forgotten_the_chain_goes_on_from_its_end(lab: Installation, clock: FixedClock) -> None:
     claimed(lab, intent(lab, "one"))
     claimed(lab, intent(lab, "two"))
     clock.advance(KEPT_FOR + timedelta(seconds=1))
@@ -115,7 +115,7 @@ def test_when_all_are_forgotten_the_chain_goes_on_from_its_end(lab: Lab, clock: 
 
 @pytest.mark.tampered
 @pytest.mark.parametrize("seq", [0, 1, 2])
-def test_an_answer_that_is_taken_away_is_missed(lab: Lab, seq: int) -> None:
+def test_an_answer_that_is_taken_away_is_missed(lab: Installation, seq: int) -> None:
     """
     A repeat would be done a second time.
     """
@@ -130,7 +130,7 @@ def test_an_answer_that_is_taken_away_is_missed(lab: Lab, seq: int) -> None:
 
 @pytest.mark.tampered
 @pytest.mark.parametrize("column", ["place", "fingerprint", "headers", "body", "status", "created_at"])
-def test_an_answer_that_is_changed_is_noticed(lab: Lab, column: str) -> None:
+def test_an_answer_that_is_changed_is_noticed(lab: Installation, column: str) -> None:
     claimed(lab, intent(lab, "key"))
     changed = {"status": 200, "created_at": lab.clock.now() + timedelta(microseconds=1)}.get(column, b"forged")
 
@@ -163,7 +163,7 @@ def test_answers_of_an_older_version_are_linked_when_its_records_are_upgraded(em
 
 
 @pytest.mark.both_engines
-def test_a_sealed_answer_comes_back_whole_and_stands_nowhere_in_clear(lab: Lab) -> None:
+def test_a_sealed_answer_comes_back_whole_and_stands_nowhere_in_clear(lab: Installation) -> None:
     """
     The answer of a route that hands out secrets; its headers say that it is sealed.
     """
@@ -181,7 +181,7 @@ def test_a_sealed_answer_comes_back_whole_and_stands_nowhere_in_clear(lab: Lab) 
 
 
 @pytest.mark.tampered
-def test_a_sealed_answer_opens_in_its_own_place_alone(lab: Lab) -> None:
+def test_a_sealed_answer_opens_in_its_own_place_alone(lab: Installation) -> None:
     """
     Whoever can write to the records cannot hand one client the answer of another.
     """

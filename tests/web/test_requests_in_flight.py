@@ -7,14 +7,14 @@ from concurrent.futures import ThreadPoolExecutor
 from app_in_process import client_of
 from faults.in_process import serving
 
-from attestlab.installation import Lab
+from attestlab.installation import Installation
 from attestlab.orgs.rules import Plan
 
 ISSUER = {"name": "Northfield University", "domain": "northfield.example.edu", "alg": "Ed25519"}
 KEY = {"Idempotency-Key": "one"}
 
 
-def test_a_key_whose_request_is_being_written_is_refused_at_once(lab: Lab) -> None:
+def test_a_key_whose_request_is_being_written_is_refused_at_once(lab: Installation) -> None:
     tenant = lab.orgs.create_tenant("Northfield", plan=Plan.ENTERPRISE)
     with serving(lab) as server, client_of(server.url, key=tenant.api_key) as client, ThreadPoolExecutor(1) as pool:
         with lab.storage.write():  # the writer's lock, for which the first request waits

@@ -8,10 +8,10 @@ from sample_site import KNOWN, Running, get, notes
 
 from attestlab.core.errors import MethodNotAllowed, NotFound, ValidationFailed
 from attestlab.core.shapes import In, Out
-from attestlab.web.request import Call
-from attestlab.web.response import Raw
-from attestlab.web.routing.authorization import PUBLIC, Needs
-from attestlab.web.routing.router import Table
+from attestlab.web.request import Request
+from attestlab.web.response import RawResponse
+from attestlab.web.routing.authorization import PUBLIC, Requirement
+from attestlab.web.routing.router import Router
 from attestlab.web.routing.routes import Routes
 
 
@@ -23,21 +23,21 @@ class Result(Out):
     name: str
 
 
-def table_of(*paths: str) -> Table:
+def table_of(*paths: str) -> Router:
     """A table of GET routes that take every parameter as text."""
     routes = Routes("test")
     for path in paths:
         names = [part.strip("{.}") for part in path.split("/") if part.startswith("{")]
 
-        def answer(call: Call, **values: str) -> Raw:
-            return Raw(b"", "text/plain")
+        def answer(call: Request, **values: str) -> RawResponse:
+            return RawResponse(b"", "text/plain")
 
-        answer.__annotations__ = {"call": Call, "return": Raw, **dict.fromkeys(names, str)}
+        answer.__annotations__ = {"call": Request, "return": RawResponse, **dict.fromkeys(names, str)}
         routes.get(path, scope=PUBLIC)(answer)
-    return Table(routes)
+    return Router(routes)
 
 
-def found(table: Table, path: str) -> tuple[str, dict[str, Any]]:
+def found(table: Router, path: str) -> tuple[str, dict[str, Any]]:
     route, values = table.find("GET", path)
     return route.path, dict(values)
 
@@ -80,7 +80,7 @@ def test_an_escape_that_spells_nothing_good_is_refused(path: str) -> None:
 
 
 def test_a_path_with_other_methods_tells_all_of_them() -> None:
-    table = Table(notes)
+    table = Router(notes)
 
     with pytest.raises(MethodNotAllowed) as fault:
         table.find("PATCH", f"/v1/notes/{KNOWN}")
@@ -93,15 +93,15 @@ def test_a_fixed_path_is_not_taken_for_a_parameter_by_another_method() -> None:
     routes = Routes("things")
 
     @routes.get("/v1/things/{id}", scope=PUBLIC)
-    def thing(call: Call, id: UUID) -> Result:
+    def thing(call: Request, id: UUID) -> Result:
         raise NotImplementedError
 
     @routes.post("/v1/things/mint", scope=PUBLIC)
-    def mint(call: Call) -> Result:
+    def mint(call: Request) -> Result:
         raise NotImplementedError
 
     with pytest.raises(MethodNotAllowed) as refused:
-        Table(routes).find("GET", "/v1/things/mint")
+        Router(routes).find("GET", "/v1/things/mint")
 
     assert refused.value.allowed == ("POST",)
 
@@ -117,12 +117,17 @@ def test_the_declaration_is_read_where_it_stands() -> None:
     routes = Routes("things")
 
     @routes.post("/v1/things/{id}/parts/{number}", scope="things:write", status=201, payload=True)
-    def add(call: Call, number: int, id: UUID, body: Body | None = None) -> Result:
+    def add(call: Request, number: int, id: UUID, body: Body | None = None) -> Result:
         """Add a part."""
         return Result(name=f"{id} {number} {body}")
 
     (route,) = routes
-    assert (route.method, route.tag, route.needs, route.status) == ("POST", "things", Needs(scope="things:write"), 201)
+    assert (route.method, route.tag, route.needs, route.status) == (
+        "POST",
+        "things",
+        Requirement(scope="things:write"),
+        201,
+    )
     assert list(route.path_types.items()) == [("id", UUID), ("number", int)]
     assert (route.body, route.body_optional, route.query, route.is_async) == (Body, True, None, False)
     assert (route.idempotency, route.payload) == ("honoured", True)
@@ -131,7 +136,7 @@ def test_the_declaration_is_read_where_it_stands() -> None:
 def test_a_name_that_is_not_in_the_path_is_told_at_import() -> None:
     routes = Routes("things")
 
-    def read(call: Call, thing: UUID) -> Result:
+    def read(call: Request, thing: UUID) -> Result:
         return Result(name="")
 
     with pytest.raises(TypeError, match="names must agree"):
@@ -141,7 +146,7 @@ def test_a_name_that_is_not_in_the_path_is_told_at_import() -> None:
 def test_a_type_that_no_path_can_hold_is_told_at_import() -> None:
     routes = Routes("things")
 
-    def read(call: Call, id: float) -> Result:
+    def read(call: Request, id: float) -> Result:
         return Result(name="")
 
     with pytest.raises(TypeError, match="types be known"):

@@ -11,9 +11,9 @@ import pytest
 from sample_site import Running, Wire, get, post, running, sample_site
 from tornado.iostream import IOStream
 
-from attestlab.web.http1.connection import Connection, Patience, Peer
+from attestlab.web.http1.connection import Connection, Peer, Timeouts
 
-IMPATIENT = Patience(idle_s=0.6, head_s=0.6, body_s=0.6, write_s=0.6, linger_s=0.6)
+IMPATIENT = Timeouts(idle_s=0.6, head_s=0.6, body_s=0.6, write_s=0.6, linger_s=0.6)
 TOO_LONG_S = 60.0
 
 
@@ -134,7 +134,7 @@ def test_a_client_that_sends_fast_does_not_keep_others_waiting() -> None:
     async def turns_of_others() -> int:
         ours, theirs = socket.socketpair()
         stream = IOStream(ours)
-        connection = Connection(sample_site(), stream, Peer("127.0.0.1"), Patience())
+        connection = Connection(sample_site(), stream, Peer("127.0.0.1"), Timeouts())
         turns = 0
 
         async def other() -> None:

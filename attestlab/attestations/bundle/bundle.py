@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from attestlab.attestations.bundle.reader import Reader, nonce_of, prefixed, standard_base64
 from attestlab.attestations.rules import Reason, Statement, Status, Verdict, payload_bytes, sha256
 from attestlab.attestations.verification.status_proof import (
-    Standing,
+    CurrentStatus,
     StatusProof,
     as_far_as_shown,
     prove_standing,
@@ -30,11 +30,11 @@ from attestlab.attestations.verification.status_proof import (
 )
 from attestlab.attestations.verification.steps import (
     Evidence,
-    Finding,
     KeyFacts,
-    Presented,
-    Report,
     Step,
+    StepResult,
+    VerificationResult,
+    VerifierInput,
     check_content,
     check_governance,
     check_key,
@@ -64,7 +64,7 @@ from attestlab.log.note.note import signature_lines
 from attestlab.log.note.trust_policy import Checkpoint, TrustPolicy
 
 if TYPE_CHECKING:
-    from attestlab.attestations.bundle.verifier_policies import OwnPolicies
+    from attestlab.attestations.bundle.verifier_policies import VerifierPolicies
 
 DEPTH = MAX_DEPTH + 2  # a bundle holds the claims of a mint two levels deeper than the mint's body did
 NOT_CHECKED_OFFLINE = (
@@ -126,7 +126,7 @@ _ENDS = frozenset({Verdict.REVOKED, Verdict.SUPERSEDED, Verdict.EXPIRED})  # fro
 class OfflineReport:
     """The verdict, each check with its result, and what no bundle can show."""
 
-    report: Report
+    report: VerificationResult
     tree_size: int | None
     origin: str | None
     as_of: int | None = None  # what has a standing was compared with the status list of so many entries
@@ -155,7 +155,7 @@ def verify_bundle(
     now: datetime,
     file_sha256: bytes | None = None,
     payload_sha256: bytes | None = None,
-    policies: OwnPolicies | None = None,
+    policies: VerifierPolicies | None = None,
 ) -> OfflineReport:
     """Check a bundle without asking anyone.
 
@@ -187,7 +187,7 @@ def verify_bundle(
     return OfflineReport(report, proven["size"], proven["origin"], standing.as_of)
 
 
-def _standing(bundle: Bundle) -> Standing:
+def _standing(bundle: Bundle) -> CurrentStatus:
     return standing_of(
         bundle.status_proof,
         statement=bundle.statement,
@@ -199,10 +199,12 @@ def _standing(bundle: Bundle) -> Standing:
 
 def _refused(step: str, reason: Reason, detail: str) -> OfflineReport:
     """The bundle falls before any step could run."""
-    return OfflineReport(Report(Verdict.INVALID, (Finding(step, (reason,), Verdict.INVALID, detail),)), None, None)
+    return OfflineReport(
+        VerificationResult(Verdict.INVALID, (StepResult(step, (reason,), Verdict.INVALID, detail),)), None, None
+    )
 
 
-def _policy_step(bundle: Bundle, policies: OwnPolicies | None, now: datetime) -> Iterator[Step]:
+def _policy_step(bundle: Bundle, policies: VerifierPolicies | None, now: datetime) -> Iterator[Step]:
     if policies is not None:
         yield lambda: policies.check(bundle.statement, bundle.status_proof, now=now)
 
@@ -223,29 +225,29 @@ def _steps(evidence: Evidence, content: Step, now: datetime, *, shown: bool) -> 
     )
 
 
-def _check_content(evidence: Evidence, file_sha256: bytes | None, payload_sha256: bytes | None) -> Finding:
+def _check_content(evidence: Evidence, file_sha256: bytes | None, payload_sha256: bytes | None) -> StepResult:
     """Of either file what is wrong with it ends the matter; else what both say."""
-    found = check_content(evidence, Presented(payload_sha256))
+    found = check_content(evidence, VerifierInput(payload_sha256))
     if file_sha256 is None or found.verdict is not None:
         return found
     of_file = _check_file(evidence, file_sha256)
     return replace(of_file, reasons=tuple(dict.fromkeys((*found.reasons, *of_file.reasons))))
 
 
-def _check_file(evidence: Evidence, file_sha256: bytes) -> Finding:
+def _check_file(evidence: Evidence, file_sha256: bytes) -> StepResult:
     statement = evidence.statement
     same = {
         Reason.PAYLOAD_HASH_OK: statement.payload_hash == b64url_encode(file_sha256),
         Reason.DOCUMENT_HASH_OK: statement.document_hash == file_sha256.hex(),
     }
     if any(same.values()):
-        return Finding("content", tuple(reason for reason, holds in same.items() if holds))
+        return StepResult("content", tuple(reason for reason, holds in same.items() if holds))
     if statement.document_hash is None:
-        return Finding("content", (Reason.DOCUMENT_HASH_NOT_STORED,), is_open=True)
-    return Finding("content", (Reason.DOCUMENT_HASH_MISMATCH,), Verdict.ALTERED)
+        return StepResult("content", (Reason.DOCUMENT_HASH_NOT_STORED,), is_open=True)
+    return StepResult("content", (Reason.DOCUMENT_HASH_MISMATCH,), Verdict.ALTERED)
 
 
-def _evidence(bundle: Bundle, standing: Standing, prove_logged: Any) -> Evidence:
+def _evidence(bundle: Bundle, standing: CurrentStatus, prove_logged: Any) -> Evidence:
     logged_at = _logged_at(bundle.log.entry)
     public = signing.load_public(bundle.statement.alg, bundle.public_key)
     return Evidence(

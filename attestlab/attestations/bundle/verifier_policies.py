@@ -13,21 +13,21 @@ from datetime import datetime
 from attestlab.attestations import policy_context
 from attestlab.attestations.rules import Statement
 from attestlab.attestations.verification.status_proof import StatusProof
-from attestlab.attestations.verification.steps import Finding, check_policy
+from attestlab.attestations.verification.steps import StepResult, check_policy
 from attestlab.core.errors import ValidationFailed
 from attestlab.core.strict_json import parse_json
 from attestlab.policy.evaluation.binder import policy_of
-from attestlab.policy.evaluation.policy_set import Member, PolicySet, SetDecision
+from attestlab.policy.evaluation.policy_set import PolicySet, PolicySetMember, SetDecision
 from attestlab.policy.formats.toml import document_of
 from attestlab.policy.language.attributes import PLATFORM
-from attestlab.policy.language.context import Normaliser
+from attestlab.policy.language.context import ContextNormalizer
 from attestlab.policy.language.document import Category, Document, TargetType
 
 UNSHOWN = "No status list of the log shows how issuer and key stand, so policies cannot be asked; get a newer bundle."
-_normalised = Normaliser(PLATFORM)
+_normalised = ContextNormalizer(PLATFORM)
 
 
-class OwnPolicies:
+class VerifierPolicies:
     """Policies about verifications, all of which must allow; those that only monitor do not count.
 
     Raises:
@@ -39,7 +39,7 @@ class OwnPolicies:
         self._members = [(document, _member(document)) for document in documents]
 
     @classmethod
-    def read(cls, texts: Iterable[bytes]) -> OwnPolicies:
+    def read(cls, texts: Iterable[bytes]) -> VerifierPolicies:
         """Of files in JSON or TOML.
 
         Raises:
@@ -47,7 +47,7 @@ class OwnPolicies:
         """
         return cls(_document(text) for text in texts)
 
-    def check(self, statement: Statement, proof: StatusProof, *, now: datetime) -> Finding:
+    def check(self, statement: Statement, proof: StatusProof, *, now: datetime) -> StepResult:
         """Step 8. A policy bound to one issuer is asked about that issuer alone.
 
         Where no status list shows that nothing came after it, how issuer and key stood is denied: else whoever
@@ -66,7 +66,7 @@ class OwnPolicies:
         decision = policies(_normalised(about).values)
         return None if decision.allowed else _why(decision)
 
-    def _about(self, statement: Statement) -> Iterator[Member]:
+    def _about(self, statement: Statement) -> Iterator[PolicySetMember]:
         for document, member in self._members:
             if document.target_type is not TargetType.ISSUER or document.target_id == statement.issuer_id:
                 yield member
@@ -78,11 +78,11 @@ def _why(decision: SetDecision) -> str:
     return " ".join(decision.reasons) + matched
 
 
-def _member(document: Document) -> Member:
+def _member(document: Document) -> PolicySetMember:
     if document.category is not Category.VERIFY:
         message = f"{document.name} is a policy of {document.category.value}, and a bundle is verified: VERIFY."
         raise ValidationFailed.of("/category", "category", message)
-    return Member(document.name, document.digest, policy_of(document, PLATFORM))
+    return PolicySetMember(document.name, document.digest, policy_of(document, PLATFORM))
 
 
 def _document(text: bytes) -> Document:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from sqlalchemy import Connection
 
-from attestlab.attestations.metering.service import Verified
+from attestlab.attestations.metering.service import MeteredVerification
 from attestlab.core.db.storage import Storage
 from attestlab.core.db.transaction import AnyRow
 from attestlab.core.limits.rate_counters import Counters
@@ -28,7 +28,7 @@ class Meter:
         self._storage = storage
         self._counters = counters
 
-    def take(self, connection: Connection, verified: Verified, *, limit: int | None) -> None:
+    def take(self, connection: Connection, verified: MeteredVerification, *, limit: int | None) -> None:
         """Count one verification of the issuer's tenant, whose plan allows `limit` a day.
 
         Raises:
@@ -37,12 +37,12 @@ class Meter:
         if not self._spend(connection, verified, limit=UNLIMITED if limit is None else limit) and limit is not None:
             raise quotas.verifications_exhausted(limit, at=verified.at)
 
-    def give_back(self, verified: Verified) -> None:
+    def give_back(self, verified: MeteredVerification) -> None:
         """Take back one that was counted and not answered."""
         with self._storage.read() as connection:
             self._spend(connection, verified, limit=UNLIMITED, cost=-1)
 
-    def _spend(self, connection: Connection, verified: Verified, *, limit: int, cost: int = 1) -> bool:
+    def _spend(self, connection: Connection, verified: MeteredVerification, *, limit: int, cost: int = 1) -> bool:
         tenant_id, day = verified.tenant_id, verified.at.date()
         written = self._storage.recalled_in(
             connection,

@@ -50,7 +50,7 @@ _RAISE = Upsert(
 
 
 @dataclass(frozen=True, slots=True)
-class Verified:
+class MeteredVerification:
     """One verification that ended with a verdict; `tenant_id` is the issuer's."""
 
     tenant_id: UUID
@@ -66,11 +66,11 @@ class Verified:
 
 
 @dataclass(slots=True)
-class Ended:
+class MeteredStatusChange:
     """Verifications of one issuer that ended alike in one minute: the first hundred, and how many more."""
 
     tenant_id: UUID
-    singly: list[Verified] = field(default_factory=list)
+    singly: list[MeteredVerification] = field(default_factory=list)
     more: int = 0
 
     @property
@@ -78,14 +78,14 @@ class Ended:
         """All of them."""
         return len(self.singly) + self.more
 
-    def join(self, singly: Sequence[Verified], more: int) -> None:
+    def join(self, singly: Sequence[MeteredVerification], more: int) -> None:
         """Add verifications; beyond the first hundred only their number is kept."""
         room = TOLD_SINGLY_PER_MINUTE - len(self.singly)
         self.singly.extend(singly[:room])
         self.more += more + len(singly[room:])
 
 
-class Pending:
+class UnwrittenVerifications:
     """Verifications that are answered and not yet written.
 
     Memory is bounded while nothing can be written: above MAX_GROUPS the verifications of an
@@ -93,22 +93,22 @@ class Pending:
     """
 
     def __init__(self) -> None:
-        self.groups: dict[Place, Ended] = {}
+        self.groups: dict[Place, MeteredStatusChange] = {}
         self._fold_above = MAX_GROUPS
 
-    def add(self, verified: Verified) -> None:
+    def add(self, verified: MeteredVerification) -> None:
         """Add one verification."""
         minute = verified.at.replace(second=0, microsecond=0)
         self._join((verified.issuer_id, minute, verified.event_type), verified.tenant_id, (verified,), 0)
 
-    def merge(self, other: Pending) -> None:
+    def merge(self, other: UnwrittenVerifications) -> None:
         """Add the verifications of another one."""
         for place, ended in other.groups.items():
             self._join(place, ended.tenant_id, ended.singly, ended.more)
 
-    def split(self, events: int) -> Pending:
+    def split(self, events: int) -> UnwrittenVerifications:
         """Take out groups until they hold so many single verifications, or all groups."""
-        taken = Pending()
+        taken = UnwrittenVerifications()
         singly = 0
         while self.groups and singly < events:
             place = next(iter(self.groups))
@@ -116,11 +116,11 @@ class Pending:
             singly += len(ended.singly) + 1
         return taken
 
-    def _join(self, place: Place, tenant_id: UUID, singly: Sequence[Verified], more: int) -> None:
+    def _join(self, place: Place, tenant_id: UUID, singly: Sequence[MeteredVerification], more: int) -> None:
         if place not in self.groups:
             if len(self.groups) >= self._fold_above:
                 self._fold()
-            self.groups[place] = Ended(tenant_id)
+            self.groups[place] = MeteredStatusChange(tenant_id)
         self.groups[place].join(singly, more)
 
     def _fold(self) -> None:
@@ -128,11 +128,11 @@ class Pending:
         groups, self.groups = self.groups, {}
         for (issuer_id, minute, event_type), ended in groups.items():
             place = (issuer_id, minute.replace(hour=0, minute=0), event_type)
-            self.groups.setdefault(place, Ended(ended.tenant_id)).more += ended.count
+            self.groups.setdefault(place, MeteredStatusChange(ended.tenant_id)).more += ended.count
         self._fold_above = len(self.groups) + MAX_GROUPS
 
 
-def record(tx: Transaction, pending: Pending) -> None:
+def record(tx: Transaction, pending: UnwrittenVerifications) -> None:
     """Write verifications: the usage of their issuers' tenants, and tallies or events."""
     for (_, minute, _), ended in pending.groups.items():
         usage.count(tx, ended.tenant_id, usage.VERIFICATIONS, at=minute, times=ended.count)
@@ -143,10 +143,10 @@ def sealer(clock: Clock) -> Sealer:
     """Publish the transaction's verifications, or tally them, just before its commit."""
 
     def seal(tx: Transaction) -> None:
-        waiting: list[Pending] = tx.buffer(BUFFER)
+        waiting: list[UnwrittenVerifications] = tx.buffer(BUFFER)
         if not waiting:
             return
-        now, pending = clock.now(), Pending()
+        now, pending = clock.now(), UnwrittenVerifications()
         for recorded in waiting:
             pending.merge(recorded)
         for place, ended in pending.groups.items():
@@ -156,7 +156,7 @@ def sealer(clock: Clock) -> Sealer:
     return seal
 
 
-def _publish(tx: Transaction, place: Place, ended: Ended, *, now: datetime) -> None:
+def _publish(tx: Transaction, place: Place, ended: MeteredStatusChange, *, now: datetime) -> None:
     """Tally a group; where its minute is over, and maybe its tally closed, one event speaks for all of it."""
     if place[1] > now - TALLIED_FOR:
         _tally(tx, place, ended)
@@ -164,7 +164,7 @@ def _publish(tx: Transaction, place: Place, ended: Ended, *, now: datetime) -> N
         outbox.tell(tx, ended.tenant_id, _summary(*place, ended.count), at=now)
 
 
-def _tally(tx: Transaction, place: Place, ended: Ended) -> None:
+def _tally(tx: Transaction, place: Place, ended: MeteredStatusChange) -> None:
     key = dict(zip(_KEY, place, strict=True))
     counted: int = tx.peek(_COUNTED, key).scalar() or 0
     singly = ended.singly[: max(0, TOLD_SINGLY_PER_MINUTE - counted)]
@@ -174,7 +174,7 @@ def _tally(tx: Transaction, place: Place, ended: Ended) -> None:
     _RAISE.run(tx.connection, {**key, **tally})
 
 
-def _event(verified: Verified) -> VerificationCompleted | VerificationFailed:
+def _event(verified: MeteredVerification) -> VerificationCompleted | VerificationFailed:
     kind = VerificationCompleted if verified.verdict is Verdict.VALID else VerificationFailed
     return kind(issuer_id=verified.issuer_id, verdict=verified.verdict.value, attestation_id=verified.attestation_id)
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from attestlab.attestations.metering import service as metering
-from attestlab.attestations.metering.service import Pending, Verified
+from attestlab.attestations.metering.service import MeteredVerification, UnwrittenVerifications
 from attestlab.core.db.group_commit.thread import Job
 from attestlab.core.db.storage import CommitUnknown
 from attestlab.core.db.transaction import Transaction
@@ -38,14 +38,14 @@ class WriteBehind:
         self._fails_certainly = fails_certainly
         self._failed = failed
         self._loop = asyncio.get_running_loop()
-        self._pending = Pending()
+        self._pending = UnwrittenVerifications()
         self._timer: asyncio.TimerHandle | None = None
         self._batch: _Batch | None = None
         self._is_failing = False
         self._is_finishing = False
         self._idle = asyncio.Event()
 
-    def add(self, verified: Verified) -> None:
+    def add(self, verified: MeteredVerification) -> None:
         """Note one verification that is answered."""
         self._pending.add(verified)
         self._flush_after(WRITE_INTERVAL_S)
@@ -97,7 +97,7 @@ class WriteBehind:
 class _Batch:
     """Verifications on their way; the commit itself says whether they were written."""
 
-    def __init__(self, pending: Pending) -> None:
+    def __init__(self, pending: UnwrittenVerifications) -> None:
         self.pending = pending
         self.is_committed = False
 

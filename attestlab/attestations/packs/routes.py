@@ -6,7 +6,7 @@ from attestlab.attestations.shapes import PackIn, PackOut
 from attestlab.core.db.transaction import AnyRow
 from attestlab.orgs.rules import Scope
 from attestlab.web.paging import Page, PageQuery, id_in, page_of
-from attestlab.web.request import Call
+from attestlab.web.request import Request
 from attestlab.web.routing.routes import Routes
 
 routes = Routes("attestations")
@@ -14,7 +14,7 @@ _LIST = "packs"
 
 
 @routes.post("/v1/attestation-packs", scope=Scope.ATTESTATIONS_MINT, status=201)
-def create_pack(call: Call, body: PackIn) -> PackOut:
+def create_pack(call: Request, body: PackIn) -> PackOut:
     """Make a verification pack; attestations join it by `pack_id` at the mint."""
     made = call.lab.packs.create(body.name, description=body.description, caller=call.caller)
     call.respond_headers["Location"] = f"/v1/attestation-packs/{made['id']}"
@@ -22,7 +22,7 @@ def create_pack(call: Call, body: PackIn) -> PackOut:
 
 
 @routes.get("/v1/attestation-packs", scope=Scope.ATTESTATIONS_READ)
-def list_packs(call: Call, query: PageQuery) -> Page[PackOut]:
+def list_packs(call: Request, query: PageQuery) -> Page[PackOut]:
     """The tenant's packs, newest first."""
     found = call.lab.packs.page(caller=call.caller, before=id_in(_LIST, query.cursor), limit=query.limit + 1)
     shown, cursor = page_of(found, limit=query.limit, kind=_LIST, position=lambda row: [str(row.id)])
@@ -30,7 +30,7 @@ def list_packs(call: Call, query: PageQuery) -> Page[PackOut]:
 
 
 @routes.get("/v1/attestation-packs/{id}", scope=Scope.ATTESTATIONS_READ)
-def get_pack(call: Call, id: UUID) -> PackOut:
+def get_pack(call: Request, id: UUID) -> PackOut:
     """One pack; `GET /v1/attestations?pack_id=` lists what is in it."""
     return _pack(call.lab.packs.get(id, caller=call.caller))
 

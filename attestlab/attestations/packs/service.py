@@ -12,7 +12,7 @@ from attestlab.core.db.storage import Storage
 from attestlab.core.db.transaction import AnyRow
 from attestlab.core.ids import new_id
 from attestlab.core.records import audited_write
-from attestlab.core.records.audited_write import Deed
+from attestlab.core.records.audited_write import AuditContext
 from attestlab.orgs import quotas
 from attestlab.orgs.rules import Caller, one_line
 
@@ -39,7 +39,7 @@ class Packs:
             row = {"id": new_id(now), "tenant_id": caller.tenant_id, "name": name}
             row |= {"description": description, "created_at": now}
             return audited_write.insert(
-                tx, store.packs, row, Deed(caller.tenant_id, caller, "attestation_pack.create", now)
+                tx, store.packs, row, AuditContext(caller.tenant_id, caller, "attestation_pack.create", now)
             )
 
     def page(self, *, caller: Caller, before: UUID | None = None, limit: int = 50) -> Sequence[AnyRow]:

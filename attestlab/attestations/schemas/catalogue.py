@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from attestlab.attestations.schemas.claim_types import COUNTRY_CODES, KINDS, JsonSchema, Kind
+from attestlab.attestations.schemas.claim_types import COUNTRY_CODES, KINDS, ClaimType, JsonSchema
 from attestlab.core.errors import NotFound
 
 
@@ -41,7 +41,7 @@ class ClaimSchema:
 
     id: str
     title: str
-    kinds: dict[str, Kind]
+    kinds: dict[str, ClaimType]
 
     @property
     def required(self) -> str:
@@ -55,7 +55,7 @@ class ClaimSchema:
 
 
 def _schema(schema_id: str, title: str, claims: str) -> ClaimSchema:
-    kinds: dict[str, Kind] = {}
+    kinds: dict[str, ClaimType] = {}
     for written in claims.split():
         name, _, kind = written.partition(":")
         kinds[name] = KINDS[kind or ("text" if kinds else "name")]

@@ -30,7 +30,7 @@ TRAVEL_CODES: Final = COUNTRY_CODES | TRAVEL_DOCUMENT
 
 
 @dataclass(frozen=True)
-class Kind:
+class ClaimType:
     """One sort of claim. `wants` completes the sentence "<claim> must be ..."; `code` is stable."""
 
     code: str
@@ -157,76 +157,80 @@ def _is_json(value: object) -> bool:
 _DATE_SCHEMA: Final[JsonSchema] = {"type": "string", "format": "date", "pattern": _DAY}
 _COUNTRY_REF: Final[JsonSchema] = {"$ref": "#/$defs/country"}
 
-KINDS: Final[dict[str, Kind]] = {
-    "name": Kind("not_text", "text that is not blank", {"type": "string", "pattern": "\\S"}, _is_filled_text),
-    "text": Kind("not_text", "text", {"type": "string"}, _is_text),
-    "texts": Kind(
+KINDS: Final[dict[str, ClaimType]] = {
+    "name": ClaimType("not_text", "text that is not blank", {"type": "string", "pattern": "\\S"}, _is_filled_text),
+    "text": ClaimType("not_text", "text", {"type": "string"}, _is_text),
+    "texts": ClaimType(
         "not_texts",
         "text or a list of texts",
         {"type": ["string", "array"], "items": {"type": "string"}},
         _is_texts,
     ),
-    "identifier": Kind("not_an_identifier", "text or a whole number", {"type": ["string", "integer"]}, _is_identifier),
-    "grade": Kind("not_a_grade", "text or a number", {"type": ["string", "number"]}, _is_grade),
-    "place": Kind("not_a_place", "text or an object", {"type": ["string", "object"]}, _is_place),
-    "subject": Kind(
+    "identifier": ClaimType(
+        "not_an_identifier", "text or a whole number", {"type": ["string", "integer"]}, _is_identifier
+    ),
+    "grade": ClaimType("not_a_grade", "text or a number", {"type": ["string", "number"]}, _is_grade),
+    "place": ClaimType("not_a_place", "text or an object", {"type": ["string", "object"]}, _is_place),
+    "subject": ClaimType(
         "not_a_subject",
         "text that is not blank, or an object that is not empty",
         {"type": ["string", "object"], "pattern": "\\S", "minProperties": 1},
         _is_subject,
     ),
-    "date": Kind("not_a_date", "a calendar day such as 2026-05-31", _DATE_SCHEMA, _is_date),
-    "end": Kind(
+    "date": ClaimType("not_a_date", "a calendar day such as 2026-05-31", _DATE_SCHEMA, _is_date),
+    "end": ClaimType(
         "not_a_date",
         "a calendar day such as 2026-05-31, or null where there is no end",
         {**_DATE_SCHEMA, "type": ["string", "null"]},
         _is_date_or_null,
     ),
-    "moment": Kind(
+    "moment": ClaimType(
         "not_a_time",
         "a time with an offset such as 2026-05-31T12:00:00Z, or a day such as 2026-05-31",
         {"type": "string", "anyOf": [{"format": "date-time"}, _DATE_SCHEMA]},
         _is_moment,
     ),
-    "number": Kind("not_a_number", "a number", {"type": "number"}, _is_number),
-    "quantity": Kind("not_a_quantity", "a number of 0 or more", {"type": "number", "minimum": 0}, _is_quantity),
-    "ordinal": Kind("not_an_ordinal", "a whole number of 1 or more", {"type": "integer", "minimum": 1}, _is_ordinal),
-    "year": Kind(
+    "number": ClaimType("not_a_number", "a number", {"type": "number"}, _is_number),
+    "quantity": ClaimType("not_a_quantity", "a number of 0 or more", {"type": "number", "minimum": 0}, _is_quantity),
+    "ordinal": ClaimType(
+        "not_an_ordinal", "a whole number of 1 or more", {"type": "integer", "minimum": 1}, _is_ordinal
+    ),
+    "year": ClaimType(
         "not_a_year",
         "a year such as 2026, or a text such as 2025-26",
         {"type": ["integer", "string"], "minimum": 1900, "maximum": 9999, "pattern": _YEAR},
         _is_tax_year,
     ),
-    "last4": Kind(
+    "last4": ClaimType(
         "not_four_digits",
         "a text of exactly four digits",
         {"type": "string", "pattern": "^[0-9]{4}$"},
         _is_four_digits,
     ),
-    "country": Kind(
+    "country": ClaimType(
         "not_a_country",
         "an ISO 3166-1 code in capitals, two or three letters such as NO or NOR",
         _COUNTRY_REF,
         _is_country,
     ),
-    "travel_country": Kind(
+    "travel_country": ClaimType(
         "not_a_country",
         "an ISO 3166-1 code in capitals such as NO or NOR, or an ICAO Doc 9303 code such as XXA",
         {"anyOf": [_COUNTRY_REF, {"enum": sorted(TRAVEL_DOCUMENT)}]},
         _is_travel_country,
     ),
-    "did": Kind(
+    "did": ClaimType(
         "not_a_did",
         "a W3C decentralized identifier such as did:example:123",
         {"type": "string", "pattern": _DID},
         _is_decentralized_id,
     ),
-    "document": Kind(
+    "document": ClaimType(
         "sha256_hex",
         'an object such as {"sha256": "<64 lowercase hex digits>"}',
         {"type": "object", "properties": {"sha256": {"type": "string", "pattern": _SHA256}}},
         _is_document,
         inside="/sha256",
     ),
-    "json": Kind("not_json", "any JSON value", {}, _is_json),
+    "json": ClaimType("not_json", "any JSON value", {}, _is_json),
 }

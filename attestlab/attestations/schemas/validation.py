@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from typing import Final
 
 from attestlab.attestations.schemas.catalogue import CATALOGUE, SCHEMA_IDS, ClaimSchema
-from attestlab.attestations.schemas.claim_types import Kind
+from attestlab.attestations.schemas.claim_types import ClaimType
 from attestlab.core.errors import FieldError, ValidationFailed
 
 _MAX_NAMES = 20  # of unknown claims in a warning
@@ -65,7 +65,7 @@ def _missing(schema: ClaimSchema) -> FieldError:
     return FieldError(f"/claims/{schema.required}", "missing", f"{schema.required} is required.")
 
 
-def _fault(name: str, kind: Kind) -> FieldError:
+def _fault(name: str, kind: ClaimType) -> FieldError:
     return FieldError(f"/claims/{name}{kind.inside}", kind.code, f"{name} must be {kind.wants}.")
 
 

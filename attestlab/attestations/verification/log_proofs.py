@@ -9,15 +9,15 @@ from sqlalchemy import Connection
 from attestlab.core.db.transaction import AnyRow
 from attestlab.core.errors import IntegrityFailed
 from attestlab.log import entries, store
-from attestlab.log.results import Head, Inclusion
+from attestlab.log.results import Inclusion, SignedHead
 from attestlab.log.service import Log
-from attestlab.log.status.publisher import StatusLists
+from attestlab.log.status.publisher import StatusListPublisher
 from attestlab.log.status.status_list import Chunk
 from attestlab.log.store import LeafRow
 
 
 @dataclass(frozen=True)
-class Logged:
+class LoggedEntry:
     """An entry with the proof that it is in the log."""
 
     entry: bytes
@@ -25,7 +25,7 @@ class Logged:
 
 
 @dataclass(frozen=True)
-class Proofs:
+class LogProofs:
     """Everything of the log that speaks of one attestation, under one tree head.
 
     `change` is how it ended; `key` and `issuer` are each the first entry of its chain and the newest,
@@ -34,13 +34,13 @@ class Proofs:
     """
 
     inclusion: Inclusion
-    change: Logged | None
-    key: tuple[Logged, Logged]
-    issuer: tuple[Logged, Logged]
-    listed: tuple[Logged, tuple[Chunk, ...]] | None
+    change: LoggedEntry | None
+    key: tuple[LoggedEntry, LoggedEntry]
+    issuer: tuple[LoggedEntry, LoggedEntry]
+    listed: tuple[LoggedEntry, tuple[Chunk, ...]] | None
 
 
-def of(connection: Connection, log: Log, lists: StatusLists, row: AnyRow) -> tuple[Proofs, Head]:
+def of(connection: Connection, log: Log, lists: StatusListPublisher, row: AnyRow) -> tuple[LogProofs, SignedHead]:
     """The proofs of an attestation's row, and the head that proves all of them best.
 
     A status list that is newer than a head which witnesses signed is left out: it says what is in the log
@@ -55,13 +55,13 @@ def of(connection: Connection, log: Log, lists: StatusLists, row: AnyRow) -> tup
         issuer = (issuer[0], _leaf(connection, row.revoked_index))
     head = log.head_with(connection, max(row.log_index, row.changed_index or 0, key[1].index, issuer[1].index))
 
-    def logged(leaf: LeafRow) -> Logged:
-        return Logged(leaf.entry, log.inclusion(connection, leaf.index, head.size))
+    def logged(leaf: LeafRow) -> LoggedEntry:
+        return LoggedEntry(leaf.entry, log.inclusion(connection, leaf.index, head.size))
 
     found = lists.listed(connection, row.log_index, key[0].index, issuer[0].index)
     if found is not None and found.leaf.index >= head.size:
         found = None
-    proofs = Proofs(
+    proofs = LogProofs(
         inclusion=log.inclusion(connection, row.log_index, head.size),
         change=None if row.changed_index is None else logged(_leaf(connection, row.changed_index)),
         key=(logged(key[0]), logged(key[1])),

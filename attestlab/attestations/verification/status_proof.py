@@ -13,7 +13,7 @@ from datetime import datetime
 
 from attestlab.attestations.bundle.reader import Reader, prefixed, standard_base64
 from attestlab.attestations.rules import Reason, Statement, Status
-from attestlab.attestations.verification.steps import Finding, IssuerFacts
+from attestlab.attestations.verification.steps import IssuerFacts, StepResult
 from attestlab.core.errors import IntegrityFailed, ProofInvalid, ValidationFailed
 from attestlab.core.strict_json import b64url_encode, parse_time
 from attestlab.issuers.rules import IssuerStatus, KeyStatus
@@ -29,7 +29,7 @@ UNSHOWN = (
 _NOTHING_HAPPENED = frozenset({Reason.STATUS_CURRENT, Reason.GOVERNANCE_OK})
 
 
-def as_far_as_shown(finding: Finding, shown: bool) -> Finding:
+def as_far_as_shown(finding: StepResult, shown: bool) -> StepResult:
     """Leave a check open, without the reasons that say so, where no status list has `shown` that nothing happened.
 
     What ended the verification is proven by an entry of its own, and so is an issuer's revocation, which is final.
@@ -41,7 +41,7 @@ def as_far_as_shown(finding: Finding, shown: bool) -> Finding:
 
 
 @dataclass(frozen=True)
-class Logged:
+class EntryWithProof:
     """An entry, where it is said to stand, and the path that is to prove it, leaf to root."""
 
     entry: bytes = field(repr=False)
@@ -49,7 +49,7 @@ class Logged:
     hashes: tuple[bytes, ...] = field(repr=False)
 
     @classmethod
-    def read(cls, reader: Reader) -> Logged:
+    def read(cls, reader: Reader) -> EntryWithProof:
         """Of an object of the bundle."""
         return cls(
             standard_base64(reader.text("entry_b64"), f"{reader.where}/entry_b64"),
@@ -70,19 +70,19 @@ class Logged:
 
 
 @dataclass(frozen=True)
-class Chained:
+class StatusHistory:
     """The first entry of a chain, at whose index lists tell of it, and the one from which its standing follows.
 
     That is the newest; of an issuer that was revoked, the one that revoked it.
     """
 
-    first: Logged
-    newest: Logged
+    first: EntryWithProof
+    newest: EntryWithProof
 
     @classmethod
-    def read(cls, reader: Reader) -> Chained:
+    def read(cls, reader: Reader) -> StatusHistory:
         """Of an object of the bundle."""
-        return cls(Logged.read(reader.inner("first")), Logged.read(reader.inner("newest")))
+        return cls(EntryWithProof.read(reader.inner("first")), EntryWithProof.read(reader.inner("newest")))
 
 
 @dataclass(frozen=True)
@@ -92,10 +92,10 @@ class StatusProof:
     Its list is missing where none was logged since the attestation.
     """
 
-    change: Logged | None
-    key: Chained
-    issuer: Chained
-    list_entry: Logged | None
+    change: EntryWithProof | None
+    key: StatusHistory
+    issuer: StatusHistory
+    list_entry: EntryWithProof | None
     chunks: tuple[Chunk, ...] = field(repr=False)
 
     @classmethod
@@ -103,15 +103,15 @@ class StatusProof:
         """Of the member `status_proof`."""
         change, listed = (reader.inner_or_none(name) for name in ("attestation", "list"))
         return cls(
-            change=None if change is None else Logged.read(change),
-            key=Chained.read(reader.inner("key")),
-            issuer=Chained.read(reader.inner("issuer")),
-            list_entry=None if listed is None else Logged.read(listed.inner("entry")),
+            change=None if change is None else EntryWithProof.read(change),
+            key=StatusHistory.read(reader.inner("key")),
+            issuer=StatusHistory.read(reader.inner("issuer")),
+            list_entry=None if listed is None else EntryWithProof.read(listed.inner("entry")),
             chunks=() if listed is None else tuple(_chunk(item) for item in listed.inners("chunks")),
         )
 
     @property
-    def entries(self) -> list[Logged]:
+    def entries(self) -> list[EntryWithProof]:
         """Every entry that it shows."""
         chained = (entry for chain in (self.key, self.issuer) for entry in (chain.first, chain.newest))
         shown = (self.change, self.list_entry, *chained)
@@ -127,7 +127,7 @@ def _chunk(reader: Reader) -> Chunk:
 
 
 @dataclass(frozen=True)
-class Standing:
+class CurrentStatus:
     """How all three stand; `as_of` is the size of the list that was compared, None without one."""
 
     status: Status
@@ -138,7 +138,9 @@ class Standing:
     as_of: int | None = None
 
 
-def standing_of(proof: StatusProof, *, statement: Statement, public_key: bytes, index: int, said: Status) -> Standing:
+def standing_of(
+    proof: StatusProof, *, statement: Statement, public_key: bytes, index: int, said: Status
+) -> CurrentStatus:
     """What the entries of a status proof say of an attestation at `index`; `prove_standing` is to prove them.
 
     A verifier knows what time does: that an attestation has run out needs no entry.
@@ -162,10 +164,10 @@ def standing_of(proof: StatusProof, *, statement: Statement, public_key: bytes, 
         _require_chain(proof, as_of, proof.key, CODES[EntryType.KEY_STATUS][key_status])
         _require_chain(proof, as_of, proof.issuer, CODES[EntryType.ISSUER_STATUS][issuer.status])
     shown = said if status is Status.VALID else status
-    return Standing(shown, issuer, key_status, proof.key.newest.index, since, as_of)
+    return CurrentStatus(shown, issuer, key_status, proof.key.newest.index, since, as_of)
 
 
-def _ended(change: Logged, statement: Statement, index: int) -> Status:
+def _ended(change: EntryWithProof, statement: Statement, index: int) -> Status:
     read = change.understood()
     told = (read.members.get("id"), read.members.get("issuer_id"), read.members.get("minted_index"))
     if read.kind != EntryType.ATTESTATION_STATUS or told != (str(statement.id), str(statement.issuer_id), index):
@@ -206,14 +208,14 @@ def require_trust_level_agrees(told: Mapping[str, object], proof: StatusProof) -
         raise ProofInvalid("/issuer/trust_level is not what the log says.")
 
 
-def _newest_of_key(chain: Chained, statement: Statement, public_key: bytes) -> ReadEntry:
+def _newest_of_key(chain: StatusHistory, statement: Statement, public_key: bytes) -> ReadEntry:
     first, newest = _chain_of(chain, entries.key_subject(statement.issuer_id, statement.kid))
     if any(read.members.get("public_key") != b64url_encode(public_key) for read in (first, newest)):
         raise ProofInvalid("The key's status entry is about another key.")
     return newest
 
 
-def _chain_of(chain: Chained, subject: str) -> tuple[ReadEntry, ReadEntry]:
+def _chain_of(chain: StatusHistory, subject: str) -> tuple[ReadEntry, ReadEntry]:
     """Both entries, which are to be of this subject, and the first the first of its chain."""
     first, newest = chain.first.understood(), chain.newest.understood()
     if (first.subject, newest.subject) != (subject, subject):
@@ -223,7 +225,7 @@ def _chain_of(chain: Chained, subject: str) -> tuple[ReadEntry, ReadEntry]:
     return first, newest
 
 
-def _issuer(chain: Chained, statement: Statement) -> IssuerFacts:
+def _issuer(chain: StatusHistory, statement: Statement) -> IssuerFacts:
     _first, newest = _chain_of(chain, entries.issuer_subject(statement.issuer_id))
     try:
         status = IssuerStatus(str(newest.members.get("status")))
@@ -247,7 +249,7 @@ def _compromised_at(read: ReadEntry) -> datetime | None:
         raise ProofInvalid(fault.message) from fault
 
 
-def _listed_size(logged: Logged) -> int:
+def _listed_size(logged: EntryWithProof) -> int:
     """A list's size is the index of its entry: it is of all that stands before it."""
     read = logged.understood()
     if read.kind != EntryType.STATUS_LIST or read.members.get("size") != logged.index:
@@ -255,7 +257,7 @@ def _listed_size(logged: Logged) -> int:
     return logged.index
 
 
-def _require_chain(proof: StatusProof, size: int, chain: Chained, code: int) -> None:
+def _require_chain(proof: StatusProof, size: int, chain: StatusHistory, code: int) -> None:
     _require_code(proof, size, chain.first.index, code, chain.newest.index)
 
 

@@ -60,7 +60,7 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
-class Presented:
+class VerifierInput:
     """What the verifier holds in hand: a payload's SHA-256 (32 bytes), a document's (hex)."""
 
     payload_sha256: bytes | None = None
@@ -76,7 +76,7 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class StepResult:
     """What one step found; a verdict ends the verification."""
 
     step: str
@@ -94,11 +94,11 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class VerificationResult:
     """The verdict and how it came about."""
 
     verdict: Verdict
-    findings: tuple[Finding, ...]
+    findings: tuple[StepResult, ...]
 
     def __repr__(self) -> str:
         steps = ", ".join(f"{finding.step} {finding.state.value}" for finding in self.findings)
@@ -115,16 +115,18 @@ class Report:
         return Reason.TRANSPARENCY_PROOF_OK in self.reasons
 
 
-Step = Callable[[], Finding]
+Step = Callable[[], StepResult]
 
 
-def verify(evidence: Evidence, presented: Presented, *, now: datetime, policies_allow: Callable[[], bool]) -> Report:
+def verify(
+    evidence: Evidence, presented: VerifierInput, *, now: datetime, policies_allow: Callable[[], bool]
+) -> VerificationResult:
     """Run the steps until one of them ends the matter; the first, finding it, is done.
 
     `policies_allow` asks those that apply, and is only called where everything else holds.
     """
     steps: tuple[Step, ...] = (
-        lambda: Finding("resolve"),
+        lambda: StepResult("resolve"),
         lambda: check_content(evidence, presented),
         lambda: check_status(evidence, now),
         lambda: check_governance(evidence),
@@ -136,17 +138,17 @@ def verify(evidence: Evidence, presented: Presented, *, now: datetime, policies_
     return run(steps)
 
 
-def run(steps: Iterable[Step]) -> Report:
+def run(steps: Iterable[Step]) -> VerificationResult:
     """Take step after step until one gives a verdict; when none does, it is VALID."""
-    findings: list[Finding] = []
+    findings: list[StepResult] = []
     for step in steps:
         findings.append(step())
         if (verdict := findings[-1].verdict) is not None:
-            return Report(verdict, tuple(findings))
-    return Report(Verdict.VALID, tuple(findings))
+            return VerificationResult(verdict, tuple(findings))
+    return VerificationResult(Verdict.VALID, tuple(findings))
 
 
-def check_content(evidence: Evidence, presented: Presented) -> Finding:
+def check_content(evidence: Evidence, presented: VerifierInput) -> StepResult:
     """Step 2: the payload and the document in hand against the hashes that were attested."""
     reasons = []
     if presented.payload_sha256 is not None:
@@ -156,7 +158,7 @@ def check_content(evidence: Evidence, presented: Presented) -> Finding:
         reasons.append(_document_reason(evidence.statement.document_hash, presented.document_hash))
     altered = Reason.PAYLOAD_HASH_MISMATCH in reasons or Reason.DOCUMENT_HASH_MISMATCH in reasons
     is_open = Reason.DOCUMENT_HASH_NOT_STORED in reasons
-    return Finding("content", tuple(reasons), Verdict.ALTERED if altered else None, is_open=is_open)
+    return StepResult("content", tuple(reasons), Verdict.ALTERED if altered else None, is_open=is_open)
 
 
 def _document_reason(stored: str | None, shown: str) -> Reason:
@@ -172,46 +174,46 @@ _FINAL = {
 }
 
 
-def check_status(evidence: Evidence, now: datetime) -> Finding:
+def check_status(evidence: Evidence, now: datetime) -> StepResult:
     """Step 3: revoked, superseded and expired attestations end here."""
     expiry_at = evidence.statement.expiry_at
     expired = evidence.status is Status.VALID and expiry_at is not None and expiry_at <= now
     status = Status.EXPIRED if expired else evidence.status
     if status is Status.VALID:
-        return Finding("status", (Reason.STATUS_CURRENT,))
+        return StepResult("status", (Reason.STATUS_CURRENT,))
     reason, verdict = _FINAL[status]
-    return Finding("status", (reason,), verdict)
+    return StepResult("status", (reason,), verdict)
 
 
-def check_governance(evidence: Evidence) -> Finding:
+def check_governance(evidence: Evidence) -> StepResult:
     """Step 4: the issuer's standing now, against the moment of the mint.
 
     A revoked issuer's earlier attestations stay valid, flagged; order is the log's.
     """
     issuer = evidence.issuer
     if issuer is None:
-        return Finding("governance", (Reason.ISSUER_UNKNOWN,), Verdict.UNKNOWN_ISSUER)
+        return StepResult("governance", (Reason.ISSUER_UNKNOWN,), Verdict.UNKNOWN_ISSUER)
     if issuer.status is IssuerStatus.ACTIVE:
-        return Finding("governance", (Reason.GOVERNANCE_OK,))
+        return StepResult("governance", (Reason.GOVERNANCE_OK,))
     if issuer.status is IssuerStatus.SUSPENDED:
-        return Finding("governance", (Reason.ISSUER_SUSPENDED,))
+        return StepResult("governance", (Reason.ISSUER_SUSPENDED,))
     before = issuer.revoked_index is not None and evidence.log_index < issuer.revoked_index
-    return Finding("governance", (Reason.ISSUER_REVOKED,), None if before else Verdict.INVALID)
+    return StepResult("governance", (Reason.ISSUER_REVOKED,), None if before else Verdict.INVALID)
 
 
-def check_key(evidence: Evidence) -> Finding:
+def check_key(evidence: Evidence) -> StepResult:
     """Step 5: the key by its id; what became of it later counts by the log's order."""
     key = evidence.key
     if key is None:
-        return Finding("key", (Reason.KEY_NOT_FOUND,), Verdict.INVALID)
+        return StepResult("key", (Reason.KEY_NOT_FOUND,), Verdict.INVALID)
     if key.status is KeyStatus.ACTIVE:
-        return Finding("key")
+        return StepResult("key")
     if key.status is KeyStatus.ROTATED:
-        return Finding("key", (Reason.KEY_ROTATED,))
+        return StepResult("key", (Reason.KEY_ROTATED,))
     reason = Reason.KEY_COMPROMISED if key.status is KeyStatus.COMPROMISED else Reason.KEY_REVOKED
     if key.status in (KeyStatus.COMPROMISED, KeyStatus.REVOKED) and _logged_before(evidence, key):
-        return Finding("key", (reason,))
-    return Finding("key", (reason,), Verdict.INVALID)
+        return StepResult("key", (reason,))
+    return StepResult("key", (reason,), Verdict.INVALID)
 
 
 def _logged_before(evidence: Evidence, key: KeyFacts) -> bool:
@@ -220,11 +222,11 @@ def _logged_before(evidence: Evidence, key: KeyFacts) -> bool:
     return key.changed_index is not None and evidence.log_index < key.changed_index
 
 
-def check_signature(evidence: Evidence) -> Finding:
+def check_signature(evidence: Evidence) -> StepResult:
     """Step 6: the issuer's signature over the statement, and the claims it speaks of."""
     statement, key = evidence.statement, evidence.key
     if key is None:
-        return Finding("signature", (Reason.KEY_NOT_FOUND,), Verdict.INVALID)
+        return StepResult("signature", (Reason.KEY_NOT_FOUND,), Verdict.INVALID)
     try:
         if sha256_b64url(evidence.claims) != statement.claims_hash:
             raise SignatureInvalid("The claims are not those that were signed.")
@@ -232,21 +234,21 @@ def check_signature(evidence: Evidence) -> Finding:
             statement.alg, key.public, evidence.signature, kid=statement.kid, payload=statement.canonical()
         )
     except SignatureInvalid as fault:
-        return Finding("signature", (Reason.SIGNATURE_INVALID,), Verdict.INVALID, fault.message)
-    return Finding("signature", (Reason.SIGNATURE_OK,))
+        return StepResult("signature", (Reason.SIGNATURE_INVALID,), Verdict.INVALID, fault.message)
+    return StepResult("signature", (Reason.SIGNATURE_OK,))
 
 
-def check_transparency(evidence: Evidence) -> Finding:
+def check_transparency(evidence: Evidence) -> StepResult:
     """Step 7: the entry commits to this attestation and stands in the log."""
     try:
         evidence.prove_logged()
     except (ProofInvalid, SignatureInvalid) as fault:
-        return Finding("transparency", (Reason.TRANSPARENCY_PROOF_FAILED,), Verdict.INVALID, fault.message)
-    return Finding("transparency", (Reason.TRANSPARENCY_PROOF_OK,))
+        return StepResult("transparency", (Reason.TRANSPARENCY_PROOF_FAILED,), Verdict.INVALID, fault.message)
+    return StepResult("transparency", (Reason.TRANSPARENCY_PROOF_OK,))
 
 
-def check_policy(policies_allow: Callable[[], bool]) -> Finding:
+def check_policy(policies_allow: Callable[[], bool]) -> StepResult:
     """Step 8: the policies that apply."""
     if policies_allow():
-        return Finding("policy", (Reason.POLICY_OK,))
-    return Finding("policy", (Reason.POLICY_DENIED,), Verdict.INVALID)
+        return StepResult("policy", (Reason.POLICY_OK,))
+    return StepResult("policy", (Reason.POLICY_DENIED,), Verdict.INVALID)

@@ -91,7 +91,7 @@ COMMANDS = Limits(statement_s=0, lock_s=60, idle_in_write_s=60, answer_s=3600)
 MIGRATIONS = Limits(statement_s=0, lock_s=0, idle_in_write_s=0, answer_s=86_400)
 
 
-class Unreachable(Unavailable):
+class DatabaseUnreachable(Unavailable):
     """The database does not answer; nothing was changed."""
 
     def __init__(self) -> None:
@@ -123,12 +123,12 @@ class Reachability:
             Unreachable: it was silent, and another thread is probing or has just probed.
         """
         if self.is_cut:
-            raise Unreachable
+            raise DatabaseUnreachable
         if not self._is_silent:
             yield False
             return
         if monotonic() < self._next_probe_at or not self._probing.acquire(blocking=False):
-            raise Unreachable
+            raise DatabaseUnreachable
         try:
             yield True
             self._is_silent = False

@@ -8,7 +8,7 @@ from time import monotonic
 BEHIND_S = 0.1  # what was not taken for longer than this is not made up for
 
 
-class Pace:
+class BacklogPacer:
     """Says how many to take next, so that it comes to `per_second` and every portion takes about as long.
 
     Whoever waits behind a long portion waits long, whatever the average is. So one takes `most` where nobody waits,

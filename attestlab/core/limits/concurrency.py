@@ -11,7 +11,7 @@ from attestlab.core.errors import Unavailable
 _AGAIN_S = 5
 
 
-class Few:
+class ConcurrencyLimit:
     """At most `most` of a kind run at once in this process; `kind` names them in the plural.
 
     Nobody waits: who waits holds a thread, and the threads are everybody's.

@@ -85,7 +85,7 @@ class Count(NamedTuple):
     retry_after_s: float  # 0 where it is allowed
 
 
-class Engine(Protocol):
+class CounterStore(Protocol):
     """Runs one statement at once and durably enough; returns its first row."""
 
     def run(self, statement: str, values: Mapping[str, Any]) -> Any: ...
@@ -96,7 +96,7 @@ class Engine(Protocol):
 class Counters:
     """Every limit that is not a matter of the records."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: CounterStore) -> None:
         self._engine = engine
 
     @classmethod

@@ -21,7 +21,7 @@ from attestlab.core.records.row_digest import MEMBER, row_sha256
 
 
 @dataclass(frozen=True)
-class Deed:
+class AuditContext:
     """Who does what to whose row, and when; `action` is `<kind>.<verb>`, such as `api_key.revoke`."""
 
     tenant_id: UUID
@@ -31,7 +31,7 @@ class Deed:
     metadata: dict[str, Any] = field(default_factory=dict)
 
 
-def insert(tx: Transaction, table: Table, row: Mapping[str, Any], deed: Deed) -> dict[str, Any]:
+def insert(tx: Transaction, table: Table, row: Mapping[str, Any], deed: AuditContext) -> dict[str, Any]:
     """Add a row, of which columns that are left out are null; returns the whole of it."""
     whole = {name: row.get(name) for name in _names(table)}
     tx.add(table, whole)
@@ -45,7 +45,7 @@ def _names(table: Table) -> tuple[str, ...]:
 
 
 def change(
-    tx: Transaction, table: Table, row: Mapping[str, Any], changes: Mapping[str, Any], deed: Deed
+    tx: Transaction, table: Table, row: Mapping[str, Any], changes: Mapping[str, Any], deed: AuditContext
 ) -> dict[str, Any]:
     """Change some columns of a row that was read whole in this transaction; returns what it is now."""
     keys = [column == row[column.name] for column in table.primary_key]
@@ -55,7 +55,7 @@ def change(
     return changed
 
 
-def _record(tx: Transaction, table: Table, row: Mapping[str, Any], deed: Deed) -> None:
+def _record(tx: Transaction, table: Table, row: Mapping[str, Any], deed: AuditContext) -> None:
     (key,) = table.primary_key
     entry = AuditEntry(
         tenant_id=deed.tenant_id,

@@ -42,7 +42,7 @@ def row_sha256(table: Table, row: Mapping[str, Any]) -> str:
     return sha256_hex(canonical_own(_plain(table, row)))
 
 
-class Alike:
+class RowDigestTemplate:
     """`row_sha256` of rows that differ in the columns `but` alone: what they share is written once.
 
     Args:

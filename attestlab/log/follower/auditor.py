@@ -43,24 +43,24 @@ SavedStanding = tuple[int, str, str | None, int | None, int, str | None]
 EntryAt = Callable[[int], bytes]  # an entry that was read before, by its index
 
 
-class FalseEntry(IntegrityFailed):
+class InvalidEntry(IntegrityFailed):
     """An entry is in the tree, and contradicts the entries before it."""
 
 
-class BrokenChain(FalseEntry):
+class BrokenStatusChain(InvalidEntry):
     """A status entry does not follow from the one before of the same subject, or from the mint that it ends."""
 
 
-class FalseMint(FalseEntry):
+class UnauthorisedMint(InvalidEntry):
     """A mint by whoever could not mint there, by the order of the log."""
 
 
-class FalseList(FalseEntry):
+class StatusListMismatch(InvalidEntry):
     """A status list is not that of the entries before it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class SubjectState:
     """A subject: the link that its next entry must have, and its status; None where its entries name none.
 
     `code` is what the status list says of it, at the index `place`; `key`, of a key, the SHA-256 of its public half.
@@ -73,19 +73,19 @@ class Standing:
     key: str | None = None
 
 
-UNHEARD_OF = Standing()
+UNHEARD_OF = SubjectState()
 
 
-class Standings:
+class Auditor:
     """Every subject that was read of, and the status list; small, for only what has a status has a standing."""
 
-    def __init__(self, known: Mapping[str, Standing] | None = None, listed: StatusList | None = None) -> None:
+    def __init__(self, known: Mapping[str, SubjectState] | None = None, listed: StatusList | None = None) -> None:
         self._known = dict(known or {})
         self._list = listed or StatusList()
 
-    def copy(self) -> Standings:
+    def copy(self) -> Auditor:
         """The same, to go on from."""
-        return Standings(self._known, self._list.copy())
+        return Auditor(self._known, self._list.copy())
 
     def follow(self, index: int, entry: bytes, leaf_hash: bytes, entry_at: EntryAt) -> None:
         """Take in the next entry of the log.
@@ -99,7 +99,7 @@ class Standings:
         try:
             said = entries.read(entry)
         except IntegrityFailed as fault:
-            raise BrokenChain(f"An entry of the type {kind} cannot be read. {fault.message}") from fault
+            raise BrokenStatusChain(f"An entry of the type {kind} cannot be read. {fault.message}") from fault
         match kind:
             case EntryType.MINTED:
                 self._require_may_mint(said.members)
@@ -110,16 +110,16 @@ class Standings:
         if said.subject is not None and said.link is not None:
             self._known[said.subject] = self._going_on(index, said, said.subject, said.link, leaf_hash)
 
-    def _going_on(self, index: int, said: ReadEntry, subject: str, link: Link, leaf_hash: bytes) -> Standing:
+    def _going_on(self, index: int, said: ReadEntry, subject: str, link: Link, leaf_hash: bytes) -> SubjectState:
         """How a subject stands after its next entry."""
         known = self._known.get(subject, UNHEARD_OF)
         if link != known.following:
-            raise BrokenChain(f"{subject} goes on with {known.following}, and the entry says {link}.")
+            raise BrokenStatusChain(f"{subject} goes on with {known.following}, and the entry says {link}.")
         status = _status(said.kind, said.members, known.status, subject)
         key = _key(said, known.key) if said.kind == EntryType.KEY_STATUS else None
         place = self._list.apply(index, said)
         code = 0 if place is None else self._list.code_of(place)
-        return Standing(Link(link.seq + 1, leaf_hash), status, place, code, key)
+        return SubjectState(Link(link.seq + 1, leaf_hash), status, place, code, key)
 
     def _require_may_mint(self, mint: Mapping[str, object]) -> None:
         """An active issuer signed with an active key of its own, and the attestation has not ended before it began."""
@@ -131,21 +131,21 @@ class Standings:
             status = self._known.get(subject, UNHEARD_OF).status
             if status != active:
                 message = f"{attestation_id} was minted by {subject}, which is {status or 'not in the log'} there."
-                raise FalseMint(message)
+                raise UnauthorisedMint(message)
         if mint.get("key") != self._known[entries.key_subject(issuer_id, kid)].key:
-            raise FalseMint(f"{attestation_id} was minted with another key than the log has as {kid}.")
+            raise UnauthorisedMint(f"{attestation_id} was minted with another key than the log has as {kid}.")
         if entries.attestation_subject(attestation_id) in self._known:
-            raise FalseMint(f"{attestation_id} was minted after it had ended.")
+            raise UnauthorisedMint(f"{attestation_id} was minted after it had ended.")
 
     def _require_list_of(self, size: int, said: Mapping[str, object]) -> None:
         """The digest is that of the list which follows from the entries before it."""
         self._list.grow(size)
         digest = entries.sha256_name(self._list.digest())
         if said.get("size") != size:
-            raise FalseList(f"The status list is of {said.get('size')} entries, and {size} stand before it.")
+            raise StatusListMismatch(f"The status list is of {said.get('size')} entries, and {size} stand before it.")
         if said.get("digest") != digest:
             told = f"the entries before it make {digest}, and it says {said.get('digest')}"
-            raise FalseList(f"The status list hides a change or invents one: {told}.")
+            raise StatusListMismatch(f"The status list hides a change or invents one: {told}.")
 
     def as_json(self) -> dict[str, SavedStanding]:
         """For a state file, by subject: the number of the next entry, the leaf hash before it, then the rest."""
@@ -155,11 +155,11 @@ class Standings:
         }
 
     @classmethod
-    def from_json(cls, saved: Mapping[str, SavedStanding]) -> Standings:
+    def from_json(cls, saved: Mapping[str, SavedStanding]) -> Auditor:
         """Restore what `as_json` returned."""
         known, listed = {}, StatusList()
         for subject, (seq, prev, status, place, code, key) in saved.items():
-            known[subject] = Standing(Link(seq, bytes.fromhex(prev)), status, place, code, key)
+            known[subject] = SubjectState(Link(seq, bytes.fromhex(prev)), status, place, code, key)
             if place is not None:
                 listed.recall(subject, place, code)
         return cls(known, listed)
@@ -188,7 +188,7 @@ def _status(kind: str, members: Mapping[str, object], before: str | None, subjec
         return before
     status = str(members["status"])
     if status not in may_follow.get(before, frozenset()):
-        raise BrokenChain(f"{subject} cannot become {status}: it is {before or 'new'}.")
+        raise BrokenStatusChain(f"{subject} cannot become {status}: it is {before or 'new'}.")
     return status
 
 
@@ -197,9 +197,9 @@ def _key(said: ReadEntry, before: str | None) -> str:
     try:
         key = entries.sha256_name(hashlib.sha256(b64url_decode(str(said.members.get("public_key")))).digest())
     except ValidationFailed as fault:
-        raise BrokenChain(f"{said.subject} has no public key that can be read.") from fault
+        raise BrokenStatusChain(f"{said.subject} has no public key that can be read.") from fault
     if before not in (None, key):
-        raise BrokenChain(f"{said.subject} goes on with another public key.")
+        raise BrokenStatusChain(f"{said.subject} goes on with another public key.")
     return key
 
 
@@ -209,4 +209,4 @@ def _require_minted(said: ReadEntry, index: int, entry_at: EntryAt) -> None:
     mint = _members(entry_at(place)) if type(place) is int and 0 <= place < index else {}
     wanted = {"type": EntryType.MINTED.value, "id": said.members.get("id"), "issuer_id": said.members.get("issuer_id")}
     if {name: mint.get(name) for name in wanted} != wanted:
-        raise BrokenChain(f"{said.subject} ends, and entry {place} is not its mint.")
+        raise BrokenStatusChain(f"{said.subject} ends, and entry {place} is not its mint.")

@@ -22,9 +22,16 @@ from attestlab.core.clock import Clock
 from attestlab.core.errors import IntegrityFailed, ProofInvalid, SignatureInvalid, Unavailable, ValidationFailed
 from attestlab.core.strict_json import parse_json
 from attestlab.log.entries import sha256_name
-from attestlab.log.follower.auditor import BrokenChain, EntryAt, FalseEntry, FalseList, FalseMint, Standings
+from attestlab.log.follower.auditor import (
+    Auditor,
+    BrokenStatusChain,
+    EntryAt,
+    InvalidEntry,
+    StatusListMismatch,
+    UnauthorisedMint,
+)
 from attestlab.log.follower.http_log import LogSource, RemoteTree
-from attestlab.log.follower.state import Followed
+from attestlab.log.follower.state import FollowerState
 from attestlab.log.merkle.hashing import TILE_WIDTH, TileName, decode_bundle, leaf_hash
 from attestlab.log.note.note import Note, TreeHead
 from attestlab.log.note.trust_policy import Checkpoint, TrustPolicy
@@ -47,10 +54,10 @@ class AlarmName(StrEnum):
     WRONG_TILE = "wrong_tile"  # a tile is not that of the signed tree; nothing that was signed contradicts another
 
 
-_ALARMS: dict[type[FalseEntry], AlarmName] = {
-    BrokenChain: AlarmName.BROKEN_STATUS_CHAIN,
-    FalseMint: AlarmName.FALSE_MINT,
-    FalseList: AlarmName.FALSE_STATUS_LIST,
+_ALARMS: dict[type[InvalidEntry], AlarmName] = {
+    BrokenStatusChain: AlarmName.BROKEN_STATUS_CHAIN,
+    UnauthorisedMint: AlarmName.FALSE_MINT,
+    StatusListMismatch: AlarmName.FALSE_STATUS_LIST,
 }
 
 
@@ -67,12 +74,12 @@ class Alarm(IntegrityFailed):
         self.evidence = evidence
 
 
-class Unwitnessed(Unavailable):
+class QuorumNotReached(Unavailable):
     """No checkpoint that the wanted witnesses cosigned is to be had; a matter of time, as far as one can tell."""
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class VerifiedBatch:
     """An entry that the signed tree has at `index`."""
 
     index: int
@@ -80,7 +87,7 @@ class Seen:
     entry: bytes
 
 
-def as_json(seen: Seen) -> dict[str, object]:
+def as_json(seen: VerifiedBatch) -> dict[str, object]:
     """An entry as `GET /v1/log/entries` shows it; `type` and `entry` are null where it is no JSON object."""
     try:
         entry = parse_json(seen.entry)
@@ -96,7 +103,7 @@ def as_json(seen: Seen) -> dict[str, object]:
     }
 
 
-HandOver = Callable[[Sequence[Seen]], None]
+HandOver = Callable[[Sequence[VerifiedBatch]], None]
 
 
 class Follower:
@@ -120,9 +127,9 @@ class Follower:
         self._source, self._state, self._clock, self._max_age_s = source, state, clock, max_age_s
         self._log = TrustPolicy.unwitnessed(vkey)
         self._witnesses = witnesses
-        self.followed = Followed.load(state, vkey)
+        self.followed = FollowerState.load(state, vkey)
 
-    def advance(self, hand_over: HandOver) -> Followed:
+    def advance(self, hand_over: HandOver) -> FollowerState:
         """Take in what is new, and say how far that leads.
 
         `hand_over` gets the entries in order, some at a time; when it returns they count as taken.
@@ -140,7 +147,7 @@ class Follower:
                     raise
         return self._advanced(hand_over)
 
-    def _advanced(self, hand_over: HandOver) -> Followed:
+    def _advanced(self, hand_over: HandOver) -> FollowerState:
         witnessed = self._source.witnessed() if self._witnesses else None
         note = self._source.checkpoint()
         newest = self._signed(note)
@@ -154,7 +161,7 @@ class Follower:
             self._remember(replace(known, checkpoint=shown, at_s=max(known.at_s, _time_s(accepted))))
         self._require_fresh(note)
         if accepted is None:
-            raise Unwitnessed("The log shows no checkpoint yet that the wanted witnesses cosigned.")
+            raise QuorumNotReached("The log shows no checkpoint yet that the wanted witnesses cosigned.")
         return self.followed
 
     def _signed(self, note: str) -> Checkpoint:
@@ -226,7 +233,7 @@ class Follower:
                 reached = replace(reached, size=judged, root=root, checkpoint=note)
             self._remember(reached)
 
-    def _bundle(self, tree: RemoteTree, size: int, number: int, note: str) -> list[Seen]:
+    def _bundle(self, tree: RemoteTree, size: int, number: int, note: str) -> list[VerifiedBatch]:
         """The entries of a bundle, each of them the one that the tree has at its place."""
         start = number * TILE_WIDTH
         width = min(TILE_WIDTH, size - start)
@@ -234,7 +241,7 @@ class Follower:
             entries = decode_bundle(self._source.tile(TileName(None, number, width)))[:width]
         except ProofInvalid as fault:
             raise self._alarm(AlarmName.WRONG_ENTRY, fault.message, note) from fault
-        seen = [Seen(start + place, leaf_hash(entry), entry) for place, entry in enumerate(entries)]
+        seen = [VerifiedBatch(start + place, leaf_hash(entry), entry) for place, entry in enumerate(entries)]
         with self._tiles_of(note):
             wrong = [item.index for item in seen if item.leaf_hash != tree.leaf(item.index)]
         if wrong or len(seen) != width:
@@ -243,18 +250,18 @@ class Follower:
             raise self._alarm(AlarmName.WRONG_ENTRY, message, note)
         return seen
 
-    def _standings(self, seen: Sequence[Seen], note: str, entry_at: EntryAt) -> Standings:
+    def _standings(self, seen: Sequence[VerifiedBatch], note: str, entry_at: EntryAt) -> Auditor:
         """What is known of every subject after these entries."""
         standings = self.followed.standings.copy()
         for item in seen:
             try:
                 standings.follow(item.index, item.entry, item.leaf_hash, entry_at)
-            except FalseEntry as fault:
+            except InvalidEntry as fault:
                 message = f"Entry {item.index} of the log: {fault.message}"
                 raise self._alarm(_ALARMS[type(fault)], message, note) from fault
         return standings
 
-    def _remember(self, followed: Followed) -> None:
+    def _remember(self, followed: FollowerState) -> None:
         if followed != self.followed:
             followed.save(self._state)
             self.followed = followed

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from attestlab.core import atomic_files
 from attestlab.core.errors import AttestLabError, ValidationFailed
 from attestlab.log.entries import sha256_name
-from attestlab.log.follower.auditor import Standings
+from attestlab.log.follower.auditor import Auditor
 from attestlab.log.merkle.hashing import EMPTY_ROOT
 from attestlab.log.note.trust_policy import Checkpoint, TrustPolicy
 
@@ -57,7 +57,7 @@ class _Saved(_SavedTree):
 
 
 @dataclass(frozen=True)
-class Followed:
+class FollowerState:
     """How far a follower came: the tree whose entries were all handed over, and what it knows from them.
 
     `standings` are those after the first `judged` entries; fewer than `size` where an earlier version saved it.
@@ -70,10 +70,10 @@ class Followed:
     root: bytes = EMPTY_ROOT
     checkpoint: str = ""
     at_s: int = 0
-    standings: Standings = field(default_factory=Standings, compare=False)  # follows from the tree
+    standings: Auditor = field(default_factory=Auditor, compare=False)  # follows from the tree
 
     @classmethod
-    def load(cls, path: Path, vkey: str) -> Followed:
+    def load(cls, path: Path, vkey: str) -> FollowerState:
         """Read what was saved; the beginning, where there is no file.
 
         A file of version 1 or 2 has no SHA-256. It is accepted if its signed checkpoint proves its tree, and every
@@ -96,7 +96,7 @@ class Followed:
         return followed
 
     @classmethod
-    def _parsed(cls, data: bytes) -> Followed:
+    def _parsed(cls, data: bytes) -> FollowerState:
         line, newline, checksum = data.partition(b"\n")
         if not newline:
             return cls._without_checksum(line)
@@ -108,12 +108,12 @@ class Followed:
             raise ValueError(f"It states {saved.judged} judged entries of {saved.size}.")
         if any(place is not None and place >= saved.judged for _, _, _, place, _, _ in saved.standings.values()):
             raise ValueError(f"It states a status at an index beyond its {saved.judged} judged entries.")
-        standings = Standings.from_json(saved.standings)
+        standings = Auditor.from_json(saved.standings)
         root = bytes.fromhex(saved.root)
         return cls(saved.vkey, saved.size, saved.judged, root, saved.checkpoint, saved.at_s, standings)
 
     @classmethod
-    def _without_checksum(cls, line: bytes) -> Followed:
+    def _without_checksum(cls, line: bytes) -> FollowerState:
         saved = _SavedTree.model_validate_json(line)
         signed = _require_signed(saved)
         if saved.v == VERSION:

@@ -13,14 +13,14 @@ from sqlalchemy import Connection
 from attestlab.core.errors import IntegrityFailed
 from attestlab.log import store
 from attestlab.log.merkle import hashing
-from attestlab.log.merkle.tree import Fetch, Growth, TileCache, Tree, TreeReader
+from attestlab.log.merkle.tree import Fetch, TileCache, Tree, TreeReader, TreeUpdate
 from attestlab.log.note.note import TreeHead
 
 CATCH_UP_LEAVES = 65_536  # above that, loading the tree anew from its tiles is quicker
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class CommittedTree:
     """A committed head and a tree that was found to have it; the reader is of exactly this head."""
 
     head: TreeHead
@@ -28,14 +28,14 @@ class Settled:
     reader: TreeReader = field(repr=False)
 
 
-class TreeMemory:
+class TreeCache:
     """Holds trees of committed heads only. Any thread may read; what is remembered is replaced as a whole."""
 
     def __init__(self) -> None:
         self._cache = TileCache()
-        self._newest: Settled | None = None
+        self._newest: CommittedTree | None = None
 
-    def settled(self, connection: Connection, head: TreeHead) -> Settled:
+    def settled(self, connection: Connection, head: TreeHead) -> CommittedTree:
         """A tree that has the committed `head`: the remembered one, that one caught up, or one loaded anew.
 
         Raises:
@@ -46,49 +46,49 @@ class TreeMemory:
             return newest
         known = newest.tree if newest else Tree()
         return (
-            self._if_it_has(connection, Growth(known, {}), head)
+            self._if_it_has(connection, TreeUpdate(known, {}), head)
             or self._caught_up(connection, known, head)
             or self._loaded(connection, head)
         )
 
-    def adopt(self, head: TreeHead, growth: Growth, reader: TreeReader) -> None:
+    def adopt(self, head: TreeHead, growth: TreeUpdate, reader: TreeReader) -> None:
         """Remember what a batch committed: its tree, the tiles it made full, the reader of its head."""
         self._cache.keep(growth.full)
         if self._newest is None or growth.tree.size > self._newest.tree.size:
-            self._newest = Settled(head, growth.tree, reader)
+            self._newest = CommittedTree(head, growth.tree, reader)
 
     def reader(self, connection: Connection, head: TreeHead, size: int) -> TreeReader:
         """Roots and proofs of the first `size` leaves under a committed head."""
         settled = self.settled(connection, head)
         if size == head.size:
             return settled.reader.reading_from(_tiles_of(connection))
-        return self.reader_of(connection, Growth(settled.tree, {}), size)
+        return self.reader_of(connection, TreeUpdate(settled.tree, {}), size)
 
-    def reader_of(self, connection: Connection, growth: Growth, size: int) -> TreeReader:
+    def reader_of(self, connection: Connection, growth: TreeUpdate, size: int) -> TreeReader:
         """Roots and proofs of a tree that need not be committed; forgotten tiles are read from the records."""
         return TreeReader(growth.tree, size, cache=self._cache, fetch=_tiles_of(connection), fresh=growth.full)
 
-    def _if_it_has(self, connection: Connection, growth: Growth, head: TreeHead) -> Settled | None:
+    def _if_it_has(self, connection: Connection, growth: TreeUpdate, head: TreeHead) -> CommittedTree | None:
         if growth.tree.size < head.size:
             return None
         reader = self.reader_of(connection, growth, head.size)
         if reader.root != head.root:
             return None
         self.adopt(head, growth, reader)
-        return Settled(head, growth.tree, reader)
+        return CommittedTree(head, growth.tree, reader)
 
-    def _caught_up(self, connection: Connection, known: Tree, head: TreeHead) -> Settled | None:
+    def _caught_up(self, connection: Connection, known: Tree, head: TreeHead) -> CommittedTree | None:
         if not known.size < head.size <= known.size + CATCH_UP_LEAVES:
             return None
         growth = known.grown(store.leaf_hashes(connection, known.size, head.size))
         return self._if_it_has(connection, growth, head)
 
-    def _loaded(self, connection: Connection, head: TreeHead) -> Settled:
+    def _loaded(self, connection: Connection, head: TreeHead) -> CommittedTree:
         """What was remembered belongs to another tree, or there was nothing; the records are read from scratch."""
         self._cache.clear()
         self._newest = None
         tail = store.leaf_hashes(connection, head.size - head.size % hashing.TILE_WIDTH, head.size)
-        loaded = Growth(Tree.loaded(head.size, tail, _tiles_of(connection)), {})
+        loaded = TreeUpdate(Tree.loaded(head.size, tail, _tiles_of(connection)), {})
         settled = self._if_it_has(connection, loaded, head)
         if settled is None:
             raise IntegrityFailed("The stored entries do not have the root that was signed; run `attestlab log fsck`.")

@@ -47,7 +47,7 @@ class Tree:
     size: int = 0
     edge: tuple[Rows, ...] = field(default=(), repr=False)
 
-    def grown(self, leaf_hashes: Sequence[bytes]) -> Growth:
+    def grown(self, leaf_hashes: Sequence[bytes]) -> TreeUpdate:
         """The tree with the leaves appended, and the tiles that this made full."""
         edge, full = list(self.edge), dict[Place, Rows]()
         size, at = self.size, 0
@@ -56,7 +56,7 @@ class Tree:
             _append(edge, full, size // TILE_WIDTH, b"".join(chunk))
             at += len(chunk)
             size += len(chunk)
-        return Growth(Tree(size, tuple(edge)), full)
+        return TreeUpdate(Tree(size, tuple(edge)), full)
 
     @classmethod
     def loaded(cls, size: int, tail: Sequence[bytes], fetch: Fetch) -> Tree:
@@ -75,7 +75,7 @@ class Tree:
 
 
 @dataclass(frozen=True, slots=True)
-class Growth:
+class TreeUpdate:
     """A grown tree and the tiles that became full on the way."""
 
     tree: Tree

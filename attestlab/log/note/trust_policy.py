@@ -36,7 +36,7 @@ class Checkpoint:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class WitnessGroup:
     """Witnessed when `threshold` of its members, witnesses or groups, are."""
 
     threshold: int
@@ -49,7 +49,7 @@ class TrustPolicy:
 
     logs: tuple[VerifierKey, ...]
     witnesses: dict[bytes, VerifierKey] = field(default_factory=dict)
-    groups: dict[bytes, Group] = field(default_factory=dict)
+    groups: dict[bytes, WitnessGroup] = field(default_factory=dict)
     quorum: bytes = NONE
     urls: dict[bytes, str] = field(default_factory=dict)
 
@@ -146,7 +146,7 @@ class _PolicyReader:
     def __init__(self) -> None:
         self.logs: list[VerifierKey] = []
         self.witnesses: dict[bytes, VerifierKey] = {}
-        self.groups: dict[bytes, Group] = {}
+        self.groups: dict[bytes, WitnessGroup] = {}
         self.urls: dict[bytes, str] = {}
         self.members: set[bytes] = set()
         self.quorum: bytes | None = None
@@ -194,7 +194,7 @@ class _PolicyReader:
             if member in self.members:
                 raise ValidationFailed(f"{where}: {_shown(member)} is already a member; it must not count twice.")
             self.members.add(member)
-        self.groups[name] = Group(_threshold(threshold, len(members), where), tuple(members))
+        self.groups[name] = WitnessGroup(_threshold(threshold, len(members), where), tuple(members))
 
     def _set_quorum(self, name: bytes, where: str) -> None:
         if self.quorum is not None:

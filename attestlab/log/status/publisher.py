@@ -18,7 +18,7 @@ from attestlab.core.db.transaction import Transaction
 from attestlab.core.strict_json import parse_time
 from attestlab.log import entries, store
 from attestlab.log.entries import STATUS_LIST_SUBJECT, EntryType
-from attestlab.log.service import Appended, Log
+from attestlab.log.service import Log, SequencedEntry
 from attestlab.log.status.status_list import Chunk, StatusList
 from attestlab.log.store import LeafRow
 
@@ -26,14 +26,14 @@ LIST_EVERY = timedelta(minutes=1)
 
 
 @dataclass(frozen=True)
-class Listed:
+class PublishedList:
     """The newest status list that covers an index, as its entry, and the chunks of the indexes asked for."""
 
     leaf: LeafRow
     chunks: tuple[Chunk, ...]
 
 
-class StatusLists:
+class StatusListPublisher:
     """The status lists of one log. The records are trusted for their entries only; lists are computed."""
 
     def __init__(self, *, storage: Storage, log: Log, clock: Clock) -> None:
@@ -51,7 +51,7 @@ class StatusLists:
         with self._lock:
             self._newest = max(self._newest, made, key=lambda kept: kept.size)
 
-    def append_if_due(self, tx: Transaction) -> Appended | None:
+    def append_if_due(self, tx: Transaction) -> SequencedEntry | None:
         """Append the digest of the list, if the log has grown and the last list is a minute old."""
         now = self.clock.now()
         if not self._is_due(tx.connection, now):
@@ -73,7 +73,7 @@ class StatusLists:
         # A list from the future was made by a wrong clock; waiting for its time would stop all lists until then.
         return size > newest.index + 1 and abs(now - _made_at(newest)) >= LIST_EVERY
 
-    def listed(self, connection: Connection, *indexes: int) -> Listed | None:
+    def listed(self, connection: Connection, *indexes: int) -> PublishedList | None:
         """What the newest list says of these entries; None where one of them is not in it yet."""
         newest = store.newest_of_subject(connection, STATUS_LIST_SUBJECT)
         if newest is None or max(indexes) >= newest.index:
@@ -82,7 +82,7 @@ class StatusLists:
         with self._lock:
             self._shown = max(self._shown, found, key=lambda kept: kept.size)
         chunks = {chunk.number: chunk for chunk in map(found.chunk_of, indexes)}
-        return Listed(newest, tuple(chunks.values()))
+        return PublishedList(newest, tuple(chunks.values()))
 
     def at(self, connection: Connection, size: int) -> StatusList:
         """The list of the first `size` entries, which are committed; not to be changed."""

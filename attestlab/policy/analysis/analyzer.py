@@ -13,9 +13,9 @@ from itertools import groupby
 from time import monotonic
 
 from attestlab.core.errors import IntegrityFailed
-from attestlab.policy.analysis.smt_encoding import BUDGET_S, World
+from attestlab.policy.analysis.smt_encoding import BUDGET_S, SmtEncoding
 from attestlab.policy.evaluation.evaluator import Evaluator, compiled
-from attestlab.policy.language.ast import Atom, Both, Effect, Form, Policy, Rule, atoms, positive_form
+from attestlab.policy.language.ast import And, Effect, Form, Literal, Policy, Rule, atoms, positive_form
 from attestlab.policy.language.context import Values
 
 
@@ -29,7 +29,7 @@ class FindingKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class AnalysisFinding:
     """`by` are the rules that together shadow it, or that contradict it; `witness` is a context that shows it.
 
     A dead rule, a shadowed one and an unreachable default have no witness: there is no context.
@@ -42,14 +42,14 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class PolicyComparison:
     """Whether two policies always decide alike; if not, a context on which they differ."""
 
     equivalent: bool
     witness: Values | None = None
 
 
-def analyze(policy: Policy) -> list[Finding]:
+def analyze(policy: Policy) -> list[AnalysisFinding]:
     """All findings: dead rules, shadowed ones, contradictions, then the default.
 
     dead: no context matches. shadowed: each context that matches is decided by rules before it,
@@ -80,7 +80,7 @@ def dead_rules(policy: Policy) -> list[str]:
         matches = compiled(positive_form(rule))
         if any(map(matches, seen)):
             continue
-        witness = World([replace(policy, rules=(rule,))], budget_s=until - monotonic()).match(rule)
+        witness = SmtEncoding([replace(policy, rules=(rule,))], budget_s=until - monotonic()).match(rule)
         if witness is None:
             dead.append(rule.id)
         else:
@@ -89,19 +89,19 @@ def dead_rules(policy: Policy) -> list[str]:
     return dead
 
 
-def compare(old: Policy, new: Policy) -> Comparison:
+def compare(old: Policy, new: Policy) -> PolicyComparison:
     """Whether both decide alike on every context; the effect is compared, not which rule decides.
 
     Raises:
         Unavailable: it took more than twenty seconds.
         IntegrityFailed: the witness does not hold in the evaluators.
     """
-    world = World([old, new])
+    world = SmtEncoding([old, new])
     witness = world.difference(old, new)
     if witness is None:
-        return Comparison(True)
+        return PolicyComparison(True)
     _require(Evaluator(old)(witness).effect is not Evaluator(new)(witness).effect)
-    return Comparison(False, witness)
+    return PolicyComparison(False, witness)
 
 
 def _require(holds: bool) -> None:
@@ -114,15 +114,15 @@ class _Analysis:
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
-        self._world = World([policy])
+        self._world = SmtEncoding([policy])
         self._decide = Evaluator(policy)
         self._seen: list[Values] = []
         self._boxes: dict[int, dict[str, int]] = {}
 
-    def findings(self) -> list[Finding]:
+    def findings(self) -> list[AnalysisFinding]:
         dead = {rule.id for rule in self._policy.rules if self._is_dead(rule)}
         alive = [rule for rule in self._policy.counting if rule.id not in dead]
-        found = [Finding(FindingKind.DEAD, rule.id) for rule in self._policy.rules if rule.id in dead]
+        found = [AnalysisFinding(FindingKind.DEAD, rule.id) for rule in self._policy.rules if rule.id in dead]
         return [*found, *self._shadowed(alive), *self._contradicting(alive), *self._unreachable_default()]
 
     def _is_dead(self, rule: Rule) -> bool:
@@ -134,7 +134,7 @@ class _Analysis:
         self._seen.append(witness)
         return False
 
-    def _shadowed(self, alive: Sequence[Rule]) -> Iterator[Finding]:
+    def _shadowed(self, alive: Sequence[Rule]) -> Iterator[AnalysisFinding]:
         """Rules of which every match is decided by rules before them; those that were seen deciding are not asked."""
         deciding = {matched[0] for values in self._seen if (matched := self._decide(values).matched)}
         for index, rule in enumerate(alive):
@@ -143,12 +143,12 @@ class _Analysis:
             before = alive[:index]
             witness = self._world.match(rule, without=before)
             if witness is None:
-                yield Finding(FindingKind.SHADOWED, rule.id, _ids(self._world.refuted_by(before)))
+                yield AnalysisFinding(FindingKind.SHADOWED, rule.id, _ids(self._world.refuted_by(before)))
             else:
                 _require(self._decide(witness).matched[:1] == (rule.id,))
                 self._seen.append(witness)
 
-    def _contradicting(self, alive: Sequence[Rule]) -> Iterator[Finding]:
+    def _contradicting(self, alive: Sequence[Rule]) -> Iterator[AnalysisFinding]:
         """DENY rules that can match together with ALLOW rules of the same priority."""
         for _, tied in groupby(alive, key=lambda rule: rule.priority):
             rules = list(tied)
@@ -156,7 +156,7 @@ class _Analysis:
             for rule in (rule for rule in rules if rule.effect is Effect.DENY):
                 yield from self._contradicted(rule, allowing)
 
-    def _contradicted(self, rule: Rule, allowing: Sequence[Rule]) -> Iterator[Finding]:
+    def _contradicted(self, rule: Rule, allowing: Sequence[Rule]) -> Iterator[AnalysisFinding]:
         """All ALLOW rules that can match with `rule`; one that shares no box with it is not asked about."""
         left = {other.id: other for other in allowing if self._may_meet(rule, other)}
         found: list[str] = []
@@ -173,16 +173,16 @@ class _Analysis:
             found += settled
             left = {name: other for name, other in left.items() if name not in settled}
         if found:
-            yield Finding(FindingKind.CONTRADICTING, rule.id, tuple(sorted(found)), first)
+            yield AnalysisFinding(FindingKind.CONTRADICTING, rule.id, tuple(sorted(found)), first)
 
-    def _unreachable_default(self) -> Iterator[Finding]:
+    def _unreachable_default(self) -> Iterator[AnalysisFinding]:
         """Some rule matches whatever the context."""
         if any(not self._decide(values).matched for values in self._seen):
             return
         witness = self._world.no_match(self._policy.counting)
         if witness is None:
             needed = self._world.refuted_by(self._policy.counting)
-            yield Finding(FindingKind.DEFAULT_UNREACHABLE, None, _ids(needed))
+            yield AnalysisFinding(FindingKind.DEFAULT_UNREACHABLE, None, _ids(needed))
         else:
             _require(not self._decide(witness).matched)
 
@@ -208,11 +208,11 @@ def _ids(rules: Sequence[Rule]) -> tuple[str, ...]:
     return tuple(rule.id for rule in rules)
 
 
-def _conjuncts(form: Form) -> Iterator[Atom]:
+def _conjuncts(form: Form) -> Iterator[Literal]:
     """The atoms that hold whenever the form does."""
-    if isinstance(form, Atom):
+    if isinstance(form, Literal):
         yield form
-    elif isinstance(form, Both):
+    elif isinstance(form, And):
         for part in form.parts:
             yield from _conjuncts(part)
 

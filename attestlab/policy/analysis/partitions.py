@@ -13,14 +13,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
-from attestlab.policy.language.ast import Leaf, Policy, leaves
+from attestlab.policy.language.ast import Comparison, Policy, leaves
 from attestlab.policy.language.attributes import NUMERIC, Attribute, AttributeType, Op, Value
 
 _NO_DOUBLE_ABOVE = math.nextafter(math.inf, 0)
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class EquivalenceClass:
     """One class. `value` stands for it; `above` and `below` are the open ends of an interval of numbers.
 
     `others` says that it is every text or enum value that no rule names.
@@ -40,7 +40,7 @@ class Cell:
         return (self.above is None or self.above < float(value)) and (self.below is None or float(value) < self.below)
 
 
-def cells_of(policies: Iterable[Policy]) -> dict[str, tuple[Cell, ...]]:
+def cells_of(policies: Iterable[Policy]) -> dict[str, tuple[EquivalenceClass, ...]]:
     """For each attribute that a rule asks about, its classes in ascending order; missing is none of them."""
     asked: dict[str, tuple[Attribute, set[Value]]] = {}
     for leaf in (leaf for policy in policies for rule in policy.rules for leaf in leaves(rule.when)):
@@ -48,14 +48,14 @@ def cells_of(policies: Iterable[Policy]) -> dict[str, tuple[Cell, ...]]:
     return {path: tuple(_cells(attribute, named)) for path, (attribute, named) in sorted(asked.items())}
 
 
-def constants(leaf: Leaf) -> tuple[Value, ...]:
+def constants(leaf: Comparison) -> tuple[Value, ...]:
     """The values that a leaf compares with."""
     if leaf.op is Op.EXISTS:
         return ()
     return leaf.value if isinstance(leaf.value, tuple) else (leaf.value,)
 
 
-def place_of(value: Value | None, cells: tuple[Cell, ...]) -> int | None:
+def place_of(value: Value | None, cells: tuple[EquivalenceClass, ...]) -> int | None:
     """The index of the class that holds `value`; None where it is missing."""
     if value is None:
         return None
@@ -63,20 +63,20 @@ def place_of(value: Value | None, cells: tuple[Cell, ...]) -> int | None:
     return next(index for index, cell in enumerate(cells) if cell.holds(value, named))
 
 
-def representatives(cells: Mapping[str, tuple[Cell, ...]]) -> dict[str, tuple[Value | None, ...]]:
+def representatives(cells: Mapping[str, tuple[EquivalenceClass, ...]]) -> dict[str, tuple[Value | None, ...]]:
     """For each attribute one value of each class, and None for missing."""
     return {path: (None, *(cell.value for cell in classes)) for path, classes in cells.items()}
 
 
-def _cells(attribute: Attribute, named: set[Value]) -> Iterator[Cell]:
+def _cells(attribute: Attribute, named: set[Value]) -> Iterator[EquivalenceClass]:
     if attribute.type is AttributeType.BOOLEAN:
-        yield from (Cell(False), Cell(True))
+        yield from (EquivalenceClass(False), EquivalenceClass(True))
     elif attribute.type in NUMERIC:
         yield from _numbers(attribute, {float(constant) for constant in named})
     else:
-        yield from (Cell(text) for text in sorted(map(str, named)))
+        yield from (EquivalenceClass(text) for text in sorted(map(str, named)))
         if (other := _unnamed(attribute, named)) is not None:
-            yield Cell(other, others=True)
+            yield EquivalenceClass(other, others=True)
 
 
 def _unnamed(attribute: Attribute, named: set[Value]) -> str | None:
@@ -85,7 +85,7 @@ def _unnamed(attribute: Attribute, named: set[Value]) -> str | None:
     return next(text for text in (f"other{n or ''}" for n in range(len(named) + 1)) if text not in named)
 
 
-def _numbers(attribute: Attribute, named: set[float]) -> Iterator[Cell]:
+def _numbers(attribute: Attribute, named: set[float]) -> Iterator[EquivalenceClass]:
     """Each constant by itself, and each interval between two neighbours that has a value."""
     named |= {float(bound) for bound in (attribute.least, attribute.most) if bound is not None}
     points = sorted(named)
@@ -93,15 +93,15 @@ def _numbers(attribute: Attribute, named: set[float]) -> Iterator[Cell]:
     ends += [None] if attribute.most is None else []
     whole = attribute.type is AttributeType.INTEGER
     if not points:
-        yield Cell(0 if whole else 0.0, -math.inf, math.inf)
+        yield EquivalenceClass(0 if whole else 0.0, -math.inf, math.inf)
         return
     for low, high in pairwise([*ends, math.nan]):
         if low is not None:
-            yield Cell(int(low) if whole else low)
+            yield EquivalenceClass(int(low) if whole else low)
         if high is None or not math.isnan(high):
             inner = _whole_between(low, high) if whole else _double_between(low, high)
             if inner is not None:
-                yield Cell(inner, low, high)
+                yield EquivalenceClass(inner, low, high)
 
 
 def _whole_between(low: float | None, high: float | None) -> int | None:

@@ -20,7 +20,7 @@ from typing import Any
 from attestlab.core.errors import Unavailable
 from attestlab.policy.analysis.partitions import cells_of, place_of
 from attestlab.policy.evaluation.evaluator import compiled
-from attestlab.policy.language.ast import Atom, Both, Effect, Form, Policy, Rule, positive_form
+from attestlab.policy.language.ast import And, Effect, Form, Literal, Policy, Rule, positive_form
 from attestlab.policy.language.attributes import Value
 from attestlab.policy.language.context import Values
 
@@ -28,7 +28,7 @@ BUDGET_S = 20.0  # of all questions about one world; a policy of a thousand rule
 _TOO_LONG = "The proof took too long; analyze a smaller policy, or ask again when the server is idle."
 
 
-class World:
+class SmtEncoding:
     """The variables of a question, and the rules as formulas over them; one thread's.
 
     Everything that is asked takes `budget_s` seconds together at most.
@@ -43,7 +43,7 @@ class World:
         self._cells = cells_of(policies)
         self._up_to = {path: self._booleans(path) for path in self._cells}
         self._named: dict[int, Any] = {}  # by the identity of a rule: its letter and the contrary
-        self._atoms: dict[Atom, Any] = {}
+        self._atoms: dict[Literal, Any] = {}
         self._solver = self._made()
 
     def _made(self) -> Any:
@@ -81,7 +81,7 @@ class World:
         core = {each.get_id() for each in self._solver.unsat_core()}
         return tuple(rule for rule in rules if self._denied(rule).get_id() in core)
 
-    def places(self, atom: Atom) -> list[bool]:
+    def places(self, atom: Literal) -> list[bool]:
         """Whether the atom holds at each place of its attribute; 0 is missing."""
         path, test = atom.leaf.attribute.path, compiled(atom)
         return [test({}), *(test({path: cell.value}) for cell in self._cells[path])]
@@ -133,12 +133,12 @@ class World:
         return 0 if found is None else found + 1
 
     def _form(self, form: Form) -> Any:
-        if isinstance(form, Atom):
+        if isinstance(form, Literal):
             return self._atom(form)
         parts = [self._form(part) for part in form.parts]
-        return self._z3.And(parts) if isinstance(form, Both) else self._z3.Or(parts)
+        return self._z3.And(parts) if isinstance(form, And) else self._z3.Or(parts)
 
-    def _atom(self, atom: Atom) -> Any:
+    def _atom(self, atom: Literal) -> Any:
         """The places at which the atom holds, as runs."""
         if atom not in self._atoms:
             path = atom.leaf.attribute.path

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from attestlab.core.errors import MAX_FAULTS, FieldError
-from attestlab.policy.language.ast import AllOf, AnyOf, Leaf, Negated, Policy, Rule, Tree, order
+from attestlab.policy.language.ast import AllOf, AnyOf, Comparison, Not, Policy, Rule, Tree, order
 from attestlab.policy.language.attributes import (
     MAX_SUGGESTIONS,
     MEMBERSHIP,
     Attribute,
-    Fault,
     Op,
     Registry,
     Value,
+    ValueProblem,
     nearest,
 )
 from attestlab.policy.language.document import Condition, Document, RuleDoc, pointer, refusal
@@ -56,7 +56,7 @@ class _Reader:
         if written.any is not None:
             return AnyOf(self._parts(written.any, (*place, "any")))
         if written.not_ is not None:
-            return Negated(self._tree(written.not_, (*place, "not")))
+            return Not(self._tree(written.not_, (*place, "not")))
         return self._leaf(written, place)
 
     def _parts(self, written: Iterable[Condition], place: Place) -> tuple[Tree, ...]:
@@ -76,7 +76,7 @@ class _Reader:
                 f"{op} does not fit {path}, which is of type {attribute.type}; use {fitting}.",
             )
             return AllOf(())
-        return Leaf(attribute, op, self._value(attribute, op, value, (*place, "value")))
+        return Comparison(attribute, op, self._value(attribute, op, value, (*place, "value")))
 
     def _value(self, attribute: Attribute, op: Op, raw: object, place: Place) -> Value | tuple[Value, ...]:
         if op is Op.EXISTS:
@@ -95,7 +95,7 @@ class _Reader:
 
     def _constant(self, attribute: Attribute, raw: object, place: Place) -> Value:
         value = attribute.parse(raw)
-        if isinstance(value, Fault):
+        if isinstance(value, ValueProblem):
             self._refuse(place, value.code, f"{attribute.path}: {value.explain(suggest=self._suggests)}")
             return False
         return value

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
-from attestlab.policy.analysis.partitions import Cell, cells_of, place_of
+from attestlab.policy.analysis.partitions import EquivalenceClass, cells_of, place_of
 from attestlab.policy.evaluation.evaluator import Test, compiled
 from attestlab.policy.evaluation.policy_set import PolicySet
-from attestlab.policy.language.ast import Atom, Both, Effect, Form, Policy, positive_form
+from attestlab.policy.language.ast import And, Effect, Form, Literal, Policy, positive_form
 from attestlab.policy.language.attributes import Attribute, Value
 from attestlab.policy.language.context import Values
 
@@ -22,7 +22,7 @@ MOST_STEPS = 20_000  # looks ahead before the search gives up; a few microsecond
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ValueChange:
     """One attribute's other value; `above` and `below` are the open bounds of all that would do as well."""
 
     path: str
@@ -36,7 +36,7 @@ class Change:
 class Counterfactual:
     """The changes; None means that none would do, or, if not `complete`, that none was found in time."""
 
-    changes: tuple[Change, ...] | None
+    changes: tuple[ValueChange, ...] | None
     complete: bool = True
 
 
@@ -69,7 +69,7 @@ class _Search:
             return Counterfactual(None, complete=False)
         return Counterfactual(None)
 
-    def _settle(self, values: Values, open_paths: tuple[str, ...]) -> dict[str, Cell] | None:
+    def _settle(self, values: Values, open_paths: tuple[str, ...]) -> dict[str, EquivalenceClass] | None:
         """Values for the open attributes that bring about what is wanted; None where there are none."""
         self._steps += 1
         if self._steps > MOST_STEPS:
@@ -92,7 +92,7 @@ class _Search:
             return all(Effect.ALLOW in possible for possible in outcomes)
         return any(Effect.DENY in possible for possible in outcomes)
 
-    def _others(self, path: str) -> Iterator[Cell]:
+    def _others(self, path: str) -> Iterator[EquivalenceClass]:
         """The other classes, the nearest first."""
         cells = self._cells[path]
         here = place_of(self._values.get(path), cells)
@@ -100,19 +100,19 @@ class _Search:
             if index != here:
                 yield cells[index]
 
-    def _change(self, path: str, cell: Cell) -> Change:
+    def _change(self, path: str, cell: EquivalenceClass) -> ValueChange:
         before = self._values.get(path)
         after = cell.value
         if cell.below is not None and isinstance(before, int | float) and before >= cell.below:
             after = _just_below(cell, cell.below)  # coming from above, the nearer end
-        return Change(path, before, after, _finite(cell.above), _finite(cell.below))
+        return ValueChange(path, before, after, _finite(cell.above), _finite(cell.below))
 
 
 def _finite(bound: float | None) -> float | None:
     return None if bound is None or bound in {float("inf"), float("-inf")} else bound
 
 
-def _just_below(cell: Cell, below: float) -> Value:
+def _just_below(cell: EquivalenceClass, below: float) -> Value:
     near = below - 1
     is_inside = near < below and (cell.above is None or near > cell.above)
     return (int(near) if type(cell.value) is int else near) if is_inside else cell.value
@@ -152,9 +152,9 @@ class _Joined:
 
 
 def _prepared(form: Form) -> _Question | _Joined:
-    if isinstance(form, Atom):
+    if isinstance(form, Literal):
         return _Question(form.leaf.attribute.path, compiled(form))
-    return _Joined(isinstance(form, Both), tuple(_prepared(part) for part in form.parts))
+    return _Joined(isinstance(form, And), tuple(_prepared(part) for part in form.parts))
 
 
 def _truth(form: _Question | _Joined, values: Values, open_paths: frozenset[str]) -> bool | None:

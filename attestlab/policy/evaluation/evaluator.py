@@ -10,7 +10,7 @@ import operator
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from attestlab.policy.language.ast import Atom, Both, Effect, Form, Policy, positive_form
+from attestlab.policy.language.ast import And, Effect, Form, Literal, Policy, positive_form
 from attestlab.policy.language.attributes import Op, Value
 from attestlab.policy.language.context import Values
 
@@ -52,10 +52,10 @@ class Evaluator:
 
 def compiled(form: Form) -> Test:
     """One closure for a whole condition."""
-    if isinstance(form, Atom):
+    if isinstance(form, Literal):
         return _atom(form)
     tests = [compiled(part) for part in form.parts]
-    return _both(tests) if isinstance(form, Both) else _either(tests)
+    return _both(tests) if isinstance(form, And) else _either(tests)
 
 
 def _both(tests: list[Test]) -> Test:
@@ -73,7 +73,7 @@ def _either(tests: list[Test]) -> Test:
     return lambda values: first(values) or second(values)
 
 
-def _atom(atom: Atom) -> Test:
+def _atom(atom: Literal) -> Test:
     leaf = atom.leaf
     path, missing = leaf.attribute.path, atom.when_missing
     if leaf.op is Op.EXISTS:

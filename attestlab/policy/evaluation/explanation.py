@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from attestlab.policy.language.ast import AllOf, Effect, Leaf, Negated, Policy, Rule, Tree
+from attestlab.policy.language.ast import AllOf, Comparison, Effect, Not, Policy, Rule, Tree
 from attestlab.policy.language.attributes import Op, Value
 from attestlab.policy.language.context import Values
 
@@ -71,11 +71,11 @@ def missing(policy: Policy, values: Values) -> tuple[str, ...]:
 
 def explained(tree: Tree, values: Values, effect: Effect) -> Explained:
     """One node: DENY in classical logic, ALLOW in Kleene's."""
-    if isinstance(tree, Leaf):
+    if isinstance(tree, Comparison):
         actual = values.get(tree.attribute.path)
         truth = _leaf(tree, actual, effect)
         return Explained("leaf", truth, (), tree.attribute.path, tree.op.value, tree.value, actual)
-    if isinstance(tree, Negated):
+    if isinstance(tree, Not):
         part = explained(tree.part, values, effect)
         return Explained("not", _NOT[part.truth], (part,))
     parts = tuple(explained(part, values, effect) for part in tree.parts)
@@ -94,7 +94,7 @@ def _strongest(truths: set[Truth], decides: Truth, otherwise: Truth) -> Truth:
     return Truth.UNKNOWN if Truth.UNKNOWN in truths else otherwise
 
 
-def _leaf(leaf: Leaf, actual: Value | None, effect: Effect) -> Truth:
+def _leaf(leaf: Comparison, actual: Value | None, effect: Effect) -> Truth:
     if actual is None:
         if effect is Effect.ALLOW:
             return Truth.UNKNOWN

@@ -13,7 +13,7 @@ from attestlab.policy.language.context import Values
 
 
 @dataclass(frozen=True)
-class Member:
+class PolicySetMember:
     """A policy among those that apply; one in shadow is evaluated and told, never counted."""
 
     id: str
@@ -37,10 +37,10 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class PolicyResult:
     """What one policy of the set says."""
 
-    member: Member
+    member: PolicySetMember
     decision: Decision
 
     def reasons(self) -> list[str]:
@@ -55,10 +55,10 @@ class SetDecision:
     """The answer of all policies together; `said` has each one's, those that do not count included."""
 
     allowed: bool
-    said: tuple[Said, ...]
+    said: tuple[PolicyResult, ...]
 
     @property
-    def deciding(self) -> Said | None:
+    def deciding(self) -> PolicyResult | None:
         """The first policy that denies; if none does, the first of which a rule matches, else the first."""
         counting = [said for said in self.said if said.member.counts]
         against = [said for said in counting if not said.decision.allowed]
@@ -103,7 +103,7 @@ class SetDecision:
 class PolicySet:
     """The policies that apply to one action and target, in a fixed order."""
 
-    def __init__(self, members: Iterable[Member] = ()) -> None:
+    def __init__(self, members: Iterable[PolicySetMember] = ()) -> None:
         self.members = tuple(members)
 
     @cached_property
@@ -113,5 +113,5 @@ class PolicySet:
 
     def __call__(self, values: Values) -> SetDecision:
         """No policy, no objection."""
-        said = tuple([Said(member, member.evaluator(values)) for member in self.members])
+        said = tuple([PolicyResult(member, member.evaluator(values)) for member in self.members])
         return SetDecision(all(each.decision.allowed for each in said if each.member.counts), said)

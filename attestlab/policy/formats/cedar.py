@@ -14,7 +14,7 @@ from decimal import Decimal
 from typing import Any
 
 from attestlab.core.errors import ValidationFailed
-from attestlab.policy.language.ast import Atom, Both, Effect, Form, Policy, positive_form
+from attestlab.policy.language.ast import And, Effect, Form, Literal, Policy, positive_form
 from attestlab.policy.language.attributes import Attribute, AttributeType, Op, Value
 from attestlab.policy.language.context import Values
 
@@ -55,20 +55,20 @@ def _permit(name: str, action: str, condition: str) -> str:
 
 
 def _form(form: Form) -> str:
-    if isinstance(form, Atom):
+    if isinstance(form, Literal):
         return _atom(form)
-    joint = " && " if isinstance(form, Both) else " || "
+    joint = " && " if isinstance(form, And) else " || "
     return "(" + joint.join(map(_form, form.parts)) + ")"
 
 
-def _atom(atom: Atom) -> str:
+def _atom(atom: Literal) -> str:
     leaf = atom.leaf
     name = _text(leaf.attribute.path)
     asked = f"!({_asked(atom)})" if atom.negated else _asked(atom)
     return f"(!(context has {name}) || {asked})" if atom.when_missing else f"(context has {name} && {asked})"
 
 
-def _asked(atom: Atom) -> str:
+def _asked(atom: Literal) -> str:
     """What is asked of a value that is there."""
     leaf = atom.leaf
     value = f"context[{_text(leaf.attribute.path)}]"

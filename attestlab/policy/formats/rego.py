@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from attestlab.policy.language.ast import Atom, Both, Effect, Form, Policy, positive_form
+from attestlab.policy.language.ast import And, Effect, Form, Literal, Policy, positive_form
 from attestlab.policy.language.attributes import Op, Value
 
 PACKAGE = "attestlab"
@@ -47,9 +47,9 @@ class _Writer:
 
     def _body(self, form: Form) -> str:
         """What must hold, a line each."""
-        if isinstance(form, Atom):
+        if isinstance(form, Literal):
             return self._atom(form)
-        if isinstance(form, Both):
+        if isinstance(form, And):
             return "\n\t".join(map(self._body, form.parts))
         return self._choice([self._body(part) for part in form.parts])
 
@@ -59,13 +59,13 @@ class _Writer:
         self._choices.append("".join(f"{name} if {{\n\t{body}\n}}\n\n" for body in bodies))
         return name
 
-    def _atom(self, atom: Atom) -> str:
+    def _atom(self, atom: Literal) -> str:
         has = f"{_constant(atom.leaf.attribute.path)} in object.keys(input)"
         asked = f"{has}\n\t{_asked(atom)}"
         return self._choice([f"not {has}", asked]) if atom.when_missing else asked
 
 
-def _asked(atom: Atom) -> str:
+def _asked(atom: Literal) -> str:
     """What is asked of a value that is there."""
     leaf = atom.leaf
     if leaf.op is Op.EXISTS:

@@ -29,7 +29,7 @@ class Mode(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Leaf:
+class Comparison:
     """One question about one attribute; `value` is typed, a tuple for `in` and `not_in`."""
 
     attribute: Attribute
@@ -48,11 +48,11 @@ class AnyOf:
 
 
 @dataclass(frozen=True, slots=True)
-class Negated:
+class Not:
     part: Tree
 
 
-Tree = Leaf | AllOf | AnyOf | Negated
+Tree = Comparison | AllOf | AnyOf | Not
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,11 +99,11 @@ def order(rule: Rule) -> tuple[int, bool, str]:
     return (rule.priority, rule.effect is not Effect.DENY, rule.id)
 
 
-def leaves(tree: Tree) -> Iterator[Leaf]:
+def leaves(tree: Tree) -> Iterator[Comparison]:
     """The leaves, from left to right."""
-    if isinstance(tree, Leaf):
+    if isinstance(tree, Comparison):
         yield tree
-    elif isinstance(tree, Negated):
+    elif isinstance(tree, Not):
         yield from leaves(tree.part)
     else:
         for part in tree.parts:
@@ -111,25 +111,25 @@ def leaves(tree: Tree) -> Iterator[Leaf]:
 
 
 @dataclass(frozen=True, slots=True)
-class Atom:
+class Literal:
     """A question that is total: of a value `leaf` (the contrary if `negated`), `when_missing` without one."""
 
-    leaf: Leaf
+    leaf: Comparison
     negated: bool
     when_missing: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Both:
+class And:
     parts: tuple[Form, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Either:
+class Or:
     parts: tuple[Form, ...]
 
 
-Form = Atom | Both | Either
+Form = Literal | And | Or
 
 
 def positive_form(rule: Rule) -> Form:
@@ -144,24 +144,24 @@ def positive_form(rule: Rule) -> Form:
 
 
 def _form(tree: Tree, is_deny: bool, negated: bool) -> Form:
-    if isinstance(tree, Leaf):
-        return Atom(tree, negated, is_deny and _true_of_nothing(tree) is not negated)
-    if isinstance(tree, Negated):
+    if isinstance(tree, Comparison):
+        return Literal(tree, negated, is_deny and _true_of_nothing(tree) is not negated)
+    if isinstance(tree, Not):
         return _form(tree.part, is_deny, not negated)
     parts = tuple(_form(part, is_deny, negated) for part in tree.parts)
-    return Both(parts) if isinstance(tree, AllOf) is not negated else Either(parts)
+    return And(parts) if isinstance(tree, AllOf) is not negated else Or(parts)
 
 
-def _true_of_nothing(leaf: Leaf) -> bool:
+def _true_of_nothing(leaf: Comparison) -> bool:
     """What classical logic says of a missing value: `ne` is not-`eq`, `not_in` is not-`in`."""
     if leaf.op is Op.EXISTS:
         return not leaf.value
     return leaf.op in {Op.NE, Op.NOT_IN}
 
 
-def atoms(form: Form) -> Iterator[Atom]:
+def atoms(form: Form) -> Iterator[Literal]:
     """The atoms, from left to right."""
-    if isinstance(form, Atom):
+    if isinstance(form, Literal):
         yield form
     else:
         for part in form.parts:

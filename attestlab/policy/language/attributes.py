@@ -63,7 +63,7 @@ NUMERIC = frozenset({AttributeType.NUMBER, AttributeType.INTEGER})
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class ValueProblem:
     """Why a value was not taken; `code` is stable, `message` is for people.
 
     `word` is one of no known spelling where `among` are the known ones; the nearest is looked up on request only.
@@ -80,7 +80,7 @@ class Fault:
         return f"{self.message.removesuffix('.')}; {close} is." if close else self.message
 
 
-Parse = Callable[[object], Value | Fault]
+Parse = Callable[[object], Value | ValueProblem]
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,23 +214,25 @@ def _enum(attribute: Attribute) -> Parse:
         spelling: value for value in values for spelling in (value.casefold(), value.lower(), value.upper(), value)
     }
 
-    def parse(raw: object) -> Value | Fault:
+    def parse(raw: object) -> Value | ValueProblem:
         if not isinstance(raw, str):
             return _wrong_type("a text", raw)
         found = spelt.get(raw) or spelt.get(raw[:TEXT_LENGTH].casefold())
         if found is None:
-            return Fault("out_of_domain", f"{raw[:64]!r} is not a value.", raw, values)
+            return ValueProblem("out_of_domain", f"{raw[:64]!r} is not a value.", raw, values)
         return found
 
     return parse
 
 
 def _text(attribute: Attribute) -> Parse:
-    def parse(raw: object) -> Value | Fault:
+    def parse(raw: object) -> Value | ValueProblem:
         if not isinstance(raw, str):
             return _wrong_type("a text", raw)
         if len(raw) > TEXT_LENGTH or UNSTORABLE.search(raw):
-            return Fault("out_of_domain", f"a text has at most {TEXT_LENGTH:,} characters, no NUL, no lone surrogate.")
+            return ValueProblem(
+                "out_of_domain", f"a text has at most {TEXT_LENGTH:,} characters, no NUL, no lone surrogate."
+            )
         return raw
 
     return parse
@@ -240,7 +242,7 @@ def _number(attribute: Attribute) -> Parse:
     least = -math.inf if attribute.least is None else attribute.least
     most = math.inf if attribute.most is None else attribute.most
 
-    def parse(raw: object) -> Value | Fault:
+    def parse(raw: object) -> Value | ValueProblem:
         if type(raw) is float:
             value = raw + 0.0  # -0.0 and 0.0 are one value
         elif type(raw) is int and -MAX_SAFE_INTEGER <= raw <= MAX_SAFE_INTEGER:
@@ -258,7 +260,7 @@ def _integer(attribute: Attribute) -> Parse:
     least = -MAX_SAFE_INTEGER if attribute.least is None else max(int(attribute.least), -MAX_SAFE_INTEGER)
     most = MAX_SAFE_INTEGER if attribute.most is None else min(int(attribute.most), MAX_SAFE_INTEGER)
 
-    def parse(raw: object) -> Value | Fault:
+    def parse(raw: object) -> Value | ValueProblem:
         if type(raw) is float and raw.is_integer():  # JSON knows one kind of number: 3.0 is 3
             raw = int(raw)
         if type(raw) is not int:
@@ -269,7 +271,7 @@ def _integer(attribute: Attribute) -> Parse:
 
 
 def _boolean(attribute: Attribute) -> Parse:
-    def parse(raw: object) -> Value | Fault:
+    def parse(raw: object) -> Value | ValueProblem:
         return raw if type(raw) is bool else _wrong_type("true or false", raw)
 
     return parse
@@ -284,22 +286,22 @@ _PARSERS: dict[AttributeType, Callable[[Attribute], Parse]] = {
 }
 
 
-def _wrong_type(wanted: str, raw: object) -> Fault:
-    return Fault("wrong_type", f"{wanted} is wanted, not {_JSON_NAMES.get(type(raw), 'another type')}.")
+def _wrong_type(wanted: str, raw: object) -> ValueProblem:
+    return ValueProblem("wrong_type", f"{wanted} is wanted, not {_JSON_NAMES.get(type(raw), 'another type')}.")
 
 
-def _not_a_number(raw: object) -> Fault:
+def _not_a_number(raw: object) -> ValueProblem:
     if type(raw) is int:
         return _INEXACT
     return _wrong_type("a number", raw)
 
 
-def _outside(value: float, attribute: Attribute) -> Fault:
+def _outside(value: float, attribute: Attribute) -> ValueProblem:
     if not math.isfinite(value):
-        return Fault("out_of_domain", "NaN and infinity are no values.")
+        return ValueProblem("out_of_domain", "NaN and infinity are no values.")
     if attribute.type is AttributeType.INTEGER and abs(value) > MAX_SAFE_INTEGER:
         return _INEXACT
-    return Fault("out_of_domain", f"{_plain(value)} is out of the domain, which is {_bounds(attribute)}.")
+    return ValueProblem("out_of_domain", f"{_plain(value)} is out of the domain, which is {_bounds(attribute)}.")
 
 
 def _bounds(attribute: Attribute) -> str:
@@ -315,7 +317,7 @@ def _plain(number: float) -> str:
     return short if float(short) == number else repr(number)
 
 
-_INEXACT = Fault("out_of_domain", "whole numbers beyond 2^53 - 1 are not exact.")
+_INEXACT = ValueProblem("out_of_domain", "whole numbers beyond 2^53 - 1 are not exact.")
 _JSON_NAMES: dict[type, str] = {
     str: "a text", bool: "a boolean", int: "a number", float: "a number", list: "a list", dict: "an object",
 }  # fmt: skip

@@ -9,15 +9,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from attestlab.policy.language.attributes import MAX_SUGGESTIONS, PATH_LENGTH, Fault, Registry, Value
+from attestlab.policy.language.attributes import MAX_SUGGESTIONS, PATH_LENGTH, Registry, Value, ValueProblem
 
 Values = dict[str, Value]
 """Typed values by path; a path that is not there is missing."""
 
 MOST_DIAGNOSTICS = 20
 _DEPTH = 4  # words in a path
-_UNKNOWN = Fault("unknown_attribute", "This attribute is not registered.")
-_TWICE = Fault("given_twice", "It is given dotted and nested at once, so neither is taken.")
+_UNKNOWN = ValueProblem("unknown_attribute", "This attribute is not registered.")
+_TWICE = ValueProblem("given_twice", "It is given dotted and nested at once, so neither is taken.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,21 +30,21 @@ class Diagnostic:
 
 
 @dataclass(frozen=True, slots=True)
-class Typed:
+class NormalizedContext:
     """A context as evaluators see it; `diagnostics` says what was not taken, at most twenty times."""
 
     values: Values
     diagnostics: tuple[Diagnostic, ...] = ()
 
 
-class Normaliser:
+class ContextNormalizer:
     """Reads contexts against one registry."""
 
     def __init__(self, registry: Registry) -> None:
         self._parsers = {path: attribute.parse for path, attribute in registry.items()}
         self._registry = registry
 
-    def __call__(self, context: Mapping[str, Any]) -> Typed:
+    def __call__(self, context: Mapping[str, Any]) -> NormalizedContext:
         """Dotted and nested are the same; null is missing; nothing a context says raises."""
         values: Values = {}
         parsers = self._parsers
@@ -53,12 +53,12 @@ class Normaliser:
             if parse is None:
                 return self._with_care(context)
             value = parse(raw)
-            if type(value) is Fault:
+            if type(value) is ValueProblem:
                 return self._with_care(context)
             values[path] = value  # type: ignore[assignment]  # no Fault: the line above
-        return Typed(values)
+        return NormalizedContext(values)
 
-    def _with_care(self, context: Mapping[str, Any]) -> Typed:
+    def _with_care(self, context: Mapping[str, Any]) -> NormalizedContext:
         """The same, for contexts that are nested or hold something that is not taken."""
         values: Values = {}
         seen: set[str] = set()
@@ -68,9 +68,9 @@ class Normaliser:
             if fault and len(diagnostics) < MOST_DIAGNOSTICS:
                 message = self._worded(path, fault, suggest=len(diagnostics) < MAX_SUGGESTIONS)
                 diagnostics.append(Diagnostic(path[:PATH_LENGTH], fault.code, message))
-        return Typed(values, tuple(diagnostics))
+        return NormalizedContext(values, tuple(diagnostics))
 
-    def _take(self, path: str, raw: object, values: Values, seen: set[str]) -> Fault | None:
+    def _take(self, path: str, raw: object, values: Values, seen: set[str]) -> ValueProblem | None:
         if path not in self._parsers:
             return _UNKNOWN
         if path in seen:
@@ -80,12 +80,12 @@ class Normaliser:
         if raw is None:
             return None
         value = self._parsers[path](raw)
-        if isinstance(value, Fault):
+        if isinstance(value, ValueProblem):
             return value
         values[path] = value
         return None
 
-    def _worded(self, path: str, fault: Fault, *, suggest: bool) -> str:
+    def _worded(self, path: str, fault: ValueProblem, *, suggest: bool) -> str:
         close = self._registry.nearest(path) if suggest and fault is _UNKNOWN else None
         return f"{fault.message} Did you mean {close}?" if close else fault.explain(suggest=suggest)
 

@@ -51,7 +51,7 @@ class TargetType(StrEnum):
     TENANT_DEFAULT = "TENANT_DEFAULT"
 
 
-class Written(In):
+class SourceModel(In):
     """A part of a document: strict about types, for a policy means exactly what it says."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
@@ -68,7 +68,7 @@ Values = Annotated[tuple[Scalar, ...], Field(min_length=1, max_length=MOST_VALUE
 Parts = Annotated[tuple["Condition", ...], Field(min_length=1, max_length=MOST_PARTS, strict=False)]
 
 
-class Condition(Written):
+class Condition(SourceModel):
     """One of `{all: [...]}`, `{any: [...]}`, `{not: ...}`, `{attr, op, value}`."""
 
     all: Parts | None = None
@@ -89,7 +89,7 @@ class Condition(Written):
 _FORMS = ({"all"}, {"any"}, {"not_"}, {"attr", "op", "value"})
 
 
-class RuleDoc(Written):
+class RuleDoc(SourceModel):
     """A rule; without a `reason` a denial names its id."""
 
     id: RuleId
@@ -101,7 +101,7 @@ class RuleDoc(Written):
     when: Condition
 
 
-class CaseDoc(Written):
+class PolicyTest(SourceModel):
     """What the policy alone must say of a context; without `matched_rules` only `allowed` is compared."""
 
     name: Name
@@ -110,7 +110,7 @@ class CaseDoc(Written):
     matched_rules: Annotated[tuple[RuleId, ...], Field(strict=False)] | None = None
 
 
-class Document(Written):
+class Document(SourceModel):
     """A whole policy. `version` and `status` are the service's to say and no part of its meaning."""
 
     name: Name
@@ -122,7 +122,7 @@ class Document(Written):
     mode: Annotated[Mode, Word] = Mode.ENFORCE
     default_effect: Annotated[Effect, Word]
     rules: Annotated[tuple[RuleDoc, ...], Field(min_length=1, max_length=MOST_RULES, strict=False)]
-    tests: Annotated[tuple[CaseDoc, ...], Field(min_length=1, max_length=MOST_TESTS, strict=False)] | None = None
+    tests: Annotated[tuple[PolicyTest, ...], Field(min_length=1, max_length=MOST_TESTS, strict=False)] | None = None
 
     @model_validator(mode="after")
     def _names_a_target(self) -> Document:
@@ -247,7 +247,9 @@ def _plain(fault: ErrorDetails) -> FieldError:
 
 def _members(place: tuple[int | str, ...]) -> list[str]:
     """What the part of a document at `place` may have."""
-    model: type[Written] = {0: Document, 2: CaseDoc if place[:1] == ("tests",) else RuleDoc}.get(len(place), Condition)
+    model: type[SourceModel] = {0: Document, 2: PolicyTest if place[:1] == ("tests",) else RuleDoc}.get(
+        len(place), Condition
+    )
     return [field.alias or name for name, field in model.model_fields.items()]
 
 

@@ -15,8 +15,8 @@ from attestlab.core.errors import MAX_FAULTS, FieldError
 from attestlab.policy.evaluation.evaluator import Evaluator
 from attestlab.policy.language.ast import Policy
 from attestlab.policy.language.attributes import MAX_SUGGESTIONS, Registry, nearest
-from attestlab.policy.language.context import Normaliser
-from attestlab.policy.language.document import CaseDoc, Document, pointer, refusal
+from attestlab.policy.language.context import ContextNormalizer
+from attestlab.policy.language.document import Document, PolicyTest, pointer, refusal
 
 
 def require_sound(document: Document, registry: Registry) -> None:
@@ -26,7 +26,7 @@ def require_sound(document: Document, registry: Registry) -> None:
         ValidationFailed: a context has an attribute that is not registered or a value that would not be taken, or
             `matched_rules` names no rule of the policy; each with the nearest name.
     """
-    normalised, ids = Normaliser(registry), {rule.id: rule for rule in document.rules}
+    normalised, ids = ContextNormalizer(registry), {rule.id: rule for rule in document.rules}
     faults = (
         fault
         for index, case in enumerate(document.tests or ())
@@ -37,7 +37,7 @@ def require_sound(document: Document, registry: Registry) -> None:
         raise refusal(told)
 
 
-def _misread(case: CaseDoc, index: int, normalised: Normaliser) -> Iterator[FieldError]:
+def _misread(case: PolicyTest, index: int, normalised: ContextNormalizer) -> Iterator[FieldError]:
     for each in normalised(case.context).diagnostics:
         place = pointer("tests", index, "context", *_keys(case.context, each.path))
         yield FieldError(place, each.code, f"{each.path}: {each.message}")
@@ -55,7 +55,7 @@ def _keys(context: Mapping[str, Any], path: str) -> list[str]:
     return []
 
 
-def _unnamed(case: CaseDoc, index: int, ids: Collection[str]) -> Iterator[FieldError]:
+def _unnamed(case: PolicyTest, index: int, ids: Collection[str]) -> Iterator[FieldError]:
     for place, name in enumerate(case.matched_rules or ()):
         if name not in ids:
             close = nearest(name, ids) if place < MAX_SUGGESTIONS else None
@@ -65,10 +65,10 @@ def _unnamed(case: CaseDoc, index: int, ids: Collection[str]) -> Iterator[FieldE
 
 def failing(document: Document, policy: Policy, registry: Registry) -> list[str]:
     """The names of the tests that fail, in the order in which they are written; one that is not sound fails."""
-    return list(_failing(document, Evaluator(policy), Normaliser(registry)))
+    return list(_failing(document, Evaluator(policy), ContextNormalizer(registry)))
 
 
-def _failing(document: Document, evaluate: Evaluator, normalised: Normaliser) -> Iterator[str]:
+def _failing(document: Document, evaluate: Evaluator, normalised: ContextNormalizer) -> Iterator[str]:
     for case in document.tests or ():
         context = normalised(case.context)
         decision = evaluate(context.values)

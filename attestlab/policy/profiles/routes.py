@@ -5,17 +5,17 @@ from uuid import UUID
 from attestlab.policy.profiles.service import Row
 from attestlab.policy.shapes import ProfileIn, ProfileOut
 from attestlab.web.paging import Page, PageQuery, id_in, page_of
-from attestlab.web.request import Call
-from attestlab.web.routing.authorization import Needs
+from attestlab.web.request import Request
+from attestlab.web.routing.authorization import Requirement
 from attestlab.web.routing.routes import Routes
 
 routes = Routes("policies")
 _LIST = "profiles"
-_TENANT = Needs(a_tenant=True)
+_TENANT = Requirement(a_tenant=True)
 
 
 @routes.post("/v1/verification-profiles", scope=_TENANT, status=201)
-def create_profile(call: Call, body: ProfileIn) -> ProfileOut:
+def create_profile(call: Request, body: ProfileIn) -> ProfileOut:
     """Make a verification profile; policies are bound to it, and `POST /v1/verify` may name it."""
     made = call.lab.verification_profiles.create(body.name, description=body.description, caller=call.caller)
     call.respond_headers["Location"] = f"/v1/verification-profiles/{made['id']}"
@@ -23,7 +23,7 @@ def create_profile(call: Call, body: ProfileIn) -> ProfileOut:
 
 
 @routes.get("/v1/verification-profiles", scope=_TENANT)
-def list_profiles(call: Call, query: PageQuery) -> Page[ProfileOut]:
+def list_profiles(call: Request, query: PageQuery) -> Page[ProfileOut]:
     """The tenant's profiles, newest first."""
     before = id_in(_LIST, query.cursor)
     found = call.lab.verification_profiles.page(caller=call.caller, before=before, limit=query.limit + 1)
@@ -32,7 +32,7 @@ def list_profiles(call: Call, query: PageQuery) -> Page[ProfileOut]:
 
 
 @routes.get("/v1/verification-profiles/{id}", scope=_TENANT)
-def get_profile(call: Call, id: UUID) -> ProfileOut:
+def get_profile(call: Request, id: UUID) -> ProfileOut:
     """One profile."""
     return _profile(call.lab.verification_profiles.get(id, caller=call.caller))
 

@@ -9,7 +9,7 @@ from attestlab.core.clock import Clock
 from attestlab.core.db.storage import Storage
 from attestlab.core.ids import new_id
 from attestlab.core.records import audited_write, outbox
-from attestlab.core.records.audited_write import Deed
+from attestlab.core.records.audited_write import AuditContext
 from attestlab.orgs import quotas
 from attestlab.orgs.rules import Caller, one_line
 from attestlab.policy import store
@@ -39,7 +39,7 @@ class Profiles:
             now = self.clock.now()
             row = {"id": new_id(now), "tenant_id": caller.tenant_id, "name": name}
             row |= {"description": description, "created_at": now}
-            deed = Deed(caller.tenant_id, caller, "verification_profile.create", now)
+            deed = AuditContext(caller.tenant_id, caller, "verification_profile.create", now)
             made = audited_write.insert(tx, store.profiles, row, deed)
             outbox.tell(tx, caller.tenant_id, ProfileCreated(made["id"], name, now), at=now)
             return made

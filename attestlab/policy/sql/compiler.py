@@ -13,12 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from attestlab.policy.language.ast import AllOf, AnyOf, Effect, Leaf, Negated, Policy, Rule, Tree
+from attestlab.policy.language.ast import AllOf, AnyOf, Comparison, Effect, Not, Policy, Rule, Tree
 from attestlab.policy.language.attributes import PATH, AttributeType, Op, Value
 
 WORD_BITS = 64
 
-Forced = Mapping[tuple[str, Leaf], bool]
+Forced = Mapping[tuple[str, Comparison], bool]
 """Leaves by their rules' ids, answered already where their attribute has a value; a missing one answers as ever."""
 
 _NONE: Forced = {}
@@ -92,7 +92,7 @@ def rule_sql(rule: Rule, forced: Forced = _NONE) -> str:
     """The condition of a CASE: TRUE where the rule matches, FALSE or NULL where it does not."""
     asked = _kleene if rule.effect is Effect.ALLOW else _classical
 
-    def leaf_sql(leaf: Leaf, negated: bool) -> str:
+    def leaf_sql(leaf: Comparison, negated: bool) -> str:
         answer = forced.get((rule.id, leaf))
         return asked(leaf, negated) if answer is None else _given(leaf, answer, rule.effect)
 
@@ -140,18 +140,18 @@ def _joined(terms: list[str]) -> str:
     return f"({_joined(terms[:half])} | {_joined(terms[half:])})"
 
 
-def _tree(tree: Tree, leaf: Callable[[Leaf, bool], str], *, negated: bool = False) -> str:
+def _tree(tree: Tree, leaf: Callable[[Comparison, bool], str], *, negated: bool = False) -> str:
     """`negated` says that a NOT stands above."""
-    if isinstance(tree, Leaf):
+    if isinstance(tree, Comparison):
         return leaf(tree, negated)
-    if isinstance(tree, Negated):
+    if isinstance(tree, Not):
         return f"(NOT {_tree(tree.part, leaf, negated=True)})"
     joint = " AND " if isinstance(tree, AllOf) else " OR "
     assert isinstance(tree, AllOf | AnyOf)
     return "(" + joint.join(_tree(part, leaf, negated=negated) for part in tree.parts) + ")"
 
 
-def _kleene(leaf: Leaf, _negated: bool) -> str:
+def _kleene(leaf: Comparison, _negated: bool) -> str:
     """NULL where the attribute is missing, whatever is asked of it."""
     name = column(leaf.attribute.path)
     if leaf.op is Op.EXISTS:
@@ -159,7 +159,7 @@ def _kleene(leaf: Leaf, _negated: bool) -> str:
     return _asked(leaf, name)
 
 
-def _classical(leaf: Leaf, negated: bool) -> str:
+def _classical(leaf: Comparison, negated: bool) -> str:
     """A missing value makes a positive question false (NULL, where that is the same) and `ne` and `not_in` true."""
     name = column(leaf.attribute.path)
     if leaf.op is Op.EXISTS:
@@ -169,7 +169,7 @@ def _classical(leaf: Leaf, negated: bool) -> str:
     return f"COALESCE({_asked(leaf, name)}, FALSE)" if negated else _asked(leaf, name)
 
 
-def _given(leaf: Leaf, answer: bool, effect: Effect) -> str:
+def _given(leaf: Comparison, answer: bool, effect: Effect) -> str:
     """A positive question that is answered already; of a missing value it is unknown in ALLOW rules, false in DENY."""
     there = f"{column(leaf.attribute.path)} IS NOT NULL"
     if effect is Effect.ALLOW:
@@ -177,7 +177,7 @@ def _given(leaf: Leaf, answer: bool, effect: Effect) -> str:
     return f"({there})" if answer else "FALSE"
 
 
-def _asked(leaf: Leaf, name: str) -> str:
+def _asked(leaf: Comparison, name: str) -> str:
     if isinstance(leaf.value, tuple):
         among = ", ".join(map(literal, leaf.value))
         return f"({name} {'NOT IN' if leaf.op is Op.NOT_IN else 'IN'} ({among}))"

@@ -28,14 +28,14 @@ _NUMBER, _ASIDE = "file_row_number", "@@file_row_number"
 
 
 @dataclass(frozen=True)
-class Contexts:
+class ContextsFile:
     """The file, looked at once: `names` are its columns."""
 
     path: str
     names: tuple[str, ...]
 
     @classmethod
-    def of(cls, connection: duckdb.DuckDBPyConnection, path: str) -> Contexts:
+    def of(cls, connection: duckdb.DuckDBPyConnection, path: str) -> ContextsFile:
         """Look at the schema alone; of a folder DuckDB would read whatever lies below it.
 
         Raises:

@@ -16,7 +16,7 @@ import sqlglot
 from attestlab.core.errors import ValidationFailed
 from attestlab.policy.language.ast import Policy, Rule
 from attestlab.policy.sql.compiler import case_sql, rule_sql
-from attestlab.policy.sql.replay import Group
+from attestlab.policy.sql.replay import DecisionGroup
 
 _TABLE = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 
@@ -45,11 +45,11 @@ def groups_sql(policy: Policy, *, dialect: Dialect, table: str = "contexts") -> 
     return sqlglot.transpile(query, read=Dialect.DUCKDB.value, write=dialect.value)[0]
 
 
-def groups_of(policy: Policy, rows: Iterable[tuple[bool, str, int]]) -> list[Group]:
+def groups_of(policy: Policy, rows: Iterable[tuple[bool, str, int]]) -> list[DecisionGroup]:
     """What `groups_sql` answered, with the rules by name; the most first, as `Replay.groups` has them."""
     names = [rule.id for rule in policy.counting]
     found = [
-        Group(allowed, tuple(name for name, bit in zip(names, bits, strict=True) if bit == "1"), count)
+        DecisionGroup(allowed, tuple(name for name, bit in zip(names, bits, strict=True) if bit == "1"), count)
         for allowed, bits, count in rows
     ]
     return sorted(found, key=lambda group: (-group.count, group.allowed, group.matched))

@@ -20,9 +20,9 @@ import duckdb
 from attestlab.core.errors import ValidationFailed
 from attestlab.core.strict_json import MAX_SAFE_INTEGER
 from attestlab.policy.language.ast import Policy, leaves
-from attestlab.policy.language.attributes import NUMERIC, Attribute, AttributeType, Fault
+from attestlab.policy.language.attributes import NUMERIC, Attribute, AttributeType, ValueProblem
 from attestlab.policy.sql.compiler import COLUMN_TYPES, WORD_BITS, column, decided_sql, literal, mask_sql
-from attestlab.policy.sql.contexts_file import ROW, Contexts
+from attestlab.policy.sql.contexts_file import ROW, ContextsFile
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,7 +36,7 @@ _WORTH_GROUPING = 50  # distinct contexts are decided where there are this many 
 _COUNT, _HASH = '"@n"', '"@hash"'  # no path begins with @: an attribute may have any name beside
 
 
-class Route(StrEnum):
+class ReplayRoute(StrEnum):
     """How rows come to their decision; the answer is the same."""
 
     ROWS = "rows"
@@ -44,7 +44,7 @@ class Route(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class DecisionGroup:
     """The rows on which the same rules match: `matched` are the counting ones, the deciding one first."""
 
     allowed: bool
@@ -53,7 +53,7 @@ class Group:
 
 
 def replay(
-    policy: Policy, contexts: str | PathLike[str], *, route: Route | None = None, threads: int | None = None
+    policy: Policy, contexts: str | PathLike[str], *, route: ReplayRoute | None = None, threads: int | None = None
 ) -> Replay:
     """Decide every row of the Parquet file (or glob) `contexts`; nothing is read but columns that are asked about.
 
@@ -79,18 +79,18 @@ class Replay:
     """
 
     def __init__(
-        self, policy: Policy, path: str, connection: duckdb.DuckDBPyConnection, route: Route | None = None
+        self, policy: Policy, path: str, connection: duckdb.DuckDBPyConnection, route: ReplayRoute | None = None
     ) -> None:
         self.policy = policy
         self.rules = [rule.id for rule in policy.counting]
         self.monitored = [rule.id for rule in policy.rules if not rule.counts]
         self.connection = connection
-        self._rows = f"({Contexts.of(connection, path).rows(policy.attributes())})"
+        self._rows = f"({ContextsFile.of(connection, path).rows(policy.attributes())})"
         self._columns = typed_columns(connection, policy.attributes(), self._rows)
         self._wanted = route
 
     @cached_property
-    def route(self) -> Route:
+    def route(self) -> ReplayRoute:
         """How each row comes to its decision."""
         return self._wanted or self._chosen()
 
@@ -98,7 +98,7 @@ class Replay:
     def sql(self) -> str:
         """The query; it can be run by any DuckDB on the same file."""
         names = ", ".join([f"{ROW} AS row", *self._words])
-        if self.route is Route.ROWS:
+        if self.route is ReplayRoute.ROWS:
             masked = f"SELECT {ROW} AS row, {self._masks} FROM ({self._source(ROW)})"
             return f"SELECT row, {self._decided} FROM ({masked})"
         return (
@@ -121,14 +121,14 @@ class Replay:
         found = self.connection.execute("SELECT count(*) FROM read_parquet(?)", [fspath(path)]).fetchall()
         return int(found[0][0])
 
-    def groups(self) -> list[Group]:
+    def groups(self) -> list[DecisionGroup]:
         """How many rows each set of matching rules has, the most first: effects with their reasons, counted."""
         words = [word for word in self._words if word.startswith("matched")]
         keys = ", ".join(["allowed", *words])
         rows = self.connection.execute(
             f"SELECT {keys}, sum(n)::BIGINT AS n FROM ({self._counted}) GROUP BY ALL ORDER BY n DESC, {keys}"
         ).fetchall()
-        return [Group(allowed, tuple(_decoded(found, self.rules)), count) for allowed, *found, count in rows]
+        return [DecisionGroup(allowed, tuple(_decoded(found, self.rules)), count) for allowed, *found, count in rows]
 
     @property
     def _counted(self) -> str:
@@ -188,15 +188,15 @@ class Replay:
         ).fetchall()
         return found[0]
 
-    def _chosen(self) -> Route:
+    def _chosen(self) -> ReplayRoute:
         """Distinct contexts pay where there are few of them and many leaves, and no two have one hash."""
         asked = sum(1 for rule in self.policy.rules for _ in leaves(rule.when))
         if asked < _WORTH_MEASURING:
-            return Route.ROWS
+            return ReplayRoute.ROWS
         rows, distinct = self._measure
         if rows < _WORTH_GROUPING * distinct or not self._hash_tells_apart():
-            return Route.ROWS
-        return Route.DISTINCT
+            return ReplayRoute.ROWS
+        return ReplayRoute.DISTINCT
 
     def _hash_tells_apart(self) -> bool:
         found = self.connection.execute(
@@ -275,7 +275,7 @@ def _folded(connection: duckdb.DuckDBPyConnection, attribute: Attribute, source:
     if not other:
         return f"{name}::VARCHAR"
     whens = " ".join(
-        f"WHEN {literal(spelling)} THEN {'NULL' if isinstance(value, Fault) else literal(value)}"
+        f"WHEN {literal(spelling)} THEN {'NULL' if isinstance(value, ValueProblem) else literal(value)}"
         for spelling, value in other.items()
     )
     return f"CASE {name}::VARCHAR {whens} ELSE {name}::VARCHAR END"

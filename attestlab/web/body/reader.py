@@ -20,7 +20,7 @@ from attestlab.web.body.payload_stream import (
     Scanner,
     payload_of,
 )
-from attestlab.web.http1.request_body import Body
+from attestlab.web.http1.request_body import RequestBody
 
 Aside = Callable[..., Awaitable[Any]]  # runs a function in a thread: `await aside(function, *arguments)`
 
@@ -31,7 +31,7 @@ _SLICE_BYTES = 32 * 1024
 _UTF8 = frozenset({"utf-8", "utf8"})
 
 
-class Sent(NamedTuple):
+class ParsedBody(NamedTuple):
     """A body that was understood."""
 
     text: bytes  # JSON, the payload's string empty
@@ -56,7 +56,7 @@ def require_length(length: int, *, limit_bytes: int, with_payload: bool) -> None
         raise PayloadTooLarge(limit_bytes, "request_body")
 
 
-async def read(body: Body, *, limit_bytes: int, with_payload: bool, aside: Aside) -> Sent | None:
+async def read(body: RequestBody, *, limit_bytes: int, with_payload: bool, aside: Aside) -> ParsedBody | None:
     """The document that `body` spells; None where it is empty.
 
     Raises:
@@ -73,12 +73,12 @@ async def read(body: Body, *, limit_bytes: int, with_payload: bool, aside: Aside
     if not collected:
         return None
     if len(collected) > INLINE_BYTES:
-        sent: Sent = await aside(_understood, collected, with_payload)
+        sent: ParsedBody = await aside(_understood, collected, with_payload)
         return sent
     return _understood(collected, with_payload)
 
 
-async def _collected(body: Body, limit_bytes: int) -> bytes:
+async def _collected(body: RequestBody, limit_bytes: int) -> bytes:
     """The whole body, or the beginning of one that exceeds the limit."""
     first = await body.some()
     if body.finished:
@@ -97,13 +97,13 @@ def _is_json(declared: str) -> bool:
     return (media_type == "application/json" or media_type.endswith("+json")) and _UTF8.issuperset(charsets)
 
 
-def _understood(text: bytes, with_payload: bool) -> Sent:
+def _understood(text: bytes, with_payload: bool) -> ParsedBody:
     document = _parsed(text)
     payload = None
     if with_payload and isinstance(document, dict) and isinstance(spelt := document.get(PAYLOAD_MEMBER), str):
         text, payload = _split(text, spelt)
         document[PAYLOAD_MEMBER] = ""
-    return Sent(text, document, payload)
+    return ParsedBody(text, document, payload)
 
 
 def _split(text: bytes, spelt: str) -> tuple[bytes, Payload | None]:
@@ -116,7 +116,7 @@ def _split(text: bytes, spelt: str) -> tuple[bytes, Payload | None]:
     return scanner.finish()
 
 
-async def _scanned(first: bytes, body: Body, aside: Aside) -> Sent:
+async def _scanned(first: bytes, body: RequestBody, aside: Aside) -> ParsedBody:
     scanner = Scanner()
     batch = first
     while batch:
@@ -124,7 +124,7 @@ async def _scanned(first: bytes, body: Body, aside: Aside) -> Sent:
         batch = await _batch(body)
     text, payload = scanner.finish()
     document = await aside(_parsed, text)
-    return Sent(text, document, payload)
+    return ParsedBody(text, document, payload)
 
 
 def _parsed(text: bytes) -> object:
@@ -138,12 +138,12 @@ def _feed(scanner: Scanner, batch: bytes) -> None:
         scanner.feed(batch[start : start + _SLICE_BYTES])
 
 
-def is_large(sent: Sent) -> bool:
+def is_large(sent: ParsedBody) -> bool:
     """Whether validating it takes longer than the event loop may be held."""
     return len(sent.text) > INLINE_BYTES
 
 
-async def _batch(body: Body) -> bytes:
+async def _batch(body: RequestBody) -> bytes:
     pieces, size = [], 0
     while size < _BATCH_BYTES and (piece := await body.some()):
         pieces.append(piece)

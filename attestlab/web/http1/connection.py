@@ -21,10 +21,10 @@ from tornado.httputil import HTTPServerConnectionDelegate
 from tornado.iostream import IOStream, StreamClosedError
 
 from attestlab.core.errors import AttestLabError
-from attestlab.web.application import Site
+from attestlab.web.application import Application
 from attestlab.web.http1.request_body import PIECE_BYTES, FixedBody, body_of, take
-from attestlab.web.http1.request_head import END_OF_HEAD, Head, parse_head, refuse, refuse_bare_line_feed
-from attestlab.web.request_handler import Exchange
+from attestlab.web.http1.request_head import END_OF_HEAD, RequestHead, parse_head, refuse, refuse_bare_line_feed
+from attestlab.web.request_handler import RequestHandler
 
 HEAD_LIMIT_BYTES = 16 * 1024
 LINGER_LIMIT_BYTES = 256 * 1024 * 1024
@@ -32,11 +32,11 @@ _SLOWEST_BYTES_PER_S = 32 * 1024  # so many bytes that arrive earn a second more
 _UNBROKEN_BYTES = 4 * 1024  # after so many, other connections get their turn
 _CRLF = b"\r\n"
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
-_UNREADABLE = Head("", "", "", {}, keep_alive=False, length=0, awaits_continue=False)
+_UNREADABLE = RequestHead("", "", "", {}, keep_alive=False, length=0, awaits_continue=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Patience:
+class Timeouts:
     """How long a client may take, in seconds; whoever takes longer is cut off."""
 
     idle_s: float = 75  # between requests
@@ -63,10 +63,10 @@ class Connection:
 
     def __init__(
         self,
-        site: Site,
+        site: Application,
         stream: IOStream,
         peer: Peer,
-        patience: Patience,
+        patience: Timeouts,
         otherwise: HTTPServerConnectionDelegate | None = None,
     ) -> None:
         self.buffer = bytearray()  # what has arrived and was not yet read
@@ -133,7 +133,7 @@ class Connection:
         self._owes_continue = head.awaits_continue
         self._left_s = self._patience.body_s
         body = body_of(head, self)
-        exchange = Exchange(self._site, head, body, self._peer.remote_ip, self.when_gone)
+        exchange = RequestHandler(self._site, head, body, self._peer.remote_ip, self.when_gone)
         await exchange.run()
         self._owes_continue = False
         goes_on = body.drained() and head.keep_alive and not self.last
@@ -155,7 +155,7 @@ class Connection:
         return take(self, end + len(END_OF_HEAD))[:end].removeprefix(_CRLF)  # an empty line before it is passed over
 
     async def _refuse_unreadable(self, fault: AttestLabError) -> bool:
-        exchange = Exchange(self._site, _UNREADABLE, FixedBody(self, 0), self._peer.remote_ip, self.when_gone)
+        exchange = RequestHandler(self._site, _UNREADABLE, FixedBody(self, 0), self._peer.remote_ip, self.when_gone)
         await exchange.refuse(fault)
         await self._send(exchange.response(close=True))
         return await self._part(lingering=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Protocol
 
-from attestlab.web.http1.request_head import Head, refuse, require_fields
+from attestlab.web.http1.request_head import RequestHead, refuse, require_fields
 
 PIECE_BYTES = 64 * 1024
 # Size lines, extensions and trailers of one body. Chunks of a few bytes cost far more to read than to send.
@@ -24,7 +24,7 @@ _EXTENSION = rb"[ \t]*;[ \t]*" + _TOKEN + _VALUE
 _CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})(?:" + _EXTENSION + rb")*+")
 
 
-class Source(Protocol):
+class ByteSource(Protocol):
     """Where bytes come from: a connection."""
 
     buffer: bytearray
@@ -34,7 +34,7 @@ class Source(Protocol):
         ...
 
 
-class Body(Protocol):
+class RequestBody(Protocol):
     """What is left of one request's body."""
 
     taken: int  # bytes that `some` returned so far
@@ -57,12 +57,12 @@ class Body(Protocol):
         ...
 
 
-def body_of(head: Head, source: Source) -> Body:
+def body_of(head: RequestHead, source: ByteSource) -> RequestBody:
     """The body that `head` announces."""
     return ChunkedBody(source) if head.length is None else FixedBody(source, head.length)
 
 
-def take(source: Source, count: int) -> bytes:
+def take(source: ByteSource, count: int) -> bytes:
     """The first bytes that are here, `count` at most."""
     piece = bytes(source.buffer[:count])
     del source.buffer[:count]
@@ -74,7 +74,7 @@ class FixedBody:
 
     __slots__ = ("_left", "_source", "taken")
 
-    def __init__(self, source: Source, length: int) -> None:
+    def __init__(self, source: ByteSource, length: int) -> None:
         self.taken = 0
         self._source = source
         self._left = length
@@ -103,7 +103,7 @@ class ChunkedBody:
 
     __slots__ = ("_framing", "_left", "_source", "finished", "taken")
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: ByteSource) -> None:
         self.taken = 0
         self._source = source
         self._left = 0  # bytes of the open chunk

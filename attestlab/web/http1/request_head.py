@@ -30,7 +30,7 @@ _BARE_LINE_FEED = re.compile(rb"(?<!\r)\n")
 _LONGEST_LENGTH = 15  # digits; a petabyte
 
 
-class Head(NamedTuple):
+class RequestHead(NamedTuple):
     """What the client asked for, before its body."""
 
     method: str
@@ -42,7 +42,7 @@ class Head(NamedTuple):
     awaits_continue: bool
 
 
-def parse_head(raw: bytes) -> Head:
+def parse_head(raw: bytes) -> RequestHead:
     """The request line and fields in `raw`, which ends before the empty line.
 
     Raises:
@@ -59,7 +59,7 @@ def parse_head(raw: bytes) -> Head:
     path, _, query = _origin_form(method, target).partition("?")
     keep_alive = modern and "close" not in headers.get("connection", "").lower()
     awaits_continue = modern and headers.get("expect", "").lower() == "100-continue"
-    return Head(method, path, query, headers, keep_alive, _length(headers, modern=modern), awaits_continue)
+    return RequestHead(method, path, query, headers, keep_alive, _length(headers, modern=modern), awaits_continue)
 
 
 def refuse_bare_line_feed(raw: bytes | bytearray) -> None:

@@ -11,28 +11,28 @@ from tornado.ioloop import PeriodicCallback
 from tornado.iostream import IOStream
 from tornado.tcpserver import TCPServer
 
-from attestlab.web.application import Site
+from attestlab.web.application import Application
 from attestlab.web.http1.acceptor import Accepting, Room
-from attestlab.web.http1.connection import Connection, Patience, Peer
+from attestlab.web.http1.connection import Connection, Peer, Timeouts
 
 _READ_CHUNK_BYTES = 32 * 1024
 _BUFFER_LIMIT_BYTES = 1024 * 1024
-_GLANCE_S = 0.25  # how often connections are looked at; the precision of every `Patience`
+_GLANCE_S = 0.25  # how often connections are looked at; the precision of every `Timeouts`
 _LAST_WORD_S = 0.1
 MAX_CONNECTIONS = 4096
 
 
 class Server(TCPServer):
-    """Serves a `Site`; `otherwise`, a Tornado application, answers the paths that it does not know.
+    """Serves a `Application`; `otherwise`, a Tornado application, answers the paths that it does not know.
 
     Speaks plain HTTP/1.1: TLS, and the addresses that a proxy forwards, are the proxy's business.
     """
 
     def __init__(
         self,
-        site: Site,
+        site: Application,
         *,
-        patience: Patience = Patience(),  # noqa: B008  frozen
+        patience: Timeouts = Timeouts(),  # noqa: B008  frozen
         otherwise: HTTPServerConnectionDelegate | None = None,
         room: Room | None = None,
     ) -> None:

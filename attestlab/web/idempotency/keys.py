@@ -28,8 +28,8 @@ from attestlab.web.idempotency import share_keys
 from attestlab.web.idempotency import store as idempotency_store
 from attestlab.web.idempotency.share_keys import KeyOf
 from attestlab.web.idempotency.store import answers
-from attestlab.web.request import Call
-from attestlab.web.response import Answer
+from attestlab.web.request import Request
+from attestlab.web.response import Response
 
 HEADER = "Idempotency-Key"
 KEPT_FOR = timedelta(hours=24)
@@ -43,7 +43,7 @@ _FIND = select(
 
 
 @dataclass(frozen=True, slots=True)
-class Intent:
+class IdempotencyKey:
     """One keyed write: `place` is the tenant, route and key; `fingerprint` the request. Both are SHA-256.
 
     `sealing` is the keyring where the answer is a secret as a whole; `link_key_of` gives the key of a
@@ -62,12 +62,12 @@ class Intent:
         return f"answer {self.place.hex()}"
 
 
-def is_keyed(call: Call) -> bool:
+def is_keyed(call: Request) -> bool:
     """Whether the call carries a key that its route honours."""
     return call.route.idempotency != "none" and call.header(HEADER) is not None
 
 
-def intent_of(call: Call) -> Intent | None:
+def intent_of(call: Request) -> IdempotencyKey | None:
     """What this call wants done once; None where it carries no key or the route has no use for one.
 
     Raises:
@@ -87,13 +87,15 @@ def intent_of(call: Call) -> Intent | None:
     owner = str(call.caller.tenant_id) if call.caller is not None else _anonymous(call)
     place, fingerprint = _place(owner, route.method, route.path, key), _fingerprint(call)
     if not route.secret:
-        return Intent(place, fingerprint, call.now, link_key_of=lambda attestation: call.lab.links.key(attestation))
+        return IdempotencyKey(
+            place, fingerprint, call.now, link_key_of=lambda attestation: call.lab.links.key(attestation)
+        )
     # Of one tenant's people each keeps their own secrets: another's repeat is another request.
     keyring, asked_by = call.lab.keyring, "" if call.caller is None else call.caller.credential_id
-    return Intent(place, keyring.keyed_sha256(fingerprint + asked_by.encode()), call.now, keyring)
+    return IdempotencyKey(place, keyring.keyed_sha256(fingerprint + asked_by.encode()), call.now, keyring)
 
 
-def _anonymous(call: Call) -> str:
+def _anonymous(call: Request) -> str:
     """Whoever calls without being known: their address, and the credential they show where it opens more."""
     shown = [call.header(name) for name in ("X-API-Key", "Authorization")]
     return "\n".join([f"anonymous {call.peer}", *filter(None, shown)])
@@ -103,7 +105,7 @@ def _place(owner: str, method: str, path: str, key: str) -> bytes:
     return hashlib.sha256(f"{owner}\n{method} {path}\n{key}".encode()).digest()
 
 
-def _fingerprint(call: Call) -> bytes:
+def _fingerprint(call: Request) -> bytes:
     digest = hashlib.sha256(f"{call.method} {call.path}\n".encode())
     digest.update(canonical(call.document) if call.canonical is None else call.canonical)
     if call.payload is not None:
@@ -111,7 +113,7 @@ def _fingerprint(call: Call) -> bytes:
     return digest.digest()
 
 
-def recall(connection: Connection, intent: Intent) -> Answer | None:
+def recall(connection: Connection, intent: IdempotencyKey) -> Response | None:
     """The answer that was given before.
 
     Raises:
@@ -121,7 +123,7 @@ def recall(connection: Connection, intent: Intent) -> Answer | None:
     return _answer(None if row is None or row.created_at < intent.at - KEPT_FOR else row, intent)
 
 
-def claim(tx: Transaction, intent: Intent, *, together_with: Collection[bytes]) -> Answer | None:
+def claim(tx: Transaction, intent: IdempotencyKey, *, together_with: Collection[bytes]) -> Response | None:
     """`recall` under the writer's lock; where nothing is remembered the place is free afterwards.
 
     The places of the whole group (`together_with`) are looked up in one query.
@@ -142,7 +144,7 @@ def _found(connection: Connection, places: Collection[bytes]) -> dict[bytes, Any
     return {place: found.get(place) for place in asked}
 
 
-def _answer(row: AnyRow | None, intent: Intent) -> Answer | None:
+def _answer(row: AnyRow | None, intent: IdempotencyKey) -> Response | None:
     if row is None:
         return None
     if row.fingerprint != intent.fingerprint:
@@ -153,16 +155,16 @@ def _answer(row: AnyRow | None, intent: Intent) -> Answer | None:
     elif intent.link_key_of is not None:
         body = share_keys.put_back(body, intent.link_key_of)
     told = json.loads(headers.removeprefix(SEALED))
-    return Answer(row.status, {**told, "Idempotent-Replayed": "true"}, body)
+    return Response(row.status, {**told, "Idempotent-Replayed": "true"}, body)
 
 
-def _keyring(intent: Intent) -> Keyring:
+def _keyring(intent: IdempotencyKey) -> Keyring:
     if intent.sealing is None:
         raise IntegrityFailed("A sealed answer is remembered where answers are not sealed.")
     return intent.sealing
 
 
-def remember(tx: Transaction, intent: Intent, answer: Answer) -> None:
+def remember(tx: Transaction, intent: IdempotencyKey, answer: Response) -> None:
     """Keep the answer, in the same transaction as what it tells."""
     headers, body = json.dumps(dict(answer.headers)).encode(), answer.body
     if intent.sealing is not None:

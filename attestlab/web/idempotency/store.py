@@ -19,7 +19,7 @@ CHAIN = "answers"
 BEGINNING = "answers:beginning"
 
 
-class RememberedAnswer(SQLModel, table=True):
+class IdempotencyRecord(SQLModel, table=True):
     """An answer that was given, under the hash of tenant, route and key; kept for a day."""
 
     __tablename__ = "remembered_answers"
@@ -34,7 +34,7 @@ class RememberedAnswer(SQLModel, table=True):
     hash: bytes = Field(sa_type=LargeBinary)
 
 
-answers: Any = RememberedAnswer.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
+answers: Any = IdempotencyRecord.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
 
 
 def seal(tx: Transaction) -> None:

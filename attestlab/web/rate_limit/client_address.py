@@ -18,7 +18,7 @@ _NETWORK_BITS = 64  # of an IPv6 address: whoever has one has all that share the
 _UNNAMED = "local"  # of a socket that has no address
 
 
-class Addresses:
+class ClientAddressResolver:
     """Tells addresses; `trusted` are the networks of proxies whose word is taken."""
 
     def __init__(self, trusted: Sequence[IPNetwork] = ()) -> None:

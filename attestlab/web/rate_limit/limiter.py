@@ -17,8 +17,8 @@ from typing import Any, Protocol
 
 from attestlab.core.errors import RateLimited
 from attestlab.core.limits.rate_counters import Count, Counters
-from attestlab.web.rate_limit.client_address import Addresses, counted
-from attestlab.web.request import Call
+from attestlab.web.rate_limit.client_address import ClientAddressResolver, counted
+from attestlab.web.request import Request
 from attestlab.web.routing.routes import Limit, Route
 
 VIOLATIONS = Limit("violations", 5, 600)  # the last of which blocks the lane
@@ -29,7 +29,7 @@ FAILURES = Limit("failed", 600, 60)
 REFUSED_BYTES_PER_REQUEST = 16 * 1024  # a refused body costs its address one request more for each
 
 
-class Allowance(Protocol):
+class RateLimits(Protocol):
     """What the limiter asks of a plan."""
 
     @property
@@ -63,7 +63,7 @@ class OverLimit(RateLimited):
         self.caller = caller
 
 
-class AddressBlocked(OverLimit):
+class ClientBlocked(OverLimit):
     """A lane exceeded its limits repeatedly and is blocked; further requests do not extend the block."""
 
 
@@ -75,9 +75,9 @@ class Limiter:
         counters: Counters,
         *,
         address_per_minute: int,
-        allowance_of: Callable[[Any], Allowance],
+        allowance_of: Callable[[Any], RateLimits],
         spent_today: SpentToday,
-        addresses: Addresses,
+        addresses: ClientAddressResolver,
     ) -> None:
         self.addresses = addresses
         self._counters = counters
@@ -94,9 +94,9 @@ class Limiter:
         left_s = self._counters.until(f"block:{lane}", now=now)
         if left_s:
             limit, window_s = VIOLATIONS.requests, VIOLATIONS.window_s
-            raise AddressBlocked(Count(False, limit, 0, window_s, now.timestamp() + left_s, left_s))
+            raise ClientBlocked(Count(False, limit, 0, window_s, now.timestamp() + left_s, left_s))
 
-    def charge(self, call: Call, payer: Any) -> Count:
+    def charge(self, call: Request, payer: Any) -> Count:
         """Take what the request costs `payer`, or its address where there is none; returns the tightest limit.
 
         Raises:
@@ -132,7 +132,7 @@ class Limiter:
         today = None if limit.daily is None else self._spent_today(payer, limit.daily, now)
         return [count for count in (window, today) if count is not None and not count.remaining]
 
-    def charge_refused(self, call: Call, *, body_bytes: int) -> Count | None:
+    def charge_refused(self, call: Request, *, body_bytes: int) -> Count | None:
         """Charge a request that was refused, and shows no valid credential, to its address: for itself, where that was
         not done before, and for its body; returns None where neither costs anything.
 
@@ -162,7 +162,7 @@ class Limiter:
         """The bucket of an address from which nothing was taken; for answers that must not depend on the counts."""
         return self._counters.whole(per_minute=self._address_per_minute, now=now)
 
-    def fit(self, call: Call, limit: Limit, wanted: int) -> tuple[int, OverLimit | None]:
+    def fit(self, call: Request, limit: Limit, wanted: int) -> tuple[int, OverLimit | None]:
         """How many of `wanted` items of one request still fit into a limit, and what the others are told."""
         if not self._allowance_of(call.caller).has_endpoint_limits:
             return wanted, None
@@ -210,7 +210,7 @@ def lane_of(client: str, *, payer: Any = None, page: bool = False) -> str:
     return f"{address}:pages" if page else address
 
 
-def owner_of(call: Call) -> str:
+def owner_of(call: Request) -> str:
     """The tenant or the address that a request's work is shared out to."""
     return counted(call.peer) if call.caller is None else f"tenant:{call.caller.tenant_id}"
 

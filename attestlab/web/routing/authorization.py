@@ -12,8 +12,8 @@ PUBLIC: Final = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Needs:
-    """What a caller must have; `Needs()` is content with any valid credential.
+class Requirement:
+    """What a caller must have; `Requirement()` is content with any valid credential.
 
     `roles` are alternatives, and only people have any; `a_user` refuses keys, `a_tenant` consumers and their keys.
     """
@@ -55,17 +55,17 @@ class Needs:
         return ", ".join(part for part in parts if part) or "any valid credential"
 
 
-Access = str | Needs | None  # a scope, more than that, or PUBLIC
+Access = str | Requirement | None  # a scope, more than that, or PUBLIC
 
 
-def needs_of(access: Access) -> Needs | None:
+def needs_of(access: Access) -> Requirement | None:
     """A scope alone is the shorthand for needing just that."""
-    return Needs(scope=access) if isinstance(access, str) else access
+    return Requirement(scope=access) if isinstance(access, str) else access
 
 
-def users_with(roles: Collection[str]) -> Needs:
+def users_with(roles: Collection[str]) -> Requirement:
     """A person who signed in and has any of these roles."""
-    return Needs(roles=tuple(roles), a_user=True)
+    return Requirement(roles=tuple(roles), a_user=True)
 
 
 def require_same_tenant(claimed: str | None, caller: Any) -> None:

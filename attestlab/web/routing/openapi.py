@@ -13,9 +13,9 @@ from uuid import UUID
 from pydantic import TypeAdapter
 
 from attestlab.web.problems import ErrorEnvelope
-from attestlab.web.request import Call
-from attestlab.web.response import JSON, Raw
-from attestlab.web.routing.authorization import PUBLIC, Needs
+from attestlab.web.request import Request
+from attestlab.web.response import JSON, RawResponse
+from attestlab.web.routing.authorization import PUBLIC, Requirement
 from attestlab.web.routing.routes import Route, Routes
 
 if TYPE_CHECKING:
@@ -52,9 +52,9 @@ def openapi_routes(others: Sequence[Route], *, title: str, version: str) -> Rout
         return describe([*others, *routes], title=title, version=version)
 
     @routes.get("/openapi.json", scope=PUBLIC)
-    async def openapi(call: Call) -> Raw:
+    async def openapi(call: Request) -> RawResponse:
         """This description."""
-        return Raw(await asyncio.to_thread(described), JSON)
+        return RawResponse(await asyncio.to_thread(described), JSON)
 
     return routes
 
@@ -124,7 +124,7 @@ def _operation(route: Route, schemas: Schemas, query: Mapping[str, Any]) -> Oper
     )
 
 
-def _security(needs: Needs) -> list[dict[str, list[str]]]:
+def _security(needs: Requirement) -> list[dict[str, list[str]]]:
     """The schemes a route takes; OpenAPI 3.1 lets each name the scopes and roles that it must carry."""
     required = [*([str(needs.scope)] if needs.scope else []), *map(str, needs.roles)]
     schemes = ["bearer"] if needs.a_user else list(_SECURITY_SCHEMES)
@@ -167,7 +167,7 @@ def _responses(route: Route, schemas: Schemas) -> dict[str, Response | Reference
 
     error = {"description": "An error.", "content": {JSON: {"schema": schemas["", "error"]}}}
     success: dict[str, Any] = {"description": "Done."}
-    if route.result is Raw:
+    if route.result is RawResponse:
         success["content"] = {"*/*": {}}
     elif route.serializer is not None:
         success["content"] = {JSON: {"schema": schemas[operation_id(route), "result"]}}

@@ -24,7 +24,7 @@ _REST = "..."
 _NOTHING: Mapping[str, Any] = {}
 
 
-class Found(NamedTuple):
+class Match(NamedTuple):
     """A route, and the values that stand in its path."""
 
     route: Route
@@ -43,16 +43,16 @@ class _Node:
         self.methods: dict[str, Route] = {}
 
 
-class Table:
+class Router:
     """Every route of an application."""
 
     def __init__(self, routes: Iterable[Route]) -> None:
         self._root = _Node()
-        self._fixed: dict[str, dict[str, Found]] = {}
+        self._fixed: dict[str, dict[str, Match]] = {}
         for route in routes:
             self._add(route)
 
-    def find(self, method: str, path: str) -> Found:
+    def find(self, method: str, path: str) -> Match:
         """The route that answers.
 
         Raises:
@@ -69,7 +69,7 @@ class Table:
         ends = list(_ends(self._root, _segments(path), ()))
         for methods, texts in ends:
             if wanted in methods:
-                return Found(methods[wanted], _values(methods[wanted], texts))
+                return Match(methods[wanted], _values(methods[wanted], texts))
         if ends:
             raise MethodNotAllowed(method, _allowed({name for methods, _ in ends for name in methods}))
         raise NotFound("route", path[:_SHOWN_CHARACTERS])
@@ -86,7 +86,7 @@ class Table:
             raise ValueError(f"{route.method} {route.path} is declared twice.")
         node.methods[route.method] = route
         if not route.path_types:
-            self._fixed.setdefault(route.path, {})[route.method] = Found(route, _NOTHING)
+            self._fixed.setdefault(route.path, {})[route.method] = Match(route, _NOTHING)
 
 
 def _below(node: _Node, segment: str) -> _Node:

@@ -11,7 +11,7 @@ The same declaration makes the request's checks, the access table and OpenAPI. A
 Parameters are known by name: `call` first; `body` and `query` are pydantic models (a body
 annotated `Model | None` may be left out); `prepared` is what `prepare` returned; every other
 name stands in the path as `{name}` (UUID, int or str) or, at its end, `{name...}` for the rest
-of the path. What is returned is a model, `Raw`, or None.
+of the path. What is returned is a model, `RawResponse`, or None.
 
 A GET is read on the loop. The function of any other method runs inside of a write job, unless
 it is `async`: then it is awaited on the loop and sees to its own writes.
@@ -30,12 +30,12 @@ from uuid import UUID
 from pydantic import BaseModel, TypeAdapter
 from pydantic_core import SchemaSerializer
 
-from attestlab.web.request import Call
-from attestlab.web.response import Raw
-from attestlab.web.routing.authorization import Access, Needs, needs_of
+from attestlab.web.request import Request
+from attestlab.web.response import RawResponse
+from attestlab.web.routing.authorization import Access, Requirement, needs_of
 
 Idempotency = Literal["honoured", "required", "none"]
-Prepare = Callable[[Call, Any], Awaitable[object]]
+Prepare = Callable[[Request, Any], Awaitable[object]]
 Handler = TypeVar("Handler", bound=Callable[..., Any])
 
 BODY_LIMIT_BYTES: Final = 1024 * 1024
@@ -64,7 +64,7 @@ class Route:
     path: str  # the template, such as /v1/issuers/{id}
     tag: str
     function: Callable[..., Any]
-    needs: Needs | None  # PUBLIC: anyone may call it, and credentials are not even looked at
+    needs: Requirement | None  # PUBLIC: anyone may call it, and credentials are not even looked at
     status: int
     body_limit: int  # bytes; where a payload is taken, of the rest of the body
     payload: bool  # a huge `payload_b64url` is streamed; its facts are in `call.payload`
@@ -80,10 +80,10 @@ class Route:
     body: type[BaseModel] | None
     body_optional: bool
     result: Any
-    serializer: SchemaSerializer | None  # None: the route answers `Raw` or nothing
+    serializer: SchemaSerializer | None  # None: the route answers `RawResponse` or nothing
     is_async: bool
 
-    def run(self, call: Call, body: BaseModel | None = None, prepared: object = None) -> Any:
+    def run(self, call: Request, body: BaseModel | None = None, prepared: object = None) -> Any:
         """Call the function with what it asks for; an awaitable where it is async."""
         arguments = dict(call.path_values)
         if self.query is not None:
@@ -231,4 +231,4 @@ def _model_of(hint: Any) -> type[BaseModel] | None:
 
 
 def _serializer(result: Any) -> SchemaSerializer | None:
-    return None if result in (Raw, NoneType) else TypeAdapter(result).serializer
+    return None if result in (RawResponse, NoneType) else TypeAdapter(result).serializer

@@ -20,7 +20,7 @@ from attestlab.core.db.group_commit.thread import (
     GROUP_CAP,
     QUEUE_CAP,
     Job,
-    Ticket,
+    PendingWrite,
     blame,
     deliver_each,
     must_not_repeat,
@@ -35,13 +35,13 @@ MAX_GATHER_S = 0.01  # that time may include a wait for another process's lock
 ENOUGH_JOBS = 32  # more gain little: while these are committed, the loop works on the next ones
 
 
-class LoopWriter:
+class LoopGroupCommit:
     """The writer of one event loop; every method is called on it."""
 
     def __init__(self, storage: Storage, *, queue_cap: int = QUEUE_CAP) -> None:
         self._storage = storage
         self._queue_cap = queue_cap
-        self._waiting: list[Ticket] = []
+        self._waiting: list[PendingWrite] = []
         self._cycle: asyncio.Task[None] | None = None
         self._thread = ThreadPoolExecutor(1, "attestlab-commit")
         self._loop = asyncio.get_running_loop()
@@ -57,7 +57,7 @@ class LoopWriter:
         """
         if len(self._waiting) >= self._queue_cap:
             raise Unavailable("Too many writes are waiting; try again shortly.", retry_after_s=1)
-        self._waiting.append(Ticket(job, deliver))
+        self._waiting.append(PendingWrite(job, deliver))
         if len(self._waiting) >= self._expected:
             self._gathered.set()
         if self._cycle is None:
@@ -106,7 +106,7 @@ class LoopWriter:
         ended = self._loop.time()
         self._gather_until = ended + min(GATHER_SHARE * (ended - began), MAX_GATHER_S)
 
-    async def _committed(self) -> list[Ticket]:
+    async def _committed(self) -> list[PendingWrite]:
         """The next group, done or failed. Whoever comes while another writer is waited for still joins it."""
         try:
             tx = await self._begin()
@@ -122,7 +122,7 @@ class LoopWriter:
             await self._alone(ticket)
         return group
 
-    async def _alone(self, ticket: Ticket) -> None:
+    async def _alone(self, ticket: PendingWrite) -> None:
         """Run one job of a group that failed."""
         try:
             fault = await self._attempt(await self._begin(), [ticket])
@@ -131,7 +131,7 @@ class LoopWriter:
         if fault is not None:
             blame([ticket], fault)
 
-    def _next_group(self) -> list[Ticket]:
+    def _next_group(self) -> list[PendingWrite]:
         group = self._waiting[:GROUP_CAP]
         del self._waiting[:GROUP_CAP]
         return group
@@ -139,7 +139,7 @@ class LoopWriter:
     async def _begin(self) -> Transaction:
         return self._storage.begin_at_once() or await self._aside(self._storage.begin)
 
-    async def _attempt(self, tx: Transaction, group: list[Ticket]) -> BaseException | None:
+    async def _attempt(self, tx: Transaction, group: list[PendingWrite]) -> BaseException | None:
         """All jobs in one transaction; what is returned is the transaction's own failure."""
         try:
             self._run_and_seal(tx, group)
@@ -148,7 +148,7 @@ class LoopWriter:
             return fault
         return None
 
-    def _run_and_seal(self, tx: Transaction, group: list[Ticket]) -> None:
+    def _run_and_seal(self, tx: Transaction, group: list[PendingWrite]) -> None:
         try:
             with self._storage.entered(tx):
                 run_jobs(tx, group)

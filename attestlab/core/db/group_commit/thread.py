@@ -25,7 +25,7 @@ QUEUE_CAP = 4096
 
 
 @dataclass(slots=True)
-class Ticket:
+class PendingWrite:
     """One waiting job and, later, what came of it."""
 
     job: Job
@@ -34,7 +34,7 @@ class Ticket:
     fault: BaseException | None = None
 
 
-class Writer:
+class ThreadGroupCommit:
     """The one thread of a process that writes on behalf of requests.
 
     `deliver_group` hands over all tickets of a group at once; a server uses it to
@@ -45,11 +45,11 @@ class Writer:
         self,
         storage: Storage,
         *,
-        deliver_group: Callable[[list[Ticket]], None] | None = None,
+        deliver_group: Callable[[list[PendingWrite]], None] | None = None,
         queue_cap: int = QUEUE_CAP,
     ) -> None:
         self._storage = storage
-        self._queue: queue.SimpleQueue[Ticket | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[PendingWrite | None] = queue.SimpleQueue()
         self._queue_cap = queue_cap
         self._deliver_group = deliver_group or deliver_each
         self._thread = threading.Thread(target=self._run, name="attestlab-writer", daemon=True)
@@ -63,7 +63,7 @@ class Writer:
         """
         if self._queue.qsize() >= self._queue_cap:
             raise Unavailable("Too many writes are waiting; try again shortly.", retry_after_s=1)
-        self._queue.put(Ticket(job, deliver))
+        self._queue.put(PendingWrite(job, deliver))
 
     def run(self, job: Job, *, timeout_s: float | None = None) -> Any:
         """Queue a job and wait for it, from any thread but the writer's own."""
@@ -93,9 +93,9 @@ class Writer:
                 self._commit(group)
                 self._deliver_group(group)
 
-    def _next_group(self) -> tuple[list[Ticket], bool]:
+    def _next_group(self) -> tuple[list[PendingWrite], bool]:
         """Wait for one job, then take all that came with it, up to the cap."""
-        group: list[Ticket] = []
+        group: list[PendingWrite] = []
         ticket = self._queue.get()
         while ticket is not None:
             group.append(ticket)
@@ -107,7 +107,7 @@ class Writer:
                 return group, True
         return group, False
 
-    def _commit(self, group: list[Ticket]) -> None:
+    def _commit(self, group: list[PendingWrite]) -> None:
         fault = self._attempt(group)
         if fault is None:
             return
@@ -118,7 +118,7 @@ class Writer:
             if (own := self._attempt([ticket])) is not None:
                 blame([ticket], own)
 
-    def _attempt(self, group: list[Ticket]) -> BaseException | None:
+    def _attempt(self, group: list[PendingWrite]) -> BaseException | None:
         """All jobs in one transaction; what is returned is the transaction's own failure."""
         try:
             with self._storage.write() as tx:
@@ -128,7 +128,7 @@ class Writer:
         return None
 
 
-def run_jobs(tx: Transaction, group: list[Ticket]) -> None:
+def run_jobs(tx: Transaction, group: list[PendingWrite]) -> None:
     """Run the jobs of a group one after another; each keeps its own result, or its own refusal.
 
     Any other failure may have cost the transaction itself: PostgreSQL aborts it on an error,
@@ -143,19 +143,19 @@ def run_jobs(tx: Transaction, group: list[Ticket]) -> None:
             ticket.fault = refusal
 
 
-def must_not_repeat(group: list[Ticket], fault: BaseException) -> bool:
+def must_not_repeat(group: list[PendingWrite], fault: BaseException) -> bool:
     """Whether running each job on its own would help nobody, or could do twice what is done already."""
     return isinstance(fault, CommitUnknown | NotBegun) or len(group) == 1
 
 
-def blame(group: list[Ticket], fault: BaseException) -> list[Ticket]:
+def blame(group: list[PendingWrite], fault: BaseException) -> list[PendingWrite]:
     """The transaction as a whole failed: whoever has no failure of its own gets that one."""
     for ticket in group:
         ticket.result, ticket.fault = None, ticket.fault or fault
     return group
 
 
-def deliver_each(group: list[Ticket]) -> None:
+def deliver_each(group: list[PendingWrite]) -> None:
     """Hand every ticket what came of it."""
     for ticket in group:
         ticket.deliver(ticket.result, ticket.fault)
