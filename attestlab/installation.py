@@ -370,8 +370,8 @@ def _keyring(folder: Path) -> Keyring:
 def _index_by_id(connection: Connection, text: str) -> int | None:
     try:
         wanted = parse_uuid(text)
-    except ValidationFailed as fault:
-        raise ValidationFailed.of("attestation_id", "uuid", fault.message) from fault
+    except ValidationFailed as error:
+        raise ValidationFailed.of("attestation_id", "uuid", error.message) from error
     found = attestation_store.log_indexes(connection, attestation_id=wanted, document_hash=None)
     return found[0] if found else None
 

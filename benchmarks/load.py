@@ -177,5 +177,5 @@ def _measured(asked: Any) -> list[Load]:
 if __name__ == "__main__":
     try:
         print(json.dumps([asdict(load) for load in _measured(json.load(sys.stdin))]))
-    except RuntimeError as fault:
-        sys.exit(str(fault))
+    except RuntimeError as error:
+        sys.exit(str(error))

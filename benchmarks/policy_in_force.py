@@ -16,7 +16,7 @@ from typing import Any
 from attestlab.installation import Installation
 from attestlab.lake.store import operator_id
 from attestlab.policy.active_policies import PolicyQuery
-from attestlab.policy.evaluation.binder import policy_of
+from attestlab.policy.evaluation.binder import bind
 from attestlab.policy.evaluation.evaluator import Evaluator
 from attestlab.policy.language.attributes import PLATFORM
 from attestlab.policy.language.context import Values
@@ -93,7 +93,7 @@ def _rule(data: Path) -> None:
 def _allowing() -> Document:
     """The first of the random policies that lets the verification pass."""
     documents = (Document.read(policy_world.document(RULES, seed)) for seed in count(1))
-    return next(each for each in documents if Evaluator(policy_of(each, PLATFORM))(dict(CIRCUMSTANCES)).allowed)
+    return next(each for each in documents if Evaluator(bind(each, PLATFORM))(dict(CIRCUMSTANCES)).allowed)
 
 
 def _plan(served: world.World) -> Plan:

@@ -8,7 +8,7 @@ from typing import Any
 
 import duckdb
 
-from attestlab.policy.evaluation.binder import policy_of
+from attestlab.policy.evaluation.binder import bind
 from attestlab.policy.language.ast import Policy
 from attestlab.policy.language.attributes import PLATFORM
 from attestlab.policy.language.document import Document
@@ -37,7 +37,7 @@ def document(rules: int, seed: int = 5) -> dict[str, Any]:
 
 def policy(rules: int, seed: int = 5) -> Policy:
     """The same, typed."""
-    return policy_of(Document.read(document(rules, seed)), PLATFORM)
+    return bind(Document.read(document(rules, seed)), PLATFORM)
 
 
 def _leaf(chance: random.Random) -> dict[str, Any]:

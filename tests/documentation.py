@@ -32,7 +32,7 @@ from attestlab.demos.world import DemoWorld, demo_world
 from attestlab.installation import Installation
 from attestlab.orgs.rules import Plan
 from attestlab.policy.analysis.analyzer import analyze
-from attestlab.policy.evaluation.binder import policy_of
+from attestlab.policy.evaluation.binder import bind
 from attestlab.policy.formats.toml import document_of
 from attestlab.policy.language import policy_tests
 from attestlab.policy.language.attributes import PLATFORM
@@ -168,7 +168,7 @@ class Documented:
     def create_policy(self, block: Block) -> None:
         """Create the policy of a TOML block as `policy_id`; it must pass its own tests and have no findings."""
         document = document_of(block.text)
-        policy = policy_of(document, PLATFORM)
+        policy = bind(document, PLATFORM)
         assert document.tests, block.place
         assert policy_tests.failing(document, policy, PLATFORM) == [], block.place
         assert analyze(policy) == [], block.place

@@ -16,6 +16,7 @@ from attestlab.attestations.store import attestations
 from attestlab.audit.store import events
 from attestlab.core.clock import FixedClock
 from attestlab.core.crypto.signing import Algorithm
+from attestlab.core.db.tables import table_of
 from attestlab.core.records.outbox import OutboxEvent
 from attestlab.installation import Installation
 from attestlab.lake.relations import DatasetReader
@@ -118,7 +119,7 @@ def _ids(facts: DatasetReader, column: str) -> list[str]:
 
 def ids_recorded(lab: Installation, tenant_id: UUID) -> dict[str, list[str]]:
     """The same, as the records have it."""
-    outbox: Any = OutboxEvent.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
+    outbox = table_of(OutboxEvent)
     with lab.storage.read() as connection:
 
         def listed(table: Any, *where: Any) -> list[str]:

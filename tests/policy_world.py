@@ -12,7 +12,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from attestlab.policy.evaluation.binder import policy_of
+from attestlab.policy.evaluation.binder import bind
 from attestlab.policy.language.ast import Policy
 from attestlab.policy.language.attributes import NUMERIC, PLATFORM, Attribute, AttributeType, Registry
 from attestlab.policy.language.document import Document
@@ -133,7 +133,7 @@ def leaf(attr: str, op: str, value: Any) -> dict[str, Any]:
 
 def typed(raw: Mapping[str, Any], registry: Registry = REGISTRY) -> Policy:
     """The policy that a JSON document means."""
-    return policy_of(Document.read(raw), registry)
+    return bind(Document.read(raw), registry)
 
 
 def reference(raw: Mapping[str, Any], context: Mapping[str, Any]) -> tuple[bool, list[str], list[str]]:

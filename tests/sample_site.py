@@ -88,7 +88,7 @@ class Readme(Out):
 
 
 @notes.get("/v1/notes", scope="notes:read")
-def listed(call: Request, query: OffsetPageQuery) -> Page[str]:
+def listed(request: Request, query: OffsetPageQuery) -> Page[str]:
     """Ten notes, newest first."""
     below = number_in("notes", query.cursor)
     rows = [f"note {n}" for n in range(10, 0, -1) if below is None or n < below][query.skipped :]
@@ -97,52 +97,52 @@ def listed(call: Request, query: OffsetPageQuery) -> Page[str]:
 
 
 @notes.post("/v1/notes", scope="notes:write", status=201)
-def written(call: Request, body: NoteIn) -> Note:
+def written(request: Request, body: NoteIn) -> Note:
     """Write a note."""
-    call.respond_headers["Location"] = f"/v1/notes/{KNOWN}"
-    return Note(id=KNOWN, text=body.text, created_at=call.now)
+    request.respond_headers["Location"] = f"/v1/notes/{KNOWN}"
+    return Note(id=KNOWN, text=body.text, created_at=request.now)
 
 
 @notes.get("/v1/notes/{id}", scope="notes:read")
-def read(call: Request, id: UUID) -> Note:
+def read(request: Request, id: UUID) -> Note:
     """Read a note."""
     if id != KNOWN:
         raise NotFound("note", id)
-    return Note(id=id, text="hello", created_at=call.now)
+    return Note(id=id, text="hello", created_at=request.now)
 
 
 @notes.delete("/v1/notes/{id}", scope="notes:write", status=204)
-def removed(call: Request, id: UUID) -> None:
+def removed(request: Request, id: UUID) -> None:
     """Remove a note."""
 
 
 @notes.put("/v1/notes/{id}/stars/{count}", scope="notes:write")
-def starred(call: Request, id: UUID, count: int) -> Note:
+def starred(request: Request, id: UUID, count: int) -> Note:
     """Give a note stars."""
-    return Note(id=id, text="*" * count, created_at=call.now)
+    return Note(id=id, text="*" * count, created_at=request.now)
 
 
 @notes.post("/v1/open/notes", scope=PUBLIC, idempotency="none")
-async def open_note(call: Request, body: NoteIn | None = None) -> Note:
+async def open_note(request: Request, body: NoteIn | None = None) -> Note:
     """Write a note without being anyone."""
-    return Note(id=KNOWN, text="" if body is None else body.text, created_at=call.now)
+    return Note(id=KNOWN, text="" if body is None else body.text, created_at=request.now)
 
 
-async def signed(call: Request, body: FileIn) -> str:
+async def signed(request: Request, body: FileIn) -> str:
     await asyncio.sleep(0)
     return f"signed {body.name}"
 
 
 @notes.post("/v1/signed", scope=PUBLIC, prepare=signed, idempotency="required")
-def sign(call: Request, body: FileIn, prepared: str) -> Readme:
+def sign(request: Request, body: FileIn, prepared: str) -> Readme:
     """Do something that was prepared before."""
     return Readme(prepared=prepared)
 
 
 @notes.post("/v1/files", scope=PUBLIC, payload=True)
-def filed(call: Request, body: FileIn) -> FileFacts:
+def filed(request: Request, body: FileIn) -> FileFacts:
     """Hash a file."""
-    payload, parsed = call.payload, call.document.get("payload_b64url")
+    payload, parsed = request.payload, request.document.get("payload_b64url")
     if payload is None:
         return FileFacts(sha256="", size=-1, chars=-1, seen=body.payload_b64url, parsed=parsed, other=body.other)
     return FileFacts(
@@ -156,19 +156,19 @@ def filed(call: Request, body: FileIn) -> FileFacts:
 
 
 @notes.get("/tile/{level}/{path...}", scope=PUBLIC, cache_control="public, max-age=31536000, immutable")
-def tile(call: Request, level: int, path: str) -> RawResponse:
+def tile(request: Request, level: int, path: str) -> RawResponse:
     """A tile."""
     return RawResponse(f"{level}:{path}".encode(), "application/octet-stream")
 
 
 @notes.get("/v1/faults/{kind}", scope=PUBLIC)
-def fault(call: Request, kind: str) -> RawResponse:
+def fault(request: Request, kind: str) -> RawResponse:
     """Go wrong in one of several ways."""
     if kind in SPLITS:
         return RawResponse(b"", "text/plain", {"X-Split": SPLITS[kind]})
     faults: dict[str, Exception] = {
         "crash": RuntimeError("password is hunter2"),
-        "conflict": Conflict("It is taken.", details={"since": call.now, "id": KNOWN}),
+        "conflict": Conflict("It is taken.", details={"since": request.now, "id": KNOWN}),
         "limit": RateLimited("Slow down.", details={"limit": 5}, retry_after_s=0.2),
         "integrity": IntegrityFailed("leaf 7 does not hash to its tile"),
     }
@@ -176,28 +176,28 @@ def fault(call: Request, kind: str) -> RawResponse:
 
 
 @notes.get("/v1/wait", scope=PUBLIC)
-async def wait(call: Request) -> Readme:
+async def wait(request: Request) -> Readme:
     """Answer when the test says so."""
-    call.lab.waiting.set()
-    await asyncio.to_thread(call.lab.go_on.wait, 10)
+    request.lab.waiting.set()
+    await asyncio.to_thread(request.lab.go_on.wait, 10)
     return Readme(prepared="waited")
 
 
 @notes.get("/v1/watched", scope=PUBLIC)
-async def watched(call: Request) -> Readme:
+async def watched(request: Request) -> Readme:
     """Answer when the test says so, and know whether anybody waits for it."""
-    call.lab.gone = call.gone()
-    call.lab.waiting.set()
-    await asyncio.to_thread(call.lab.go_on.wait, 10)
+    request.lab.gone = request.gone()
+    request.lab.waiting.set()
+    await asyncio.to_thread(request.lab.go_on.wait, 10)
     return Readme(prepared="watched")
 
 
-async def perform(call: Request, body: Any) -> Response:
+async def perform(request: Request, body: Any) -> Response:
     """A write without a store."""
-    if call.route.is_async:
-        return render(call.route, call, await call.route.run(call, body))
-    prepared = None if call.route.prepare is None else await call.route.prepare(call, body)
-    return render(call.route, call, call.route.run(call, body, prepared))
+    if request.route.is_async:
+        return render(request.route, request, await request.route.run(request, body))
+    prepared = None if request.route.prepare is None else await request.route.prepare(request, body)
+    return render(request.route, request, request.route.run(request, body, prepared))
 
 
 async def write(job: Callable[[Any], Any]) -> Any:
@@ -209,7 +209,7 @@ def counters_in_memory() -> Counters:
     return Counters(_File(Path(":memory:")))
 
 
-async def denied(call: Request, fault: AttestLabError) -> None:
+async def denied(request: Request, fault: AttestLabError) -> None:
     """Nobody asks for a trail here."""
 
 
@@ -217,8 +217,8 @@ async def blocked(block: OnBlocked) -> None:
     """Nor for this."""
 
 
-def authenticate(call: Request) -> SimpleNamespace:
-    credential = call.credential
+def authenticate(request: Request) -> SimpleNamespace:
+    credential = request.credential
     if credential is None or credential.kind != "api_key" or credential.secret not in SCOPES:
         raise AuthInvalid
     return SimpleNamespace(scopes=SCOPES[credential.secret], tenant_id=credential.secret)

@@ -109,7 +109,7 @@ def _end(tx: Transaction, log: Log, row: AnyRow, change: StatusChange, now: dict
 
 def _tell(tx: Transaction, done: StatusChanged, change: StatusChange, actor: Actor) -> None:
     row = done.row
-    outbox.tell(tx, row["tenant_id"], _event(row, change), at=change.at)
+    outbox.publish(tx, row["tenant_id"], _event(row, change), at=change.at)
     entry = AuditEntry(
         tenant_id=row["tenant_id"],
         actor=actor,
@@ -131,7 +131,7 @@ def _event(row: dict[str, Any], change: StatusChange) -> Event:
     return AttestationExpired(*who, row["expiry_at"], where, change.at)
 
 
-def disagreements(connection: Connection) -> Iterator[tuple[str, str]]:
+def find_inconsistencies(connection: Connection) -> Iterator[tuple[str, str]]:
     """Where rows and the log tell differently how attestations ended, as (attestation, what is wrong).
 
     A row that is VALID, was never changed and supersedes none agrees with a log that does not mention it.
@@ -161,8 +161,8 @@ def _disagreement(connection: Connection, row: AnyRow) -> str | None:
     found = log_store.leaf_rows(connection, row.changed_index, 1)
     try:
         said = entries.read(found[0].entry).members if found else {}
-    except AttestLabError as fault:
-        return fault.message
+    except AttestLabError as error:
+        return error.message
     wrong = [name for name, value in _told_by(row).items() if said.get(name) != value]
     return f"its status entry says otherwise about {', '.join(wrong)}" if wrong else None
 

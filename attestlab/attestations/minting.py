@@ -76,7 +76,7 @@ class PreparedAttestation:
     warnings: tuple[str, ...]
 
 
-def draft(
+def prepare(
     request: MintRequest, key: SigningKey, *, caller: Caller, issuers: Issuers, now: datetime
 ) -> PreparedAttestation:
     """Check a request against its schema and key, and sign it.
@@ -161,8 +161,8 @@ def _signature(request: MintRequest, statement: Statement, key: SigningKey, issu
         jws.verify_compact(
             key.alg, issuers.public_key(key.alg, key.spki), request.signature, kid=key.kid, payload=payload
         )
-    except SignatureInvalid as fault:
-        raise ValidationFailed.of("/signature", "signature_invalid", fault.message) from fault
+    except SignatureInvalid as error:
+        raise ValidationFailed.of("/signature", "signature_invalid", error.message) from error
     return request.signature
 
 

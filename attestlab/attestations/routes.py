@@ -112,48 +112,48 @@ def _request_of(body: MintIn, file_sha256: bytes | None, file_size: int | None) 
     )
 
 
-async def _draft(call: Request, body: MintIn) -> PreparedAttestation:
+async def _draft(request: Request, body: MintIn) -> PreparedAttestation:
     """Check and sign before the write."""
-    payload = call.payload
-    return await _drafted_of(call, _request_of(body, payload and payload.sha256, payload and payload.size))
+    payload = request.payload
+    return await _drafted_of(request, _request_of(body, payload and payload.sha256, payload and payload.size))
 
 
-async def _successor(call: Request, body: SupersedeIn) -> PreparedAttestation:
+async def _successor(request: Request, body: SupersedeIn) -> PreparedAttestation:
     """The draft of an attestation that takes the place of the one in the path."""
-    old_id: UUID = call.path_values["id"]
-    old = await call.site.read(lambda: call.lab.attestations.get(old_id, caller=call.caller))
-    payload = call.payload
-    request = _request_of(body, payload and payload.sha256, payload and payload.size)
-    return await _drafted_of(call, replace(request, issuer_id=body.issuer_id or old.issuer_id, supersedes=old_id))
+    old_id: UUID = request.path_values["id"]
+    old = await request.site.read(lambda: request.lab.attestations.get(old_id, caller=request.caller))
+    payload = request.payload
+    wanted = _request_of(body, payload and payload.sha256, payload and payload.size)
+    return await _drafted_of(request, replace(wanted, issuer_id=body.issuer_id or old.issuer_id, supersedes=old_id))
 
 
-async def _drafted_of(call: Request, request: MintRequest) -> PreparedAttestation:
+async def _drafted_of(request: Request, wanted: MintRequest) -> PreparedAttestation:
     """Slow algorithms sign in a thread, and so is a large document drafted."""
-    if call.canonical is not None:
-        large: PreparedAttestation = await call.site.bodies.run(
-            owner_of(call), lambda: call.lab.attestations.draft(request, caller=call.caller)
+    if request.canonical is not None:
+        large: PreparedAttestation = await request.site.bodies.run(
+            owner_of(request), lambda: request.lab.attestations.draft(wanted, caller=request.caller)
         )
         return large
-    where = call.site.read if request.alg in _SIGNED_INLINE else call.site.aside
-    draft: PreparedAttestation = await where(lambda: call.lab.attestations.draft(request, caller=call.caller))
+    where = request.site.read if wanted.alg in _SIGNED_INLINE else request.site.aside
+    draft: PreparedAttestation = await where(lambda: request.lab.attestations.draft(wanted, caller=request.caller))
     return draft
 
 
-async def _drafts(call: Request, body: BatchIn) -> list[PreparedAttestation | AttestLabError]:
+async def _drafts(request: Request, body: BatchIn) -> list[PreparedAttestation | AttestLabError]:
     """Check and sign every item that there is room for, in a thread; an item that fails fails alone."""
-    room, refused = await call.site.read(lambda: call.site.limiter.fit(call, _MINTS, len(body.items)))
-    drafts: list[PreparedAttestation | AttestLabError] = await call.site.aside(
-        lambda: [_drafted(call, item) for item in body.items[:room]]
+    room, refused = await request.site.read(lambda: request.site.limiter.fit(request, _MINTS, len(body.items)))
+    drafts: list[PreparedAttestation | AttestLabError] = await request.site.aside(
+        lambda: [_drafted(request, item) for item in body.items[:room]]
     )
     return drafts + [refused] * (len(body.items) - room)
 
 
-def _drafted(call: Request, item: Any) -> PreparedAttestation | AttestLabError:
+def _drafted(request: Request, item: Any) -> PreparedAttestation | AttestLabError:
     try:
-        request = _request_of_item(cast(MintIn, body_as(MintIn, canonical(item), item)))
-        draft: PreparedAttestation = call.lab.attestations.draft(request, caller=call.caller)
-    except AttestLabError as fault:
-        return fault
+        wanted = _request_of_item(cast(MintIn, body_as(MintIn, canonical(item), item)))
+        draft: PreparedAttestation = request.lab.attestations.draft(wanted, caller=request.caller)
+    except AttestLabError as error:
+        return error
     return draft
 
 
@@ -165,23 +165,23 @@ def _request_of_item(body: MintIn) -> MintRequest:
     return _request_of(body, sha256(raw), len(raw))
 
 
-def _recorded(call: Request, draft: PreparedAttestation | AttestLabError) -> Minted | AttestLabError:
+def _recorded(request: Request, draft: PreparedAttestation | AttestLabError) -> Minted | AttestLabError:
     """Record one item of a batch; what `attempt` refuses leaves nothing but what policies said of it."""
     if isinstance(draft, AttestLabError):
         return draft
     try:
-        minted: Minted | PermissionDenied = call.lab.attestations.attempt(draft)
-    except AttestLabError as fault:
-        return fault
+        minted: Minted | PermissionDenied = request.lab.attestations.attempt(draft)
+    except AttestLabError as error:
+        return error
     return minted
 
 
-def _item(call: Request, index: int, item: Minted | AttestLabError, max_faults: int) -> BatchItemOut:
+def _item(request: Request, index: int, item: Minted | AttestLabError, max_faults: int) -> BatchItemOut:
     """Render one item of a batch; a refused one lists its share of the faults that one answer lists."""
     if not isinstance(item, AttestLabError):
-        minted = rendering.minted(item, links=call.lab.links)
+        minted = rendering.minted(item, links=request.lab.links)
         return BatchItemOut(index=index, http_status=201, attestation=minted)
-    error = json.loads(problems.refusal(item, call.request_id).body)
+    error = json.loads(problems.refusal(item, request.request_id).body)
     details = error["details"]
     for fault in (listed := details.get("fields", [])):
         fault["field"] = f"/items/{index}{fault['field']}"
@@ -200,19 +200,19 @@ def _item(call: Request, index: int, item: Minted | AttestLabError, max_faults: 
     prepare=_draft,
     limit=_MINTS,
 )
-def mint(call: Request, body: MintIn, prepared: PreparedAttestation) -> MintOut:
+def mint(request: Request, body: MintIn, prepared: PreparedAttestation) -> MintOut:
     """Mint an attestation: sign it, give it a place in the log, and answer with the proof."""
-    done = call.lab.attestations.attempt(prepared)
+    done = request.lab.attestations.attempt(prepared)
     if isinstance(done, PermissionDenied):
-        return cast(MintOut, call.refused(done))
-    call.respond_headers["Location"] = f"/v1/attestations/{done.id}"
-    return call.later(lambda: rendering.minted(done, links=call.lab.links))
+        return cast(MintOut, request.refused(done))
+    request.respond_headers["Location"] = f"/v1/attestations/{done.id}"
+    return request.later(lambda: rendering.minted(done, links=request.lab.links))
 
 
 @routes.post("/v1/attestations/{id}/revoke", scope=Scope.ATTESTATIONS_REVOKE)
-def revoke(call: Request, id: UUID, body: RevokeIn) -> RevokedOut:
+def revoke(request: Request, id: UUID, body: RevokeIn) -> RevokedOut:
     """Withdraw an attestation for good; from then on verification answers REVOKED."""
-    return rendering.revoked(call.lab.attestations.revoke(id, reason=body.reason, caller=call.caller))
+    return rendering.revoked(request.lab.attestations.revoke(id, reason=body.reason, caller=request.caller))
 
 
 @routes.post(
@@ -224,98 +224,104 @@ def revoke(call: Request, id: UUID, body: RevokeIn) -> RevokedOut:
     prepare=_successor,
     limit=_MINTS,
 )
-def supersede(call: Request, id: UUID, body: SupersedeIn, prepared: PreparedAttestation) -> SupersededOut:
+def supersede(request: Request, id: UUID, body: SupersedeIn, prepared: PreparedAttestation) -> SupersededOut:
     """Mint an attestation that takes the place of this one, which is SUPERSEDED from then on."""
-    done = call.lab.attestations.attempt(prepared)
+    done = request.lab.attestations.attempt(prepared)
     if isinstance(done, PermissionDenied):
-        return cast(SupersededOut, call.refused(done))
-    call.respond_headers["Location"] = f"/v1/attestations/{done.id}"
-    return call.later(lambda: rendering.superseded(done, links=call.lab.links, now=call.now))
+        return cast(SupersededOut, request.refused(done))
+    request.respond_headers["Location"] = f"/v1/attestations/{done.id}"
+    return request.later(lambda: rendering.superseded(done, links=request.lab.links, now=request.now))
 
 
 @routes.post("/v1/attestations/batch", scope=Scope.ATTESTATIONS_MINT, prepare=_drafts)
-def mint_batch(call: Request, body: BatchIn, prepared: list[PreparedAttestation | AttestLabError]) -> BatchOut:
+def mint_batch(request: Request, body: BatchIn, prepared: list[PreparedAttestation | AttestLabError]) -> BatchOut:
     """Mint up to a hundred attestations in one append to the log; each is judged on its own."""
-    done = [_recorded(call, draft) for draft in prepared]
+    done = [_recorded(request, draft) for draft in prepared]
     refused = sum(isinstance(item, AttestLabError) for item in done)
     share = max(1, MAX_FAULTS // max(1, refused))
-    return call.later(lambda: BatchOut(items=[_item(call, index, item, share) for index, item in enumerate(done)]))
+    return request.later(
+        lambda: BatchOut(items=[_item(request, index, item, share) for index, item in enumerate(done)])
+    )
 
 
 @routes.get("/v1/attestations", scope=Scope.ATTESTATIONS_READ)
-async def list_attestations(call: Request, query: AttestationsQuery) -> Page[AttestationOut]:
+async def list_attestations(request: Request, query: AttestationsQuery) -> Page[AttestationOut]:
     """The tenant's attestations, newest first; with a filter or an offset many rows may be passed over, in a thread."""
-    read = call.site.aside if query.passes_over_rows else call.site.read
+    read = request.site.aside if query.passes_over_rows else request.site.read
     found = await read(
         partial(
-            call.lab.attestations.page,
+            request.lab.attestations.page,
             query.filter(),
-            caller=call.caller,
+            caller=request.caller,
             before=number_in(_LIST, query.cursor),
             offset=query.skipped,
             limit=query.limit + 1,
         )
     )
     shown, cursor = page_of(found, limit=query.limit, kind=_LIST, position=lambda row: [row.log_index])
-    return Page[AttestationOut](items=[rendering.attestation(row, now=call.now) for row in shown], next_cursor=cursor)
+    return Page[AttestationOut](
+        items=[rendering.attestation(row, now=request.now) for row in shown], next_cursor=cursor
+    )
 
 
 @routes.get("/v1/attestations/{id}", scope=Scope.ATTESTATIONS_READ)
-def get(call: Request, id: UUID) -> AttestationOut:
+def get(request: Request, id: UUID) -> AttestationOut:
     """One attestation."""
-    return rendering.attestation(call.lab.attestations.get(id, caller=call.caller), now=call.now)
+    return rendering.attestation(request.lab.attestations.get(id, caller=request.caller), now=request.now)
 
 
 @routes.get("/v1/attestations/{id}/proof-bundle", scope=Scope.ATTESTATIONS_READ)
-async def proof_bundle(call: Request, id: UUID) -> BundleOut:
+async def proof_bundle(request: Request, id: UUID) -> BundleOut:
     """Everything needed to verify the attestation offline."""
-    found: Export = await call.site.read(lambda: call.lab.attestations.export(id, caller=call.caller))
-    if (refusal := await kept(call, found.opinions, what="this export")) is not None:
+    found: Export = await request.site.read(lambda: request.lab.attestations.export(id, caller=request.caller))
+    if (refusal := await kept(request, found.opinions, what="this export")) is not None:
         raise refusal
-    return rendering.bundle(found.row, found.proofs, found.head, now=call.now)
+    return rendering.bundle(found.row, found.proofs, found.head, now=request.now)
 
 
-async def kept(call: Request, opinions: Opinions, *, what: str) -> PermissionDenied | None:
+async def kept(request: Request, opinions: Opinions, *, what: str) -> PermissionDenied | None:
     """Keep what policies said of a read, which has no transaction of its own; a refusal where one denies."""
     if not opinions:
         return None
-    refusal: PermissionDenied | None = await call.site.write(lambda tx: call.lab.attestations.keep(opinions, what=what))
+    refusal: PermissionDenied | None = await request.site.write(
+        lambda tx: request.lab.attestations.keep(opinions, what=what)
+    )
     return refusal
 
 
 @routes.post("/v1/verify", scope=PUBLIC, payload=True, charged=False, idempotency="none")
-async def verify(call: Request, query: VerifyQuery, body: VerifyIn) -> VerifyOut:
+async def verify(request: Request, query: VerifyQuery, body: VerifyIn) -> VerifyOut:
     """Verify an attestation: exactly one verdict, always with HTTP 200. Metered to the issuer's tenant.
 
     A read: it waits for a commit only where policies were asked, whose decisions are kept.
     """
-    presented = VerifierInput(call.payload and call.payload.sha256, body.document_hash_hex)
-    attestations, follow, named = call.lab.attestations, query.follow is not None, body.verification_profile_id
-    profile = None if named is None else await call.site.read(lambda: _profile(call, named))
-    verified = await call.site.read(
+    presented = VerifierInput(request.payload and request.payload.sha256, body.document_hash_hex)
+    attestations, follow, named = request.lab.attestations, query.follow is not None, body.verification_profile_id
+    profile = None if named is None else await request.site.read(lambda: _profile(request, named))
+    verified = await request.site.read(
         lambda: attestations.verify_metered(body.attestation_id, presented, follow=follow, profile=profile)
     )
     if verified.opinions:
-        await _keep_opinions(call, verified)
+        await _keep_opinions(request, verified)
     if verified.row is not None:
-        call.site.metered(verified.metered)
-    return rendering.verification(verified, log_id=call.lab.log_id)
+        request.site.metered(verified.metered)
+    return rendering.verification(verified, log_id=request.lab.log_id)
 
 
-async def _keep_opinions(call: Request, verified: VerificationOutcome) -> None:
+async def _keep_opinions(request: Request, verified: VerificationOutcome) -> None:
     """Keep what policies said; a verification that cannot be answered because of that costs nothing."""
     try:
-        await kept(call, verified.opinions, what="this verification")
+        await kept(request, verified.opinions, what="this verification")
     except BaseException:
-        await call.site.read(call.lab.attestations.daily_meter.give_back, verified.metered)
+        await request.site.read(request.lab.attestations.daily_meter.give_back, verified.metered)
         raise
 
 
-def _profile(call: Request, profile_id: UUID) -> Profile:
+def _profile(request: Request, profile_id: UUID) -> Profile:
     """A profile is named by somebody of its tenant; to everybody else, whoever they are, it is unknown."""
     try:
-        call.credential = credential_of(call.headers)
-        return Profile(profile_id, call.site.authenticate(call))
+        request.credential = credential_of(request.headers)
+        return Profile(profile_id, request.site.authenticate(request))
     except AuthRequired:
         raise NotFound("verification profile", profile_id) from None
     except AuthInvalid as error:
@@ -323,7 +329,7 @@ def _profile(call: Request, profile_id: UUID) -> Profile:
 
 
 @routes.get("/v1/schemas", scope=PUBLIC)
-def schemas(call: Request, query: PageQuery) -> Page[SchemaOut]:
+def schemas(request: Request, query: PageQuery) -> Page[SchemaOut]:
     """The catalogue of credential schemas, each as JSON Schema 2020-12 of its claims."""
     start = number_in(_SCHEMAS, query.cursor) or 0
     found = list(enumerate(CATALOGUE, start=1))[start : start + query.limit + 1]
@@ -333,6 +339,6 @@ def schemas(call: Request, query: PageQuery) -> Page[SchemaOut]:
 
 
 @routes.get("/v1/schemas/{id}", scope=PUBLIC)
-def schema(call: Request, id: str) -> RawResponse:
+def schema(request: Request, id: str) -> RawResponse:
     """One schema's JSON Schema itself."""
     return RawResponse(json.dumps(json_schema(id)).encode(), "application/schema+json")

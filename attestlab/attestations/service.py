@@ -142,7 +142,7 @@ class Attestations:
             rules.require_valid(status_of(self.get(request.supersedes, caller=caller), now=self.clock.now()))
         name = ("signing_key", caller.tenant_id, request.issuer_id, request.kid)
         key = self.storage.recalled(name, lambda connection: self.signing_key(connection, request, caller=caller))
-        return minting.draft(request, key, caller=caller, issuers=self.issuers, now=self.clock.now())
+        return minting.prepare(request, key, caller=caller, issuers=self.issuers, now=self.clock.now())
 
     def _require_pack(self, pack_id: UUID, caller: Caller) -> None:
         """Looked at once, before the write: packs are never removed."""
@@ -258,7 +258,7 @@ class Attestations:
             log_index=row["log_index"],
             created_at=row["created_at"],
         )
-        outbox.tell(tx, row["tenant_id"], created, at=at)
+        outbox.publish(tx, row["tenant_id"], created, at=at)
         entry = AuditEntry(
             tenant_id=row["tenant_id"],
             actor=caller,

@@ -12,18 +12,19 @@ from sqlalchemy import Connection, Select, and_, bindparam, func, literal_column
 
 from attestlab.attestations.rules import Status
 from attestlab.attestations.tables import Attestation, AttestationPack
+from attestlab.core.db.tables import table_of
 from attestlab.core.db.transaction import AnyRow, Transaction
 from attestlab.core.errors import NotFound
 from attestlab.issuers.tables import Issuer, IssuerKey
 from attestlab.log.tables import LogLeaf
 from attestlab.orgs.tables import Tenant
 
-attestations: Any = Attestation.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
-packs: Any = AttestationPack.__table__  # type: ignore[attr-defined]
-_issuers: Any = Issuer.__table__  # type: ignore[attr-defined]
-_keys: Any = IssuerKey.__table__  # type: ignore[attr-defined]
-_leaves: Any = LogLeaf.__table__  # type: ignore[attr-defined]
-_tenants: Any = Tenant.__table__  # type: ignore[attr-defined]
+attestations = table_of(Attestation)
+packs = table_of(AttestationPack)
+_issuers = table_of(Issuer)
+_keys = table_of(IssuerKey)
+_leaves = table_of(LogLeaf)
+_tenants = table_of(Tenant)
 
 _COLUMNS = tuple(attestations.c)
 _ISSUER_COLUMNS = (

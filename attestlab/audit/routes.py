@@ -17,23 +17,25 @@ _LIST = "audit"
 
 
 @routes.get("/v1/audit/events", scope=Scope.AUDIT_READ, limit=Limit("audit", 30, 60))
-async def list_events(call: Request, query: TrailQuery) -> Page[AuditEventOut]:
+async def list_events(request: Request, query: TrailQuery) -> Page[AuditEventOut]:
     """The tenant's audit trail, newest first: who did, or tried, what."""
     names = ("actor_id", "action", "resource_type", "resource_id", "outcome")
     wanted = store.AuditFilter(
-        tenant_id=call.caller.tenant_id,
+        tenant_id=request.caller.tenant_id,
         equal={name: getattr(query, name) for name in names},
         since=query.since,
         until=query.until,
         before=number_in(_LIST, query.cursor),
     )
-    found = await call.site.aside(partial(_found, call, wanted, query.limit + 1))  # a filter may pass over many lines
+    found = await request.site.aside(
+        partial(_found, request, wanted, query.limit + 1)
+    )  # a filter may pass over many lines
     shown, cursor = page_of(found, limit=query.limit, kind=_LIST, position=lambda row: [row.seq])
     return Page[AuditEventOut](items=[_event(row) for row in shown], next_cursor=cursor)
 
 
-def _found(call: Request, wanted: store.AuditFilter, limit: int) -> Sequence[AnyRow]:
-    with call.lab.storage.read() as connection:
+def _found(request: Request, wanted: store.AuditFilter, limit: int) -> Sequence[AnyRow]:
+    with request.lab.storage.read() as connection:
         return store.page(connection, wanted, limit=limit)
 
 

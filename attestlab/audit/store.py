@@ -10,10 +10,11 @@ from uuid import UUID
 
 from sqlalchemy import Connection, Select, select, tuple_, union_all
 
+from attestlab.core.db.tables import table_of
 from attestlab.core.db.transaction import AnyRow
 from attestlab.core.records.audit import AuditEvent
 
-events: Any = AuditEvent.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
+events = table_of(AuditEvent)
 _SHOWN = (events.c.seq, events.c.record, events.c.integrity_hash, events.c.prev_hash)
 _WHAT = (events.c.resource_type, events.c.action)
 

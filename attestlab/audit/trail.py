@@ -28,21 +28,21 @@ class Stranger:
     actor_id = "stranger"
 
 
-def denied(tx: Transaction, call: Request, fault: AttestLabError) -> None:
+def denied(tx: Transaction, request: Request, fault: AttestLabError) -> None:
     """Record an attempt at what the caller may not do."""
-    told = {"code": fault.code, "path": call.path[:200], "peer": call.peer, "request_id": call.request_id}
+    told = {"code": fault.code, "path": request.path[:200], "peer": request.peer, "request_id": request.request_id}
     if isinstance(fault, SignInRefused):
-        audit.record(tx, _sign_in(tx, fault, call.now, told))
+        audit.record(tx, _sign_in(tx, fault, request.now, told))
         return
-    caller = call.caller or (fault.known if isinstance(fault, AuthInvalid) else None)
+    caller = request.caller or (fault.known if isinstance(fault, AuthInvalid) else None)
     known = caller if isinstance(caller, Caller) else None
     entry = AuditEntry(
         tenant_id=known.tenant_id if known else store.operator_id(tx),
         actor=known or Stranger(),
         action=ATTEMPT,
         resource_type="route",
-        resource_id=f"{call.route.method} {call.route.path}",
-        at=call.now,
+        resource_id=f"{request.route.method} {request.route.path}",
+        at=request.now,
         outcome="FAILURE",
         metadata=told,
     )

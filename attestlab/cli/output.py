@@ -45,16 +45,16 @@ def reporting() -> Iterator[None]:
     """Turn our own errors, and those of disk, network and database, into one line and an exit code."""
     try:
         yield
-    except HeadGuardMismatch as fault:
-        fail(fault.message, COULD_NOT_CHECK)
-    except AttestLabError as fault:
-        fail(fault.message, UNUSABLE)
-    except OSError as fault:
-        fail(str(fault), UNUSABLE)
-    except Exception as fault:
-        if not is_of_the_database(fault):
+    except HeadGuardMismatch as error:
+        fail(error.message, COULD_NOT_CHECK)
+    except AttestLabError as error:
+        fail(error.message, UNUSABLE)
+    except OSError as error:
+        fail(str(error), UNUSABLE)
+    except Exception as error:
+        if not is_of_the_database(error):
             raise
-        told = text_without_values(fault).partition("\n")[0] or type(fault).__name__
+        told = text_without_values(error).partition("\n")[0] or type(error).__name__
         fail(f"The records cannot be used: {told}", UNUSABLE)
 
 
@@ -66,8 +66,8 @@ def settings_of(data: Path, database_url: str | None, *, env: str = "sandbox") -
         fail(f"{env!r} is no environment; choose sandbox or production.", UNUSABLE)
     try:
         return Settings(data=data, database_url=database_url, env=Stage(env))
-    except ValueError as fault:  # pydantic's, of an environment variable
-        fail(f"A setting cannot be used. {fault}", UNUSABLE)
+    except ValueError as error:  # pydantic's, of an environment variable
+        fail(f"A setting cannot be used. {error}", UNUSABLE)
 
 
 @contextmanager

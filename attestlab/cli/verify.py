@@ -86,18 +86,18 @@ def verify(
     try:
         parsed = Bundle.read(bundle.read_bytes())
         in_hand = {"file_sha256": _sha256(file), "payload_sha256": _sha256(payload)}
-    except (OSError, AttestLabError) as fault:
-        return _give_up(f"Unusable input: {fault}", UNUSABLE, as_json)
+    except (OSError, AttestLabError) as error:
+        return _give_up(f"Unusable input: {error}", UNUSABLE, as_json)
     if trust is None:
         return _give_up(NO_TRUST, COULD_NOT_CHECK, as_json)
     try:
         pinned = TrustPolicy.parse(trust.read_bytes())
-    except (OSError, AttestLabError) as fault:
-        return _give_up(f"The trust policy cannot be used: {fault}", COULD_NOT_CHECK, as_json)
+    except (OSError, AttestLabError) as error:
+        return _give_up(f"The trust policy cannot be used: {error}", COULD_NOT_CHECK, as_json)
     try:
         own = _own(policies)
-    except (OSError, AttestLabError) as fault:
-        return _give_up(f"A policy cannot be used: {fault}", COULD_NOT_CHECK, as_json)
+    except (OSError, AttestLabError) as error:
+        return _give_up(f"A policy cannot be used: {error}", COULD_NOT_CHECK, as_json)
     report = verify_bundle(parsed, trust=pinned, now=datetime.now(UTC), policies=own, **in_hand)
     emit(json.dumps(_as_json(parsed, report)) if as_json else _as_text(parsed, report))
     if report.verdict is not Verdict.VALID:

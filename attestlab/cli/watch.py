@@ -118,8 +118,8 @@ def _watched(follower: Follower, *, once: bool, interval_s: float, say: Say) -> 
         except Alarm as alarm:
             _say_alarm(alarm, say)
             return PROBLEMS
-        except Unavailable as fault:
-            say(f"attestlab: {fault.message}", {"error": fault.message})
+        except Unavailable as error:
+            say(f"attestlab: {error.message}", {"error": error.message})
             code = COULD_NOT_CHECK
         if once:
             return code

@@ -17,7 +17,7 @@ TEMPORARY = ".temporary"
 PRIVATE_FILE, PRIVATE_FOLDER = 0o600, 0o700
 
 
-def sync(folder: Path) -> None:
+def fsync_dir(folder: Path) -> None:
     """Let the names in a folder survive a power cut; what the files hold is synced by whoever wrote them."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -63,7 +63,7 @@ def others_may_write(folder: Path) -> bool:
 
 
 @contextmanager
-def whole(path: Path, *, is_private: bool = False) -> Iterator[BinaryIO]:
+def write_atomically(path: Path, *, is_private: bool = False) -> Iterator[BinaryIO]:
     """A file to write that gets its name, `path`, when it is complete and synced; until then what was there stays.
 
     The name itself survives a power cut once its folder is synced. A process that is killed leaves a draft

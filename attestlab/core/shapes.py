@@ -28,8 +28,8 @@ def _moment(value: Any) -> Any:
 def _parsed(parse: Any, value: str) -> Any:
     try:
         return parse(value)
-    except ValidationFailed as fault:
-        raise ValueError(fault.message) from None
+    except ValidationFailed as error:
+        raise ValueError(error.message) from None
 
 
 def _email(value: str) -> str:

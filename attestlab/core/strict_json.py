@@ -27,7 +27,7 @@ from attestlab.core.errors import ValidationFailed
 MAX_DEPTH = 64
 MAX_VALUES = 100_000  # of a request's body, members and elements; reading as many takes some 30 ms
 MAX_SAFE_INTEGER = 2**53 - 1  # the last one that a double, and so every JSON reader, tells from its neighbours
-_LONGEST_INTEGER = len(str(-MAX_SAFE_INTEGER))
+_MAX_INTEGER_DIGITS = len(str(-MAX_SAFE_INTEGER))
 _SHOWN_CHARACTERS = 40
 
 # From here up RFC 8785 writes an exponent; below it a whole number is written in digits, as if it were exact.
@@ -66,10 +66,10 @@ def parse_json(raw: bytes, *, max_depth: int = MAX_DEPTH) -> object:
         value = _DECODER.decode(text)
         if b"\\ud" in raw or b"\\uD" in raw or b"\\u0000" in raw:
             _require_whole_characters(value)
-    except UnicodeDecodeError as fault:
-        _refuse_encoding(raw, fault)
-    except json.JSONDecodeError as fault:
-        _refuse_syntax(raw, fault)
+    except UnicodeDecodeError as error:
+        _refuse_encoding(raw, error)
+    except json.JSONDecodeError as error:
+        _refuse_syntax(raw, error)
     except RecursionError:
         _refuse("too_deep", "Arrays and objects are nested too deep; send a flatter value.")
     return value
@@ -153,7 +153,7 @@ def _members(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 def _integer(digits: str) -> int:
     # Length first: Python refuses to read very long numbers with an error of its own, and reads long ones slowly.
-    if len(digits) <= _LONGEST_INTEGER and -MAX_SAFE_INTEGER <= (value := int(digits)) <= MAX_SAFE_INTEGER:
+    if len(digits) <= _MAX_INTEGER_DIGITS and -MAX_SAFE_INTEGER <= (value := int(digits)) <= MAX_SAFE_INTEGER:
         return value
     _refuse("number", f"The integer {_shown(digits)} is beyond 2^53 - 1 and would lose digits; send it as a string.")
 
@@ -185,8 +185,8 @@ def _depth(raw: bytes) -> int:
 def _require_whole_characters(value: object) -> None:
     try:
         text = json.dumps(value, ensure_ascii=False).encode("utf-8")
-    except UnicodeEncodeError as fault:
-        half = f"\\u{ord(fault.object[fault.start]):04x}"
+    except UnicodeEncodeError as error:
+        half = f"\\u{ord(error.object[error.start]):04x}"
         _refuse("lone_surrogate", f"{half} is half of a surrogate pair; send both halves or the character itself.")
     if _NUL.search(text):
         _refuse("nul", "A string holds U+0000, which a database's text cannot; leave it out.")

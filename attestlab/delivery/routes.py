@@ -11,9 +11,9 @@ routes = Routes("delivery")
 
 
 @routes.get("/v1/attestations/{id}/delivery", scope=Scope.ATTESTATIONS_READ)
-def delivery(call: Request, id: UUID) -> DeliveryOut:
+def delivery(request: Request, id: UUID) -> DeliveryOut:
     """Whether the recipient has the attestation, or it waits until they open an account with the address."""
-    row = call.lab.deliveries.get(id, caller=call.caller)
+    row = request.lab.deliveries.get(id, caller=request.caller)
     return DeliveryOut(
         attestation_id=id,
         recipient_email=row["recipient_email"],

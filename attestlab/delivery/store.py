@@ -2,35 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import CursorResult, select
+from sqlalchemy import select
 
+from attestlab.core.db.tables import Execute, table_of
 from attestlab.core.errors import NotFound
 from attestlab.delivery.tables import Delivery
 
-deliveries: Any = Delivery.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
-
-Look = Callable[..., CursorResult[*tuple[Any, ...]]]
+deliveries = table_of(Delivery)
 
 
-def owned(look: Look, attestation_id: UUID, *, tenant_id: UUID) -> dict[str, Any]:
+def owned(execute: Execute, attestation_id: UUID, *, tenant_id: UUID) -> dict[str, Any]:
     """The delivery of a tenant's attestation.
 
     Raises:
         NotFound: there is no such attestation of the tenant's, or it is for nobody.
     """
     mine = (deliveries.c.attestation_id == attestation_id, deliveries.c.tenant_id == tenant_id)
-    row = look(select(*deliveries.c).where(*mine)).mappings().first()
+    row = execute(select(*deliveries.c).where(*mine)).mappings().first()
     if row is None:
         raise NotFound("delivery of attestation", attestation_id)
     return dict(row)
 
 
-def waiting_for(look: Look, address: str) -> list[dict[str, Any]]:
+def waiting_for(execute: Execute, address: str) -> list[dict[str, Any]]:
     """What waits for somebody with this address, oldest first."""
     waits = (deliveries.c.recipient_email == address, deliveries.c.user_id.is_(None))
-    found = look(select(*deliveries.c).where(*waits).order_by(deliveries.c.attestation_id))
+    found = execute(select(*deliveries.c).where(*waits).order_by(deliveries.c.attestation_id))
     return [dict(row) for row in found.mappings()]

@@ -23,7 +23,7 @@ _BADGE_SCHEMA: Final = "https://purl.imsglobal.org/spec/ob/v3p0/schema/json/ob_v
 
 def status_list(url: str, *, issuer: str, encoded_list: str, hour: datetime) -> dict[str, Any]:
     """A BitstringStatusListCredential of the hour that has begun."""
-    until = hour + rules.LISTED_FOR
+    until = hour + rules.STATUS_LIST_MAX_AGE
     return {
         "@context": [CREDENTIALS],
         "id": url,

@@ -13,45 +13,45 @@ from attestlab.web.routing.authorization import PUBLIC
 from attestlab.web.routing.routes import Routes
 
 routes = Routes("exports")
-_KEPT_FOR = f"public, max-age={int(TTL.total_seconds())}"
+_CACHE_CONTROL = f"public, max-age={int(TTL.total_seconds())}"
 _VC_JWT = "application/vc+jwt"
 
 
-@routes.get("/v1/status-lists/{issuer_id}", scope=PUBLIC, cache_control=_KEPT_FOR)
-async def status_list(call: Request, issuer_id: UUID) -> RawResponse:
+@routes.get("/v1/status-lists/{issuer_id}", scope=PUBLIC, cache_control=_CACHE_CONTROL)
+async def status_list(request: Request, issuer_id: UUID) -> RawResponse:
     """An issuer's W3C Bitstring Status List credential: which of its attestations hold no more."""
-    return RawResponse((await call.site.aside(call.lab.exports.status_list, issuer_id)).encode(), _VC_JWT)
+    return RawResponse((await request.site.aside(request.lab.exports.status_list, issuer_id)).encode(), _VC_JWT)
 
 
 @routes.get("/v1/attestations/{id}/sd-jwt", scope=Scope.ATTESTATIONS_READ)
-async def sd_jwt(call: Request, id: UUID) -> RawResponse:
+async def sd_jwt(request: Request, id: UUID) -> RawResponse:
     """The attestation as SD-JWT VC, whose holder decides which claims to show."""
-    token = await call.site.aside(lambda: call.lab.exports.sd_jwt(id, caller=call.caller))
+    token = await request.site.aside(lambda: request.lab.exports.sd_jwt(id, caller=request.caller))
     return RawResponse(token.encode(), "application/dc+sd-jwt")
 
 
 @routes.get("/v1/attestations/{id}/open-badge", scope=Scope.ATTESTATIONS_READ)
-async def open_badge(call: Request, id: UUID) -> RawResponse:
+async def open_badge(request: Request, id: UUID) -> RawResponse:
     """A badge-like attestation as Open Badges 3.0 credential, a compact JWT."""
-    token = await call.site.aside(lambda: call.lab.exports.open_badge(id, caller=call.caller))
+    token = await request.site.aside(lambda: request.lab.exports.open_badge(id, caller=request.caller))
     return RawResponse(token.encode(), _VC_JWT)
 
 
 @routes.get("/v1/issuers/{id}/keys/{kid}/jwk.json", scope=PUBLIC)
-def proving_key(call: Request, id: UUID, kid: str) -> RawResponse:
+def proving_key(request: Request, id: UUID, kid: str) -> RawResponse:
     """One public key as a JWK, to which the header of an Open Badge leads; not once it is revoked or compromised."""
-    return RawResponse(json.dumps(call.lab.exports.proving_key(id, kid)).encode(), "application/jwk+json")
+    return RawResponse(json.dumps(request.lab.exports.proving_key(id, kid)).encode(), "application/jwk+json")
 
 
 @routes.get("/.well-known/jwt-vc-issuer/v1/issuers/{id}", scope=PUBLIC)
-def issuer_metadata(call: Request, id: UUID) -> VcIssuerMetadataOut:
+def issuer_metadata(request: Request, id: UUID) -> VcIssuerMetadataOut:
     """The keys that prove an issuer's exports; those that were revoked or compromised are not among them."""
-    exports = call.lab.exports
+    exports = request.lab.exports
     return VcIssuerMetadataOut(issuer=exports.issuer_url(id), jwks=JwksOut(keys=exports.proving_keys(id)))
 
 
 @routes.get("/.well-known/jwt-vc-issuer", scope=PUBLIC)
-def service_metadata(call: Request) -> VcIssuerMetadataOut:
+def service_metadata(request: Request) -> VcIssuerMetadataOut:
     """The key that signs status lists, the service's own."""
-    exports = call.lab.exports
+    exports = request.lab.exports
     return VcIssuerMetadataOut(issuer=exports.base_url, jwks=JwksOut(keys=[exports.service_key.jwk()]))

@@ -16,10 +16,10 @@ from attestlab.core.errors import Conflict, PermissionDenied
 from attestlab.core.strict_json import b64url_encode
 from attestlab.issuers.rules import IssuerStatus
 
-FEWEST_BITS = 131_072  # 16 KiB; a shorter list would tell too much of the few that are in it
+MIN_LIST_BITS = 131_072  # 16 KiB; a shorter list would tell too much of the few that are in it
 PURPOSE = "revocation"
 TTL = timedelta(minutes=1)  # how long a list may be kept; as often the log says what changed
-LISTED_FOR = timedelta(days=1)  # how long a list that cannot be fetched anew is better than none
+STATUS_LIST_MAX_AGE = timedelta(days=1)  # how long a list that cannot be fetched anew is better than none
 
 
 def length_of(newest_index: int | None) -> int:
@@ -28,7 +28,7 @@ def length_of(newest_index: int | None) -> int:
     >>> length_of(None), length_of(131_071), length_of(131_072)
     (131072, 131072, 262144)
     """
-    bits = FEWEST_BITS
+    bits = MIN_LIST_BITS
     while newest_index is not None and newest_index >= bits:
         bits *= 2
     return bits

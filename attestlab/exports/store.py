@@ -12,13 +12,14 @@ from sqlalchemy import Connection, bindparam, func, literal_column, select
 from attestlab.attestations.minting import EXTERNAL_MAX_AGE
 from attestlab.attestations.store import attestations
 from attestlab.attestations.verification.facts import logged_at
+from attestlab.core.db.tables import table_of
 from attestlab.core.db.transaction import AnyRow
 from attestlab.issuers.rules import KeyStatus
 from attestlab.issuers.store import keys
 from attestlab.log.tables import LogLeaf
 
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)  # before every attestation; a theft may be told to be earlier still
-_leaves: Any = LogLeaf.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
+_leaves = table_of(LogLeaf)
 _NEWEST = select(func.max(attestations.c.log_index)).where(attestations.c.issuer_id == bindparam("issuer_id"))
 ENDED = select(attestations.c.log_index).where(
     attestations.c.issuer_id == bindparam("issuer_id"),

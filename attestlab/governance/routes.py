@@ -45,22 +45,22 @@ class RadiusQuery(In):
     kid: str | None = None
 
 
-async def _counted(call: Request, body: IssuerRequestIn) -> str:
+async def _counted(request: Request, body: IssuerRequestIn) -> str:
     """Count what stands on the issuer before the writer is waited for: every attestation of the issuer is read."""
-    count = partial(call.lab.governance.count_impact, body.target_issuer_id, caller=call.caller)
-    impact: str = await call.site.aside(count)
+    count = partial(request.lab.governance.count_impact, body.target_issuer_id, caller=request.caller)
+    impact: str = await request.site.aside(count)
     return impact
 
 
-async def _counted_again(call: Request, body: object) -> str:
+async def _counted_again(request: Request, body: object) -> str:
     """The same for a request that was made before."""
-    count = partial(call.lab.governance.count_impact_of, call.path_values["id"], caller=call.caller)
-    impact: str = await call.site.aside(count)
+    count = partial(request.lab.governance.count_impact_of, request.path_values["id"], caller=request.caller)
+    impact: str = await request.site.aside(count)
     return impact
 
 
 @routes.post("/v1/governance/issuer-requests", scope=users_with(REQUESTERS), status=201, prepare=_counted)
-def create(call: Request, body: IssuerRequestIn, prepared: str) -> IssuerRequestOut:
+def create(request: Request, body: IssuerRequestIn, prepared: str) -> IssuerRequestOut:
     """Ask for a change of an issuer's standing; the answer says what it would touch."""
     asked = ChangeRequest(
         type=body.type,
@@ -69,18 +69,18 @@ def create(call: Request, body: IssuerRequestIn, prepared: str) -> IssuerRequest
         new_trust_tier=body.new_trust_tier,
         new_risk_rating=body.new_risk_rating,
     )
-    made = call.lab.governance.request(asked, impact=prepared, caller=call.caller)
-    call.respond_headers["Location"] = f"/v1/governance/issuer-requests/{made['id']}"
+    made = request.lab.governance.request(asked, impact=prepared, caller=request.caller)
+    request.respond_headers["Location"] = f"/v1/governance/issuer-requests/{made['id']}"
     return _request(made)
 
 
 @routes.get("/v1/governance/issuer-requests", scope=_READERS)
-async def list_requests(call: Request, query: RequestsQuery) -> Page[IssuerRequestOut]:
+async def list_requests(request: Request, query: RequestsQuery) -> Page[IssuerRequestOut]:
     """The tenant's requests, newest first; for reviewers of the platform, everybody's."""
-    found = await call.site.aside(
+    found = await request.site.aside(
         partial(
-            call.lab.governance.page,
-            caller=call.caller,
+            request.lab.governance.page,
+            caller=request.caller,
             issuer_id=query.issuer_id,
             status=query.status,
             before=id_in(_LIST, query.cursor),
@@ -92,33 +92,35 @@ async def list_requests(call: Request, query: RequestsQuery) -> Page[IssuerReque
 
 
 @routes.get("/v1/governance/issuer-requests/{id}", scope=_READERS)
-def get(call: Request, id: UUID) -> IssuerRequestOut:
+def get(request: Request, id: UUID) -> IssuerRequestOut:
     """One request."""
-    return _request(call.lab.governance.get(id, caller=call.caller))
+    return _request(request.lab.governance.get(id, caller=request.caller))
 
 
 @routes.post("/v1/governance/issuer-requests/{id}/approve", scope=_DECIDERS, prepare=_counted_again)
-def approve(call: Request, id: UUID, prepared: str) -> IssuerRequestOut:
+def approve(request: Request, id: UUID, prepared: str) -> IssuerRequestOut:
     """Agree to somebody else's request."""
-    return _request(call.lab.governance.approve(id, impact=prepared, caller=call.caller))
+    return _request(request.lab.governance.approve(id, impact=prepared, caller=request.caller))
 
 
 @routes.post("/v1/governance/issuer-requests/{id}/reject", scope=_DECIDERS)
-def reject(call: Request, id: UUID, body: RejectIn) -> IssuerRequestOut:
+def reject(request: Request, id: UUID, body: RejectIn) -> IssuerRequestOut:
     """Refuse a request for good, or take one's own back."""
-    return _request(call.lab.governance.reject(id, reason=body.reason, caller=call.caller))
+    return _request(request.lab.governance.reject(id, reason=body.reason, caller=request.caller))
 
 
 @routes.post("/v1/governance/issuer-requests/{id}/execute", scope=users_with(REQUESTERS), prepare=_counted_again)
-def execute(call: Request, id: UUID, prepared: str) -> IssuerRequestOut:
+def execute(request: Request, id: UUID, prepared: str) -> IssuerRequestOut:
     """Carry out what was approved; the log says so in the same moment."""
-    return _request(call.lab.governance.execute(id, impact=prepared, caller=call.caller))
+    return _request(request.lab.governance.execute(id, impact=prepared, caller=request.caller))
 
 
 @routes.get("/v1/issuers/{id}/blast-radius", scope=Scope.ISSUERS_READ)
-async def blast_radius(call: Request, id: UUID, query: RadiusQuery) -> BlastRadiusOut:
+async def blast_radius(request: Request, id: UUID, query: RadiusQuery) -> BlastRadiusOut:
     """What stands on an issuer, or on one of its keys: by schema, month and recipient; every attestation is read."""
-    found = await call.site.aside(partial(call.lab.governance.blast_radius, id, kid=query.kid, caller=call.caller))
+    found = await request.site.aside(
+        partial(request.lab.governance.blast_radius, id, kid=query.kid, caller=request.caller)
+    )
     return BlastRadiusOut(
         issuer_id=id,
         kid=query.kid,

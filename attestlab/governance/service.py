@@ -11,6 +11,7 @@ from uuid import UUID
 
 from attestlab.core.clock import Clock
 from attestlab.core.db.storage import Storage
+from attestlab.core.db.tables import Execute
 from attestlab.core.db.transaction import AnyRow, Transaction
 from attestlab.core.errors import NotFound
 from attestlab.core.ids import new_id
@@ -210,9 +211,9 @@ class Governance:
             row = store.visible(connection.execute, request_id, tenant_id=_seen_by(caller))
             return self._impact(connection.execute, row["issuer_id"], self.clock.now())
 
-    def _impact(self, look: store.Look, issuer_id: UUID, now: datetime) -> str:
-        found = store.minted(look, issuer_id, now=now)
-        keys = issuer_store.count_usable_keys(look, issuer_id)
+    def _impact(self, execute: Execute, issuer_id: UUID, now: datetime) -> str:
+        found = store.minted(execute, issuer_id, now=now)
+        keys = issuer_store.count_usable_keys(execute, issuer_id)
         counted = {"attestations": found.attestations, "valid": int(found.valid), "active_keys": keys}
         return json.dumps({**counted, "counted_at": format_time(now)})
 

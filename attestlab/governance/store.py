@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, CursorResult, and_, case, exists, extract, func, not_, or_, select
+from sqlalchemy import Connection, and_, case, exists, extract, func, not_, or_, select
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
@@ -15,6 +15,7 @@ from sqlmodel.sql.sqltypes import UTCDateTime
 
 from attestlab.attestations.rules import Status
 from attestlab.attestations.store import attestations
+from attestlab.core.db.tables import Execute, table_of
 from attestlab.core.db.transaction import AnyRow
 from attestlab.core.errors import NotFound
 from attestlab.delivery.store import deliveries
@@ -24,13 +25,12 @@ from attestlab.issuers.rules import Custody, KeyStatus
 from attestlab.issuers.store import keys
 from attestlab.log.store import leaves
 
-requests: Any = IssuerRequest.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
+requests = table_of(IssuerRequest)
 
-Look = Callable[..., CursorResult[*tuple[Any, ...]]]
 _ALL = func.count().label("attestations")
 
 
-def visible(look: Look, request_id: UUID, *, tenant_id: UUID | None) -> dict[str, Any]:
+def visible(execute: Execute, request_id: UUID, *, tenant_id: UUID | None) -> dict[str, Any]:
     """A request of the tenant's, or of anybody's where `tenant_id` is None; every column of it.
 
     Raises:
@@ -39,17 +39,17 @@ def visible(look: Look, request_id: UUID, *, tenant_id: UUID | None) -> dict[str
     query = select(*requests.c).where(requests.c.id == request_id)
     if tenant_id is not None:
         query = query.where(requests.c.tenant_id == tenant_id)
-    row = look(query).mappings().first()
+    row = execute(query).mappings().first()
     if row is None:
         raise NotFound("issuer request", request_id)
     return dict(row)
 
 
-def tier_decided(look: Look, issuer_id: UUID) -> bool:
+def tier_decided(execute: Execute, issuer_id: UUID) -> bool:
     """Whether a change of the issuer's trust tier was ever asked for, approved and carried out."""
     done = (requests.c.type == RequestType.CHANGE_TRUST_TIER.value, requests.c.status == RequestStatus.EXECUTED.value)
     query = select(requests.c.id).where(requests.c.issuer_id == issuer_id, *done).limit(1)
-    return look(query).first() is not None
+    return execute(query).first() is not None
 
 
 def page(
@@ -116,9 +116,9 @@ def _after_its_key_was_lost() -> Any:
     return exists().where(*its_key, lost, or_(by_time, by_order))
 
 
-def minted(look: Look, issuer_id: UUID, *, now: datetime) -> AnyRow:
+def minted(execute: Execute, issuer_id: UUID, *, now: datetime) -> AnyRow:
     """How many attestations an issuer has, as `(attestations, valid)`."""
-    return look(select(_ALL, _valid(now)).where(attestations.c.issuer_id == issuer_id)).one()
+    return execute(select(_ALL, _valid(now)).where(attestations.c.issuer_id == issuer_id)).one()
 
 
 def _of(tenant_id: UUID, issuer_id: UUID, kid: str | None) -> list[Any]:

@@ -22,71 +22,71 @@ from attestlab.web.routing.authorization import PUBLIC, Requirement
 from attestlab.web.routing.routes import Routes
 
 routes = Routes("identity")
-_PUBLISHED_FOR = "public, max-age=300"
+_CACHE_CONTROL = "public, max-age=300"
 
 
-async def _recognised(call: Request, body: LoginIn) -> AuthenticatedUser:
+async def _recognised(request: Request, body: LoginIn) -> AuthenticatedUser:
     """The person, before the write: their password takes long to verify."""
-    recognise = call.lab.identity.recognise
-    found: AuthenticatedUser = await call.site.hash_password(
-        lambda: recognise(body.email, body.password, peer=call.peer, now=call.now)
+    recognise = request.lab.identity.recognise
+    found: AuthenticatedUser = await request.site.hash_password(
+        lambda: recognise(body.email, body.password, peer=request.peer, now=request.now)
     )
     return found
 
 
-async def _new_password(call: Request, body: PasswordIn) -> AuthenticatedUser:
+async def _new_password(request: Request, body: PasswordIn) -> AuthenticatedUser:
     """The person and the hash of the new password, before the write."""
-    current, new, prepare = body.current_password, body.new_password, call.lab.identity.prepare_password
-    found: AuthenticatedUser = await call.site.hash_password(
-        lambda: prepare(current, new, caller=call.caller, peer=call.peer, now=call.now)
+    current, new, prepare = body.current_password, body.new_password, request.lab.identity.prepare_password
+    found: AuthenticatedUser = await request.site.hash_password(
+        lambda: prepare(current, new, caller=request.caller, peer=request.peer, now=request.now)
     )
     return found
 
 
 @routes.post("/v1/auth/login", scope=PUBLIC, prepare=_recognised, secret=True)
-def login(call: Request, body: LoginIn, prepared: AuthenticatedUser) -> TokensOut:
+def login(request: Request, body: LoginIn, prepared: AuthenticatedUser) -> TokensOut:
     """Sign in; a wrong password and an unknown address are the same refusal."""
-    return _tokens(call.lab.identity.sign_in(prepared))
+    return _tokens(request.lab.identity.sign_in(prepared))
 
 
 @routes.post("/v1/auth/refresh", scope=PUBLIC, secret=True)
-def refresh(call: Request, body: RefreshIn) -> TokensOut:
+def refresh(request: Request, body: RefreshIn) -> TokensOut:
     """Exchange a refresh token for the next tokens; used twice, it ends the session."""
-    issued = call.lab.identity.sessions.refresh(body.refresh_token)
-    return call.refused(issued) if isinstance(issued, AuthInvalid) else _tokens(issued)
+    issued = request.lab.identity.sessions.refresh(body.refresh_token)
+    return request.refused(issued) if isinstance(issued, AuthInvalid) else _tokens(issued)
 
 
 @routes.post("/v1/auth/logout", scope=Requirement(a_user=True), status=204, secret=True)
-def logout(call: Request, body: LogoutIn | None) -> None:
+def logout(request: Request, body: LogoutIn | None) -> None:
     """End the session; its access token is worth nothing from the next request on."""
     refresh_token = None if body is None else body.refresh_token
-    call.lab.identity.sessions.sign_out(caller=call.caller, refresh_token=refresh_token)
+    request.lab.identity.sessions.sign_out(caller=request.caller, refresh_token=refresh_token)
 
 
-@routes.get("/.well-known/jwks.json", scope=PUBLIC, cache_control=_PUBLISHED_FOR)
-def jwks(call: Request) -> TokenKeysOut:
+@routes.get("/.well-known/jwks.json", scope=PUBLIC, cache_control=_CACHE_CONTROL)
+def jwks(request: Request) -> TokenKeysOut:
     """The public keys of access tokens."""
-    return TokenKeysOut(keys=call.lab.identity.tokens.published())
+    return TokenKeysOut(keys=request.lab.identity.tokens.published())
 
 
 @routes.get("/v1/me", scope=Requirement())
-def me(call: Request) -> MeOut:
+def me(request: Request) -> MeOut:
     """Who the request was made by, and what they may do."""
-    caller = call.caller
+    caller = request.caller
     credential = CredentialOut(
         type="jwt" if caller.actor_type == "USER" else "api_key",
         id=UUID(caller.credential_id or caller.actor_id),
         scopes=sorted(caller.scopes),
         expires_at=caller.expires_at,
     )
-    shown = asdict(call.lab.identity.me(caller=caller))
+    shown = asdict(request.lab.identity.me(caller=caller))
     return MeOut(**shown, realm=caller.realm, roles=sorted(caller.roles), plan=caller.plan, credential=credential)
 
 
 @routes.post("/v1/me/password", scope=Requirement(a_user=True), status=204, prepare=_new_password, secret=True)
-def change_password(call: Request, body: PasswordIn, prepared: AuthenticatedUser) -> None:
+def change_password(request: Request, body: PasswordIn, prepared: AuthenticatedUser) -> None:
     """Change one's password; every other session of one's own ends."""
-    call.lab.identity.change_password(prepared, caller=call.caller)
+    request.lab.identity.change_password(prepared, caller=request.caller)
 
 
 def _tokens(issued: Tokens) -> TokensOut:
@@ -94,5 +94,5 @@ def _tokens(issued: Tokens) -> TokensOut:
         access_token=issued.access_token,
         expires_in=rules.ACCESS_S,
         refresh_token=issued.refresh_token,
-        refresh_expires_in=int(rules.REFRESH_FOR.total_seconds()),
+        refresh_expires_in=int(rules.REFRESH_TOKEN_TTL.total_seconds()),
     )

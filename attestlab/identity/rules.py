@@ -32,7 +32,7 @@ from attestlab.orgs.rules import (
 )
 
 ACCESS_S = 3600
-REFRESH_FOR = timedelta(days=30)
+REFRESH_TOKEN_TTL = timedelta(days=30)
 REFRESH_BYTES = 32
 LATEST = 4_102_444_800  # the year 2100; beyond, arithmetic with dates ends before numbers do
 SKEW_S = 300  # by which the clock of a host that issued a token may be ahead

@@ -137,7 +137,7 @@ class Identity:
             self._store_hash(tx, recognised, {"password_changed_at": now}, deed)
             ended = self.sessions.end_others(tx, SessionEndReason.PASSWORD, caller=caller, at=now)
             event = PasswordChanged(user_id=person.id, sessions_ended=ended, changed_at=now)
-            outbox.tell(tx, person.tenant_id, event, at=now)
+            outbox.publish(tx, person.tenant_id, event, at=now)
 
     def me(self, *, caller: Caller) -> CurrentUser:
         """Who the caller's credential stands for.

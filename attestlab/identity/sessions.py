@@ -83,7 +83,7 @@ class Sessions:
             if token["used_at"] is not None:
                 return self._reused(tx, caller, now)
             # One that lives longer than any we give was made while a clock was wrong; its owner signs in again.
-            if not now < token["expires_at"] <= now + rules.REFRESH_FOR + timedelta(seconds=rules.SKEW_S):
+            if not now < token["expires_at"] <= now + rules.REFRESH_TOKEN_TTL + timedelta(seconds=rules.SKEW_S):
                 raise AuthInvalid(known=caller)
             deed = AuditContext(caller.tenant_id, caller, "refresh_token.use", now)
             audited_write.change(tx, store.refresh_tokens, token, {"used_at": now}, deed)
@@ -106,7 +106,7 @@ class Sessions:
             "session_id": UUID(caller.credential_id),
             "secret_sha256": rules.refresh_sha256(secret, prefix=self.key_prefix),
             "issued_at": now,
-            "expires_at": now + rules.REFRESH_FOR,
+            "expires_at": now + rules.REFRESH_TOKEN_TTL,
         }
         audited_write.insert(
             tx, store.refresh_tokens, row, AuditContext(caller.tenant_id, caller, "refresh_token.create", now)
@@ -120,7 +120,7 @@ class Sessions:
         event = SuspiciousActivity(
             user_id=person_id, session_id=session_id, reason="refresh_token_reused", detected_at=now
         )
-        outbox.tell(tx, caller.tenant_id, event, at=now)
+        outbox.publish(tx, caller.tenant_id, event, at=now)
         return AuthInvalid(known=caller)
 
     def _end(

@@ -4,11 +4,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import StringConstraints
 
-from attestlab.core.crypto.passwords import LONGEST_BYTES
+from attestlab.core.crypto.passwords import MAX_BYTES
 from attestlab.core.shapes import In, Moment, Out, Uuid
 
 Email = Annotated[str, StringConstraints(min_length=1, max_length=254)]
-Password = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_BYTES)]
+Password = Annotated[str, StringConstraints(min_length=1, max_length=MAX_BYTES)]
 Token = Annotated[str, StringConstraints(min_length=1, max_length=256)]
 
 

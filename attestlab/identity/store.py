@@ -7,13 +7,14 @@ from uuid import UUID
 
 from sqlalchemy import Connection, bindparam, select
 
+from attestlab.core.db.tables import table_of
 from attestlab.core.db.transaction import AnyRow, Transaction
 from attestlab.identity.tables import RefreshToken, Session, TokenKey
 from attestlab.orgs.store import api_keys, orgs, tenants, users
 
-token_keys: Any = TokenKey.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
-sessions: Any = Session.__table__  # type: ignore[attr-defined]
-refresh_tokens: Any = RefreshToken.__table__  # type: ignore[attr-defined]
+token_keys = table_of(TokenKey)
+sessions = table_of(Session)
+refresh_tokens = table_of(RefreshToken)
 
 Columns = dict[str, Any]  # a whole row, by column
 

@@ -27,6 +27,7 @@ from attestlab.core.crypto import jws, sealing, signing
 from attestlab.core.crypto.canonical_json import sha256_b64url
 from attestlab.core.crypto.rsa_moduli import require_unfactorable
 from attestlab.core.crypto.signing import Algorithm
+from attestlab.core.db.tables import table_of
 from attestlab.core.db.transaction import AnyRow
 from attestlab.core.errors import AttestLabError, KeyringMismatch, SignatureInvalid
 from attestlab.core.records import audit, outbox, row_digest
@@ -52,11 +53,11 @@ from attestlab.policy import store as policy_store
 from attestlab.simulation import store as simulation_store
 from attestlab.web.idempotency import store as idempotency_store
 
-_audit: Any = AuditEvent.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
-_outbox: Any = OutboxEvent.__table__  # type: ignore[attr-defined]
-_heads: Any = ChainHead.__table__  # type: ignore[attr-defined]
-_log_heads: Any = LogHead.__table__  # type: ignore[attr-defined]
-_leaves: Any = LogLeaf.__table__  # type: ignore[attr-defined]
+_audit = table_of(AuditEvent)
+_outbox = table_of(OutboxEvent)
+_heads = table_of(ChainHead)
+_log_heads = table_of(LogHead)
+_leaves = table_of(LogLeaf)
 PAGE = 500
 ATTESTATIONS = "attestations"
 ATTESTATIONS_A_PART = 4_000  # less than a second of work, so that processes end together
@@ -90,8 +91,8 @@ def check(connection: Connection, lab: Installation, part: FsckPart) -> Iterator
     """The problems of one part. Damaged rows fail in as many ways as there are decoders; each is a finding."""
     try:
         yield from _CHECKS[part.name](connection, lab, part)
-    except Exception as fault:
-        yield Problem("unreadable", part.name, f"cannot be read any further: {type(fault).__name__}: {fault}")
+    except Exception as error:
+        yield Problem("unreadable", part.name, f"cannot be read any further: {type(error).__name__}: {error}")
 
 
 def _divided(connection: Connection, name: str) -> list[FsckPart]:
@@ -135,10 +136,10 @@ def _attestations(connection: Connection, part: FsckPart) -> Iterator[Problem]:
             continue
         try:
             _check_attestation(row)
-        except AttestLabError as fault:
-            yield Problem("attestation", str(row.id), fault.message)
-        except (ValueError, KeyError) as fault:
-            yield Problem("attestation", str(row.id), f"a column cannot be read: {fault}")
+        except AttestLabError as error:
+            yield Problem("attestation", str(row.id), error.message)
+        except (ValueError, KeyError) as error:
+            yield Problem("attestation", str(row.id), f"a column cannot be read: {error}")
 
 
 def _counts(connection: Connection) -> Iterator[Problem]:
@@ -168,13 +169,13 @@ def _check_attestation(row: AnyRow) -> None:
 
 def _ends(connection: Connection) -> Iterator[Problem]:
     """How attestations ended, by the rows and by the log."""
-    for where, message in lifecycle.disagreements(connection):
+    for where, message in lifecycle.find_inconsistencies(connection):
         yield Problem("attestation", where, message)
 
 
 def _standings(connection: Connection) -> Iterator[Problem]:
     """How issuers and keys stand, by the rows and by the log."""
-    for where, message in integrity.disagreements(connection):
+    for where, message in integrity.find_inconsistencies(connection):
         yield Problem("standing", where, message)
 
 
@@ -183,8 +184,8 @@ def _managed_keys(connection: Connection, lab: Installation) -> Iterator[Problem
     for row in _all(connection, issuer_store.keys, issuer_store.keys.c.kid):
         try:
             _check_key(row, lab)
-        except (AttestLabError, ValueError) as fault:
-            yield Problem("key", row.kid, str(fault))
+        except (AttestLabError, ValueError) as error:
+            yield Problem("key", row.kid, str(error))
 
 
 def _sealed_under(connection: Connection, lab: Installation) -> Iterator[Problem]:
@@ -221,7 +222,7 @@ def _trails(connection: Connection) -> Iterator[Problem]:
         where = f"{row.tenant_id} {row.seq}"
         if row.seq != place or row.prev_hash != last or row.integrity_hash != link_hash(last, row.record):
             yield Problem("audit", where, "the chain is broken here")
-        if wrong := audit.disagreements(row):
+        if wrong := audit.find_inconsistencies(row):
             yield Problem("audit", where, f"the record says otherwise about {', '.join(wrong)}")
         place, last = row.seq + 1, row.integrity_hash
     if trail is not None:
@@ -237,7 +238,7 @@ def _outbox_chain(connection: Connection) -> Iterator[Problem]:
         linked = link_hash(last, outbox.linked_bytes(row.tenant_id, row.body))
         if row.seq != place or row.hash != linked:
             yield Problem("outbox", str(row.seq), "the chain is broken here")
-        if wrong := outbox.disagreements(row):
+        if wrong := outbox.find_inconsistencies(row):
             yield Problem("outbox", str(row.seq), f"the envelope says otherwise about {', '.join(wrong)}")
         place, last = row.seq + 1, row.hash
     if (place, last) != head_of(connection, outbox.CHAIN):
@@ -286,25 +287,25 @@ _AUDITED: tuple[tuple[Table, str, Callable[[Any], str]], ...] = (
 def _audited_rows(connection: Connection) -> Iterator[Problem]:
     """Rows that are not what the audit trail left behind."""
     for table, kind, name in _AUDITED:
-        for resource_id, message in row_digest.unaccounted(connection, table, resource_type=kind, name=name):
+        for resource_id, message in row_digest.find_unaudited(connection, table, resource_type=kind, name=name):
             yield Problem(kind, resource_id, message)
 
 
 def _usage(connection: Connection, lab: Installation) -> Iterator[Problem]:
     """What was counted of verifications, against the events that tell of them."""
-    for place, message in metering.disagreements(connection, now=lab.clock.now()):
+    for place, message in metering.find_inconsistencies(connection, now=lab.clock.now()):
         yield Problem("usage", place, message)
 
 
 def _cosignatures(connection: Connection) -> Iterator[Problem]:
     """What witnesses signed: gapless, chained, and true of the checkpoints."""
-    for place, message in cosignatures.disagreements(connection):
+    for place, message in cosignatures.find_inconsistencies(connection):
         yield Problem("cosignatures", place, message)
 
 
 def _answers(connection: Connection) -> Iterator[Problem]:
     """What is kept under Idempotency-Keys: gapless and chained from where it begins now to its end."""
-    for place, message in idempotency_store.disagreements(connection):
+    for place, message in idempotency_store.find_inconsistencies(connection):
         yield Problem("answers", place, message)
 
 
@@ -315,7 +316,7 @@ def _misspelled(connection: Connection) -> Iterator[Problem]:
     """
     audited = {table.name for table, _kind, _name in _AUDITED}
     for table in (table for table in SQLModel.metadata.sorted_tables if table.name not in audited):
-        for column in row_digest.misspelled(connection, table):
+        for column in row_digest.find_noncanonical(connection, table):
             yield Problem("spelling", f"{table.name}.{column}", "a value is not written as we write it")
     if connection.scalar(select(func.count()).select_from(_log_heads)) != 1:
         yield Problem("head", "log_head", "There is one for each database.")

@@ -75,7 +75,7 @@ class ChangeRecorder:
 
     def told(self, tx: Transaction, event: Event, change: KeyChange) -> None:
         """Put the event into the outbox, and the row's fingerprint into the trail."""
-        outbox.tell(tx, change.caller.tenant_id, event, at=change.at)
+        outbox.publish(tx, change.caller.tenant_id, event, at=change.at)
         self.audited(tx, change)
 
     def audited(self, tx: Transaction, change: KeyChange) -> None:

@@ -16,6 +16,7 @@ from uuid import UUID
 from attestlab.core.crypto.canonical_json import canonical
 from attestlab.core.crypto.keyring import Keyring
 from attestlab.core.db.storage import Storage
+from attestlab.core.db.tables import Execute
 from attestlab.core.errors import Conflict
 from attestlab.core.strict_json import b64url_encode
 from attestlab.issuers import store
@@ -24,7 +25,7 @@ from attestlab.issuers.service import Issuers
 from attestlab.issuers.txt_resolver import Resolver
 from attestlab.orgs.rules import Caller
 
-TierDecided = Callable[[store.Look, UUID], bool]
+TierDecided = Callable[[Execute, UUID], bool]
 LABEL = "_attestlab-challenge"
 LEAD = "attestlab-domain-verification="
 

@@ -16,7 +16,7 @@ from attestlab.log import store as log_store
 from attestlab.log.entries import EntryType
 
 
-def disagreements(connection: Connection) -> Iterator[tuple[str, str]]:
+def find_inconsistencies(connection: Connection) -> Iterator[tuple[str, str]]:
     """Where rows and the newest entry of their chain differ, as (key or issuer, what is wrong)."""
     keys = connection.execute(select(*store.keys.c)).all()
     for row in keys:

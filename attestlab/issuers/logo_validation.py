@@ -80,8 +80,8 @@ class _Drawing:
     def read(self, content: bytes) -> None:
         try:
             self._parser.Parse(content, True)
-        except expat.ExpatError as fault:
-            raise ValidationFailed.of("/content_b64url", "image", f"The SVG cannot be read: {fault}.") from fault
+        except expat.ExpatError as error:
+            raise ValidationFailed.of("/content_b64url", "image", f"The SVG cannot be read: {error}.") from error
 
     def _element(self, name: str, attributes: dict[str, str]) -> None:
         namespace, _, local = name.rpartition(" ")

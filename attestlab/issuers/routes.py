@@ -48,15 +48,15 @@ _ONLY_SEEN = {
 }
 
 
-async def _new_pair(call: Request, body: IssuerIn | KeyIn | RotateIn) -> PrivateKey | None:
+async def _new_pair(request: Request, body: IssuerIn | KeyIn | RotateIn) -> PrivateKey | None:
     """Generate a managed key, or test an external one, in a thread: RSA would hold up the event loop."""
     if body.alg is None:
         return None
     public = _public_key(body)
     if public is not None:
-        await call.site.aside(_test_external, body, public)
+        await request.site.aside(_test_external, body, public)
         return None
-    pair: PrivateKey = await call.site.aside(signing.generate, body.alg)
+    pair: PrivateKey = await request.site.aside(signing.generate, body.alg)
     return pair
 
 
@@ -68,48 +68,48 @@ def _test_external(body: KeyIn | RotateIn, public: bytes) -> None:
 
 
 @routes.post("/v1/issuers", scope=Scope.ISSUERS_WRITE, status=201, prepare=_new_pair, limit=Limit("issuers", 10, 3600))
-def create(call: Request, body: IssuerIn, prepared: PrivateKey | None) -> IssuerOut:
+def create(request: Request, body: IssuerIn, prepared: PrivateKey | None) -> IssuerOut:
     """Register an issuer; it begins ACTIVE, SELF_SIGNED and LOW."""
-    issuers, profile = call.lab.issuers, body.profile()
-    made = issuers.create(profile, caller=call.caller, alg=body.alg, kid=body.kid, private=prepared)
-    call.respond_headers["Location"] = f"/v1/issuers/{made.issuer['id']}"
+    issuers, profile = request.lab.issuers, body.profile()
+    made = issuers.create(profile, caller=request.caller, alg=body.alg, kid=body.kid, private=prepared)
+    request.respond_headers["Location"] = f"/v1/issuers/{made.issuer['id']}"
     return _issuer(made)
 
 
 @routes.get("/v1/issuers", scope=Scope.ISSUERS_READ)
-async def list_issuers(call: Request, query: OffsetPageQuery) -> Page[IssuerOut]:
+async def list_issuers(request: Request, query: OffsetPageQuery) -> Page[IssuerOut]:
     """The tenant's issuers, newest first; an offset passes over rows, in a thread."""
-    before, page = id_in(_LIST, query.cursor), call.lab.issuers.page
-    read = call.site.aside if query.skipped else call.site.read
-    found = await read(partial(page, caller=call.caller, before=before, offset=query.skipped, limit=query.limit + 1))
+    before, page = id_in(_LIST, query.cursor), request.lab.issuers.page
+    read = request.site.aside if query.skipped else request.site.read
+    found = await read(partial(page, caller=request.caller, before=before, offset=query.skipped, limit=query.limit + 1))
     shown, cursor = page_of(found, limit=query.limit, kind=_LIST, position=lambda item: [str(item.issuer["id"])])
     return Page[IssuerOut](items=[_issuer(item) for item in shown], next_cursor=cursor)
 
 
 @routes.get("/v1/issuers/{id}", scope=Scope.ISSUERS_READ)
-def get(call: Request, id: UUID) -> IssuerOut:
+def get(request: Request, id: UUID) -> IssuerOut:
     """One issuer with its keys."""
-    return _issuer(call.lab.issuers.get(id, caller=call.caller))
+    return _issuer(request.lab.issuers.get(id, caller=request.caller))
 
 
 @routes.patch("/v1/issuers/{id}", scope=Scope.ISSUERS_WRITE)
-def update(call: Request, id: UUID, body: IssuerPatch) -> IssuerOut:
+def update(request: Request, id: UUID, body: IssuerPatch) -> IssuerOut:
     """Change an issuer's profile."""
-    return _issuer(call.lab.issuers.update(id, body.changes(), caller=call.caller))
+    return _issuer(request.lab.issuers.update(id, body.changes(), caller=request.caller))
 
 
 @routes.post("/v1/issuers/{id}/keys", scope=Scope.ISSUERS_WRITE, status=201, prepare=_new_pair)
-def add_key(call: Request, id: UUID, body: KeyIn, prepared: PrivateKey | None) -> KeyOut:
+def add_key(request: Request, id: UUID, body: KeyIn, prepared: PrivateKey | None) -> KeyOut:
     """Add a key: managed, or external when its public half is given."""
     key = {"kid": body.kid, "alg": body.alg, "public_key": _public_key(body), "private": prepared}
-    return _key(call.lab.signing_keys.add(id, **key, status=KeyStatus(body.status), caller=call.caller))
+    return _key(request.lab.signing_keys.add(id, **key, status=KeyStatus(body.status), caller=request.caller))
 
 
 @routes.post("/v1/issuers/keys/{kid}/rotate", scope=Scope.ISSUERS_WRITE, prepare=_new_pair)
-def rotate(call: Request, kid: str, body: RotateIn, prepared: PrivateKey | None) -> RotatedOut:
+def rotate(request: Request, kid: str, body: RotateIn, prepared: PrivateKey | None) -> RotatedOut:
     """Let another key take the place of this one: a prepared, an external or a fresh managed one."""
     key = {"new_kid": body.new_kid, "alg": body.alg, "public_key": _public_key(body), "private": prepared}
-    done = call.lab.signing_keys.rotate(kid, **key, caller=call.caller)
+    done = request.lab.signing_keys.rotate(kid, **key, caller=request.caller)
     new = {name: done.new[name] for name in NewKeyOut.model_fields if name in done.new}
     return RotatedOut(
         old_key=OldKeyOut(**{name: done.old[name] for name in OldKeyOut.model_fields}),
@@ -118,23 +118,23 @@ def rotate(call: Request, kid: str, body: RotateIn, prepared: PrivateKey | None)
 
 
 @routes.post("/v1/issuers/keys/{kid}/revoke", scope=Scope.ISSUERS_WRITE)
-def revoke_key(call: Request, kid: str, body: RevokeKeyIn) -> WithdrawnKeyOut:
+def revoke_key(request: Request, kid: str, body: RevokeKeyIn) -> WithdrawnKeyOut:
     """Withdraw a key for good; what stood in the log before stays valid, flagged."""
-    return _withdrawn(call.lab.signing_keys.revoke(kid, reason=body.reason, caller=call.caller))
+    return _withdrawn(request.lab.signing_keys.revoke(kid, reason=body.reason, caller=request.caller))
 
 
 @routes.post("/v1/issuers/keys/{kid}/compromise", scope=Scope.ISSUERS_WRITE)
-def compromise_key(call: Request, kid: str, body: CompromiseKeyIn) -> WithdrawnKeyOut:
+def compromise_key(request: Request, kid: str, body: CompromiseKeyIn) -> WithdrawnKeyOut:
     """Report that others may sign with a key: what was logged since is INVALID."""
     asked = {"reason": body.reason, "compromised_at": body.compromised_at}
-    return _withdrawn(call.lab.signing_keys.compromise(kid, **asked, caller=call.caller))
+    return _withdrawn(request.lab.signing_keys.compromise(kid, **asked, caller=request.caller))
 
 
 @routes.get("/v1/issuers/{id}/keys", scope=Scope.ISSUERS_READ)
-def list_keys(call: Request, id: UUID, query: PageQuery) -> Page[KeyOut]:
+def list_keys(request: Request, id: UUID, query: PageQuery) -> Page[KeyOut]:
     """An issuer's keys, newest first."""
     after = None if query.cursor is None else str(position_in(_KEYS, query.cursor)[0])
-    found = call.lab.issuers.keys(id, caller=call.caller, after=after)
+    found = request.lab.issuers.keys(id, caller=request.caller, after=after)
     shown, cursor = page_of(
         found[: query.limit + 1], limit=query.limit, kind=_KEYS, position=lambda row: [str(row["kid"])]
     )
@@ -142,60 +142,60 @@ def list_keys(call: Request, id: UUID, query: PageQuery) -> Page[KeyOut]:
 
 
 @routes.get("/v1/issuers/{id}/jwks.json", scope=PUBLIC)
-def jwks(call: Request, id: UUID) -> JwksOut:
+def jwks(request: Request, id: UUID) -> JwksOut:
     """An issuer's public keys as a JSON Web Key Set."""
-    return JwksOut(keys=call.lab.issuers.jwks(id))
+    return JwksOut(keys=request.lab.issuers.jwks(id))
 
 
 @routes.put("/v1/issuers/{id}/logo", scope=Scope.ISSUERS_WRITE)
-def put_logo(call: Request, id: UUID, body: LogoIn) -> LogoOut:
+def put_logo(request: Request, id: UUID, body: LogoIn) -> LogoOut:
     """Upload a logo; the profile names it from then on."""
     content = b64url_decode(body.content_b64url, field="/content_b64url")
-    row = call.lab.logos.put(id, content, caller=call.caller)
+    row = request.lab.logos.put(id, content, caller=request.caller)
     return LogoOut(
         issuer_id=id,
         media_type=row["media_type"],
         size=len(row["content"]),
         sha256=row["sha256"],
-        logo_url=call.lab.logos.url(id),
+        logo_url=request.lab.logos.url(id),
     )
 
 
 @routes.get("/v1/issuers/{id}/logo", page=True, scope=PUBLIC)
-def logo(call: Request, id: UUID) -> RawResponse:
+def logo(request: Request, id: UUID) -> RawResponse:
     """The uploaded logo itself, as an image that can do nothing but be seen."""
-    row = call.lab.logos.get(id)
+    row = request.lab.logos.get(id)
     return RawResponse(row["content"], row["media_type"], _ONLY_SEEN)
 
 
 @routes.delete("/v1/issuers/{id}/logo", scope=Scope.ISSUERS_WRITE, status=204)
-def remove_logo(call: Request, id: UUID) -> None:
+def remove_logo(request: Request, id: UUID) -> None:
     """Take the uploaded logo away."""
-    call.lab.logos.remove(id, caller=call.caller)
+    request.lab.logos.remove(id, caller=request.caller)
 
 
-async def _looked_up(call: Request, body: None) -> Challenge:
+async def _looked_up(request: Request, body: None) -> Challenge:
     """Look the challenge's record up in the DNS, before the write."""
-    proofs, issuer_id = call.lab.domain_proofs, call.path_values["id"]
-    challenge: Challenge = await call.site.read(lambda: proofs.challenge(issuer_id, caller=call.caller))
+    proofs, issuer_id = request.lab.domain_proofs, request.path_values["id"]
+    challenge: Challenge = await request.site.read(lambda: proofs.challenge(issuer_id, caller=request.caller))
     if not challenge.is_proven:
-        await call.site.outward.run(owner_of(call), proofs.look_up, challenge)
+        await request.site.outward.run(owner_of(request), proofs.look_up, challenge)
     return challenge
 
 
 @routes.get("/v1/issuers/{id}/domain-proof", scope=Scope.ISSUERS_READ)
-def domain_proof(call: Request, id: UUID) -> DomainProofOut:
+def domain_proof(request: Request, id: UUID) -> DomainProofOut:
     """The TXT record that proves that the issuer holds its domain."""
-    return _proof(call.lab.domain_proofs.challenge(id, caller=call.caller))
+    return _proof(request.lab.domain_proofs.challenge(id, caller=request.caller))
 
 
 @routes.post("/v1/issuers/{id}/domain-proof/check", scope=Scope.ISSUERS_WRITE, prepare=_looked_up)
-def check_domain_proof(call: Request, id: UUID, prepared: Challenge) -> DomainProofOut:
+def check_domain_proof(request: Request, id: UUID, prepared: Challenge) -> DomainProofOut:
     """Look the record up; found, it lifts the issuer from SELF_SIGNED to BASIC.
 
     Where the platform decided on the tier, it stays as it was decided.
     """
-    return _proof(call.lab.domain_proofs.accept(prepared, caller=call.caller))
+    return _proof(request.lab.domain_proofs.accept(prepared, caller=request.caller))
 
 
 def _proof(challenge: Challenge) -> DomainProofOut:

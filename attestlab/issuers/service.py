@@ -16,6 +16,7 @@ from attestlab.core.crypto import signing
 from attestlab.core.crypto.keyring import Keyring
 from attestlab.core.crypto.signing import Algorithm, PrivateKey, PublicKey
 from attestlab.core.db.storage import Storage
+from attestlab.core.db.tables import Execute
 from attestlab.core.db.transaction import AnyRow, Transaction
 from attestlab.core.errors import Conflict, NotFound, ValidationFailed
 from attestlab.core.events import Event
@@ -283,16 +284,16 @@ def _new_issuer(profile: Mapping[str, str | None], caller: Caller, now: datetime
     }
 
 
-def _signing_key(look: store.Look, tenant_id: UUID, issuer_id: UUID, kid: str) -> SigningKey:
-    found = store.signing_key(look, tenant_id=tenant_id, issuer_id=issuer_id, kid=kid)
+def _signing_key(execute: Execute, tenant_id: UUID, issuer_id: UUID, kid: str) -> SigningKey:
+    found = store.signing_key(execute, tenant_id=tenant_id, issuer_id=issuer_id, kid=kid)
     if found is None:
-        store.owned(look, issuer_id, tenant_id=tenant_id)
+        store.owned(execute, issuer_id, tenant_id=tenant_id)
         raise NotFound("signing key", kid)
     return found
 
 
-def _with_keys(look: store.Look, found: Sequence[AnyRow]) -> list[IssuerWithKeys]:
-    keys = store.keys_of(look, [row.id for row in found])
+def _with_keys(execute: Execute, found: Sequence[AnyRow]) -> list[IssuerWithKeys]:
+    keys = store.keys_of(execute, [row.id for row in found])
     return [IssuerWithKeys(dict(row._mapping), [dict(key._mapping) for key in keys[row.id]]) for row in found]
 
 

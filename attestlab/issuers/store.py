@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, CursorResult, bindparam, func, select
+from sqlalchemy import Connection, bindparam, func, select
 
 from attestlab.core.crypto.signing import Algorithm
+from attestlab.core.db.tables import Execute, table_of
 from attestlab.core.db.transaction import AnyRow, Transaction
 from attestlab.core.errors import NotFound
 from attestlab.issuers.rules import Custody, IssuerStatus, KeyStatus
 from attestlab.issuers.tables import Issuer, IssuerKey, IssuerLogo
 
-issuers: Any = Issuer.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
-keys: Any = IssuerKey.__table__  # type: ignore[attr-defined]
+issuers = table_of(Issuer)
+keys = table_of(IssuerKey)
 
-logos: Any = IssuerLogo.__table__  # type: ignore[attr-defined]
+logos = table_of(IssuerLogo)
 
-# How a query is put: `connection.execute`, or `tx.exec`, which also sees what its transaction is about to insert.
-Look = Callable[..., CursorResult[*tuple[Any, ...]]]
 
 _SIGNING = (
     select(
@@ -68,9 +67,9 @@ class SigningKey:
     jurisdiction: str | None
 
 
-def signing_key(look: Look, *, tenant_id: UUID, issuer_id: UUID, kid: str) -> SigningKey | None:
+def signing_key(execute: Execute, *, tenant_id: UUID, issuer_id: UUID, kid: str) -> SigningKey | None:
     """The tenant's key of that issuer, in one query."""
-    row: AnyRow | None = look(_SIGNING, {"tenant_id": tenant_id, "issuer_id": issuer_id, "kid": kid}).first()
+    row: AnyRow | None = execute(_SIGNING, {"tenant_id": tenant_id, "issuer_id": issuer_id, "kid": kid}).first()
     if row is None:
         return None
     return SigningKey(
@@ -90,14 +89,14 @@ def signing_key(look: Look, *, tenant_id: UUID, issuer_id: UUID, kid: str) -> Si
     )
 
 
-def owned(look: Look, issuer_id: UUID, *, tenant_id: UUID) -> AnyRow:
+def owned(execute: Execute, issuer_id: UUID, *, tenant_id: UUID) -> AnyRow:
     """The tenant's issuer; another tenant's is as unknown as none.
 
     Raises:
         NotFound: there is none.
     """
     query = select(*issuers.c).where(issuers.c.id == issuer_id, issuers.c.tenant_id == tenant_id)
-    row = look(query).first()
+    row = execute(query).first()
     if row is None:
         raise NotFound("issuer", issuer_id)
     return row
@@ -116,9 +115,9 @@ def exists(connection: Connection, issuer_id: UUID) -> bool:
     return connection.execute(select(issuers.c.id).where(issuers.c.id == issuer_id)).first() is not None
 
 
-def logo(look: Look, issuer_id: UUID) -> dict[str, Any] | None:
+def logo(execute: Execute, issuer_id: UUID) -> dict[str, Any] | None:
     """The logo of an issuer, whoever has it; one without bytes was taken away."""
-    row = look(select(*logos.c).where(logos.c.issuer_id == issuer_id)).mappings().first()
+    row = execute(select(*logos.c).where(logos.c.issuer_id == issuer_id)).mappings().first()
     return None if row is None else dict(row)
 
 
@@ -129,11 +128,11 @@ def count(tx: Transaction, tenant_id: UUID) -> int:
     return found
 
 
-def count_usable_keys(look: Look, issuer_id: UUID) -> int:
+def count_usable_keys(execute: Execute, issuer_id: UUID) -> int:
     """How many keys of an issuer can sign, or are prepared to; those that it had before do not count."""
     usable = (KeyStatus.ACTIVE.value, KeyStatus.PENDING.value)
     mine = (keys.c.issuer_id == issuer_id, keys.c.status.in_(usable))
-    found: int = look(select(func.count()).select_from(keys).where(*mine)).scalar_one()
+    found: int = execute(select(func.count()).select_from(keys).where(*mine)).scalar_one()
     return found
 
 
@@ -143,31 +142,31 @@ def managed_keys(tx: Transaction) -> list[dict[str, Any]]:
     return [dict(row) for row in tx.exec(sealed).mappings()]
 
 
-def keys_of(look: Look, issuer_ids: Sequence[UUID]) -> dict[UUID, list[AnyRow]]:
+def keys_of(execute: Execute, issuer_ids: Sequence[UUID]) -> dict[UUID, list[AnyRow]]:
     """The keys of some issuers, oldest first."""
     found: dict[UUID, list[AnyRow]] = {issuer_id: [] for issuer_id in issuer_ids}
     query = select(*keys.c).where(keys.c.issuer_id.in_(issuer_ids)).order_by(keys.c.created_at, keys.c.kid)
-    for row in look(query):
+    for row in execute(query):
         found[row.issuer_id].append(row)
     return found
 
 
-def owned_key(look: Look, kid: str, *, tenant_id: UUID) -> dict[str, Any]:
+def owned_key(execute: Execute, kid: str, *, tenant_id: UUID) -> dict[str, Any]:
     """The tenant's key, every column of it; another tenant's is as unknown as none.
 
     Raises:
         NotFound: there is none.
     """
-    row = look(select(*keys.c).where(keys.c.tenant_id == tenant_id, keys.c.kid == kid)).mappings().first()
+    row = execute(select(*keys.c).where(keys.c.tenant_id == tenant_id, keys.c.kid == kid)).mappings().first()
     if row is None:
         raise NotFound("signing key", kid)
     return dict(row)
 
 
-def prepared_key(look: Look, issuer_id: UUID, spki: bytes) -> dict[str, Any] | None:
+def prepared_key(execute: Execute, issuer_id: UUID, spki: bytes) -> dict[str, Any] | None:
     """The issuer's pending key with this public half, every column of it."""
     mine = (keys.c.issuer_id == issuer_id, keys.c.status == KeyStatus.PENDING.value, keys.c.spki == spki)
-    row = look(select(*keys.c).where(*mine)).mappings().first()
+    row = execute(select(*keys.c).where(*mine)).mappings().first()
     return None if row is None else dict(row)
 
 

@@ -45,8 +45,8 @@ class DnsResolver:
             answer = resolver.resolve(f"{name}.", "TXT", lifetime=self._timeout_s)
         except (dns.resolver.NXDOMAIN, dns.resolver.NoAnswer):
             return []
-        except (dns.exception.DNSException, OSError) as fault:
-            raise Unavailable(f"The TXT records of {name} could not be looked up; try again later.") from fault
+        except (dns.exception.DNSException, OSError) as error:
+            raise Unavailable(f"The TXT records of {name} could not be looked up; try again later.") from error
         return [b"".join(record.strings).decode("utf-8", "replace") for record in answer]
 
 

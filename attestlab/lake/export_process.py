@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from attestlab.lake.service import Lake
 
 NICENESS = 19  # the politest there is
-REST_S = 30.0
+COOLDOWN_S = 30.0
 _COMMAND = (
     sys.executable,
     "-P",
@@ -33,7 +33,7 @@ _COMMAND = (
 class ExportProcess:
     """Sweeps one lake beside a server, with a rest of `rest_s` after each export."""
 
-    def __init__(self, lake: Lake, *, rest_s: float = REST_S) -> None:
+    def __init__(self, lake: Lake, *, rest_s: float = COOLDOWN_S) -> None:
         self._lake, self._rest_s = lake, rest_s
         self._settled: dict[Any, int] = {}  # what was filled when nothing was due
         self._rests_until = 0.0

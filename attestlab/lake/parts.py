@@ -78,9 +78,9 @@ def write_part(folder: Path, first: int, last: int, table: Any) -> LakePart:
     """
     _make_folder(folder)
     part = LakePart(folder / f"{first:020d}-{last:020d}.parquet", first, last)
-    with atomic_files.whole(part.path, is_private=True) as file:
+    with atomic_files.write_atomically(part.path, is_private=True) as file:
         file.write(_encoded(table))
-    atomic_files.sync(folder)
+    atomic_files.fsync_dir(folder)
     return part
 
 
@@ -114,7 +114,7 @@ def _make_folder(folder: Path) -> None:
     if not folder.is_dir():
         _make_folder(folder.parent)
         atomic_files.make_private(folder)
-        atomic_files.sync(folder.parent)
+        atomic_files.fsync_dir(folder.parent)
 
 
 @contextmanager

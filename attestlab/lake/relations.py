@@ -257,13 +257,13 @@ def reading() -> Iterator[None]:
     """
     try:
         yield
-    except (duckdb.InvalidInputException, duckdb.IOException, pa.ArrowException) as fault:
-        if not _OF_A_STREAM.search(str(fault)):
+    except (duckdb.InvalidInputException, duckdb.IOException, pa.ArrowException) as error:
+        if not _OF_A_STREAM.search(str(error)):
             raise
         raise Unavailable(
             "A part of the lake cannot be read; ask again, and if it stays so, "
             "whoever runs this installation runs `attestlab lake rebuild`."
-        ) from fault
+        ) from error
 
 
 def measure_progress(connection: duckdb.DuckDBPyConnection) -> None:
@@ -276,7 +276,7 @@ def measure_progress(connection: duckdb.DuckDBPyConnection) -> None:
 def require_one_query(connection: duckdb.DuckDBPyConnection, query: str) -> None:
     try:
         statements = connection.extract_statements(query)
-    except duckdb.Error as fault:
-        raise ValidationFailed(f"This is not SQL: {fault}") from fault
+    except duckdb.Error as error:
+        raise ValidationFailed(f"This is not SQL: {error}") from error
     if [statement.type for statement in statements] != [duckdb.StatementType.SELECT]:
         raise ValidationFailed("Ask one query that reads `this`, such as `select count(*) from this`.")

@@ -16,6 +16,7 @@ from sqlalchemy import Connection, CursorResult, and_, select
 from attestlab.attestations.events import VerificationCompleted, VerificationFailed
 from attestlab.attestations.store import attestations
 from attestlab.audit.store import events as trail
+from attestlab.core.db.tables import table_of
 from attestlab.core.records import audit, hash_chain, outbox
 from attestlab.core.records.hash_chain import ChainHead
 from attestlab.issuers.store import keys
@@ -25,8 +26,8 @@ from attestlab.orgs.store import tenants
 from attestlab.policy.decisions import EVALUATED
 from attestlab.policy.store import decisions
 
-_chains: Any = ChainHead.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
-_outbox: Any = outbox.OutboxEvent.__table__  # type: ignore[attr-defined]
+_chains = table_of(ChainHead)
+_outbox = table_of(outbox.OutboxEvent)
 _TRAILS = audit.chain_name(UUID(int=0)).partition(":")[0] + ":"
 _MINTED = (
     "log_index", "id", "tenant_id", "issuer_id", "kid", "alg", "schema_id", "content_type", "payload_size",

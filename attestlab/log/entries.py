@@ -209,8 +209,8 @@ def read(entry: bytes) -> ReadEntry:
         kind = EntryType(str(members.get("type")))
         subject = _subject(kind, members)
         return ReadEntry(kind, members, subject, _link(members) if subject is not None else None)
-    except (ValidationFailed, ValueError, KeyError) as fault:
-        raise IntegrityFailed(f"The log entry is not one of ours: {fault}.") from fault
+    except (ValidationFailed, ValueError, KeyError) as error:
+        raise IntegrityFailed(f"The log entry is not one of ours: {error}.") from error
 
 
 _SCALARS = frozenset({str, int, bool, type(None)})

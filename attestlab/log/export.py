@@ -76,5 +76,5 @@ def _earlier(folder: Path, vkey: str) -> Checkpoint | None:
 
 def _write_whole(path: Path, content: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    with atomic_files.whole(path) as file:
+    with atomic_files.write_atomically(path) as file:
         file.write(content)

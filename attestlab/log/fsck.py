@@ -50,8 +50,8 @@ def check_log(connection: Connection, *, keyring: Keyring, guard: HeadGuard) -> 
             yield Problem("head", "log_head", "The head is missing; without it nothing can be appended.")
         else:
             yield from _Check(connection, head, guarded, abandoned).problems(keyring)
-    except Exception as fault:  # damaged rows fail in as many ways as there are decoders; each is a finding
-        yield Problem("unreadable", "log", f"The log cannot be read any further: {type(fault).__name__}: {fault}")
+    except Exception as error:  # damaged rows fail in as many ways as there are decoders; each is a finding
+        yield Problem("unreadable", "log", f"The log cannot be read any further: {type(error).__name__}: {error}")
 
 
 def _guarded(guard: HeadGuard) -> tuple[TreeHead | None, tuple[TreeHead, ...], list[Problem]]:
@@ -63,8 +63,8 @@ def _guarded(guard: HeadGuard) -> tuple[TreeHead | None, tuple[TreeHead, ...], l
     ]
     try:
         guarded, abandoned = guard.read(), guard.abandoned()
-    except HeadGuardMismatch as fault:
-        return None, (), [*problems, Problem(GUARD, name, fault.message)]
+    except HeadGuardMismatch as error:
+        return None, (), [*problems, Problem(GUARD, name, error.message)]
     if guarded is None:
         problems.append(Problem(GUARD, name, f"It is missing, so these records may be an older copy. {REMEDY_MISSING}"))
     return guarded, abandoned, problems
@@ -99,8 +99,8 @@ class _Check:
     def _key(self, keyring: Keyring) -> Iterator[Problem]:
         try:
             unsealed_signer(self.head, keyring)
-        except AttestLabError as fault:
-            yield Problem("log_key", "log_head", fault.message)
+        except AttestLabError as error:
+            yield Problem("log_key", "log_head", error.message)
 
     def _walk(self) -> Iterator[Problem]:
         size = 0
@@ -167,8 +167,8 @@ class _Check:
             at_s = _verified_time(row, self.head)
             if row.at.replace(tzinfo=UTC) != datetime.fromtimestamp(at_s, UTC):
                 yield Problem("checkpoint", where, "Its time is not the one that was signed.")
-        except AttestLabError as fault:
-            yield Problem("checkpoint", where, fault.message)
+        except AttestLabError as error:
+            yield Problem("checkpoint", where, error.message)
 
     def _end(self, size: int) -> Iterator[Problem]:
         if (self.head.size, self.head.root) != (size, self._root()):
@@ -209,8 +209,8 @@ class _Check:
             require_continues(self.guarded, head, lambda size: self.roots.get(size, b""))
         except HeadGuardMissing:
             return  # `_guarded` says so
-        except HeadGuardMismatch as fault:
-            yield Problem(GUARD, "log_head", fault.message)
+        except HeadGuardMismatch as error:
+            yield Problem(GUARD, "log_head", error.message)
 
     def _forks(self) -> Iterator[Problem]:
         """Heads that were signed and given up; one that these records contain after all forks nothing."""
@@ -230,8 +230,8 @@ def _leaf(leaf: LeafRow) -> Iterator[Problem]:
         yield Problem("leaf_hash", where, "Its hash is not that of its entry.")
     try:
         said = entries.read(leaf.entry)
-    except AttestLabError as fault:
-        yield Problem("entry", where, fault.message)
+    except AttestLabError as error:
+        yield Problem("entry", where, error.message)
     else:
         if (leaf.kind, leaf.subject) != (said.kind, said.subject):
             yield Problem("leaf", where, "Its kind or subject is not what its entry says.")

@@ -293,4 +293,4 @@ def _create(path: Path, state: GuardState) -> None:
         os.fsync(file.fileno())
         with suppress(FileExistsError):
             os.link(draft, path)
-    atomic_files.sync(path.parent)
+    atomic_files.fsync_dir(path.parent)

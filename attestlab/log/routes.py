@@ -38,36 +38,36 @@ _CHECKPOINTS = "log checkpoints"
 
 
 @routes.get("/log/checkpoint", scope=PUBLIC, cache_control=ALWAYS_ASK)
-def checkpoint(call: Request) -> RawResponse:
+def checkpoint(request: Request) -> RawResponse:
     """The newest checkpoint, a signed note."""
-    with call.lab.storage.read() as connection:
-        note = call.lab.log.head(connection).note
+    with request.lab.storage.read() as connection:
+        note = request.lab.log.head(connection).note
     return RawResponse(note.encode(), "text/plain; charset=utf-8")
 
 
 @routes.get("/log/checkpoint.witnessed", scope=PUBLIC, cache_control=ALWAYS_ASK)
-def witnessed_checkpoint(call: Request) -> RawResponse:
+def witnessed_checkpoint(request: Request) -> RawResponse:
     """The newest checkpoint that a quorum of the configured witnesses cosigned, a signed note."""
-    with call.lab.storage.read() as connection:
-        found = call.lab.log.witnessed(connection)
+    with request.lab.storage.read() as connection:
+        found = request.lab.log.witnessed(connection)
     if found is None:
         raise NotFound("checkpoint", "with the quorum's cosignatures")
     return RawResponse(found.note.encode(), "text/plain; charset=utf-8")
 
 
 @routes.get("/log/tile/{path...}", scope=PUBLIC, cache_control=IMMUTABLE)
-def tile(call: Request, path: str) -> RawResponse:
+def tile(request: Request, path: str) -> RawResponse:
     """A tile `<level>/<index>[.p/<width>]` or an entry bundle `entries/<index>[.p/<width>]`."""
     name = TileName.parse(f"tile/{path}")
-    with call.lab.storage.read() as connection:
-        return RawResponse(call.lab.log.tile(connection, name), "application/octet-stream")
+    with request.lab.storage.read() as connection:
+        return RawResponse(request.lab.log.tile(connection, name), "application/octet-stream")
 
 
 @routes.get("/v1/log/head", scope=PUBLIC, cache_control=ALWAYS_ASK)
-def head(call: Request) -> HeadOut:
+def head(request: Request) -> HeadOut:
     """The newest signed tree head."""
-    with call.lab.storage.read() as connection:
-        found = call.lab.log.head(connection)
+    with request.lab.storage.read() as connection:
+        found = request.lab.log.head(connection)
     return HeadOut(
         origin=found.origin,
         tree_size=found.size,
@@ -78,20 +78,20 @@ def head(call: Request) -> HeadOut:
 
 
 @routes.get("/v1/log/checkpoints", scope=PUBLIC)
-def checkpoints(call: Request, query: PageQuery) -> Page[CheckpointOut]:
+def checkpoints(request: Request, query: PageQuery) -> Page[CheckpointOut]:
     """Every signed tree head, newest first."""
     before = number_in(_CHECKPOINTS, query.cursor)
-    with call.lab.storage.read() as connection:
-        found = call.lab.log.checkpoints(connection, limit=query.limit + 1, before=before)
+    with request.lab.storage.read() as connection:
+        found = request.lab.log.checkpoints(connection, limit=query.limit + 1, before=before)
     shown, cursor = page_of(found, limit=query.limit, kind=_CHECKPOINTS, position=lambda row: [row.size])
     return Page[CheckpointOut](items=[_checkpoint(row) for row in shown], next_cursor=cursor)
 
 
 @routes.get("/v1/log/proofs/{index}", scope=PUBLIC)
-def proof(call: Request, index: int, query: ProofQuery) -> InclusionOut:
+def proof(request: Request, index: int, query: ProofQuery) -> InclusionOut:
     """The proof that an entry stands in the log."""
-    with call.lab.storage.read() as connection:
-        proven = call.lab.log.inclusion(connection, index, query.tree_size)
+    with request.lab.storage.read() as connection:
+        proven = request.lab.log.inclusion(connection, index, query.tree_size)
     return InclusionOut(
         log_index=proven.index,
         tree_size=proven.tree_size,
@@ -102,10 +102,10 @@ def proof(call: Request, index: int, query: ProofQuery) -> InclusionOut:
 
 
 @routes.get("/v1/log/consistency", scope=PUBLIC)
-def consistency(call: Request, query: ConsistencyQuery) -> ConsistencyOut:
+def consistency(request: Request, query: ConsistencyQuery) -> ConsistencyOut:
     """The proof that the log only grew between two sizes."""
-    with call.lab.storage.read() as connection:
-        proven = call.lab.log.consistency(connection, query.from_, query.to)
+    with request.lab.storage.read() as connection:
+        proven = request.lab.log.consistency(connection, query.from_, query.to)
     return ConsistencyOut.model_validate(
         {
             "from": proven.size1,
@@ -118,11 +118,11 @@ def consistency(call: Request, query: ConsistencyQuery) -> ConsistencyOut:
 
 
 @routes.get("/v1/log/entries", scope=PUBLIC)
-def entries(call: Request, query: EntriesQuery) -> EntriesOut:
+def entries(request: Request, query: EntriesQuery) -> EntriesOut:
     """Entries in the order they were logged."""
-    with call.lab.storage.read() as connection:
-        size = call.lab.log.size(connection)
-        found = call.lab.log.entries(connection, query.start, query.limit)
+    with request.lab.storage.read() as connection:
+        size = request.lab.log.size(connection)
+        found = request.lab.log.entries(connection, query.start, query.limit)
     end = query.start + len(found)
     return EntriesOut(
         items=[_entry(leaf) for leaf in found], next_start=end if found and end < size else None, tree_size=size
@@ -130,23 +130,23 @@ def entries(call: Request, query: EntriesQuery) -> EntriesOut:
 
 
 @routes.get("/v1/log/lookup", scope=PUBLIC)
-def lookup(call: Request, query: LookupQuery) -> EntryOut:
+def lookup(request: Request, query: LookupQuery) -> EntryOut:
     """Find an entry by its leaf hash, its attestation or the document it is about."""
     named = {name: value for name, value in query.model_dump().items() if value is not None}
     if len(named) != 1:
         raise ValidationFailed.of("/hash", "one_of", "Give exactly one of hash, attestation_id and document_hash.")
     ((name, value),) = named.items()
-    with call.lab.storage.read() as connection:
-        index = _found(call.lab.log, connection, name, value)
-        (leaf,) = call.lab.log.entries(connection, index, 1)
+    with request.lab.storage.read() as connection:
+        index = _found(request.lab.log, connection, name, value)
+        (leaf,) = request.lab.log.entries(connection, index, 1)
     return _entry(leaf)
 
 
 @routes.get("/v1/log/vkey", scope=PUBLIC)
-def vkey(call: Request) -> VkeyOut:
+def vkey(request: Request) -> VkeyOut:
     """The log's public key. Pin it from a place you trust more than this one."""
-    with call.lab.storage.read() as connection:
-        key = VerifierKey.parse(call.lab.log.vkey(connection))
+    with request.lab.storage.read() as connection:
+        key = VerifierKey.parse(request.lab.log.vkey(connection))
     return VkeyOut(origin=key.name, vkey=str(key), cosigner_vkey=str(key.cosigner()))
 
 

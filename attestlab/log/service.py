@@ -205,9 +205,9 @@ class Log:
     def _publish(self, head: TreeHead) -> None:
         try:
             self._guard.advance(head)
-        except OSError as fault:
+        except OSError as error:
             # It is committed; running it again would do it twice.
-            raise CommitUnknown("The entries are stored, but the head guard could not be written.") from fault
+            raise CommitUnknown("The entries are stored, but the head guard could not be written.") from error
 
     def is_created(self, connection: Connection) -> bool:
         """Whether the records hold a log."""

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from sqlalchemy import Connection, bindparam, func, literal_column, select, update
 
+from attestlab.core.db.tables import table_of
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import IntegrityFailed
 from attestlab.log.tables import SEGMENT_BITS, LogCheckpoint, LogCosignature, LogHead, LogLeaf, LogTile
@@ -17,11 +18,11 @@ HEAD_ID = 1
 SEGMENTS_A_QUERY = 8192
 ROWS_A_PAGE = 1024
 
-leaves: Any = LogLeaf.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
-tiles: Any = LogTile.__table__  # type: ignore[attr-defined]
-checkpoints: Any = LogCheckpoint.__table__  # type: ignore[attr-defined]
-cosignatures: Any = LogCosignature.__table__  # type: ignore[attr-defined]
-heads: Any = LogHead.__table__  # type: ignore[attr-defined]
+leaves = table_of(LogLeaf)
+tiles = table_of(LogTile)
+checkpoints = table_of(LogCheckpoint)
+cosignatures = table_of(LogCosignature)
+heads = table_of(LogHead)
 
 _HEAD: Any = select(heads.c.origin, heads.c.size, heads.c.root, heads.c.vkey, heads.c.sealed_key).where(
     heads.c.id == HEAD_ID

@@ -17,6 +17,7 @@ from sqlalchemy import Connection, bindparam, select
 from sqlmodel import Field, SQLModel
 
 from attestlab.core.clock import Clock
+from attestlab.core.db.tables import table_of
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import Unavailable
 from attestlab.core.records import audited_write
@@ -39,7 +40,7 @@ class ConfirmedTime(SQLModel, table=True):
     at: datetime
 
 
-confirmed_time: Any = ConfirmedTime.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
+confirmed_time = table_of(ConfirmedTime)
 _CONFIRMED: Any = select(*confirmed_time.c).where(confirmed_time.c.id == bindparam("id"))
 
 

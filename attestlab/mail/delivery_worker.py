@@ -20,7 +20,7 @@ from attestlab.mail.transports import Transport
 from attestlab.web import logging_setup
 from attestlab.web.supervisor import Round, Supervisor
 
-LOOKS_EVERY_S = 5.0
+POLL_INTERVAL_S = 5.0
 RECORD_RETRY_INTERVAL_S = 1.0
 
 Job = Callable[[Transaction], Any]
@@ -81,7 +81,7 @@ class DeliveryWorker:
                 await self._carry_all_due()
                 completed_round()
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self._woken.wait(), LOOKS_EVERY_S)
+                    await asyncio.wait_for(self._woken.wait(), POLL_INTERVAL_S)
                 self._woken.clear()
         finally:
             self._mails.posted.remove(posted)
@@ -134,8 +134,8 @@ class DeliveryWorker:
         while True:
             try:
                 await self._write(outcome)
-            except Exception as fault:
-                logging_setup.repeatedly_failed("outcome of a mail not recorded", fault)
+            except Exception as error:
+                logging_setup.repeatedly_failed("outcome of a mail not recorded", error)
                 await asyncio.sleep(RECORD_RETRY_INTERVAL_S)
             else:
                 return

@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 from enum import StrEnum
 
-MOST_ATTEMPTS = 10
+MAX_ATTEMPTS = 10
 FIRST_PAUSE = timedelta(minutes=1)
-LONGEST_PAUSE = timedelta(hours=1)
+MAX_RETRY_PAUSE = timedelta(hours=1)
 CLAIM_TTL = timedelta(minutes=2)  # longer than a delivery has until its final dot (`smtp.SmtpTimeouts.handover_s`)
 CLAIM_RENEWAL_INTERVAL_S = 30.0
 MAX_DELIVERIES = 4  # that one process runs at once, so that a slow one delays no other
@@ -27,7 +27,7 @@ def pause_after(attempts: int) -> timedelta:
     >>> [int(pause_after(attempts).total_seconds() / 60) for attempts in (1, 2, 3, 7, 10)]
     [1, 2, 4, 60, 60]
     """
-    return min(FIRST_PAUSE * (1 << (attempts - 1)), LONGEST_PAUSE)
+    return min(FIRST_PAUSE * (1 << (attempts - 1)), MAX_RETRY_PAUSE)
 
 
 def fault_shown(fault: BaseException) -> str:

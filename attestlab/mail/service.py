@@ -22,7 +22,7 @@ from attestlab.core.ids import new_id
 from attestlab.core.records import audited_write
 from attestlab.core.records.audited_write import AuditContext
 from attestlab.mail import store
-from attestlab.mail.rules import CLAIM_TTL, MOST_ATTEMPTS, MailStatus, pause_after
+from attestlab.mail.rules import CLAIM_TTL, MAX_ATTEMPTS, MailStatus, pause_after
 
 SUBJECT_LENGTH = 200
 
@@ -113,7 +113,7 @@ class Mails:
         now, row = self.clock.now(), store.mail(tx, mail.id)
         if not _is_held(row, mail):
             return
-        if mail.attempt < MOST_ATTEMPTS:
+        if mail.attempt < MAX_ATTEMPTS:
             changes = {"last_error": error, "next_attempt_at": now + pause_after(mail.attempt)}
             self._change(tx, row, changes, "mail.attempt_failed", now)
         else:

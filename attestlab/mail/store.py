@@ -8,11 +8,12 @@ from uuid import UUID
 
 from sqlalchemy import bindparam, or_, select
 
+from attestlab.core.db.tables import table_of
 from attestlab.core.db.transaction import Transaction
-from attestlab.mail.rules import LONGEST_PAUSE, MailStatus
+from attestlab.mail.rules import MAX_RETRY_PAUSE, MailStatus
 from attestlab.mail.tables import Mail
 
-mails: Any = Mail.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
+mails = table_of(Mail)
 
 _BY_ID = select(*mails.c).where(mails.c.id == bindparam("id"))
 _DUE = (
@@ -31,7 +32,7 @@ def due(tx: Transaction, now: datetime) -> dict[str, Any] | None:
 
     One whose next attempt is further ahead than any pause was written while a clock was wrong, and is due.
     """
-    row = tx.exec(_DUE, {"now": now, "latest": now + 2 * LONGEST_PAUSE}).mappings().first()
+    row = tx.exec(_DUE, {"now": now, "latest": now + 2 * MAX_RETRY_PAUSE}).mappings().first()
     return None if row is None else dict(row)
 
 

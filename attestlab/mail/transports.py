@@ -51,7 +51,7 @@ class Maildir:
             file.flush()
             os.fsync(file.fileno())
             draft.rename(path)
-        atomic_files.sync(self.folder / "new")
+        atomic_files.fsync_dir(self.folder / "new")
 
 
 def _write_private(path: Path, content: bytes) -> None:

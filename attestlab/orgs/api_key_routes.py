@@ -19,65 +19,65 @@ _CONSUMERS = Requirement(a_user=True, realm=Realm.CONSUMER)
 
 
 @routes.post("/v1/api-keys", scope=_MANAGERS, status=201, limit=Limit("api-keys", 20, 86_400), secret=True)
-def create(call: Request, body: ApiKeyIn) -> ApiKeyMadeOut:
+def create(request: Request, body: ApiKeyIn) -> ApiKeyMadeOut:
     """Make an API key; its secret is in this answer and never shown again."""
-    keys, scopes = call.lab.api_keys, frozenset(body.scopes)
-    made = keys.create(body.name, scopes=scopes, environment=body.environment, caller=call.caller)
-    call.respond_headers["Location"] = f"/v1/api-keys/{made.row['id']}"
+    keys, scopes = request.lab.api_keys, frozenset(body.scopes)
+    made = keys.create(body.name, scopes=scopes, environment=body.environment, caller=request.caller)
+    request.respond_headers["Location"] = f"/v1/api-keys/{made.row['id']}"
     return _made(made)
 
 
 @routes.get("/v1/api-keys", scope=_MANAGERS)
-def list_keys(call: Request, query: PageQuery) -> Page[ApiKeyOut]:
+def list_keys(request: Request, query: PageQuery) -> Page[ApiKeyOut]:
     """The tenant's API keys, newest first, revoked ones included."""
-    return _page(call, query)
+    return _page(request, query)
 
 
 @routes.get("/v1/api-keys/{id}", scope=_MANAGERS)
-def get(call: Request, id: UUID) -> ApiKeyOut:
+def get(request: Request, id: UUID) -> ApiKeyOut:
     """One API key."""
-    return _key(call.lab.api_keys.get(id, caller=call.caller))
+    return _key(request.lab.api_keys.get(id, caller=request.caller))
 
 
 @routes.post("/v1/api-keys/{id}/revoke", scope=_MANAGERS)
-def revoke(call: Request, id: UUID, body: RevokeIn | None) -> ApiKeyOut:
+def revoke(request: Request, id: UUID, body: RevokeIn | None) -> ApiKeyOut:
     """Revoke an API key for good; the very next request with it is a 401."""
-    return _revoked(call, id, body)
+    return _revoked(request, id, body)
 
 
 @routes.post("/v1/api-keys/{id}/compromise", scope=_MANAGERS)
-def compromise(call: Request, id: UUID, body: CompromiseIn) -> ApiKeyOut:
+def compromise(request: Request, id: UUID, body: CompromiseIn) -> ApiKeyOut:
     """Flag an API key as known to others; it is revoked by this."""
-    return _key(call.lab.api_keys.compromise(id, reason=body.reason, caller=call.caller))
+    return _key(request.lab.api_keys.compromise(id, reason=body.reason, caller=request.caller))
 
 
 @routes.post("/v1/consumer/api-keys", scope=_CONSUMERS, status=201, secret=True)
-def create_for_consumer(call: Request, body: ConsumerKeyIn) -> ApiKeyMadeOut:
+def create_for_consumer(request: Request, body: ConsumerKeyIn) -> ApiKeyMadeOut:
     """Make a key of one's own: five fixed scopes, for 90 days, at most five at a time."""
-    return _made(call.lab.api_keys.create_for_consumer(body.name, caller=call.caller))
+    return _made(request.lab.api_keys.create_for_consumer(body.name, caller=request.caller))
 
 
 @routes.get("/v1/consumer/api-keys", scope=_CONSUMERS)
-def list_of_consumer(call: Request, query: PageQuery) -> Page[ApiKeyOut]:
+def list_of_consumer(request: Request, query: PageQuery) -> Page[ApiKeyOut]:
     """One's own keys, newest first, revoked and expired ones included."""
-    return _page(call, query)
+    return _page(request, query)
 
 
 @routes.post("/v1/consumer/api-keys/{id}/revoke", scope=_CONSUMERS)
-def revoke_of_consumer(call: Request, id: UUID, body: RevokeIn | None) -> ApiKeyOut:
+def revoke_of_consumer(request: Request, id: UUID, body: RevokeIn | None) -> ApiKeyOut:
     """Revoke a key of one's own for good."""
-    return _revoked(call, id, body)
+    return _revoked(request, id, body)
 
 
-def _page(call: Request, query: PageQuery) -> Page[ApiKeyOut]:
-    found = call.lab.api_keys.page(caller=call.caller, before=id_in(_LIST, query.cursor), limit=query.limit + 1)
+def _page(request: Request, query: PageQuery) -> Page[ApiKeyOut]:
+    found = request.lab.api_keys.page(caller=request.caller, before=id_in(_LIST, query.cursor), limit=query.limit + 1)
     shown, cursor = page_of(found, limit=query.limit, kind=_LIST, position=lambda row: [str(row["id"])])
     return Page[ApiKeyOut](items=[_key(row) for row in shown], next_cursor=cursor)
 
 
-def _revoked(call: Request, key_id: UUID, body: RevokeIn | None) -> ApiKeyOut:
+def _revoked(request: Request, key_id: UUID, body: RevokeIn | None) -> ApiKeyOut:
     reason = None if body is None else body.reason
-    return _key(call.lab.api_keys.revoke(key_id, reason=reason, caller=call.caller))
+    return _key(request.lab.api_keys.revoke(key_id, reason=reason, caller=request.caller))
 
 
 def _made(made: CreatedApiKey) -> ApiKeyMadeOut:

@@ -88,7 +88,7 @@ class ApiKeys:
             if store.count_active_keys(tx, caller.tenant_id, now) >= rules.CONSUMER_KEYS:
                 message = f"{rules.CONSUMER_KEYS} keys are active already; revoke one first."
                 raise Conflict(message, details={"reason": "too_many_keys", "limit": rules.CONSUMER_KEYS})
-            expiring = {**columns, "expires_at": now + rules.CONSUMER_KEY_FOR}
+            expiring = {**columns, "expires_at": now + rules.CONSUMER_KEY_TTL}
             return self.add(tx, expiring, tenant_id=caller.tenant_id, actor=caller, at=now, is_consumers=True)
 
     def add(
@@ -159,7 +159,7 @@ class ApiKeys:
             changes = {} if row["status"] == ApiKeyStatus.REVOKED else _revoked(reason, now)
             flagged = self._change(tx, row, {**changes, "compromised_at": now}, "api_key.compromise", caller)
             event = ApiKeyCompromised(api_key_id=key_id, compromised_at=now)
-            outbox.tell(tx, caller.tenant_id, event, at=now)
+            outbox.publish(tx, caller.tenant_id, event, at=now)
         return flagged
 
     def _change(self, tx: Transaction, row: Row, changes: Row, action: str, caller: Caller) -> Row:

@@ -17,6 +17,7 @@ from uuid import UUID
 from attestlab.core.clock import Clock
 from attestlab.core.crypto import passwords
 from attestlab.core.db.storage import Storage
+from attestlab.core.db.tables import Execute
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import Conflict, NotFound
 from attestlab.core.events import Event
@@ -86,7 +87,7 @@ class People:
             invitation = {
                 "roles": role.value,
                 "invitation_sha256": role_rules.invitation_sha256(token),
-                "invited_until": now + role_rules.INVITED_FOR,
+                "invited_until": now + role_rules.INVITATION_TTL,
             }
             row = self._invited(tx, address, name, invitation, caller, now)
             letter = invitations.letter(self.portal_url, token, team_name=tenant["name"], until=row["invited_until"])
@@ -96,7 +97,7 @@ class People:
             event = MemberInvited(
                 user_id=row["id"], role=role.value, invited_at=now, invited_until=row["invited_until"]
             )
-            outbox.tell(tx, caller.tenant_id, event, at=now)
+            outbox.publish(tx, caller.tenant_id, event, at=now)
         return row
 
     def prepare_joining(self, token: str, password: str) -> AcceptInvitation:
@@ -219,8 +220,8 @@ class People:
             tx, store.users, known, renewed, AuditContext(caller.tenant_id, caller, "user.invite", now)
         )
 
-    def _with_invitation(self, look: store.Look, token_sha256: bytes) -> dict[str, Any]:
-        row = store.user_by_invitation(look, token_sha256)
+    def _with_invitation(self, execute: Execute, token_sha256: bytes) -> dict[str, Any]:
+        row = store.user_by_invitation(execute, token_sha256)
         if row is None or row["status"] != UserStatus.INVITED or self.clock.now() >= row["invited_until"]:
             raise NotFound("invitation", "with this token")
         return row
@@ -247,7 +248,7 @@ class People:
         changed = audited_write.change(
             tx, store.users, row, changes, AuditContext(row["tenant_id"], actor, action, now)
         )
-        outbox.tell(tx, row["tenant_id"], event, at=now)
+        outbox.publish(tx, row["tenant_id"], event, at=now)
         return changed
 
 

@@ -9,8 +9,8 @@ from urllib.parse import SplitResult, urlsplit
 
 from attestlab.core.errors import ValidationFailed
 
-MOST = 20
-LONGEST = 200
+MAX_ORIGINS = 20
+MAX_ORIGIN_LENGTH = 200
 _HOST = re.compile(r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\]")
 _DEFAULT_PORTS = {"https": 443, "http": 80}
 
@@ -23,8 +23,8 @@ def origins(sent: Sequence[str], *, allow_loopback: bool) -> list[str]:
     Raises:
         ValidationFailed: there are too many, or one is no origin that may be listed.
     """
-    if len(sent) > MOST:
-        raise ValidationFailed.of("/return_origins", "too_many", f"At most {MOST} origins can be listed.")
+    if len(sent) > MAX_ORIGINS:
+        raise ValidationFailed.of("/return_origins", "too_many", f"At most {MAX_ORIGINS} origins can be listed.")
     spelled = [_origin(text, f"/return_origins/{place}", allow_loopback) for place, text in enumerate(sent)]
     return list(dict.fromkeys(spelled))
 
@@ -47,7 +47,7 @@ def _split(text: str) -> tuple[SplitResult | None, int | None]:
         port = parts.port
     except ValueError:  # brackets without an address in them, a port that is no number
         return None, None
-    is_bare = len(text) <= LONGEST and text[len(parts.scheme) :] == f"://{parts.netloc}"
+    is_bare = len(text) <= MAX_ORIGIN_LENGTH and text[len(parts.scheme) :] == f"://{parts.netloc}"
     return (parts, port) if is_bare and port != 0 and parts.hostname else (None, None)
 
 

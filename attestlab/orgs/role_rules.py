@@ -15,7 +15,7 @@ from enum import StrEnum
 from attestlab.core.errors import Conflict, PermissionDenied, ValidationFailed
 from attestlab.orgs.rules import PLATFORM_ROLES, Caller, Role
 
-INVITED_FOR = timedelta(days=7)
+INVITATION_TTL = timedelta(days=7)
 TOKEN_BYTES = 32
 _UPWARDS = (Role.MEMBER, Role.ANALYST, Role.ADMIN, Role.OWNER)
 _NEVER_NONE = (Role.OWNER, Role.SUPER_ADMIN)
@@ -42,9 +42,9 @@ def address(text: str, *, field: str = "/email") -> str:
         if "=?" in valid.local_part:  # RFC 2047: in a header, a reader could decode it to another address
             raise EmailNotValidError("The part before the @-sign has =?, with which encoded words begin.")
         return valid.normalized.lower()
-    except EmailNotValidError as fault:
+    except EmailNotValidError as error:
         raise ValidationFailed.of(
-            field, "email", f"An e-mail address like ada@example.org is needed. {fault}"
+            field, "email", f"An e-mail address like ada@example.org is needed. {error}"
         ) from None
 
 

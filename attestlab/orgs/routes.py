@@ -20,80 +20,82 @@ _USERS = "users"
 
 
 @routes.get("/v1/orgs", scope=Scope.USERS_READ)
-def list_orgs(call: Request, query: PageQuery) -> list[OrgOut]:
+def list_orgs(request: Request, query: PageQuery) -> list[OrgOut]:
     """The tenant's organizations, newest first; `Link` (RFC 8288) and `X-Next-Cursor` lead to the next page."""
-    found = call.lab.orgs.page(caller=call.caller, before=id_in(_ORGS, query.cursor), limit=query.limit + 1)
+    found = request.lab.orgs.page(caller=request.caller, before=id_in(_ORGS, query.cursor), limit=query.limit + 1)
     shown, cursor = page_of(found, limit=query.limit, kind=_ORGS, position=lambda row: [str(row["id"])])
     if cursor is not None:
-        call.respond_headers["Link"] = f'</v1/orgs?limit={query.limit}&cursor={cursor}>; rel="next"'
-        call.respond_headers["X-Next-Cursor"] = cursor
+        request.respond_headers["Link"] = f'</v1/orgs?limit={query.limit}&cursor={cursor}>; rel="next"'
+        request.respond_headers["X-Next-Cursor"] = cursor
     return [_org(row) for row in shown]
 
 
 @routes.post("/v1/orgs", scope=Scope.USERS_WRITE, status=201)
-def create_org(call: Request, body: OrgIn) -> OrgOut:
+def create_org(request: Request, body: OrgIn) -> OrgOut:
     """Make a further organization of the tenant."""
-    made = call.lab.orgs.create(body.name, slug=body.slug, caller=call.caller)
-    call.respond_headers["Location"] = f"/v1/orgs/{made['id']}"
+    made = request.lab.orgs.create(body.name, slug=body.slug, caller=request.caller)
+    request.respond_headers["Location"] = f"/v1/orgs/{made['id']}"
     return _org(made)
 
 
 @routes.get("/v1/orgs/{id}", scope=Scope.USERS_READ)
-def get_org(call: Request, id: UUID) -> OrgOut:
+def get_org(request: Request, id: UUID) -> OrgOut:
     """One organization."""
-    return _org(call.lab.orgs.get(id, caller=call.caller))
+    return _org(request.lab.orgs.get(id, caller=request.caller))
 
 
 @routes.patch("/v1/orgs/{id}", scope=Scope.USERS_WRITE)
-def update_org(call: Request, id: UUID, body: OrgPatch) -> OrgOut:
+def update_org(request: Request, id: UUID, body: OrgPatch) -> OrgOut:
     """Rename an organization, or list the origins to which people may be sent back."""
-    return _org(call.lab.orgs.update(id, caller=call.caller, **body.changes()))
+    return _org(request.lab.orgs.update(id, caller=request.caller, **body.changes()))
 
 
 @routes.get("/v1/users", scope=Scope.USERS_READ)
-def list_users(call: Request, query: PageQuery) -> Page[UserOut]:
+def list_users(request: Request, query: PageQuery) -> Page[UserOut]:
     """The tenant's people, newest first."""
-    found = call.lab.people.page(caller=call.caller, before=id_in(_USERS, query.cursor), limit=query.limit + 1)
+    found = request.lab.people.page(caller=request.caller, before=id_in(_USERS, query.cursor), limit=query.limit + 1)
     shown, cursor = page_of(found, limit=query.limit, kind=_USERS, position=lambda row: [str(row["id"])])
     return Page[UserOut](items=[_user(row) for row in shown], next_cursor=cursor)
 
 
 @routes.post("/v1/users", scope=Scope.USERS_WRITE, status=201)
-def invite(call: Request, body: UserIn) -> UserOut:
+def invite(request: Request, body: UserIn) -> UserOut:
     """Invite somebody by e-mail, or again, which voids the link that they got before."""
-    invited = call.lab.people.invite(body.email, role=body.role, name=body.name, caller=call.caller)
-    call.respond_headers["Location"] = f"/v1/users/{invited['id']}"
+    invited = request.lab.people.invite(body.email, role=body.role, name=body.name, caller=request.caller)
+    request.respond_headers["Location"] = f"/v1/users/{invited['id']}"
     return _user(invited)
 
 
-async def _joining(call: Request, body: JoinIn) -> AcceptInvitation:
+async def _joining(request: Request, body: JoinIn) -> AcceptInvitation:
     """The invitation and the password's hash, before the write: hashing takes long."""
-    found: AcceptInvitation = await call.site.hash_password(call.lab.people.prepare_joining, body.token, body.password)
+    found: AcceptInvitation = await request.site.hash_password(
+        request.lab.people.prepare_joining, body.token, body.password
+    )
     return found
 
 
 @routes.post("/v1/users/accept-invite", scope=PUBLIC, prepare=_joining, secret=True)
-def accept_invite(call: Request, body: JoinIn, prepared: AcceptInvitation) -> UserOut:
+def accept_invite(request: Request, body: JoinIn, prepared: AcceptInvitation) -> UserOut:
     """Join with the token of an invitation; it is good once, for seven days."""
-    return _user(call.lab.people.join(prepared, name=body.name))
+    return _user(request.lab.people.join(prepared, name=body.name))
 
 
 @routes.get("/v1/users/{id}", scope=Scope.USERS_READ)
-def get_user(call: Request, id: UUID) -> UserOut:
+def get_user(request: Request, id: UUID) -> UserOut:
     """One person."""
-    return _user(call.lab.people.get(id, caller=call.caller))
+    return _user(request.lab.people.get(id, caller=request.caller))
 
 
 @routes.patch("/v1/users/{id}", scope=Scope.USERS_WRITE)
-def change_role(call: Request, id: UUID, body: UserPatch) -> UserOut:
+def change_role(request: Request, id: UUID, body: UserPatch) -> UserOut:
     """Give somebody another role."""
-    return _user(call.lab.people.change_role(id, body.role, caller=call.caller))
+    return _user(request.lab.people.change_role(id, body.role, caller=request.caller))
 
 
 @routes.delete("/v1/users/{id}", scope=Scope.USERS_WRITE, status=204)
-def remove(call: Request, id: UUID) -> None:
+def remove(request: Request, id: UUID) -> None:
     """Remove somebody; their sessions are over at once, and of them an id remains."""
-    call.lab.people.remove(id, caller=call.caller)
+    request.lab.people.remove(id, caller=request.caller)
 
 
 def _org(row: Mapping[str, Any]) -> OrgOut:

@@ -29,7 +29,7 @@ SHOWN_LENGTH = 6
 NAME_LENGTH = 200
 SLUG_LENGTH = 40  # of a chosen one; a number that makes it unique may follow
 CONSUMER_KEYS = 5  # active ones of one account
-CONSUMER_KEY_FOR = timedelta(days=90)
+CONSUMER_KEY_TTL = timedelta(days=90)
 _SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _BODY = re.compile(f"[0-9A-Za-z]{{{RANDOM_LENGTH + CHECKSUM_LENGTH}}}")
 

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints
 
-from attestlab.core.crypto.passwords import LONGEST_BYTES
+from attestlab.core.crypto.passwords import MAX_BYTES
 from attestlab.core.shapes import In, Moment, Out, Uuid, without_default
 from attestlab.orgs.rules import Environment, Role, Scope
 
@@ -116,7 +116,7 @@ class JoinIn(In):
     """An invitation's token, and the password that its bearer chooses."""
 
     token: Annotated[str, StringConstraints(min_length=1, max_length=256)]
-    password: Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_BYTES)]
+    password: Annotated[str, StringConstraints(min_length=1, max_length=MAX_BYTES)]
     name: Name | None = None
 
 

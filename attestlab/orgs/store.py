@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, CursorResult, bindparam, func, or_, select
+from sqlalchemy import Connection, bindparam, func, or_, select
 
+from attestlab.core.db.tables import Execute, table_of
 from attestlab.core.db.transaction import AnyRow, Transaction
 from attestlab.core.errors import NotFound
 from attestlab.orgs.role_rules import UserStatus
 from attestlab.orgs.rules import ApiKeyStatus
 from attestlab.orgs.tables import ApiKey, Org, Tenant, User
 
-tenants: Any = Tenant.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
-orgs: Any = Org.__table__  # type: ignore[attr-defined]
-users: Any = User.__table__  # type: ignore[attr-defined]
-api_keys: Any = ApiKey.__table__  # type: ignore[attr-defined]
+tenants = table_of(Tenant)
+orgs = table_of(Org)
+users = table_of(User)
+api_keys = table_of(ApiKey)
 
-# How a query is put: `connection.execute`, or `tx.exec`, which also sees what its transaction is about to insert.
-Look = Callable[..., CursorResult[*tuple[Any, ...]]]
 
 _KINDS = {"orgs": "organization", "users": "user", "api_keys": "API key"}
 _BY_SECRET = (
@@ -46,26 +44,26 @@ def key_by_secret(connection: Connection, secret_sha256: bytes) -> AnyRow | None
     return connection.execute(_BY_SECRET, {"secret_sha256": secret_sha256}).first()
 
 
-def tenant(look: Look, tenant_id: UUID) -> dict[str, Any]:
+def tenant(execute: Execute, tenant_id: UUID) -> dict[str, Any]:
     """A tenant's row, every column of it.
 
     Raises:
         NotFound: there is none.
     """
-    row = look(select(*tenants.c).where(tenants.c.id == tenant_id)).mappings().first()
+    row = execute(select(*tenants.c).where(tenants.c.id == tenant_id)).mappings().first()
     if row is None:
         raise NotFound("tenant", tenant_id)
     return dict(row)
 
 
-def owned(look: Look, table: Any, row_id: UUID, *, tenant_id: UUID) -> dict[str, Any]:
+def owned(execute: Execute, table: Any, row_id: UUID, *, tenant_id: UUID) -> dict[str, Any]:
     """The tenant's own row of a table, every column of it; another tenant's is as unknown as none.
 
     Raises:
         NotFound: there is none.
     """
     query = select(*table.c).where(table.c.id == row_id, table.c.tenant_id == tenant_id)
-    row = look(query).mappings().first()
+    row = execute(query).mappings().first()
     if row is None:
         raise NotFound(_KINDS[table.name], row_id)
     return dict(row)
@@ -89,15 +87,15 @@ def count_active_keys(tx: Transaction, tenant_id: UUID, now: datetime) -> int:
     return found
 
 
-def user_by_address(look: Look, address: str) -> dict[str, Any] | None:
+def user_by_address(execute: Execute, address: str) -> dict[str, Any] | None:
     """The person with this e-mail address, whosever tenant they are in."""
-    row = look(select(*users.c).where(users.c.email == address)).mappings().first()
+    row = execute(select(*users.c).where(users.c.email == address)).mappings().first()
     return None if row is None else dict(row)
 
 
-def user_by_invitation(look: Look, token_sha256: bytes) -> dict[str, Any] | None:
+def user_by_invitation(execute: Execute, token_sha256: bytes) -> dict[str, Any] | None:
     """The person to whom the token with this SHA-256 was mailed last, and who has not used it."""
-    row = look(select(*users.c).where(users.c.invitation_sha256 == token_sha256)).mappings().first()
+    row = execute(select(*users.c).where(users.c.invitation_sha256 == token_sha256)).mappings().first()
     return None if row is None else dict(row)
 
 
@@ -110,10 +108,10 @@ def roles_of_others(tx: Transaction, user: dict[str, Any]) -> set[str]:
     }
 
 
-def first_org(look: Look, tenant_id: UUID) -> UUID:
+def first_org(execute: Execute, tenant_id: UUID) -> UUID:
     """The organization that came with the tenant."""
     oldest = select(orgs.c.id).where(orgs.c.tenant_id == tenant_id).order_by(orgs.c.created_at, orgs.c.id).limit(1)
-    found: UUID = look(oldest).scalar_one()
+    found: UUID = execute(oldest).scalar_one()
     return found
 
 

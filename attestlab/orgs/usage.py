@@ -7,12 +7,12 @@ verifications of one commit costs what counting one does.
 from collections import Counter
 from collections.abc import Iterator
 from datetime import date, datetime
-from typing import Any
 from uuid import UUID
 
 from sqlalchemy import BigInteger, Connection, bindparam, select
 from sqlmodel import Field, SQLModel
 
+from attestlab.core.db.tables import table_of
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.db.upserts import Upsert
 
@@ -32,7 +32,7 @@ class UsageDay(SQLModel, table=True):
     used: int = Field(sa_type=BigInteger)
 
 
-_table: Any = UsageDay.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
+_table = table_of(UsageDay)
 _USED = select(_table.c.used).where(*(_table.c[name] == bindparam(name) for name in ("tenant_id", "metric", "day")))
 _ADD = Upsert(_table, key=("tenant_id", "metric", "day"), change=lambda new: {"used": _table.c.used + new.used})
 

@@ -14,12 +14,13 @@ from typing import Any
 from uuid import UUID
 
 from attestlab.core.crypto.canonical_json import canonical
+from attestlab.core.db.tables import Execute
 from attestlab.core.db.transaction import AnyRow, Transaction
 from attestlab.core.errors import ValidationFailed
 from attestlab.core.execution.long_work import keep_others_waiting
 from attestlab.policy import attribute_documents, store
 from attestlab.policy.attribute_registry import own_attributes
-from attestlab.policy.evaluation.binder import policy_of
+from attestlab.policy.evaluation.binder import bind
 from attestlab.policy.evaluation.policy_set import PolicySet, PolicySetMember
 from attestlab.policy.language.attributes import Registry
 from attestlab.policy.language.context import ContextNormalizer, NormalizedContext
@@ -83,15 +84,15 @@ class ActivePolicies:
         self.answers[place] = answer
 
 
-def applying(look: store.Look, question: PolicyQuery, tenant_id: UUID) -> ActivePolicies | None:
+def applying(execute: Execute, question: PolicyQuery, tenant_id: UUID) -> ActivePolicies | None:
     """What applies, to the tenant's own question; None where no policy does."""
-    found = _found(look, question, tenant_id)
+    found = _found(execute, question, tenant_id)
     return _compiled_set(found, found[0].own or attribute_documents.NONE) if found else None
 
 
-def asked_by(look: store.Look, question: PolicyQuery, tenant_id: UUID) -> ActivePolicies:
+def asked_by(execute: Execute, question: PolicyQuery, tenant_id: UUID) -> ActivePolicies:
     """The same for somebody who wants to know: where no policy applies, a set of none."""
-    return _compiled_set(_found(look, question, tenant_id), own_attributes(look, tenant_id))
+    return _compiled_set(_found(execute, question, tenant_id), own_attributes(execute, tenant_id))
 
 
 def applying_now(tx: Transaction, question: PolicyQuery, tenant_id: UUID) -> ActivePolicies | None:
@@ -116,10 +117,10 @@ def normaliser(own: str) -> ContextNormalizer:
     return ContextNormalizer(attribute_documents.registry_of(own))
 
 
-def _found(look: store.Look, question: PolicyQuery, tenant_id: UUID) -> tuple[AnyRow, ...]:
+def _found(execute: Execute, question: PolicyQuery, tenant_id: UUID) -> tuple[AnyRow, ...]:
     return tuple(
         store.in_force(
-            look,
+            execute,
             tenant_id=tenant_id,
             action=question.action.value,
             target_type=question.target_type.value,
@@ -149,7 +150,7 @@ def _compiled(policy_id: str, text: str, own: str, in_shadow: bool) -> PolicySet
     """A stored version, compiled once: it never changes, and neither does what the same attributes make of it."""
     document = Document.read(json.loads(text))
     registry: Registry = attribute_documents.registry_of(own)
-    return PolicySetMember(policy_id, document.digest, policy_of(document, registry), in_shadow)
+    return PolicySetMember(policy_id, document.digest, bind(document, registry), in_shadow)
 
 
 Circumstances = Mapping[str, str | int | None]

@@ -36,9 +36,9 @@ def _read(own: Iterable[Mapping[str, Any]]) -> list[Attribute]:
     for index, each in enumerate(own):
         try:
             read.append(attribute_of(each))
-        except ValidationFailed as fault:
-            fields = [FieldError(f"/attributes/{index}{f.field}", f.code, f.message) for f in fault.fields]
-            raise ValidationFailed(fault.message, fields) from None
+        except ValidationFailed as error:
+            fields = [FieldError(f"/attributes/{index}{f.field}", f.code, f.message) for f in error.fields]
+            raise ValidationFailed(error.message, fields) from None
     return read
 
 

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from attestlab.core.clock import Clock
 from attestlab.core.db.storage import Storage
+from attestlab.core.db.tables import Execute
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import Conflict, ValidationFailed
 from attestlab.core.records import audited_write, outbox
@@ -17,7 +18,7 @@ from attestlab.orgs import quotas
 from attestlab.orgs.rules import Caller
 from attestlab.policy import attribute_documents, store
 from attestlab.policy.checked_input import CheckedAttributes
-from attestlab.policy.evaluation.binder import policy_of
+from attestlab.policy.evaluation.binder import bind
 from attestlab.policy.events import AttributesChanged
 from attestlab.policy.language.attributes import PLATFORM, Registry
 from attestlab.policy.language.document import Document, TargetType
@@ -76,19 +77,19 @@ class AttributeRegistryService:
             else:
                 audited_write.change(tx, store.attributes, row, changes, deed)
             event = AttributesChanged(attributes=checked.count, changed_at=now)
-            outbox.tell(tx, caller.tenant_id, event, at=now)
+            outbox.publish(tx, caller.tenant_id, event, at=now)
 
 
-def registry_for(look: store.Look, tenant_id: UUID, target_type: str) -> Registry:
+def registry_for(execute: Execute, tenant_id: UUID, target_type: str) -> Registry:
     """What a policy may ask about; the operator's defaults are the platform's, so they ask what every tenant has."""
-    if target_type == TargetType.TENANT_DEFAULT and store.is_operator(look, tenant_id):
+    if target_type == TargetType.TENANT_DEFAULT and store.is_operator(execute, tenant_id):
         return PLATFORM
-    return attribute_documents.registry_of(own_attributes(look, tenant_id))
+    return attribute_documents.registry_of(own_attributes(execute, tenant_id))
 
 
-def own_attributes(look: store.Look, tenant_id: UUID) -> str:
+def own_attributes(execute: Execute, tenant_id: UUID) -> str:
     """A tenant's own attributes as they are stored."""
-    row = store.own_attributes(look, tenant_id)
+    row = store.own_attributes(execute, tenant_id)
     return attribute_documents.NONE if row is None else str(row["attributes"])
 
 
@@ -103,21 +104,21 @@ def _changed(before: str, registry: Registry) -> set[str]:
     return {each.path for each in own if registry.get(each.path) != each}
 
 
-def _require_readable(look: store.Look, tenant_id: UUID, registry: Registry, *, changed: Set[str]) -> None:
+def _require_readable(execute: Execute, tenant_id: UUID, registry: Registry, *, changed: Set[str]) -> None:
     """Every decision must stay explainable, so no version may lose what it asks about."""
     if not changed:
         return
-    is_operator = store.is_operator(look, tenant_id)
-    for row in store.documents_of(look, tenant_id):
+    is_operator = store.is_operator(execute, tenant_id)
+    for row in store.documents_of(execute, tenant_id):
         is_default = is_operator and row.target_type == TargetType.TENANT_DEFAULT
         if is_default or not any(f'"{path}"' in row.document for path in changed):
             continue
         try:
-            policy_of(document_in({"document": row.document}), registry)
-        except ValidationFailed as fault:
+            bind(document_in({"document": row.document}), registry)
+        except ValidationFailed as error:
             raise Conflict(
-                f"Version {row.version} of policy {row.policy_id} asks about what would change: {fault.message}",
-                details={"policy_id": str(row.policy_id), "version": row.version, "fields": fault.details["fields"]},
+                f"Version {row.version} of policy {row.policy_id} asks about what would change: {error.message}",
+                details={"policy_id": str(row.policy_id), "version": row.version, "fields": error.details["fields"]},
             ) from None
 
 

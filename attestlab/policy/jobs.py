@@ -20,7 +20,7 @@ from attestlab.policy import attribute_documents, rendering
 from attestlab.policy.attribute_registry import AttributeRegistryService
 from attestlab.policy.checked_input import CheckedAttributes, CheckedDocument
 from attestlab.policy.decisions import Decisions
-from attestlab.policy.evaluation.binder import policy_of
+from attestlab.policy.evaluation.binder import bind
 from attestlab.policy.formats.toml import document_in_body, toml_of
 from attestlab.policy.language import policy_tests
 from attestlab.policy.language.document import Document, TargetType
@@ -43,7 +43,7 @@ def check(text: bytes, own: str, is_operator: bool) -> CheckedDocument:
     if is_operator and document.target_type is TargetType.TENANT_DEFAULT:
         own = attribute_documents.NONE
     registry = attribute_documents.registry_of(own)
-    policy_of(document, registry)
+    bind(document, registry)
     policy_tests.require_sound(document, registry)
     return CheckedDocument(
         document.name,

@@ -13,29 +13,29 @@ from attestlab.policy.jobs import LARGE_BYTES, PROOF_TIMEOUT_S
 from attestlab.web.request import Request
 
 
-def is_large(call: Request) -> bool:
+def is_large(request: Request) -> bool:
     """Whether a request brings a document that takes long; one that is sent in chunks may."""
-    return int(call.header("Content-Length") or LARGE_BYTES + 1) > LARGE_BYTES
+    return int(request.header("Content-Length") or LARGE_BYTES + 1) > LARGE_BYTES
 
 
-async def has_large(call: Request) -> bool:
+async def has_large(request: Request) -> bool:
     """Whether what the tenant's questions are answered from takes long."""
-    chars: int = await call.site.aside(lambda: call.lab.policies.longest_text(call.caller))
+    chars: int = await request.site.aside(lambda: request.lab.policies.longest_text(request.caller))
     return chars > LARGE_BYTES
 
 
 async def in_process(
-    call: Request, function: Callable[..., Any], *arguments: Any, timeout_s: float = PROOF_TIMEOUT_S
+    request: Request, function: Callable[..., Any], *arguments: Any, timeout_s: float = PROOF_TIMEOUT_S
 ) -> Any:
     """What a function of `jobs` returns, called in a child process that ends with its client."""
-    workers: WorkerProcesses = call.lab.workers
-    tenant_id = call.caller.tenant_id
-    return await workers.run(tenant_id, function, *arguments, timeout_s=timeout_s, when_gone=call.when_gone)
+    workers: WorkerProcesses = request.lab.workers
+    tenant_id = request.caller.tenant_id
+    return await workers.run(tenant_id, function, *arguments, timeout_s=timeout_s, when_gone=request.when_gone)
 
 
-def records(call: Request) -> str:
+def records(request: Request) -> str:
     """Where a child process finds the records; with their password, where they have one."""
-    url: str = call.lab.storage.url.render_as_string(hide_password=False)
+    url: str = request.lab.storage.url.render_as_string(hide_password=False)
     return url
 
 

@@ -51,179 +51,185 @@ class FormatQuery(In):
 
 
 @routes.get("/v1/policies/attributes", scope=_TENANT)
-async def attributes(call: Request) -> AttributesOut:
+async def attributes(request: Request) -> AttributesOut:
     """What the tenant's policies may ask about."""
-    own, _ = await call.site.read(lambda: call.lab.policies.attributes_of(call.caller))
+    own, _ = await request.site.read(lambda: request.lab.policies.attributes_of(request.caller))
     if len(own) > LARGE_BYTES:
-        text = await in_process(call, jobs.shown_attributes, records(call), call.caller)
+        text = await in_process(request, jobs.shown_attributes, records(request), request.caller)
         return cast(AttributesOut, RawResponse(text, JSON))
-    return rendering.attributes(call.lab.policy_attributes.get(caller=call.caller))
+    return rendering.attributes(request.lab.policy_attributes.get(caller=request.caller))
 
 
-async def _attributes(call: Request, body: AttributesIn) -> tuple[CheckedAttributes, bytes]:
+async def _attributes(request: Request, body: AttributesIn) -> tuple[CheckedAttributes, bytes]:
     """Check against every version of the tenant's policies, and render the answer, without the writer's lock."""
     own = [each.model_dump(mode="json") for each in body.attributes]
     checked: tuple[CheckedAttributes, bytes]
-    if is_large(call) or await has_large(call):
-        arguments = (records(call), own, call.caller)
-        checked = await in_process(call, jobs.check_attributes, *arguments, timeout_s=CHECK_TIMEOUT_S)
+    if is_large(request) or await has_large(request):
+        arguments = (records(request), own, request.caller)
+        checked = await in_process(request, jobs.check_attributes, *arguments, timeout_s=CHECK_TIMEOUT_S)
     else:
-        vocabulary: AttributeRegistryService = call.lab.policy_attributes
-        checked = await call.site.aside(lambda: jobs.attributes_and_json(vocabulary, own, call.caller))
+        vocabulary: AttributeRegistryService = request.lab.policy_attributes
+        checked = await request.site.aside(lambda: jobs.attributes_and_json(vocabulary, own, request.caller))
     return checked
 
 
 @routes.put("/v1/policies/attributes", scope=_TENANT, prepare=_attributes)
-def set_attributes(call: Request, body: AttributesIn, prepared: tuple[CheckedAttributes, bytes]) -> AttributesOut:
+def set_attributes(request: Request, body: AttributesIn, prepared: tuple[CheckedAttributes, bytes]) -> AttributesOut:
     """Replace the tenant's own attributes."""
     checked, shown = prepared
-    call.lab.policy_attributes.replace(checked, caller=call.caller)
+    request.lab.policy_attributes.replace(checked, caller=request.caller)
     return cast(AttributesOut, RawResponse(shown, JSON))
 
 
-async def _asked(call: Request, body: EvaluateIn) -> PendingDecision:
+async def _asked(request: Request, body: EvaluateIn) -> PendingDecision:
     """Decide, which only reads; a large context is read in a thread. Only keeping the decision waits for the writer."""
     action, target_type = body.action or body.category, body.target_type or body.binding_target_type
     question = PolicyQuery(cast(Category, action), cast(TargetType, target_type), body.target_id)
-    decisions: Decisions = call.lab.policy_decisions
-    where = call.site.aside if is_large(call) else call.site.read
-    asked: PendingDecision = await where(lambda: decisions.decide(question, body.context, caller=call.caller))
+    decisions: Decisions = request.lab.policy_decisions
+    where = request.site.aside if is_large(request) else request.site.read
+    asked: PendingDecision = await where(lambda: decisions.decide(question, body.context, caller=request.caller))
     return asked
 
 
 @routes.post("/v1/policies/evaluate", scope=_TENANT, prepare=_asked)
-def evaluate(call: Request, body: EvaluateIn, prepared: PendingDecision) -> EvaluateOut:
+def evaluate(request: Request, body: EvaluateIn, prepared: PendingDecision) -> EvaluateOut:
     """Ask all policies that apply; the decision is kept and audited."""
-    return rendering.evaluated(call.lab.policy_decisions.keep(prepared, caller=call.caller))
+    return rendering.evaluated(request.lab.policy_decisions.keep(prepared, caller=request.caller))
 
 
 @routes.get("/v1/policies/decisions/{id}", scope=_TENANT)
-async def decision(call: Request, id: str) -> DecisionOut:
+async def decision(request: Request, id: str) -> DecisionOut:
     """Why a decision came out as it did, and what would have to change."""
-    if await has_large(call):
-        now = call.lab.clock.now()
-        text = await in_process(call, jobs.explain, records(call), id, call.caller, now)
+    if await has_large(request):
+        now = request.lab.clock.now()
+        text = await in_process(request, jobs.explain, records(request), id, request.caller, now)
         return cast(DecisionOut, RawResponse(text, JSON))
-    found = await call.site.aside(lambda: call.lab.policy_decisions.explain(id, caller=call.caller))
+    found = await request.site.aside(lambda: request.lab.policy_decisions.explain(id, caller=request.caller))
     return rendering.explained(found)
 
 
 @routes.post("/v1/policies/analyze", scope=_TENANT, idempotency="none")
-async def analyze(call: Request, body: AnalyzeIn) -> AnalysisOut:
+async def analyze(request: Request, body: AnalyzeIn) -> AnalysisOut:
     """What is true of a policy for every context there could be."""
-    if is_large(call) or await has_large(call):
-        policies: Policies = call.lab.policies
+    if is_large(request) or await has_large(request):
+        policies: Policies = request.lab.policies
         wanted = (sent(body.policy or body.policy_id), sent(body.against))
         with policies.proofs.alone():
-            text = await in_process(call, jobs.analyze, records(call), *wanted, call.caller)
+            text = await in_process(request, jobs.analyze, records(request), *wanted, request.caller)
         return cast(AnalysisOut, RawResponse(text, JSON))
     policy = body.policy_id if body.policy is None else document_in_body(body.policy)
     against = document_in_body(body.against) if isinstance(body.against, dict) else body.against
-    found = await call.site.aside(lambda: call.lab.policies.analyze(policy, against=against, caller=call.caller))
+    found = await request.site.aside(
+        lambda: request.lab.policies.analyze(policy, against=against, caller=request.caller)
+    )
     return rendering.analysed(found)
 
 
-async def _read(call: Request, body: PolicyIn) -> Document | CheckedDocument:
+async def _read(request: Request, body: PolicyIn) -> Document | CheckedDocument:
     """The document that was sent; a large one is read and typed in another process, before anybody holds the lock."""
-    if not is_large(call):
+    if not is_large(request):
         return document_in_body(body.root)
-    own, is_operator = await call.site.read(lambda: call.lab.policies.attributes_of(call.caller))
+    own, is_operator = await request.site.read(lambda: request.lab.policies.attributes_of(request.caller))
     text = orjson.dumps(body.root)
-    checked: CheckedDocument = await in_process(call, jobs.check, text, own, is_operator, timeout_s=CHECK_TIMEOUT_S)
+    checked: CheckedDocument = await in_process(request, jobs.check, text, own, is_operator, timeout_s=CHECK_TIMEOUT_S)
     return checked
 
 
 @routes.post("/v1/policies", scope=_TENANT, status=201, prepare=_read)
-def create(call: Request, body: PolicyIn, prepared: Document | CheckedDocument) -> PolicyOut:
+def create(request: Request, body: PolicyIn, prepared: Document | CheckedDocument) -> PolicyOut:
     """Write a policy; it decides nothing yet."""
-    made = call.lab.policies.create(prepared, caller=call.caller)
-    call.respond_headers["Location"] = f"/v1/policies/{made['id']}"
-    return _shown(call, made["id"])
+    made = request.lab.policies.create(prepared, caller=request.caller)
+    request.respond_headers["Location"] = f"/v1/policies/{made['id']}"
+    return _shown(request, made["id"])
 
 
 @routes.get("/v1/policies", scope=_TENANT)
-def list_policies(call: Request, query: PageQuery) -> Page[PolicySummaryOut]:
+def list_policies(request: Request, query: PageQuery) -> Page[PolicySummaryOut]:
     """The tenant's policies, newest first, without their texts."""
-    found = call.lab.policies.page(caller=call.caller, before=id_in(_LIST, query.cursor), limit=query.limit + 1)
+    found = request.lab.policies.page(caller=request.caller, before=id_in(_LIST, query.cursor), limit=query.limit + 1)
     shown, cursor = page_of(found, limit=query.limit, kind=_LIST, position=lambda pair: [str(pair[0]["id"])])
     return Page[PolicySummaryOut](items=[rendering.policy_summary(*pair) for pair in shown], next_cursor=cursor)
 
 
 @routes.get("/v1/policies/{id}", scope=_TENANT)
-async def get(call: Request, id: UUID, query: FormatQuery) -> PolicyOut:
+async def get(request: Request, id: UUID, query: FormatQuery) -> PolicyOut:
     """One policy with its newest text; `?format=json` or `?format=toml` gives the text alone."""
-    row, version = await call.site.read(lambda: call.lab.policies.get(id, caller=call.caller))
+    row, version = await request.site.read(lambda: request.lab.policies.get(id, caller=request.caller))
     if query.format is None:
         return rendering.policy(row, version)
     if query.format == "json":
         return cast(PolicyOut, RawResponse(version["document"].encode(), "application/json"))
     text = version["document"].encode()
-    toml = jobs.toml(text) if len(text) <= LARGE_BYTES else await in_process(call, jobs.toml, text)
+    toml = jobs.toml(text) if len(text) <= LARGE_BYTES else await in_process(request, jobs.toml, text)
     return cast(PolicyOut, RawResponse(toml, "application/toml; charset=utf-8"))
 
 
 @routes.put("/v1/policies/{id}", scope=_TENANT, prepare=_read)
-def update(call: Request, id: UUID, body: PolicyIn, prepared: Document | CheckedDocument) -> PolicyOut:
+def update(request: Request, id: UUID, body: PolicyIn, prepared: Document | CheckedDocument) -> PolicyOut:
     """Write a new version; the one in force stays in force."""
-    call.lab.policies.update(id, prepared, caller=call.caller)
-    return _shown(call, id)
+    request.lab.policies.update(id, prepared, caller=request.caller)
+    return _shown(request, id)
 
 
 @routes.get("/v1/policies/{id}/versions", scope=_TENANT)
-def versions(call: Request, id: UUID, query: PageQuery) -> Page[PolicyVersionSummaryOut]:
+def versions(request: Request, id: UUID, query: PageQuery) -> Page[PolicyVersionSummaryOut]:
     """Every version that the policy ever had, newest first, without the texts."""
     before = number_in(_VERSIONS, query.cursor)
-    row, found = call.lab.policies.versions(id, caller=call.caller, before=before, limit=query.limit + 1)
+    row, found = request.lab.policies.versions(id, caller=request.caller, before=before, limit=query.limit + 1)
     shown, cursor = page_of(found, limit=query.limit, kind=_VERSIONS, position=lambda each: [each["version"]])
     listed = [rendering.policy_version_summary(row, each) for each in shown]
     return Page[PolicyVersionSummaryOut](items=listed, next_cursor=cursor)
 
 
 @routes.get("/v1/policies/{id}/versions/{version}", scope=_TENANT)
-def version(call: Request, id: UUID, version: int) -> PolicyVersionOut:
+def version(request: Request, id: UUID, version: int) -> PolicyVersionOut:
     """One version with its text."""
-    return rendering.policy_version(*call.lab.policies.version(id, version, caller=call.caller))
+    return rendering.policy_version(*request.lab.policies.version(id, version, caller=request.caller))
 
 
 @routes.post("/v1/policies/{id}/shadow", scope=_TENANT)
-def shadow(call: Request, id: UUID) -> PolicyOut:
+def shadow(request: Request, id: UUID) -> PolicyOut:
     """Have the newest version evaluated beside those that count."""
-    call.lab.policies.shadow(id, caller=call.caller)
-    return _shown(call, id)
+    request.lab.policies.shadow(id, caller=request.caller)
+    return _shown(request, id)
 
 
-async def _examined(call: Request, body: ActivateIn) -> ActivationCheck:
+async def _examined(request: Request, body: ActivateIn) -> ActivationCheck:
     """Tests and proofs take time, and are done before anybody waits for the writer."""
-    policy_id: UUID = call.path_values["id"]
-    if await has_large(call):
-        policies: Policies = call.lab.policies
+    policy_id: UUID = request.path_values["id"]
+    if await has_large(request):
+        policies: Policies = request.lab.policies
         with policies.proofs.alone():
-            examined: ActivationCheck = await in_process(call, jobs.examine, records(call), policy_id, call.caller)
+            examined: ActivationCheck = await in_process(
+                request, jobs.examine, records(request), policy_id, request.caller
+            )
         return examined
-    found: ActivationCheck = await call.site.aside(lambda: call.lab.policies.examine(policy_id, caller=call.caller))
+    found: ActivationCheck = await request.site.aside(
+        lambda: request.lab.policies.examine(policy_id, caller=request.caller)
+    )
     return found
 
 
 @routes.post("/v1/policies/{id}/activate", scope=_PEOPLE, prepare=_examined)
-def activate(call: Request, id: UUID, body: ActivateIn, prepared: ActivationCheck) -> PolicyOut:
+def activate(request: Request, id: UUID, body: ActivateIn, prepared: ActivationCheck) -> PolicyOut:
     """Have the newest version decide from now on."""
-    call.lab.policies.activate(
+    request.lab.policies.activate(
         id,
         prepared,
         simulation_digest=body.simulation_digest,
         acknowledged=body.acknowledge,
         note=body.note,
-        caller=call.caller,
+        caller=request.caller,
     )
-    return _shown(call, id)
+    return _shown(request, id)
 
 
 @routes.post("/v1/policies/{id}/archive", scope=_PEOPLE)
-def archive(call: Request, id: UUID) -> PolicyOut:
+def archive(request: Request, id: UUID) -> PolicyOut:
     """Take a policy out of force, for good."""
-    call.lab.policies.archive(id, caller=call.caller)
-    return _shown(call, id)
+    request.lab.policies.archive(id, caller=request.caller)
+    return _shown(request, id)
 
 
-def _shown(call: Request, policy_id: UUID) -> PolicyOut:
-    return rendering.policy(*call.lab.policies.get(policy_id, caller=call.caller))
+def _shown(request: Request, policy_id: UUID) -> PolicyOut:
+    return rendering.policy(*request.lab.policies.get(policy_id, caller=request.caller))

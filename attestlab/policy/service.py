@@ -26,7 +26,7 @@ from attestlab.policy import attribute_documents, rules, store
 from attestlab.policy.analysis.analyzer import AnalysisFinding, PolicyComparison, analyze, compare, dead_rules
 from attestlab.policy.attribute_registry import document_in, own_attributes, registry_for
 from attestlab.policy.checked_input import CheckedDocument
-from attestlab.policy.evaluation.binder import policy_of
+from attestlab.policy.evaluation.binder import bind
 from attestlab.policy.events import (
     PolicyActivated,
     PolicyArchived,
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from attestlab.policy.sql.replay import Replay
 
 Row = dict[str, Any]
-MOST_PROOFS = 2  # at once in a process; each takes seconds, and a thread that others want too
+MAX_CONCURRENT_PROOFS = 2  # at once in a process; each takes seconds, and a thread that others want too
 
 
 class SimulationReports(Protocol):
@@ -86,7 +86,7 @@ class Policies:
         self.clock = clock
         self.simulations = simulations
         self._operator = operator
-        self.proofs = ConcurrencyLimit(MOST_PROOFS, "proofs")
+        self.proofs = ConcurrencyLimit(MAX_CONCURRENT_PROOFS, "proofs")
 
     def create(self, document: Document | CheckedDocument, *, caller: Caller) -> Row:
         """Write a policy; it is a DRAFT.
@@ -118,7 +118,7 @@ class Policies:
             made = audited_write.insert(tx, store.policies, row, _deed(caller, "policy.create", now))
             self._write(tx, made, document, caller, now)
             event = PolicyCreated(policy_id=made["id"], version=1, digest=document.digest, created_at=now)
-            outbox.tell(tx, caller.tenant_id, event, at=now)
+            outbox.publish(tx, caller.tenant_id, event, at=now)
             return made
 
     def update(self, policy_id: UUID, document: Document | CheckedDocument, *, caller: Caller) -> Row:
@@ -177,7 +177,7 @@ class Policies:
             row = store.owned(connection.execute, policy_id, tenant_id=caller.tenant_id)
             document = document_in(store.version(connection.execute, policy_id, row["version"]))
             registry = registry_for(connection.execute, caller.tenant_id, document.target_type)
-        policy = policy_of(document, registry)
+        policy = bind(document, registry)
         with self.proofs.alone():
             dead = dead_rules(policy)
         return ActivationCheck(row["version"], tuple(policy_tests.failing(document, policy, registry)), tuple(dead))
@@ -298,7 +298,7 @@ class Policies:
             if isinstance(policy, UUID):
                 row = store.owned(look, policy, tenant_id=caller.tenant_id)
                 policy = document_in(store.version(look, policy, row["version"]))
-            return policy_of(policy, registry_for(look, caller.tenant_id, policy.target_type))
+            return bind(policy, registry_for(look, caller.tenant_id, policy.target_type))
 
     def analyze(
         self, policy: Document | UUID, *, against: Document | UUID | None = None, caller: Caller
@@ -347,7 +347,7 @@ class Policies:
             if attribute_documents.registry_of(document.own) != registry:
                 raise Conflict("The tenant's attributes changed while the policy was read; send it again.")
             return
-        policy_of(document, registry)
+        bind(document, registry)
         policy_tests.require_sound(document, registry)
 
     def _write(
@@ -365,7 +365,7 @@ class Policies:
         audited_write.insert(tx, store.versions, version, _deed(caller, "policy_version.create", now))
 
     def _change(self, tx: Transaction, row: Row, changes: Mapping[str, Any], deed: AuditContext, event: Event) -> Row:
-        outbox.tell(tx, deed.tenant_id, event, at=deed.at)
+        outbox.publish(tx, deed.tenant_id, event, at=deed.at)
         tx.memo[store.CHANGED] = True
         return audited_write.change(tx, store.policies, row, {**changes, "updated_at": deed.at}, deed)
 

@@ -15,8 +15,8 @@ from pydantic_core import PydanticCustomError
 
 from attestlab.core.shapes import In, Moment, Out, Uuid
 from attestlab.policy.language.attributes import (
-    MOST_ATTRIBUTES,
-    MOST_ENUM_VALUES,
+    MAX_ATTRIBUTES,
+    MAX_ENUM_VALUES,
     PATH_LENGTH,
     TEXT_LENGTH,
     AttributeType,
@@ -42,7 +42,7 @@ class ActivateIn(In):
     note: Annotated[str, Field(max_length=1_024)] | None = None
 
 
-Words = Annotated[list[Annotated[str, Field(max_length=TEXT_LENGTH)]], Field(max_length=MOST_ENUM_VALUES)]
+Words = Annotated[list[Annotated[str, Field(max_length=TEXT_LENGTH)]], Field(max_length=MAX_ENUM_VALUES)]
 
 
 class BoundsIn(In):
@@ -57,7 +57,7 @@ def _one_fault(value: Any, read: ValidatorFunctionWrapHandler) -> Any:
     try:
         return read(value)
     except ValidationError:
-        what = f"a list of at most {MOST_ENUM_VALUES:,} texts of at most {TEXT_LENGTH:,} characters, of an enum"
+        what = f"a list of at most {MAX_ENUM_VALUES:,} texts of at most {TEXT_LENGTH:,} characters, of an enum"
         raise PydanticCustomError("domain", f"A domain is {what}, or {{min, max}}, of a number.") from None
 
 
@@ -77,7 +77,7 @@ class AttributeIn(In):
 class AttributesIn(In):
     """All attributes of the tenant's own; what is left out is there no more."""
 
-    attributes: Annotated[list[AttributeIn], Field(max_length=MOST_ATTRIBUTES)]
+    attributes: Annotated[list[AttributeIn], Field(max_length=MAX_ATTRIBUTES)]
 
 
 class ProfileIn(In):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, CursorResult, and_, bindparam, func, or_, select
+from sqlalchemy import Connection, and_, bindparam, func, or_, select
 
+from attestlab.core.db.tables import Execute, table_of
 from attestlab.core.db.transaction import AnyRow
 from attestlab.core.errors import NotFound
 from attestlab.orgs.role_rules import UserStatus
@@ -16,40 +17,41 @@ from attestlab.policy.language.document import TargetType
 from attestlab.policy.rules import PolicyStatus
 from attestlab.policy.tables import PolicyAttributes, PolicyDecision, PolicyRecord, PolicyVersion, VerificationProfile
 
-policies: Any = PolicyRecord.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
-versions: Any = PolicyVersion.__table__  # type: ignore[attr-defined]
-attributes: Any = PolicyAttributes.__table__  # type: ignore[attr-defined]
-profiles: Any = VerificationProfile.__table__  # type: ignore[attr-defined]
-decisions: Any = PolicyDecision.__table__  # type: ignore[attr-defined]
+policies = table_of(PolicyRecord)
+versions = table_of(PolicyVersion)
+attributes = table_of(PolicyAttributes)
+profiles = table_of(VerificationProfile)
+decisions = table_of(PolicyDecision)
 
 _WITHOUT_TEXT = [column for column in versions.c if column.name != "document"]  # a text may have a megabyte
-Look = Callable[..., CursorResult[*tuple[Any, ...]]]
 _TEXTS_AT_ONCE = 8
 CHANGED = "policies.changed"  # in a transaction's memo once it changed which policies apply, or what they may ask about
 
 
-def owned(look: Look, policy_id: UUID, *, tenant_id: UUID) -> dict[str, Any]:
+def owned(execute: Execute, policy_id: UUID, *, tenant_id: UUID) -> dict[str, Any]:
     """The tenant's policy, every column of it.
 
     Raises:
         NotFound: there is none.
     """
     query = select(*policies.c).where(policies.c.id == policy_id, policies.c.tenant_id == tenant_id)
-    row = look(query).mappings().first()
+    row = execute(query).mappings().first()
     if row is None:
         raise NotFound("policy", policy_id)
     return dict(row)
 
 
-def count_open(look: Look, tenant_id: UUID) -> int:
+def count_open(execute: Execute, tenant_id: UUID) -> int:
     """How many policies of the tenant are not archived."""
     mine = (policies.c.tenant_id == tenant_id, policies.c.status != PolicyStatus.ARCHIVED.value)
-    return int(look(select(func.count()).select_from(policies).where(*mine)).scalar_one())
+    return int(execute(select(func.count()).select_from(policies).where(*mine)).scalar_one())
 
 
-def count_profiles(look: Look, tenant_id: UUID) -> int:
+def count_profiles(execute: Execute, tenant_id: UUID) -> int:
     """How many verification profiles the tenant has."""
-    return int(look(select(func.count()).select_from(profiles).where(profiles.c.tenant_id == tenant_id)).scalar_one())
+    return int(
+        execute(select(func.count()).select_from(profiles).where(profiles.c.tenant_id == tenant_id)).scalar_one()
+    )
 
 
 def page(connection: Connection, *, tenant_id: UUID, before: UUID | None, limit: int) -> list[dict[str, Any]]:
@@ -60,24 +62,24 @@ def page(connection: Connection, *, tenant_id: UUID, before: UUID | None, limit:
     return [dict(row) for row in connection.execute(query.order_by(policies.c.id.desc()).limit(limit)).mappings()]
 
 
-def version(look: Look, policy_id: UUID, number: int) -> dict[str, Any]:
+def version(execute: Execute, policy_id: UUID, number: int) -> dict[str, Any]:
     """One version of a policy.
 
     Raises:
         NotFound: the policy has none of this number.
     """
     query = select(*versions.c).where(versions.c.policy_id == policy_id, versions.c.version == number)
-    row = look(query).mappings().first()
+    row = execute(query).mappings().first()
     if row is None:
         raise NotFound("version of the policy", number)
     return dict(row)
 
 
-def newest_of(look: Look, policy_ids: Sequence[UUID]) -> dict[UUID, dict[str, Any]]:
+def newest_of(execute: Execute, policy_ids: Sequence[UUID]) -> dict[UUID, dict[str, Any]]:
     """The newest version of each policy, by the policy's id, without its text."""
     newest = and_(policies.c.id == versions.c.policy_id, policies.c.version == versions.c.version)
     query = select(*_WITHOUT_TEXT).join(policies, newest).where(policies.c.id.in_(policy_ids))
-    return {row["policy_id"]: dict(row) for row in look(query).mappings()}
+    return {row["policy_id"]: dict(row) for row in execute(query).mappings()}
 
 
 def versions_of(connection: Connection, policy_id: UUID, *, before: int | None, limit: int) -> list[dict[str, Any]]:
@@ -88,7 +90,7 @@ def versions_of(connection: Connection, policy_id: UUID, *, before: int | None, 
     return [dict(row) for row in connection.execute(query.order_by(versions.c.version.desc()).limit(limit)).mappings()]
 
 
-def longest_text(look: Look, tenant_id: UUID) -> int:
+def longest_text(execute: Execute, tenant_id: UUID) -> int:
     """How many characters the longest text has that questions of the tenant may be answered from; 0 without any."""
     wanted = (policies.c.version, policies.c.active_version, policies.c.shadow_version)
     is_default = policies.c.target_type == TargetType.TENANT_DEFAULT.value
@@ -99,22 +101,22 @@ def longest_text(look: Look, tenant_id: UUID) -> int:
         .join(tenants, tenants.c.id == policies.c.tenant_id)
         .where(or_(policies.c.tenant_id == tenant_id, is_platform))
     )
-    return int(look(query).scalar() or 0)
+    return int(execute(query).scalar() or 0)
 
 
-def documents_of(look: Look, tenant_id: UUID) -> Iterator[AnyRow]:
+def documents_of(execute: Execute, tenant_id: UUID) -> Iterator[AnyRow]:
     """Yield `(policy_id, version, document, target_type)` of every version that a tenant ever wrote."""
     of = versions.c.policy_id == policies.c.id
     columns = (versions.c.policy_id, versions.c.version, versions.c.document, policies.c.target_type)
     query = select(*columns).join(policies, of).where(policies.c.tenant_id == tenant_id)
-    yield from look(query.execution_options(yield_per=_TEXTS_AT_ONCE))
+    yield from execute(query.execution_options(yield_per=_TEXTS_AT_ONCE))
 
 
-def count_versions(look: Look, tenant_id: UUID) -> int:
+def count_versions(execute: Execute, tenant_id: UUID) -> int:
     """Count every version that a tenant ever wrote."""
     of = versions.c.policy_id == policies.c.id
     mine = select(func.count()).select_from(versions).join(policies, of).where(policies.c.tenant_id == tenant_id)
-    return int(look(mine).scalar_one())
+    return int(execute(mine).scalar_one())
 
 
 def _in_force() -> Any:
@@ -143,21 +145,23 @@ _IN_FORCE = _in_force()  # built once: every commit has it asked again
 _OWN_ATTRIBUTES = select(*attributes.c).where(attributes.c.tenant_id == bindparam("tenant_id"))
 
 
-def in_force(look: Look, *, tenant_id: UUID, action: str, target_type: str, target_id: UUID | None) -> Sequence[AnyRow]:
+def in_force(
+    execute: Execute, *, tenant_id: UUID, action: str, target_type: str, target_id: UUID | None
+) -> Sequence[AnyRow]:
     """The versions that apply, those in shadow included: the platform's, then the tenant's default, then the target's.
 
     `(policy_id, version, digest, document, in_shadow, is_platform, own)`; the platform's are the defaults of the
     operator's tenant. `own` are the tenant's own attributes as they are stored, null where it never had any.
     """
     asked = {"tenant_id": tenant_id, "action": action, "target_type": target_type, "target_id": target_id}
-    return look(_IN_FORCE, asked).all()
+    return execute(_IN_FORCE, asked).all()
 
 
-def member(look: Look, policy_id: UUID, number: int) -> AnyRow:
+def member(execute: Execute, policy_id: UUID, number: int) -> AnyRow:
     """One version as `in_force` gives it, whether it still is or not."""
     is_platform = and_(tenants.c.is_operator, policies.c.target_type == TargetType.TENANT_DEFAULT.value)
     columns = (versions.c.policy_id, versions.c.version, versions.c.digest, versions.c.document)
-    return look(
+    return execute(
         select(*columns, is_platform.label("is_platform"))
         .join(policies, policies.c.id == versions.c.policy_id)
         .join(tenants, tenants.c.id == policies.c.tenant_id)
@@ -165,51 +169,51 @@ def member(look: Look, policy_id: UUID, number: int) -> AnyRow:
     ).one()
 
 
-def owned_profile(look: Look, profile_id: UUID, *, tenant_id: UUID) -> dict[str, Any]:
+def owned_profile(execute: Execute, profile_id: UUID, *, tenant_id: UUID) -> dict[str, Any]:
     """The tenant's verification profile; another tenant's is as unknown as none.
 
     Raises:
         NotFound: there is none.
     """
     query = select(*profiles.c).where(profiles.c.id == profile_id, profiles.c.tenant_id == tenant_id)
-    row = look(query).mappings().first()
+    row = execute(query).mappings().first()
     if row is None:
         raise NotFound("verification profile", profile_id)
     return dict(row)
 
 
-def profiles_page(look: Look, *, tenant_id: UUID, before: UUID | None, limit: int) -> list[dict[str, Any]]:
+def profiles_page(execute: Execute, *, tenant_id: UUID, before: UUID | None, limit: int) -> list[dict[str, Any]]:
     """The tenant's verification profiles, newest first."""
     query = select(*profiles.c).where(profiles.c.tenant_id == tenant_id)
     if before is not None:
         query = query.where(profiles.c.id < before)
-    return [dict(row) for row in look(query.order_by(profiles.c.id.desc()).limit(limit)).mappings()]
+    return [dict(row) for row in execute(query.order_by(profiles.c.id.desc()).limit(limit)).mappings()]
 
 
-def own_attributes(look: Look, tenant_id: UUID) -> dict[str, Any] | None:
+def own_attributes(execute: Execute, tenant_id: UUID) -> dict[str, Any] | None:
     """The tenant's own attributes; None where it never had any."""
-    row = look(_OWN_ATTRIBUTES, {"tenant_id": tenant_id}).mappings().first()
+    row = execute(_OWN_ATTRIBUTES, {"tenant_id": tenant_id}).mappings().first()
     return None if row is None else dict(row)
 
 
-def is_operator(look: Look, tenant_id: UUID) -> bool:
+def is_operator(execute: Execute, tenant_id: UUID) -> bool:
     """Whether the tenant is the operator's own."""
-    return bool(look(select(tenants.c.is_operator).where(tenants.c.id == tenant_id)).scalar_one())
+    return bool(execute(select(tenants.c.is_operator).where(tenants.c.id == tenant_id)).scalar_one())
 
 
-def roles_in(look: Look, tenant_id: UUID) -> list[str]:
+def roles_in(execute: Execute, tenant_id: UUID) -> list[str]:
     """The stored roles of each person who is active in a tenant."""
     is_active = or_(users.c.status.is_(None), users.c.status == UserStatus.ACTIVE.value)
-    return [row.roles for row in look(select(users.c.roles).where(users.c.tenant_id == tenant_id, is_active))]
+    return [row.roles for row in execute(select(users.c.roles).where(users.c.tenant_id == tenant_id, is_active))]
 
 
-def person_behind(look: Look, actor_id: str) -> str:
+def person_behind(execute: Execute, actor_id: str) -> str:
     """Who made the key that acted; whoever acted where it was no key, or nobody knows who made it."""
     try:
         key_id = UUID(actor_id)
     except ValueError:
         return actor_id
-    made_by = look(select(api_keys.c.created_by).where(api_keys.c.id == key_id)).scalar()
+    made_by = execute(select(api_keys.c.created_by).where(api_keys.c.id == key_id)).scalar()
     return actor_id if made_by is None else str(made_by)
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from attestlab.portal.rendering import Html
 
 routes = Routes("portal")
-_FOR_EVER = "public, max-age=31536000, immutable"
+_IMMUTABLE = "public, max-age=31536000, immutable"
 _ONE_OF_TWO = {"Vary": "Accept"}
 
 
@@ -35,7 +35,7 @@ class LinkQuery(In):
 
 
 @routes.get("/a/{id}", scope=PUBLIC, cache_control="no-store", page=True)
-async def page(call: Request, id: str, query: LinkQuery) -> RawResponse:
+async def page(request: Request, id: str, query: LinkQuery) -> RawResponse:
     """The public page: what `POST /v1/verify` answers, for people; as JSON where `Accept` asks for it. Not metered.
 
     With the key of the shared link it shows the claims, and offers the bundle.
@@ -44,42 +44,42 @@ async def page(call: Request, id: str, query: LinkQuery) -> RawResponse:
     """
     from attestlab.portal import rendering  # with the template engine, which a start must not wait for
 
-    as_json = wants_json(call.header("Accept"))
+    as_json = wants_json(request.header("Accept"))
     attestation_id = _id(id)
     if attestation_id is None:
         if as_json:
             raise NotFound("attestation", id)
-        return _html(rendering.nothing(id, at=call.now))
-    seen = await call.site.read(lambda: call.lab.portal.look(attestation_id))
-    await kept(call, seen.verified.opinions, what="this look")  # what they deny, the verdict says
+        return _html(rendering.nothing(id, at=request.now))
+    seen = await request.site.read(lambda: request.lab.portal.look(attestation_id))
+    await kept(request, seen.verified.opinions, what="this look")  # what they deny, the verdict says
     status = 200 if seen.verified.row is not None else 404
     if as_json:
-        told = attestation_rendering.verification(seen.verified, log_id=call.lab.log_id)
+        told = attestation_rendering.verification(seen.verified, log_id=request.lab.log_id)
         return RawResponse(told.model_dump_json(by_alias=True).encode(), JSON, _ONE_OF_TWO, status=status)
-    links = call.lab.links
+    links = request.lab.links
     if links.opens(attestation_id, query.k):
         return _html(rendering.page(seen, url=links.shared(attestation_id), key=query.k))
     return _html(rendering.page(seen, url=links.plain(attestation_id), key=None))
 
 
 @routes.get("/a/{id}/bundle.json", scope=PUBLIC, cache_control="no-store", page=True)
-async def bundle(call: Request, id: str, query: LinkQuery) -> RawResponse:
+async def bundle(request: Request, id: str, query: LinkQuery) -> RawResponse:
     """The proof bundle as a file, for whoever has the key of the shared link."""
     from attestlab.portal import rendering
 
     attestation_id = _id(id)
-    if attestation_id is None or not call.lab.links.opens(attestation_id, query.k):
+    if attestation_id is None or not request.lab.links.opens(attestation_id, query.k):
         raise NotFound("attestation", id)
-    found: Export = await call.site.read(lambda: call.lab.portal.export(attestation_id))
-    if (refusal := await kept(call, found.opinions, what="this export")) is not None:
+    found: Export = await request.site.read(lambda: request.lab.portal.export(attestation_id))
+    if (refusal := await kept(request, found.opinions, what="this export")) is not None:
         raise refusal
-    told = rendering.without_notes(attestation_rendering.bundle(found.row, found.proofs, found.head, now=call.now))
+    told = rendering.without_notes(attestation_rendering.bundle(found.row, found.proofs, found.head, now=request.now))
     named = {"Content-Disposition": f'attachment; filename="attestation-{found.row.id}.json"'}
     return RawResponse(told.model_dump_json(by_alias=True, indent=2).encode(), JSON, named)
 
 
-@routes.get("/a/assets/{name}", scope=PUBLIC, cache_control=_FOR_EVER, page=True)
-def asset(call: Request, name: str) -> RawResponse:
+@routes.get("/a/assets/{name}", scope=PUBLIC, cache_control=_IMMUTABLE, page=True)
+def asset(request: Request, name: str) -> RawResponse:
     """A file of the page; its name changes with its content."""
     from attestlab.portal import rendering
 

@@ -90,20 +90,20 @@ def site_of(lab: Installation, desk: WriteQueue) -> Application:
     operations = [*health_routes(checks), *metrics_routes(metrics)]
     routes = [*all_routes(), *operations]
 
-    def authenticate(call: Request) -> Caller:
-        credential = call.credential
+    def authenticate(request: Request) -> Caller:
+        credential = request.credential
         if credential is None:
             raise AuthInvalid
         if credential.kind == "bearer":
-            return lab.identity.sessions.caller(credential.secret, now=call.now)
+            return lab.identity.sessions.caller(credential.secret, now=request.now)
         name = ("caller", hashlib.sha256(credential.secret.encode()).digest())
         caller = lab.storage.recalled(name, lambda connection: lab.orgs.authenticate(connection, credential.secret))
-        if caller.expires_at is not None and call.now >= caller.expires_at:
+        if caller.expires_at is not None and request.now >= caller.expires_at:
             raise AuthInvalid(known=caller)
         return caller
 
-    async def denied(call: Request, fault: AttestLabError) -> None:
-        await desk.write(lambda tx: trail.denied(tx, call, fault))
+    async def denied(request: Request, fault: AttestLabError) -> None:
+        await desk.write(lambda tx: trail.denied(tx, request, fault))
 
     async def blocked(block: OnBlocked) -> None:
         await desk.write(lambda tx: trail.blocked(tx, block))

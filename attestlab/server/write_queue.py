@@ -31,7 +31,7 @@ from attestlab.web.request import CommittedError, Request
 from attestlab.web.response import Response, render
 from attestlab.web.supervisor import Round, Supervisor
 
-SWEEP_EVERY_S = 5.0
+SWEEP_INTERVAL_S = 5.0
 PROBE_INTERVAL_S = 1.0
 PROBE_TIMEOUT_S = 2.0
 CANNOT_WRITE = "The records cannot be written; free the disk, or end what locks them. Reads go on."
@@ -101,29 +101,29 @@ class WriteQueue:
         if (failed := self.lab.storage.commit_error) is not None:
             raise Unavailable(f"The last commit failed ({cause_of(failed)}). {CANNOT_WRITE}") from failed
 
-    async def perform(self, call: Request, body: BaseModel | None) -> Response:
+    async def perform(self, request: Request, body: BaseModel | None) -> Response:
         """Do a write route once: prepare it, run it in the group commit, remember its answer with its key."""
-        intent = idempotency.intent_of(call)
+        intent = idempotency.intent_of(request)
         if intent is None:
-            return await self._run(call, body, None)
+            return await self._run(request, body, None)
         if intent.place in self.in_flight:
             raise RequestInFlight
         self.in_flight.add(intent.place)
         try:
-            return await self._run(call, body, intent)
+            return await self._run(request, body, intent)
         finally:
             self.in_flight.discard(intent.place)
 
-    async def _run(self, call: Request, body: BaseModel | None, intent: IdempotencyKey | None) -> Response:
-        if call.route.is_async:
-            return await self._awaited(call, body, intent)
+    async def _run(self, request: Request, body: BaseModel | None, intent: IdempotencyKey | None) -> Response:
+        if request.route.is_async:
+            return await self._awaited(request, body, intent)
         try:
-            prepared = None if call.route.prepare is None else await call.route.prepare(call, body)
+            prepared = None if request.route.prepare is None else await request.route.prepare(request, body)
         except AttestLabError:
-            if intent is not None and (answer := await self._recall(call, intent)) is not None:
+            if intent is not None and (answer := await self._recall(request, intent)) is not None:
                 return answer  # what was done once stays done, whatever changed since
             raise
-        pending = await self._written(lambda tx: _job(tx, call, body, prepared, intent, self.in_flight))
+        pending = await self._written(lambda tx: _job(tx, request, body, prepared, intent, self.in_flight))
         if pending.refusal is not None:
             raise pending.refusal
         return pending.answer
@@ -142,25 +142,25 @@ class WriteQueue:
             pending = await self.write(job)
         return pending
 
-    async def _awaited(self, call: Request, body: BaseModel | None, intent: IdempotencyKey | None) -> Response:
+    async def _awaited(self, request: Request, body: BaseModel | None, intent: IdempotencyKey | None) -> Response:
         """An async route sees to its own writes; what it answered is remembered behind them."""
-        if intent is not None and (known := await self._recall(call, intent)) is not None:
+        if intent is not None and (known := await self._recall(request, intent)) is not None:
             return known
-        answer = render(call.route, call, await call.route.run(call, body))
+        answer = render(request.route, request, await request.route.run(request, body))
         if intent is None:
             return answer
         settled: Response = await self.write(lambda tx: _settled(tx, intent, answer))
         return settled
 
-    async def _recall(self, call: Request, intent: IdempotencyKey) -> Response | None:
+    async def _recall(self, request: Request, intent: IdempotencyKey) -> Response | None:
         def look() -> Response | None:
             with self.lab.storage.read() as connection:
                 return idempotency.recall(connection, intent)
 
-        found: Response | None = await call.site.read(look)
+        found: Response | None = await request.site.read(look)
         return found
 
-    async def sweep_forever(self, completed_round: Round, *, every_s: float = SWEEP_EVERY_S) -> None:
+    async def sweep_forever(self, completed_round: Round, *, every_s: float = SWEEP_INTERVAL_S) -> None:
         """Close what time has closed, every few seconds, for as long as the server runs."""
         exports = ExportProcess(self.lab.lake)
         while True:
@@ -221,7 +221,7 @@ class DeferredResponse:
 
 def _job(
     tx: Transaction,
-    call: Request,
+    request: Request,
     body: BaseModel | None,
     prepared: object,
     intent: IdempotencyKey | None,
@@ -229,13 +229,13 @@ def _job(
 ) -> DeferredResponse:
     if intent is not None and (known := idempotency.claim(tx, intent, together_with=in_flight)) is not None:
         return DeferredResponse(known)
-    result = call.route.run(call, body, prepared)
+    result = request.route.run(request, body, prepared)
     if isinstance(result, CommittedError):
         return DeferredResponse(refusal=result.fault)
     pending = DeferredResponse()
 
     def finish() -> None:
-        pending.answer = render(call.route, call, result)
+        pending.answer = render(request.route, request, result)
         if intent is not None:
             idempotency.remember(tx, intent, pending.answer)
 

@@ -48,7 +48,7 @@ AT_MINT = {
 
 MEMORY_LIMIT = "1GB"
 WORTH_KEEPING = 4  # distinct contexts are kept where there are this many times fewer of them than rows
-KEPT_ANYWAY = 1_000_000  # so many take some 50 MiB, and a few times as much while they are found
+MIN_CACHED_ROWS = 1_000_000  # so many take some 50 MiB, and a few times as much while they are found
 TARGET_SEGMENT = "target_id"
 
 Attributes = Mapping[str, Attribute]
@@ -180,7 +180,7 @@ def keep(
     keys = ", ".join([PLACE, *segments, *paths])
     placed = f"SELECT *, {_place(places)} AS {PLACE} FROM ({rows})"
     ((count, distinct),) = session.run(f"SELECT count(*), approx_count_distinct(hash({keys})) FROM ({placed})")
-    is_kept = bool(count >= WORTH_KEEPING * distinct or distinct <= KEPT_ANYWAY)
+    is_kept = bool(count >= WORTH_KEEPING * distinct or distinct <= MIN_CACHED_ROWS)
     if is_kept:
         grouped = f"SELECT count(*)::BIGINT AS {COUNT}, min({NUMBER}) AS {EXAMPLE}, {keys} FROM ({placed}) GROUP BY ALL"
         listed = [COUNT, EXAMPLE, PLACE, *segments, *(_small(path, attributes[path]) for path in sorted(attributes))]

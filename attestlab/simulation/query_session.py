@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-_GLANCE_S = 0.05  # how often it is asked whether the time is up, and whether anybody still waits
-_AGAIN_S = 0.01  # an interrupt that comes between two queries is heard by neither, so it is said again
+_POLL_INTERVAL_S = 0.05  # how often it is asked whether the time is up, and whether anybody still waits
+_INTERRUPT_INTERVAL_S = 0.01  # an interrupt that comes between two queries is heard by neither, so it is said again
 
 
 class QuerySession:
@@ -73,7 +73,7 @@ class QuerySession:
     def cancel(self, message: str = "The simulation was cancelled.") -> None:
         """Stop what runs, for good, and return when it has stopped; from any thread."""
         self._cancelled = self._cancelled or Cancelled(message)
-        while not self._idle.wait(_AGAIN_S):
+        while not self._idle.wait(_INTERRUPT_INTERVAL_S):
             self._connection.interrupt()
 
     @contextmanager
@@ -91,7 +91,7 @@ class QuerySession:
             return True
 
         def watch() -> None:
-            while not done.wait(_GLANCE_S) and not cancelled():
+            while not done.wait(_POLL_INTERVAL_S) and not cancelled():
                 pass
 
         if not cancelled():

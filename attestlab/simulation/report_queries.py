@@ -14,7 +14,7 @@ from attestlab.simulation import decision_queries
 from attestlab.simulation.decision_queries import COUNT, EXAMPLE, PLACE, STEP
 from attestlab.simulation.scenarios import Scenario, ScenarioSets
 
-MOST_ROWS = 1_000  # of a frame that could have more; what is met most often comes first
+MAX_ROWS = 1_000  # of a frame that could have more; what is met most often comes first
 _TAKEN = {"from", "to", "count", "n", "number", "policy_before", "rule_before", "policy_after", "rule_after"}
 
 
@@ -45,7 +45,7 @@ def groups(sets: ScenarioSets) -> str:
     return (
         f"SELECT allowed, policy, rule, matched_rules, sum({COUNT})::BIGINT AS count "
         f"FROM ({told}) LEFT JOIN labels ON code = why GROUP BY ALL "
-        f"ORDER BY count DESC, policy, rule, matched_rules LIMIT {MOST_ROWS}"
+        f"ORDER BY count DESC, policy, rule, matched_rules LIMIT {MAX_ROWS}"
     )
 
 
@@ -82,7 +82,7 @@ def flips(table: str, by: Sequence[str]) -> str:
     segments = "".join(f", {_shown(path)}" for path in by)
     return (
         f"SELECT {_FROM_TO}{segments}, sum(n)::BIGINT AS count FROM {table} WHERE {_FLIPPED} "
-        f"GROUP BY ALL ORDER BY {_DANGER_FIRST}{segments} LIMIT {MOST_ROWS}"
+        f"GROUP BY ALL ORDER BY {_DANGER_FIRST}{segments} LIMIT {MAX_ROWS}"
     )
 
 
@@ -90,7 +90,7 @@ def why(table: str) -> str:
     """`from`, `to`, who decided before and after (policy and rule; a rule of NULL is the default), `count`."""
     return (
         f"SELECT {_FROM_TO}, {_WHY}, sum(n)::BIGINT AS count FROM {table} {_LABELLED} WHERE {_FLIPPED} "
-        f"GROUP BY ALL ORDER BY {_DANGER_FIRST}, policy_before, rule_before, policy_after, rule_after LIMIT {MOST_ROWS}"
+        f"GROUP BY ALL ORDER BY {_DANGER_FIRST}, policy_before, rule_before, policy_after, rule_after LIMIT {MAX_ROWS}"
     )
 
 

@@ -16,7 +16,7 @@ from attestlab.simulation.scenarios import PolicyDraft
 from attestlab.simulation.simulation import Simulation
 
 FORMAT = "simulation-report/1"
-MOST_FLIPS = 100
+MAX_FLIPS = 100
 _STEPS = 8  # self-check, number, extent, what would change, and its frames
 
 
@@ -79,8 +79,8 @@ def found(
             "left_out": simulation.left_out,
             "last_decision_seq": last,
             "transitions": compared.transitions.rows(),
-            "flips": [_segmented(row) for row in flips[:MOST_FLIPS]],
-            "why": why[:MOST_FLIPS],
+            "flips": [_segmented(row) for row in flips[:MAX_FLIPS]],
+            "why": why[:MAX_FLIPS],
             "examples": [_without(row, "number", "context") for row in examples],
         }
     check = _without(asdict(checked), "sql")

@@ -24,7 +24,7 @@ class SimulationRun(NamedTuple):
     beside: dict[str, Any]
 
 
-async def _ran(call: Request, body: SimulateIn) -> SimulationRun:
+async def _ran(request: Request, body: SimulateIn) -> SimulationRun:
     """A simulation takes seconds and holds no lock; the writer is waited for only to keep its report.
 
     Who goes away meanwhile ends it: a report is found by its digest alone, which stands in the answer.
@@ -38,39 +38,39 @@ async def _ran(call: Request, body: SimulateIn) -> SimulationRun:
         "points": body.points,
         "counterfactual": body.counterfactual,
     }
-    if is_large(call) or await has_large(call):
-        return await _ran_in_process(call, body, options)
+    if is_large(request) or await has_large(request):
+        return await _ran_in_process(request, body, options)
     policy = body.policy_id if body.policy is None else document_in_body(body.policy)
-    gone = call.gone()
-    found = await call.site.aside(
-        lambda: call.lab.simulations.run(policy, given_up=gone.is_set, caller=call.caller, **options)
+    gone = request.gone()
+    found = await request.site.aside(
+        lambda: request.lab.simulations.run(policy, given_up=gone.is_set, caller=request.caller, **options)
     )
     return SimulationRun(*found)
 
 
-async def _ran_in_process(call: Request, body: SimulateIn, options: dict[str, Any]) -> SimulationRun:
-    simulations: Simulations = call.lab.simulations
-    limit_s, now = simulations.time_limit_s, call.lab.clock.now()
+async def _ran_in_process(request: Request, body: SimulateIn, options: dict[str, Any]) -> SimulationRun:
+    simulations: Simulations = request.lab.simulations
+    limit_s, now = simulations.time_limit_s, request.lab.clock.now()
     with simulations.few.alone():
-        arguments = (call.lab.lake.place, sent(body.policy or body.policy_id), options, limit_s, call.caller, now)
-        found = await in_process(call, jobs.simulate, *arguments, timeout_s=limit_s + _START_S)
+        arguments = (request.lab.lake.place, sent(body.policy or body.policy_id), options, limit_s, request.caller, now)
+        found = await in_process(request, jobs.simulate, *arguments, timeout_s=limit_s + _START_S)
     return SimulationRun(*found)
 
 
 @routes.post("/v1/policies/simulate", scope=_TENANT, prepare=_ran)
-def simulate(call: Request, body: SimulateIn, prepared: SimulationRun) -> SimulationOut:
+def simulate(request: Request, body: SimulateIn, prepared: SimulationRun) -> SimulationOut:
     """Try a policy on the tenant's past decisions; the report is kept, for an activation to name."""
-    kept = call.lab.simulations.keep(prepared.report, caller=call.caller)
+    kept = request.lab.simulations.keep(prepared.report, caller=request.caller)
     return rendering.simulated(kept, prepared.beside)
 
 
 @routes.get("/v1/policies/simulations/jwks.json", scope=PUBLIC)
-def jwks(call: Request) -> JwksOut:
+def jwks(request: Request) -> JwksOut:
     """The key that signs simulation reports."""
-    return JwksOut(keys=[call.lab.simulations.key.jwk()])
+    return JwksOut(keys=[request.lab.simulations.key.jwk()])
 
 
 @routes.get("/v1/policies/simulations/{digest}", scope=_TENANT)
-def report(call: Request, digest: str) -> KeptReportOut:
+def report(request: Request, digest: str) -> KeptReportOut:
     """A report that was kept, signed."""
-    return rendering.report(call.lab.simulations.get(digest, caller=call.caller))
+    return rendering.report(request.lab.simulations.get(digest, caller=request.caller))

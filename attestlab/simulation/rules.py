@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from attestlab.core.errors import Conflict
 
-KEPT_FOR = timedelta(hours=24)
+REPORT_TTL = timedelta(hours=24)
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ def require_current(report: ReportSummary | None, *, document_digest: str, basel
         raise _refused("simulation_stale", "The simulation is of another version; simulate this one,")
     if report.baseline_digest != baseline_digest:
         raise _refused("simulation_stale", "What is in force, or an attribute, has changed since; simulate anew,")
-    if now - report.made_at > KEPT_FOR:
+    if now - report.made_at > REPORT_TTL:
         raise _refused("simulation_stale", "The simulation is older than 24 hours; simulate anew,")
     if report.left_out:
         raise _refused("simulation_windowed", f"The simulation left {report.left_out:,} of the past out; simulate all,")

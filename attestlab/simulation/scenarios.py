@@ -19,7 +19,7 @@ from attestlab.core.db.transaction import AnyRow
 from attestlab.policy import store
 from attestlab.policy.active_policies import member_of
 from attestlab.policy.attribute_registry import own_attributes, registry_for
-from attestlab.policy.evaluation.binder import policy_of
+from attestlab.policy.evaluation.binder import bind
 from attestlab.policy.evaluation.policy_set import PolicySet, PolicySetMember
 from attestlab.policy.language.ast import Rule
 from attestlab.policy.language.attributes import Attribute
@@ -115,7 +115,7 @@ def trial_of(connection: Connection, draft: PolicyDraft, tenant_id: UUID) -> Sce
     """
     own = own_attributes(connection.execute, tenant_id)
     registry = registry_for(connection.execute, tenant_id, draft.document.target_type)
-    member = PolicySetMember(draft.id, draft.document.digest, policy_of(draft.document, registry))
+    member = PolicySetMember(draft.id, draft.document.digest, bind(draft.document, registry))
     is_platform = draft.target.id is None and store.is_operator(connection.execute, tenant_id)
     places = []
     for target in _targets(connection, draft, tenant_id):

@@ -20,7 +20,7 @@ from attestlab.simulation.history import ID, NUMBER, RETYPED, History, typed
 from attestlab.simulation.query_session import QuerySession
 from attestlab.simulation.scenarios import ScenarioSets, TargetSets
 
-MOST_EXAMPLES = 20
+MAX_EXAMPLES = 20
 
 Recorded = Callable[[str], PolicySet]
 """The set that a decision's `members` name; raises where they name none."""
@@ -52,7 +52,7 @@ def checked(session: QuerySession, past: History, recorded: Recorded, known: dic
         sum(check.decisions for check in each),
         sum(check.unexpected_flips for check in each),
         sum(check.retyped for check in each),
-        tuple(name for check in each for name in check.examples)[:MOST_EXAMPLES],
+        tuple(name for check in each for name in check.examples)[:MAX_EXAMPLES],
         tuple(sql for check in each for sql in check.sql),
     )
 
@@ -69,13 +69,13 @@ def _one_set(
     named = f'"@set" = {literal(digest)} AND "@members" = {literal(members)}'
     policies = _set_of(recorded, members)
     if policies is None or policies.digest != digest:
-        sql = f"SELECT {ID} FROM ({_raw(session, past)}) WHERE {named} ORDER BY {NUMBER} LIMIT {MOST_EXAMPLES}"
+        sql = f"SELECT {ID} FROM ({_raw(session, past)}) WHERE {named} ORDER BY {NUMBER} LIMIT {MAX_EXAMPLES}"
         return SelfCheck(count, count, 0, tuple(row[0] for row in session.run(sql)), (sql,))
     counting = tuple(member for member in policies.members if member.counts)
     sets = ScenarioSets.of([TargetSets(None, (), counting)])
     sql = _differing(sets, f"SELECT * FROM ({typed(session, past, sets.attributes(), known)}) WHERE {named}")
     ((unexpected, retyped, examples),) = session.run(sql)
-    return SelfCheck(count, unexpected, retyped, tuple(examples or ())[:MOST_EXAMPLES], (sql,))
+    return SelfCheck(count, unexpected, retyped, tuple(examples or ())[:MAX_EXAMPLES], (sql,))
 
 
 def _set_of(recorded: Recorded, members: str) -> PolicySet | None:

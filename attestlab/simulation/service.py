@@ -45,7 +45,7 @@ _TOO_LONG = (
     "The simulation took over {:g} s. With many decisions narrow it by from and to; "
     "with many or large rules simulate fewer of them at once, without sweep and by."
 )
-MOST_AT_ONCE = 2  # of one process; each may take a gigabyte, and a thread that others want too
+MAX_CONCURRENT_SIMULATIONS = 2  # of one process; each may take a gigabyte, and a thread that others want too
 
 
 class Simulations:
@@ -59,7 +59,7 @@ class Simulations:
         self.lake = lake
         self.key = ServiceKey(keyring, REPORTS)
         self.time_limit_s = time_limit_s
-        self.few = ConcurrencyLimit(MOST_AT_ONCE, "simulations")
+        self.few = ConcurrencyLimit(MAX_CONCURRENT_SIMULATIONS, "simulations")
 
     def of(
         self,

@@ -26,14 +26,14 @@ from attestlab.simulation.history import (
 )
 from attestlab.simulation.query_session import Frame, QuerySession
 from attestlab.simulation.scenarios import Scenario, TargetSets
-from attestlab.simulation.self_check import MOST_EXAMPLES, SelfCheck, checked
+from attestlab.simulation.self_check import MAX_EXAMPLES, SelfCheck, checked
 from attestlab.simulation.signing import SignedReport
 from attestlab.simulation.sweeps import Named, Threshold, sweep_sql
 
-MOST_SEGMENTS = 3
+MAX_SEGMENTS = 3
 TEXTS = frozenset({AttributeType.ENUM, AttributeType.TEXT})
 POINTS, POINTS_OF_TWO = 1_000, 100
-MOST_NUMBERS = 1 << 63  # a row's number is a BIGINT
+MAX_ROW_NUMBERS = 1 << 63  # a row's number is a BIGINT
 
 
 @dataclass(frozen=True)
@@ -282,7 +282,7 @@ class Simulation:
 
         Every column says whose it is, for attributes may be called as ours are.
         """
-        picked = report_queries.picked(table, MOST_EXAMPLES)
+        picked = report_queries.picked(table, MAX_EXAMPLES)
         numbers = [str(row[0]) for row in self.session.run(f"SELECT number FROM ({picked})")]
         chosen = f"SELECT * FROM ({self._rows}) WHERE {NUMBER} IN ({', '.join(numbers) or 'NULL'})"
         context = ", ".join(f"{column(path)} := r.{column(path)}" for path in sorted(self._attributes()))
@@ -306,7 +306,7 @@ class Simulation:
     def _context(self, of: int | str) -> tuple[dict[str, Value], TargetSets]:
         if not isinstance(of, int | str):
             raise ValidationFailed(f"{of!r} is no decision's id, no row's number and no context.")
-        if isinstance(of, int) and not 0 <= of < MOST_NUMBERS:
+        if isinstance(of, int) and not 0 <= of < MAX_ROW_NUMBERS:
             raise NotFound("decision of the simulated past", of)
         attributes = self._attributes()
         key = f"{NUMBER} = {of}" if isinstance(of, int) else f"{ID} = {literal(of)}"
@@ -328,6 +328,6 @@ def _segments(by: Sequence[str], registry: Registry) -> tuple[str, ...]:
         raise ValidationFailed.of(
             f"/by/{[*by].index(unknown[0])}", "unknown_attribute", f"No attribute {unknown[0]!r} is registered{hint}"
         )
-    if len(set(by)) > MOST_SEGMENTS:
-        raise ValidationFailed.of("/by", "too_many", f"Flips are told by at most {MOST_SEGMENTS} attributes at once.")
+    if len(set(by)) > MAX_SEGMENTS:
+        raise ValidationFailed.of("/by", "too_many", f"Flips are told by at most {MAX_SEGMENTS} attributes at once.")
     return tuple(dict.fromkeys(by))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 from uuid import UUID
 
 from sqlalchemy import Connection, and_, or_, select
 
+from attestlab.core.db.tables import table_of
 from attestlab.core.db.transaction import AnyRow, Transaction
 from attestlab.core.errors import NotFound
 from attestlab.orgs.store import tenants
@@ -15,7 +15,7 @@ from attestlab.policy.language.document import TargetType
 from attestlab.policy.store import policies, versions
 from attestlab.simulation.tables import SimulationReport
 
-reports: Any = SimulationReport.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
+reports = table_of(SimulationReport)
 
 
 def own_targets(connection: Connection, action: str, tenant_id: UUID) -> Sequence[AnyRow]:

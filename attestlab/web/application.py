@@ -64,7 +64,7 @@ Blocked = Callable[[OnBlocked], Awaitable[None]]
 class ExecuteWrite(Protocol):
     """Does a write once, durably: `route.prepare`, idempotency, the transaction, `route.run`, `render`."""
 
-    def __call__(self, call: Request, body: BaseModel | None) -> Awaitable[Response]: ...
+    def __call__(self, request: Request, body: BaseModel | None) -> Awaitable[Response]: ...
 
 
 def request_id() -> str:

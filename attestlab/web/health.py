@@ -32,14 +32,14 @@ def health_routes(checks: Mapping[str, Check]) -> Routes:
     routes = Routes("operations")
 
     @routes.get("/healthz", scope=PUBLIC, charged=False)
-    async def healthz(call: Request) -> Health:
+    async def healthz(request: Request) -> Health:
         """Whether the process runs; answered on the event loop, because every pool of threads may be full."""
         return Health(status="ok")
 
     @routes.get("/readyz", scope=PUBLIC, charged=False)
-    async def readyz(call: Request) -> Readiness:
+    async def readyz(request: Request) -> Readiness:
         """Whether the process can do its work; 503 with the failed checks where it cannot."""
-        found = {name: await _error_of(call, check) for name, check in checks.items()}
+        found = {name: await _error_of(request, check) for name, check in checks.items()}
         errors = {name: error for name, error in found.items() if error is not None}
         results = {name: "failed" if name in errors else "ok" for name in checks}
         if errors:
@@ -50,10 +50,10 @@ def health_routes(checks: Mapping[str, Check]) -> Routes:
     return routes
 
 
-async def _error_of(call: Request, check: Check) -> Exception | None:
+async def _error_of(request: Request, check: Check) -> Exception | None:
     """The error that a check raises; the text of a foreign one stays in the log of the part that failed."""
     try:
-        outcome = await call.site.read(check)
+        outcome = await request.site.read(check)
         if isawaitable(outcome):
             await outcome
     except Exception as error:

@@ -96,9 +96,9 @@ def metrics_routes(metrics: Metrics) -> Routes:
     routes = Routes("operations")
 
     @routes.get("/metrics", scope=PUBLIC, charged=False)
-    async def exposition(call: Request) -> RawResponse:
+    async def exposition(request: Request) -> RawResponse:
         """What this server has answered, for Prometheus; a thread writes it, which takes over 10 ms."""
-        text = await call.site.bodies.run(owner_of(call), metrics.exposition)
+        text = await request.site.bodies.run(owner_of(request), metrics.exposition)
         return RawResponse(text, CONTENT_TYPE_PLAIN_0_0_4)
 
     return routes

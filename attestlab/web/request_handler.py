@@ -41,7 +41,7 @@ from attestlab.web.http1.request_body import RequestBody
 from attestlab.web.http1.request_head import RequestHead
 from attestlab.web.idempotency import keys as idempotency
 from attestlab.web.rate_limit.limiter import (
-    BLOCKED_FOR_S,
+    BLOCK_DURATION_S,
     ClientBlocked,
     OverLimit,
     is_probe,
@@ -116,16 +116,16 @@ class RequestHandler:
             self._answer = await self._answered_or_refused(answering)
         except StreamClosedError:
             raise
-        except Exception as fault:
-            answered = problems.unreachable if is_unreachable(fault) else problems.crash
-            self._answer = answered(fault, self._request_id)
+        except Exception as error:
+            answered = problems.unreachable if is_unreachable(error) else problems.crash
+            self._answer = answered(error, self._request_id)
 
     def response(self, *, close: bool) -> bytes:
         """The answer as it goes over the wire; `close` announces that it is the connection's last."""
         try:
             message = self._composed(close=close)
-        except ValueError as fault:  # a route put a line break into a header
-            self._answer = problems.crash(fault, self._request_id)
+        except ValueError as error:  # a route put a line break into a header
+            self._answer = problems.crash(error, self._request_id)
             message = self._composed(close=close)
         self._site.metrics.answered(self._route, self._answer.status, perf_counter() - self._began)
         return message
@@ -133,8 +133,8 @@ class RequestHandler:
     async def _answered_or_refused(self, answering: Awaitable[Response]) -> Response:
         try:
             return await answering
-        except AttestLabError as fault:
-            refused = await self._noted(fault)
+        except AttestLabError as error:
+            refused = await self._noted(error)
             if isinstance(refused, RateLimited):
                 self._rate = told_by(refused, now=self._now)
             return problems.refusal(refused, self._request_id)
@@ -174,7 +174,7 @@ class RequestHandler:
         if not await self._site.read(lambda: limiter.violated(self._lane(), now=self._now)):
             return fault
         await self._site.blocked(OnBlocked(self._peer, fault.caller, self._now, self._request_id))
-        return OverLimit(fault.count, caller=fault.caller, wait_s=BLOCKED_FOR_S)
+        return OverLimit(fault.count, caller=fault.caller, wait_s=BLOCK_DURATION_S)
 
     async def _refused_unseen(self, fault: AttestLabError) -> Response:
         """Refuse what no route answers; it costs the address what any request does."""
@@ -193,8 +193,8 @@ class RequestHandler:
         head, site = self._head, self._site
         try:
             route, values = site.table.find(head.method, head.path)
-        except AttestLabError as fault:
-            return await self._refused_unseen(fault)
+        except AttestLabError as error:
+            return await self._refused_unseen(error)
         self._route = route
         call = self._call = Request(
             lab=site.lab,
@@ -225,63 +225,63 @@ class RequestHandler:
         body_reader.require_length(length or 0, limit_bytes=route.body_limit, with_payload=route.payload)
         body_reader.require_json(self._head.headers)
 
-    def _admit(self, call: Request) -> None:
+    def _admit(self, request: Request) -> None:
         """Find out who is calling, count it, and refuse those who may not; in one go, for it may be in a thread."""
-        site, needs = self._site, call.route.needs
+        site, needs = self._site, request.route.needs
         if needs is PUBLIC:
-            self._require_unblocked_public(call)
+            self._require_unblocked_public(request)
         else:
-            self._payer = self._authenticated(call)
-            site.limiter.require_unblocked(self._lane(), now=call.now)
-        call.rate = site.limiter.charge(call, self._payer)
+            self._payer = self._authenticated(request)
+            site.limiter.require_unblocked(self._lane(), now=request.now)
+        request.rate = site.limiter.charge(request, self._payer)
         if needs is not PUBLIC:
             if site.tenant_header_counts:
-                require_same_tenant(call.header("X-Tenant-ID"), call.caller)
-            needs.require(call.caller)
+                require_same_tenant(request.header("X-Tenant-ID"), request.caller)
+            needs.require(request.caller)
 
-    def _authenticated(self, call: Request) -> Any:
+    def _authenticated(self, request: Request) -> Any:
         try:
-            call.credential = presented(call.headers)
-            call.caller = self._site.authenticate(call)
+            request.credential = presented(request.headers)
+            request.caller = self._site.authenticate(request)
         except (AuthRequired, AuthInvalid):
             self._charge_stranger()
             raise
-        return call.caller
+        return request.caller
 
-    def _require_unblocked_public(self, call: Request) -> None:
+    def _require_unblocked_public(self, request: Request) -> None:
         """Let a tenant's request for a public route pass at a blocked address, as one that the tenant pays for."""
         limiter = self._site.limiter
         try:
-            limiter.require_unblocked(self._lane(), now=call.now)
+            limiter.require_unblocked(self._lane(), now=request.now)
         except ClientBlocked as blocked:
             try:
-                call.credential = presented(call.headers)
-                self._payer = self._site.authenticate(call)
+                request.credential = presented(request.headers)
+                self._payer = self._site.authenticate(request)
             except (AuthRequired, AuthInvalid):
                 raise blocked from None
-            limiter.require_unblocked(self._lane(), now=call.now)
+            limiter.require_unblocked(self._lane(), now=request.now)
 
-    async def _checked_body(self, call: Request) -> BaseModel | None:
-        route, aside = call.route, partial(self._site.bodies.run, owner_of(call))
+    async def _checked_body(self, request: Request) -> BaseModel | None:
+        route, aside = request.route, partial(self._site.bodies.run, owner_of(request))
         sent = await body_reader.read(self._body, limit_bytes=route.body_limit, with_payload=route.payload, aside=aside)
         if sent is None:
             if route.body_optional:
                 return None
             raise ValidationFailed("A JSON body is required.")
-        call.document, call.payload = sent.document, sent.payload
+        request.document, request.payload = sent.document, sent.payload
         if route.body is None:
             if sent.document != {}:
                 raise ValidationFailed("This route takes no body; send none, or {}.")
             return None
         if not body_reader.is_large(sent):
             return body_as(route.body, sent.text, sent.document)
-        body: BaseModel = await aside(_validated, call, route.body, sent)
+        body: BaseModel = await aside(_validated, request, route.body, sent)
         return body
 
-    async def _read(self, call: Request) -> Response:
-        route = call.route
-        result: Any = await (route.run(call) if route.is_async else self._site.read(route.run, call))
-        return conditional(render(route, call, result), call.headers.get("if-none-match"))
+    async def _read(self, request: Request) -> Response:
+        route = request.route
+        result: Any = await (route.run(request) if route.is_async else self._site.read(route.run, request))
+        return conditional(render(route, request, result), request.headers.get("if-none-match"))
 
     def _composed(self, *, close: bool) -> bytes:
         rate = self._rate or (self._call and self._call.rate) or self._site.limiter.untouched(now=self._now)
@@ -295,9 +295,9 @@ class RequestHandler:
         )
 
 
-def _validated(call: Request, model: type[BaseModel], sent: body_reader.ParsedBody) -> BaseModel:
+def _validated(request: Request, model: type[BaseModel], sent: body_reader.ParsedBody) -> BaseModel:
     """The body; and, while no other request waits for it, the canonical form that an Idempotency-Key is bound to."""
     body = body_as(model, sent.text, sent.document)
-    if idempotency.is_keyed(call):
-        call.canonical = canonical(sent.document)
+    if idempotency.is_keyed(request):
+        request.canonical = canonical(sent.document)
     return body

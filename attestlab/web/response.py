@@ -44,7 +44,7 @@ class RawResponse:
     status: int | None = None
 
 
-def render(route: Route, call: Request, result: Any) -> Response:
+def render(route: Route, request: Request, result: Any) -> Response:
     """The answer that `result` of `route` means: a model as JSON, `RawResponse` as it is, None as nothing."""
     if isinstance(result, Deferred):
         result = result.make()
@@ -60,7 +60,7 @@ def render(route: Route, call: Request, result: Any) -> Response:
         headers["Cache-Control"] = route.cache_control
     elif route.method == "GET":  # kept with its ETag and asked for again; nobody else's copy where it took a credential
         headers["Cache-Control"] = "no-cache" if route.needs is PUBLIC else "private, no-cache"
-    headers.update(call.respond_headers)
+    headers.update(request.respond_headers)
     return Response(status, headers, body)
 
 

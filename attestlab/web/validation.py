@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 
 from attestlab.core.errors import MAX_FAULTS, FieldError, ValidationFailed
 
-_MOST_PARAMETERS = 50
+_MAX_PARAMETERS = 50
 _MAX_NAME_CHARS = 64  # of a member's name that an answer repeats
 _MAX_ELEMENTS = 1000  # of a list of models; each such list has a lower limit of its own
 _PLAIN_NUMBER = re.compile(r"0|-?[1-9][0-9]*")
@@ -66,7 +66,7 @@ def _require_plain_numbers(model: type[BaseModel], values: Mapping[str, str]) ->
 def _parameters(text: str) -> dict[str, Any]:
     try:
         pairs = parse_qsl(
-            text, keep_blank_values=True, strict_parsing=True, errors="strict", max_num_fields=_MOST_PARAMETERS
+            text, keep_blank_values=True, strict_parsing=True, errors="strict", max_num_fields=_MAX_PARAMETERS
         )
     except ValueError:
         raise ValidationFailed("The query string is not `name=value&...` in UTF-8.") from None

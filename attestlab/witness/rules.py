@@ -87,5 +87,5 @@ def require_continues(known: TreeHead | None, submission: Submission, head: Tree
         raise ProofInvalid(f"Another tree of {known.size} leaves was cosigned: this is a fork. It is not cosigned.")
     try:
         verify_consistency(known.size, head.size, known.root, head.root, submission.proof)
-    except ProofInvalid as fault:
-        raise ProofInvalid(f"{fault.message} The checkpoint is not cosigned.") from fault
+    except ProofInvalid as error:
+        raise ProofInvalid(f"{error.message} The checkpoint is not cosigned.") from error

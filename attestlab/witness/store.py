@@ -114,8 +114,8 @@ class WitnessStore:
         """
         try:
             row = self._connection.execute("SELECT name, sealed_key FROM witness").fetchone()
-        except sqlite3.DatabaseError as fault:
-            raise IntegrityFailed(f"{FILE_NAME} is not the file of a witness: {fault}.") from fault
+        except sqlite3.DatabaseError as error:
+            raise IntegrityFailed(f"{FILE_NAME} is not the file of a witness: {error}.") from error
         if row is None:
             raise IntegrityFailed(f"{FILE_NAME} holds no witness; it was not made by `attestlab witness init`.")
         return row[0], row[1]
@@ -130,8 +130,8 @@ class WitnessStore:
         try:
             with self._usable() as connection:
                 row = connection.execute(query, (origin,)).fetchone()
-        except sqlite3.Error as fault:
-            raise Unavailable(f"{FILE_NAME} cannot be read: {fault}.") from fault
+        except sqlite3.Error as error:
+            raise Unavailable(f"{FILE_NAME} cannot be read: {error}.") from error
         return None if row is None else (Cosigned(TreeHead(origin, row[0], row[1]), row[2]), row[3])
 
     @contextmanager
@@ -151,8 +151,8 @@ class WitnessStore:
                     if connection.in_transaction:
                         connection.execute("ROLLBACK")
                     raise
-        except sqlite3.Error as fault:
-            raise Unavailable(f"The witness cannot write down what it would sign: {fault}.") from fault
+        except sqlite3.Error as error:
+            raise Unavailable(f"The witness cannot write down what it would sign: {error}.") from error
 
     @contextmanager
     def _usable(self) -> Iterator[sqlite3.Connection]:
@@ -182,6 +182,6 @@ def _connect(path: Path, *, mode: str) -> sqlite3.Connection:
         )
         for pragma in ("journal_mode=WAL", "synchronous=FULL"):
             connection.execute(f"PRAGMA {pragma}")
-    except sqlite3.Error as fault:
-        raise Unavailable(f"{path.name} cannot be used: {fault}.") from fault
+    except sqlite3.Error as error:
+        raise Unavailable(f"{path.name} cannot be used: {error}.") from error
     return connection

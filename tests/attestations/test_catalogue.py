@@ -96,8 +96,8 @@ def refused(schema_id: str, claims: Any) -> set[str]:
     """The claims at fault, as our checker sees them."""
     try:
         check_claims(schema_id, claims)
-    except ValidationFailed as fault:
-        return {error.field.split("/")[2] for error in fault.fields}
+    except ValidationFailed as error:
+        return {error.field.split("/")[2] for error in error.fields}
     return set()
 
 

@@ -22,6 +22,7 @@ from attestlab.attestations.verification.steps import VerifierInput
 from attestlab.core.clock import FixedClock
 from attestlab.core.crypto import signing
 from attestlab.core.crypto.signing import Algorithm
+from attestlab.core.db.tables import table_of
 from attestlab.core.errors import PermissionDenied, ValidationFailed
 from attestlab.core.records.outbox import OutboxEvent
 from attestlab.core.strict_json import b64url_encode
@@ -298,7 +299,7 @@ def test_each_verification_costs_the_issuers_tenant_one_unit_and_is_told(
 
     with lab.storage.read() as connection:
         used = usage.used(connection, caller.tenant_id, usage.VERIFICATIONS, clock.now().date())
-        told = connection.scalars(select(OutboxEvent.__table__.c.type).order_by(OutboxEvent.__table__.c.seq)).all()
+        told = connection.scalars(select(table_of(OutboxEvent).c.type).order_by(table_of(OutboxEvent).c.seq)).all()
     assert used == 2
     assert told[-2:] == ["verification.completed", "verification.failed"]
 
@@ -335,10 +336,10 @@ def test_beyond_a_hundred_a_minute_one_event_speaks_for_the_rest(
     with lab.storage.write() as tx:
         lab.sweep(tx)
 
-    outbox = OutboxEvent.__table__
+    outbox = table_of(OutboxEvent)
     with lab.storage.read() as connection:
         bodies = connection.scalars(select(outbox.c.body).where(outbox.c.type == "verification.completed")).all()
-        left = connection.execute(select(VerificationTally.__table__)).all()
+        left = connection.execute(select(table_of(VerificationTally))).all()
     assert len(bodies) == metering.TOLD_SINGLY_PER_MINUTE + 1
     assert b'"count":150' in bodies[-1]
     assert left == []

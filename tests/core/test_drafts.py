@@ -88,7 +88,7 @@ def test_a_draft_that_another_start_removed_in_between_is_made_again(
         return descriptor
 
     monkeypatch.setattr("os.open", made_and_removed)
-    with atomic_files.whole(tmp_path / "state") as file:
+    with atomic_files.write_atomically(tmp_path / "state") as file:
         file.write(b"whole")
 
     assert removed

@@ -19,12 +19,13 @@ from attestlab.core.db.group_commit import loop as loop_group_commit
 from attestlab.core.db.group_commit.loop import LoopGroupCommit
 from attestlab.core.db.group_commit.thread import GROUP_CAP, Job, ThreadGroupCommit
 from attestlab.core.db.storage import CommitUnknown, Storage
+from attestlab.core.db.tables import table_of
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import Conflict, Unavailable
 from attestlab.core.records import outbox
 from attestlab.core.records.hash_chain import ChainHead, link_hash
 
-heads: Any = ChainHead.__table__
+heads = table_of(ChainHead)
 Outcome = tuple[Any, BaseException | None]
 
 

@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import Connection, delete, select, text, update
 
 from attestlab.core.crypto.signing import Algorithm
-from attestlab.core.records.row_digest import RowDigestTemplate, row_sha256, unaccounted
+from attestlab.core.records.row_digest import RowDigestTemplate, find_unaudited, row_sha256
 from attestlab.installation import Installation
 from attestlab.issuers import store
 from attestlab.issuers.keys import key_name
@@ -51,7 +51,7 @@ def damaged(lab: Installation) -> Iterator[Connection]:
 
 def faults(connection: Connection, kind: str) -> list[tuple[str, str]]:
     table, name = NAMES[kind]
-    return list(unaccounted(connection, table, resource_type=kind, name=name))
+    return list(find_unaudited(connection, table, resource_type=kind, name=name))
 
 
 @pytest.fixture

@@ -20,6 +20,7 @@ from sqlalchemy.exc import IntegrityError, OperationalError
 
 from attestlab.core.db.group_commit.thread import ThreadGroupCommit
 from attestlab.core.db.storage import Storage
+from attestlab.core.db.tables import table_of
 from attestlab.core.db.transaction import Transaction, _sqlite_insert
 from attestlab.core.errors import Unavailable
 from attestlab.core.records.hash_chain import ChainHead
@@ -27,7 +28,7 @@ from attestlab.orgs.tables import Org
 
 pytestmark = pytest.mark.both_engines
 
-heads: Any = ChainHead.__table__
+heads = table_of(ChainHead)
 
 
 def link(name: str, length: int = 0) -> dict[str, Any]:
@@ -244,7 +245,7 @@ def test_a_time_is_written_as_sqlalchemy_writes_it() -> None:
     """
     Rows that go straight to the driver are found by queries that do not.
     """
-    orgs: Any = Org.__table__
+    orgs = table_of(Org)
     place = list(orgs.c.keys()).index("created_at")
     row = {each.name: UUID(int=1) if each.name.endswith("id") else None for each in orgs.c}
 

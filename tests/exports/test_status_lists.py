@@ -195,7 +195,7 @@ def test_an_empty_list_is_the_very_text_of_the_recommendation() -> None:
     printed = "uH4sIAAAAAAAAA-3BMQEAAADCoPVPbQwfoAAAAAAAAAAAAAAAAAAAAIC3AYbSVKsAQAAA"
     unpacked = [
         gzip.decompress(base64.urlsafe_b64decode(text[1:] + "=" * (-(len(text) - 1) % 4)))
-        for text in (printed, rules.encoded(rules.bitstring([], bits=rules.FEWEST_BITS)))
+        for text in (printed, rules.encoded(rules.bitstring([], bits=rules.MIN_LIST_BITS)))
     ]
     assert unpacked[0] == unpacked[1] == bytes(16 * 1024)
 

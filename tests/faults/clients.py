@@ -105,8 +105,8 @@ class Crowd:
         try:
             with server.client(verify=UNUSED) as http:
                 client.work(http, over.is_set)
-        except BaseException as fault:  # told by the thread that waits for us
-            self._faults.append(fault)
+        except BaseException as error:  # told by the thread that waits for us
+            self._faults.append(error)
 
     def settle(self, server: QuickServer) -> None:
         """Let every client have its last answer."""

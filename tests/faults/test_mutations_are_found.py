@@ -199,13 +199,13 @@ def first_problem(folder: Path) -> object:
     """What `attestlab log fsck` would say first, be it that it cannot even open the records."""
     try:
         lab = Installation.open(Settings(data=folder), clock=CLOCK)
-    except Exception as fault:
-        return fault
+    except Exception as error:
+        return error
     problems = fsck(lab)
     try:
         return next(problems, None)
-    except sqlite3.DatabaseError as fault:  # of a file so damaged that not even the look at it can be ended
-        return fault
+    except sqlite3.DatabaseError as error:  # of a file so damaged that not even the look at it can be ended
+        return error
     finally:
         with suppress(sqlite3.DatabaseError):  # a damaged file may refuse even the end of a look at it
             problems.close()

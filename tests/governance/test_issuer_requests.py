@@ -242,11 +242,11 @@ def test_a_change_of_a_revoked_issuers_profile_contradicts_nothing(board: Board)
     assert moved.status_code == 200, moved.text
 
     with board.lab.storage.read() as connection:
-        assert list(integrity.disagreements(connection)) == []
+        assert list(integrity.find_inconsistencies(connection)) == []
     with board.lab.storage.write() as tx:
         tx.exec(update(issuers).values(revoked_index=revoked["log_index"] + 1))
     with board.lab.storage.read() as connection:
-        assert [fault for _, fault in integrity.disagreements(connection)] == [
+        assert [fault for _, fault in integrity.find_inconsistencies(connection)] == [
             "the log says otherwise about which entry revoked it"
         ]
 

@@ -97,7 +97,7 @@ def test_a_client_that_lost_the_answer_repeats_it_under_its_key_and_stays_signed
 
 def test_a_refresh_token_ends_thirty_days_after_it_was_issued(door: Door, clock: FixedClock) -> None:
     kept, late = door.signed_in(), door.signed_in()
-    clock.advance(rules.REFRESH_FOR - timedelta(milliseconds=1))
+    clock.advance(rules.REFRESH_TOKEN_TTL - timedelta(milliseconds=1))
     kept = door.refresh(kept["refresh_token"]).json()
     clock.advance(timedelta(milliseconds=1))
 

@@ -22,8 +22,8 @@ def attempts(lab: Installation, *jobs: Any) -> list[Any]:
     def one(tx: Transaction, job: Any) -> Any:
         try:
             return tx.attempt(lambda _tx: job())
-        except (Conflict, RuntimeError) as fault:
-            return fault
+        except (Conflict, RuntimeError) as error:
+            return error
 
     with lab.storage.write() as tx:
         return [one(tx, job) for job in jobs]

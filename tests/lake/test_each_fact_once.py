@@ -297,8 +297,8 @@ def test_analysts_read_while_the_service_writes(world: World) -> None:
                 assert count >= seen[-1]
                 seen.append(count)
                 assert mine.attestations.sql("select count(*) - count(distinct id) from this").fetchall() == [(0,)]
-        except BaseException as fault:
-            faults.append(fault)
+        except BaseException as error:
+            faults.append(error)
 
     thread = threading.Thread(target=analyse)
     thread.start()

@@ -284,7 +284,7 @@ def test_what_is_no_cosignature_is_not_kept(world: World, tmp_path: Path, answer
         assert fed(world, tmp_path) == {"odd": outcome}
     assert (newest(world) == before) is (outcome is not Outcome.COSIGNED)
     with world.storage.read() as records:
-        assert list(cosignatures.disagreements(records)) == []
+        assert list(cosignatures.find_inconsistencies(records)) == []
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from attestlab.core.clock import FixedClock
 from attestlab.core.errors import ValidationFailed
 from attestlab.installation import Installation
 from attestlab.mail import store
-from attestlab.mail.rules import CLAIM_TTL, LONGEST_PAUSE, MOST_ATTEMPTS, MailStatus, pause_after
+from attestlab.mail.rules import CLAIM_TTL, MAX_ATTEMPTS, MAX_RETRY_PAUSE, MailStatus, pause_after
 from attestlab.mail.service import LeasedMail
 from attestlab.orgs.rules import Caller
 
@@ -105,7 +105,7 @@ def test_the_records_hold_the_text_sealed_until_it_is_carried(
         lab.mails.carried(tx, mail_id)
 
     assert (kept(lab, mail_id)["status"], kept(lab, mail_id)["sealed"]) == (MailStatus.CARRIED, b"")
-    clock.advance(LONGEST_PAUSE)
+    clock.advance(MAX_RETRY_PAUSE)
     assert claimed(lab) is None
 
 
@@ -119,10 +119,10 @@ def test_a_mail_is_given_up_and_forgotten_after_its_last_attempt(
         assert kept(lab, mail.id)["status"] == MailStatus.WAITING
         with lab.storage.write() as tx:
             lab.mails.failed(tx, mail, error="SMTPServerDisconnected")
-        clock.advance(LONGEST_PAUSE + timedelta(minutes=1))
+        clock.advance(MAX_RETRY_PAUSE + timedelta(minutes=1))
 
     row = kept(lab, mail_id)
-    assert attempts == MOST_ATTEMPTS
+    assert attempts == MAX_ATTEMPTS
     assert (row["status"], row["sealed"], row["last_error"]) == (MailStatus.FAILED, b"", "SMTPServerDisconnected")
 
 

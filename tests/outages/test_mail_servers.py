@@ -25,7 +25,7 @@ from attestlab.installation import Installation
 from attestlab.mail import smtp
 from attestlab.mail.delivery_worker import DeliveryWorker
 from attestlab.mail.messages import Sender
-from attestlab.mail.rules import LONGEST_PAUSE, MAX_DELIVERIES, MOST_ATTEMPTS, MailStatus
+from attestlab.mail.rules import MAX_ATTEMPTS, MAX_DELIVERIES, MAX_RETRY_PAUSE, MailStatus
 from attestlab.mail.service import Mails
 from attestlab.mail.smtp import SmtpTimeouts
 from attestlab.mail.store import mails
@@ -105,13 +105,13 @@ def test_every_mail_is_sent_exactly_once_whatever_the_server_does(
         workers.callback(other.close)
         for at_work in (lab, other):
             workers.enter_context(mail_worker(at_work, server))
-        for _ in range(MOST_ATTEMPTS):
+        for _ in range(MAX_ATTEMPTS):
             wake(lab.mails, other.mails)
             until = time.monotonic() + PATIENCE_S
             while not is_quiet(lab):
                 assert time.monotonic() < until, statuses(lab)
                 time.sleep(0.05)
-            clock.advance(LONGEST_PAUSE + timedelta(minutes=1))
+            clock.advance(MAX_RETRY_PAUSE + timedelta(minutes=1))
 
     assert server.connections > len(EVERY_FAULT)
     assert statuses(lab) == {MailStatus.CARRIED: MAILS}

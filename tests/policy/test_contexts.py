@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from policy_world import HOSTILE, REGISTRY
 
-from attestlab.policy.language.context import MOST_DIAGNOSTICS, ContextNormalizer
+from attestlab.policy.language.context import MAX_DIAGNOSTICS, ContextNormalizer
 
 NORMALISED = ContextNormalizer(REGISTRY)
 
@@ -88,5 +88,5 @@ def test_a_context_of_junk_is_told_about_twenty_times_and_costs_little() -> None
     for _ in range(50_000):
         deep = {"a": deep}
 
-    assert len(NORMALISED({**junk, "deep": deep, "status": "ACTIVE"}).diagnostics) == MOST_DIAGNOSTICS
+    assert len(NORMALISED({**junk, "deep": deep, "status": "ACTIVE"}).diagnostics) == MAX_DIAGNOSTICS
     assert NORMALISED({**junk, "status": "ACTIVE"}).values == {"status": "ACTIVE"}

@@ -77,7 +77,7 @@ def test_what_nobody_can_change_is_not_proposed() -> None:
 
 def test_a_search_that_finds_no_end_says_so() -> None:
     """Forty attributes of which all must change at once are more than can be tried; it is told, not guessed."""
-    from attestlab.policy.evaluation.binder import policy_of
+    from attestlab.policy.evaluation.binder import bind
     from attestlab.policy.language.attributes import Attribute, AttributeType
     from attestlab.policy.language.document import Document
 
@@ -87,7 +87,7 @@ def test_a_search_that_finds_no_end_says_so() -> None:
         {"any": [leaf("is_resident", "eq", n == 0), {"attr": f"x{n}", "op": "eq", "value": True}]} for n in range(40)
     ]
     raw = document(rule("a", "ALLOW", {"all": [*pairs, *twins, {"not": leaf("size", "eq", "S")}]}))
-    policies = PolicySet([PolicySetMember("p", "0" * 64, policy_of(Document.read(raw), registry))])
+    policies = PolicySet([PolicySetMember("p", "0" * 64, bind(Document.read(raw), registry))])
 
     found = counterfactual(policies, {f"x{n}": False for n in range(40)} | {"is_resident": False, "size": "M"})
 

@@ -11,11 +11,11 @@ import pytest
 from policy_world import REGISTRY, document, leaf, rule, typed
 
 from attestlab.core.errors import MAX_FAULTS, FieldError, ValidationFailed
-from attestlab.policy.evaluation.binder import policy_of
+from attestlab.policy.evaluation.binder import bind
 from attestlab.policy.language.ast import Effect
 from attestlab.policy.language.attributes import MAX_SUGGESTIONS, PLATFORM, Attribute, AttributeType
 from attestlab.policy.language.context import ContextNormalizer
-from attestlab.policy.language.document import MOST_DEPTH, MOST_RULES, Document
+from attestlab.policy.language.document import MAX_JSON_DEPTH, MAX_RULES, Document
 
 PLAIN = leaf("trust_tier", "eq", "BASIC")
 
@@ -145,7 +145,7 @@ def test_what_has_not_the_shape_of_a_policy_is_refused(raw: object, place: str) 
 @pytest.mark.parametrize(
     "raw",
     [
-        document(*[rule(f"r{n}", "DENY", PLAIN) for n in range(MOST_RULES + 1)]),
+        document(*[rule(f"r{n}", "DENY", PLAIN) for n in range(MAX_RULES + 1)]),
         document(rule("r", "DENY", {"all": [PLAIN] * 201})),
         document(rule("r", "DENY", leaf("note", "in", [str(n) for n in range(1_001)]))),
         document(
@@ -165,12 +165,12 @@ def test_a_document_that_is_nested_without_end_is_refused_and_not_walked() -> No
     for _ in range(100_000):
         when = {"not": when}
 
-    assert f"{MOST_DEPTH} levels" in faults_of(document(rule("r", "DENY", when)))[""]
+    assert f"{MAX_JSON_DEPTH} levels" in faults_of(document(rule("r", "DENY", when)))[""]
 
 
 def test_the_deepest_document_that_is_taken_is_evaluated() -> None:
     when: dict[str, Any] = PLAIN
-    for _ in range(MOST_DEPTH - 6):
+    for _ in range(MAX_JSON_DEPTH - 6):
         when = {"not": when}
 
     assert typed(document(rule("r", "DENY", when))).rules
@@ -275,7 +275,7 @@ def test_misspelt_values_cost_little_each_and_few_of_them_get_a_suggestion() -> 
     ]
     written = Document.read(document(*rules))
 
-    faults, calls = refused_with(lambda: policy_of(written, PLATFORM))
+    faults, calls = refused_with(lambda: bind(written, PLATFORM))
 
     assert len(faults) == MAX_FAULTS
     assert sum(" is not a value; " in fault.message for fault in faults) <= MAX_SUGGESTIONS
@@ -286,7 +286,7 @@ def test_a_refusal_counts_the_faults_that_it_does_not_name() -> None:
     rules = [rule(f"r{number}", "DENY", leaf("x", "eq", 1)) for number in range(100)]
 
     with pytest.raises(ValidationFailed, match=r"\(and 99 more\)"):
-        policy_of(Document.read(document(*rules)), PLATFORM)
+        bind(Document.read(document(*rules)), PLATFORM)
 
 
 def test_misspelt_words_of_a_thousand_rules_get_few_suggestions() -> None:

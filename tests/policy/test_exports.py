@@ -15,7 +15,7 @@ from policy_world import HOSTILE, REGISTRY, document, json_policies, leaf, raw_c
 
 from attestlab.core.errors import ValidationFailed
 from attestlab.policy.evaluation.evaluator import Evaluator
-from attestlab.policy.formats.cedar import MOST_RULES, cedar_context, cedar_text
+from attestlab.policy.formats.cedar import MAX_CEDAR_RULES, cedar_context, cedar_text
 from attestlab.policy.formats.rego import PACKAGE, rego_text
 from attestlab.policy.language.ast import Policy
 from attestlab.policy.language.context import ContextNormalizer, Values
@@ -103,9 +103,11 @@ def test_the_largest_policy_that_cedar_gets_is_taken_and_a_larger_one_refused() 
     def of(count: int) -> Policy:
         return typed(document(*[rule(f"r{n}", "ALLOW", leaf("claims.amount", "eq", n), n) for n in range(count)]))
 
-    assert by_cedar(of(MOST_RULES), [{"claims.amount": float(MOST_RULES - 1)}]) == [(True, {f"r{MOST_RULES - 1}"})]
-    with pytest.raises(ValidationFailed, match="At most"):
-        cedar_text(of(MOST_RULES + 1))
+    assert by_cedar(of(MAX_CEDAR_RULES), [{"claims.amount": float(MAX_CEDAR_RULES - 1)}]) == [
+        (True, {f"r{MAX_CEDAR_RULES - 1}"})
+    ]
+    with pytest.raises(ValidationFailed, match="at most"):
+        cedar_text(of(MAX_CEDAR_RULES + 1))
 
 
 def test_policies_of_which_no_rule_is_enabled_are_their_default() -> None:

@@ -19,7 +19,7 @@ from attestlab.installation import Installation
 from attestlab.orgs.rules import Caller, Plan
 from attestlab.policy import attribute_registry, jobs
 from attestlab.policy.evaluation import policy_set
-from attestlab.policy.evaluation.binder import policy_of
+from attestlab.policy.evaluation.binder import bind
 from attestlab.policy.evaluation.evaluator import Evaluator
 from attestlab.policy.formats.toml import toml_of
 from attestlab.policy.language.ast import Policy
@@ -129,7 +129,7 @@ def test_attributes_are_checked_without_the_writers_lock(
 
     def type_in_thread(document: Document, registry: Registry) -> Policy:
         threads.append(threading.current_thread().name)
-        return policy_of(document, registry)
+        return bind(document, registry)
 
     monkeypatch.setattr(attribute_registry, "policy_of", type_in_thread)
     more = key.put("/v1/policies/attributes", json={"attributes": [*own, {"path": "own.c", "type": "number"}]})

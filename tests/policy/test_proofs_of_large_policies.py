@@ -10,7 +10,7 @@ from team_story import Team
 
 from attestlab.installation import Installation
 from attestlab.orgs.rules import Plan
-from attestlab.policy.language.document import MOST_RULES, Document
+from attestlab.policy.language.document import MAX_RULES, Document
 from attestlab.server.app import all_routes
 
 OWN = [{"path": "claims.amount", "type": "number"}, {"path": "note", "type": "text"}]
@@ -28,7 +28,7 @@ def test_a_policy_of_a_thousand_rules_is_examined_in_time(lab: Installation) -> 
     caller = lab.orgs.service_caller(lab.orgs.create_tenant("Example Registry", plan=Plan.ENTERPRISE).tenant_id)
     lab.policy_attributes.replace(OWN, caller=caller)
     dead = rule("dead", "ALLOW", leaf("status", "exists", False))
-    raw = document(*map(entangled, range(MOST_RULES - 1)), dead)
+    raw = document(*map(entangled, range(MAX_RULES - 1)), dead)
     made = lab.policies.create(Document.read(raw), caller=caller)
 
     assert lab.policies.examine(made["id"], caller=caller).dead_rules == ("dead",)

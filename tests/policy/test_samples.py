@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from attestlab.policy.analysis.analyzer import analyze
-from attestlab.policy.evaluation.binder import policy_of
+from attestlab.policy.evaluation.binder import bind
 from attestlab.policy.formats.toml import document_of, toml_of
 from attestlab.policy.language import policy_tests
 from attestlab.policy.language.attributes import PLATFORM
@@ -21,7 +21,7 @@ SAMPLES = sorted((Path(__file__).parents[2] / "data" / "policies").iterdir())
 def test_a_sample_passes_its_tests_and_has_no_findings(path: Path) -> None:
     text = path.read_text()
     document = Document.read(json.loads(text)) if path.suffix == ".json" else document_of(text)
-    policy = policy_of(document, PLATFORM)
+    policy = bind(document, PLATFORM)
 
     assert document.tests
     assert policy_tests.failing(document, policy, PLATFORM) == []
@@ -35,6 +35,4 @@ def test_a_test_that_expects_something_else_fails_by_its_name() -> None:
     raw["tests"][1]["matched_rules"] = []
     document = Document.read(raw)
 
-    assert policy_tests.failing(document, policy_of(document, PLATFORM), PLATFORM) == [
-        case["name"] for case in raw["tests"]
-    ]
+    assert policy_tests.failing(document, bind(document, PLATFORM), PLATFORM) == [case["name"] for case in raw["tests"]]

@@ -312,8 +312,8 @@ def test_whoever_cancels_stops_it_for_good_and_leaves_nothing(story: Story) -> N
                 simulation.session.run(
                     "SELECT count(*) FROM range(100000000) a, range(1000000) b WHERE a.range % 7 = 3"
                 )
-            except BaseException as fault:
-                outcome.append(fault)
+            except BaseException as error:
+                outcome.append(error)
 
         thread = threading.Thread(target=wait)
         thread.start()

@@ -18,7 +18,7 @@ from attestlab.integrity.fsck import fsck
 from attestlab.migrations import configured, upgrade
 from attestlab.web.idempotency import keys as idempotency
 from attestlab.web.idempotency import store as idempotency_store
-from attestlab.web.idempotency.keys import KEPT_FOR, IdempotencyKey
+from attestlab.web.idempotency.keys import RECORD_TTL, IdempotencyKey
 from attestlab.web.response import Response
 
 MANY = 20
@@ -57,7 +57,7 @@ def kept(lab: Installation) -> int:
 @pytest.mark.both_engines
 def test_an_answer_is_given_again_within_its_day(lab: Installation, clock: FixedClock) -> None:
     assert claimed(lab, intent(lab, "key")) is None
-    clock.advance(KEPT_FOR)
+    clock.advance(RECORD_TTL)
 
     again = claimed(lab, intent(lab, "key"))
 
@@ -79,7 +79,7 @@ def test_answers_given_while_the_clock_was_ahead_are_kept_for_a_day_and_then_for
     claimed(lab, intent(lab, "after"))
     assert claimed(lab, intent(lab, "ahead 0")) is not None, "it was given a minute ago"
 
-    clock.at = right + KEPT_FOR + timedelta(minutes=2)
+    clock.at = right + RECORD_TTL + timedelta(minutes=2)
     claimed(lab, intent(lab, "a day later"))
     claimed(lab, intent(lab, "a moment later"))
 
@@ -104,7 +104,7 @@ def test_after_its_day_an_answer_is_gone_and_its_key_is_free(lab: Installation, 
 def test_when_all_are_forgotten_the_chain_goes_on_from_its_end(lab: Installation, clock: FixedClock) -> None:
     claimed(lab, intent(lab, "one"))
     claimed(lab, intent(lab, "two"))
-    clock.advance(KEPT_FOR + timedelta(seconds=1))
+    clock.advance(RECORD_TTL + timedelta(seconds=1))
 
     claimed(lab, intent(lab, "three"))
 
@@ -154,7 +154,7 @@ def test_answers_of_an_older_version_are_linked_when_its_records_are_upgraded(em
     upgrade(storage)
 
     with storage.read() as connection:
-        assert list(idempotency_store.disagreements(connection)) == []
+        assert list(idempotency_store.find_inconsistencies(connection)) == []
         in_order = connection.scalars(
             select(idempotency_store.answers.c.place).order_by(idempotency_store.answers.c.seq)
         ).all()

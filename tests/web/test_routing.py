@@ -29,10 +29,10 @@ def table_of(*paths: str) -> Router:
     for path in paths:
         names = [part.strip("{.}") for part in path.split("/") if part.startswith("{")]
 
-        def answer(call: Request, **values: str) -> RawResponse:
+        def answer(request: Request, **values: str) -> RawResponse:
             return RawResponse(b"", "text/plain")
 
-        answer.__annotations__ = {"call": Request, "return": RawResponse, **dict.fromkeys(names, str)}
+        answer.__annotations__ = {"request": Request, "return": RawResponse, **dict.fromkeys(names, str)}
         routes.get(path, scope=PUBLIC)(answer)
     return Router(routes)
 
@@ -93,11 +93,11 @@ def test_a_fixed_path_is_not_taken_for_a_parameter_by_another_method() -> None:
     routes = Routes("things")
 
     @routes.get("/v1/things/{id}", scope=PUBLIC)
-    def thing(call: Request, id: UUID) -> Result:
+    def thing(request: Request, id: UUID) -> Result:
         raise NotImplementedError
 
     @routes.post("/v1/things/mint", scope=PUBLIC)
-    def mint(call: Request) -> Result:
+    def mint(request: Request) -> Result:
         raise NotImplementedError
 
     with pytest.raises(MethodNotAllowed) as refused:
@@ -117,7 +117,7 @@ def test_the_declaration_is_read_where_it_stands() -> None:
     routes = Routes("things")
 
     @routes.post("/v1/things/{id}/parts/{number}", scope="things:write", status=201, payload=True)
-    def add(call: Request, number: int, id: UUID, body: Body | None = None) -> Result:
+    def add(request: Request, number: int, id: UUID, body: Body | None = None) -> Result:
         """Add a part."""
         return Result(name=f"{id} {number} {body}")
 
@@ -136,7 +136,7 @@ def test_the_declaration_is_read_where_it_stands() -> None:
 def test_a_name_that_is_not_in_the_path_is_told_at_import() -> None:
     routes = Routes("things")
 
-    def read(call: Request, thing: UUID) -> Result:
+    def read(request: Request, thing: UUID) -> Result:
         return Result(name="")
 
     with pytest.raises(TypeError, match="names must agree"):
@@ -146,7 +146,7 @@ def test_a_name_that_is_not_in_the_path_is_told_at_import() -> None:
 def test_a_type_that_no_path_can_hold_is_told_at_import() -> None:
     routes = Routes("things")
 
-    def read(call: Request, id: float) -> Result:
+    def read(request: Request, id: float) -> Result:
         return Result(name="")
 
     with pytest.raises(TypeError, match="types be known"):

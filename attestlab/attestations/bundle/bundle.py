@@ -115,8 +115,8 @@ class Bundle:
         """
         try:
             return _bundle(Reader(document, ""))
-        except (KeyError, TypeError, ValueError, AttributeError) as fault:
-            raise ValidationFailed(f"This is not a proof bundle: {fault}.") from fault
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise ValidationFailed(f"This is not a proof bundle: {error}.") from error
 
 
 _ENDS = frozenset({Verdict.REVOKED, Verdict.SUPERSEDED, Verdict.EXPIRED})  # from which nothing follows
@@ -175,10 +175,10 @@ def verify_bundle(
     try:
         standing = _standing(bundle)
         evidence = _evidence(bundle, standing, prove_logged)
-    except ProofInvalid as fault:
-        return _refused("transparency", Reason.TRANSPARENCY_PROOF_FAILED, fault.message)
-    except ValidationFailed as fault:
-        return _refused("signature", Reason.SIGNATURE_INVALID, fault.message)
+    except ProofInvalid as error:
+        return _refused("transparency", Reason.TRANSPARENCY_PROOF_FAILED, error.message)
+    except ValidationFailed as error:
+        return _refused("signature", Reason.SIGNATURE_INVALID, error.message)
     content = partial(_check_content, evidence, file_sha256, payload_sha256)
     steps = _steps(evidence, content, now, shown=standing.as_of is not None)
     report = run([*steps, *_policy_step(bundle, policies, now)])
@@ -342,15 +342,15 @@ def require_entry_speaks_of(
 def _entry(raw: bytes) -> dict[str, Any]:
     try:
         return entries.read(raw).members
-    except IntegrityFailed as fault:
-        raise ProofInvalid(fault.message) from fault
+    except IntegrityFailed as error:
+        raise ProofInvalid(error.message) from error
 
 
 def _logged_at(raw: bytes) -> datetime:
     try:
         return parse_time(str(_entry(raw).get("at")))
-    except ValidationFailed as fault:
-        raise ProofInvalid("The log entry does not say when it was made.") from fault
+    except ValidationFailed as error:
+        raise ProofInvalid("The log entry does not say when it was made.") from error
 
 
 def _bundle(top: Reader) -> Bundle:

@@ -16,7 +16,7 @@ from attestlab.attestations.verification.status_proof import StatusProof
 from attestlab.attestations.verification.steps import StepResult, check_policy
 from attestlab.core.errors import ValidationFailed
 from attestlab.core.strict_json import parse_json
-from attestlab.policy.evaluation.binder import policy_of
+from attestlab.policy.evaluation.binder import bind
 from attestlab.policy.evaluation.policy_set import PolicySet, PolicySetMember, SetDecision
 from attestlab.policy.formats.toml import document_of
 from attestlab.policy.language.attributes import PLATFORM
@@ -82,7 +82,7 @@ def _member(document: Document) -> PolicySetMember:
     if document.category is not Category.VERIFY:
         message = f"{document.name} is a policy of {document.category.value}, and a bundle is verified: VERIFY."
         raise ValidationFailed.of("/category", "category", message)
-    return PolicySetMember(document.name, document.digest, policy_of(document, PLATFORM))
+    return PolicySetMember(document.name, document.digest, bind(document, PLATFORM))
 
 
 def _document(text: bytes) -> Document:
@@ -91,5 +91,5 @@ def _document(text: bytes) -> Document:
         return Document.read(parse_json(text))
     try:
         return document_of(text.decode())
-    except UnicodeDecodeError as fault:
-        raise ValidationFailed(f"A policy is UTF-8: {fault}.") from None
+    except UnicodeDecodeError as error:
+        raise ValidationFailed(f"A policy is UTF-8: {error}.") from None

@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
-from typing import Any
 from uuid import UUID
 
 from sqlalchemy import Connection, bindparam, delete, select
@@ -23,6 +22,7 @@ from attestlab.attestations.rules import Verdict
 from attestlab.attestations.tables import VerificationTally
 from attestlab.core.clock import Clock
 from attestlab.core.db.storage import Sealer
+from attestlab.core.db.tables import table_of
 from attestlab.core.db.transaction import AnyRow, Transaction
 from attestlab.core.db.upserts import Upsert
 from attestlab.core.records import outbox
@@ -32,14 +32,14 @@ from attestlab.orgs import usage
 
 BUFFER = "verifications"
 TOLD_SINGLY_PER_MINUTE = 100
-TALLIED_FOR = timedelta(minutes=1)
+TALLY_INTERVAL = timedelta(minutes=1)
 MAX_GROUPS = 500  # of verifications not yet written, each with up to a hundred of them: some 15 MB
 SWEEP_LIMIT = 500
 
 Place = tuple[UUID, datetime, str]  # issuer, minute, type of event
 
-_tallies: Any = VerificationTally.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
-_outbox: Any = OutboxEvent.__table__  # type: ignore[attr-defined]
+_tallies = table_of(VerificationTally)
+_outbox = table_of(OutboxEvent)
 _KEY = ("issuer_id", "minute", "type")
 _COUNTED = select(_tallies.c.counted).where(*(_tallies.c[name] == bindparam(name) for name in _KEY))
 _RAISE = Upsert(
@@ -158,10 +158,10 @@ def sealer(clock: Clock) -> Sealer:
 
 def _publish(tx: Transaction, place: Place, ended: MeteredStatusChange, *, now: datetime) -> None:
     """Tally a group; where its minute is over, and maybe its tally closed, one event speaks for all of it."""
-    if place[1] > now - TALLIED_FOR:
+    if place[1] > now - TALLY_INTERVAL:
         _tally(tx, place, ended)
     else:
-        outbox.tell(tx, ended.tenant_id, _summary(*place, ended.count), at=now)
+        outbox.publish(tx, ended.tenant_id, _summary(*place, ended.count), at=now)
 
 
 def _tally(tx: Transaction, place: Place, ended: MeteredStatusChange) -> None:
@@ -169,7 +169,7 @@ def _tally(tx: Transaction, place: Place, ended: MeteredStatusChange) -> None:
     counted: int = tx.peek(_COUNTED, key).scalar() or 0
     singly = ended.singly[: max(0, TOLD_SINGLY_PER_MINUTE - counted)]
     for verified in singly:
-        outbox.tell(tx, verified.tenant_id, _event(verified), at=verified.at)
+        outbox.publish(tx, verified.tenant_id, _event(verified), at=verified.at)
     tally = {"tenant_id": ended.tenant_id, "counted": ended.count, "untold": ended.count - len(singly)}
     _RAISE.run(tx.connection, {**key, **tally})
 
@@ -181,13 +181,13 @@ def _event(verified: MeteredVerification) -> VerificationCompleted | Verificatio
 
 def sweep(tx: Transaction, *, now: datetime) -> int:
     """Tell of the tallies whose minute is over, and forget them; returns how many were closed."""
-    over = now - TALLIED_FOR
+    over = now - TALLY_INTERVAL
     columns = (_tallies.c.issuer_id, _tallies.c.minute, _tallies.c.type, _tallies.c.tenant_id, _tallies.c.untold)
     due = select(*columns).where(_tallies.c.minute <= over).limit(SWEEP_LIMIT)
     closed: Sequence[AnyRow] = tx.exec(due).all()
     for issuer_id, minute, event_type, tenant_id, untold in closed:
         if untold:
-            outbox.tell(tx, tenant_id, _summary(issuer_id, minute, event_type, untold), at=now)
+            outbox.publish(tx, tenant_id, _summary(issuer_id, minute, event_type, untold), at=now)
         place = (_tallies.c.issuer_id == issuer_id, _tallies.c.minute == minute, _tallies.c.type == event_type)
         tx.exec(delete(_tallies).where(*place))
     return len(closed)
@@ -201,7 +201,7 @@ def _summary(
     return VerificationFailed(issuer_id, count=untold, minute=minute)
 
 
-def disagreements(connection: Connection, *, now: datetime) -> Iterator[tuple[str, str]]:
+def find_inconsistencies(connection: Connection, *, now: datetime) -> Iterator[tuple[str, str]]:
     """Where tallies and days of usage do not add up to what the events tell, as (place, what is wrong).
 
     A tally whose minute is over may be gone: either all of it was told, or an event with `count` followed.
@@ -211,7 +211,7 @@ def disagreements(connection: Connection, *, now: datetime) -> Iterator[tuple[st
         used[row.tenant_id, usage.VERIFICATIONS, row.minute.date()] += row.untold
         if row.untold < 0 or row.counted != told.pop((row.issuer_id, row.minute, row.type), 0) + row.untold:
             yield f"tally {row.issuer_id} {row.minute} {row.type}", "it does not count what the events tell"
-    missing = [place for place in told if place[1] + TALLIED_FOR > now]
+    missing = [place for place in told if place[1] + TALLY_INTERVAL > now]
     if missing and newest is not None and newest > now:
         yield "clock", _clock_behind(newest, now)
         missing = []

@@ -14,25 +14,25 @@ _LIST = "packs"
 
 
 @routes.post("/v1/attestation-packs", scope=Scope.ATTESTATIONS_MINT, status=201)
-def create_pack(call: Request, body: PackIn) -> PackOut:
+def create_pack(request: Request, body: PackIn) -> PackOut:
     """Make a verification pack; attestations join it by `pack_id` at the mint."""
-    made = call.lab.packs.create(body.name, description=body.description, caller=call.caller)
-    call.respond_headers["Location"] = f"/v1/attestation-packs/{made['id']}"
+    made = request.lab.packs.create(body.name, description=body.description, caller=request.caller)
+    request.respond_headers["Location"] = f"/v1/attestation-packs/{made['id']}"
     return PackOut(**{name: made[name] for name in PackOut.model_fields})
 
 
 @routes.get("/v1/attestation-packs", scope=Scope.ATTESTATIONS_READ)
-def list_packs(call: Request, query: PageQuery) -> Page[PackOut]:
+def list_packs(request: Request, query: PageQuery) -> Page[PackOut]:
     """The tenant's packs, newest first."""
-    found = call.lab.packs.page(caller=call.caller, before=id_in(_LIST, query.cursor), limit=query.limit + 1)
+    found = request.lab.packs.page(caller=request.caller, before=id_in(_LIST, query.cursor), limit=query.limit + 1)
     shown, cursor = page_of(found, limit=query.limit, kind=_LIST, position=lambda row: [str(row.id)])
     return Page[PackOut](items=[_pack(row) for row in shown], next_cursor=cursor)
 
 
 @routes.get("/v1/attestation-packs/{id}", scope=Scope.ATTESTATIONS_READ)
-def get_pack(call: Request, id: UUID) -> PackOut:
+def get_pack(request: Request, id: UUID) -> PackOut:
     """One pack; `GET /v1/attestations?pack_id=` lists what is in it."""
-    return _pack(call.lab.packs.get(id, caller=call.caller))
+    return _pack(request.lab.packs.get(id, caller=request.caller))
 
 
 def _pack(row: AnyRow) -> PackOut:

@@ -65,8 +65,8 @@ class EntryWithProof:
         """
         try:
             return entries.read(self.entry)
-        except IntegrityFailed as fault:
-            raise ProofInvalid(fault.message) from fault
+        except IntegrityFailed as error:
+            raise ProofInvalid(error.message) from error
 
 
 @dataclass(frozen=True)
@@ -245,8 +245,8 @@ def _compromised_at(read: ReadEntry) -> datetime | None:
     told = read.members.get("compromised_at")
     try:
         return None if told is None else parse_time(str(told))
-    except ValidationFailed as fault:
-        raise ProofInvalid(fault.message) from fault
+    except ValidationFailed as error:
+        raise ProofInvalid(error.message) from error
 
 
 def _listed_size(logged: EntryWithProof) -> int:
@@ -290,5 +290,5 @@ def prove_standing(proof: StatusProof, *, size: int, root: bytes) -> None:
 def _digest(members: dict[str, object]) -> bytes:
     try:
         return prefixed(str(members.get("digest")))
-    except ValueError as fault:
-        raise ProofInvalid(f"The status list's digest: {fault}.") from fault
+    except ValueError as error:
+        raise ProofInvalid(f"The status list's digest: {error}.") from error

@@ -233,8 +233,8 @@ def check_signature(evidence: Evidence) -> StepResult:
         jws.verify_compact(
             statement.alg, key.public, evidence.signature, kid=statement.kid, payload=statement.canonical()
         )
-    except SignatureInvalid as fault:
-        return StepResult("signature", (Reason.SIGNATURE_INVALID,), Verdict.INVALID, fault.message)
+    except SignatureInvalid as error:
+        return StepResult("signature", (Reason.SIGNATURE_INVALID,), Verdict.INVALID, error.message)
     return StepResult("signature", (Reason.SIGNATURE_OK,))
 
 
@@ -242,8 +242,8 @@ def check_transparency(evidence: Evidence) -> StepResult:
     """Step 7: the entry commits to this attestation and stands in the log."""
     try:
         evidence.prove_logged()
-    except (ProofInvalid, SignatureInvalid) as fault:
-        return StepResult("transparency", (Reason.TRANSPARENCY_PROOF_FAILED,), Verdict.INVALID, fault.message)
+    except (ProofInvalid, SignatureInvalid) as error:
+        return StepResult("transparency", (Reason.TRANSPARENCY_PROOF_FAILED,), Verdict.INVALID, error.message)
     return StepResult("transparency", (Reason.TRANSPARENCY_PROOF_OK,))
 
 

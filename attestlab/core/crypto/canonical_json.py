@@ -96,12 +96,12 @@ def _by_reference(value: object) -> bytes:
 
     try:
         return rfc8785.dumps(value)  # type: ignore[arg-type]  # it refuses by itself what is not JSON
-    except (rfc8785.IntegerDomainError, rfc8785.FloatDomainError) as fault:
-        raise _refusal(str(fault)) from None
-    except rfc8785.CanonicalizationError as fault:
-        if isinstance(fault.__cause__, UnicodeEncodeError):
+    except (rfc8785.IntegerDomainError, rfc8785.FloatDomainError) as error:
+        raise _refusal(str(error)) from None
+    except rfc8785.CanonicalizationError as error:
+        if isinstance(error.__cause__, UnicodeEncodeError):
             raise _refusal("a string holds a lone surrogate") from None
-        raise TypeError(f"not a JSON value: {fault}") from None
+        raise TypeError(f"not a JSON value: {error}") from None
 
 
 def _refusal(reason: str) -> ValidationFailed:

@@ -39,7 +39,7 @@ _ID_BYTES = 8
 _NONCE_BYTES = 12
 _TAG_BYTES = 16
 _HEAD_BYTES = len(_VERSION) + _ID_BYTES
-_FEWEST_BYTES = _HEAD_BYTES + _NONCE_BYTES + _TAG_BYTES
+_MIN_SEALED_BYTES = _HEAD_BYTES + _NONCE_BYTES + _TAG_BYTES
 
 
 class Keyring:
@@ -167,8 +167,8 @@ class Keyring:
 
 def _split(blob: bytes) -> tuple[bytes, bytes, bytes]:
     """Head, nonce, ciphertext with tag."""
-    if len(blob) < _FEWEST_BYTES:
-        raise IntegrityFailed(f"A sealed key has at least {_FEWEST_BYTES} bytes, this one {len(blob)}.")
+    if len(blob) < _MIN_SEALED_BYTES:
+        raise IntegrityFailed(f"A sealed key has at least {_MIN_SEALED_BYTES} bytes, this one {len(blob)}.")
     body = blob[_HEAD_BYTES:]
     return blob[:_HEAD_BYTES], body[:_NONCE_BYTES], body[_NONCE_BYTES:]
 
@@ -216,13 +216,13 @@ def _write_private_file(path: Path, text: str) -> None:
             os.link(draft, path)  # unlike a rename, it refuses a name that is taken
         except FileExistsError:
             raise Conflict(f"{path} exists already; what it sealed needs it.") from None
-    atomic_files.sync(path.parent)
+    atomic_files.fsync_dir(path.parent)
 
 
 def take_place(folder: Path) -> None:
     """Let keyring.key.next become keyring.key, in one step; on disk before this returns."""
     (folder / NEXT_FILE_NAME).replace(folder / FILE_NAME)
-    atomic_files.sync(folder)
+    atomic_files.fsync_dir(folder)
 
 
 def _refuse(field: str, message: str) -> Never:

@@ -15,8 +15,8 @@ from attestlab.core.errors import ValidationFailed
 if TYPE_CHECKING:
     from argon2 import PasswordHasher
 
-SHORTEST = 12  # characters
-LONGEST_BYTES = 1024
+MIN_LENGTH = 12  # characters
+MAX_BYTES = 1024
 
 
 def require_acceptable(password: str, *, email: str, field: str) -> None:
@@ -25,10 +25,10 @@ def require_acceptable(password: str, *, email: str, field: str) -> None:
     Raises:
         ValidationFailed: it has fewer than 12 characters, more than 1024 bytes, or is the e-mail address.
     """
-    if len(password) < SHORTEST:
-        raise ValidationFailed.of(field, "too_short", f"A password has at least {SHORTEST} characters.")
-    if len(password.encode()) > LONGEST_BYTES:
-        raise ValidationFailed.of(field, "too_long", f"A password has at most {LONGEST_BYTES} bytes.")
+    if len(password) < MIN_LENGTH:
+        raise ValidationFailed.of(field, "too_short", f"A password has at least {MIN_LENGTH} characters.")
+    if len(password.encode()) > MAX_BYTES:
+        raise ValidationFailed.of(field, "too_long", f"A password has at most {MAX_BYTES} bytes.")
     if hmac.compare_digest(password.strip().lower().encode(), email.strip().lower().encode()):
         raise ValidationFailed.of(field, "is_email", "A password that is the e-mail address is the first one guessed.")
 

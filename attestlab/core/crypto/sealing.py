@@ -15,6 +15,7 @@ from sqlalchemy import Connection, LargeBinary, insert, select, update
 from sqlmodel import Field, SQLModel
 
 from attestlab.core.crypto.keyring import Keyring
+from attestlab.core.db.tables import table_of
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import KeyringMismatch
 
@@ -31,7 +32,7 @@ class SealedUnder(SQLModel, table=True):
     kek_id: bytes = Field(sa_type=LargeBinary)
 
 
-sealed_under: Any = SealedUnder.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
+sealed_under = table_of(SealedUnder)
 _KEK_ID: Any = select(sealed_under.c.kek_id).where(sealed_under.c.id == ROW_ID)
 
 

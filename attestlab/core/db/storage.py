@@ -252,14 +252,14 @@ class Storage:
             raise
         try:
             tx.connection.commit()
-        except BaseException as fault:
-            self._note_failed_commit(fault)
+        except BaseException as error:
+            self._note_failed_commit(error)
             self.abandon(tx)
-            raise CommitUnknown from fault
+            raise CommitUnknown from error
         try:
             tx._tell_committed()
-        except BaseException as fault:
-            self._note_failed_commit(fault.__cause__ or fault)
+        except BaseException as error:
+            self._note_failed_commit(error.__cause__ or error)
             raise
         finally:
             self._end(tx)

@@ -20,7 +20,7 @@ from attestlab.core.execution.worker_processes import LENGTH
 
 NICENESS = 10  # a request that waits for the event loop goes first
 MAX_GROWTH_BYTES = 512 << 20  # a process that holds so much more than after its first job makes room for another
-_GLANCE_S = 0.5
+_POLL_INTERVAL_S = 0.5
 
 
 def main() -> None:
@@ -76,7 +76,7 @@ def _die_with_parent() -> None:
 
     def watch() -> None:
         while os.getppid() == parent:
-            sleep(_GLANCE_S)
+            sleep(_POLL_INTERVAL_S)
         os._exit(1)
 
     Thread(target=watch, daemon=True).start()

@@ -40,7 +40,7 @@ _COMMAND = (
     "-m",
     "attestlab.core.execution.worker_main",
 )  # -P: never a module from the current folder
-_AGAIN_S = 5
+_RETRY_AFTER_S = 5
 
 Result = TypeVar("Result")
 WhenGone = Callable[[Callable[[], None]], None]
@@ -79,7 +79,7 @@ class WorkerProcesses:
         if queue.jobs >= MAX_WAITING:
             raise Unavailable(
                 f"{MAX_WAITING} large requests of this tenant wait already; try again in a few seconds.",
-                retry_after_s=_AGAIN_S,
+                retry_after_s=_RETRY_AFTER_S,
             )
         queue.jobs += 1
         try:
@@ -190,7 +190,7 @@ class _Job:
                 raise EOFError
             self._worker = worker
         told = f"This took over {self._timeout_s:g} s; send less, or ask for less."
-        give_up = partial(self.give_up, Unavailable(told, retry_after_s=_AGAIN_S))
+        give_up = partial(self.give_up, Unavailable(told, retry_after_s=_RETRY_AFTER_S))
         deadline = _Deadline(self._timeout_s, worker.process.pid, give_up)
         try:
             worker.send(self._message)

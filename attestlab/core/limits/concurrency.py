@@ -8,7 +8,7 @@ from threading import BoundedSemaphore
 
 from attestlab.core.errors import Unavailable
 
-_AGAIN_S = 5
+RETRY_AFTER_S = 5
 
 
 class ConcurrencyLimit:
@@ -29,7 +29,7 @@ class ConcurrencyLimit:
             Unavailable: as many run already.
         """
         if not self._free.acquire(blocking=False):
-            raise Unavailable(self._told, retry_after_s=_AGAIN_S)
+            raise Unavailable(self._told, retry_after_s=RETRY_AFTER_S)
         try:
             yield
         finally:

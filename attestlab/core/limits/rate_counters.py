@@ -258,8 +258,8 @@ class _File:
         timeout_ms = 0 if self._is_failing else BUSY_TIMEOUT_MS
         try:
             return _connected(self._path, timeout_ms=timeout_ms)
-        except sqlite3.DatabaseError as fault:
-            if isinstance(fault, sqlite3.OperationalError):
+        except sqlite3.DatabaseError as error:
+            if isinstance(error, sqlite3.OperationalError):
                 raise
             self._path.unlink()
             return _connected(self._path, timeout_ms=timeout_ms)

@@ -15,6 +15,7 @@ from sqlalchemy import BigInteger, Index, LargeBinary
 from sqlmodel import Field, SQLModel
 
 from attestlab.core.crypto.canonical_json import canonical_own
+from attestlab.core.db.tables import table_of
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.events import repeats
 from attestlab.core.ids import new_id
@@ -79,7 +80,7 @@ class AuditEvent(SQLModel, table=True):
     outcome: str = Field(max_length=8, sa_column_kwargs={"server_default": ""})
 
 
-_table: Any = AuditEvent.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
+_table = table_of(AuditEvent)
 
 
 def record(tx: Transaction, entry: AuditEntry) -> None:
@@ -147,7 +148,7 @@ _REPEATED = tuple(
 )
 
 
-def disagreements(row: Any) -> list[str]:
+def find_inconsistencies(row: Any) -> list[str]:
     """The columns of a stored line that do not repeat what its record says.
 
     Raises:

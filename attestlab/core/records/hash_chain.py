@@ -5,11 +5,11 @@ taken from the end is missed just like one taken from the middle.
 """
 
 import hashlib
-from typing import Any
 
 from sqlalchemy import BigInteger, Connection, Integer, LargeBinary, bindparam, select
 from sqlmodel import Field, SQLModel
 
+from attestlab.core.db.tables import table_of
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.db.upserts import Upsert
 
@@ -28,7 +28,7 @@ class ChainHead(SQLModel, table=True):
     hash: bytes = Field(sa_type=LargeBinary)
 
 
-_heads: Any = ChainHead.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
+_heads = table_of(ChainHead)
 _FIND = select(_heads.c.length, _heads.c.hash).where(_heads.c.name == bindparam("name"))
 _SAVE = Upsert(_heads, key=("name",), change=lambda new: {"length": new.length, "hash": new.hash})
 

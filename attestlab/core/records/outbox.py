@@ -15,6 +15,7 @@ from sqlmodel import Field, SQLModel
 from attestlab.core.clock import Clock
 from attestlab.core.crypto.canonical_json import canonical_own
 from attestlab.core.db.storage import Sealer
+from attestlab.core.db.tables import table_of
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.events import Event, repeats
 from attestlab.core.ids import new_id
@@ -38,10 +39,10 @@ class OutboxEvent(SQLModel, table=True):
     hash: bytes = Field(sa_type=LargeBinary)
 
 
-_table: Any = OutboxEvent.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
+_table = table_of(OutboxEvent)
 
 
-def tell(tx: Transaction, tenant_id: UUID, event: Event, *, at: datetime) -> None:
+def publish(tx: Transaction, tenant_id: UUID, event: Event, *, at: datetime) -> None:
     """Put an event into the outbox of `tenant_id`; it stands there if and only if the transaction commits."""
     tx.buffer(CHAIN).append((tenant_id, event, at))
 
@@ -87,7 +88,7 @@ def linked_bytes(tenant_id: UUID, body: bytes) -> bytes:
     return tenant_id.bytes + body
 
 
-def disagreements(row: Any) -> list[str]:
+def find_inconsistencies(row: Any) -> list[str]:
     """The columns of a stored event that do not repeat what its envelope says.
 
     Raises:

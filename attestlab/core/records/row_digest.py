@@ -20,6 +20,7 @@ from sqlalchemy.types import NullType
 from sqlmodel.sql.sqltypes import UTCDateTime
 
 from attestlab.core.crypto.canonical_json import canonical_own, sha256_hex
+from attestlab.core.db.tables import table_of
 from attestlab.core.db.transaction import AnyRow, column_writer
 from attestlab.core.errors import ValidationFailed
 from attestlab.core.records.audit import AuditEvent
@@ -27,7 +28,7 @@ from attestlab.core.strict_json import b64url_encode
 
 MEMBER = "row_sha256"
 _STORED = "stored_"
-_audit: Any = AuditEvent.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
+_audit = table_of(AuditEvent)
 
 
 def row_sha256(table: Table, row: Mapping[str, Any]) -> str:
@@ -100,7 +101,7 @@ class _Columns:
 _columns = cache(_Columns)
 
 
-def unaccounted(
+def find_unaudited(
     connection: Connection, table: Table, *, resource_type: str, name: Callable[[AnyRow], str]
 ) -> Iterator[tuple[str, str]]:
     """Rows that are not what the trail left behind, as (resource id, what is wrong).
@@ -122,7 +123,7 @@ def unaccounted(
         yield resource_id, "the row was audited and is gone"
 
 
-def misspelled(connection: Connection, table: Table) -> Iterator[str]:
+def find_noncanonical(connection: Connection, table: Table) -> Iterator[str]:
     """Columns with values that we would have written in another way: they read as ours, and are not found as ours."""
     spelled = {name: write for name, write in _spellings(connection, table).items() if not _is_bytes(table.c[name])}
     if not spelled:

@@ -98,8 +98,8 @@ class Auditor:
             return
         try:
             said = entries.read(entry)
-        except IntegrityFailed as fault:
-            raise BrokenStatusChain(f"An entry of the type {kind} cannot be read. {fault.message}") from fault
+        except IntegrityFailed as error:
+            raise BrokenStatusChain(f"An entry of the type {kind} cannot be read. {error.message}") from error
         match kind:
             case EntryType.MINTED:
                 self._require_may_mint(said.members)
@@ -196,8 +196,8 @@ def _key(said: ReadEntry, before: str | None) -> str:
     """The SHA-256 of the public key, as mints name it; it stays the same under its name."""
     try:
         key = entries.sha256_name(hashlib.sha256(b64url_decode(str(said.members.get("public_key")))).digest())
-    except ValidationFailed as fault:
-        raise BrokenStatusChain(f"{said.subject} has no public key that can be read.") from fault
+    except ValidationFailed as error:
+        raise BrokenStatusChain(f"{said.subject} has no public key that can be read.") from error
     if before not in (None, key):
         raise BrokenStatusChain(f"{said.subject} goes on with another public key.")
     return key

@@ -36,7 +36,7 @@ from attestlab.log.merkle.hashing import TILE_WIDTH, TileName, decode_bundle, le
 from attestlab.log.note.note import Note, TreeHead
 from attestlab.log.note.trust_policy import Checkpoint, TrustPolicy
 
-KEPT_BUNDLES = 16  # of those that ends lead back to
+MAX_CACHED_BUNDLES = 16  # of those that ends lead back to
 MAX_READS = 3  # of what is served wrong, because a transfer or a cache may have damaged it
 
 
@@ -168,12 +168,12 @@ class Follower:
         """A checkpoint, signed by the pinned key and no smaller than the last."""
         try:
             TreeHead.parse(Note.parse(note).text)
-        except SignatureInvalid as fault:
-            raise Unavailable(f"What the log shows is no checkpoint. {fault.message}") from fault
+        except SignatureInvalid as error:
+            raise Unavailable(f"What the log shows is no checkpoint. {error.message}") from error
         try:
             newest = self._log.verify_checkpoint(note)
-        except SignatureInvalid as fault:
-            raise self._alarm(AlarmName.UNKNOWN_KEY, fault.message, note) from fault
+        except SignatureInvalid as error:
+            raise self._alarm(AlarmName.UNKNOWN_KEY, error.message, note) from error
         if newest.size < self.followed.size:
             message = f"The log has {newest.size} entries, where it had {self.followed.size}."
             raise self._alarm(AlarmName.SHRINK, message, note)
@@ -220,7 +220,7 @@ class Follower:
 
         What an earlier version took without judging it is judged first, and not handed over again.
         """
-        bundle = lru_cache(KEPT_BUNDLES)(lambda number: self._bundle(tree, size, number, note))
+        bundle = lru_cache(MAX_CACHED_BUNDLES)(lambda number: self._bundle(tree, size, number, note))
         while self.followed.judged < end:
             known = self.followed
             seen = [item for item in bundle(known.judged // TILE_WIDTH) if known.judged <= item.index < end]
@@ -239,8 +239,8 @@ class Follower:
         width = min(TILE_WIDTH, size - start)
         try:
             entries = decode_bundle(self._source.tile(TileName(None, number, width)))[:width]
-        except ProofInvalid as fault:
-            raise self._alarm(AlarmName.WRONG_ENTRY, fault.message, note) from fault
+        except ProofInvalid as error:
+            raise self._alarm(AlarmName.WRONG_ENTRY, error.message, note) from error
         seen = [VerifiedBatch(start + place, leaf_hash(entry), entry) for place, entry in enumerate(entries)]
         with self._tiles_of(note):
             wrong = [item.index for item in seen if item.leaf_hash != tree.leaf(item.index)]
@@ -256,9 +256,9 @@ class Follower:
         for item in seen:
             try:
                 standings.follow(item.index, item.entry, item.leaf_hash, entry_at)
-            except InvalidEntry as fault:
-                message = f"Entry {item.index} of the log: {fault.message}"
-                raise self._alarm(_ALARMS[type(fault)], message, note) from fault
+            except InvalidEntry as error:
+                message = f"Entry {item.index} of the log: {error.message}"
+                raise self._alarm(_ALARMS[type(error)], message, note) from error
         return standings
 
     def _remember(self, followed: FollowerState) -> None:

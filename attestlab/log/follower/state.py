@@ -138,9 +138,9 @@ class FollowerState:
             "standings": self.standings.as_json(),
         }
         line = json.dumps(saved).encode()
-        with atomic_files.whole(path) as file:
+        with atomic_files.write_atomically(path) as file:
             file.write(line + b"\n" + _checksum_line(line))
-        atomic_files.sync(path.parent)
+        atomic_files.fsync_dir(path.parent)
 
 
 def _checksum_line(line: bytes) -> bytes:

@@ -50,8 +50,8 @@ class LogProof:
             extra = standard_base64(_value("extra", lines)) if lines and lines[0].startswith("extra ") else None
             index = decimal(_value("index", lines))
             hashes = tuple(standard_base64(line) for line in lines)
-        except ValueError as fault:
-            raise ProofInvalid(f"The tlog-proof is malformed: {fault}.") from fault
+        except ValueError as error:
+            raise ProofInvalid(f"The tlog-proof is malformed: {error}.") from error
         if len(hashes) > MAX_HASHES or any(len(value) != HASH_BYTES for value in hashes):
             raise ProofInvalid(f"A tlog-proof has at most {MAX_HASHES} hashes of {HASH_BYTES} bytes.")
         return cls(index, hashes, checkpoint, extra)

@@ -51,8 +51,8 @@ def standard_base64(text: str) -> bytes:
     """
     try:
         raw = b64decode(text, validate=True)
-    except Base64Error as fault:
-        raise ValueError("not base64") from fault
+    except Base64Error as error:
+        raise ValueError("not base64") from error
     if b64encode(raw).decode() != text:
         raise ValueError("not canonical base64")
     return raw
@@ -278,8 +278,8 @@ class TreeHead:
             if len(lines) < 3 or not all(lines):
                 raise ValueError("three lines, none of them empty")
             head = cls(lines[0], decimal(lines[1]), standard_base64(lines[2]))
-        except ValueError as fault:
-            raise SignatureInvalid(f"The note is not a checkpoint: {fault}.") from fault
+        except ValueError as error:
+            raise SignatureInvalid(f"The note is not a checkpoint: {error}.") from error
         if len(head.root) != HASH_BYTES:
             raise SignatureInvalid("The note is not a checkpoint: its root does not fit.")
         return head

@@ -215,8 +215,8 @@ class _PolicyReader:
 def _key(vkey: bytes, wanted: SignatureType, where: str) -> VerifierKey:
     try:
         key = VerifierKey.parse(vkey.decode())
-    except (UnicodeDecodeError, ValidationFailed) as fault:
-        raise ValidationFailed(f"{where}: {fault}") from fault
+    except (UnicodeDecodeError, ValidationFailed) as error:
+        raise ValidationFailed(f"{where}: {error}") from error
     if key.type is not wanted:
         raise ValidationFailed(f"{where}: a key of type 0x{wanted:02x} is needed here, not 0x{key.type:02x}.")
     return key

@@ -89,7 +89,7 @@ def newest_witnessed(connection: Connection, policy: TrustPolicy) -> int | None:
     return None
 
 
-def disagreements(connection: Connection) -> Iterator[tuple[str, str]]:
+def find_inconsistencies(connection: Connection) -> Iterator[tuple[str, str]]:
     """Where the chain is broken, or a cosignature does not verify, as place and message."""
     place, last = 0, GENESIS
     for row in store.all_cosignatures(connection):
@@ -109,8 +109,8 @@ def _wrong_with(connection: Connection, row: CosignatureRow) -> str | None:
         return "there is no checkpoint of its size"
     try:
         signed = Cosignature.verified(checkpoint.note, row.tree_size, VerifierKey.parse(row.vkey), row.line)
-    except AttestLabError as fault:
-        return fault.message
+    except AttestLabError as error:
+        return error.message
     stored = (row.line, row.at)
     return None if stored == (signed.line, signed.at) else "it does not say what was signed"
 

@@ -37,13 +37,13 @@ from attestlab.log.witnessing.submission_policy import PATH, SIZE_TYPE, Submissi
 from attestlab.web import logging_setup
 from attestlab.web.supervisor import Round, Supervised, Supervisor
 
-LOOKS_EVERY_S = 0.5
-LOCK_EVERY_S = 5.0
+POLL_INTERVAL_S = 0.5
+LOCK_RETRY_INTERVAL_S = 5.0
 WITHIN_S = 30.0  # for all that is said to a witness in one turn
 REFRESH_AFTER = timedelta(hours=1)  # a log at rest shows by a newer cosignature that it is at rest
 LIMITS = FetchLimits(max_body_bytes=64 * 1024, deadline_s=20.0)  # of one answer of a witness
-AHEAD_AT_MOST = timedelta(minutes=5)  # how much the clock of a witness may be ahead of ours
-LONGEST_PAUSE_S = 60.0
+MAX_CLOCK_SKEW = timedelta(minutes=5)  # how much the clock of a witness may be ahead of ours
+MAX_PAUSE_S = 60.0
 TRIES = 3
 LOCK_NAME = "feeder.lock"
 
@@ -129,19 +129,19 @@ class Feeder:
                     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     break
                 completed_round()
-                await asyncio.sleep(LOCK_EVERY_S)
+                await asyncio.sleep(LOCK_RETRY_INTERVAL_S)
             yield
         finally:
             os.close(file)
 
     async def _feed_forever(self, fetcher: Fetcher, witness: WitnessAddress, completed_round: Round) -> None:
         """One witness, whatever becomes of the others; one that fails is asked less and less often."""
-        pause = LOOKS_EVERY_S
+        pause = POLL_INTERVAL_S
         while True:
             outcome = await self._fed(fetcher, witness)
             completed_round()
             failed = outcome in (Outcome.UNREACHABLE, Outcome.REFUSED)
-            pause = min(2 * pause, LONGEST_PAUSE_S) if failed else LOOKS_EVERY_S
+            pause = min(2 * pause, MAX_PAUSE_S) if failed else POLL_INTERVAL_S
             await asyncio.sleep(pause)
 
     async def _fed(self, fetcher: Fetcher, witness: WitnessAddress) -> Outcome:
@@ -151,17 +151,17 @@ class Feeder:
                 cosignature = await self._cosigned(fetcher, witness)
             outcome = Outcome.CURRENT if cosignature is None else Outcome.COSIGNED
             size = cosignature.tree_size if cosignature else None
-        except UnacceptableAnswer as fault:
+        except UnacceptableAnswer as error:
             outcome = Outcome.REFUSED
-            logging_setup.part_failed(fault, part=f"feeder of {witness.name}")
+            logging_setup.part_failed(error, part=f"feeder of {witness.name}")
         except (TimeoutError, Unavailable):
             outcome = Outcome.UNREACHABLE
-        except AttestLabError as fault:
+        except AttestLabError as error:
             outcome = Outcome.REFUSED
-            logging_setup.part_failed(fault, part=f"feeder of {witness.name}")
-        except Exception as fault:  # the records cannot be reached; feeding goes on when they can
+            logging_setup.part_failed(error, part=f"feeder of {witness.name}")
+        except Exception as error:  # the records cannot be reached; feeding goes on when they can
             outcome = Outcome.UNREACHABLE
-            logging_setup.part_failed(fault, part=f"feeder of {witness.name}")
+            logging_setup.part_failed(error, part=f"feeder of {witness.name}")
         if outcome is not Outcome.CURRENT:
             self._counted(witness.name, outcome.value, size)
         return outcome
@@ -210,7 +210,7 @@ class Feeder:
 
     async def _kept(self, witness: WitnessAddress, sent: Submission, size: int, lines: str) -> Cosignature:
         cosignature = Cosignature.verified(sent.checkpoint, size, witness.key, lines)
-        if cosignature.at > self._clock.now() + AHEAD_AT_MOST:
+        if cosignature.at > self._clock.now() + MAX_CLOCK_SKEW:
             raise SignatureInvalid(f"The witness {witness.name} signed a time that is still to come.")
         await self._write(lambda tx: cosignatures.record(tx, cosignature))
         return cosignature
@@ -241,8 +241,8 @@ def _size_told(text: str, size: int, sent: Submission) -> int:
     """
     try:
         known = decimal(text.removesuffix("\n"))
-    except ValueError as fault:
-        raise IntegrityFailed(f"A witness answers 409 with what is not a size: {text[:100]!r}.") from fault
+    except ValueError as error:
+        raise IntegrityFailed(f"A witness answers 409 with what is not a size: {text[:100]!r}.") from error
     if known == sent.old_size:
         raise IntegrityFailed(f"A witness cosigned another tree of {known} entries than the one of these records.")
     return known

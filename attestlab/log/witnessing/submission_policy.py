@@ -49,8 +49,8 @@ class Submission:
             if not blank or not old.startswith(OLD) or len(proof) > MAX_PROOF_LINES:
                 raise ValueError(f"an old size line, up to {MAX_PROOF_LINES} proof lines and an empty line come first")
             return cls(decimal(old.removeprefix(OLD)), tuple(map(_hash, proof)), checkpoint)
-        except ValueError as fault:
-            raise ValidationFailed(f"The submission is malformed: {fault}.") from fault
+        except ValueError as error:
+            raise ValidationFailed(f"The submission is malformed: {error}.") from error
 
     def read(self) -> tuple[Note, TreeHead]:
         """The checkpoint, understood; whose signatures it bears is still to be verified.
@@ -61,8 +61,8 @@ class Submission:
         try:
             note = Note.parse(self.checkpoint)
             return note, TreeHead.read(note.text)
-        except SignatureInvalid as fault:
-            raise ValidationFailed(fault.message) from fault
+        except SignatureInvalid as error:
+            raise ValidationFailed(error.message) from error
 
 
 def _hash(line: str) -> bytes:

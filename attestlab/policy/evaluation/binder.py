@@ -21,7 +21,7 @@ from attestlab.policy.language.document import Condition, Document, RuleDoc, poi
 Place = tuple[int | str, ...]
 
 
-def policy_of(document: Document, registry: Registry) -> Policy:
+def bind(document: Document, registry: Registry) -> Policy:
     """The typed policy of a document.
 
     Raises:

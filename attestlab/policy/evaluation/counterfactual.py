@@ -18,7 +18,7 @@ from attestlab.policy.language.ast import And, Effect, Form, Literal, Policy, po
 from attestlab.policy.language.attributes import Attribute, Value
 from attestlab.policy.language.context import Values
 
-MOST_STEPS = 20_000  # looks ahead before the search gives up; a few microseconds each
+MAX_SEARCH_STEPS = 20_000  # looks ahead before the search gives up; a few microseconds each
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class _Search:
     def _settle(self, values: Values, open_paths: tuple[str, ...]) -> dict[str, EquivalenceClass] | None:
         """Values for the open attributes that bring about what is wanted; None where there are none."""
         self._steps += 1
-        if self._steps > MOST_STEPS:
+        if self._steps > MAX_SEARCH_STEPS:
             raise _OutOfSteps
         if not self._may_become(values, frozenset(open_paths)):
             return None

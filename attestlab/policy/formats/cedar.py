@@ -18,8 +18,8 @@ from attestlab.policy.language.ast import And, Effect, Form, Literal, Policy, po
 from attestlab.policy.language.attributes import Attribute, AttributeType, Op, Value
 from attestlab.policy.language.context import Values
 
-MOST_RULES = 60  # they nest in one condition, and Cedar's parser follows only so deep
-_LARGEST = Decimal("922337203685477.5807")
+MAX_CEDAR_RULES = 60  # they nest in one condition, and Cedar's parser follows only so deep
+_MAX_DECIMAL = Decimal("922337203685477.5807")
 
 
 def cedar_text(policy: Policy) -> str:
@@ -29,8 +29,10 @@ def cedar_text(policy: Policy) -> str:
         ValidationFailed: too many rules, or a number that Cedar's decimal cannot hold.
     """
     rules = policy.counting
-    if len(rules) > MOST_RULES:
-        raise ValidationFailed(f"At most {MOST_RULES} rules can be exported to Cedar; this policy has {len(rules)}.")
+    if len(rules) > MAX_CEDAR_RULES:
+        raise ValidationFailed(
+            f"A policy of {len(rules)} rules cannot be exported to Cedar, at most {MAX_CEDAR_RULES} can."
+        )
     conditions = [(rule, _form(positive_form(rule))) for rule in rules]
     decision = _truth(policy.default is Effect.ALLOW)
     for rule, condition in reversed(conditions):
@@ -103,7 +105,7 @@ def _json(value: Value) -> Any:
 def _decimal(value: float) -> str:
     """One to four digits after the point, as Cedar wants them; exact or refused."""
     exact = Decimal(repr(value))
-    if abs(exact) > _LARGEST or exact != round(exact, 4):
+    if abs(exact) > _MAX_DECIMAL or exact != round(exact, 4):
         raise ValidationFailed(f"{value!r} is no Cedar decimal, which has four digits after the point; write another.")
     return f"{exact:.4f}"
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from attestlab.core.errors import FieldError, ValidationFailed
 from attestlab.policy.language.attributes import UNSTORABLE
-from attestlab.policy.language.document import MOST_BYTES, Document, pointer, refusal
+from attestlab.policy.language.document import MAX_DOCUMENT_BYTES, Document, pointer, refusal
 
 MAX_KEY_PARTS = 16  # of one dotted key: tomllib takes time with the square, and a second key with the square again
 _TOKEN = re.compile(
@@ -40,13 +40,15 @@ def document_of(text: str) -> Document:
     Raises:
         ValidationFailed: it is no TOML, or no policy; or it says what JSON could not have said.
     """
-    if len(text) > MOST_BYTES:
-        raise ValidationFailed.of("/toml", "too_large", f"A policy has at most {MOST_BYTES:,} characters of TOML.")
+    if len(text) > MAX_DOCUMENT_BYTES:
+        raise ValidationFailed.of(
+            "/toml", "too_large", f"TOML of a policy has at most {MAX_DOCUMENT_BYTES:,} characters."
+        )
     _require_short_keys(text)
     try:
         raw = tomllib.loads(text)
-    except (ValueError, RecursionError) as fault:  # no TOML, or a number of more digits than Python reads
-        raise ValidationFailed.of("/toml", "toml", f"This is not TOML: {fault}.") from None
+    except (ValueError, RecursionError) as error:  # no TOML, or a number of more digits than Python reads
+        raise ValidationFailed.of("/toml", "toml", f"This is not TOML: {error}.") from None
     document = Document.read(raw)  # first, for it bounds what is walked next
     if faults := list(_unsaid_in_json(raw)):
         raise refusal(faults)

@@ -20,8 +20,8 @@ from attestlab.core.errors import ValidationFailed
 from attestlab.core.strict_json import MAX_SAFE_INTEGER
 from attestlab.issuers.rules import IssuerStatus, KeyStatus, RiskRating, TrustTier
 
-MOST_ATTRIBUTES = 200  # of one tenant, the platform's own among them
-MOST_ENUM_VALUES = 1_000
+MAX_ATTRIBUTES = 200  # of one tenant, the platform's own among them
+MAX_ENUM_VALUES = 1_000
 PATH_LENGTH = 64
 TEXT_LENGTH = 1_024
 PATH = re.compile(r"[a-z][a-z0-9_]*(?:\.[a-z][a-z0-9_]*){0,3}")
@@ -174,8 +174,8 @@ def _require_sound(attribute: Attribute) -> None:
         raise _refused("path", "A path is lower-case words of letters, digits and _, joined by up to three dots.")
     if (attribute.type is AttributeType.ENUM) != bool(attribute.values):
         raise _refused("domain", "An enum, and nothing else, names its values.")
-    if len(attribute.values) > MOST_ENUM_VALUES:
-        raise _refused("domain", f"An enum has at most {MOST_ENUM_VALUES:,} values.")
+    if len(attribute.values) > MAX_ENUM_VALUES:
+        raise _refused("domain", f"An enum has at most {MAX_ENUM_VALUES:,} values.")
     if len({value.casefold() for value in attribute.values}) < len(attribute.values):
         raise _refused("domain", "Two values of an enum must differ by more than case.")
     if any(not value or len(value) > TEXT_LENGTH or UNSTORABLE.search(value) for value in attribute.values):
@@ -195,8 +195,8 @@ def _require_apart(paths: list[str]) -> None:
     if len(known) < len(paths):
         twice = next(path for path in known if paths.count(path) > 1)
         raise _refused("path", f"The attribute {twice} is registered already; choose another path.")
-    if len(known) > MOST_ATTRIBUTES:
-        raise _refused("path", f"At most {MOST_ATTRIBUTES} attributes can be registered.")
+    if len(known) > MAX_ATTRIBUTES:
+        raise _refused("path", f"At most {MAX_ATTRIBUTES} attributes can be registered.")
     for path in known:
         words = path.split(".")
         inside = next((".".join(words[:n]) for n in range(1, len(words)) if ".".join(words[:n]) in known), None)

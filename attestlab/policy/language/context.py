@@ -14,7 +14,7 @@ from attestlab.policy.language.attributes import MAX_SUGGESTIONS, PATH_LENGTH, R
 Values = dict[str, Value]
 """Typed values by path; a path that is not there is missing."""
 
-MOST_DIAGNOSTICS = 20
+MAX_DIAGNOSTICS = 20
 _DEPTH = 4  # words in a path
 _UNKNOWN = ValueProblem("unknown_attribute", "This attribute is not registered.")
 _TWICE = ValueProblem("given_twice", "It is given dotted and nested at once, so neither is taken.")
@@ -65,7 +65,7 @@ class ContextNormalizer:
         diagnostics: list[Diagnostic] = []
         for path, raw in _flat(context, "", self._parsers):
             fault = self._take(path, raw, values, seen)
-            if fault and len(diagnostics) < MOST_DIAGNOSTICS:
+            if fault and len(diagnostics) < MAX_DIAGNOSTICS:
                 message = self._worded(path, fault, suggest=len(diagnostics) < MAX_SUGGESTIONS)
                 diagnostics.append(Diagnostic(path[:PATH_LENGTH], fault.code, message))
         return NormalizedContext(values, tuple(diagnostics))

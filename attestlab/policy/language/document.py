@@ -22,13 +22,13 @@ from attestlab.core.shapes import In, Uuid
 from attestlab.policy.language.ast import Effect, Mode
 from attestlab.policy.language.attributes import MAX_SUGGESTIONS, Op, nearest
 
-MOST_RULES = 1_000
-MOST_TESTS = 1_000
-MOST_PARTS = 200  # of one `all` or `any`
-MOST_VALUES = 1_000  # of one `in` or `not_in`
-MOST_NODES = 50_000  # JSON values of a whole document
-MOST_DEPTH = 32  # JSON levels of a whole document; a condition reaches half of them, for each of its levels takes two
-MOST_BYTES = 1_048_576  # of its canonical form
+MAX_RULES = 1_000
+MAX_TESTS = 1_000
+MAX_OPERANDS = 200  # of one `all` or `any`
+MAX_VALUES = 1_000  # of one `in` or `not_in`
+MAX_JSON_VALUES = 50_000  # JSON values of a whole document
+MAX_JSON_DEPTH = 32  # JSON levels of a whole document; each level of a condition takes two
+MAX_DOCUMENT_BYTES = 1_048_576  # of its canonical form
 _ID = r"^[A-Za-z0-9][A-Za-z0-9_.:-]{0,63}$"
 _OWN_PREFIX = "Value error, "  # pydantic puts it before what a validator of ours said
 _MISSPELT = frozenset({"extra_forbidden", "enum", "literal_error"})
@@ -64,8 +64,8 @@ Word = Field(strict=False)
 Scalar = StrictBool | StrictInt | StrictFloat | StrictStr
 
 
-Values = Annotated[tuple[Scalar, ...], Field(min_length=1, max_length=MOST_VALUES, strict=False, fail_fast=True)]
-Parts = Annotated[tuple["Condition", ...], Field(min_length=1, max_length=MOST_PARTS, strict=False)]
+Values = Annotated[tuple[Scalar, ...], Field(min_length=1, max_length=MAX_VALUES, strict=False, fail_fast=True)]
+Parts = Annotated[tuple["Condition", ...], Field(min_length=1, max_length=MAX_OPERANDS, strict=False)]
 
 
 class Condition(SourceModel):
@@ -121,8 +121,8 @@ class Document(SourceModel):
     status: Literal["DRAFT", "SHADOW", "ACTIVE", "ARCHIVED"] | None = None
     mode: Annotated[Mode, Word] = Mode.ENFORCE
     default_effect: Annotated[Effect, Word]
-    rules: Annotated[tuple[RuleDoc, ...], Field(min_length=1, max_length=MOST_RULES, strict=False)]
-    tests: Annotated[tuple[PolicyTest, ...], Field(min_length=1, max_length=MOST_TESTS, strict=False)] | None = None
+    rules: Annotated[tuple[RuleDoc, ...], Field(min_length=1, max_length=MAX_RULES, strict=False)]
+    tests: Annotated[tuple[PolicyTest, ...], Field(min_length=1, max_length=MAX_TESTS, strict=False)] | None = None
 
     @model_validator(mode="after")
     def _names_a_target(self) -> Document:
@@ -144,8 +144,10 @@ class Document(SourceModel):
             document = cls.model_validate(raw)
         except ValidationError as faults:
             raise _failed(faults) from None
-        if len(document.canonical) > MOST_BYTES:
-            raise ValidationFailed.of("", "too_large", f"A policy has at most {MOST_BYTES:,} bytes of canonical JSON.")
+        if len(document.canonical) > MAX_DOCUMENT_BYTES:
+            raise ValidationFailed.of(
+                "", "too_large", f"A policy has at most {MAX_DOCUMENT_BYTES:,} bytes (canonical JSON)."
+            )
         _require_apart(document)
         return document
 
@@ -169,9 +171,11 @@ def _require_measure(raw: object) -> None:
     level, depth, nodes = [raw], 0, 0
     while level:
         nodes, depth = nodes + len(level), depth + 1
-        if nodes > MOST_NODES or depth > MOST_DEPTH:
+        if nodes > MAX_JSON_VALUES or depth > MAX_JSON_DEPTH:
             raise ValidationFailed.of(
-                "", "too_large", f"A policy has at most {MOST_NODES:,} values and is at most {MOST_DEPTH} levels deep."
+                "",
+                "too_large",
+                f"A policy has at most {MAX_JSON_VALUES:,} values in at most {MAX_JSON_DEPTH} levels.",
             )
         level = [inner for value in level for inner in _inside(value)]
 
@@ -236,7 +240,7 @@ def _plain(fault: ErrorDetails) -> FieldError:
     if "value" in parts[:-1]:
         parts = parts[: parts.index("value") + 1]
         if code == "too_long":
-            message = f"A list has at most {MOST_VALUES:,} values."
+            message = f"A list has at most {MAX_VALUES:,} values."
         else:
             code = "value_type"
             message = "A value is a text, a number, true, false, or a list of them that is not empty."

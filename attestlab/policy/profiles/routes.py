@@ -15,26 +15,26 @@ _TENANT = Requirement(a_tenant=True)
 
 
 @routes.post("/v1/verification-profiles", scope=_TENANT, status=201)
-def create_profile(call: Request, body: ProfileIn) -> ProfileOut:
+def create_profile(request: Request, body: ProfileIn) -> ProfileOut:
     """Make a verification profile; policies are bound to it, and `POST /v1/verify` may name it."""
-    made = call.lab.verification_profiles.create(body.name, description=body.description, caller=call.caller)
-    call.respond_headers["Location"] = f"/v1/verification-profiles/{made['id']}"
+    made = request.lab.verification_profiles.create(body.name, description=body.description, caller=request.caller)
+    request.respond_headers["Location"] = f"/v1/verification-profiles/{made['id']}"
     return _profile(made)
 
 
 @routes.get("/v1/verification-profiles", scope=_TENANT)
-def list_profiles(call: Request, query: PageQuery) -> Page[ProfileOut]:
+def list_profiles(request: Request, query: PageQuery) -> Page[ProfileOut]:
     """The tenant's profiles, newest first."""
     before = id_in(_LIST, query.cursor)
-    found = call.lab.verification_profiles.page(caller=call.caller, before=before, limit=query.limit + 1)
+    found = request.lab.verification_profiles.page(caller=request.caller, before=before, limit=query.limit + 1)
     shown, cursor = page_of(found, limit=query.limit, kind=_LIST, position=lambda row: [str(row["id"])])
     return Page[ProfileOut](items=[_profile(row) for row in shown], next_cursor=cursor)
 
 
 @routes.get("/v1/verification-profiles/{id}", scope=_TENANT)
-def get_profile(call: Request, id: UUID) -> ProfileOut:
+def get_profile(request: Request, id: UUID) -> ProfileOut:
     """One profile."""
-    return _profile(call.lab.verification_profiles.get(id, caller=call.caller))
+    return _profile(request.lab.verification_profiles.get(id, caller=request.caller))
 
 
 def _profile(row: Row) -> ProfileOut:

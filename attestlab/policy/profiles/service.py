@@ -41,7 +41,7 @@ class Profiles:
             row |= {"description": description, "created_at": now}
             deed = AuditContext(caller.tenant_id, caller, "verification_profile.create", now)
             made = audited_write.insert(tx, store.profiles, row, deed)
-            outbox.tell(tx, caller.tenant_id, ProfileCreated(made["id"], name, now), at=now)
+            outbox.publish(tx, caller.tenant_id, ProfileCreated(made["id"], name, now), at=now)
             return made
 
     def page(self, *, caller: Caller, before: UUID | None = None, limit: int = 50) -> list[Row]:

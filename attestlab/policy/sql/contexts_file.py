@@ -45,8 +45,8 @@ class ContextsFile:
             raise _not_readable(path, "is a folder" if path else "names no file")
         try:
             described = connection.execute(f"DESCRIBE SELECT * FROM read_parquet({literal(path)})").fetchall()
-        except duckdb.Error as fault:
-            raise _not_readable(path, "cannot be read") from fault
+        except duckdb.Error as error:
+            raise _not_readable(path, "cannot be read") from error
         _require_intact(connection, path)
         return cls(path, tuple(str(name) for name, *_ in described))
 

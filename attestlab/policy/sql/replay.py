@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MEMORY_LIMIT = "384MB"  # of DuckDB's buffers; Python, its libraries and what the allocator keeps come on top
-MOST_SPELLINGS = 10_000  # of one enum in one file; a column with more is no enum
+MAX_ENUM_SPELLINGS = 10_000  # of one enum in one file; a column with more is no enum
 # Measured at 10 M rows and 32,000 distinct contexts: a policy of 40 leaves is decided row by row in less time than it
 # takes to count the contexts, a policy of 400 takes nine times as long row by row as by distinct contexts.
 _WORTH_MEASURING = 60  # leaves
@@ -266,10 +266,10 @@ def _folded(connection: duckdb.DuckDBPyConnection, attribute: Attribute, source:
     """The column itself where all of it is spelt as the registry does; else each other spelling is named."""
     name = column(attribute.path)
     rows = connection.execute(
-        f"SELECT DISTINCT {name}::VARCHAR FROM {source} WHERE {name} IS NOT NULL LIMIT {MOST_SPELLINGS + 1}"
+        f"SELECT DISTINCT {name}::VARCHAR FROM {source} WHERE {name} IS NOT NULL LIMIT {MAX_ENUM_SPELLINGS + 1}"
     ).fetchall()
-    if len(rows) > MOST_SPELLINGS:
-        raise ValidationFailed(f"The column {attribute.path} has over {MOST_SPELLINGS:,} spellings; it is no enum.")
+    if len(rows) > MAX_ENUM_SPELLINGS:
+        raise ValidationFailed(f"The column {attribute.path} has over {MAX_ENUM_SPELLINGS:,} spellings; it is no enum.")
     read = {spelling: attribute.parse(spelling) for (spelling,) in rows}
     other = {spelling: value for spelling, value in read.items() if value != spelling}
     if not other:

@@ -29,7 +29,7 @@ _TO_STANDARD = bytes.maketrans(b"-_", b"+/")
 _NOT_STRUCTURE = re.compile(rb'[^"{}\[\]:,]*')
 # The inside of a string literal up to its closing quote, or up to an escape that is cut off after its backslash.
 _INSIDE = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
-_LONGEST_ESCAPE = 6  # \uXXXX
+_MAX_ESCAPE_BYTES = 6  # \uXXXX
 _STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 
 
@@ -43,7 +43,7 @@ def _nested(levels: int) -> bytes:
 
 
 _BELOW_MEMBERS = re.compile(_nested(4), re.DOTALL)  # where no payload is looked for
-_LONGEST_SPELLING = 6 * len(PAYLOAD_MEMBER)  # every character as \uXXXX
+_MAX_NAME_BYTES = 6 * len(PAYLOAD_MEMBER)  # every character as \uXXXX
 
 
 class Payload(NamedTuple):
@@ -171,7 +171,7 @@ class Scanner:
             self._escaped = piece[end] == ord("\\")
             self._in_string = self._escaped
             if not self._in_string and self._depth == 1:
-                self._key = bytes(self._rest[self._string_at : self._string_at + _LONGEST_SPELLING + 2])
+                self._key = bytes(self._rest[self._string_at : self._string_at + _MAX_NAME_BYTES + 2])
         return end + 1
 
     def _to_structure(self, piece: bytes, at: int) -> int:
@@ -229,7 +229,7 @@ def _end_of_whole_escapes(text: bytes, end: int) -> int:
     A backslash that is itself escaped may be taken for the beginning of one. No base64url has any, so what comes
     of it is refused either way.
     """
-    slash = text.rfind(b"\\", max(0, end - _LONGEST_ESCAPE + 1), end)
+    slash = text.rfind(b"\\", max(0, end - _MAX_ESCAPE_BYTES + 1), end)
     is_cut = slash >= 0 and text[slash + 1 : slash + 2] == b"u"
     return slash if is_cut else end
 

@@ -21,7 +21,7 @@ MIN_CONNECTIONS = 16
 LOOPBACK = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
 _AT_ONCE = 128  # connections accepted before others get their turn
 _NO_FILES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
-_WARN_EVERY_S = 60.0
+_WARNING_INTERVAL_S = 60.0
 
 Take = Callable[[socket.socket, Any], None]
 
@@ -114,7 +114,7 @@ class Accepting:
     def _pause(self, reason: str) -> None:
         self._loop.remove_reader(self._listening)
         self._resuming = self._loop.call_later(PAUSE_S, self._resume)
-        if self._loop.time() >= self._warned_at + _WARN_EVERY_S:
+        if self._loop.time() >= self._warned_at + _WARNING_INTERVAL_S:
             self._warned_at = self._loop.time()
             remedy = "Raise the limit of open files and ATTESTLAB_MAX_CONNECTIONS, or start more processes."
             logging_setup.warned("connections wait to be accepted", reason=reason, remedy=remedy)

@@ -28,7 +28,7 @@ from attestlab.web.request_handler import RequestHandler
 
 HEAD_LIMIT_BYTES = 16 * 1024
 LINGER_LIMIT_BYTES = 256 * 1024 * 1024
-_SLOWEST_BYTES_PER_S = 32 * 1024  # so many bytes that arrive earn a second more
+_MIN_UPLOAD_BYTES_PER_S = 32 * 1024  # so many bytes that arrive earn a second more
 _UNBROKEN_BYTES = 4 * 1024  # after so many, other connections get their turn
 _CRLF = b"\r\n"
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -104,7 +104,7 @@ class Connection:
         self.deadline = began + self._left_s
         piece = await self.stream.read_bytes(PIECE_BYTES, partial=True)
         self.deadline = inf
-        self._left_s += len(piece) / _SLOWEST_BYTES_PER_S - (self._time() - began)
+        self._left_s += len(piece) / _MIN_UPLOAD_BYTES_PER_S - (self._time() - began)
         self.buffer += piece
         self._unbroken += len(piece)
         if self._unbroken > _UNBROKEN_BYTES:
@@ -126,8 +126,8 @@ class Connection:
         try:
             raw = await self._raw_head()
             head = parse_head(raw)
-        except AttestLabError as fault:
-            return await self._refuse_unreadable(fault)
+        except AttestLabError as error:
+            return await self._refuse_unreadable(error)
         if self._otherwise is not None and not self._site.table.knows(head.path):
             return await self._hand_over(raw, self._otherwise)
         self._owes_continue = head.awaits_continue

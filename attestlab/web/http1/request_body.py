@@ -14,7 +14,7 @@ from attestlab.web.http1.request_head import RequestHead, refuse, require_fields
 PIECE_BYTES = 64 * 1024
 # Size lines, extensions and trailers of one body. Chunks of a few bytes cost far more to read than to send.
 FRAMING_LIMIT_BYTES = 4 * 1024 * 1024
-_LONGEST_LINE = 4096
+_MAX_LINE_BYTES = 4096
 _CRLF = b"\r\n"
 _TOKEN = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]++"
 # chunk-ext of RFC 9112 section 7.1.1; blanks may stand only around ";" and "=".
@@ -147,8 +147,8 @@ class ChunkedBody:
             refuse("a chunk is longer than its size")
 
     async def _line(self) -> bytes:
-        while (end := self._source.buffer.find(_CRLF, 0, _LONGEST_LINE)) < 0:
-            if len(self._source.buffer) >= _LONGEST_LINE:
+        while (end := self._source.buffer.find(_CRLF, 0, _MAX_LINE_BYTES)) < 0:
+            if len(self._source.buffer) >= _MAX_LINE_BYTES:
                 refuse("a line among the chunks is too long")
             await self._source.more()
         self._framing += end + len(_CRLF)

@@ -27,7 +27,7 @@ _HOST = re.compile(
 _MAX_PORT = 65_535
 _HOST_FIELD = re.compile(r"^host:", re.IGNORECASE | re.MULTILINE)
 _BARE_LINE_FEED = re.compile(rb"(?<!\r)\n")
-_LONGEST_LENGTH = 15  # digits; a petabyte
+_MAX_LENGTH_DIGITS = 15  # digits; a petabyte
 
 
 class RequestHead(NamedTuple):
@@ -143,6 +143,6 @@ def _length(headers: Mapping[str, str], *, modern: bool) -> int | None:
         return None
     if length is None:
         return 0
-    if not (length.isascii() and length.isdecimal()) or len(length) > _LONGEST_LENGTH:
+    if not (length.isascii() and length.isdecimal()) or len(length) > _MAX_LENGTH_DIGITS:
         refuse("Content-Length is not one plain number")
     return int(length)

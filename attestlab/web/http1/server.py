@@ -17,7 +17,7 @@ from attestlab.web.http1.connection import Connection, Peer, Timeouts
 
 _READ_CHUNK_BYTES = 32 * 1024
 _BUFFER_LIMIT_BYTES = 1024 * 1024
-_GLANCE_S = 0.25  # how often connections are looked at; the precision of every `Timeouts`
+_POLL_INTERVAL_S = 0.25  # how often connections are looked at; the precision of every `Timeouts`
 _LAST_WORD_S = 0.1
 MAX_CONNECTIONS = 4096
 
@@ -42,7 +42,7 @@ class Server(TCPServer):
         self._otherwise = otherwise
         self._room = room or Room(MAX_CONNECTIONS, MAX_CONNECTIONS)
         self._connections: set[Connection] = set()
-        self._glance = PeriodicCallback(self._cut_the_slow, _GLANCE_S * 1000)
+        self._glance = PeriodicCallback(self._cut_the_slow, _POLL_INTERVAL_S * 1000)
 
     @property
     def open_connections(self) -> int:

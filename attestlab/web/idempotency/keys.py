@@ -32,7 +32,7 @@ from attestlab.web.request import Request
 from attestlab.web.response import Response
 
 HEADER = "Idempotency-Key"
-KEPT_FOR = timedelta(hours=24)
+RECORD_TTL = timedelta(hours=24)
 MEMO = "idempotency.known"
 SEALED = b"sealed "  # before the stored headers of an answer that is; others begin as JSON does
 _KEY = re.compile(r"[\x20-\x7e]{1,255}")
@@ -62,18 +62,18 @@ class IdempotencyKey:
         return f"answer {self.place.hex()}"
 
 
-def is_keyed(call: Request) -> bool:
+def is_keyed(request: Request) -> bool:
     """Whether the call carries a key that its route honours."""
-    return call.route.idempotency != "none" and call.header(HEADER) is not None
+    return request.route.idempotency != "none" and request.header(HEADER) is not None
 
 
-def intent_of(call: Request) -> IdempotencyKey | None:
+def intent_of(request: Request) -> IdempotencyKey | None:
     """What this call wants done once; None where it carries no key or the route has no use for one.
 
     Raises:
         ValidationFailed: the key is missing where it is required, or malformed.
     """
-    route, key = call.route, call.header(HEADER)
+    route, key = request.route, request.header(HEADER)
     if route.idempotency == "none":
         return None
     if key is None:
@@ -84,32 +84,32 @@ def intent_of(call: Request) -> IdempotencyKey | None:
         return None
     if not _KEY.fullmatch(key):
         raise ValidationFailed.of(f"/{HEADER}", "malformed", "An Idempotency-Key is 1-255 printable ASCII characters.")
-    owner = str(call.caller.tenant_id) if call.caller is not None else _anonymous(call)
-    place, fingerprint = _place(owner, route.method, route.path, key), _fingerprint(call)
+    owner = str(request.caller.tenant_id) if request.caller is not None else _anonymous(request)
+    place, fingerprint = _place(owner, route.method, route.path, key), _fingerprint(request)
     if not route.secret:
         return IdempotencyKey(
-            place, fingerprint, call.now, link_key_of=lambda attestation: call.lab.links.key(attestation)
+            place, fingerprint, request.now, link_key_of=lambda attestation: request.lab.links.key(attestation)
         )
     # Of one tenant's people each keeps their own secrets: another's repeat is another request.
-    keyring, asked_by = call.lab.keyring, "" if call.caller is None else call.caller.credential_id
-    return IdempotencyKey(place, keyring.keyed_sha256(fingerprint + asked_by.encode()), call.now, keyring)
+    keyring, asked_by = request.lab.keyring, "" if request.caller is None else request.caller.credential_id
+    return IdempotencyKey(place, keyring.keyed_sha256(fingerprint + asked_by.encode()), request.now, keyring)
 
 
-def _anonymous(call: Request) -> str:
+def _anonymous(request: Request) -> str:
     """Whoever calls without being known: their address, and the credential they show where it opens more."""
-    shown = [call.header(name) for name in ("X-API-Key", "Authorization")]
-    return "\n".join([f"anonymous {call.peer}", *filter(None, shown)])
+    shown = [request.header(name) for name in ("X-API-Key", "Authorization")]
+    return "\n".join([f"anonymous {request.peer}", *filter(None, shown)])
 
 
 def _place(owner: str, method: str, path: str, key: str) -> bytes:
     return hashlib.sha256(f"{owner}\n{method} {path}\n{key}".encode()).digest()
 
 
-def _fingerprint(call: Request) -> bytes:
-    digest = hashlib.sha256(f"{call.method} {call.path}\n".encode())
-    digest.update(canonical(call.document) if call.canonical is None else call.canonical)
-    if call.payload is not None:
-        digest.update(call.payload.sha256)
+def _fingerprint(request: Request) -> bytes:
+    digest = hashlib.sha256(f"{request.method} {request.path}\n".encode())
+    digest.update(canonical(request.document) if request.canonical is None else request.canonical)
+    if request.payload is not None:
+        digest.update(request.payload.sha256)
     return digest.digest()
 
 
@@ -120,7 +120,7 @@ def recall(connection: Connection, intent: IdempotencyKey) -> Response | None:
         IdempotencyKeyReused: it was given to another request.
     """
     row = _found(connection, [intent.place])[intent.place]
-    return _answer(None if row is None or row.created_at < intent.at - KEPT_FOR else row, intent)
+    return _answer(None if row is None or row.created_at < intent.at - RECORD_TTL else row, intent)
 
 
 def claim(tx: Transaction, intent: IdempotencyKey, *, together_with: Collection[bytes]) -> Response | None:
@@ -130,7 +130,7 @@ def claim(tx: Transaction, intent: IdempotencyKey, *, together_with: Collection[
     """
     known: dict[bytes, AnyRow | None] = tx.memo.setdefault(MEMO, {})
     if not known:
-        idempotency_store.forget(tx, now=intent.at, kept_for=KEPT_FOR)
+        idempotency_store.forget(tx, now=intent.at, kept_for=RECORD_TTL)
         known |= _found(tx.connection, together_with)
     if intent.place not in known:
         known |= _found(tx.connection, [intent.place])

@@ -12,6 +12,7 @@ from typing import Any
 from sqlalchemy import BigInteger, Connection, LargeBinary, delete, select
 from sqlmodel import Field, SQLModel
 
+from attestlab.core.db.tables import table_of
 from attestlab.core.db.transaction import AnyRow, Transaction
 from attestlab.core.records.hash_chain import Chain, head_of, link_hash, save_head
 
@@ -34,7 +35,7 @@ class IdempotencyRecord(SQLModel, table=True):
     hash: bytes = Field(sa_type=LargeBinary)
 
 
-answers: Any = IdempotencyRecord.__table__  # type: ignore[attr-defined]  # SQLModel sets it on every table class
+answers = table_of(IdempotencyRecord)
 
 
 def seal(tx: Transaction) -> None:
@@ -80,7 +81,7 @@ def forget(tx: Transaction, *, now: datetime, kept_for: timedelta) -> None:
     save_head(tx.connection, BEGINNING, beginning, last)
 
 
-def disagreements(connection: Connection) -> Iterator[tuple[str, str]]:
+def find_inconsistencies(connection: Connection) -> Iterator[tuple[str, str]]:
     """Where the chain of answers does not hold, as (place, what is wrong)."""
     place, last = head_of(connection, BEGINNING)
     for row in connection.execution_options(yield_per=100).execute(select(*answers.c).order_by(answers.c.seq)):

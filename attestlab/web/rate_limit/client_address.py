@@ -13,7 +13,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 from attestlab.web import logging_setup
 
 IPNetwork = IPv4Network | IPv6Network
-_KEPT = 4096
+_CACHE_SIZE = 4096
 _NETWORK_BITS = 64  # of an IPv6 address: whoever has one has all that share them
 _UNNAMED = "local"  # of a socket that has no address
 
@@ -67,7 +67,7 @@ def is_within(client: str, networks: Sequence[IPNetwork]) -> bool:
     return address is not None and any(address in network for network in networks)
 
 
-@lru_cache(maxsize=_KEPT)
+@lru_cache(maxsize=_CACHE_SIZE)
 def counted(client: str) -> str:
     """The address as limits count it: all of an IPv4 one, the network of an IPv6 one.
 
@@ -80,7 +80,7 @@ def counted(client: str) -> str:
     return _UNNAMED if address is None else str(address)
 
 
-@lru_cache(maxsize=_KEPT)
+@lru_cache(maxsize=_CACHE_SIZE)
 def _parsed(text: str) -> IPv4Address | IPv6Address | None:
     """IPv4 within IPv6 counts as what it is; an address that cannot be read is none."""
     try:

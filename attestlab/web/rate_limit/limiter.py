@@ -22,7 +22,7 @@ from attestlab.web.request import Request
 from attestlab.web.routing.routes import Limit, Route
 
 VIOLATIONS = Limit("violations", 5, 600)  # the last of which blocks the lane
-BLOCKED_FOR_S = 15 * 60
+BLOCK_DURATION_S = 15 * 60
 # Of credentials that are not valid, from one address: each leaves a line in an audit trail, which is kept for good.
 FAILURES = Limit("failed", 600, 60)
 
@@ -96,26 +96,26 @@ class Limiter:
             limit, window_s = VIOLATIONS.requests, VIOLATIONS.window_s
             raise ClientBlocked(Count(False, limit, 0, window_s, now.timestamp() + left_s, left_s))
 
-    def charge(self, call: Request, payer: Any) -> Count:
+    def charge(self, request: Request, payer: Any) -> Count:
         """Take what the request costs `payer`, or its address where there is none; returns the tightest limit.
 
         Raises:
             OverLimit: there is not so much left; of several exhausted limits it names the one with the longest wait.
         """
-        if not call.route.charged:
-            return self.look(call.peer, now=call.now)
+        if not request.route.charged:
+            return self.look(request.peer, now=request.now)
         if payer is None:
-            return self.charge_address(call.peer, now=call.now, page=call.route.page)
+            return self.charge_address(request.peer, now=request.now, page=request.route.page)
         allowed, applied = self._allowance_of(payer), []
         if allowed.requests_per_minute is not None:
             place, per_minute = f"tenant:{payer.tenant_id}", allowed.requests_per_minute
-            applied.append(self._counters.take(place, per_minute=per_minute, now=call.now))
-        limit = call.route.limit if allowed.has_endpoint_limits else None
+            applied.append(self._counters.take(place, per_minute=per_minute, now=request.now))
+        limit = request.route.limit if allowed.has_endpoint_limits else None
         if limit is not None and _all_allow(applied):
-            applied.append(self._count(payer, limit, 1, now=call.now))
+            applied.append(self._count(payer, limit, 1, now=request.now))
         if not _all_allow(applied):
-            raise OverLimit(self._longest_wait(applied, limit, payer, now=call.now), caller=payer)
-        return tightest(applied) if applied else self.look(call.peer, now=call.now)
+            raise OverLimit(self._longest_wait(applied, limit, payer, now=request.now), caller=payer)
+        return tightest(applied) if applied else self.look(request.peer, now=request.now)
 
     def _longest_wait(self, applied: list[Count], limit: Limit | None, payer: Any, *, now: datetime) -> Count:
         """Of all limits that are exhausted, the one with the longest wait."""
@@ -132,15 +132,15 @@ class Limiter:
         today = None if limit.daily is None else self._spent_today(payer, limit.daily, now)
         return [count for count in (window, today) if count is not None and not count.remaining]
 
-    def charge_refused(self, call: Request, *, body_bytes: int) -> Count | None:
+    def charge_refused(self, request: Request, *, body_bytes: int) -> Count | None:
         """Charge a request that was refused, and shows no valid credential, to its address: for itself, where that was
         not done before, and for its body; returns None where neither costs anything.
 
         Raises:
             OverLimit: there is not so much left.
         """
-        cost = (0 if call.route.charged else 1) + body_bytes // REFUSED_BYTES_PER_REQUEST
-        return self.charge_address(call.peer, now=call.now, cost=cost) if cost else None
+        cost = (0 if request.route.charged else 1) + body_bytes // REFUSED_BYTES_PER_REQUEST
+        return self.charge_address(request.peer, now=request.now, cost=cost) if cost else None
 
     def charge_address(self, client: str, *, now: datetime, cost: int = 1, page: bool = False) -> Count:
         """Take tokens of the address, or of its public pages.
@@ -162,21 +162,21 @@ class Limiter:
         """The bucket of an address from which nothing was taken; for answers that must not depend on the counts."""
         return self._counters.whole(per_minute=self._address_per_minute, now=now)
 
-    def fit(self, call: Request, limit: Limit, wanted: int) -> tuple[int, OverLimit | None]:
+    def fit(self, request: Request, limit: Limit, wanted: int) -> tuple[int, OverLimit | None]:
         """How many of `wanted` items of one request still fit into a limit, and what the others are told."""
-        if not self._allowance_of(call.caller).has_endpoint_limits:
+        if not self._allowance_of(request.caller).has_endpoint_limits:
             return wanted, None
-        taken, count = wanted, self._count(call.caller, limit, wanted, now=call.now)
+        taken, count = wanted, self._count(request.caller, limit, wanted, now=request.now)
         while not count.allowed and count.remaining:  # as many as there is room for, unless others were quicker
             taken = min(taken, count.remaining)
-            count = self._count(call.caller, limit, taken, now=call.now)
-        call.rate = count if call.rate is None else tightest([call.rate, count])
+            count = self._count(request.caller, limit, taken, now=request.now)
+        request.rate = count if request.rate is None else tightest([request.rate, count])
         taken = taken if count.allowed else 0
         if taken == wanted:
             return taken, None
-        full = count._replace(allowed=False, retry_after_s=count.reset_at - call.now.timestamp())
-        longest = self._longest_wait([full], limit, call.caller, now=call.now)
-        return taken, OverLimit(longest, caller=call.caller)
+        full = count._replace(allowed=False, retry_after_s=count.reset_at - request.now.timestamp())
+        longest = self._longest_wait([full], limit, request.caller, now=request.now)
+        return taken, OverLimit(longest, caller=request.caller)
 
     def _count(self, payer: Any, limit: Limit, cost: int, *, now: datetime) -> Count:
         place = f"limit:{payer.tenant_id}:{limit.name}"
@@ -191,7 +191,7 @@ class Limiter:
         count = self._of_lane(VIOLATIONS, lane, now)
         blocks = count.allowed and not count.remaining
         if blocks:
-            self._counters.block(f"block:{lane}", for_s=BLOCKED_FOR_S, now=now)
+            self._counters.block(f"block:{lane}", for_s=BLOCK_DURATION_S, now=now)
         return blocks
 
     def _of_lane(self, limit: Limit, lane: str, now: datetime) -> Count:
@@ -210,9 +210,9 @@ def lane_of(client: str, *, payer: Any = None, page: bool = False) -> str:
     return f"{address}:pages" if page else address
 
 
-def owner_of(call: Request) -> str:
+def owner_of(request: Request) -> str:
     """The tenant or the address that a request's work is shared out to."""
-    return counted(call.peer) if call.caller is None else f"tenant:{call.caller.tenant_id}"
+    return counted(request.peer) if request.caller is None else f"tenant:{request.caller.tenant_id}"
 
 
 def is_probe(route: Route) -> bool:

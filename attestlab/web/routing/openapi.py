@@ -52,7 +52,7 @@ def openapi_routes(others: Sequence[Route], *, title: str, version: str) -> Rout
         return describe([*others, *routes], title=title, version=version)
 
     @routes.get("/openapi.json", scope=PUBLIC)
-    async def openapi(call: Request) -> RawResponse:
+    async def openapi(request: Request) -> RawResponse:
         """This description."""
         return RawResponse(await asyncio.to_thread(described), JSON)
 

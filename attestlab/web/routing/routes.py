@@ -41,7 +41,7 @@ Handler = TypeVar("Handler", bound=Callable[..., Any])
 BODY_LIMIT_BYTES: Final = 1024 * 1024
 PATH_TYPES: Final = (UUID, int, str)
 _PARAMETER = re.compile(r"\{(\w+)(\.\.\.)?\}")
-_BY_NAME = frozenset({"call", "query", "body", "prepared", "return"})
+_BY_NAME = frozenset({"request", "query", "body", "prepared", "return"})
 
 
 class Limit(NamedTuple):
@@ -83,16 +83,16 @@ class Route:
     serializer: SchemaSerializer | None  # None: the route answers `RawResponse` or nothing
     is_async: bool
 
-    def run(self, call: Request, body: BaseModel | None = None, prepared: object = None) -> Any:
+    def run(self, request: Request, body: BaseModel | None = None, prepared: object = None) -> Any:
         """Call the function with what it asks for; an awaitable where it is async."""
-        arguments = dict(call.path_values)
+        arguments = dict(request.path_values)
         if self.query is not None:
-            arguments["query"] = call.query
+            arguments["query"] = request.query
         if self.body is not None:
             arguments["body"] = body
         if self.prepare is not None:
             arguments["prepared"] = prepared
-        return self.function(call, **arguments)
+        return self.function(request, **arguments)
 
 
 class Routes:

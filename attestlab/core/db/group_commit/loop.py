@@ -21,9 +21,9 @@ from attestlab.core.db.group_commit.thread import (
     QUEUE_CAP,
     Job,
     PendingWrite,
-    blame,
-    deliver_each,
-    must_not_repeat,
+    fail_all,
+    is_not_retryable,
+    resolve_all,
     run_jobs,
 )
 from attestlab.core.db.storage import Storage
@@ -101,7 +101,7 @@ class LoopGroupCommit:
         """Commit the next group and answer it."""
         began = self._loop.time()
         group = await self._committed()
-        deliver_each(group)
+        resolve_all(group)
         self._expected = min(len(group) + len(self._waiting), ENOUGH_JOBS)
         ended = self._loop.time()
         self._gather_until = ended + min(GATHER_SHARE * (ended - began), MAX_GATHER_S)
@@ -111,13 +111,13 @@ class LoopGroupCommit:
         try:
             tx = await self._begin()
         except BaseException as refused:
-            return blame(self._next_group(), refused)
+            return fail_all(self._next_group(), refused)
         group = self._next_group()
         fault = await self._attempt(tx, group)
         if fault is None:
             return group
-        if must_not_repeat(group, fault):
-            return blame(group, fault)
+        if is_not_retryable(group, fault):
+            return fail_all(group, fault)
         for ticket in group:
             await self._alone(ticket)
         return group
@@ -129,7 +129,7 @@ class LoopGroupCommit:
         except BaseException as refused:
             fault = refused
         if fault is not None:
-            blame([ticket], fault)
+            fail_all([ticket], fault)
 
     def _next_group(self) -> list[PendingWrite]:
         group = self._waiting[:GROUP_CAP]
@@ -144,8 +144,8 @@ class LoopGroupCommit:
         try:
             self._run_and_seal(tx, group)
             await self._commit(tx)
-        except BaseException as fault:
-            return fault
+        except BaseException as error:
+            return error
         return None
 
     def _run_and_seal(self, tx: Transaction, group: list[PendingWrite]) -> None:

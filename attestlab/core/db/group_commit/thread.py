@@ -51,7 +51,7 @@ class ThreadGroupCommit:
         self._storage = storage
         self._queue: queue.SimpleQueue[PendingWrite | None] = queue.SimpleQueue()
         self._queue_cap = queue_cap
-        self._deliver_group = deliver_group or deliver_each
+        self._deliver_group = deliver_group or resolve_all
         self._thread = threading.Thread(target=self._run, name="attestlab-writer", daemon=True)
         self._thread.start()
 
@@ -111,20 +111,20 @@ class ThreadGroupCommit:
         fault = self._attempt(group)
         if fault is None:
             return
-        if must_not_repeat(group, fault):
-            blame(group, fault)
+        if is_not_retryable(group, fault):
+            fail_all(group, fault)
             return
         for ticket in group:
             if (own := self._attempt([ticket])) is not None:
-                blame([ticket], own)
+                fail_all([ticket], own)
 
     def _attempt(self, group: list[PendingWrite]) -> BaseException | None:
         """All jobs in one transaction; what is returned is the transaction's own failure."""
         try:
             with self._storage.write() as tx:
                 run_jobs(tx, group)
-        except BaseException as fault:  # the thread must outlive any failure; it is delivered to the callers
-            return fault
+        except BaseException as error:  # the thread must outlive any failure; it is delivered to the callers
+            return error
         return None
 
 
@@ -143,19 +143,19 @@ def run_jobs(tx: Transaction, group: list[PendingWrite]) -> None:
             ticket.fault = refusal
 
 
-def must_not_repeat(group: list[PendingWrite], fault: BaseException) -> bool:
+def is_not_retryable(group: list[PendingWrite], fault: BaseException) -> bool:
     """Whether running each job on its own would help nobody, or could do twice what is done already."""
     return isinstance(fault, CommitUnknown | NotBegun) or len(group) == 1
 
 
-def blame(group: list[PendingWrite], fault: BaseException) -> list[PendingWrite]:
+def fail_all(group: list[PendingWrite], fault: BaseException) -> list[PendingWrite]:
     """The transaction as a whole failed: whoever has no failure of its own gets that one."""
     for ticket in group:
         ticket.result, ticket.fault = None, ticket.fault or fault
     return group
 
 
-def deliver_each(group: list[PendingWrite]) -> None:
+def resolve_all(group: list[PendingWrite]) -> None:
     """Hand every ticket what came of it."""
     for ticket in group:
         ticket.deliver(ticket.result, ticket.fault)
