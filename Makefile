@@ -12,7 +12,7 @@ ARGS ?=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check bench access notebooks lock soak spark stall mutants clean
+.PHONY: help setup run test check bench access notebooks house lock soak spark stall mutants clean
 
 help:  ## List these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -58,6 +58,9 @@ stall: setup  ## Send every route its worst bodies and watch /healthz; ARGS="--o
 spark: setup  ## Bring Spark (500 MB, wants a Java) and hold our policies against it
 	$(BIN)/python -m pip install --quiet "pyspark>=4.3"
 	$(BIN)/python -m pytest -m spark $(ARGS)
+
+house: setup  ## Measure the names, words and structure of the source, and show what is left to mend
+	PYTHONPATH=tests $(BIN)/python -m house $(ARGS)
 
 access: setup  ## Write the table of docs/access.md anew from the routes
 	$(BIN)/python -m attestlab.cli.access_table docs/access.md

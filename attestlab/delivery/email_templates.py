@@ -1,30 +1,23 @@
-"""What recipients are told; plain text, and nothing of a claim."""
+"""Mails to recipients of attestations: plain text, without any claim."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from attestlab.mail.rules import MailText
 
 
-class Letter(NamedTuple):
-    """A subject of one line, and a plain text."""
-
-    subject: str
-    text: str
-
-
-def notification(link: str, *, issuer_name: str) -> Letter:
-    """To somebody who has an account."""
-    return Letter(
+def notification_mail(link: str, *, issuer_name: str) -> MailText:
+    """Return the mail for a recipient who has an account."""
+    return MailText(
         f"{issuer_name} has issued an attestation to you",
         f"{issuer_name} has issued an attestation to you. See it, and check it, here:\n\n"
         f"{link}\n\n"
-        "Whoever has this link can see what it says.\n",
+        "Anyone with this link can see what it says.\n",
     )
 
 
-def invitation(link: str, *, issuer_name: str, recipient: str) -> Letter:
-    """To somebody who has none yet."""
-    return Letter(
+def invitation_mail(link: str, *, issuer_name: str, recipient: str) -> MailText:
+    """Return the mail for a recipient who has no account."""
+    return MailText(
         f"{issuer_name} has issued an attestation to you",
         f"{issuer_name} has issued an attestation to you. See it, and check it, here:\n\n"
         f"{link}\n\n"

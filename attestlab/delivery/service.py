@@ -68,9 +68,9 @@ class Deliveries:
         name = issuer_store.owned(tx.exec, row["issuer_id"], tenant_id=row["tenant_id"]).name
         link, recipient = self.links.shared(row["attestation_id"]), row["recipient_email"]
         if is_known:
-            letter = email_templates.notification(link, issuer_name=name)
+            letter = email_templates.notification_mail(link, issuer_name=name)
         else:
-            letter = email_templates.invitation(link, issuer_name=name, recipient=recipient)
+            letter = email_templates.invitation_mail(link, issuer_name=name, recipient=recipient)
         self.mails.post(
             tx, tenant_id=row["tenant_id"], recipient=recipient, subject=letter.subject, text=letter.text, at=at
         )

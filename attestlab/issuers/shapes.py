@@ -13,7 +13,7 @@ Text = Annotated[str, StringConstraints(min_length=1, max_length=2048)]
 KeyText = Annotated[str, StringConstraints(min_length=1, max_length=16_384)]
 
 
-class ProfileIn(In):
+class IssuerProfileIn(In):
     """The parts of an issuer's profile that may be left out."""
 
     legal_name: Name | None = None
@@ -24,7 +24,7 @@ class ProfileIn(In):
     logo_url: Text | None = Field(default=None, description="absolute https address")
 
 
-class IssuerIn(ProfileIn):
+class IssuerIn(IssuerProfileIn):
     """An issuer to be registered; with `alg` the service makes its first managed key."""
 
     name: Name
@@ -37,7 +37,7 @@ class IssuerIn(ProfileIn):
         return self.model_dump(exclude={"alg", "kid"})
 
 
-class IssuerPatch(ProfileIn):
+class IssuerPatch(IssuerProfileIn):
     """Changes of a profile; what is left out stays, null takes a value away."""
 
     name: Name = Field(default="", json_schema_extra=without_default)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from enum import StrEnum
+from typing import NamedTuple
 
 MAX_ATTEMPTS = 10
 FIRST_PAUSE = timedelta(minutes=1)
@@ -11,6 +12,13 @@ MAX_RETRY_PAUSE = timedelta(hours=1)
 CLAIM_TTL = timedelta(minutes=2)  # longer than a delivery has until its final dot (`smtp.SmtpTimeouts.handover_s`)
 CLAIM_RENEWAL_INTERVAL_S = 30.0
 MAX_DELIVERIES = 4  # that one process runs at once, so that a slow one delays no other
+
+
+class MailText(NamedTuple):
+    """Subject of one line, and plain text, of a mail."""
+
+    subject: str
+    text: str
 
 
 class MailStatus(StrEnum):

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from attestlab.orgs.api_keys import CreatedApiKey
 from attestlab.orgs.rules import Realm, Role
-from attestlab.orgs.shapes import ApiKeyIn, ApiKeyMadeOut, ApiKeyOut, CompromiseIn, ConsumerKeyIn, RevokeIn
+from attestlab.orgs.shapes import ApiKeyIn, ApiKeyMadeOut, ApiKeyOut, CompromiseIn, ConsumerKeyIn, RevokeApiKeyIn
 from attestlab.web.paging import Page, PageQuery, id_in, page_of
 from attestlab.web.request import Request
 from attestlab.web.routing.authorization import Requirement, users_with
@@ -40,7 +40,7 @@ def get(request: Request, id: UUID) -> ApiKeyOut:
 
 
 @routes.post("/v1/api-keys/{id}/revoke", scope=_MANAGERS)
-def revoke(request: Request, id: UUID, body: RevokeIn | None) -> ApiKeyOut:
+def revoke(request: Request, id: UUID, body: RevokeApiKeyIn | None) -> ApiKeyOut:
     """Revoke an API key for good; the very next request with it is a 401."""
     return _revoked(request, id, body)
 
@@ -64,7 +64,7 @@ def list_of_consumer(request: Request, query: PageQuery) -> Page[ApiKeyOut]:
 
 
 @routes.post("/v1/consumer/api-keys/{id}/revoke", scope=_CONSUMERS)
-def revoke_of_consumer(request: Request, id: UUID, body: RevokeIn | None) -> ApiKeyOut:
+def revoke_of_consumer(request: Request, id: UUID, body: RevokeApiKeyIn | None) -> ApiKeyOut:
     """Revoke a key of one's own for good."""
     return _revoked(request, id, body)
 
@@ -75,7 +75,7 @@ def _page(request: Request, query: PageQuery) -> Page[ApiKeyOut]:
     return Page[ApiKeyOut](items=[_key(row) for row in shown], next_cursor=cursor)
 
 
-def _revoked(request: Request, key_id: UUID, body: RevokeIn | None) -> ApiKeyOut:
+def _revoked(request: Request, key_id: UUID, body: RevokeApiKeyIn | None) -> ApiKeyOut:
     reason = None if body is None else body.reason
     return _key(request.lab.api_keys.revoke(key_id, reason=reason, caller=request.caller))
 

@@ -90,7 +90,9 @@ class People:
                 "invited_until": now + role_rules.INVITATION_TTL,
             }
             row = self._invited(tx, address, name, invitation, caller, now)
-            letter = invitations.letter(self.portal_url, token, team_name=tenant["name"], until=row["invited_until"])
+            letter = invitations.invitation_mail(
+                self.portal_url, token, team_name=tenant["name"], until=row["invited_until"]
+            )
             self.mails.post(
                 tx, tenant_id=caller.tenant_id, recipient=address, subject=letter.subject, text=letter.text, at=now
             )

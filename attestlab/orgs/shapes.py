@@ -28,7 +28,7 @@ class ConsumerKeyIn(In):
     name: Name
 
 
-class RevokeIn(In):
+class RevokeApiKeyIn(In):
     """Why a key is revoked."""
 
     reason: Reason | None = None

@@ -80,7 +80,7 @@ class AttributesIn(In):
     attributes: Annotated[list[AttributeIn], Field(max_length=MAX_ATTRIBUTES)]
 
 
-class ProfileIn(In):
+class VerificationProfileIn(In):
     """A verification profile to be made."""
 
     name: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]

@@ -15,12 +15,12 @@ from attestlab.policy.jobs import Written, storage_at, written
 from attestlab.simulation.service import Simulations
 
 if TYPE_CHECKING:
-    from attestlab.simulation.reports import SimulationReport
+    from attestlab.simulation.reports import ComposedReport
 
 
 def simulate(
     place: Mapping[str, Any], policy: Written, options: Mapping[str, Any], limit_s: float, caller: Caller, now: datetime
-) -> tuple[SimulationReport, dict[str, Any]]:
+) -> tuple[ComposedReport, dict[str, Any]]:
     """Try a policy on the past of the lake at `place`; the report is signed and kept by the server.
 
     Raises:

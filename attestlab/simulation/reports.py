@@ -21,7 +21,7 @@ _STEPS = 8  # self-check, number, extent, what would change, and its frames
 
 
 @dataclass(frozen=True)
-class SimulationReport:
+class ComposedReport:
     """What a simulation found, composed and not yet kept; `content` are JSON values.
 
     `contexts` are those of the examples, in their order; no digest covers them, and they are not kept.
@@ -61,7 +61,7 @@ class SimulationReport:
 
 def found(
     simulation: Simulation, draft: PolicyDraft, *, report_id: UUID, tenant_id: UUID, made_by: str, made_at: datetime
-) -> SimulationReport:
+) -> ComposedReport:
     """Run what a report tells: the self-check first, then what would change.
 
     Raises:
@@ -98,7 +98,7 @@ def found(
         "made_by": made_by,
     }
     contexts = tuple(_present(row["context"] or {}) for row in examples)
-    return SimulationReport(tenant_id, draft.policy_id, simulation.trial.baseline_digest, made_at, content, contexts)
+    return ComposedReport(tenant_id, draft.policy_id, simulation.trial.baseline_digest, made_at, content, contexts)
 
 
 def _policy(draft: PolicyDraft) -> dict[str, Any]:

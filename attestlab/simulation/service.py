@@ -36,7 +36,7 @@ from attestlab.simulation.signing import REPORTS, TYP, SignedReport
 
 if TYPE_CHECKING:
     from attestlab.simulation.history import History
-    from attestlab.simulation.reports import SimulationReport
+    from attestlab.simulation.reports import ComposedReport
     from attestlab.simulation.simulation import Simulation
     from attestlab.simulation.sweeps import Named
 
@@ -100,7 +100,7 @@ class Simulations:
         counterfactual: str | None = None,
         given_up: Callable[[], bool] = lambda: False,
         caller: Caller,
-    ) -> tuple[SimulationReport, dict[str, Any]]:
+    ) -> tuple[ComposedReport, dict[str, Any]]:
         """Everything that the service answers, within its time; the report is not kept yet.
 
         It is stopped as soon as it is `given_up`, which is asked many times a second, from another thread.
@@ -130,7 +130,7 @@ class Simulations:
             beside = {"groups": groups, "contexts": report.contexts, "rules": told}
             return report, {**beside, "sweep": swept, "counterfactual": turned}
 
-    def compose(self, simulation: Simulation, draft: PolicyDraft, *, caller: Caller) -> SimulationReport:
+    def compose(self, simulation: Simulation, draft: PolicyDraft, *, caller: Caller) -> ComposedReport:
         """What a simulation found, as a report that is not kept yet.
 
         Raises:
@@ -149,7 +149,7 @@ class Simulations:
             made_at=now,
         )
 
-    def keep(self, report: SimulationReport, *, caller: Caller) -> SignedReport:
+    def keep(self, report: ComposedReport, *, caller: Caller) -> SignedReport:
         """Write a report down, so that an activation may name it."""
         with self.storage.write() as tx:
             told = {"policy_id": report.content["policy"]["id"], "document_digest": report.content["policy"]["digest"]}

@@ -22,7 +22,7 @@ from attestlab.log.service import Log, SequencedEntry
 from attestlab.log.status.status_list import Chunk, StatusList
 from attestlab.log.store import LeafRow
 
-LIST_EVERY = timedelta(minutes=1)
+LIST_INTERVAL = timedelta(minutes=1)
 
 
 @dataclass(frozen=True)
@@ -69,9 +69,9 @@ class StatusListPublisher:
         size, newest = self.log.size(connection), store.newest_of_subject(connection, STATUS_LIST_SUBJECT)
         if newest is None:
             founded = store.checkpoint(connection, 0)
-            return size > 0 and founded is not None and now - founded.at >= LIST_EVERY
+            return size > 0 and founded is not None and now - founded.at >= LIST_INTERVAL
         # A list from the future was made by a wrong clock; waiting for its time would stop all lists until then.
-        return size > newest.index + 1 and abs(now - _made_at(newest)) >= LIST_EVERY
+        return size > newest.index + 1 and abs(now - _made_at(newest)) >= LIST_INTERVAL
 
     def listed(self, connection: Connection, *indexes: int) -> PublishedList | None:
         """What the newest list says of these entries; None where one of them is not in it yet."""

@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from attestlab.policy.profiles.service import Row
-from attestlab.policy.shapes import ProfileIn, ProfileOut
+from attestlab.policy.shapes import ProfileOut, VerificationProfileIn
 from attestlab.web.paging import Page, PageQuery, id_in, page_of
 from attestlab.web.request import Request
 from attestlab.web.routing.authorization import Requirement
@@ -15,7 +15,7 @@ _TENANT = Requirement(a_tenant=True)
 
 
 @routes.post("/v1/verification-profiles", scope=_TENANT, status=201)
-def create_profile(request: Request, body: ProfileIn) -> ProfileOut:
+def create_profile(request: Request, body: VerificationProfileIn) -> ProfileOut:
     """Make a verification profile; policies are bound to it, and `POST /v1/verify` may name it."""
     made = request.lab.verification_profiles.create(body.name, description=body.description, caller=request.caller)
     request.respond_headers["Location"] = f"/v1/verification-profiles/{made['id']}"

@@ -1,0 +1,249 @@
+"""Measures of the code's language and structure, read from the source: what `make house` prints and the tests bound."""
+
+from __future__ import annotations
+
+import ast
+import io
+import json
+import re
+import tokenize
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import grimp
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "attestlab"
+MODULES = sorted(PACKAGE.rglob("*.py"))
+FOLDERS = ("attestlab", "benchmarks", "dashboards", "tests")
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+
+PRIVATE_WORDS = (
+    "whoever",
+    "nobody",
+    "everybody",
+    "somebody",
+    "anew",
+    "likewise",
+    "be it",
+    "for ever",
+    "goes on",
+    "go on",
+    "is told",
+    "are told",
+    "hands over",
+    "to and fro",
+)
+_PRIVATE = re.compile(r"\b(" + "|".join(PRIVATE_WORDS) + r")\b", re.IGNORECASE)
+_PRIVATE_IN_NAMES = {"whoever", "nobody", "everybody", "somebody", "anew", "likewise", "told", "beside"}
+_BOUND = re.compile(r"^_?(MOST|LONGEST|FEWEST|SHORTEST|LARGEST|SLOWEST|DEEPEST|WIDEST)(_|$)|_(AT_MOST|EVERY_S|EVERY)$")
+_IRREGULAR = {
+    *(
+        "told",
+        "shown",
+        "kept",
+        "found",
+        "held",
+        "left",
+        "said",
+        "seen",
+        "put",
+        "sent",
+        "built",
+        "gone",
+        "done",
+        "taken",
+    ),
+    *(
+        "given",
+        "known",
+        "made",
+        "met",
+        "spent",
+        "lost",
+        "won",
+        "begun",
+        "drawn",
+        "worn",
+        "born",
+        "torn",
+        "meant",
+        "dealt",
+    ),
+    *("felt", "spelt", "spoken", "written", "woken", "broken", "hidden", "bound", "brought", "caught", "read_back"),
+}
+_REGULAR = re.compile(r"^[a-z]{2,}(?<!e)ed$")
+_NOUNS = {"feed", "seed", "need", "speed", "embed", "shed", "bed", "red", "exceed", "proceed", "succeed"}
+MAX_DOCUMENT_LINE = 100
+
+
+class Place(NamedTuple):
+    """Where a finding is, and what was found there."""
+
+    path: str
+    line: int
+    found: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.found}"
+
+
+def place(path: Path, line: int, found: str) -> Place:
+    """Return a place whose path is relative to the root of the tree."""
+    return Place(str(path.relative_to(ROOT)), line, found)
+
+
+@cache
+def source(path: Path) -> str:
+    """Read a file once."""
+    return path.read_text()
+
+
+@cache
+def tree(path: Path) -> ast.Module:
+    """Parse a module once."""
+    return ast.parse(source(path))
+
+
+def python_files() -> list[Path]:
+    """List the Python files of the project."""
+    return sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
+
+
+def bare_participles() -> Iterator[Place]:
+    """Find functions of the package whose whole name is one past participle, which names neither verb nor object.
+
+    Route handlers are left out: their names are the operation ids that clients of the API know.
+    """
+    for path in MODULES:
+        for node in ast.walk(tree(path)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and is_participle(node.name.strip("_")):
+                if not any(ast.unparse(decorator).startswith("routes.") for decorator in node.decorator_list):
+                    yield place(path, node.lineno, node.name)
+
+
+def is_participle(word: str) -> bool:
+    """Tell whether a name is one past participle."""
+    return word in _IRREGULAR or (bool(_REGULAR.match(word)) and word not in _NOUNS)
+
+
+def class_names_with_two_meanings() -> Iterator[str]:
+    """Find public class names that two modules of the package define."""
+    homes: defaultdict[str, list[str]] = defaultdict(list)
+    for path in MODULES:
+        for node in tree(path).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes[node.name].append(str(path.relative_to(ROOT)))
+    yield from (f"{name}: {', '.join(paths)}" for name, paths in sorted(homes.items()) if len(paths) > 1)
+
+
+def private_words() -> Iterator[Place]:
+    """Find words of the house's former dialect in comments, texts, documents, notebooks and names of functions."""
+    for path in python_files():
+        if path == Path(__file__):
+            continue
+        for token in tokenize.generate_tokens(io.StringIO(source(path)).readline):
+            if token.type in (tokenize.COMMENT, tokenize.STRING):
+                yield from _words_in(path, token.start[0], token.string)
+        yield from _words_in_names(path)
+    for path in DOCUMENTS:
+        yield from _words_in(path, 1, source(path))
+    for path in NOTEBOOKS:
+        cells = json.loads(source(path))["cells"]
+        yield from (found for cell in cells for found in _words_in(path, 1, "".join(cell["source"])))
+
+
+def _words_in(path: Path, line: int, text: str) -> Iterator[Place]:
+    for match in _PRIVATE.finditer(text):
+        yield place(path, line + text.count("\n", 0, match.start()), match[0])
+
+
+def _words_in_names(path: Path) -> Iterator[Place]:
+    for node in ast.walk(tree(path)):
+        is_named = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+        if is_named and _PRIVATE_IN_NAMES.intersection(node.name.split("_")):
+            yield place(path, node.lineno, node.name)
+
+
+def private_bounds() -> Iterator[Place]:
+    """Find constants that name a bound or an interval otherwise than MAX_, MIN_, _TTL, _TIMEOUT_S or _INTERVAL_S."""
+    for path in python_files():
+        for node in ast.walk(tree(path)):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and _BOUND.search(node.id):
+                yield place(path, node.lineno, node.id)
+
+
+def long_document_lines() -> Iterator[Place]:
+    """Find lines of documents over 100 characters, except rows of tables, code, and links that cannot be broken."""
+    for path in DOCUMENTS:
+        is_code = False
+        for number, line in enumerate(source(path).splitlines(), 1):
+            is_code ^= line.lstrip().startswith("```")
+            if len(line) > MAX_DOCUMENT_LINE and not is_code and not line.startswith("|") and " " in line.strip()[:80]:
+                yield place(path, number, f"{len(line)} characters")
+
+
+def any_lines() -> Iterator[Place]:
+    """Find lines of the package on which `Any` is a type; imports of it are not counted."""
+    for path in MODULES:
+        lines = {node.lineno for node in ast.walk(tree(path)) if isinstance(node, ast.Name) and node.id == "Any"}
+        yield from (place(path, line, "Any") for line in sorted(lines))
+
+
+def longest_module() -> tuple[int, str]:
+    """Return the number of lines of the longest module, and its path."""
+    return max((source(path).count("\n"), str(path.relative_to(ROOT))) for path in MODULES)
+
+
+def function_median() -> int:
+    """Return the median number of lines of a function."""
+    lengths = sorted(
+        (node.end_lineno or 0) - node.lineno + 1
+        for path in MODULES
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    )
+    return lengths[len(lengths) // 2]
+
+
+def import_circles() -> list[str]:
+    """Find the modules of the package that import each other in a circle, late imports included."""
+    graph = grimp.build_graph("attestlab", exclude_type_checking_imports=True, cache_dir=None)
+    return sorted(module for module in graph.modules if module in graph.find_upstream_modules(module))
+
+
+def private_attributes() -> Iterator[Place]:
+    """Find private attributes that no module of the package defines, so that they belong to a library."""
+    ours = {name for path in MODULES for name in _defined(path)}
+    for path in MODULES:
+        for node in ast.walk(tree(path)):
+            if isinstance(node, ast.Attribute) and _is_private(node.attr) and node.attr not in ours:
+                yield place(path, node.lineno, node.attr)
+
+
+def _is_private(name: str) -> bool:
+    return name.startswith("_") and not name.startswith("__") and name not in _DOCUMENTED
+
+
+# Documented as public in spite of their names: of named tuples, of `os`, and of SQLAlchemy's rows.
+_DOCUMENTED = {"_make", "_replace", "_asdict", "_fields", "_exit", "_mapping"}
+
+
+def _defined(path: Path) -> Iterator[str]:
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.attr
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.alias):
+            yield node.asname or node.name
+        elif isinstance(node, ast.Assign) and any(
+            isinstance(t, ast.Name) and t.id == "__slots__" for t in node.targets
+        ):
+            yield from (item.value for item in ast.walk(node.value) if isinstance(item, ast.Constant))

@@ -1,0 +1,35 @@
+"""The language of the house: names and words of the field, bounds by their prefix, documents that wrap."""
+
+from __future__ import annotations
+
+import pytest
+from house import measures
+
+# How many places each measure may still find. A number only shrinks, and each of them ends at 0.
+REMAINING = {
+    "bare_participles": 289,
+    "private_words": 777,
+    "private_bounds": 6,
+    "long_document_lines": 525,
+    "private_attributes": 5,
+    "class_names_with_two_meanings": 0,
+}
+
+
+@pytest.mark.parametrize("measure", REMAINING)
+def test_a_measure_of_the_language_does_not_grow(measure: str) -> None:
+    found = list(map(str, getattr(measures, measure)()))
+
+    assert len(found) <= REMAINING[measure], found[:20]
+
+
+def test_modules_do_not_import_each_other_in_circles() -> None:
+    assert measures.import_circles() == []
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("told", True), ("opened", True), ("verify_signature", False), ("feed", False), ("is_told", False)],
+)
+def test_a_bare_participle_is_recognised(name: str, expected: bool) -> None:
+    assert measures.is_participle(name) is expected
