@@ -121,9 +121,14 @@ def bare_participles() -> Iterator[Place]:
     """
     for path in MODULES:
         for node in ast.walk(tree(path)):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and is_participle(node.name.strip("_")):
-                if not any(ast.unparse(decorator).startswith("routes.") for decorator in node.decorator_list):
-                    yield place(path, node.lineno, node.name)
+            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or _is_handler(node):
+                continue
+            if is_participle(node.name.strip("_")):
+                yield place(path, node.lineno, node.name)
+
+
+def _is_handler(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    return any(ast.unparse(decorator).startswith("routes.") for decorator in node.decorator_list)
 
 
 def is_participle(word: str) -> bool:
