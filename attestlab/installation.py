@@ -97,7 +97,7 @@ class Installation:
         self.clock = clock
         self.keyring = keys
         self.portal_url = (settings.portal_url or "http://127.0.0.1").rstrip("/")
-        self.counters = Counters.beside(storage.url, settings.data, reachability=storage.reachability)
+        self.counters = Counters.open(storage.url, settings.data, reachability=storage.reachability)
         self.guard = HeadGuard(settings.data / HEAD_GUARD)
         self.log = Log(storage=storage, keyring=keys, clock=clock, guard=self.guard)
         self.status_lists = StatusListPublisher(storage=storage, log=self.log, clock=clock)
@@ -163,11 +163,11 @@ class Installation:
             storage=storage, clock=clock, simulations=self.simulations, operator=self._operator_caller
         )
         self.log.finders |= {"attestation_id": _index_by_id, "document_hash": _index_by_document}
-        storage.closers += [
+        storage.record_hooks += [
             metering.sealer(clock),
             usage.seal,
-            outbox.sealer(clock),
-            audit.seal,
+            outbox.event_writer(clock),
+            audit.write_entries,
             idempotency_store.seal,
         ]
         self._log_id: str | None = None
@@ -273,7 +273,7 @@ class Installation:
 
     def forget_counts(self) -> None:
         """Remove counts that say nothing any more; they are no part of the records, nor of their transactions."""
-        self.counters.forget(now=self.clock.now())
+        self.counters.delete_expired(now=self.clock.now())
 
     def readiness(self) -> dict[str, Callable[[], None]]:
         """What the service stands on, each as a check that raises."""
@@ -320,7 +320,7 @@ class Installation:
 
     def close(self) -> None:
         """Give every connection back; a thread that still waits for PostgreSQL gets an error."""
-        self.storage.cut()
+        self.storage.cancel_waits()
         self.lake.close()
         self.workers.close()
         self.counters.close()

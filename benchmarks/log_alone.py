@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from attestlab import migrations
 from attestlab.core.clock import SystemClock
 from attestlab.core.crypto.keyring import Keyring
-from attestlab.core.db.group_commit.thread import GROUP_CAP
+from attestlab.core.db.group_commit.thread import MAX_GROUP_SIZE
 from attestlab.core.db.storage import Storage
 from attestlab.installation import Installation
 from attestlab.log import entries
@@ -31,7 +31,7 @@ ROUNDS = 7
 MILLION = 1_000_000
 CONNECTIONS = 64
 SECONDS, WARMUP_S = 2.0, 0.5
-LEAVES = 20 * GROUP_CAP
+LEAVES = 20 * MAX_GROUP_SIZE
 CLOCK = SystemClock()
 
 
@@ -89,9 +89,9 @@ def _appending(folder: Path) -> Iterator[float]:
 
 def append(storage: Storage, log: Log, made: list[bytes]) -> None:
     """Append in groups as large as the server's."""
-    for start in range(0, len(made), GROUP_CAP):
+    for start in range(0, len(made), MAX_GROUP_SIZE):
         with storage.write() as tx:
-            for entry in made[start : start + GROUP_CAP]:
+            for entry in made[start : start + MAX_GROUP_SIZE]:
                 log.append(tx, entry, kind=entries.EntryType.MINTED)
 
 

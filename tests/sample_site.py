@@ -19,7 +19,7 @@ from tornado.netutil import bind_sockets
 
 from attestlab.core.clock import FixedClock
 from attestlab.core.errors import AttestLabError, AuthInvalid, Conflict, IntegrityFailed, NotFound, RateLimited
-from attestlab.core.limits.rate_counters import Counters, _File
+from attestlab.core.limits.rate_counters import Counters, _FileStore
 from attestlab.core.shapes import In, Moment, Out, Uuid
 from attestlab.web.application import Application, OnBlocked
 from attestlab.web.health import health_routes
@@ -206,7 +206,7 @@ async def write(job: Callable[[Any], Any]) -> Any:
 
 
 def counters_in_memory() -> Counters:
-    return Counters(_File(Path(":memory:")))
+    return Counters(_FileStore(Path(":memory:")))
 
 
 async def denied(request: Request, fault: AttestLabError) -> None:

@@ -71,7 +71,7 @@ def end(
     now = _outcome(change)
     ended = [_end(tx, log, row, change, now) for row in found]
     if ended:
-        tx.change(store.attestations, _CHANGED, [done.row for done in ended])
+        tx.bulk_update(store.attestations, _CHANGED, [done.row for done in ended])
     for done in ended:
         _tell(tx, done, change, actor_of(done.row["tenant_id"]))
     return ended

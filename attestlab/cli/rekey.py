@@ -50,7 +50,7 @@ def rewrap(settings: Settings, environ: Mapping[str, str]) -> Rewrapped | None:
     """
     storage = Storage(settings.records_url)
     try:
-        with occupancy.hold_alone(storage) as alone:
+        with occupancy.hold_exclusively(storage) as alone:
             return _rewrapped(settings, environ, storage, alone)
     finally:
         storage.close()

@@ -68,7 +68,7 @@ class DatabaseClock:
             return SystemClock().now()
         return whole_milliseconds(origin[0] + timedelta(seconds=monotonic() - origin[1]))
 
-    def measured(self, at: datetime, *, sent_at: float, received_at: float) -> None:
+    def add_measurement(self, at: datetime, *, sent_at: float, received_at: float) -> None:
         """Take in that the database's clock showed `at` between two moments of the monotonic clock."""
         round_trip_s, middle = received_at - sent_at, (sent_at + received_at) / 2
         if self._origin is not None:

@@ -47,7 +47,7 @@ def attempt(counters: Counters, guess: LoginAttempt, *, now: datetime) -> None:
 
 def succeeded(counters: Counters, guess: LoginAttempt, *, now: datetime) -> None:
     """Take the attempt back; the account's count begins anew, the address keeps its other failures."""
-    counters.clear(guess.account_key)
+    counters.reset(guess.account_key)
     counters.count(guess.peer_key, limit=OF_PEER, window_s=WINDOW_S, now=now, cost=-1)
 
 

@@ -53,7 +53,7 @@ class Sessions:
             AuthInvalid: it is not ours or not current, or its session or account is over.
         """
         claims = self.tokens.proven(token)
-        caller = self.storage.recalled(claims, lambda connection: _caller(connection, claims))
+        caller = self.storage.cached_read(claims, lambda connection: _caller(connection, claims))
         if not claims.is_current(now):
             raise AuthInvalid(known=caller)
         return caller

@@ -178,7 +178,7 @@ class Keys:
     def rewrap(self, tx: Transaction, new: Keyring) -> int:
         """Seal every private half that we hold under another key-encryption key; returns how many those were."""
         now, rows = self.clock.now(), store.managed_keys(tx)
-        tx.memo[CHANGED] = True
+        tx.cache[CHANGED] = True
         for old in rows:
             owner = {name: old[name] for name in ("tenant_id", "issuer_id", "kid", "alg")}
             row = {**old, "sealed": self.keyring.rewrap(old["sealed"], new, **owner)}
@@ -238,7 +238,7 @@ class Keys:
     def _registered(
         self, tx: Transaction, issuer_id: UUID, key: NewKey, caller: Caller, now: datetime
     ) -> dict[str, Any]:
-        tx.memo[CHANGED] = True
+        tx.cache[CHANGED] = True
         tenant_id = caller.tenant_id
         row = _new_row(key, self._sealed(tx, key, tenant_id, issuer_id), tenant_id, issuer_id, now)
         row["log_index"] = self.ledger.key(tx, row, now)
@@ -251,7 +251,7 @@ class Keys:
         self, tx: Transaction, old: Mapping[str, Any], now: datetime, *, reason: str | None = None, **changes: Any
     ) -> dict[str, Any]:
         """Change a key's row, and log its new status; the audit line is the caller's to write."""
-        tx.memo[CHANGED] = True
+        tx.cache[CHANGED] = True
         row = {**old, **changes}
         row["changed_index"] = self.ledger.key(tx, row, now, reason=reason)
         mine = (store.keys.c.tenant_id == row["tenant_id"], store.keys.c.kid == row["kid"])

@@ -199,12 +199,12 @@ class Issuers:
         Raises:
             NotFound: no such issuer, or no such key of it, in the tenant.
         """
-        if CHANGED in tx.memo:
+        if CHANGED in tx.cache:
             return _signing_key(tx.exec, tenant_id, issuer_id, kid)
         place = ("issuers.signing_key", tenant_id, issuer_id, kid)
-        found: SigningKey | None = tx.memo.get(place)
+        found: SigningKey | None = tx.cache.get(place)
         if found is None:
-            found = tx.memo[place] = _signing_key(tx.peek, tenant_id, issuer_id, kid)
+            found = tx.cache[place] = _signing_key(tx.read_unflushed, tenant_id, issuer_id, kid)
         return found
 
     def private_key(self, key: SigningKey) -> PrivateKey:
@@ -243,7 +243,7 @@ class Issuers:
     def _write_change(
         self, tx: Transaction, old: Mapping[str, Any], changed: dict[str, Any], caller: Caller
     ) -> tuple[dict[str, Any], int | None]:
-        tx.memo[CHANGED] = True
+        tx.cache[CHANGED] = True
         now, index = self.clock.now(), None
         row = {**old, **changed, "updated_at": now}
         if not _STANDING.isdisjoint(changed):

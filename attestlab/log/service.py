@@ -90,7 +90,7 @@ class Log:
         self._memory = TreeCache()
         self._signer: NoteSigner | None = None
         self._unsettled: Connection | None = None  # of the transaction between its seal and its commit
-        storage.sealers.append(self.seal)
+        storage.sequence_hooks.append(self.seal)
 
     def create(self, tx: Transaction, *, origin: str, private: Ed25519PrivateKey) -> str:
         """Found the log `origin` under a fresh key, with a checkpoint of the empty tree; returns its vkey.
@@ -152,7 +152,7 @@ class Log:
         pending: list[SequencedEntry] = tx.buffer(BUFFER)
         if not pending:
             return
-        batch: _Batch = tx.memo[MEMO]
+        batch: _Batch = tx.cache[MEMO]
         batch.is_sealed = True
         growth = batch.tree.grown([appended.leaf_hash for appended in pending])
         reader = self._memory.reader_of(tx.connection, growth, growth.tree.size)
@@ -171,7 +171,7 @@ class Log:
 
     def _batch(self, tx: Transaction) -> _Batch:
         """What the transaction knows of the log, found out once: under its lock nothing can change it."""
-        batch: _Batch | None = tx.memo.get(MEMO)
+        batch: _Batch | None = tx.cache.get(MEMO)
         if batch is None:
             row = _require_created(store.lock_head(tx))
             head = TreeHead(row.origin, row.size, row.root)
@@ -180,7 +180,7 @@ class Log:
             if tree.size != head.size:
                 raise HeadGuardMismatch(f"The records end at size {head.size}, but size {tree.size} was committed.")
             self._unsettled = None
-            batch = tx.memo[MEMO] = _Batch(head, self._key(row), tree)
+            batch = tx.cache[MEMO] = _Batch(head, self._key(row), tree)
         return batch
 
     def _sign(self, tx: Transaction, signer: NoteSigner, head: TreeHead, *, previous_size: int | None) -> str:
@@ -337,7 +337,7 @@ class Log:
         if connection is self._unsettled:
             # What is sealed and not committed may still vanish; showing it, or remembering it, would be a fork.
             raise RuntimeError("the log cannot be read between a transaction's seal and its commit")
-        row = _require_created(self._storage.recalled_in(connection, "log head", store.head))
+        row = _require_created(self._storage.cached(connection, "log head", store.head))
         return TreeHead(row.origin, row.size, row.root)
 
     def _observe(self, connection: Connection, head: TreeHead) -> None:

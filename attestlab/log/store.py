@@ -135,7 +135,7 @@ def head(connection: Connection) -> HeadRow | None:
 
 def lock_head(tx: Transaction) -> HeadRow | None:
     """The head, which until the commit nobody else can move."""
-    row: Any = tx.peek(_LOCKED_HEAD).first()
+    row: Any = tx.read_unflushed(_LOCKED_HEAD).first()
     return HeadRow(*row) if row else None
 
 
@@ -392,5 +392,5 @@ def first_of_subject(connection: Connection, subject: str) -> LeafRow | None:
 
 def last_of_subject(tx: Transaction, subject: str) -> tuple[bytes, bytes] | None:
     """Leaf hash and entry of a subject's newest committed status entry."""
-    row: Any = tx.peek(_LAST_OF_SUBJECT, {"subject": subject}).first()
+    row: Any = tx.read_unflushed(_LAST_OF_SUBJECT, {"subject": subject}).first()
     return (row[0], row[1]) if row else None

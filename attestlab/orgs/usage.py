@@ -70,7 +70,7 @@ def by_now(tx: Transaction, tenant_id: UUID, metric: str, *, at: datetime) -> in
     """How much of `metric` the tenant used on the day of `at`, together with what this transaction counts."""
     place = (tenant_id, metric, at.date())
     known = ("usage", place)
-    if known not in tx.memo:
-        tx.memo[known] = used(tx.connection, *place)
-    used_by_now: int = tx.memo[known] + sum(times for counted, times in tx.buffer(BUFFER) if counted == place)
+    if known not in tx.cache:
+        tx.cache[known] = used(tx.connection, *place)
+    used_by_now: int = tx.cache[known] + sum(times for counted, times in tx.buffer(BUFFER) if counted == place)
     return used_by_now

@@ -97,12 +97,12 @@ def asked_by(execute: Execute, question: PolicyQuery, tenant_id: UUID) -> Active
 
 def applying_now(tx: Transaction, question: PolicyQuery, tenant_id: UUID) -> ActivePolicies | None:
     """`applying` under the writer's lock: read once a transaction, anew each time once a policy changes in it."""
-    if store.CHANGED in tx.memo:
+    if store.CHANGED in tx.cache:
         return applying(tx.exec, question, tenant_id)
     place = ("policies in force", tenant_id, question)
-    if place not in tx.memo:
-        tx.memo[place] = applying(tx.peek, question, tenant_id)
-    found: ActivePolicies | None = tx.memo[place]
+    if place not in tx.cache:
+        tx.cache[place] = applying(tx.read_unflushed, question, tenant_id)
+    found: ActivePolicies | None = tx.cache[place]
     return found
 
 

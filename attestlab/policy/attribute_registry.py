@@ -65,7 +65,7 @@ class AttributeRegistryService:
         checked = own if isinstance(own, CheckedAttributes) else self.check(own, caller=caller)
         with self.storage.write() as tx:
             _require_unchanged(tx, checked, caller.tenant_id)
-            tx.memo[store.CHANGED] = True
+            tx.cache[store.CHANGED] = True
             now = self.clock.now()
             row = store.own_attributes(tx.exec, caller.tenant_id)
             used = 0 if row is None else len(json.loads(row["attributes"]))

@@ -130,7 +130,7 @@ class Decisions:
         """
         question.require_sound()
         name = ("policies that would apply", caller.tenant_id, question)
-        force = self.storage.recalled(
+        force = self.storage.cached_read(
             name, lambda connection: active_policies.asked_by(connection.execute, question, caller.tenant_id)
         )
         return _decided(force, question, context, caller.tenant_id)
@@ -138,7 +138,7 @@ class Decisions:
     def ask(self, question: PolicyQuery, circumstances: Circumstances, *, tenant_id: UUID) -> PendingDecision | None:
         """What the policies that apply say of something that is about to happen; None where there are none."""
         name = ("policies that apply", tenant_id, question)
-        force = self.storage.recalled(
+        force = self.storage.cached_read(
             name, lambda connection: active_policies.applying(connection.execute, question, tenant_id)
         )
         return None if force is None else _answered(force, question, circumstances, tenant_id)

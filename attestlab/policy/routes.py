@@ -114,7 +114,7 @@ async def analyze(request: Request, body: AnalyzeIn) -> AnalysisOut:
     if is_large(request) or await has_large(request):
         policies: Policies = request.lab.policies
         wanted = (sent(body.policy or body.policy_id), sent(body.against))
-        with policies.proofs.alone():
+        with policies.proofs.acquire():
             text = await in_process(request, jobs.analyze, records(request), *wanted, request.caller)
         return cast(AnalysisOut, RawResponse(text, JSON))
     policy = body.policy_id if body.policy is None else document_in_body(body.policy)
@@ -199,7 +199,7 @@ async def _examined(request: Request, body: ActivateIn) -> ActivationCheck:
     policy_id: UUID = request.path_values["id"]
     if await has_large(request):
         policies: Policies = request.lab.policies
-        with policies.proofs.alone():
+        with policies.proofs.acquire():
             examined: ActivationCheck = await in_process(
                 request, jobs.examine, records(request), policy_id, request.caller
             )

@@ -178,7 +178,7 @@ class Policies:
             document = document_in(store.version(connection.execute, policy_id, row["version"]))
             registry = registry_for(connection.execute, caller.tenant_id, document.target_type)
         policy = bind(document, registry)
-        with self.proofs.alone():
+        with self.proofs.acquire():
             dead = dead_rules(policy)
         return ActivationCheck(row["version"], tuple(policy_tests.failing(document, policy, registry)), tuple(dead))
 
@@ -311,7 +311,7 @@ class Policies:
         """
         read = self.read(policy, caller=caller)
         other = None if against is None else self.read(against, caller=caller)
-        with self.proofs.alone():
+        with self.proofs.acquire():
             return AnalysisReport(analyze(read), None if other is None else compare(other, read))
 
     def replay(self, policy: Document | UUID, *, contexts: str | PathLike[str], caller: Caller | None = None) -> Replay:
@@ -366,7 +366,7 @@ class Policies:
 
     def _change(self, tx: Transaction, row: Row, changes: Mapping[str, Any], deed: AuditContext, event: Event) -> Row:
         outbox.publish(tx, deed.tenant_id, event, at=deed.at)
-        tx.memo[store.CHANGED] = True
+        tx.cache[store.CHANGED] = True
         return audited_write.change(tx, store.policies, row, {**changes, "updated_at": deed.at}, deed)
 
     def _is_single_person(self, tx: Transaction, author: str, caller: Caller) -> bool:

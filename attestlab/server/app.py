@@ -85,7 +85,7 @@ def site_of(lab: Installation, desk: WriteQueue) -> Application:
         metrics.failed_commit(cause_of(error))
         logging_setup.repeatedly_failed("commit failed", error, cause=cause_of(error))
 
-    lab.storage.when_commit_failed = commit_failed
+    lab.storage.on_commit_failed = commit_failed
     checks = {**lab.readiness(), "writes": desk.check_writes, "background": desk.background.check}
     operations = [*health_routes(checks), *metrics_routes(metrics)]
     routes = [*all_routes(), *operations]
@@ -97,7 +97,7 @@ def site_of(lab: Installation, desk: WriteQueue) -> Application:
         if credential.kind == "bearer":
             return lab.identity.sessions.caller(credential.secret, now=request.now)
         name = ("caller", hashlib.sha256(credential.secret.encode()).digest())
-        caller = lab.storage.recalled(name, lambda connection: lab.orgs.authenticate(connection, credential.secret))
+        caller = lab.storage.cached_read(name, lambda connection: lab.orgs.authenticate(connection, credential.secret))
         if caller.expires_at is not None and request.now >= caller.expires_at:
             raise AuthInvalid(known=caller)
         return caller
@@ -179,7 +179,7 @@ async def serve(lab: Installation, sockets: list[socket.socket], *, ready: Calla
     feeder.start(desk.background)
     ready()
     await stop.wait()
-    loop.call_later(STOP_WITHIN_S, lab.storage.cut)
+    loop.call_later(STOP_WITHIN_S, lab.storage.cancel_waits)
     await sweeper.finish(within_s=0)
     await feeder.finish()
     await asyncio.gather(server.stop_gracefully(within_s=STOP_WITHIN_S), courier.finish(within_s=STOP_WITHIN_S))

@@ -195,10 +195,15 @@ class WriteQueue:
 
     async def _expire(self) -> None:
         """Make expiries permanent until none is due: each batch is a job among those of requests, which go on."""
-        pace = BacklogPacer(EXPIRIES_A_SECOND, fewest=EXPIRIES_AT_LEAST, most=EXPIRIES_AT_ONCE, each=EXPIRIES_A_WRITE)
+        pace = BacklogPacer(
+            EXPIRIES_A_SECOND,
+            min_batch=EXPIRIES_AT_LEAST,
+            max_batch=EXPIRIES_AT_ONCE,
+            reduction_per_waiter=EXPIRIES_A_WRITE,
+        )
         more = True
         while more:
-            more = await self.write(partial(self.lab.expire, at_most=pace.next(self._writer.waiting)))
+            more = await self.write(partial(self.lab.expire, at_most=pace.batch_size(self._writer.waiting)))
 
     async def finish(self) -> None:
         """Finish every accepted write, and write what was metered."""
@@ -239,7 +244,7 @@ def _job(
         if intent is not None:
             idempotency.remember(tx, intent, pending.answer)
 
-    tx.after_seal(finish)
+    tx.after_sequencing(finish)
     return pending
 
 
@@ -259,4 +264,4 @@ def _retrieve(probe: asyncio.Future[Any]) -> None:
 
 def _resolve(group: Iterable[PendingWrite]) -> None:
     for ticket in group:
-        ticket.deliver(ticket.result, ticket.fault)
+        ticket.deliver(ticket.result, ticket.error)

@@ -51,7 +51,7 @@ async def _ran(request: Request, body: SimulateIn) -> SimulationRun:
 async def _ran_in_process(request: Request, body: SimulateIn, options: dict[str, Any]) -> SimulationRun:
     simulations: Simulations = request.lab.simulations
     limit_s, now = simulations.time_limit_s, request.lab.clock.now()
-    with simulations.few.alone():
+    with simulations.few.acquire():
         arguments = (request.lab.lake.place, sent(body.policy or body.policy_id), options, limit_s, request.caller, now)
         found = await in_process(request, jobs.simulate, *arguments, timeout_s=limit_s + _START_S)
     return SimulationRun(*found)

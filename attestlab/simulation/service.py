@@ -117,7 +117,7 @@ class Simulations:
         draft = self._draft(policy, replaces, caller)
         message = _TOO_LONG.format(self.time_limit_s)
         with (
-            self.few.alone(),
+            self.few.acquire(),
             self._opened(draft, start, end, by, None, caller) as simulation,
             simulation.session.within(self.time_limit_s, message, given_up=given_up),
         ):

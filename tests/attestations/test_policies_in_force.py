@@ -315,9 +315,9 @@ def test_a_crash_while_a_denial_is_kept_loses_nothing_else(scene: Scene) -> None
     def fails(_tx: Transaction) -> None:
         raise OSError("No space left on device")
 
-    scene.lab.storage.closers.append(fails)
+    scene.lab.storage.record_hooks.append(fails)
     assert scene.board.minted().status_code == 503
-    scene.lab.storage.closers.remove(fails)
+    scene.lab.storage.record_hooks.remove(fails)
 
     assert scene.kept() == []
     assert scene.board.minted().status_code == 403

@@ -43,7 +43,7 @@ class Process:
 
     def __init__(self, url: str, folder: Path) -> None:
         self.storage = Storage(url)
-        self.counters = Counters.beside(self.storage.url, folder)
+        self.counters = Counters.open(self.storage.url, folder)
         self.meter = Meter(storage=self.storage, counters=self.counters)
 
     def taken(self, asked: int, *, limit: int | None, at: datetime = NOON) -> int:
@@ -213,7 +213,7 @@ def test_a_batch_whose_commit_failed_is_written_once_whether_it_was_committed_or
 
     def fails_once(tx: Transaction) -> None:
         storage.commit = commit  # type: ignore[method-assign]
-        commit(tx) if is_committed else storage.abandon(tx)
+        commit(tx) if is_committed else storage.rollback(tx)
         raise CommitUnknown
 
     async def run() -> None:
@@ -225,7 +225,7 @@ def test_a_batch_whose_commit_failed_is_written_once_whether_it_was_committed_or
         await behind.finish()
         await writer.finish()
 
-    storage.sealers.append(usage.seal)
+    storage.sequence_hooks.append(usage.seal)
     storage.commit = fails_once  # type: ignore[method-assign]
     asyncio.run(asyncio.wait_for(run(), PATIENCE_S))
 

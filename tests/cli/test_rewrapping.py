@@ -80,7 +80,7 @@ def test_a_running_server_keeps_its_key_and_what_it_sealed(used: RunningServer) 
         used.stop()
 
     assert (refused.returncode, refused.stdout) == (2, "")
-    assert "stop every one, on every machine" in refused.stderr
+    assert "Stop all, on every machine" in refused.stderr
     assert (used.data / "keyring.key").read_text() == old
     works(used)
     assert rewrap(used).returncode == 0
@@ -88,7 +88,7 @@ def test_a_running_server_keeps_its_key_and_what_it_sealed(used: RunningServer) 
 
 def test_no_process_opens_an_installation_that_is_being_rewrapped(used_on_sqlite: RunningServer) -> None:
     storage = Storage(used_on_sqlite.database_url)
-    with occupancy.hold_alone(storage), pytest.raises(Unavailable, match="being rewrapped"):
+    with occupancy.hold_exclusively(storage), pytest.raises(Unavailable, match="being rewrapped"):
         Installation.open(settings_of(used_on_sqlite))
     Installation.open(settings_of(used_on_sqlite)).close()
     storage.close()

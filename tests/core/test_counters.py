@@ -23,7 +23,7 @@ NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
 @pytest.fixture
 def counters(empty_database: str, tmp_path: Path) -> Iterator[Counters]:
-    made = Counters.beside(database_url(empty_database), tmp_path)
+    made = Counters.open(database_url(empty_database), tmp_path)
     yield made
     made.close()
 
@@ -39,7 +39,7 @@ def test_a_bucket_holds_a_sixth_of_its_limit(counters: Counters, per_minute: int
 
 def test_while_the_disk_fails_a_process_counts_for_itself(tmp_path: Path) -> None:
     folder = tmp_path / "gone"
-    counters = Counters.beside(database_url("sqlite://"), folder)
+    counters = Counters.open(database_url("sqlite://"), folder)
     assert taken(counters, 12, at=NOON) == 10
 
     folder.mkdir()
@@ -51,7 +51,7 @@ def test_while_the_disk_fails_a_process_counts_for_itself(tmp_path: Path) -> Non
 
 def test_a_file_that_was_opened_for_reading_only_is_opened_again(tmp_path: Path) -> None:
     """SQLite opens a file so where no descriptor is left for its first attempt; then the counts are shared no more."""
-    counters, other = (Counters.beside(database_url("sqlite://"), tmp_path) for _ in range(2))
+    counters, other = (Counters.open(database_url("sqlite://"), tmp_path) for _ in range(2))
     assert taken(counters, 1, at=NOON) == 1
     counters._engine._connection.execute("PRAGMA query_only = ON")  # type: ignore[attr-defined]  # writes fail alike
 
@@ -69,7 +69,7 @@ TEN_YEARS = timedelta(days=3653)
 def test_a_bucket_emptied_by_a_clock_ten_years_ahead_is_full_when_the_clock_is_right(counters: Counters) -> None:
     assert taken(counters, 20, at=NOON + TEN_YEARS) == 10
 
-    assert counters.look("bucket", per_minute=60, now=NOON).remaining == 10
+    assert counters.peek("bucket", per_minute=60, now=NOON).remaining == 10
     assert taken(counters, 20, at=NOON) == 10, "the limit holds as ever"
 
 
@@ -105,10 +105,10 @@ def test_a_window_begun_by_a_clock_ten_years_ahead_ends_when_the_clock_is_right(
 
 def test_a_block_by_a_clock_ten_years_ahead_ends_when_the_clock_is_right(counters: Counters) -> None:
     counters.block("block", for_s=900, now=NOON + TEN_YEARS)
-    assert counters.until("block", now=NOON) == 0
+    assert counters.blocked_for_s("block", now=NOON) == 0
 
     counters.block("block", for_s=900, now=NOON)
-    assert counters.until("block", now=NOON - timedelta(seconds=30)) == 900
+    assert counters.blocked_for_s("block", now=NOON - timedelta(seconds=30)) == 900
 
 
 def test_twice_the_rate_lasts_exactly_ten_seconds(counters: Counters) -> None:
@@ -124,7 +124,7 @@ def test_twice_the_rate_lasts_exactly_ten_seconds(counters: Counters) -> None:
 def test_never_more_than_the_limit_and_a_sixth_in_any_minute(pauses_ms: list[int], per_minute: int) -> None:
     at, allowed = NOON, []
     with TemporaryDirectory() as folder:
-        counters = Counters.beside(database_url("sqlite://"), Path(folder))
+        counters = Counters.open(database_url("sqlite://"), Path(folder))
         for pause in pauses_ms:
             at += timedelta(milliseconds=pause)
             if counters.take("key", per_minute=per_minute, now=at).allowed:
@@ -150,7 +150,7 @@ def test_a_bucket_says_what_is_left_and_how_long_to_wait(counters: Counters) -> 
 
 def test_looking_takes_nothing(counters: Counters) -> None:
     for _ in range(30):
-        looked = counters.look("bucket", per_minute=60, now=NOON)
+        looked = counters.peek("bucket", per_minute=60, now=NOON)
 
     assert (looked.allowed, looked.remaining) == (True, 10)
 
@@ -178,23 +178,23 @@ def test_what_costs_more_than_is_left_counts_as_nothing(counters: Counters) -> N
 def test_a_block_lasts_to_its_end(counters: Counters) -> None:
     counters.block("address", for_s=900, now=NOON)
 
-    assert counters.until("address", now=NOON + timedelta(seconds=100)) == 800
-    assert counters.until("address", now=NOON + timedelta(seconds=900)) == 0
-    assert counters.until("nobody", now=NOON) == 0
+    assert counters.blocked_for_s("address", now=NOON + timedelta(seconds=100)) == 800
+    assert counters.blocked_for_s("address", now=NOON + timedelta(seconds=900)) == 0
+    assert counters.blocked_for_s("nobody", now=NOON) == 0
 
 
 def test_what_is_over_is_forgotten_and_nothing_else(counters: Counters) -> None:
     counters.count("short", limit=9, window_s=10, now=NOON)
     counters.count("long", limit=9, window_s=1000, now=NOON)
 
-    counters.forget(now=NOON + timedelta(seconds=11))
+    counters.delete_expired(now=NOON + timedelta(seconds=11))
 
     assert counters.count("long", limit=9, window_s=1000, now=NOON + timedelta(seconds=11)).remaining == 7
     assert counters.count("short", limit=9, window_s=10, now=NOON + timedelta(seconds=11)).remaining == 8
 
 
 def take_many(records: str, folder: Path, count: int, allowed: multiprocessing.Queue[int]) -> None:
-    counters = Counters.beside(database_url(records), folder)
+    counters = Counters.open(database_url(records), folder)
     allowed.put(sum(counters.take("shared", per_minute=600, now=NOON).allowed for _ in range(count)))
     counters.close()
 
@@ -217,7 +217,7 @@ def test_processes_share_one_bucket(empty_database: str, tmp_path: Path) -> None
 
 def test_a_file_that_is_spoiled_is_begun_anew(tmp_path: Path) -> None:
     (tmp_path / FILE_NAME).write_bytes(b"not a database" * 1000)
-    counters = Counters.beside(database_url("sqlite://"), tmp_path)
+    counters = Counters.open(database_url("sqlite://"), tmp_path)
 
     assert counters.take("bucket", per_minute=60, now=NOON).allowed
     counters.close()
@@ -227,7 +227,7 @@ def test_what_is_cleared_begins_anew_and_nothing_else_does(counters: Counters) -
     for key in ("one", "other"):
         counters.count(key, limit=1, window_s=60, now=NOON)
 
-    counters.clear("one")
+    counters.reset("one")
 
     assert [counters.count(key, limit=1, window_s=60, now=NOON).allowed for key in ("one", "other")] == [True, False]
 

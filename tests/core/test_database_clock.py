@@ -20,16 +20,16 @@ def seconds_off(clock: DatabaseClock, expected: datetime) -> float:
 def test_it_is_the_time_that_was_measured_and_what_passed_since() -> None:
     clock, then = DatabaseClock(), monotonic() - 3600
 
-    clock.measured(LONG_BEFORE, sent_at=then, received_at=then)
+    clock.add_measurement(LONG_BEFORE, sent_at=then, received_at=then)
 
     assert seconds_off(clock, LONG_BEFORE + timedelta(hours=1)) < 60, "a machine that is slow, not one that is wrong"
 
 
 def test_it_follows_the_clock_of_the_database() -> None:
     clock, now = DatabaseClock(), monotonic()
-    clock.measured(LONG_BEFORE, sent_at=now, received_at=now)
+    clock.add_measurement(LONG_BEFORE, sent_at=now, received_at=now)
 
-    clock.measured(NOON, sent_at=now, received_at=now)
+    clock.add_measurement(NOON, sent_at=now, received_at=now)
 
     assert seconds_off(clock, NOON) < 60
 
@@ -37,10 +37,10 @@ def test_it_follows_the_clock_of_the_database() -> None:
 @pytest.mark.parametrize(("round_trip_s", "is_believed"), [(0.01, True), (20, False)])
 def test_a_slow_measurement_changes_nothing_that_it_cannot_tell(round_trip_s: float, is_believed: bool) -> None:
     clock, now = DatabaseClock(), monotonic()
-    clock.measured(NOON, sent_at=now, received_at=now)
+    clock.add_measurement(NOON, sent_at=now, received_at=now)
     at = NOON + timedelta(seconds=10 + round_trip_s / 2)
 
-    clock.measured(at, sent_at=now, received_at=now + round_trip_s)
+    clock.add_measurement(at, sent_at=now, received_at=now + round_trip_s)
 
     origin = clock._origin
     assert origin is not None

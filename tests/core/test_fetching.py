@@ -163,12 +163,12 @@ SILENT_DNS = """
 import socket, threading
 socket.getaddrinfo = lambda *_, **__: threading.Event().wait()  # as the C library where no name server answers
 
-from attestlab.core.fetching import Fetcher, FetchLimits, Unreachable
+from attestlab.core.fetching import Fetcher, FetchLimits, HostUnreachable
 
 fetcher = Fetcher()
 try:
     fetcher.fetch("http://log.example/", FetchLimits(1, deadline_s=0.1))
-except Unreachable as error:
+except HostUnreachable as error:
     print(error.message)
 fetcher.close()
 """

@@ -17,7 +17,7 @@ from sqlalchemy.exc import IntegrityError
 
 from attestlab.core.db.group_commit import loop as loop_group_commit
 from attestlab.core.db.group_commit.loop import LoopGroupCommit
-from attestlab.core.db.group_commit.thread import GROUP_CAP, Job, ThreadGroupCommit
+from attestlab.core.db.group_commit.thread import MAX_GROUP_SIZE, Job, ThreadGroupCommit
 from attestlab.core.db.storage import CommitUnknown, Storage
 from attestlab.core.db.tables import table_of
 from attestlab.core.db.transaction import Transaction
@@ -132,7 +132,7 @@ def test_only_the_job_that_breaks_the_group_fails(sqlite: Storage, done: Any) ->
 
 def test_a_full_queue_of_the_loop_refuses_at_once(sqlite: Storage) -> None:
     async def run() -> None:
-        writer = LoopGroupCommit(sqlite, queue_cap=2)
+        writer = LoopGroupCommit(sqlite, max_queued=2)
         for name in "ab":
             writer.submit(adding(name), lambda result, fault: None)
         with pytest.raises(Unavailable) as refused:
@@ -146,18 +146,18 @@ def test_a_full_queue_of_the_loop_refuses_at_once(sqlite: Storage) -> None:
 
 def test_a_group_is_not_larger_than_its_cap(sqlite: Storage) -> None:
     sealed: list[int] = []
-    sqlite.sealers.append(lambda tx: sealed.append(1))
+    sqlite.sequence_hooks.append(lambda tx: sealed.append(1))
 
-    outcomes = done_on_the_loop(sqlite, [adding(f"{number:05}") for number in range(GROUP_CAP + 1)])
+    outcomes = done_on_the_loop(sqlite, [adding(f"{number:05}") for number in range(MAX_GROUP_SIZE + 1)])
 
-    assert (len(outcomes), len(sealed)) == (GROUP_CAP + 1, 2)
+    assert (len(outcomes), len(sealed)) == (MAX_GROUP_SIZE + 1, 2)
 
 
 def groups_of_clients(storage: Storage, clients: int, jobs_each: int) -> list[int]:
     """The sizes of the groups of clients that each send their next job some rounds of the loop after an answer."""
     sealed: list[int] = []
     added: list[int] = []
-    storage.sealers.append(lambda tx: sealed.append(len(added)))
+    storage.sequence_hooks.append(lambda tx: sealed.append(len(added)))
 
     async def client(writer: LoopGroupCommit, number: int) -> None:
         for turn in range(jobs_each):
@@ -247,12 +247,12 @@ def test_whoever_has_begun_is_the_only_writer(sqlite: Storage) -> None:
     other = Storage(str(sqlite.url))
     tx = sqlite.begin()
 
-    assert other.begin_at_once() is None
+    assert other.try_begin() is None
 
-    sqlite.abandon(tx)
-    again = other.begin_at_once()
+    sqlite.rollback(tx)
+    again = other.try_begin()
     assert again is not None
-    other.abandon(again)
+    other.rollback(again)
     other.close()
 
 
@@ -272,7 +272,7 @@ def test_a_transaction_that_the_database_gave_up_is_no_success(storage: Storage)
 def test_a_commit_that_is_not_confirmed_says_so(storage: Storage) -> None:
     tx = storage.begin()
     adding("perhaps")(tx)
-    storage.seal(tx)
+    storage.run_commit_hooks(tx)
     committed = tx.connection.commit
 
     def cut_off() -> None:
@@ -306,11 +306,11 @@ def test_one_read_is_one_look(storage: Storage) -> None:
 def test_what_is_recalled_is_as_fresh_as_a_query(storage: Storage) -> None:
     other = Storage(storage.url.render_as_string(hide_password=False))
     count = select(func.count()).select_from(heads)
-    seen = [storage.recalled("count", lambda connection: connection.scalar(count))]
+    seen = [storage.cached_read("count", lambda connection: connection.scalar(count))]
     for name in "ab":
         with other.write() as tx:
             adding(name)(tx)
-        seen.append(storage.recalled("count", lambda connection: connection.scalar(count)))
+        seen.append(storage.cached_read("count", lambda connection: connection.scalar(count)))
     other.close()
 
     assert seen == [0, 1, 2]

@@ -80,11 +80,11 @@ def test_a_read_inside_a_write_sees_what_was_added(storage: Storage) -> None:
 
 def test_sealers_run_before_the_commit_and_after_seal_callbacks_behind_them(storage: Storage) -> None:
     order: list[str] = []
-    storage.sealers.append(lambda tx: order.append("sealed"))
-    storage.closers.append(lambda tx: order.append("closed"))
+    storage.sequence_hooks.append(lambda tx: order.append("sealed"))
+    storage.record_hooks.append(lambda tx: order.append("closed"))
 
     with storage.write() as tx:
-        tx.after_seal(lambda: order.append("after seal"))
+        tx.after_sequencing(lambda: order.append("after seal"))
         tx.after_commit(lambda: order.append("committed"))
 
     assert order == ["sealed", "after seal", "closed", "committed"]
@@ -94,7 +94,7 @@ def test_a_failing_job_is_taken_back_alone_whatever_it_did(storage: Storage) -> 
     def fails_after_adding(tx: Transaction) -> None:
         tx.add(heads, link("lost"))
         tx.buffer("b").append("lost")
-        tx.after_seal(lambda: told.append("lost"))
+        tx.after_sequencing(lambda: told.append("lost"))
         raise RuntimeError
 
     def fails_after_statements(tx: Transaction) -> None:
@@ -104,11 +104,11 @@ def test_a_failing_job_is_taken_back_alone_whatever_it_did(storage: Storage) -> 
 
     told: list[str] = []
     with storage.write() as tx:
-        tx.attempt(adding("first"))
+        tx.attempt_job(adding("first"))
         for job in (fails_after_adding, fails_after_statements):
             with pytest.raises(RuntimeError):
-                tx.attempt(job)
-        tx.attempt(adding("second"))
+                tx.attempt_job(job)
+        tx.attempt_job(adding("second"))
         kept = list(tx.buffer("b"))
 
     assert names(storage) == {"first", "second"}
@@ -129,11 +129,11 @@ def test_a_failing_job_that_flushed_or_read_is_taken_back_too(storage: Storage) 
         raise RuntimeError
 
     with storage.write() as tx:
-        tx.attempt(adding("first"))
+        tx.attempt_job(adding("first"))
         for job in (fails_after_flushing, fails_after_reading):
             with pytest.raises(RuntimeError):
-                tx.attempt(job)
-        tx.attempt(adding("second"))
+                tx.attempt_job(job)
+        tx.attempt_job(adding("second"))
 
     assert names(storage) == {"first", "second"}
 
@@ -156,7 +156,7 @@ def test_a_row_that_breaks_the_group_fails_its_own_job_only(storage: Storage, wr
 
 def test_jobs_that_wait_share_one_commit(storage: Storage, writer: ThreadGroupCommit) -> None:
     commits: list[int] = []
-    storage.sealers.append(lambda tx: commits.append(1))
+    storage.sequence_hooks.append(lambda tx: commits.append(1))
     gate, done = threading.Event(), threading.Semaphore(0)
 
     writer.submit(lambda tx: gate.wait(PATIENCE_S), lambda result, fault: None)
@@ -173,7 +173,7 @@ def test_jobs_that_wait_share_one_commit(storage: Storage, writer: ThreadGroupCo
 
 
 def test_a_full_queue_refuses_with_a_time_to_retry(storage: Storage) -> None:
-    writer, gate = ThreadGroupCommit(storage, queue_cap=1), threading.Event()
+    writer, gate = ThreadGroupCommit(storage, max_queued=1), threading.Event()
     writer.submit(lambda tx: gate.wait(PATIENCE_S), lambda result, fault: None)
     while writer.waiting:
         pass
@@ -258,7 +258,7 @@ def test_a_time_is_written_as_sqlalchemy_writes_it() -> None:
     times += [datetime(2026, 11, 21, 12, 30, 0, 678_901, tzinfo=zone) for zone in (UTC, zurich)]
 
     assert [ours(at) for at in [*times, None]] == [theirs(at) for at in [*times, None]]
-    with pytest.raises(ValueError, match="no offset"):
+    with pytest.raises(ValueError, match="no UTC offset"):
         ours(datetime(2026, 11, 21))
 
 

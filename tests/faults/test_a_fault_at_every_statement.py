@@ -135,7 +135,7 @@ def mint_with_fault(live: Live, clients: list[Client], number: int, fault: Calla
     with Statements(live.lab, fail).watched(), ThreadPoolExecutor(len(clients)) as threads:
         done = [threads.submit(attempt, live, client) for client in clients]
         live.serving.wait_for_writes(len(clients))
-        live.lab.storage.abandon(gate)
+        live.lab.storage.rollback(gate)
         for one in done:
             one.result()
     unanswered = [client for client in clients if client.pending is not None]

@@ -72,7 +72,7 @@ class FailingSeal:
     def __init__(self, lab: Installation) -> None:
         self.rows: list[dict[str, Any]] = []
         self.table: Table | None = None
-        lab.storage.sealers.insert(0, self)
+        lab.storage.sequence_hooks.insert(0, self)
 
     def __call__(self, tx: Transaction) -> None:
         if self.table is not None:

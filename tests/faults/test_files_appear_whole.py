@@ -1,4 +1,4 @@
-"""A file that `folders.whole` writes is on the disk before it has its name, and the name before it counts."""
+"""Atomic writes: a file is synced before it gets its name, and its folder is synced after."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ pytestmark = pytest.mark.skipif(not tracing.can_trace(), reason="skipped: no str
 WRITE = """
 import sys
 from pathlib import Path
-from attestlab.core import folders
+from attestlab.core import atomic_files
 
 path = Path(sys.argv[1])
-with folders.whole(path) as file:
+with atomic_files.write_atomically(path) as file:
     file.write(b"whole")
-folders.sync(path.parent)
+atomic_files.fsync_dir(path.parent)
 """
 
 

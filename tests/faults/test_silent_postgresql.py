@@ -52,7 +52,7 @@ def storage_at(url: str) -> Iterator[Storage]:
     try:
         yield storage
     finally:
-        storage.cut()
+        storage.cancel_waits()
         storage.close()
 
 
@@ -134,7 +134,7 @@ def test_a_writer_that_vanished_frees_the_lock(through: tuple[Proxy, str], postg
         storage_is_held = failure_of(other.begin)
         proxy.fall_silent()
 
-        eventually(lambda: failure_of(lambda: other.abandon(other.begin())), None)
+        eventually(lambda: failure_of(lambda: other.rollback(other.begin())), None)
 
         assert isinstance(storage_is_held, NotBegun)
         assert failure_of(lambda: vanished.commit(tx)) is not None
@@ -151,7 +151,7 @@ def test_a_write_does_not_wait_long_for_another_one(postgres_url: str, quick: No
             writer.submit(lambda _tx: None, lambda _result, error: errors.append(error))
         writer.close()
         keep.set()
-        holder.abandon(held)
+        holder.rollback(held)
 
     assert [type(error) for error in errors] == [NotBegun] * 30
     assert begun() <= 3
@@ -208,7 +208,7 @@ def test_cutting_ends_a_wait_at_once(through: tuple[Proxy, str], monkeypatch: py
         waiting = threading.Thread(target=lambda: errors.append(failure_of(lambda: ask(storage))))
         waiting.start()
 
-        storage.cut()
+        storage.cancel_waits()
         waiting.join(PATIENCE_S)
 
     assert isinstance(errors[0], OperationalError | DatabaseUnreachable)
@@ -219,11 +219,11 @@ def test_the_hold_on_an_installation_is_taken_again(through: tuple[Proxy, str], 
     proxy, url = through
     with storage_at(url) as storage, storage_at(postgres_url) as other, occupancy.share(storage) as held:
         proxy.cut()
-        eventually(lambda: failure_of(lambda: occupancy.hold_alone(other).release()), None)
+        eventually(lambda: failure_of(lambda: occupancy.hold_exclusively(other).release()), None)
 
         eventually(lambda: failure_of(held.renew), None)
 
-        assert failure_of(lambda: occupancy.hold_alone(other)) is not None
+        assert failure_of(lambda: occupancy.hold_exclusively(other)) is not None
 
 
 @pytest.mark.usefixtures("quick")
@@ -231,9 +231,9 @@ def test_the_hold_on_an_installation_is_taken_again(through: tuple[Proxy, str], 
 def test_counts_are_kept_in_memory_while_the_database_is_silent(through: tuple[Proxy, str], tmp_path: Path) -> None:
     proxy, url = through
     with storage_at(url) as storage:
-        counters = Counters.beside(storage.url, tmp_path, reachability=storage.reachability)
+        counters = Counters.open(storage.url, tmp_path, reachability=storage.reachability)
         now = storage.clock.now()
-        counters.look("bucket", per_minute=60, now=now)  # has a connection from here on
+        counters.peek("bucket", per_minute=60, now=now)  # has a connection from here on
         proxy.fall_silent()
 
         assert sum(counters.take("bucket", per_minute=60, now=now).allowed for _ in range(30)) == 10

@@ -21,7 +21,7 @@ def attempts(lab: Installation, *jobs: Any) -> list[Any]:
 
     def one(tx: Transaction, job: Any) -> Any:
         try:
-            return tx.attempt(lambda _tx: job())
+            return tx.attempt_job(lambda _tx: job())
         except (Conflict, RuntimeError) as error:
             return error
 
@@ -133,7 +133,7 @@ def test_a_change_that_was_taken_back_is_not_seen(lab: Installation, register: R
 
     with lab.storage.write() as tx:
         with pytest.raises(RuntimeError):
-            tx.attempt(suspends_and_fails)
+            tx.attempt_job(suspends_and_fails)
         assert lab.issuers.signing_key_now(tx, **names).issuer_status is IssuerStatus.ACTIVE
 
 

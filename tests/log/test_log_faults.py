@@ -71,7 +71,7 @@ def test_a_fault_after_the_seal_leaves_the_log_as_it_was(world: World, clock: Fi
     with pytest.raises(InjectedFault), world.storage.write() as tx:
         for number in range(1000, 1010):
             world.log.append(tx, entry(number, clock), kind=EntryType.MINTED)
-        tx.after_seal(fail)
+        tx.after_sequencing(fail)
     assert world.mint(2000)[0].index == 255
     world.require_consistent()
 
@@ -84,7 +84,7 @@ def test_a_tile_of_a_batch_that_failed_is_not_remembered(world: World, clock: Fi
     with pytest.raises(InjectedFault), world.storage.write() as tx:
         for number in range(1000, 1010):
             world.log.append(tx, entry(number, clock), kind=EntryType.MINTED)
-        tx.after_seal(lambda: (_ for _ in ()).throw(InjectedFault))  # type: ignore[arg-type]
+        tx.after_sequencing(lambda: (_ for _ in ()).throw(InjectedFault))  # type: ignore[arg-type]
     world.mint(*range(2000, 2010))
     proof = world.mint(3000)[0]
     with world.storage.read() as connection:

@@ -86,7 +86,7 @@ def test_a_job_that_fails_in_a_group_leaves_no_gap(world: World, clock: FixedClo
     with world.storage.write() as tx:
         for number in (1, 2, 3):
             try:
-                tx.attempt(lambda tx, number=number: job(tx, number))
+                tx.attempt_job(lambda tx, number=number: job(tx, number))
             except LookupError:
                 continue
     assert [a.index for a in appended] == [0, 1]
@@ -271,7 +271,7 @@ def test_an_entry_too_large_for_a_bundle_is_refused(world: World) -> None:
 def test_nothing_is_appended_after_the_seal(world: World, clock: FixedClock) -> None:
     with pytest.raises(RuntimeError, match="sealed"), world.storage.write() as tx:
         world.log.append(tx, entry(1, clock), kind=EntryType.MINTED)
-        tx.after_seal(lambda: world.log.append(tx, entry(2, clock), kind=EntryType.MINTED))
+        tx.after_sequencing(lambda: world.log.append(tx, entry(2, clock), kind=EntryType.MINTED))
     world.require_consistent()
 
 
@@ -286,7 +286,7 @@ def test_what_is_sealed_and_not_committed_is_shown_to_nobody(world: World, clock
 
     with pytest.raises(RuntimeError, match="between"), world.storage.write() as tx:
         world.log.append(tx, entry(1, clock), kind=EntryType.MINTED)
-        tx.after_seal(peek)
+        tx.after_sequencing(peek)
     peek()
     world.require_consistent()
 

@@ -45,10 +45,10 @@ def test_two_prove_at_once_and_a_third_is_told_to_come_again(lab: Installation) 
     raw = document(rule("r", "DENY", leaf("trust_tier", "eq", "BASIC")))
     with served(lab) as url:
         team = Team(lab, url, lab.orgs.create_tenant("Example Registry", plan=Plan.ENTERPRISE))
-        with team.owner() as owner, lab.policies.proofs.alone():
+        with team.owner() as owner, lab.policies.proofs.acquire():
             policy = owner.post("/v1/policies", json=raw).json()
             second = owner.post("/v1/policies/analyze", json={"policy": raw})
-            with lab.policies.proofs.alone():
+            with lab.policies.proofs.acquire():
                 third = owner.post("/v1/policies/analyze", json={"policy": raw})
                 activated = owner.post(f"/v1/policies/{policy['id']}/activate", json={})
 

@@ -198,7 +198,7 @@ def test_what_takes_too_long_or_comes_too_often_is_a_503(team: Team, key: httpx.
     simulations.time_limit_s = 0
     late = key.post(SIMULATE, json={"policy": RAW})
     simulations.time_limit_s = 20
-    with simulations.few.alone(), simulations.few.alone():
+    with simulations.few.acquire(), simulations.few.acquire():
         crowded = key.post(SIMULATE, json={"policy": RAW})
 
     assert (late.status_code, crowded.status_code) == (503, 503), late.text
@@ -229,7 +229,7 @@ class Endless:
 def is_free(few: ConcurrencyLimit) -> bool:
     """Whether nothing runs."""
     try:
-        with few.alone(), few.alone():
+        with few.acquire(), few.acquire():
             return True
     except Unavailable:
         return False

@@ -44,7 +44,7 @@ class Meter:
 
     def _spend(self, connection: Connection, verified: MeteredVerification, *, limit: int, cost: int = 1) -> bool:
         tenant_id, day = verified.tenant_id, verified.at.date()
-        written = self._storage.recalled_in(
+        written = self._storage.cached(
             connection,
             ("verifications used", tenant_id, day),
             lambda look: usage.used(look, tenant_id, usage.VERIFICATIONS, day),

@@ -21,7 +21,7 @@ from attestlab.attestations.events import AttestationCreated, VerificationComple
 from attestlab.attestations.rules import Verdict
 from attestlab.attestations.tables import VerificationTally
 from attestlab.core.clock import Clock
-from attestlab.core.db.storage import Sealer
+from attestlab.core.db.storage import CommitHook
 from attestlab.core.db.tables import table_of
 from attestlab.core.db.transaction import AnyRow, Transaction
 from attestlab.core.db.upserts import Upsert
@@ -139,7 +139,7 @@ def record(tx: Transaction, pending: UnwrittenVerifications) -> None:
     tx.buffer(BUFFER).append(pending)
 
 
-def sealer(clock: Clock) -> Sealer:
+def sealer(clock: Clock) -> CommitHook:
     """Publish the transaction's verifications, or tally them, just before its commit."""
 
     def seal(tx: Transaction) -> None:
@@ -166,7 +166,7 @@ def _publish(tx: Transaction, place: Place, ended: MeteredStatusChange, *, now: 
 
 def _tally(tx: Transaction, place: Place, ended: MeteredStatusChange) -> None:
     key = dict(zip(_KEY, place, strict=True))
-    counted: int = tx.peek(_COUNTED, key).scalar() or 0
+    counted: int = tx.read_unflushed(_COUNTED, key).scalar() or 0
     singly = ended.singly[: max(0, TOLD_SINGLY_PER_MINUTE - counted)]
     for verified in singly:
         outbox.publish(tx, verified.tenant_id, _event(verified), at=verified.at)

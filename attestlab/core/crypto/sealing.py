@@ -39,13 +39,13 @@ _KEK_ID: Any = select(sealed_under.c.kek_id).where(sealed_under.c.id == ROW_ID)
 def found(tx: Transaction, keyring: Keyring) -> None:
     """Let fresh records name `keyring` as the one they are sealed under."""
     tx.exec(insert(sealed_under).values(id=ROW_ID, kek_id=keyring.id))
-    tx.memo.pop(MEMO, None)
+    tx.cache.pop(MEMO, None)
 
 
 def move(tx: Transaction, new: Keyring) -> None:
     """Let the records name another keyring; the caller seals everything again in the same transaction."""
     tx.exec(update(sealed_under).where(sealed_under.c.id == ROW_ID).values(kek_id=new.id))
-    tx.memo.pop(MEMO, None)
+    tx.cache.pop(MEMO, None)
 
 
 def seal(
@@ -89,9 +89,9 @@ def surplus_rows(connection: Connection) -> list[int]:
 
 def _require_current(tx: Transaction, keyring: Keyring) -> None:
     """Read the id once a transaction: under the writer's lock only this transaction changes it."""
-    if MEMO not in tx.memo:
-        tx.memo[MEMO] = tx.peek(_KEK_ID).scalar()
-    _compare(tx.memo[MEMO], keyring)
+    if MEMO not in tx.cache:
+        tx.cache[MEMO] = tx.read_unflushed(_KEK_ID).scalar()
+    _compare(tx.cache[MEMO], keyring)
 
 
 def _compare(kek_id: bytes | None, keyring: Keyring) -> None:

@@ -1,4 +1,4 @@
-"""The records on SQLite: the settings of each connection that the promises rest on, and the writer's lock."""
+"""The records on SQLite: the settings of each connection that durability depends on, and the writer's lock."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from attestlab.core import atomic_files
 from attestlab.core.db import sqlite_types
 
 BUSY_TIMEOUT_MS = 15_000
-PAGE_BYTES = 8192  # of a new database; measured: commits of some dozen rows take a fifth less than with pages of 4096
-WAL_BYTES = 4 << 20  # the commit that moves it into the database waits; of 16 MB, 30 ms and more
+PAGE_BYTES = 8192  # of a new database; measured: a commit of some dozen rows takes a fifth less time than with 4096
+WAL_BYTES = 4 << 20  # the commit that checkpoints the WAL waits for it; with 16 MB, for 30 ms and more
 
 
 def engine_of(url: URL) -> Engine:
-    """Connections that leave BEGIN and COMMIT to us, each with the settings the promise rests on."""
+    """Create an engine whose connections leave BEGIN and COMMIT to us and have the settings for durability."""
     if url.database and url.database != ":memory:":
         atomic_files.keep_private(Path(url.database))
     engine = create_engine(
@@ -34,7 +34,7 @@ def engine_of(url: URL) -> Engine:
     @event.listens_for(engine, "connect")
     def configure(connection: Any, _record: Any) -> None:
         for pragma in (
-            f"page_size={PAGE_BYTES}",  # before the first page is written; a database that stands keeps its own
+            f"page_size={PAGE_BYTES}",  # before the first page is written; an existing database keeps its own
             "journal_mode=WAL",
             "synchronous=FULL",
             "foreign_keys=ON",
@@ -48,7 +48,7 @@ def engine_of(url: URL) -> Engine:
 
     @event.listens_for(engine, "handle_error")
     def replace_read_only(context: Any) -> None:
-        """SQLite opens a file for reading alone where it cannot be opened for both, and never tries again."""
+        """Discard a read-only connection: SQLite opens a file read-only if it must, and never tries again."""
         if getattr(context.original_exception, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_READONLY:
             context.is_disconnect = True
 
@@ -56,13 +56,13 @@ def engine_of(url: URL) -> Engine:
 
 
 def begin_immediate(connection: Connection, busy_timeout_ms: int) -> None:
-    """Take the writer's lock, waiting at most so long for another process."""
+    """Take the writer's lock; waits at most `busy_timeout_ms` for another process."""
     connection.exec_driver_sql(f"PRAGMA busy_timeout={busy_timeout_ms}")
     connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 
 def _execute(connection: sqlite3.Connection, statement: str) -> None:
-    """Run the first statements on a file; a damaged schema may be quoted in an error that is no text."""
+    """Run one of the first statements on a file; SQLite may quote a damaged schema in an error that is not UTF-8."""
     try:
         connection.execute(statement)
     except UnicodeDecodeError as error:

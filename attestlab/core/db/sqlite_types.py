@@ -1,4 +1,4 @@
-"""Ids and times as SQLite keeps them, read in a third of the time: an answer is made of a dozen of each."""
+"""SQLite column types for ids and times; they read in a third of the time, and a response has a dozen of each."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ from attestlab.core.ids import id_of
 
 
 class SqliteUuid(Uuid[UUID]):
-    """An id, kept as 32 hex digits."""
+    """A UUID column, stored as 32 hex digits."""
 
     def result_processor(self, dialect: Dialect, coltype: object) -> Callable[[Any], UUID | None]:
-        """Digits become an id."""
-        return _id
+        """Return the function that converts hex digits to a UUID."""
+        return _parse_uuid
 
 
 class SqliteDateTime(DATETIME):
-    """A moment, kept in UTC as `2026-01-02 03:04:05.678000`, without saying so."""
+    """A time column, stored in UTC as `2026-01-02 03:04:05.678000`, without an offset."""
 
     def result_processor(self, dialect: Dialect, coltype: object) -> Callable[[Any], datetime | None]:
-        """The text becomes an aware time."""
-        return _time
+        """Return the function that converts the text to an aware datetime."""
+        return _parse_time
 
 
 TYPES = {Uuid: SqliteUuid, DateTime: SqliteDateTime}
 
 
-def _id(digits: str | None) -> UUID | None:
+def _parse_uuid(digits: str | None) -> UUID | None:
     if digits is None:
         return None
     is_plain = len(digits) == 32 and digits.isalnum()
-    return id_of(int(digits, 16)) if is_plain else UUID(digits)  # which says what is wrong with it
+    return id_of(int(digits, 16)) if is_plain else UUID(digits)  # which raises a precise error
 
 
-def _time(text: str | None) -> datetime | None:
+def _parse_time(text: str | None) -> datetime | None:
     return None if text is None else datetime.fromisoformat(text + "+00:00")

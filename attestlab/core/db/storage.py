@@ -2,11 +2,12 @@
 
 SQLite runs in WAL mode with `synchronous=FULL`: NORMAL loses acknowledged commits
 in a power cut. A write transaction begins IMMEDIATE on SQLite and takes one
-advisory lock on PostgreSQL, so both give the same promise: whoever writes sees
-everything that was committed before, and nobody else writes meanwhile.
+advisory lock on PostgreSQL, so both give the same guarantee: the writer sees
+everything that was committed before, and no other process writes meanwhile.
 
-Just before a commit the sealers (the log, the audit chain, the outbox) complete the
-transaction; what they add is part of it.
+Just before a commit, commit hooks complete the transaction in two phases. The sequence
+hooks assign log indexes and write the checkpoint. The record hooks write what may depend
+on those: usage, the audit chain, the outbox. Their rows are part of the same transaction.
 """
 
 from __future__ import annotations
@@ -30,25 +31,25 @@ from attestlab.core.errors import Unavailable
 if TYPE_CHECKING:
     from attestlab.core.db.postgresql import Database, Reachability
 
-WRITER_LOCK = 0x61747465  # any constant will do; every writer of one database takes the same
-RECALLED_CAP = 10_000
-_UNREAD: Any = object()
+WRITER_LOCK = 0x61747465  # an arbitrary constant, the same for every writer of one database
+CACHE_CAPACITY = 10_000
+_MISSING: Any = object()
 
 Result = TypeVar("Result")
 
-Sealer = Callable[[Transaction], None]
+CommitHook = Callable[[Transaction], None]
 
 
 class Storage:
-    """The database behind every capability; `sealers` and `closers` complete each write before its commit."""
+    """The database of all capabilities; `sequence_hooks`, then `record_hooks` complete each write before its commit."""
 
     def __init__(self, url: str) -> None:
         self.url = database_url(url)
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
-        self.sealers: list[Sealer] = []
-        self.closers: list[Sealer] = []
-        self.commit_error: BaseException | None = None  # of the last commit; None once a later one reached the disk
-        self.when_commit_failed: Callable[[BaseException], None] = lambda _error: None
+        self.sequence_hooks: list[CommitHook] = []
+        self.record_hooks: list[CommitHook] = []
+        self.commit_error: BaseException | None = None  # of the last commit; None after a later one became durable
+        self.on_commit_failed: Callable[[BaseException], None] = lambda _error: None
         self._local = threading.local()
         self._write_lock = threading.Lock()
         self._readers: list[Connection] = []
@@ -57,8 +58,8 @@ class Storage:
         self._engine = sqlite.engine_of(self.url) if self.is_sqlite else self._postgresql_engine()
 
     def _postgresql_engine(self) -> Engine:
-        """Connections with the limits of commands; `serve_requests` gives them those of requests."""
-        from attestlab.core.db import postgresql  # with the driver, which SQLite does without
+        """Create an engine with the limits of commands; `serve_requests` applies those of requests."""
+        from attestlab.core.db import postgresql  # loads the driver, which SQLite does not need
 
         self.reachability = postgresql.Reachability()
         self._database = postgresql.Database(
@@ -68,28 +69,28 @@ class Storage:
 
     @property
     def clock(self) -> Clock:
-        """The clock of all that share the records: on PostgreSQL the database's, because hosts differ."""
+        """The clock shared by all processes of the installation: on PostgreSQL the database's, because hosts differ."""
         return SystemClock() if self._database is None else self._database.clock
 
     def measure_clock(self) -> None:
-        """Compare the clock with the database's, where it has one."""
+        """Measure the database's clock, on PostgreSQL."""
         if self._database is not None:
             self._database.measure_clock()
 
     def serve_requests(self) -> None:
-        """Limit how long any statement may take, because clients wait; on PostgreSQL."""
+        """Apply the statement and lock limits of a server, whose clients wait; on PostgreSQL."""
         if self._database is not None:
             from attestlab.core.db.postgresql import REQUESTS
 
             self._database.limit(REQUESTS)
 
-    def cut(self) -> None:
-        """End every wait for PostgreSQL, so that no thread keeps the process from its end."""
+    def cancel_waits(self) -> None:
+        """Cancel every wait for PostgreSQL, so that no thread delays the end of the process."""
         if self.reachability is not None:
-            self.reachability.cut()
+            self.reachability.cancel_waits()
 
-    def session(self) -> Connection:
-        """A connection of the caller's own, without transactions; for what a session holds, on PostgreSQL."""
+    def open_session(self) -> Connection:
+        """Open an autocommit connection that the caller owns; for session-level locks on PostgreSQL."""
         return self._connect().execution_options(isolation_level="AUTOCOMMIT")
 
     def _connect(self) -> Connection:
@@ -97,7 +98,7 @@ class Storage:
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """One consistent look at what is committed; inside `write`, at that transaction itself."""
+        """Open a consistent snapshot of the committed records; inside `write`, that transaction itself."""
         ambient: Transaction | None = getattr(self._local, "transaction", None)
         if ambient is not None:
             ambient.flush()
@@ -108,38 +109,38 @@ class Storage:
             with self._connect().execution_options(isolation_level="REPEATABLE READ") as connection:
                 yield connection
 
-    def recalled(self, name: Hashable, load: Callable[[Connection], Result]) -> Result:
-        """What `load` reads, read again only when somebody has committed since.
+    def cached_read(self, name: Hashable, load: Callable[[Connection], Result]) -> Result:
+        """Return the result of `load`, cached until the next commit of any process.
 
-        SQLite tells whether anybody has, in two microseconds; PostgreSQL cannot, so there it
-        is read each time. Either way the answer is as fresh as a query's.
+        SQLite reports within two microseconds whether another connection has committed. PostgreSQL cannot,
+        so there `load` runs each time. Either way the result is as fresh as a query's.
         """
         with self.read() as connection:
-            return self.recalled_in(connection, name, load)
+            return self.cached(connection, name, load)
 
-    def recalled_in(self, connection: Connection, name: Hashable, load: Callable[[Connection], Result]) -> Result:
-        """`recalled` in a look that is already open."""
-        known = self._known(connection)
-        if known is None:
+    def cached(self, connection: Connection, name: Hashable, load: Callable[[Connection], Result]) -> Result:
+        """Do the same as `cached_read` on a snapshot that is already open."""
+        cache = self._thread_cache(connection)
+        if cache is None:
             return load(connection)
-        found: Result = known.get(name, _UNREAD)
-        if found is _UNREAD:
-            found = known[name] = load(connection)
-        return found
+        value: Result = cache.get(name, _MISSING)
+        if value is _MISSING:
+            value = cache[name] = load(connection)
+        return value
 
-    def _known(self, connection: Connection) -> dict[Hashable, Any] | None:
-        """What this thread has read since the last commit of anybody else; None where that cannot be told."""
+    def _thread_cache(self, connection: Connection) -> dict[Hashable, Any] | None:
+        """Return what this thread has cached since the last commit of another connection; None on PostgreSQL."""
         if not self.is_sqlite or connection is not getattr(self._local, "reader", None):
             return None
         driver: Any = connection.connection.dbapi_connection
         version = driver.execute("PRAGMA data_version").fetchone()[0]
-        if version != getattr(self._local, "version", None) or len(self._local.known) > RECALLED_CAP:
-            self._local.version, self._local.known = version, {}
-        known: dict[Hashable, Any] = self._local.known
-        return known
+        if version != getattr(self._local, "version", None) or len(self._local.cache) > CACHE_CAPACITY:
+            self._local.version, self._local.cache = version, {}
+        cache: dict[Hashable, Any] = self._local.cache
+        return cache
 
     def _read_sqlite(self) -> Iterator[Connection]:
-        """The thread's own long-lived connection; BEGIN and COMMIT go straight to the driver, which is cheap."""
+        """Read on the thread's own long-lived connection; sends BEGIN and COMMIT directly to the driver, for speed."""
         connection = getattr(self._local, "reader", None)
         if connection is None:
             connection = self._local.reader = self._engine.connect()
@@ -156,7 +157,7 @@ class Storage:
 
     @contextmanager
     def write(self, *, is_migration: bool = False) -> Iterator[Transaction]:
-        """A write transaction: sealed and committed at the end, rolled back on any exception.
+        """Open a write transaction; it is committed at the end of the block and rolled back on any exception.
 
         Inside another `write` of the same thread it joins that one. A migration waits without a limit.
         """
@@ -166,33 +167,36 @@ class Storage:
             return
         tx = self.begin(is_migration=is_migration)
         try:
-            with self.entered(tx):
+            with self.make_ambient(tx):
                 yield tx
-                self.seal(tx)
+                self.run_commit_hooks(tx)
         except BaseException:
-            self.abandon(tx)
+            self.rollback(tx)
             raise
         self.commit(tx)
 
     def begin(self, *, is_migration: bool = False) -> Transaction:
-        """Become the one writer of the database; end it with `commit` or `abandon`.
+        """Take the writer's lock and begin a transaction; end it with `commit` or `rollback`.
 
         Raises:
-            NotBegun: another process, or an outage of PostgreSQL, lasts longer than the limits allow.
+            NotBegun: another process holds the lock, or PostgreSQL is unreachable, for longer than the limits allow.
         """
         self._write_lock.acquire()
-        return self._begun(is_migration=is_migration)
+        return self._begin_locked(is_migration=is_migration)
 
-    def begin_at_once(self) -> Transaction | None:
-        """`begin` without waiting: None where another writer is at work."""
+    def try_begin(self) -> Transaction | None:
+        """Begin a write transaction without waiting; returns None if another writer is active."""
         if not self._write_lock.acquire(blocking=False):
             return None
         try:
-            return self._begun(busy_timeout_ms=0)
+            return self._begin_locked(busy_timeout_ms=0)
         except OperationalError:
             return None
 
-    def _begun(self, *, busy_timeout_ms: int = sqlite.BUSY_TIMEOUT_MS, is_migration: bool = False) -> Transaction:
+    def _begin_locked(
+        self, *, busy_timeout_ms: int = sqlite.BUSY_TIMEOUT_MS, is_migration: bool = False
+    ) -> Transaction:
+        """Begin a transaction; the caller holds `_write_lock`, which a failure releases."""
         try:
             connection = self._connect()
             try:
@@ -222,74 +226,75 @@ class Storage:
         connection.exec_driver_sql(postgresql.writer_statement(limits, WRITER_LOCK))
 
     @contextmanager
-    def entered(self, tx: Transaction) -> Iterator[None]:
-        """Within, every `write` and `read` of this thread is `tx`."""
+    def make_ambient(self, tx: Transaction) -> Iterator[None]:
+        """Let every `write` and `read` of this thread use `tx`, within the block."""
         self._local.transaction = tx
         try:
             yield
         finally:
             self._local.transaction = None
 
-    def seal(self, tx: Transaction) -> None:
-        """Let everybody complete the transaction, and send what it still holds."""
-        for sealer in self.sealers:
-            sealer(tx)
-        tx._run_after_seal()
-        for closer in self.closers:
-            closer(tx)
+    def run_commit_hooks(self, tx: Transaction) -> None:
+        """Run the sequence hooks, the after-sequencing callbacks and the record hooks, then send buffered inserts."""
+        for hook in self.sequence_hooks:
+            hook(tx)
+        tx._run_after_sequencing()
+        for hook in self.record_hooks:
+            hook(tx)
         tx.flush()
 
     def commit(self, tx: Transaction) -> None:
-        """The one place where a write becomes durable; then those are told who asked to be, before anyone is answered.
+        """Commit the transaction. After-commit callbacks run before any response is sent.
 
         Raises:
-            CommitUnknown: the database did not confirm it.
+            CommitUnknown: the database did not confirm the commit.
+            Unavailable: the database had already rolled the transaction back.
         """
         try:
             self._require_alive(tx.connection)
         except BaseException:
-            self.abandon(tx)
+            self.rollback(tx)
             raise
         try:
             tx.connection.commit()
         except BaseException as error:
-            self._note_failed_commit(error)
-            self.abandon(tx)
+            self._record_commit_error(error)
+            self.rollback(tx)
             raise CommitUnknown from error
         try:
-            tx._tell_committed()
+            tx._run_after_commit()
         except BaseException as error:
-            self._note_failed_commit(error.__cause__ or error)
+            self._record_commit_error(error.__cause__ or error)
             raise
         finally:
             self._end(tx)
 
-    def _note_failed_commit(self, error: BaseException) -> None:
+    def _record_commit_error(self, error: BaseException) -> None:
         self.commit_error = error
-        self.when_commit_failed(error)
+        self.on_commit_failed(error)
 
     def touch(self, tx: Transaction) -> None:
-        """Change the database without changing what it holds, so that the commit has to write and to sync."""
+        """Make the commit write and sync without changing any record; for readiness probes."""
         if self.is_sqlite:
             tx.connection.exec_driver_sql("PRAGMA user_version=0")
         else:
             from attestlab.core.db.postgresql import require_space
 
             require_space(tx.connection)
-        tx.after_commit(self._forget_commit_error)
+        tx.after_commit(self._clear_commit_error)
 
-    def _forget_commit_error(self) -> None:
+    def _clear_commit_error(self) -> None:
         self.commit_error = None
 
     def _require_alive(self, connection: Connection) -> None:
-        """A transaction that the database gave up would "commit" without a word, and keep nothing."""
+        """Require an open transaction: if the database has rolled it back, COMMIT would succeed and store nothing."""
         driver: Any = connection.connection.dbapi_connection
-        alive = driver.in_transaction if self.is_sqlite else driver.info.transaction_status.name == "INTRANS"
-        if not alive:
-            raise Unavailable("The database gave up the transaction; nothing was changed.")
+        is_alive = driver.in_transaction if self.is_sqlite else driver.info.transaction_status.name == "INTRANS"
+        if not is_alive:
+            raise Unavailable("The database rolled the transaction back; nothing was changed. Retry the request.")
 
-    def abandon(self, tx: Transaction) -> None:
-        """Take everything back."""
+    def rollback(self, tx: Transaction) -> None:
+        """Roll back and release the writer's lock."""
         try:
             tx.connection.rollback()
         finally:
@@ -303,11 +308,11 @@ class Storage:
 
     @property
     def engine(self) -> Engine:
-        """For migrations and for tests; everything else goes through `read` and `write`."""
+        """The SQLAlchemy engine, for migrations and tests; all other code uses `read` and `write`."""
         return self._engine
 
     def close(self) -> None:
-        """Give every connection back; the storage cannot be used afterwards."""
+        """Close every connection; the storage cannot be used afterwards."""
         for reader in self._readers:
             reader.close()
         self._readers.clear()
@@ -315,38 +320,40 @@ class Storage:
 
 
 class NotBegun(OSError):
-    """A write transaction could not begin, so nothing of it happened; another attempt would wait as long."""
+    """A write transaction could not begin, so nothing was changed; a retry would wait equally long."""
 
     def __init__(self, cause: BaseException) -> None:
         super().__init__(f"The records cannot be written right now: {error_text.text_without_values(cause)}")
 
 
 class CommitUnknown(Unavailable):
-    """The database did not say whether the commit happened; repeating it blindly could do it twice."""
+    """The database did not confirm the commit; a blind retry could apply the change twice."""
 
-    def __init__(self, message: str = "The commit was not confirmed; look before you send it again.") -> None:
+    def __init__(
+        self, message: str = "The commit was not confirmed. Check whether the change exists before you retry."
+    ) -> None:
         super().__init__(message)
 
 
 def database_url(url: str) -> URL:
-    """SQLite by path or URL, PostgreSQL through psycopg."""
+    """Parse a database URL: SQLite by path or URL, PostgreSQL with the psycopg driver."""
     parsed = make_url(url if "://" in url else f"sqlite:///{Path(url)}")
     if parsed.get_backend_name() == "postgresql":
         return parsed.set(drivername="postgresql+psycopg")
     return parsed
 
 
-_OF_THE_MOMENT = frozenset({"OperationalError", "InternalError", "InterfaceError", "DatabaseError", "TimeoutError"})
+_TRANSIENT = frozenset({"OperationalError", "InternalError", "InterfaceError", "DatabaseError", "TimeoutError"})
 
 
-def is_unreachable(fault: BaseException) -> bool:
-    """Whether database or disk could not be reached, locked or read: a matter of the moment, not of the request.
+def is_unreachable(error: BaseException) -> bool:
+    """Whether the database or disk could not be reached, locked or read; transient, and not the request's fault.
 
-    Told by the names that both drivers, and SQLAlchemy around them, give such errors (PEP 249).
+    Recognizes the class names that both drivers and SQLAlchemy use for such errors (PEP 249).
     """
-    return isinstance(fault, OSError) or type(fault).__name__ in _OF_THE_MOMENT
+    return isinstance(error, OSError) or type(error).__name__ in _TRANSIENT
 
 
 def ping(connection: Connection) -> None:
-    """Ask the database for a sign of life."""
+    """Run a trivial query to check that the database answers."""
     connection.execute(text("SELECT 1"))

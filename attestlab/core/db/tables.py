@@ -9,9 +9,9 @@ from sqlalchemy import CursorResult, Table
 from sqlmodel import SQLModel
 
 Execute = Callable[..., CursorResult[*tuple[Any, ...]]]
-"""`connection.execute`, or `tx.exec`, which also sees what its transaction is about to insert."""
+"""`connection.execute`, or `tx.exec`, which first sends the transaction's buffered inserts."""
 
 
 def table_of(model: type[SQLModel]) -> Table:
-    """Return the table of a class declared with `table=True`; SQLModel sets it, but its types do not say so."""
+    """Return the table of a class declared with `table=True`; SQLModel sets it but does not declare its type."""
     return cast(Table, model.__table__)  # type: ignore[attr-defined]

@@ -1,7 +1,7 @@
-"""One write transaction: what was read once, what will be inserted, whom to tell.
+"""One write transaction: cached reads, buffered inserts, and callbacks for after the commit.
 
-Inserts are gathered and sent as `executemany`, parents before children. A job of a
-group that fails is taken back alone, whatever it had done.
+Inserts are buffered and sent as `executemany`, parents before children. When one job of a
+group fails, only that job is rolled back.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from sqlmodel import SQLModel
 from sqlmodel.sql.sqltypes import UTCDateTime
 
 AnyRow = Row[*tuple[Any, ...]]
-Writers = list[tuple[int, Callable[[Any], Any]]]
+BindProcessors = list[tuple[int, Callable[[Any], Any]]]
 _SQLITE = sqlite_dialect()
 
 
 class Transaction:
-    """One write transaction: what was read once, what will be inserted, whom to tell.
+    """One write transaction: cached reads, buffered inserts, and callbacks for after the commit.
 
-    `memo` lives as long as the transaction and is for facts read under the writer's
-    lock. A buffer is a list that is cut back when a job of a group fails.
+    `cache` holds facts read under the writer's lock, until the transaction ends. A buffer is a
+    list from which the items of a failed job are removed.
     """
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
-        self.memo: dict[Any, Any] = {}
+        self.cache: dict[Any, Any] = {}
         self._rows: defaultdict[Table, list[dict[str, Any]]] = defaultdict(list)
         self._buffers: defaultdict[str, list[Any]] = defaultdict(list)
         self._after_commit: list[Callable[[], None]] = []
@@ -41,73 +41,73 @@ class Transaction:
         self._in_job = False
 
     def add(self, table: Table, row: dict[str, Any]) -> None:
-        """Insert `row` with the others of its table, at the latest just before the commit."""
+        """Buffer `row` for insertion together with the others of its table, at the latest just before the commit."""
         self._rows[table].append(row)
 
     def exec(self, statement: Executable, parameters: Any = None) -> CursorResult[Any]:
-        """Run a statement that sees, or must follow, everything added before it."""
+        """Send the buffered inserts, then run a statement that sees them or must follow them."""
         if self._in_job and self._savepoint is None:
             self._open_savepoint()
         self.flush()
         return self.connection.execute(statement, parameters)
 
-    def change(self, table: Table, names: tuple[str, ...], rows: list[dict[str, Any]]) -> None:
-        """Give the columns `names` of many rows new values, by primary key; `rows` hold both, and maybe more."""
+    def bulk_update(self, table: Table, names: tuple[str, ...], rows: list[dict[str, Any]]) -> None:
+        """Update the columns `names` of many rows by primary key; ignores other items of `rows`."""
         if self._in_job and self._savepoint is None:
             self._open_savepoint()
         self.flush()
         _update(self.connection, table, names, rows)
 
-    def peek(self, statement: Executable, parameters: Any = None) -> CursorResult[Any]:
-        """Read what is committed or flushed, without sending the waiting inserts first."""
+    def read_unflushed(self, statement: Executable, parameters: Any = None) -> CursorResult[Any]:
+        """Read committed and flushed rows without sending the buffered inserts first."""
         return self.connection.execute(statement, parameters)
 
     def buffer(self, name: str) -> list[Any]:
-        """A list of the transaction's own; a failing job's additions are taken back."""
+        """Return the transaction's list of this name; the items that a failed job appended are removed."""
         return self._buffers[name]
 
-    def after_seal(self, callback: Callable[[], None]) -> None:
-        """Call back when log indexes, proofs and the checkpoint are known, still before the commit."""
-        self._buffers["after_seal"].append(callback)
+    def after_sequencing(self, callback: Callable[[], None]) -> None:
+        """Register a callback for when log indexes, proofs and the checkpoint are known, still before the commit."""
+        self._buffers["after_sequencing"].append(callback)
 
     def after_commit(self, callback: Callable[[], None]) -> None:
-        """Call back when the commit is durable, before anyone is answered."""
+        """Register a callback for when the commit is durable, before any response is sent."""
         self._after_commit.append(callback)
 
     def flush(self) -> None:
-        """Send the waiting inserts, parents before children; within a job, so that they can be taken back."""
+        """Send the buffered inserts, parents before children; within a job, under a savepoint."""
         if self._rows and self._in_job and self._savepoint is None:
             self._open_savepoint()
-        self._send()
+        self._send_inserts()
 
-    def _send(self) -> None:
+    def _send_inserts(self) -> None:
         if not self._rows:
             return
         waiting, self._rows = self._rows, defaultdict(list)
         for table in sorted(waiting, key=_rank) if len(waiting) > 1 else waiting:
             _insert(self.connection, table, waiting[table])
 
-    def attempt(self, job: Callable[[Transaction], Any]) -> Any:
-        """Run one job of a group; if it fails, take back what it did and nothing else."""
-        marks = self._marks()
+    def attempt_job(self, job: Callable[[Transaction], Any]) -> Any:
+        """Run one job of a group; if it fails, roll back that job only."""
+        marks = self._set_marks()
         self._in_job = True
         try:
             result = job(self)
             self._release_savepoint()
         except BaseException:
-            self._rewind(marks)
+            self._restore(marks)
             raise
         finally:
             self._in_job = False
         return result
 
-    def _marks(self) -> tuple[dict[Table, int], dict[str, int], int]:
+    def _set_marks(self) -> tuple[dict[Table, int], dict[str, int], int]:
         self._mark_rows = {table: len(rows) for table, rows in self._rows.items()}
         lengths = {name: len(items) for name, items in self._buffers.items()}
         return self._mark_rows, lengths, len(self._after_commit)
 
     def _open_savepoint(self) -> None:
-        """Send what earlier jobs added, so that the savepoint holds only this job's work."""
+        """Send the rows that earlier jobs added, so that the savepoint covers only this job's work."""
         own: defaultdict[Table, list[dict[str, Any]]] = defaultdict(list)
         for table, rows in self._rows.items():
             mark = self._mark_rows.get(table, 0)
@@ -115,18 +115,18 @@ class Transaction:
                 own[table] = rows[mark:]
                 del rows[mark:]
         self._rows = defaultdict(list, {table: rows for table, rows in self._rows.items() if rows})
-        self._send()
+        self._send_inserts()
         self._mark_rows.clear()
         self._rows = own
         self._savepoint = self.connection.begin_nested()
 
     def _release_savepoint(self) -> None:
         if self._savepoint is not None:
-            self._send()
+            self._send_inserts()
             self._savepoint.commit()
             self._savepoint = None
 
-    def _rewind(self, marks: tuple[dict[Table, int], dict[str, int], int]) -> None:
+    def _restore(self, marks: tuple[dict[Table, int], dict[str, int], int]) -> None:
         rows, buffers, callbacks = marks
         if self._savepoint is not None:
             self._savepoint.rollback()
@@ -139,53 +139,53 @@ class Transaction:
             del items[buffers.get(name, 0) :]
         del self._after_commit[callbacks:]
 
-    def _run_after_seal(self) -> None:
-        callbacks = self._buffers["after_seal"]
+    def _run_after_sequencing(self) -> None:
+        callbacks = self._buffers["after_sequencing"]
         while callbacks:
             waiting, callbacks[:] = list(callbacks), []
             for callback in waiting:
                 callback()
 
-    def _tell_committed(self) -> None:
+    def _run_after_commit(self) -> None:
         for callback in self._after_commit:
             callback()
 
 
 def _insert(connection: Connection, table: Table, rows: list[dict[str, Any]]) -> None:
-    """`executemany`. On SQLite straight to the driver, past the work that an ORM-grade insert does for each row."""
+    """Insert rows with `executemany`; on SQLite directly through the driver, which skips SQLAlchemy's work per row."""
     if connection.dialect.name != "sqlite":
         connection.execute(table.insert(), rows)
         return
-    _to_driver(connection, _sqlite_insert(table), rows)
+    _execute_many(connection, _sqlite_insert(table), rows)
 
 
 def _update(connection: Connection, table: Table, names: tuple[str, ...], rows: list[dict[str, Any]]) -> None:
-    """`executemany`, on SQLite in the same way."""
+    """Update rows with `executemany`; on SQLite directly through the driver, as `_insert` does."""
     if connection.dialect.name == "sqlite":
-        _to_driver(connection, _sqlite_update(table, names), rows)
+        _execute_many(connection, _sqlite_update(table, names), rows)
         return
-    wanted = (*names, *(column.name for column in table.primary_key))
-    connection.execute(_update_of(table, names), [{f"_{name}": row[name] for name in wanted} for row in rows])
+    used = (*names, *(column.name for column in table.primary_key))
+    connection.execute(_update_of(table, names), [{f"_{name}": row[name] for name in used} for row in rows])
 
 
 class _Statement:
-    """A statement for many rows, as the driver takes it: its text, and how a row becomes its parameters."""
+    """A driver-level statement for many rows: its text, and the conversion of a row to its parameters."""
 
     def __init__(self, text: str, table: Table, names: list[str]) -> None:
         self.text = text
-        self._pick = itemgetter(*names)
-        writers = ((place, column_writer(table, name)) for place, name in enumerate(names))
-        self._writers: Writers = [(place, write) for place, write in writers if write is not None]
+        self._get_values = itemgetter(*names)
+        processors = ((place, bind_processor(table, name)) for place, name in enumerate(names))
+        self._processors: BindProcessors = [(place, process) for place, process in processors if process is not None]
 
     def parameters(self, row: dict[str, Any]) -> tuple[Any, ...]:
-        """The values of a row, in the driver's order and in its types."""
-        values = list(self._pick(row))
-        for place, write in self._writers:
-            values[place] = write(values[place])
+        """Return the values of a row, in the driver's order and in its types."""
+        values = list(self._get_values(row))
+        for place, process in self._processors:
+            values[place] = process(values[place])
         return tuple(values)
 
 
-def _to_driver(connection: Connection, statement: _Statement, rows: list[dict[str, Any]]) -> None:
+def _execute_many(connection: Connection, statement: _Statement, rows: list[dict[str, Any]]) -> None:
     connection.exec_driver_sql(statement.text, [statement.parameters(row) for row in rows])
 
 
@@ -202,39 +202,39 @@ def _sqlite_update(table: Table, names: tuple[str, ...]) -> _Statement:
 
 @cache
 def _update_of(table: Table, names: tuple[str, ...]) -> Update:
-    """Each value is a parameter with the name of its column and `_` before it."""
+    """Build the UPDATE; each parameter is named after its column, with `_` before it."""
     keys = [column == bindparam(f"_{column.name}") for column in table.primary_key]
     return update(table).where(*keys).values({name: bindparam(f"_{name}") for name in names})
 
 
-def column_writer(table: Table, name: str) -> Callable[[Any], Any] | None:
-    """Return the function that converts a column's value for SQLite; None where it is stored as it is.
+def bind_processor(table: Table, name: str) -> Callable[[Any], Any] | None:
+    """Return the function that converts a column's value for SQLite; None if it is stored unchanged.
 
-    Times and ids have an equivalent of SQLAlchemy's bind processor that takes a fraction of its time.
+    For times and ids it is a faster equivalent of SQLAlchemy's own bind processor.
     """
     kind = table.c[name].type.dialect_impl(_SQLITE)
     if isinstance(kind, UTCDateTime):
-        return _spelt
+        return _format_time
     if isinstance(kind, Uuid):
-        return _hex if table.c[name].nullable else attrgetter("hex")
+        return _format_uuid if table.c[name].nullable else attrgetter("hex")
     return kind.bind_processor(_SQLITE)
 
 
-def _hex(value: UUID | None) -> str | None:
+def _format_uuid(value: UUID | None) -> str | None:
     return None if value is None else value.hex
 
 
 @lru_cache(maxsize=1_024)
-def _spelt(at: datetime | None) -> str | None:
-    """A time as SQLite keeps it, in UTC; one moment stands in several rows of a transaction.
+def _format_time(at: datetime | None) -> str | None:
+    """Format a time as SQLite stores it, in UTC; cached because several rows of a transaction share one time.
 
     Raises:
-        ValueError: it has no offset, so that nobody can say which moment it is.
+        ValueError: the time has no UTC offset, so it is ambiguous.
     """
     if at is None:
         return None
     if at.utcoffset() is None:
-        raise ValueError(f"{at!r} has no offset; times are aware, in UTC.")
+        raise ValueError(f"{at!r} has no UTC offset. Pass an aware datetime.")
     return at.astimezone(UTC).isoformat(" ", "microseconds")[:26]
 
 
@@ -242,7 +242,7 @@ _RANKS: dict[str, int] = {}
 
 
 def _rank(table: Table) -> int:
-    """Parents before children: the table's place in the dependency order of all tables."""
+    """Return the table's position in the dependency order of all tables: parents before children."""
     if table.name not in _RANKS:
         _RANKS.update({known.name: rank for rank, known in enumerate(SQLModel.metadata.sorted_tables)})
     return _RANKS[table.name]

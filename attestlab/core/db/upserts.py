@@ -1,4 +1,4 @@
-"""Insert a row or change the one that is there, in one statement, on either engine."""
+"""Upserts: one statement that inserts a row or updates the existing one, for SQLite and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from sqlalchemy import Connection, Executable, Table
 
 
 class Upsert:
-    """Insert rows of `table`; where a row of the same `key` stands, `change` that one.
+    """An insert into `table` that updates the existing row of the same `key` instead.
 
-    `change` gets the columns that were to be inserted and gives the values of the columns to set. Each engine's
-    statement is built once, when it is first needed: who runs on SQLite need not load what speaks PostgreSQL.
+    `change` maps the columns of the rejected insert to the values to set. Each dialect's statement is built once, on
+    first use, so that an installation on SQLite does not load the PostgreSQL dialect.
     """
 
     def __init__(self, table: Table, *, key: tuple[str, ...], change: Callable[[Any], dict[str, Any]]) -> None:
@@ -23,7 +23,7 @@ class Upsert:
         self._built: dict[str, Executable] = {}
 
     def run(self, connection: Connection, rows: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> None:
-        """Send one row or several."""
+        """Insert or update one row, or several."""
         dialect = connection.dialect.name
         if dialect not in self._built:
             self._built[dialect] = self._build(dialect)

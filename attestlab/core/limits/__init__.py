@@ -1,1 +1,1 @@
-"""Limits that several processes share, and limits of one process: rates, concurrency, backlog."""
+"""Limits: rates that all processes share; concurrency and backlog of one process."""

@@ -1,4 +1,4 @@
-"""A bound on work that is long: a few run at once, and whoever comes too late is told so at once."""
+"""Limits how many long-running operations run concurrently; excess callers get `Unavailable` immediately."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ RETRY_AFTER_S = 5
 
 
 class ConcurrencyLimit:
-    """At most `most` of a kind run at once in this process; `kind` names them in the plural.
+    """At most `max_running` operations run at once in this process; `kind` names them in the plural.
 
-    Nobody waits: who waits holds a thread, and the threads are everybody's.
+    Fails instead of blocking, because a blocked caller would hold a thread of the shared pool.
     """
 
-    def __init__(self, most: int, kind: str) -> None:
-        self._told = f"{most} {kind} run already; ask again in a few seconds."
-        self._free = BoundedSemaphore(most)
+    def __init__(self, max_running: int, kind: str) -> None:
+        self._message = f"Too many {kind} are running (limit {max_running}). Retry in {RETRY_AFTER_S} seconds."
+        self._free = BoundedSemaphore(max_running)
 
     @contextmanager
-    def alone(self) -> Iterator[None]:
-        """One of the few.
+    def acquire(self) -> Iterator[None]:
+        """Run the block as one of the concurrent operations.
 
         Raises:
-            Unavailable: as many run already.
+            Unavailable: `max_running` operations are running already.
         """
         if not self._free.acquire(blocking=False):
-            raise Unavailable(self._told, retry_after_s=RETRY_AFTER_S)
+            raise Unavailable(self._message, retry_after_s=RETRY_AFTER_S)
         try:
             yield
         finally:

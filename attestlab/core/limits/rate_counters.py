@@ -1,16 +1,16 @@
-"""Counts that all processes of an installation share: token buckets, windows, blocks.
+"""Rate counters that all processes of an installation share: token buckets, windows, blocks.
 
-They are exact while the machine runs, and no more durable than they need to be: after a power cut
-somebody may ask a few times more. So they stand beside the records and never in them: in a file of
-their own that is not synced, or in an unlogged table.
+The counts are exact while the machine runs and only as durable as necessary: after a power cut, a
+client may send a few more requests. So they are kept outside the records: in a separate file that
+is not synced, or in an unlogged table.
 
-A token bucket is kept as one moment, the one at which it is full again (the generic cell rate
-algorithm): whoever takes a token moves it on by the time that a token takes to come back, and may do
-so while it stays within the time that a whole bucket takes. A window begins with its first request.
+A token bucket is stored as one moment, at which the bucket is full again (generic cell rate
+algorithm, GCRA). Taking a token moves that moment later by the time one token takes to refill, and
+is allowed while it stays within the time of a full bucket. A window begins with its first request.
 
-A moment further ahead than its bucket, window or block can reach was written while a clock was wrong. Up to
-`MAX_CLOCK_SKEW_S` ahead it counts as the furthest that can be reached, which is also what clients read; beyond,
-it counts as now. So no limit outlasts the clock's mistake. On PostgreSQL `now` is the database's time on every
+A moment later than its bucket, window or block can reach was written while a clock was wrong. Up to
+`MAX_CLOCK_SKEW_S` too late, it counts as the latest reachable moment, which is also what clients read; beyond
+that, it counts as now. So no limit outlasts a clock error. On PostgreSQL `now` is the database's time on every
 host (`core/clock.py`).
 """
 
@@ -38,14 +38,14 @@ if TYPE_CHECKING:
 FILE_NAME = "counters.db"
 SECOND = 1_000_000  # moments are whole microseconds since 1970
 BUSY_TIMEOUT_MS = 1_000
-FULL_BUCKET_S = 10  # twice the rate lasts for so long
+FULL_BUCKET_S = 10  # a full bucket lasts this long at twice the rate
 MAX_CLOCK_SKEW_S = 60  # between the machines that share the counts
 MAX_WINDOW_S = 2 * 86_400  # no bucket, window or block reaches further
 _TABLE = "(key TEXT PRIMARY KEY, until BIGINT NOT NULL, used BIGINT NOT NULL)"
-# The moment a bucket is full again, as of now: one beyond the room counts as the whole room.
+# The moment a bucket is full again, as of now, capped at `room`, the time that an empty bucket takes to refill.
 _FULL_AT = """CASE WHEN counters.until <= :now OR counters.until > :latest THEN :now
   WHEN counters.until > :now + :room THEN :now + :room ELSE counters.until END"""
-# A refusal writes only where it cuts such a moment, and marks that with `used` 0.
+# A denial writes a row only where it caps such a moment, and marks the row with `used` 0.
 _TAKE = f"""
 INSERT INTO counters (key, until, used) VALUES (:key, :now + :interval, 1)
 ON CONFLICT (key) DO UPDATE SET
@@ -66,27 +66,27 @@ _SPEND = f"""
 INSERT INTO counters (key, until, used) VALUES (:key, :until, :known + :cost)
 ON CONFLICT (key) DO UPDATE SET used = {_KNOWN} + :cost WHERE {_KNOWN} + :cost <= :limit
 RETURNING used"""
-_LOOK = "SELECT until, used FROM counters WHERE key = :key"
+_PEEK = "SELECT until, used FROM counters WHERE key = :key"
 _SET = """
 INSERT INTO counters (key, until, used) VALUES (:key, :until, :span)
 ON CONFLICT (key) DO UPDATE SET until = :until, used = :span"""
-_FORGET = "DELETE FROM counters WHERE until < :now OR until > :latest"
-_CLEAR = "DELETE FROM counters WHERE key = :key"
+_DELETE_EXPIRED = "DELETE FROM counters WHERE until < :now OR until > :latest"
+_DELETE = "DELETE FROM counters WHERE key = :key"
 
 
 class Count(NamedTuple):
-    """What a limit says: whether it allows this, how much is left of it, and when it is whole again."""
+    """The result of a limit check: whether it is allowed, what remains, and when the limit resets."""
 
     allowed: bool
     limit: int
     remaining: int
     window_s: int
     reset_at: float  # Unix time
-    retry_after_s: float  # 0 where it is allowed
+    retry_after_s: float  # 0 if allowed
 
 
 class CounterStore(Protocol):
-    """Runs one statement at once and durably enough; returns its first row."""
+    """A database for counters: runs one statement atomically and returns its first row."""
 
     def run(self, statement: str, values: Mapping[str, Any]) -> Any: ...
 
@@ -94,22 +94,22 @@ class CounterStore(Protocol):
 
 
 class Counters:
-    """Every limit that is not a matter of the records."""
+    """Rate limits, windows and blocks that are not part of the records."""
 
     def __init__(self, engine: CounterStore) -> None:
         self._engine = engine
 
     @classmethod
-    def beside(cls, records: URL, folder: Path, *, reachability: Reachability | None = None) -> Counters:
-        """Where the records are on SQLite, in a file in `folder`; else in the records' own database.
+    def open(cls, records: URL, folder: Path, *, reachability: Reachability | None = None) -> Counters:
+        """Open the counters next to these records: a file in `folder` for SQLite, else a table of their database.
 
-        `reachability` is what the process knows of that database from its other connections.
+        `reachability` is shared with the process's other connections to that database.
         """
         is_sqlite = records.get_backend_name() == "sqlite"
-        return cls(_File(folder / FILE_NAME) if is_sqlite else _Table(records, reachability))
+        return cls(_FileStore(folder / FILE_NAME) if is_sqlite else _TableStore(records, reachability))
 
     def take(self, key: str, *, per_minute: int, now: datetime, cost: int = 1) -> Count:
-        """Take `cost` tokens, at most a whole bucket, of one that is refilled at `per_minute` for ten seconds."""
+        """Take `cost` tokens, at most a full bucket, from a bucket that refills at `per_minute` within ten seconds."""
         at, interval, room = _moment(now), -(-60 * SECOND // max(per_minute, 1)), FULL_BUCKET_S * SECOND
         room = max(room, interval)
         values = {"key": key, "now": at, "interval": min(cost * interval, room), "room": room}
@@ -118,14 +118,14 @@ class Counters:
         row = row if row and row[1] else None
         return self._bucket(key, per_minute, at, interval, row)
 
-    def look(self, key: str, *, per_minute: int, now: datetime) -> Count:
-        """How a bucket stands, without taking from it."""
+    def peek(self, key: str, *, per_minute: int, now: datetime) -> Count:
+        """Return the state of a bucket without taking a token."""
         at, interval = _moment(now), -(-60 * SECOND // max(per_minute, 1))
-        row = self._engine.run(_LOOK, {"key": key})
+        row = self._engine.run(_PEEK, {"key": key})
         return self._bucket(key, per_minute, at, interval, row or (at,))
 
-    def whole(self, *, per_minute: int, now: datetime) -> Count:
-        """A bucket from which nothing was taken; asks nobody."""
+    def full_bucket(self, *, per_minute: int, now: datetime) -> Count:
+        """Return the state of a full bucket, without a query."""
         at, interval = _moment(now), -(-60 * SECOND // max(per_minute, 1))
         return self._bucket("", per_minute, at, interval, (at,))
 
@@ -133,64 +133,64 @@ class Counters:
         room = max(FULL_BUCKET_S * SECOND, interval)
         until = row[0] if row else self._until(key, at)
         until = at if until > _latest(at, room) else min(until, at + room)
-        left = max(0, (room - max(0, until - at)) // interval)
-        wait = 0.0 if row else max(until + interval - room - at, 1) / SECOND
-        return Count(row is not None, per_minute, left, 60, max(until, at) / SECOND, wait)
+        remaining = max(0, (room - max(0, until - at)) // interval)
+        retry_after_s = 0.0 if row else max(until + interval - room - at, 1) / SECOND
+        return Count(row is not None, per_minute, remaining, 60, max(until, at) / SECOND, retry_after_s)
 
     def count(self, key: str, *, limit: int, window_s: int, now: datetime, cost: int = 1) -> Count:
-        """Count `cost` within a window that began with the first of its kind; what is too much counts as nothing."""
+        """Count `cost` within a window that begins with its first request; a denied request is not counted."""
         at = _moment(now)
         values = {"key": key, "now": at, "window": window_s * SECOND, "cost": cost, "limit": limit}
         latest = values["latest"] = _latest(at, window_s * SECOND)
         row = self._engine.run(_COUNT, values) if cost <= limit else None
         if row is not None:
             return Count(True, limit, limit - row[1], window_s, row[0] / SECOND, 0.0)
-        until, used = self._engine.run(_LOOK, {"key": key}) or (at, 0)
-        if not at < until <= latest:  # nothing was counted yet, and this alone is too much
+        until, used = self._engine.run(_PEEK, {"key": key}) or (at, 0)
+        if not at < until <= latest:  # nothing was counted yet, and this request alone exceeds the limit
             until, used = at + window_s * SECOND, 0
         until = min(until, at + window_s * SECOND)
         return Count(False, limit, max(0, limit - used), window_s, until / SECOND, (until - at) / SECOND)
 
     def spend(self, key: str, *, limit: int, known: int, until: datetime, cost: int = 1) -> bool:
-        """Count `cost` towards `limit`, unless it would exceed it; whether it was counted.
+        """Count `cost` towards `limit` unless it would exceed the limit; returns whether it was counted.
 
-        `known` is a lower bound of what was counted before, from a durable record: a count that the
-        file lost, or never had, continues from there. `until` is when the count may be forgotten.
+        `known` is a lower bound of the count so far, from a durable record; a count that the counters'
+        file lost or never had continues from there. After `until` the count may be deleted.
         """
         values = {"key": key, "until": _moment(until), "known": known, "cost": cost, "limit": limit}
         return known + cost <= limit and self._engine.run(_SPEND, values) is not None
 
-    def until(self, key: str, *, now: datetime) -> float:
-        """For how many seconds from now a block lasts; 0 where there is none."""
+    def blocked_for_s(self, key: str, *, now: datetime) -> float:
+        """Return for how many more seconds a key is blocked; 0 if it is not."""
         at = _moment(now)
-        until, span = self._engine.run(_LOOK, {"key": key}) or (at, 0)
+        until, span = self._engine.run(_PEEK, {"key": key}) or (at, 0)
         return 0 if until > _latest(at, span) else min(max(0, until - at), span) / SECOND
 
     def block(self, key: str, *, for_s: float, now: datetime) -> None:
-        """Let `until` say so for a while."""
+        """Block a key for `for_s` seconds."""
         span = int(for_s * SECOND)
         self._engine.run(_SET, {"key": key, "until": _moment(now) + span, "span": span})
 
-    def forget(self, *, now: datetime) -> None:
-        """Remove what says nothing any more."""
+    def delete_expired(self, *, now: datetime) -> None:
+        """Delete buckets, windows and blocks that have expired."""
         at = _moment(now)
-        self._engine.run(_FORGET, {"now": at, "latest": _latest(at, MAX_WINDOW_S * SECOND)})
+        self._engine.run(_DELETE_EXPIRED, {"now": at, "latest": _latest(at, MAX_WINDOW_S * SECOND)})
 
-    def clear(self, key: str) -> None:
-        """Let a count or a block begin anew."""
-        self._engine.run(_CLEAR, {"key": key})
+    def reset(self, key: str) -> None:
+        """Delete a count or a block."""
+        self._engine.run(_DELETE, {"key": key})
 
     def close(self) -> None:
-        """Give the connections back."""
+        """Close the connections."""
         self._engine.close()
 
     def _until(self, key: str, at: int) -> int:
-        row = self._engine.run(_LOOK, {"key": key})
+        row = self._engine.run(_PEEK, {"key": key})
         return row[0] if row else at
 
 
-class _Own:
-    """Counts of this process alone, in memory: for as long as the shared ones cannot be written."""
+class _MemoryStore:
+    """Counters of this process only, in memory; used while the shared ones cannot be written."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -199,7 +199,7 @@ class _Own:
     def run(self, statement: str, values: Mapping[str, Any]) -> Any:
         with self._lock:
             if self._connection is None:
-                self._connection = _connected(Path(":memory:"))
+                self._connection = _connect(Path(":memory:"))
             return self._connection.execute(statement, values).fetchone()
 
     def close(self) -> None:
@@ -209,70 +209,70 @@ class _Own:
             self._connection = None
 
 
-class _File:
-    """An SQLite file that is never synced; one that a power cut spoiled is begun anew.
+class _FileStore:
+    """Counters in an SQLite file that is never synced; a file that a power cut damaged is replaced.
 
-    While the disk is full or fails, or another process keeps the file locked, each process counts
-    for itself in memory: limits hold on, and reads go on. Only the first request waits for a lock.
+    While the disk is full or failing, or another process keeps the file locked, each process counts in
+    its own memory, so limits still apply and requests are still served. Only the first request waits for a lock.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
-        self._own = _Own()
+        self._fallback = _MemoryStore()
         self._is_failing = False
 
     def run(self, statement: str, values: Mapping[str, Any]) -> Any:
         with self._lock:
             try:
                 if self._connection is None:
-                    self._connection = self._opened()
+                    self._connection = self._open()
                 row = self._connection.execute(statement, values).fetchone()
-                self._be_patient(statement)
+                self._restore_lock_timeout(statement)
                 return row
             except sqlite3.DatabaseError as error:
-                self._be_impatient()
+                self._disable_lock_timeout()
                 self._reopen_if_read_only(error)
-                return self._own.run(statement, values)
+                return self._fallback.run(statement, values)
 
     def _reopen_if_read_only(self, error: sqlite3.DatabaseError) -> None:
-        """Let the next statement open the file: it was opened at a moment when it could not be written."""
+        """Close a read-only connection, so that the next statement reopens a file that may be writable by now."""
         if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_READONLY and self._connection is not None:
             self._connection.close()
             self._connection = None
 
-    def _be_patient(self, statement: str) -> None:
-        """Wait for locks again, after a write that succeeded; a read needs no lock, so it proves nothing."""
-        if self._is_failing and self._connection is not None and statement is not _LOOK:
+    def _restore_lock_timeout(self, statement: str) -> None:
+        """Wait for locks again after a successful write; a read needs no lock, so its success proves nothing."""
+        if self._is_failing and self._connection is not None and statement is not _PEEK:
             self._connection.execute(f"PRAGMA busy_timeout={BUSY_TIMEOUT_MS}")
             self._is_failing = False
 
-    def _be_impatient(self) -> None:
-        """Wait for no lock until a write succeeds: a lock that outlasts one wait is held for long."""
+    def _disable_lock_timeout(self) -> None:
+        """Stop waiting for locks until a write succeeds: a lock that outlasts one wait is held for long."""
         if not self._is_failing and self._connection is not None:
             self._connection.execute("PRAGMA busy_timeout=0")
         self._is_failing = True
 
-    def _opened(self) -> sqlite3.Connection:
+    def _open(self) -> sqlite3.Connection:
         timeout_ms = 0 if self._is_failing else BUSY_TIMEOUT_MS
         try:
-            return _connected(self._path, timeout_ms=timeout_ms)
+            return _connect(self._path, timeout_ms=timeout_ms)
         except sqlite3.DatabaseError as error:
             if isinstance(error, sqlite3.OperationalError):
                 raise
             self._path.unlink()
-            return _connected(self._path, timeout_ms=timeout_ms)
+            return _connect(self._path, timeout_ms=timeout_ms)
 
     def close(self) -> None:
         with self._lock:
             if self._connection is not None:
                 self._connection.close()
             self._connection = None
-        self._own.close()
+        self._fallback.close()
 
 
-def _connected(path: Path, *, timeout_ms: int = BUSY_TIMEOUT_MS) -> sqlite3.Connection:
+def _connect(path: Path, *, timeout_ms: int = BUSY_TIMEOUT_MS) -> sqlite3.Connection:
     if str(path) != ":memory:":
         atomic_files.keep_private(path)
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=timeout_ms / 1000)
@@ -286,15 +286,15 @@ def _connected(path: Path, *, timeout_ms: int = BUSY_TIMEOUT_MS) -> sqlite3.Conn
     return connection
 
 
-class _Table:
-    """An unlogged table of the records' PostgreSQL, which all machines share.
+class _TableStore:
+    """Counters in an unlogged table of the records' PostgreSQL, which all machines share.
 
     While it cannot be reached or written (an outage, a full disk, a read-only database), each process counts
-    for itself in memory.
+    in its own memory.
     """
 
     def __init__(self, records: URL, reachability: Reachability | None) -> None:
-        from attestlab.core.db import postgresql  # with the driver, which SQLite does without
+        from attestlab.core.db import postgresql  # loads the driver, which SQLite does not need
 
         self._database = postgresql.Database(
             records,
@@ -303,31 +303,31 @@ class _Table:
             isolation_level="AUTOCOMMIT",
             pool_size=4,
         )
-        self._made = False
-        self._own = _Own()
+        self._table_exists = False
+        self._fallback = _MemoryStore()
 
     def run(self, statement: str, values: Mapping[str, Any]) -> Any:
         try:
             return self._run(statement, values)
         except (DBAPIError, PoolTimeout, Unavailable):
-            return self._own.run(statement, values)
+            return self._fallback.run(statement, values)
 
     def _run(self, statement: str, values: Mapping[str, Any]) -> Any:
         with self._database.connect() as connection:
-            if not self._made:
-                with suppress(DBAPIError):  # another process makes it at this very moment
+            if not self._table_exists:
+                with suppress(DBAPIError):  # another process creates it at the same time
                     connection.exec_driver_sql(f"CREATE UNLOGGED TABLE IF NOT EXISTS counters {_TABLE}")
             result = connection.exec_driver_sql(re.sub(r":(\w+)", r"%(\1)s", statement), dict(values))
-            self._made = True
+            self._table_exists = True
             return result.fetchone() if result.returns_rows else None
 
     def close(self) -> None:
         self._database.engine.dispose()
-        self._own.close()
+        self._fallback.close()
 
 
 def _latest(at: int, span: int) -> int:
-    """The last moment that a bucket, window or block of this span can have reached by `at`."""
+    """Return the latest moment that a bucket, window or block of this span can have reached by `at`."""
     return at + span + MAX_CLOCK_SKEW_S * SECOND
 
 

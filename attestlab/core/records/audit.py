@@ -88,7 +88,7 @@ def record(tx: Transaction, entry: AuditEntry) -> None:
     tx.buffer(BUFFER).append(entry)
 
 
-def seal(tx: Transaction) -> None:
+def write_entries(tx: Transaction) -> None:
     """Number and chain the entries of a transaction just before its commit."""
     entries: list[AuditEntry] = tx.buffer(BUFFER)
     chains: dict[UUID, Chain] = {}

@@ -14,7 +14,7 @@ from sqlmodel import Field, SQLModel
 
 from attestlab.core.clock import Clock
 from attestlab.core.crypto.canonical_json import canonical_own
-from attestlab.core.db.storage import Sealer
+from attestlab.core.db.storage import CommitHook
 from attestlab.core.db.tables import table_of
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.events import Event, repeats
@@ -47,7 +47,7 @@ def publish(tx: Transaction, tenant_id: UUID, event: Event, *, at: datetime) -> 
     tx.buffer(CHAIN).append((tenant_id, event, at))
 
 
-def sealer(clock: Clock) -> Sealer:
+def event_writer(clock: Clock) -> CommitHook:
     """Number and chain the events of a transaction just before its commit."""
 
     def seal(tx: Transaction) -> None:

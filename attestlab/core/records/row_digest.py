@@ -21,7 +21,7 @@ from sqlmodel.sql.sqltypes import UTCDateTime
 
 from attestlab.core.crypto.canonical_json import canonical_own, sha256_hex
 from attestlab.core.db.tables import table_of
-from attestlab.core.db.transaction import AnyRow, column_writer
+from attestlab.core.db.transaction import AnyRow, bind_processor
 from attestlab.core.errors import ValidationFailed
 from attestlab.core.records.audit import AuditEvent
 from attestlab.core.strict_json import b64url_encode
@@ -158,7 +158,7 @@ def _spellings(connection: Connection, table: Table) -> dict[str, Callable[[Any]
     """
     if connection.dialect.name != "sqlite":
         return {}
-    writers = {column.name: column_writer(table, column.name) for column in table.columns}
+    writers = {column.name: bind_processor(table, column.name) for column in table.columns}
     return {name: writer for name, writer in writers.items() if writer is not None}
 
 

@@ -128,7 +128,7 @@ def claim(tx: Transaction, intent: IdempotencyKey, *, together_with: Collection[
 
     The places of the whole group (`together_with`) are looked up in one query.
     """
-    known: dict[bytes, AnyRow | None] = tx.memo.setdefault(MEMO, {})
+    known: dict[bytes, AnyRow | None] = tx.cache.setdefault(MEMO, {})
     if not known:
         idempotency_store.forget(tx, now=intent.at, kept_for=RECORD_TTL)
         known |= _found(tx.connection, together_with)

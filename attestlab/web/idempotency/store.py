@@ -66,17 +66,17 @@ def forget(tx: Transaction, *, now: datetime, kept_for: timedelta) -> None:
     age: they go with the first answer behind them that was kept long enough.
     """
     before, in_order = now - kept_for, select(answers.c.seq, answers.c.created_at).order_by(answers.c.seq).limit(1)
-    first = tx.peek(in_order).first()
+    first = tx.read_unflushed(in_order).first()
     if first is not None and first.created_at > now:
-        first = tx.peek(in_order.where(answers.c.created_at <= now)).first()
+        first = tx.read_unflushed(in_order.where(answers.c.created_at <= now)).first()
     if first is None or first.created_at >= before:
         return
-    kept = tx.peek(in_order.where(answers.c.seq > first.seq, answers.c.created_at >= before)).first()
+    kept = tx.read_unflushed(in_order.where(answers.c.seq > first.seq, answers.c.created_at >= before)).first()
     if kept is None:
         beginning, last = head_of(tx.connection, CHAIN)
     else:
         beginning = kept.seq
-        last = tx.peek(select(answers.c.hash).where(answers.c.seq == beginning - 1)).scalar_one()
+        last = tx.read_unflushed(select(answers.c.hash).where(answers.c.seq == beginning - 1)).scalar_one()
     tx.connection.execute(delete(answers).where(answers.c.seq < beginning))
     save_head(tx.connection, BEGINNING, beginning, last)
 

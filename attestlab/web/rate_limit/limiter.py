@@ -91,7 +91,7 @@ class Limiter:
         Raises:
             AddressBlocked: the lane is blocked; that does not prolong the block.
         """
-        left_s = self._counters.until(f"block:{lane}", now=now)
+        left_s = self._counters.blocked_for_s(f"block:{lane}", now=now)
         if left_s:
             limit, window_s = VIOLATIONS.requests, VIOLATIONS.window_s
             raise ClientBlocked(Count(False, limit, 0, window_s, now.timestamp() + left_s, left_s))
@@ -156,11 +156,11 @@ class Limiter:
 
     def look(self, client: str, *, now: datetime) -> Count:
         """How the bucket of an address stands; costs nothing of it."""
-        return self._counters.look(f"address:{counted(client)}", per_minute=self._address_per_minute, now=now)
+        return self._counters.peek(f"address:{counted(client)}", per_minute=self._address_per_minute, now=now)
 
     def untouched(self, *, now: datetime) -> Count:
         """The bucket of an address from which nothing was taken; for answers that must not depend on the counts."""
-        return self._counters.whole(per_minute=self._address_per_minute, now=now)
+        return self._counters.full_bucket(per_minute=self._address_per_minute, now=now)
 
     def fit(self, request: Request, limit: Limit, wanted: int) -> tuple[int, OverLimit | None]:
         """How many of `wanted` items of one request still fit into a limit, and what the others are told."""

@@ -1,1 +1,1 @@
-"""Group commit: the writes that wait together share one durable transaction."""
+"""Group commit: writes that are queued at the same time share one durable transaction."""

@@ -1,9 +1,9 @@
-"""Group commit: jobs that arrive while a commit is in flight share the next one.
+"""Group commit in a thread: jobs that arrive during a commit share the next one.
 
-There is no timer. One thread takes whatever waits, runs it in one transaction,
-and answers everybody at once. A job that fails is taken back alone; when the
-transaction as a whole fails before its commit, every job is run again on its own,
-so that only the guilty one hears of it.
+There is no timer. The writer thread takes all queued jobs, runs them in one transaction
+and delivers their results together. A job that fails is rolled back alone. If the
+transaction as a whole fails before its commit, each job runs again in its own transaction,
+so that only the job that caused the failure gets the error.
 """
 
 from __future__ import annotations
@@ -20,25 +20,26 @@ from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import AttestLabError, Unavailable
 
 Job = Callable[[Transaction], Any]
-GROUP_CAP = 512
-QUEUE_CAP = 4096
+MAX_GROUP_SIZE = 512
+MAX_QUEUED = 4096
+TOO_MANY_WRITES = "Too many writes are queued (limit {}). Retry in 1 second."
 
 
 @dataclass(slots=True)
 class PendingWrite:
-    """One waiting job and, later, what came of it."""
+    """A queued job with its callback and, once it has run, its result or error."""
 
     job: Job
     deliver: Callable[[Any, BaseException | None], None]
     result: Any = None
-    fault: BaseException | None = None
+    error: BaseException | None = None
 
 
 class ThreadGroupCommit:
-    """The one thread of a process that writes on behalf of requests.
+    """The writer thread of a process: it runs the writes of all requests.
 
-    `deliver_group` hands over all tickets of a group at once; a server uses it to
-    wake its event loop once a group instead of once a job.
+    `deliver_group` receives all pending writes of a group at once; a server uses it to
+    wake its event loop once for each group instead of once for each job.
     """
 
     def __init__(
@@ -46,116 +47,116 @@ class ThreadGroupCommit:
         storage: Storage,
         *,
         deliver_group: Callable[[list[PendingWrite]], None] | None = None,
-        queue_cap: int = QUEUE_CAP,
+        max_queued: int = MAX_QUEUED,
     ) -> None:
         self._storage = storage
         self._queue: queue.SimpleQueue[PendingWrite | None] = queue.SimpleQueue()
-        self._queue_cap = queue_cap
+        self._max_queued = max_queued
         self._deliver_group = deliver_group or resolve_all
         self._thread = threading.Thread(target=self._run, name="attestlab-writer", daemon=True)
         self._thread.start()
 
     def submit(self, job: Job, deliver: Callable[[Any, BaseException | None], None]) -> None:
-        """Queue a job; `deliver(result, fault)` follows once its group is durable or has failed.
+        """Queue a job and call `deliver(result, error)` once its group is durable or has failed.
 
         Raises:
-            Unavailable: more jobs wait than one queue may hold.
+            Unavailable: the queue is full.
         """
-        if self._queue.qsize() >= self._queue_cap:
-            raise Unavailable("Too many writes are waiting; try again shortly.", retry_after_s=1)
+        if self._queue.qsize() >= self._max_queued:
+            raise Unavailable(TOO_MANY_WRITES.format(self._max_queued), retry_after_s=1)
         self._queue.put(PendingWrite(job, deliver))
 
     def run(self, job: Job, *, timeout_s: float | None = None) -> Any:
-        """Queue a job and wait for it, from any thread but the writer's own."""
+        """Queue a job and wait for its result; call it from any thread except the writer thread."""
         future: Future[Any] = Future()
 
-        def deliver(result: Any, fault: BaseException | None) -> None:
-            future.set_result(result) if fault is None else future.set_exception(fault)
+        def deliver(result: Any, error: BaseException | None) -> None:
+            future.set_result(result) if error is None else future.set_exception(error)
 
         self.submit(job, deliver)
         return future.result(timeout_s)
 
     def close(self) -> None:
-        """Finish what was accepted, then end the thread."""
+        """Commit all accepted jobs, then stop the thread."""
         self._queue.put(None)
         self._thread.join()
 
     @property
     def waiting(self) -> int:
-        """Jobs that wait for the next group."""
+        """Number of jobs queued for the next group."""
         return self._queue.qsize()
 
     def _run(self) -> None:
-        open_for_jobs = True
-        while open_for_jobs:
-            group, open_for_jobs = self._next_group()
+        is_open = True
+        while is_open:
+            group, is_open = self._take_group()
             if group:
                 self._commit(group)
                 self._deliver_group(group)
 
-    def _next_group(self) -> tuple[list[PendingWrite], bool]:
-        """Wait for one job, then take all that came with it, up to the cap."""
+    def _take_group(self) -> tuple[list[PendingWrite], bool]:
+        """Wait for a job and take all queued jobs, up to the limit; also returns whether the queue is open."""
         group: list[PendingWrite] = []
-        ticket = self._queue.get()
-        while ticket is not None:
-            group.append(ticket)
-            if len(group) == GROUP_CAP:
+        pending = self._queue.get()
+        while pending is not None:
+            group.append(pending)
+            if len(group) == MAX_GROUP_SIZE:
                 return group, True
             try:
-                ticket = self._queue.get_nowait()
+                pending = self._queue.get_nowait()
             except queue.Empty:
                 return group, True
         return group, False
 
     def _commit(self, group: list[PendingWrite]) -> None:
-        fault = self._attempt(group)
-        if fault is None:
+        failure = self._try_commit(group)
+        if failure is None:
             return
-        if is_not_retryable(group, fault):
-            fail_all(group, fault)
+        if is_not_retryable(group, failure):
+            fail_all(group, failure)
             return
-        for ticket in group:
-            if (own := self._attempt([ticket])) is not None:
-                fail_all([ticket], own)
+        for pending in group:
+            if (own := self._try_commit([pending])) is not None:
+                fail_all([pending], own)
 
-    def _attempt(self, group: list[PendingWrite]) -> BaseException | None:
-        """All jobs in one transaction; what is returned is the transaction's own failure."""
+    def _try_commit(self, group: list[PendingWrite]) -> BaseException | None:
+        """Run all jobs in one transaction and commit it; returns the error that failed the transaction."""
         try:
             with self._storage.write() as tx:
                 run_jobs(tx, group)
-        except BaseException as error:  # the thread must outlive any failure; it is delivered to the callers
+        except BaseException as error:  # the writer thread must survive any error; the callers get it
             return error
         return None
 
 
 def run_jobs(tx: Transaction, group: list[PendingWrite]) -> None:
-    """Run the jobs of a group one after another; each keeps its own result, or its own refusal.
+    """Run the jobs of a group in order; each stores its result or its `AttestLabError`.
 
-    Any other failure may have cost the transaction itself: PostgreSQL aborts it on an error,
-    SQLite rolls it back when the disk fails. It is the group's then, and whoever is not to
-    blame is run again.
+    Any other error may have ended the transaction itself: PostgreSQL aborts a transaction on an error,
+    and SQLite rolls it back when the disk fails. So such an error fails the group, whose jobs are then
+    retried one by one.
     """
-    for ticket in group:
-        ticket.result = ticket.fault = None
+    for pending in group:
+        pending.result = pending.error = None
         try:
-            ticket.result = tx.attempt(ticket.job)
-        except AttestLabError as refusal:
-            ticket.fault = refusal
+            pending.result = tx.attempt_job(pending.job)
+        except AttestLabError as error:
+            pending.error = error
 
 
-def is_not_retryable(group: list[PendingWrite], fault: BaseException) -> bool:
-    """Whether running each job on its own would help nobody, or could do twice what is done already."""
-    return isinstance(fault, CommitUnknown | NotBegun) or len(group) == 1
+def is_not_retryable(group: list[PendingWrite], error: BaseException) -> bool:
+    """Whether retrying the jobs one by one would fail in the same way or could apply them twice."""
+    return isinstance(error, CommitUnknown | NotBegun) or len(group) == 1
 
 
-def fail_all(group: list[PendingWrite], fault: BaseException) -> list[PendingWrite]:
-    """The transaction as a whole failed: whoever has no failure of its own gets that one."""
-    for ticket in group:
-        ticket.result, ticket.fault = None, ticket.fault or fault
+def fail_all(group: list[PendingWrite], error: BaseException) -> list[PendingWrite]:
+    """Set the transaction's error on each job of the group that has no error of its own."""
+    for pending in group:
+        pending.result, pending.error = None, pending.error or error
     return group
 
 
 def resolve_all(group: list[PendingWrite]) -> None:
-    """Hand every ticket what came of it."""
-    for ticket in group:
-        ticket.deliver(ticket.result, ticket.fault)
+    """Deliver each pending write's result or error to its caller."""
+    for pending in group:
+        pending.deliver(pending.result, pending.error)

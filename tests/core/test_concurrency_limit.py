@@ -10,7 +10,12 @@ from attestlab.core.limits.concurrency import ConcurrencyLimit
 
 def test_one_too_many_is_refused_and_told_when_to_ask_again() -> None:
     few = ConcurrencyLimit(2, "proofs")
-    with few.alone(), few.alone(), pytest.raises(Unavailable, match="2 proofs run already") as refused, few.alone():
+    with (
+        few.acquire(),
+        few.acquire(),
+        pytest.raises(Unavailable, match="Too many proofs are running") as refused,
+        few.acquire(),
+    ):
         pass
 
     assert refused.value.retry_after_s == 5
@@ -18,10 +23,10 @@ def test_one_too_many_is_refused_and_told_when_to_ask_again() -> None:
 
 def test_a_place_is_free_again_whatever_came_of_the_work() -> None:
     few = ConcurrencyLimit(1, "proofs")
-    with pytest.raises(ZeroDivisionError), few.alone():
+    with pytest.raises(ZeroDivisionError), few.acquire():
         _ = 1 / 0
-    with pytest.raises(Unavailable), few.alone(), few.alone():
+    with pytest.raises(Unavailable), few.acquire(), few.acquire():
         pass
 
-    with few.alone():
+    with few.acquire():
         pass
