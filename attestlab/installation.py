@@ -50,7 +50,7 @@ from attestlab.log.service import Log
 from attestlab.log.status.publisher import StatusListPublisher
 from attestlab.mail.messages import Sender
 from attestlab.mail.service import Mails
-from attestlab.mail.transports import carrier_of
+from attestlab.mail.transports import open_transport
 from attestlab.orgs import usage
 from attestlab.orgs.members import People
 from attestlab.orgs.rules import Caller, Plan
@@ -102,15 +102,21 @@ class Installation:
         self.log = Log(storage=storage, keyring=keys, clock=clock, guard=self.guard)
         self.status_lists = StatusListPublisher(storage=storage, log=self.log, clock=clock)
         self.mails = Mails(keyring=keys, clock=clock)
-        self.mail_carrier = carrier_of(settings.smtp_url, folder=settings.data / MAILDIR)
+        self.mail_carrier = open_transport(settings.smtp_url, folder=settings.data / MAILDIR)
         self.mail_sender = Sender.parse(settings.mail_from)
         self.links = Links(self.portal_url, keys)
         self.deliveries = Deliveries(storage=storage, mails=self.mails, links=self.links)
         # However an account comes to be, it has at once what waited for its address.
-        opened = self.deliveries.claim
-        self.orgs = Orgs(storage=storage, clock=clock, settings=settings, opened=opened)
+        on_account_opened = self.deliveries.deliver_waiting
+        self.orgs = Orgs(storage=storage, clock=clock, settings=settings, on_account_opened=on_account_opened)
         self.api_keys = self.orgs.api_keys
-        self.people = People(storage=storage, clock=clock, mails=self.mails, portal_url=self.portal_url, opened=opened)
+        self.people = People(
+            storage=storage,
+            clock=clock,
+            mails=self.mails,
+            portal_url=self.portal_url,
+            on_account_opened=on_account_opened,
+        )
         self.identity = Identity(
             storage=storage,
             keyring=keys,
@@ -165,10 +171,10 @@ class Installation:
         self.log.finders |= {"attestation_id": _index_by_id, "document_hash": _index_by_document}
         storage.record_hooks += [
             metering.sealer(clock),
-            usage.seal,
+            usage.write_counts,
             outbox.event_writer(clock),
             audit.write_entries,
-            idempotency_store.seal,
+            idempotency_store.chain_records,
         ]
         self._log_id: str | None = None
         self._shares: Occupancy | None = None  # until `close`; None where the caller holds the installation

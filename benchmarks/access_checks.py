@@ -47,7 +47,7 @@ async def _measured(folder: Path) -> list[Figure]:
 
 def _of_authentication(lab: Installation, site: Application, made: InitResult) -> Iterator[Figure]:
     owner = made.tenant
-    person = lab.identity.recognise(owner.owner_email, owner.owner_password, peer="127.0.0.1", now=lab.clock.now())
+    person = lab.identity.authenticate(owner.owner_email, owner.owner_password, peer="127.0.0.1", now=lab.clock.now())
     token = lab.identity.sign_in(person).access_token
     for name, credential in {"key": _key(made), "token": Credential("bearer", token)}.items():
         call = _call(lab, site, credential)
@@ -88,7 +88,7 @@ def _call(lab: Installation, site: Application, credential: Credential) -> Reque
     route = next(route for route in all_routes() if (route.method, route.path) == ("GET", "/v1/issuers"))
     call = Request(
         lab=lab,
-        site=site,
+        application=site,
         route=route,
         method=route.method,
         path=route.path,
@@ -97,7 +97,7 @@ def _call(lab: Installation, site: Application, credential: Credential) -> Reque
         peer="127.0.0.1",
         request_id="cost",
         now=lab.clock.now(),
-        when_gone=lambda tell: None,
+        on_disconnect=lambda tell: None,
     )
     call.credential = credential
     return call

@@ -53,7 +53,7 @@ class Account:
     def client_for(self, route: Route) -> httpx.Client:
         """The one that may call a route."""
         needs = route.needs
-        if needs is None or not needs.a_user:
+        if needs is None or not needs.user_only:
             return self.with_key
         return self.consumer if needs.realm == "consumer" else self.signed_in
 
@@ -138,7 +138,7 @@ class World:
             "id": new_id(now),
             "tenant_id": self.tenant.tenant_id,
             "name": "single",
-            "prefix": rules.shown_prefix(secret),
+            "prefix": rules.key_prefix(secret),
             "secret_sha256": hashlib.sha256(secret.encode()).digest(),
             "environment": "live",
             "scopes": " ".join(scopes),

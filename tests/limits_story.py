@@ -34,7 +34,7 @@ class Place:
     def operator_id(self) -> UUID:
         """The operator's own tenant."""
         with self.lab.storage.write() as tx:
-            return store.operator_id(tx)
+            return store.get_operator_id(tx)
 
     def client(self, tenant: TenantCreated | None = None, *, address: str = "192.0.2.1") -> httpx.Client:
         """A caller with the tenant's key, or without any, who comes from this address."""

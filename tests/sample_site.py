@@ -21,13 +21,13 @@ from attestlab.core.clock import FixedClock
 from attestlab.core.errors import AttestLabError, AuthInvalid, Conflict, IntegrityFailed, NotFound, RateLimited
 from attestlab.core.limits.rate_counters import Counters, _FileStore
 from attestlab.core.shapes import In, Moment, Out, Uuid
-from attestlab.web.application import Application, OnBlocked
+from attestlab.web.application import Application, BlockedClient
 from attestlab.web.health import health_routes
-from attestlab.web.http1.acceptor import Room
+from attestlab.web.http1.acceptor import ConnectionLimits
 from attestlab.web.http1.connection import Timeouts
 from attestlab.web.http1.server import Server
 from attestlab.web.metrics import Metrics, metrics_routes
-from attestlab.web.paging import OffsetPageQuery, Page, number_in, page_of
+from attestlab.web.paging import OffsetPageQuery, Page, decode_number, split_page
 from attestlab.web.rate_limit.client_address import ClientAddressResolver
 from attestlab.web.rate_limit.limiter import Limiter
 from attestlab.web.request import Request
@@ -90,9 +90,11 @@ class Readme(Out):
 @notes.get("/v1/notes", scope="notes:read")
 def listed(request: Request, query: OffsetPageQuery) -> Page[str]:
     """Ten notes, newest first."""
-    below = number_in("notes", query.cursor)
-    rows = [f"note {n}" for n in range(10, 0, -1) if below is None or n < below][query.skipped :]
-    items, cursor = page_of(rows[: query.limit + 1], limit=query.limit, kind="notes", position=lambda r: [int(r[5:])])
+    below = decode_number("notes", query.cursor)
+    rows = [f"note {n}" for n in range(10, 0, -1) if below is None or n < below][query.rows_to_skip :]
+    items, cursor = split_page(
+        rows[: query.limit + 1], limit=query.limit, kind="notes", position=lambda r: [int(r[5:])]
+    )
     return Page(items=list(items), next_cursor=cursor)
 
 
@@ -186,7 +188,7 @@ async def wait(request: Request) -> Readme:
 @notes.get("/v1/watched", scope=PUBLIC)
 async def watched(request: Request) -> Readme:
     """Answer when the test says so, and know whether anybody waits for it."""
-    request.lab.gone = request.gone()
+    request.lab.gone = request.disconnected()
     request.lab.waiting.set()
     await asyncio.to_thread(request.lab.go_on.wait, 10)
     return Readme(prepared="watched")
@@ -213,7 +215,7 @@ async def denied(request: Request, fault: AttestLabError) -> None:
     """Nobody asks for a trail here."""
 
 
-async def blocked(block: OnBlocked) -> None:
+async def blocked(block: BlockedClient) -> None:
     """Nor for this."""
 
 
@@ -259,11 +261,11 @@ def sample_site(lab: Lab | None = None, *, reads_inline: bool = True) -> Applica
         lab,
         routes,
         authenticate=authenticate,
-        perform=perform,
+        execute_write=perform,
         write=write,
-        denied=denied,
-        blocked=blocked,
-        metered=lambda verified: None,
+        on_denied=denied,
+        on_blocked=blocked,
+        on_metered=lambda verified: None,
         limiter=generous(lab.counters),
         clock=FixedClock(NOON),
         metrics=metrics,
@@ -302,7 +304,7 @@ def running(
     patience: Timeouts = PATIENT,
     otherwise: Callable[[], HTTPServerConnectionDelegate] | None = None,
     reads_inline: bool = True,
-    room: Room | None = None,
+    room: ConnectionLimits | None = None,
 ) -> Iterator[Running]:
     """The sample site on a free port."""
     started = threading.Event()
@@ -313,9 +315,9 @@ def running(
         lab = Lab()
         server = Server(
             sample_site(lab, reads_inline=reads_inline),
-            patience=patience,
-            otherwise=otherwise() if otherwise else None,
-            room=room,
+            timeouts=patience,
+            fallback=otherwise() if otherwise else None,
+            limits=room,
         )
         sockets = bind_sockets(0, "127.0.0.1", family=socket.AF_INET)
         server.add_sockets(sockets)

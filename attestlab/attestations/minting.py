@@ -89,7 +89,7 @@ def prepare(
     warnings = claim_rules.check_claims(request.schema, request.claims)
     document_hash, more = rules.resolve_document_hash(request.claims, request.document_hash, request.file_sha256)
     if request.recipient_email is not None:
-        role_rules.address(request.recipient_email, field="/recipient_email")
+        role_rules.normalize_address(request.recipient_email, field="/recipient_email")
     claims = canonical(request.claims)
     statement = _statement(request, key, claims, document_hash, now)
     signature = _signature(request, statement, key, issuers)

@@ -42,14 +42,14 @@ from attestlab.core.strict_json import b64url_decode
 from attestlab.orgs import usage
 from attestlab.orgs.rules import Scope
 from attestlab.web import problems
-from attestlab.web.credentials import presented as credential_of
-from attestlab.web.paging import OffsetPageQuery, Page, PageQuery, number_in, page_of
+from attestlab.web.credentials import extract_credential as credential_of
+from attestlab.web.paging import OffsetPageQuery, Page, PageQuery, decode_number, split_page
 from attestlab.web.rate_limit.limiter import owner_of
 from attestlab.web.request import Request
 from attestlab.web.response import RawResponse
 from attestlab.web.routing.authorization import PUBLIC
 from attestlab.web.routing.routes import Limit, Routes
-from attestlab.web.validation import body_as
+from attestlab.web.validation import validate_body
 
 routes = Routes("attestations")
 _SIGNED_INLINE = {Algorithm.ED25519, Algorithm.ES256}  # tens of microseconds; the others go to a thread
@@ -73,7 +73,7 @@ class AttestationsQuery(OffsetPageQuery):
     @property
     def passes_over_rows(self) -> bool:
         """Whether rows may be read that are not in the answer; no index serves every filter."""
-        return bool(self.skipped) or self.filter() != store.Filter()
+        return bool(self.rows_to_skip) or self.filter() != store.Filter()
 
     def filter(self) -> store.Filter:
         """The same, as the store asks for it."""
@@ -121,7 +121,7 @@ async def _draft(request: Request, body: MintIn) -> PreparedAttestation:
 async def _successor(request: Request, body: SupersedeIn) -> PreparedAttestation:
     """The draft of an attestation that takes the place of the one in the path."""
     old_id: UUID = request.path_values["id"]
-    old = await request.site.read(lambda: request.lab.attestations.get(old_id, caller=request.caller))
+    old = await request.application.read(lambda: request.lab.attestations.get(old_id, caller=request.caller))
     payload = request.payload
     wanted = _request_of(body, payload and payload.sha256, payload and payload.size)
     return await _drafted_of(request, replace(wanted, issuer_id=body.issuer_id or old.issuer_id, supersedes=old_id))
@@ -130,19 +130,21 @@ async def _successor(request: Request, body: SupersedeIn) -> PreparedAttestation
 async def _drafted_of(request: Request, wanted: MintRequest) -> PreparedAttestation:
     """Slow algorithms sign in a thread, and so is a large document drafted."""
     if request.canonical is not None:
-        large: PreparedAttestation = await request.site.bodies.run(
+        large: PreparedAttestation = await request.application.bodies.run(
             owner_of(request), lambda: request.lab.attestations.draft(wanted, caller=request.caller)
         )
         return large
-    where = request.site.read if wanted.alg in _SIGNED_INLINE else request.site.aside
+    where = request.application.read if wanted.alg in _SIGNED_INLINE else request.application.run_in_thread
     draft: PreparedAttestation = await where(lambda: request.lab.attestations.draft(wanted, caller=request.caller))
     return draft
 
 
 async def _drafts(request: Request, body: BatchIn) -> list[PreparedAttestation | AttestLabError]:
     """Check and sign every item that there is room for, in a thread; an item that fails fails alone."""
-    room, refused = await request.site.read(lambda: request.site.limiter.fit(request, _MINTS, len(body.items)))
-    drafts: list[PreparedAttestation | AttestLabError] = await request.site.aside(
+    room, refused = await request.application.read(
+        lambda: request.application.limiter.take_available(request, _MINTS, len(body.items))
+    )
+    drafts: list[PreparedAttestation | AttestLabError] = await request.application.run_in_thread(
         lambda: [_drafted(request, item) for item in body.items[:room]]
     )
     return drafts + [refused] * (len(body.items) - room)
@@ -150,7 +152,7 @@ async def _drafts(request: Request, body: BatchIn) -> list[PreparedAttestation |
 
 def _drafted(request: Request, item: Any) -> PreparedAttestation | AttestLabError:
     try:
-        wanted = _request_of_item(cast(MintIn, body_as(MintIn, canonical(item), item)))
+        wanted = _request_of_item(cast(MintIn, validate_body(MintIn, canonical(item), item)))
         draft: PreparedAttestation = request.lab.attestations.draft(wanted, caller=request.caller)
     except AttestLabError as error:
         return error
@@ -181,7 +183,7 @@ def _item(request: Request, index: int, item: Minted | AttestLabError, max_fault
     if not isinstance(item, AttestLabError):
         minted = rendering.minted(item, links=request.lab.links)
         return BatchItemOut(index=index, http_status=201, attestation=minted)
-    error = json.loads(problems.refusal(item, request.request_id).body)
+    error = json.loads(problems.error_response(item, request.request_id).body)
     details = error["details"]
     for fault in (listed := details.get("fields", [])):
         fault["field"] = f"/items/{index}{fault['field']}"
@@ -204,9 +206,9 @@ def mint(request: Request, body: MintIn, prepared: PreparedAttestation) -> MintO
     """Mint an attestation: sign it, give it a place in the log, and answer with the proof."""
     done = request.lab.attestations.attempt(prepared)
     if isinstance(done, PermissionDenied):
-        return cast(MintOut, request.refused(done))
+        return cast(MintOut, request.commit_then_raise(done))
     request.respond_headers["Location"] = f"/v1/attestations/{done.id}"
-    return request.later(lambda: rendering.minted(done, links=request.lab.links))
+    return request.defer(lambda: rendering.minted(done, links=request.lab.links))
 
 
 @routes.post("/v1/attestations/{id}/revoke", scope=Scope.ATTESTATIONS_REVOKE)
@@ -228,9 +230,9 @@ def supersede(request: Request, id: UUID, body: SupersedeIn, prepared: PreparedA
     """Mint an attestation that takes the place of this one, which is SUPERSEDED from then on."""
     done = request.lab.attestations.attempt(prepared)
     if isinstance(done, PermissionDenied):
-        return cast(SupersededOut, request.refused(done))
+        return cast(SupersededOut, request.commit_then_raise(done))
     request.respond_headers["Location"] = f"/v1/attestations/{done.id}"
-    return request.later(lambda: rendering.superseded(done, links=request.lab.links, now=request.now))
+    return request.defer(lambda: rendering.superseded(done, links=request.lab.links, now=request.now))
 
 
 @routes.post("/v1/attestations/batch", scope=Scope.ATTESTATIONS_MINT, prepare=_drafts)
@@ -239,7 +241,7 @@ def mint_batch(request: Request, body: BatchIn, prepared: list[PreparedAttestati
     done = [_recorded(request, draft) for draft in prepared]
     refused = sum(isinstance(item, AttestLabError) for item in done)
     share = max(1, MAX_FAULTS // max(1, refused))
-    return request.later(
+    return request.defer(
         lambda: BatchOut(items=[_item(request, index, item, share) for index, item in enumerate(done)])
     )
 
@@ -247,18 +249,18 @@ def mint_batch(request: Request, body: BatchIn, prepared: list[PreparedAttestati
 @routes.get("/v1/attestations", scope=Scope.ATTESTATIONS_READ)
 async def list_attestations(request: Request, query: AttestationsQuery) -> Page[AttestationOut]:
     """The tenant's attestations, newest first; with a filter or an offset many rows may be passed over, in a thread."""
-    read = request.site.aside if query.passes_over_rows else request.site.read
+    read = request.application.run_in_thread if query.passes_over_rows else request.application.read
     found = await read(
         partial(
             request.lab.attestations.page,
             query.filter(),
             caller=request.caller,
-            before=number_in(_LIST, query.cursor),
-            offset=query.skipped,
+            before=decode_number(_LIST, query.cursor),
+            offset=query.rows_to_skip,
             limit=query.limit + 1,
         )
     )
-    shown, cursor = page_of(found, limit=query.limit, kind=_LIST, position=lambda row: [row.log_index])
+    shown, cursor = split_page(found, limit=query.limit, kind=_LIST, position=lambda row: [row.log_index])
     return Page[AttestationOut](
         items=[rendering.attestation(row, now=request.now) for row in shown], next_cursor=cursor
     )
@@ -273,7 +275,7 @@ def get(request: Request, id: UUID) -> AttestationOut:
 @routes.get("/v1/attestations/{id}/proof-bundle", scope=Scope.ATTESTATIONS_READ)
 async def proof_bundle(request: Request, id: UUID) -> BundleOut:
     """Everything needed to verify the attestation offline."""
-    found: Export = await request.site.read(lambda: request.lab.attestations.export(id, caller=request.caller))
+    found: Export = await request.application.read(lambda: request.lab.attestations.export(id, caller=request.caller))
     if (refusal := await kept(request, found.opinions, what="this export")) is not None:
         raise refusal
     return rendering.bundle(found.row, found.proofs, found.head, now=request.now)
@@ -283,7 +285,7 @@ async def kept(request: Request, opinions: Opinions, *, what: str) -> Permission
     """Keep what policies said of a read, which has no transaction of its own; a refusal where one denies."""
     if not opinions:
         return None
-    refusal: PermissionDenied | None = await request.site.write(
+    refusal: PermissionDenied | None = await request.application.write(
         lambda tx: request.lab.attestations.keep(opinions, what=what)
     )
     return refusal
@@ -297,14 +299,14 @@ async def verify(request: Request, query: VerifyQuery, body: VerifyIn) -> Verify
     """
     presented = VerifierInput(request.payload and request.payload.sha256, body.document_hash_hex)
     attestations, follow, named = request.lab.attestations, query.follow is not None, body.verification_profile_id
-    profile = None if named is None else await request.site.read(lambda: _profile(request, named))
-    verified = await request.site.read(
+    profile = None if named is None else await request.application.read(lambda: _profile(request, named))
+    verified = await request.application.read(
         lambda: attestations.verify_metered(body.attestation_id, presented, follow=follow, profile=profile)
     )
     if verified.opinions:
         await _keep_opinions(request, verified)
     if verified.row is not None:
-        request.site.metered(verified.metered)
+        request.application.on_metered(verified.metered)
     return rendering.verification(verified, log_id=request.lab.log_id)
 
 
@@ -313,7 +315,7 @@ async def _keep_opinions(request: Request, verified: VerificationOutcome) -> Non
     try:
         await kept(request, verified.opinions, what="this verification")
     except BaseException:
-        await request.site.read(request.lab.attestations.daily_meter.give_back, verified.metered)
+        await request.application.read(request.lab.attestations.daily_meter.give_back, verified.metered)
         raise
 
 
@@ -321,7 +323,7 @@ def _profile(request: Request, profile_id: UUID) -> Profile:
     """A profile is named by somebody of its tenant; to everybody else, whoever they are, it is unknown."""
     try:
         request.credential = credential_of(request.headers)
-        return Profile(profile_id, request.site.authenticate(request))
+        return Profile(profile_id, request.application.authenticate(request))
     except AuthRequired:
         raise NotFound("verification profile", profile_id) from None
     except AuthInvalid as error:
@@ -331,9 +333,9 @@ def _profile(request: Request, profile_id: UUID) -> Profile:
 @routes.get("/v1/schemas", scope=PUBLIC)
 def schemas(request: Request, query: PageQuery) -> Page[SchemaOut]:
     """The catalogue of credential schemas, each as JSON Schema 2020-12 of its claims."""
-    start = number_in(_SCHEMAS, query.cursor) or 0
+    start = decode_number(_SCHEMAS, query.cursor) or 0
     found = list(enumerate(CATALOGUE, start=1))[start : start + query.limit + 1]
-    shown, cursor = page_of(found, limit=query.limit, kind=_SCHEMAS, position=lambda row: [row[0]])
+    shown, cursor = split_page(found, limit=query.limit, kind=_SCHEMAS, position=lambda row: [row[0]])
     items = [SchemaOut(id=name, json_schema=cast(Any, json_schema(name))) for _, name in shown]
     return Page[SchemaOut](items=items, next_cursor=cursor)
 

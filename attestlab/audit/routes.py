@@ -8,7 +8,7 @@ from attestlab.audit import store
 from attestlab.audit.shapes import AuditEventOut, TrailQuery
 from attestlab.core.db.transaction import AnyRow
 from attestlab.orgs.rules import Scope
-from attestlab.web.paging import Page, number_in, page_of
+from attestlab.web.paging import Page, decode_number, split_page
 from attestlab.web.request import Request
 from attestlab.web.routing.routes import Limit, Routes
 
@@ -20,23 +20,23 @@ _LIST = "audit"
 async def list_events(request: Request, query: TrailQuery) -> Page[AuditEventOut]:
     """The tenant's audit trail, newest first: who did, or tried, what."""
     names = ("actor_id", "action", "resource_type", "resource_id", "outcome")
-    wanted = store.AuditFilter(
+    filter_ = store.AuditFilter(
         tenant_id=request.caller.tenant_id,
         equal={name: getattr(query, name) for name in names},
         since=query.since,
         until=query.until,
-        before=number_in(_LIST, query.cursor),
+        before=decode_number(_LIST, query.cursor),
     )
-    found = await request.site.aside(
-        partial(_found, request, wanted, query.limit + 1)
+    rows = await request.application.run_in_thread(
+        partial(_list_events, request, filter_, query.limit + 1)
     )  # a filter may pass over many lines
-    shown, cursor = page_of(found, limit=query.limit, kind=_LIST, position=lambda row: [row.seq])
-    return Page[AuditEventOut](items=[_event(row) for row in shown], next_cursor=cursor)
+    page_rows, cursor = split_page(rows, limit=query.limit, kind=_LIST, position=lambda row: [row.seq])
+    return Page[AuditEventOut](items=[_event(row) for row in page_rows], next_cursor=cursor)
 
 
-def _found(request: Request, wanted: store.AuditFilter, limit: int) -> Sequence[AnyRow]:
+def _list_events(request: Request, filter_: store.AuditFilter, limit: int) -> Sequence[AnyRow]:
     with request.lab.storage.read() as connection:
-        return store.page(connection, wanted, limit=limit)
+        return store.list_events(connection, filter_, limit=limit)
 
 
 def _event(row: AnyRow) -> AuditEventOut:

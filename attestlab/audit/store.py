@@ -15,8 +15,8 @@ from attestlab.core.db.transaction import AnyRow
 from attestlab.core.records.audit import AuditEvent
 
 events = table_of(AuditEvent)
-_SHOWN = (events.c.seq, events.c.record, events.c.integrity_hash, events.c.prev_hash)
-_WHAT = (events.c.resource_type, events.c.action)
+_COLUMNS = (events.c.seq, events.c.record, events.c.integrity_hash, events.c.prev_hash)
+_KIND = (events.c.resource_type, events.c.action)
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class AuditFilter:
 
     def query(self) -> Select[Any]:
         """All of them, in no order."""
-        query = select(*_SHOWN).where(events.c.tenant_id == self.tenant_id)
+        query = select(*_COLUMNS).where(events.c.tenant_id == self.tenant_id)
         query = query.where(*(events.c[name] == value for name, value in self.equal.items() if value is not None))
         if self.since is not None:
             query = query.where(events.c.timestamp >= self.since)
@@ -40,17 +40,20 @@ class AuditFilter:
         return query if self.before is None else query.where(events.c.seq < self.before)
 
     @property
-    def is_of_a_kind(self) -> bool:
+    def is_by_kind(self) -> bool:
         """Whether they are told by what was done, and by nothing that tells them better."""
         equal = {name for name, value in self.equal.items() if value is not None}
         return bool(equal & {"resource_type", "action"}) and not equal & {"actor_id", "resource_id"}
 
 
-def page(connection: Connection, wanted: AuditFilter, *, limit: int) -> Sequence[AnyRow]:
-    """The newest lines that are wanted, the newest first."""
-    if not wanted.is_of_a_kind:
-        return connection.execute(_newest(wanted.query(), limit)).all()
-    of_each = [_newest(wanted.query().where(*_is(deed)), limit).subquery() for deed in _deeds(connection, wanted)]
+def list_events(connection: Connection, filter_: AuditFilter, *, limit: int) -> Sequence[AnyRow]:
+    """The newest lines that are filter_, the newest first."""
+    if not filter_.is_by_kind:
+        return connection.execute(_newest(filter_.query(), limit)).all()
+    of_each = [
+        _newest(filter_.query().where(*_matches_kind(kind)), limit).subquery()
+        for kind in _iterate_kinds(connection, filter_)
+    ]
     if not of_each:
         return []
     together = union_all(*(select(each) for each in of_each)).subquery()
@@ -61,23 +64,23 @@ def _newest(query: Select[Any], limit: int) -> Select[Any]:
     return query.order_by(events.c.seq.desc()).limit(limit)
 
 
-def _is(deed: AnyRow) -> list[Any]:
-    return [column == value for column, value in zip(_WHAT, deed, strict=True)]
+def _matches_kind(kind: AnyRow) -> list[Any]:
+    return [column == value for column, value in zip(_KIND, kind, strict=True)]
 
 
-def _deeds(connection: Connection, wanted: AuditFilter) -> Iterator[AnyRow]:
-    """Each pair of resource type and action that the trail has and that is wanted: some dozens, a look at each.
+def _iterate_kinds(connection: Connection, filter_: AuditFilter) -> Iterator[AnyRow]:
+    """Each pair of resource type and action that the trail has and that is filter_: some dozens, a look at each.
 
     So one index serves whoever asks about either: every line that is written pays for each index.
     """
-    query = select(*_WHAT).where(events.c.tenant_id == wanted.tenant_id).order_by(*_WHAT).limit(1)
-    kind, action = wanted.equal.get("resource_type"), wanted.equal.get("action")
+    query = select(*_KIND).where(events.c.tenant_id == filter_.tenant_id).order_by(*_KIND).limit(1)
+    kind, action = filter_.equal.get("resource_type"), filter_.equal.get("action")
     if kind is not None:
-        query = query.where(_WHAT[0] == kind)
+        query = query.where(_KIND[0] == kind)
     found = connection.execute(query).first()
     while found is not None:
         if action in (None, found.action):
             yield found
         # Of one kind by action alone: SQLite would else read every line of the kinds behind it.
-        behind = tuple_(*_WHAT) > tuple_(*found) if kind is None else _WHAT[1] > found.action
+        behind = tuple_(*_KIND) > tuple_(*found) if kind is None else _KIND[1] > found.action
         found = connection.execute(query.where(behind)).first()

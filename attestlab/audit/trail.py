@@ -9,10 +9,10 @@ from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import AttestLabError, AuthInvalid
 from attestlab.core.records import audit
 from attestlab.core.records.audit import AuditEntry
-from attestlab.identity.rules import SignInRefused
+from attestlab.identity.rules import SignInFailed
 from attestlab.orgs import store
 from attestlab.orgs.rules import Caller
-from attestlab.web.application import OnBlocked
+from attestlab.web.application import BlockedClient
 from attestlab.web.request import Request
 
 ATTEMPT = "request.denied"
@@ -21,40 +21,40 @@ SIGN_IN = "session.create"
 ADDRESS_DIGITS = 16  # of the SHA-256: enough to see that attempts are alike
 
 
-class Stranger:
+class UnknownActor:
     """Whoever presented a credential that was never ours."""
 
     actor_type = "SERVICE"
     actor_id = "stranger"
 
 
-def denied(tx: Transaction, request: Request, fault: AttestLabError) -> None:
+def record_denied(tx: Transaction, request: Request, error: AttestLabError) -> None:
     """Record an attempt at what the caller may not do."""
-    told = {"code": fault.code, "path": request.path[:200], "peer": request.peer, "request_id": request.request_id}
-    if isinstance(fault, SignInRefused):
-        audit.record(tx, _sign_in(tx, fault, request.now, told))
+    metadata = {"code": error.code, "path": request.path[:200], "peer": request.peer, "request_id": request.request_id}
+    if isinstance(error, SignInFailed):
+        audit.record(tx, _failed_sign_in(tx, error, request.now, metadata))
         return
-    caller = request.caller or (fault.known if isinstance(fault, AuthInvalid) else None)
+    caller = request.caller or (error.known if isinstance(error, AuthInvalid) else None)
     known = caller if isinstance(caller, Caller) else None
     entry = AuditEntry(
-        tenant_id=known.tenant_id if known else store.operator_id(tx),
-        actor=known or Stranger(),
+        tenant_id=known.tenant_id if known else store.get_operator_id(tx),
+        actor=known or UnknownActor(),
         action=ATTEMPT,
         resource_type="route",
         resource_id=f"{request.route.method} {request.route.path}",
         at=request.now,
         outcome="FAILURE",
-        metadata=told,
+        metadata=metadata,
     )
     audit.record(tx, entry)
 
 
-def blocked(tx: Transaction, block: OnBlocked) -> None:
+def record_blocked(tx: Transaction, block: BlockedClient) -> None:
     """Record that an address was blocked, with the tenant whose credential it used, else with the operator."""
     caller = block.caller if isinstance(block.caller, Caller) else None
     entry = AuditEntry(
-        tenant_id=caller.tenant_id if caller else store.operator_id(tx),
-        actor=caller or Stranger(),
+        tenant_id=caller.tenant_id if caller else store.get_operator_id(tx),
+        actor=caller or UnknownActor(),
         action=BLOCK,
         resource_type="address",
         resource_id=block.address,
@@ -65,15 +65,15 @@ def blocked(tx: Transaction, block: OnBlocked) -> None:
     audit.record(tx, entry)
 
 
-def _sign_in(tx: Transaction, fault: SignInRefused, at: datetime, told: dict[str, Any]) -> AuditEntry:
+def _failed_sign_in(tx: Transaction, error: SignInFailed, at: datetime, metadata: dict[str, Any]) -> AuditEntry:
     """A login that failed: with the person whose address it was, else with the operator, and never the address."""
     return AuditEntry(
-        tenant_id=fault.tenant_id or store.operator_id(tx),
-        actor=Stranger(),
+        tenant_id=error.tenant_id or store.get_operator_id(tx),
+        actor=UnknownActor(),
         action=SIGN_IN,
         resource_type="user",
-        resource_id=str(fault.user_id or f"sha256:{fault.address_sha256[:ADDRESS_DIGITS]}"),
+        resource_id=str(error.user_id or f"sha256:{error.address_sha256[:ADDRESS_DIGITS]}"),
         at=at,
         outcome="FAILURE",
-        metadata=told,
+        metadata=metadata,
     )

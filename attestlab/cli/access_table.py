@@ -28,7 +28,7 @@ def _line(route: Route) -> str:
     needs = route.needs
     if needs is None:
         return "nothing | everybody | yes"
-    return f"{needs.told()} | {', '.join(_people(needs)) or '-'} | {'yes' if _for_consumers(needs) else '-'}"
+    return f"{needs.describe()} | {', '.join(_people(needs)) or '-'} | {'yes' if _for_consumers(needs) else '-'}"
 
 
 def _people(needs: Requirement) -> list[Role]:
@@ -40,7 +40,7 @@ def _people(needs: Requirement) -> list[Role]:
 
 
 def _for_consumers(needs: Requirement) -> bool:
-    if needs.roles or needs.a_tenant or needs.realm not in (None, "consumer"):
+    if needs.roles or needs.tenant_only or needs.realm not in (None, "consumer"):
         return False
     return needs.scope is None or needs.scope in CONSUMER_SCOPES
 

@@ -120,11 +120,11 @@ def tenant_plan(
     Example: attestlab tenant plan 01997f3a-... STARTER --set issuers=25 --data lab
     """
     from attestlab.core.strict_json import parse_uuid
-    from attestlab.orgs.plans import allowance, counts, shown
+    from attestlab.orgs.plans import allowance_for, parse_limits, public_limits
 
     with reporting(), opened(data, database_url) as lab:
-        row = lab.orgs.set_plan(parse_uuid(tenant_id), _plan(plan), counts(limits or ()))
-    show({"tenant_id": tenant_id, "plan": plan, **shown(allowance(plan, row["adjusted"]))}, as_json)
+        row = lab.orgs.set_plan(parse_uuid(tenant_id), _plan(plan), parse_limits(limits or ()))
+    show({"tenant_id": tenant_id, "plan": plan, **public_limits(allowance_for(plan, row["adjusted"]))}, as_json)
 
 
 @consumers.command("create")

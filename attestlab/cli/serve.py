@@ -70,7 +70,7 @@ def run_demo(folder: Path | None, *, host: str, port: int, show: Callable[[dict[
 
 
 def _serve(settings: Settings, sockets: list[socket.socket], ready: Ready) -> None:
-    logging_setup.take_in_libraries()
+    logging_setup.capture_library_logs()
     lab = Installation.open(settings)
     gc.freeze()  # what was loaded stays; walking it in every full collection would stop all requests
     gc.set_threshold(*COLLECT_AT)

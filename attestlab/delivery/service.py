@@ -47,37 +47,37 @@ class Deliveries:
 
     def send(self, tx: Transaction, attestation: Mapping[str, Any], *, actor: Actor, at: datetime) -> None:
         """Tell whom a fresh attestation is for, in the transaction that mints it; an account has it at once."""
-        address = role_rules.address(attestation["recipient_email"])
-        person = org_store.user_by_address(tx.exec, address)
-        known = person if person is not None and person["status"] in (None, UserStatus.ACTIVE) else None
+        address = role_rules.normalize_address(attestation["recipient_email"])
+        person = org_store.find_user_by_address(tx.exec, address)
+        account = person if person is not None and person["status"] in (None, UserStatus.ACTIVE) else None
         row = {
             "attestation_id": attestation["id"],
             "tenant_id": attestation["tenant_id"],
             "issuer_id": attestation["issuer_id"],
             "recipient_email": address,
-            "user_id": None if known is None else known["id"],
-            "state": (DeliveryState.PENDING if known is None else DeliveryState.DELIVERED).value,
+            "user_id": None if account is None else account["id"],
+            "state": (DeliveryState.PENDING if account is None else DeliveryState.DELIVERED).value,
             "created_at": at,
-            "delivered_at": None if known is None else at,
+            "delivered_at": None if account is None else at,
         }
         deed = AuditContext(attestation["tenant_id"], actor, "delivery.create", at)
         audited_write.insert(tx, store.deliveries, row, deed)
-        self._mail(tx, row, is_known=known is not None, at=at)
+        self._enqueue_mail(tx, row, has_account=account is not None, at=at)
 
-    def _mail(self, tx: Transaction, row: Mapping[str, Any], *, is_known: bool, at: datetime) -> None:
+    def _enqueue_mail(self, tx: Transaction, row: Mapping[str, Any], *, has_account: bool, at: datetime) -> None:
         name = issuer_store.owned(tx.exec, row["issuer_id"], tenant_id=row["tenant_id"]).name
-        link, recipient = self.links.shared(row["attestation_id"]), row["recipient_email"]
-        if is_known:
-            letter = email_templates.notification_mail(link, issuer_name=name)
+        link, recipient = self.links.share_url(row["attestation_id"]), row["recipient_email"]
+        if has_account:
+            message = email_templates.notification_mail(link, issuer_name=name)
         else:
-            letter = email_templates.invitation_mail(link, issuer_name=name, recipient=recipient)
-        self.mails.post(
-            tx, tenant_id=row["tenant_id"], recipient=recipient, subject=letter.subject, text=letter.text, at=at
+            message = email_templates.invitation_mail(link, issuer_name=name, recipient=recipient)
+        self.mails.enqueue(
+            tx, tenant_id=row["tenant_id"], recipient=recipient, subject=message.subject, text=message.text, at=at
         )
 
-    def claim(self, tx: Transaction, *, user_id: UUID, address: str, at: datetime) -> int:
+    def deliver_waiting(self, tx: Transaction, *, user_id: UUID, address: str, at: datetime) -> int:
         """Hand over what waited for somebody who has an account now; returns how much that was."""
-        waiting = store.waiting_for(tx.exec, address)
+        waiting = store.list_waiting(tx.exec, address)
         for row in waiting:
             changes = {"user_id": user_id, "state": DeliveryState.DELIVERED.value, "delivered_at": at}
             deed = AuditContext(row["tenant_id"], PostMaster(), "delivery.claim", at)
@@ -91,4 +91,4 @@ class Deliveries:
             NotFound: there is none of that id in the caller's tenant, or it is for nobody.
         """
         with self.storage.read() as connection:
-            return store.owned(connection.execute, attestation_id, tenant_id=caller.tenant_id)
+            return store.get_delivery(connection.execute, attestation_id, tenant_id=caller.tenant_id)

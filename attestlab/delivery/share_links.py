@@ -23,18 +23,18 @@ class Links:
         self.portal_url = portal_url
         self._keyring = keyring
 
-    def plain(self, attestation_id: UUID) -> str:
+    def public_url(self, attestation_id: UUID) -> str:
         """For anybody: the verdict."""
         return f"{self.portal_url}/a/{attestation_id}"
 
-    def shared(self, attestation_id: UUID) -> str:
+    def share_url(self, attestation_id: UUID) -> str:
         """For whom it may concern: the verdict, the claims, the bundle."""
-        return f"{self.plain(attestation_id)}?k={self.key(attestation_id)}"
+        return f"{self.public_url(attestation_id)}?k={self.share_key(attestation_id)}"
 
-    def key(self, attestation_id: UUID) -> str:
+    def share_key(self, attestation_id: UUID) -> str:
         """What opens the claims of one attestation's page."""
         return b64url_encode(self._keyring.keyed_sha256(b"public page " + attestation_id.bytes)[:KEY_BYTES])
 
-    def opens(self, attestation_id: UUID, shown: str | None) -> bool:
+    def is_valid_key(self, attestation_id: UUID, key: str | None) -> bool:
         """Whether somebody shows that key."""
-        return shown is not None and hmac.compare_digest(shown.encode(), self.key(attestation_id).encode())
+        return key is not None and hmac.compare_digest(key.encode(), self.share_key(attestation_id).encode())

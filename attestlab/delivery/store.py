@@ -14,7 +14,7 @@ from attestlab.delivery.tables import Delivery
 deliveries = table_of(Delivery)
 
 
-def owned(execute: Execute, attestation_id: UUID, *, tenant_id: UUID) -> dict[str, Any]:
+def get_delivery(execute: Execute, attestation_id: UUID, *, tenant_id: UUID) -> dict[str, Any]:
     """The delivery of a tenant's attestation.
 
     Raises:
@@ -27,7 +27,7 @@ def owned(execute: Execute, attestation_id: UUID, *, tenant_id: UUID) -> dict[st
     return dict(row)
 
 
-def waiting_for(execute: Execute, address: str) -> list[dict[str, Any]]:
+def list_waiting(execute: Execute, address: str) -> list[dict[str, Any]]:
     """What waits for somebody with this address, oldest first."""
     waits = (deliveries.c.recipient_email == address, deliveries.c.user_id.is_(None))
     found = execute(select(*deliveries.c).where(*waits).order_by(deliveries.c.attestation_id))

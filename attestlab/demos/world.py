@@ -185,7 +185,7 @@ def _made(folder: Path) -> dict[str, str]:
     """A fresh world; its credentials are kept beside it, for it holds nothing worth guarding."""
     world = demo_world(folder)
     shared = world.minted[0][1].id
-    shown = {**world.made.public(), "attestation_id": str(shared), "share_key": world.lab.links.key(shared)}
+    shown = {**world.made.public(), "attestation_id": str(shared), "share_key": world.lab.links.share_key(shared)}
     file = os.open(folder / CREDENTIALS, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(file, "w") as target:
         json.dump(shown, target)

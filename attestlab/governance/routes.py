@@ -21,7 +21,7 @@ from attestlab.governance.shapes import (
     SchemaCountOut,
 )
 from attestlab.orgs.rules import Role, Scope
-from attestlab.web.paging import Page, PageQuery, id_in, page_of
+from attestlab.web.paging import Page, PageQuery, decode_id, split_page
 from attestlab.web.request import Request
 from attestlab.web.routing.authorization import users_with
 from attestlab.web.routing.routes import Routes
@@ -48,14 +48,14 @@ class RadiusQuery(In):
 async def _counted(request: Request, body: IssuerRequestIn) -> str:
     """Count what stands on the issuer before the writer is waited for: every attestation of the issuer is read."""
     count = partial(request.lab.governance.count_impact, body.target_issuer_id, caller=request.caller)
-    impact: str = await request.site.aside(count)
+    impact: str = await request.application.run_in_thread(count)
     return impact
 
 
 async def _counted_again(request: Request, body: object) -> str:
     """The same for a request that was made before."""
     count = partial(request.lab.governance.count_impact_of, request.path_values["id"], caller=request.caller)
-    impact: str = await request.site.aside(count)
+    impact: str = await request.application.run_in_thread(count)
     return impact
 
 
@@ -77,17 +77,17 @@ def create(request: Request, body: IssuerRequestIn, prepared: str) -> IssuerRequ
 @routes.get("/v1/governance/issuer-requests", scope=_READERS)
 async def list_requests(request: Request, query: RequestsQuery) -> Page[IssuerRequestOut]:
     """The tenant's requests, newest first; for reviewers of the platform, everybody's."""
-    found = await request.site.aside(
+    found = await request.application.run_in_thread(
         partial(
             request.lab.governance.page,
             caller=request.caller,
             issuer_id=query.issuer_id,
             status=query.status,
-            before=id_in(_LIST, query.cursor),
+            before=decode_id(_LIST, query.cursor),
             limit=query.limit + 1,
         )
     )
-    shown, cursor = page_of(found, limit=query.limit, kind=_LIST, position=lambda row: [str(row["id"])])
+    shown, cursor = split_page(found, limit=query.limit, kind=_LIST, position=lambda row: [str(row["id"])])
     return Page[IssuerRequestOut](items=[_request(row) for row in shown], next_cursor=cursor)
 
 
@@ -118,7 +118,7 @@ def execute(request: Request, id: UUID, prepared: str) -> IssuerRequestOut:
 @routes.get("/v1/issuers/{id}/blast-radius", scope=Scope.ISSUERS_READ)
 async def blast_radius(request: Request, id: UUID, query: RadiusQuery) -> BlastRadiusOut:
     """What stands on an issuer, or on one of its keys: by schema, month and recipient; every attestation is read."""
-    found = await request.site.aside(
+    found = await request.application.run_in_thread(
         partial(request.lab.governance.blast_radius, id, kid=query.kid, caller=request.caller)
     )
     return BlastRadiusOut(

@@ -25,25 +25,25 @@ routes = Routes("identity")
 _CACHE_CONTROL = "public, max-age=300"
 
 
-async def _recognised(request: Request, body: LoginIn) -> AuthenticatedUser:
+async def _authenticate_user(request: Request, body: LoginIn) -> AuthenticatedUser:
     """The person, before the write: their password takes long to verify."""
-    recognise = request.lab.identity.recognise
-    found: AuthenticatedUser = await request.site.hash_password(
-        lambda: recognise(body.email, body.password, peer=request.peer, now=request.now)
+    authenticate = request.lab.identity.authenticate
+    user: AuthenticatedUser = await request.application.hash_password(
+        lambda: authenticate(body.email, body.password, peer=request.peer, now=request.now)
     )
-    return found
+    return user
 
 
-async def _new_password(request: Request, body: PasswordIn) -> AuthenticatedUser:
+async def _prepare_password(request: Request, body: PasswordIn) -> AuthenticatedUser:
     """The person and the hash of the new password, before the write."""
     current, new, prepare = body.current_password, body.new_password, request.lab.identity.prepare_password
-    found: AuthenticatedUser = await request.site.hash_password(
+    user: AuthenticatedUser = await request.application.hash_password(
         lambda: prepare(current, new, caller=request.caller, peer=request.peer, now=request.now)
     )
-    return found
+    return user
 
 
-@routes.post("/v1/auth/login", scope=PUBLIC, prepare=_recognised, secret=True)
+@routes.post("/v1/auth/login", scope=PUBLIC, prepare=_authenticate_user, secret=True)
 def login(request: Request, body: LoginIn, prepared: AuthenticatedUser) -> TokensOut:
     """Sign in; a wrong password and an unknown address are the same refusal."""
     return _tokens(request.lab.identity.sign_in(prepared))
@@ -53,10 +53,10 @@ def login(request: Request, body: LoginIn, prepared: AuthenticatedUser) -> Token
 def refresh(request: Request, body: RefreshIn) -> TokensOut:
     """Exchange a refresh token for the next tokens; used twice, it ends the session."""
     issued = request.lab.identity.sessions.refresh(body.refresh_token)
-    return request.refused(issued) if isinstance(issued, AuthInvalid) else _tokens(issued)
+    return request.commit_then_raise(issued) if isinstance(issued, AuthInvalid) else _tokens(issued)
 
 
-@routes.post("/v1/auth/logout", scope=Requirement(a_user=True), status=204, secret=True)
+@routes.post("/v1/auth/logout", scope=Requirement(user_only=True), status=204, secret=True)
 def logout(request: Request, body: LogoutIn | None) -> None:
     """End the session; its access token is worth nothing from the next request on."""
     refresh_token = None if body is None else body.refresh_token
@@ -66,7 +66,7 @@ def logout(request: Request, body: LogoutIn | None) -> None:
 @routes.get("/.well-known/jwks.json", scope=PUBLIC, cache_control=_CACHE_CONTROL)
 def jwks(request: Request) -> TokenKeysOut:
     """The public keys of access tokens."""
-    return TokenKeysOut(keys=request.lab.identity.tokens.published())
+    return TokenKeysOut(keys=request.lab.identity.tokens.public_jwks())
 
 
 @routes.get("/v1/me", scope=Requirement())
@@ -79,11 +79,11 @@ def me(request: Request) -> MeOut:
         scopes=sorted(caller.scopes),
         expires_at=caller.expires_at,
     )
-    shown = asdict(request.lab.identity.me(caller=caller))
-    return MeOut(**shown, realm=caller.realm, roles=sorted(caller.roles), plan=caller.plan, credential=credential)
+    fields = asdict(request.lab.identity.current_user(caller=caller))
+    return MeOut(**fields, realm=caller.realm, roles=sorted(caller.roles), plan=caller.plan, credential=credential)
 
 
-@routes.post("/v1/me/password", scope=Requirement(a_user=True), status=204, prepare=_new_password, secret=True)
+@routes.post("/v1/me/password", scope=Requirement(user_only=True), status=204, prepare=_prepare_password, secret=True)
 def change_password(request: Request, body: PasswordIn, prepared: AuthenticatedUser) -> None:
     """Change one's password; every other session of one's own ends."""
     request.lab.identity.change_password(prepared, caller=request.caller)
@@ -92,7 +92,7 @@ def change_password(request: Request, body: PasswordIn, prepared: AuthenticatedU
 def _tokens(issued: Tokens) -> TokensOut:
     return TokensOut(
         access_token=issued.access_token,
-        expires_in=rules.ACCESS_S,
+        expires_in=rules.ACCESS_TOKEN_TTL_S,
         refresh_token=issued.refresh_token,
         refresh_expires_in=int(rules.REFRESH_TOKEN_TTL.total_seconds()),
     )

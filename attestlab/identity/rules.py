@@ -31,11 +31,11 @@ from attestlab.orgs.rules import (
     Scope,
 )
 
-ACCESS_S = 3600
+ACCESS_TOKEN_TTL_S = 3600
 REFRESH_TOKEN_TTL = timedelta(days=30)
-REFRESH_BYTES = 32
-LATEST = 4_102_444_800  # the year 2100; beyond, arithmetic with dates ends before numbers do
-SKEW_S = 300  # by which the clock of a host that issued a token may be ahead
+REFRESH_TOKEN_BYTES = 32
+MAX_TIMESTAMP = 4_102_444_800  # the year 2100; beyond, arithmetic with dates ends before numbers do
+MAX_CLOCK_SKEW_S = 300  # by which the clock of a host that issued a token may be ahead
 _TYPES: dict[str, type] = {
     "sub": str,
     "tenant_id": str,
@@ -58,7 +58,7 @@ class SessionEndReason(StrEnum):
     PASSWORD = "password"
 
 
-class SignInRefused(AuthInvalid):
+class SignInFailed(AuthInvalid):
     """A login that failed; told like every other AuthInvalid. What it was about is for the audit trail alone.
 
     `tenant_id` and `user_id` are None for an address that nobody has.
@@ -71,21 +71,21 @@ class SignInRefused(AuthInvalid):
         self.user_id = user_id
 
 
-def address(email: str) -> str:
-    """An e-mail address as accounts are found by it; what is none is found nowhere.
+def normalize_address(email: str) -> str:
+    """Normalizes an e-mail address for account lookup; invalid text is only trimmed and lowercased and matches nothing.
 
-    >>> address(" Ada@Example.ORG "), address("Nobody")
+    >>> normalize_address(" Ada@Example.ORG "), normalize_address("Nobody")
     ('ada@example.org', 'nobody')
     """
     try:
-        return role_rules.address(email)
+        return role_rules.normalize_address(email)
     except ValidationFailed:
         return email.strip().lower()
 
 
-def address_sha256(email: str) -> str:
+def hash_address(email: str) -> str:
     """The SHA-256 (hex) of an address, for places where it must not stand in clear."""
-    return hashlib.sha256(address(email).encode()).hexdigest()
+    return hashlib.sha256(normalize_address(email).encode()).hexdigest()
 
 
 def is_active(status: str | None) -> bool:
@@ -109,26 +109,28 @@ class Claims:
 
     @classmethod
     def of(cls, person: Caller, *, email: str, issuer: str, jti: str, at: datetime) -> Claims:
-        """What is said of a person who is in a session, for an hour from `at`."""
+        """What is claims of a person who is in a session, for an hour from `at`."""
         iat, roles = int(at.timestamp()), tuple(sorted(person.roles))
         sid = UUID(person.credential_id)
-        return cls(UUID(person.actor_id), person.tenant_id, email, roles, iat, iat + ACCESS_S, issuer, sid, jti)
+        return cls(
+            UUID(person.actor_id), person.tenant_id, email, roles, iat, iat + ACCESS_TOKEN_TTL_S, issuer, sid, jti
+        )
 
     @classmethod
-    def read(cls, payload: bytes) -> Claims:
+    def parse(cls, payload: bytes) -> Claims:
         """The claims in a payload: all of them and no others, each of its type, in our one spelling.
 
         Raises:
             AuthInvalid: they are not.
         """
         try:
-            said: Any = parse_json(payload)
-            if not _is_complete(said):
+            members: Any = parse_json(payload)
+            if not _has_exact_claims(members):
                 raise AuthInvalid
-            ids = {name: parse_uuid(said[name]) for name in ("sub", "tenant_id", "sid")}
+            ids = {name: parse_uuid(members[name]) for name in ("sub", "tenant_id", "sid")}
         except ValidationFailed:
             raise AuthInvalid from None
-        claims = cls(**{**said, **ids, "roles": tuple(said["roles"])})
+        claims = cls(**{**members, **ids, "roles": tuple(members["roles"])})
         if claims.canonical() != payload:
             raise AuthInvalid
         return claims
@@ -139,19 +141,19 @@ class Claims:
         ids = {name: str(values[name]) for name in ("sub", "tenant_id", "sid")}
         return canonical({**values, **ids, "roles": list(self.roles)})
 
-    def require_sound(self, *, issuer: str) -> None:
+    def require_valid(self, *, issuer: str) -> None:
         """Refuse claims of somebody else, and a lifetime that we never gave.
 
         Raises:
             AuthInvalid: they are such.
         """
-        if self.iss != issuer or self.exp - self.iat != ACCESS_S or not 0 <= self.iat <= LATEST:
+        if self.iss != issuer or self.exp - self.iat != ACCESS_TOKEN_TTL_S or not 0 <= self.iat <= MAX_TIMESTAMP:
             raise AuthInvalid
 
     def is_current(self, now: datetime) -> bool:
         """Whether the token has begun and not ended."""
         at = now.timestamp()
-        return self.iat <= at + SKEW_S and at < self.exp
+        return self.iat <= at + MAX_CLOCK_SKEW_S and at < self.exp
 
     @property
     def expires_at(self) -> datetime:
@@ -159,12 +161,12 @@ class Claims:
         return datetime.fromtimestamp(self.exp, UTC)
 
 
-def _is_complete(said: Any) -> bool:
+def _has_exact_claims(claims: Any) -> bool:
     """Every claim is there, no other, and each is exactly of its type (`true` is no number)."""
-    if not isinstance(said, dict) or said.keys() != _TYPES.keys():
+    if not isinstance(claims, dict) or claims.keys() != _TYPES.keys():
         return False
-    return all(type(said[name]) is kind for name, kind in _TYPES.items()) and all(
-        type(role) is str for role in said["roles"]
+    return all(type(claims[name]) is kind for name, kind in _TYPES.items()) and all(
+        type(role) is str for role in claims["roles"]
     )
 
 
@@ -173,7 +175,7 @@ def compose_refresh_token(prefix: str, chance: bytes) -> str:
     return f"{prefix}r_{b64url_encode(chance)}"
 
 
-def refresh_sha256(token: str, *, prefix: str) -> bytes:
+def hash_refresh_token(token: str, *, prefix: str) -> bytes:
     """The SHA-256 by which a refresh token is found.
 
     Raises:
@@ -199,13 +201,13 @@ class Permissions:
 
 
 @lru_cache(maxsize=256)
-def rights(roles: str, realm: str | None) -> Permissions:
+def permissions_for(roles: str, realm: str | None) -> Permissions:
     """The rights of somebody with these stored roles in a tenant of this stored realm.
 
     A consumer has the fixed scopes of consumers and no role, whatever the row says.
     """
     if realm == Realm.CONSUMER:
         return Permissions(Realm.CONSUMER, frozenset(), CONSUMER_SCOPES)
-    held = role_rules.held(roles)
+    held = role_rules.parse_roles(roles)
     scopes = frozenset(scope for role in held for scope in SCOPES_OF_ROLES[role])
     return Permissions(Realm.PLATFORM if held & PLATFORM_ROLES else Realm.TENANT, held, scopes)

@@ -20,7 +20,7 @@ from attestlab.core.records.audited_write import AuditContext
 from attestlab.identity import login_throttle, rules, store
 from attestlab.identity.events import PasswordChanged
 from attestlab.identity.login_throttle import LoginAttempt
-from attestlab.identity.rules import SessionEndReason, SignInRefused
+from attestlab.identity.rules import SessionEndReason, SignInFailed
 from attestlab.identity.sessions import Sessions, Tokens
 from attestlab.identity.tokens import AccessTokens
 from attestlab.orgs import store as org_store
@@ -73,41 +73,41 @@ class Identity:
         self.tokens = AccessTokens(storage=storage, keyring=keyring, issuer=issuer)
         self.sessions = Sessions(storage=storage, clock=clock, tokens=self.tokens, key_prefix=settings.key_prefix)
 
-    def recognise(self, email: str, password: str, *, peer: str, now: datetime) -> AuthenticatedUser:
+    def authenticate(self, email: str, password: str, *, peer: str, now: datetime) -> AuthenticatedUser:
         """The person with this address and password; slow, whether there is one or not.
 
         Raises:
             RateLimited: too many attempts failed, for this account or from this peer.
             SignInRefused: there is no such person, or they may not sign in.
         """
-        guess = LoginAttempt(rules.address_sha256(email), peer)
-        login_throttle.attempt(self.counters, guess, now=now)
+        attempt = LoginAttempt(rules.hash_address(email), peer)
+        login_throttle.count_attempt(self.counters, attempt, now=now)
         with self.storage.read() as connection:
-            row = store.person_by_address(connection, rules.address(email))
+            row = store.find_person_by_address(connection, rules.normalize_address(email))
         stored = row.password_hash if row is not None and rules.is_active(row.status) else None
         if not passwords.matches(password, stored) or row is None or stored is None:
-            raise _refused(guess, row)
-        login_throttle.succeeded(self.counters, guess, now=now)
+            raise _sign_in_error(attempt, row)
+        login_throttle.clear_attempt(self.counters, attempt, now=now)
         return AuthenticatedUser(row.id, stored, passwords.hashed(password) if passwords.is_outdated(stored) else None)
 
-    def sign_in(self, recognised: AuthenticatedUser) -> Tokens:
+    def sign_in(self, user: AuthenticatedUser) -> Tokens:
         """Begin a session.
 
         Raises:
-            AuthInvalid: the account or its password changed since it was recognised.
+            AuthInvalid: the account or its password changed since it was user.
         """
         with self.storage.write() as tx:
             now = self.clock.now()
-            person = _still(tx, recognised)
-            if recognised.next_hash is not None:
+            person = _require_unchanged(tx, user)
+            if user.next_hash is not None:
                 deed = AuditContext(person.tenant_id, Person(str(person.id)), "user.rehash_password", now)
-                self._store_hash(tx, recognised, {}, deed)
+                self._store_hash(tx, user, {}, deed)
             return self.sessions.begin(tx, person, at=now)
 
     def prepare_password(
         self, current: str, new: str, *, caller: Caller, peer: str, now: datetime
     ) -> AuthenticatedUser:
-        """The caller, recognised by their current password, with the hash of the new one; slow.
+        """The caller, user by their current password, with the hash of the new one; slow.
 
         Raises:
             ValidationFailed: the new one is too easily guessed.
@@ -115,31 +115,31 @@ class Identity:
             PermissionDenied: the current one is another.
         """
         with self.storage.read() as connection:
-            email = _known(store.person(connection, UUID(caller.actor_id))).email
+            email = _require_row(store.find_person(connection, UUID(caller.actor_id))).email
         passwords.require_acceptable(new, email=email, field="/new_password")
         try:
-            recognised = self.recognise(email, current, peer=peer, now=now)
-        except SignInRefused:
+            user = self.authenticate(email, current, peer=peer, now=now)
+        except SignInFailed:
             message = "This is not the current password."
             raise PermissionDenied(message, details={"reason": "wrong_password"}) from None
-        return replace(recognised, next_hash=passwords.hashed(new))
+        return replace(user, next_hash=passwords.hashed(new))
 
-    def change_password(self, recognised: AuthenticatedUser, *, caller: Caller) -> None:
+    def change_password(self, user: AuthenticatedUser, *, caller: Caller) -> None:
         """Exchange the password's hash, and end every other session of the caller's.
 
         Raises:
-            AuthInvalid: the account or its password changed since it was recognised.
+            AuthInvalid: the account or its password changed since it was user.
         """
         with self.storage.write() as tx:
             now = self.clock.now()
-            person = _still(tx, recognised)
+            person = _require_unchanged(tx, user)
             deed = AuditContext(person.tenant_id, caller, "user.change_password", now)
-            self._store_hash(tx, recognised, {"password_changed_at": now}, deed)
+            self._store_hash(tx, user, {"password_changed_at": now}, deed)
             ended = self.sessions.end_others(tx, SessionEndReason.PASSWORD, caller=caller, at=now)
             event = PasswordChanged(user_id=person.id, sessions_ended=ended, changed_at=now)
             outbox.publish(tx, person.tenant_id, event, at=now)
 
-    def me(self, *, caller: Caller) -> CurrentUser:
+    def current_user(self, *, caller: Caller) -> CurrentUser:
         """Who the caller's credential stands for.
 
         Raises:
@@ -147,36 +147,36 @@ class Identity:
         """
         with self.storage.read() as connection:
             if caller.actor_type == "USER":
-                row = _known(store.person(connection, UUID(caller.actor_id)))
+                row = _require_row(store.find_person(connection, UUID(caller.actor_id)))
                 return CurrentUser(row.id, row.tenant_id, row.tenant_name, row.org_id, row.email, row.name)
-            key = _known(store.key_holder(connection, UUID(caller.actor_id)))
-            org_id = store.first_org(connection, key.tenant_id)
+            key = _require_row(store.find_key_holder(connection, UUID(caller.actor_id)))
+            org_id = store.find_first_org(connection, key.tenant_id)
             return CurrentUser(key.id, key.tenant_id, key.tenant_name, org_id, None, key.name)
 
     def _store_hash(
-        self, tx: Transaction, recognised: AuthenticatedUser, more: dict[str, datetime], deed: AuditContext
+        self, tx: Transaction, user: AuthenticatedUser, more: dict[str, datetime], deed: AuditContext
     ) -> None:
-        user = store.whole_user(tx, recognised.user_id)
-        audited_write.change(tx, org_store.users, user, {"password_hash": recognised.next_hash, **more}, deed)
+        row = store.get_user(tx, user.user_id)
+        audited_write.change(tx, org_store.users, row, {"password_hash": user.next_hash, **more}, deed)
 
 
-def _refused(guess: LoginAttempt, row: AnyRow | None) -> SignInRefused:
+def _sign_in_error(attempt: LoginAttempt, row: AnyRow | None) -> SignInFailed:
     if row is None:
-        return SignInRefused(guess.address_sha256)
-    return SignInRefused(guess.address_sha256, tenant_id=row.tenant_id, user_id=row.id)
+        return SignInFailed(attempt.address_sha256)
+    return SignInFailed(attempt.address_sha256, tenant_id=row.tenant_id, user_id=row.id)
 
 
-def _known(row: AnyRow | None) -> AnyRow:
+def _require_row(row: AnyRow | None) -> AnyRow:
     if row is None:
         raise AuthInvalid
     return row
 
 
-def _still(tx: Transaction, recognised: AuthenticatedUser) -> AnyRow:
+def _require_unchanged(tx: Transaction, user: AuthenticatedUser) -> AnyRow:
     """The person as they are under the writer's lock, if they may sign in and the password is the one that was seen."""
     tx.flush()
-    person = _known(store.person(tx.connection, recognised.user_id))
-    same = hmac.compare_digest(person.password_hash, recognised.password_hash)
+    person = _require_row(store.find_person(tx.connection, user.user_id))
+    same = hmac.compare_digest(person.password_hash, user.password_hash)
     if not (same and rules.is_active(person.status)):
         raise AuthInvalid
     return person

@@ -46,14 +46,14 @@ class Sessions:
         self.tokens = tokens
         self.key_prefix = key_prefix
 
-    def caller(self, token: str, *, now: datetime) -> Caller:
+    def authenticate(self, token: str, *, now: datetime) -> Caller:
         """The person behind an access token, with the rights that the records give them now.
 
         Raises:
             AuthInvalid: it is not ours or not current, or its session or account is over.
         """
-        claims = self.tokens.proven(token)
-        caller = self.storage.cached_read(claims, lambda connection: _caller(connection, claims))
+        claims = self.tokens.verify(token)
+        caller = self.storage.cached_read(claims, lambda connection: _load_caller(connection, claims))
         if not claims.is_current(now):
             raise AuthInvalid(known=caller)
         return caller
@@ -64,7 +64,7 @@ class Sessions:
         row = {"id": session_id, "tenant_id": person.tenant_id, "user_id": person.id, "created_at": at}
         caller = caller_of(person, session_id)
         audited_write.insert(tx, store.sessions, row, AuditContext(person.tenant_id, caller, "session.create", at))
-        return self._issued(tx, person, caller, at)
+        return self._issue_tokens(tx, person, caller, at)
 
     def refresh(self, refresh_token: str) -> Tokens | AuthInvalid:
         """The next tokens of a session, for a refresh token that is used up by this.
@@ -74,37 +74,38 @@ class Sessions:
         Raises:
             AuthInvalid: it is unknown or expired, or its session or account is over.
         """
-        secret_sha256 = rules.refresh_sha256(refresh_token, prefix=self.key_prefix)
+        secret_sha256 = rules.hash_refresh_token(refresh_token, prefix=self.key_prefix)
         with self.storage.write() as tx:
-            now, token = self.clock.now(), store.refresh_token(tx, secret_sha256)
+            now, token = self.clock.now(), store.find_refresh_token(tx, secret_sha256)
             if token is None:
                 raise AuthInvalid
-            person, caller = _signed_in(tx.connection, token["session_id"])
+            person, caller = _load_session(tx.connection, token["session_id"])
             if token["used_at"] is not None:
-                return self._reused(tx, caller, now)
-            # One that lives longer than any we give was made while a clock was wrong; its owner signs in again.
-            if not now < token["expires_at"] <= now + rules.REFRESH_TOKEN_TTL + timedelta(seconds=rules.SKEW_S):
+                return self._end_reused(tx, caller, now)
+            # A token with a longer lifetime than the service issues was issued while a clock was wrong.
+            latest = now + rules.REFRESH_TOKEN_TTL + timedelta(seconds=rules.MAX_CLOCK_SKEW_S)
+            if not now < token["expires_at"] <= latest:
                 raise AuthInvalid(known=caller)
             deed = AuditContext(caller.tenant_id, caller, "refresh_token.use", now)
             audited_write.change(tx, store.refresh_tokens, token, {"used_at": now}, deed)
-            return self._issued(tx, person, caller, now)
+            return self._issue_tokens(tx, person, caller, now)
 
     def sign_out(self, *, caller: Caller, refresh_token: str | None = None) -> None:
         """End the caller's session, and that of the refresh token where it is another one of theirs."""
         with self.storage.write() as tx:
-            ending = {UUID(caller.credential_id), self._session_of(tx, refresh_token)}
+            ending = {UUID(caller.credential_id), self._find_session(tx, refresh_token)}
             self._end(tx, ending.__contains__, SessionEndReason.LOGOUT, caller, self.clock.now())
 
-    def end_others(self, tx: Transaction, because: SessionEndReason, *, caller: Caller, at: datetime) -> int:
+    def end_others(self, tx: Transaction, reason: SessionEndReason, *, caller: Caller, at: datetime) -> int:
         """End every session of the caller's but the one they are in; returns how many."""
-        return self._end(tx, UUID(caller.credential_id).__ne__, because, caller, at)
+        return self._end(tx, UUID(caller.credential_id).__ne__, reason, caller, at)
 
-    def _issued(self, tx: Transaction, person: AnyRow, caller: Caller, now: datetime) -> Tokens:
-        secret = rules.compose_refresh_token(self.key_prefix, secrets.token_bytes(rules.REFRESH_BYTES))
+    def _issue_tokens(self, tx: Transaction, person: AnyRow, caller: Caller, now: datetime) -> Tokens:
+        secret = rules.compose_refresh_token(self.key_prefix, secrets.token_bytes(rules.REFRESH_TOKEN_BYTES))
         row: dict[str, Any] = {
             "id": new_id(now),
             "session_id": UUID(caller.credential_id),
-            "secret_sha256": rules.refresh_sha256(secret, prefix=self.key_prefix),
+            "secret_sha256": rules.hash_refresh_token(secret, prefix=self.key_prefix),
             "issued_at": now,
             "expires_at": now + rules.REFRESH_TOKEN_TTL,
         }
@@ -114,7 +115,7 @@ class Sessions:
         claims = Claims.of(caller, email=person.email, issuer=self.tokens.issuer(), jti=str(row["id"]), at=now)
         return Tokens(self.tokens.sign(tx, claims, at=now), secret)
 
-    def _reused(self, tx: Transaction, caller: Caller, now: datetime) -> AuthInvalid:
+    def _end_reused(self, tx: Transaction, caller: Caller, now: datetime) -> AuthInvalid:
         person_id, session_id = UUID(caller.actor_id), UUID(caller.credential_id)
         self._end(tx, session_id.__eq__, SessionEndReason.REUSE, caller, now)
         event = SuspiciousActivity(
@@ -124,30 +125,37 @@ class Sessions:
         return AuthInvalid(known=caller)
 
     def _end(
-        self, tx: Transaction, ends: Callable[[UUID], bool], because: SessionEndReason, caller: Caller, now: datetime
+        self,
+        tx: Transaction,
+        should_end: Callable[[UUID], bool],
+        reason: SessionEndReason,
+        caller: Caller,
+        now: datetime,
     ) -> int:
-        """End those of the person's open sessions that `ends` says; returns how many."""
-        ending = [session for session in store.open_sessions(tx, UUID(caller.actor_id)) if ends(session["id"])]
+        """End those of the person's open sessions that `should_end` selects; returns how many."""
+        ending = [
+            session for session in store.list_open_sessions(tx, UUID(caller.actor_id)) if should_end(session["id"])
+        ]
         for session in ending:
-            deed = AuditContext(caller.tenant_id, caller, "session.end", now, {"because": because.value})
-            audited_write.change(tx, store.sessions, session, {"ended_at": now, "ended_because": because.value}, deed)
+            deed = AuditContext(caller.tenant_id, caller, "session.end", now, {"because": reason.value})
+            audited_write.change(tx, store.sessions, session, {"ended_at": now, "ended_because": reason.value}, deed)
         return len(ending)
 
-    def _session_of(self, tx: Transaction, refresh_token: str | None) -> UUID | None:
+    def _find_session(self, tx: Transaction, refresh_token: str | None) -> UUID | None:
         """The session that a refresh token continues; None for one that is not ours."""
         if refresh_token is None:
             return None
         try:
-            secret_sha256 = rules.refresh_sha256(refresh_token, prefix=self.key_prefix)
+            secret_sha256 = rules.hash_refresh_token(refresh_token, prefix=self.key_prefix)
         except AuthInvalid:
             return None
-        token = store.refresh_token(tx, secret_sha256)
+        token = store.find_refresh_token(tx, secret_sha256)
         return None if token is None else token["session_id"]
 
 
 def caller_of(person: AnyRow, session_id: UUID, expires_at: datetime | None = None) -> Caller:
     """A person in a session of theirs."""
-    rights = rules.rights(person.roles, person.realm)
+    rights = rules.permissions_for(person.roles, person.realm)
     return Caller(
         person.tenant_id,
         "USER",
@@ -162,13 +170,15 @@ def caller_of(person: AnyRow, session_id: UUID, expires_at: datetime | None = No
     )
 
 
-def _signed_in(connection: Connection, session_id: UUID, expires_at: datetime | None = None) -> tuple[AnyRow, Caller]:
+def _load_session(
+    connection: Connection, session_id: UUID, expires_at: datetime | None = None
+) -> tuple[AnyRow, Caller]:
     """The person of a session that goes on.
 
     Raises:
         AuthInvalid: it is over, or the account is.
     """
-    person = store.person_by_session(connection, session_id)
+    person = store.find_person_by_session(connection, session_id)
     if person is None:
         raise AuthInvalid
     caller = caller_of(person, session_id, expires_at)
@@ -177,8 +187,8 @@ def _signed_in(connection: Connection, session_id: UUID, expires_at: datetime | 
     return person, caller
 
 
-def _caller(connection: Connection, claims: Claims) -> Caller:
-    person, caller = _signed_in(connection, claims.sid, claims.expires_at)
+def _load_caller(connection: Connection, claims: Claims) -> Caller:
+    person, caller = _load_session(connection, claims.sid, claims.expires_at)
     if (person.id, person.tenant_id) != (claims.sub, claims.tenant_id):
         raise AuthInvalid
     return caller

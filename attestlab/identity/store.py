@@ -48,27 +48,27 @@ _KEY_HOLDER = (
 )
 
 
-def person(connection: Connection, user_id: UUID) -> AnyRow | None:
+def find_person(connection: Connection, user_id: UUID) -> AnyRow | None:
     """A person with what matters of their tenant."""
     return connection.execute(_BY_ID, {"id": user_id}).first()
 
 
-def person_by_address(connection: Connection, address: str) -> AnyRow | None:
+def find_person_by_address(connection: Connection, address: str) -> AnyRow | None:
     """The person with this e-mail address, which is trimmed and in lower case, as stored ones are."""
     return connection.execute(_BY_ADDRESS, {"address": address}).first()
 
 
-def person_by_session(connection: Connection, session_id: UUID) -> AnyRow | None:
+def find_person_by_session(connection: Connection, session_id: UUID) -> AnyRow | None:
     """The person whose session this is, with `ended_at` of the session."""
     return connection.execute(_BY_SESSION, {"session_id": session_id}).first()
 
 
-def key_holder(connection: Connection, key_id: UUID) -> AnyRow | None:
+def find_key_holder(connection: Connection, key_id: UUID) -> AnyRow | None:
     """An API key's name and tenant."""
     return connection.execute(_KEY_HOLDER, {"id": key_id}).first()
 
 
-def first_org(connection: Connection, tenant_id: UUID) -> UUID | None:
+def find_first_org(connection: Connection, tenant_id: UUID) -> UUID | None:
     """The organization that came with the tenant."""
     found: UUID | None = connection.execute(
         select(orgs.c.id).where(orgs.c.tenant_id == tenant_id).order_by(orgs.c.created_at, orgs.c.id).limit(1)
@@ -76,36 +76,36 @@ def first_org(connection: Connection, tenant_id: UUID) -> UUID | None:
     return found
 
 
-def whole_user(tx: Transaction, user_id: UUID) -> Columns:
+def get_user(tx: Transaction, user_id: UUID) -> Columns:
     """A person's own row, to be changed."""
     return dict(tx.exec(select(*users.c).where(users.c.id == user_id)).mappings().one())
 
 
-def open_sessions(tx: Transaction, user_id: UUID) -> list[Columns]:
+def list_open_sessions(tx: Transaction, user_id: UUID) -> list[Columns]:
     """A person's sessions that go on, to be ended."""
     ongoing = select(*sessions.c).where(sessions.c.user_id == user_id, sessions.c.ended_at.is_(None))
     return [dict(row) for row in tx.exec(ongoing.order_by(sessions.c.id)).mappings()]
 
 
-def refresh_token(tx: Transaction, secret_sha256: bytes) -> Columns | None:
+def find_refresh_token(tx: Transaction, secret_sha256: bytes) -> Columns | None:
     """The refresh token whose secret has this SHA-256, to be used."""
     found = tx.exec(select(*refresh_tokens.c).where(refresh_tokens.c.secret_sha256 == secret_sha256))
     row = found.mappings().first()
     return None if row is None else dict(row)
 
 
-def signing_keys(connection: Connection) -> list[AnyRow]:
+def list_signing_keys(connection: Connection) -> list[AnyRow]:
     """Every key that signs or signed access tokens, the newest first."""
     newest_first = select(*token_keys.c).order_by(token_keys.c.created_at.desc(), token_keys.c.kid)
     return list(connection.execute(newest_first))
 
 
-def token_key_rows(tx: Transaction) -> list[dict[str, Any]]:
+def list_token_keys(tx: Transaction) -> list[dict[str, Any]]:
     """Every key that signed tokens, every column of it."""
     return [dict(row) for row in tx.exec(select(*token_keys.c).order_by(token_keys.c.kid)).mappings()]
 
 
-def newest_signing_key(tx: Transaction) -> AnyRow | None:
+def find_newest_signing_key(tx: Transaction) -> AnyRow | None:
     """The key that signs, also one that this very transaction made; None where there is none yet."""
     newest_first = select(*token_keys.c).order_by(token_keys.c.created_at.desc(), token_keys.c.kid)
     return tx.exec(newest_first.limit(1)).first()

@@ -27,7 +27,7 @@ from attestlab.identity import store
 from attestlab.identity.rules import Claims
 from attestlab.orgs import store as org_store
 
-PROVEN_CAP = 10_000
+CACHE_CAPACITY = 10_000
 
 
 class Service:
@@ -64,35 +64,35 @@ class AccessTokens:
         self.issuer = issuer
         self._signer: Signer | None = None
         self._verifiers: dict[str, Verifier] = {}  # by the one protected header of each
-        self._proven: dict[bytes, Claims] = {}  # by the SHA-256 of the token
+        self._verified: dict[bytes, Claims] = {}  # by the SHA-256 of the token
 
     def sign(self, tx: Transaction, claims: Claims, *, at: datetime) -> str:
         """The token that says so; the first one of an installation makes the key."""
-        signer = self._signer or self._found(tx) or self.new_key(tx, at=at)
+        signer = self._signer or self._load_signer(tx) or self.create_key(tx, at=at)
         if self._signer is None:
-            tx.after_commit(lambda: self._keep(signer))
+            tx.after_commit(lambda: self._remember_signer(signer))
         return jws.sign_compact(signer.alg, signer.private, signer.kid, claims.canonical())
 
-    def proven(self, token: str) -> Claims:
+    def verify(self, token: str) -> Claims:
         """What a token says that was signed here, whether it is current or not.
 
         Raises:
             AuthInvalid: it was not, or is not spelled as we spell it.
         """
         digest = hashlib.sha256(token.encode()).digest()
-        claims = self._proven.get(digest)
+        claims = self._verified.get(digest)
         if claims is None:
-            claims = self._verified(token)
-            if len(self._proven) >= PROVEN_CAP:
-                self._proven.clear()
-            self._proven[digest] = claims
+            claims = self._verify_signature(token)
+            if len(self._verified) >= CACHE_CAPACITY:
+                self._verified.clear()
+            self._verified[digest] = claims
         return claims
 
-    def published(self) -> list[dict[str, str]]:
+    def public_jwks(self) -> list[dict[str, str]]:
         """Every public key as a JWK, the newest first; the first is made by the first login."""
-        return [signing.jwk(key.alg, key.public, key.kid) for key in self._all()]
+        return [signing.jwk(key.alg, key.public, key.kid) for key in self._list_verifiers()]
 
-    def new_key(self, tx: Transaction, *, at: datetime, alg: Algorithm = Algorithm.ED25519) -> Signer:
+    def create_key(self, tx: Transaction, *, at: datetime, alg: Algorithm = Algorithm.ED25519) -> Signer:
         """Make a key that signs from now on, in processes that have not signed yet; the older ones go on verifying."""
         private = signing.generate(alg)
         public = private.public_key()
@@ -106,53 +106,53 @@ class AccessTokens:
             ),
             "created_at": at,
         }
-        deed = AuditContext(org_store.operator_id(tx), Service(), "token_key.create", at)
+        deed = AuditContext(org_store.get_operator_id(tx), Service(), "token_key.create", at)
         audited_write.insert(tx, store.token_keys, row, deed)
         return Signer(kid, alg, private)
 
     def rewrap(self, tx: Transaction, new: Keyring, *, at: datetime) -> int:
         """Seal the private halves under another key-encryption key; returns how many those were."""
-        rows = store.token_key_rows(tx)
+        rows = store.list_token_keys(tx)
         for row in rows:
             owner: dict[str, Any] = {"tenant_id": None, "issuer_id": None, "kid": row["kid"], "alg": row["alg"]}
             changes = {"sealed": self.keyring.rewrap(row["sealed"], new, **owner)}
-            deed = AuditContext(org_store.operator_id(tx), Service(), "token_key.rewrap", at)
+            deed = AuditContext(org_store.get_operator_id(tx), Service(), "token_key.rewrap", at)
             audited_write.change(tx, store.token_keys, row, changes, deed)
         return len(rows)
 
-    def _verified(self, token: str) -> Claims:
+    def _verify_signature(self, token: str) -> Claims:
         try:
             header, payload_b64, _ = token.split(".")
         except ValueError:
             raise AuthInvalid from None
-        key = self._verifier_of(header)
+        key = self._find_verifier(header)
         try:
             payload = b64url_decode(payload_b64)
             jws.verify_compact(key.alg, key.public, token, kid=key.kid, payload=payload)
         except (SignatureInvalid, ValidationFailed):
             raise AuthInvalid from None
-        claims = Claims.read(payload)
-        claims.require_sound(issuer=self.issuer())
+        claims = Claims.parse(payload)
+        claims.require_valid(issuer=self.issuer())
         return claims
 
-    def _verifier_of(self, header: str) -> Verifier:
+    def _find_verifier(self, header: str) -> Verifier:
         """The key whose header this is; another process may have made it a moment ago."""
         if header not in self._verifiers:
-            self._verifiers = {jws.protected_header(key.alg, key.kid): key for key in self._all()}
+            self._verifiers = {jws.protected_header(key.alg, key.kid): key for key in self._list_verifiers()}
         if header not in self._verifiers:
             raise AuthInvalid
         return self._verifiers[header]
 
-    def _all(self) -> list[Verifier]:
+    def _list_verifiers(self) -> list[Verifier]:
         with self.storage.read() as connection:
-            return [_verifier(row) for row in store.signing_keys(connection)]
+            return [_verifier_from(row) for row in store.list_signing_keys(connection)]
 
-    def _keep(self, signer: Signer) -> None:
+    def _remember_signer(self, signer: Signer) -> None:
         """Only once the transaction that may have made it is durable."""
         self._signer = signer
 
-    def _found(self, tx: Transaction) -> Signer | None:
-        row = store.newest_signing_key(tx)
+    def _load_signer(self, tx: Transaction) -> Signer | None:
+        row = store.find_newest_signing_key(tx)
         if row is None:
             return None
         der = self.keyring.unseal(row.sealed, tenant_id=None, issuer_id=None, kid=row.kid, alg=row.alg)
@@ -167,6 +167,6 @@ def thumbprint(alg: Algorithm, public: PublicKey) -> str:
     return b64url_encode(hashlib.sha256(canonical(members)).digest())
 
 
-def _verifier(row: AnyRow) -> Verifier:
+def _verifier_from(row: AnyRow) -> Verifier:
     alg = Algorithm(row.alg)
     return Verifier(row.kid, alg, signing.load_public(alg, row.spki))

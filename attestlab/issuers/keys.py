@@ -114,8 +114,8 @@ class Keys:
             Conflict: the kid is taken, or the tenant has this public key already.
         """
         self._require_new(tx, key, caller)
-        limit = quotas.of(caller).keys_per_issuer
-        quotas.require_room("keys_per_issuer", limit, lambda: store.count_usable_keys(tx.exec, issuer_id))
+        limit = quotas.allowance_of(caller).keys_per_issuer
+        quotas.require_capacity("keys_per_issuer", limit, lambda: store.count_usable_keys(tx.exec, issuer_id))
         return self._registered(tx, issuer_id, key, caller, now)
 
     def rotate(

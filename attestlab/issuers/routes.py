@@ -31,7 +31,7 @@ from attestlab.issuers.shapes import (
     WithdrawnKeyOut,
 )
 from attestlab.orgs.rules import Scope
-from attestlab.web.paging import OffsetPageQuery, Page, PageQuery, id_in, page_of, position_in
+from attestlab.web.paging import OffsetPageQuery, Page, PageQuery, decode_id, decode_position, split_page
 from attestlab.web.rate_limit.limiter import owner_of
 from attestlab.web.request import Request
 from attestlab.web.response import RawResponse
@@ -54,9 +54,9 @@ async def _new_pair(request: Request, body: IssuerIn | KeyIn | RotateIn) -> Priv
         return None
     public = _public_key(body)
     if public is not None:
-        await request.site.aside(_test_external, body, public)
+        await request.application.run_in_thread(_test_external, body, public)
         return None
-    pair: PrivateKey = await request.site.aside(signing.generate, body.alg)
+    pair: PrivateKey = await request.application.run_in_thread(signing.generate, body.alg)
     return pair
 
 
@@ -79,10 +79,12 @@ def create(request: Request, body: IssuerIn, prepared: PrivateKey | None) -> Iss
 @routes.get("/v1/issuers", scope=Scope.ISSUERS_READ)
 async def list_issuers(request: Request, query: OffsetPageQuery) -> Page[IssuerOut]:
     """The tenant's issuers, newest first; an offset passes over rows, in a thread."""
-    before, page = id_in(_LIST, query.cursor), request.lab.issuers.page
-    read = request.site.aside if query.skipped else request.site.read
-    found = await read(partial(page, caller=request.caller, before=before, offset=query.skipped, limit=query.limit + 1))
-    shown, cursor = page_of(found, limit=query.limit, kind=_LIST, position=lambda item: [str(item.issuer["id"])])
+    before, page = decode_id(_LIST, query.cursor), request.lab.issuers.page
+    read = request.application.run_in_thread if query.rows_to_skip else request.application.read
+    found = await read(
+        partial(page, caller=request.caller, before=before, offset=query.rows_to_skip, limit=query.limit + 1)
+    )
+    shown, cursor = split_page(found, limit=query.limit, kind=_LIST, position=lambda item: [str(item.issuer["id"])])
     return Page[IssuerOut](items=[_issuer(item) for item in shown], next_cursor=cursor)
 
 
@@ -133,9 +135,9 @@ def compromise_key(request: Request, kid: str, body: CompromiseKeyIn) -> Withdra
 @routes.get("/v1/issuers/{id}/keys", scope=Scope.ISSUERS_READ)
 def list_keys(request: Request, id: UUID, query: PageQuery) -> Page[KeyOut]:
     """An issuer's keys, newest first."""
-    after = None if query.cursor is None else str(position_in(_KEYS, query.cursor)[0])
+    after = None if query.cursor is None else str(decode_position(_KEYS, query.cursor)[0])
     found = request.lab.issuers.keys(id, caller=request.caller, after=after)
-    shown, cursor = page_of(
+    shown, cursor = split_page(
         found[: query.limit + 1], limit=query.limit, kind=_KEYS, position=lambda row: [str(row["kid"])]
     )
     return Page[KeyOut](items=[_key(row) for row in shown], next_cursor=cursor)
@@ -177,9 +179,9 @@ def remove_logo(request: Request, id: UUID) -> None:
 async def _looked_up(request: Request, body: None) -> Challenge:
     """Look the challenge's record up in the DNS, before the write."""
     proofs, issuer_id = request.lab.domain_proofs, request.path_values["id"]
-    challenge: Challenge = await request.site.read(lambda: proofs.challenge(issuer_id, caller=request.caller))
+    challenge: Challenge = await request.application.read(lambda: proofs.challenge(issuer_id, caller=request.caller))
     if not challenge.is_proven:
-        await request.site.outward.run(owner_of(request), proofs.look_up, challenge)
+        await request.application.outbound.run(owner_of(request), proofs.look_up, challenge)
     return challenge
 
 

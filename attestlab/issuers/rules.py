@@ -16,7 +16,7 @@ from uuid import UUID
 
 from attestlab.core.countries import ALPHA_2
 from attestlab.core.errors import Conflict, PermissionDenied, ValidationFailed
-from attestlab.orgs.rules import one_line
+from attestlab.orgs.rules import validate_display_name
 
 _LABEL = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
 _DOMAIN = re.compile(rf"(?:{_LABEL}\.)+(?![0-9]+$){_LABEL}")  # no top-level domain is a number (RFC 3696 section 2)
@@ -208,9 +208,9 @@ def kid(text: str) -> str:
 
 
 _FORMS: dict[str, Callable[[str], str]] = {
-    "name": partial(one_line, "name"),
-    "legal_name": partial(one_line, "legal_name"),
-    "display_name": partial(one_line, "display_name"),
+    "name": partial(validate_display_name, "name"),
+    "legal_name": partial(validate_display_name, "legal_name"),
+    "display_name": partial(validate_display_name, "display_name"),
     "domain": domain,
     "jurisdiction": jurisdiction,
     "primary_color": partial(color, "primary_color"),

@@ -88,7 +88,9 @@ class Issuers:
         key = None if alg is None else managed(kid or new_kid(alg), alg, private)
         with self.storage.write() as tx:
             now = self.clock.now()
-            quotas.require_room("issuers", quotas.of(caller).issuers, lambda: store.count(tx, caller.tenant_id))
+            quotas.require_capacity(
+                "issuers", quotas.allowance_of(caller).issuers, lambda: store.count(tx, caller.tenant_id)
+            )
             row = _new_issuer(cleaned, caller, now)
             tx.add(store.issuers, row)
             self.ledger.standing(tx, row, now)

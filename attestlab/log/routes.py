@@ -24,7 +24,7 @@ from attestlab.log.shapes import (
     VkeyOut,
 )
 from attestlab.log.store import CheckpointRow, LeafRow
-from attestlab.web.paging import Page, PageQuery, number_in, page_of
+from attestlab.web.paging import Page, PageQuery, decode_number, split_page
 from attestlab.web.request import Request
 from attestlab.web.response import RawResponse
 from attestlab.web.routing.authorization import PUBLIC
@@ -80,10 +80,10 @@ def head(request: Request) -> HeadOut:
 @routes.get("/v1/log/checkpoints", scope=PUBLIC)
 def checkpoints(request: Request, query: PageQuery) -> Page[CheckpointOut]:
     """Every signed tree head, newest first."""
-    before = number_in(_CHECKPOINTS, query.cursor)
+    before = decode_number(_CHECKPOINTS, query.cursor)
     with request.lab.storage.read() as connection:
         found = request.lab.log.checkpoints(connection, limit=query.limit + 1, before=before)
-    shown, cursor = page_of(found, limit=query.limit, kind=_CHECKPOINTS, position=lambda row: [row.size])
+    shown, cursor = split_page(found, limit=query.limit, kind=_CHECKPOINTS, position=lambda row: [row.size])
     return Page[CheckpointOut](items=[_checkpoint(row) for row in shown], next_cursor=cursor)
 
 

@@ -97,7 +97,7 @@ class Timekeeping:
     def confirm(self, tx: Transaction) -> datetime:
         """Let the clock's time be the last known one from now on; returns it."""
         now = self._clock.now()
-        deed = AuditContext(org_store.operator_id(tx), Operator(), "confirmed_time.confirm", now)
+        deed = AuditContext(org_store.get_operator_id(tx), Operator(), "confirmed_time.confirm", now)
         row = tx.exec(_CONFIRMED, {"id": ROW_ID}).mappings().first()
         if row is None:
             audited_write.insert(tx, confirmed_time, {"id": ROW_ID, "at": now}, deed)

@@ -13,8 +13,8 @@ from contextlib import suppress
 from typing import Any
 
 from attestlab.core.db.transaction import Transaction
-from attestlab.mail.messages import Sender, UnfitMessage, compose
-from attestlab.mail.rules import CLAIM_RENEWAL_INTERVAL_S, MAX_DELIVERIES, fault_shown
+from attestlab.mail.messages import InvalidMessage, Sender, compose
+from attestlab.mail.rules import LEASE_RENEWAL_INTERVAL_S, MAX_DELIVERIES, describe_error
 from attestlab.mail.service import LeasedMail, Mails
 from attestlab.mail.transports import Transport
 from attestlab.web import logging_setup
@@ -33,18 +33,18 @@ class DeliveryWorker:
     def __init__(
         self,
         mails: Mails,
-        carrier: Transport,
+        transport: Transport,
         *,
         sender: Sender,
         write: Write,
-        renewal_interval_s: float = CLAIM_RENEWAL_INTERVAL_S,
+        renewal_interval_s: float = LEASE_RENEWAL_INTERVAL_S,
     ) -> None:
         self._mails = mails
-        self._carrier = carrier
+        self._transport = transport
         self._sender = sender
         self._write = write
         self._renewal_interval_s = renewal_interval_s
-        self._woken = asyncio.Event()
+        self._wake_up = asyncio.Event()
         self._deliveries: set[asyncio.Task[None]] = set()
         self._stopping = False
 
@@ -55,7 +55,7 @@ class DeliveryWorker:
     async def finish(self, *, within_s: float) -> None:
         """Carry no more than the mails that are on their way; those that take longer are left, and carried again."""
         self._stopping = True
-        self._woken.set()
+        self._wake_up.set()
         loop = asyncio.get_running_loop()
         until = loop.time() + within_s
         await self._task.finish(within_s=within_s)
@@ -72,36 +72,36 @@ class DeliveryWorker:
         """
         loop = asyncio.get_running_loop()
 
-        def posted() -> None:
-            loop.call_soon_threadsafe(self._woken.set)
+        def wake_up() -> None:
+            loop.call_soon_threadsafe(self._wake_up.set)
 
-        self._mails.posted.append(posted)
+        self._mails.on_enqueued.append(wake_up)
         try:
             while not self._stopping:
-                await self._carry_all_due()
+                await self._start_due_deliveries()
                 completed_round()
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self._woken.wait(), POLL_INTERVAL_S)
-                self._woken.clear()
+                    await asyncio.wait_for(self._wake_up.wait(), POLL_INTERVAL_S)
+                self._wake_up.clear()
         finally:
-            self._mails.posted.remove(posted)
+            self._mails.on_enqueued.remove(wake_up)
 
-    async def _carry_all_due(self) -> None:
+    async def _start_due_deliveries(self) -> None:
         """Start a delivery of each mail that is due, as far as there is room; one that ends wakes this again."""
-        while self._has_room() and (mail := await self._write(self._mails.claim)) is not None:
-            delivery = asyncio.create_task(self._carry(mail))
+        while self._has_room() and (mail := await self._write(self._mails.lease)) is not None:
+            delivery = asyncio.create_task(self._process(mail))
             self._deliveries.add(delivery)
-            delivery.add_done_callback(self._over)
+            delivery.add_done_callback(self._on_delivery_done)
 
     def _has_room(self) -> bool:
         return not self._stopping and len(self._deliveries) < MAX_DELIVERIES
 
-    def _over(self, delivery: asyncio.Task[None]) -> None:
+    def _on_delivery_done(self, delivery: asyncio.Task[None]) -> None:
         self._deliveries.discard(delivery)
-        self._woken.set()
+        self._wake_up.set()
 
-    async def _carry(self, mail: LeasedMail) -> None:
-        renewing = asyncio.create_task(self._keep_claim(mail))
+    async def _process(self, mail: LeasedMail) -> None:
+        renewing = asyncio.create_task(self._keep_lease(mail))
         try:
             outcome = await self._attempt(mail)
         finally:
@@ -111,23 +111,23 @@ class DeliveryWorker:
     async def _attempt(self, mail: LeasedMail) -> Job:
         """Deliver a mail; returns the job that records what became of it."""
         try:
-            await _aside(lambda: self._deliver(mail))
-        except UnfitMessage as fault:
-            error = f"{type(fault).__name__}: {fault}"
-            logging_setup.warned("mail refused", mail_id=str(mail.id), reason=str(fault))
-            return lambda tx: self._mails.give_up(tx, mail, error=error)
-        except Exception as fault:
-            error = fault_shown(fault)
-            return lambda tx: self._mails.failed(tx, mail, error=error)
-        return lambda tx: self._mails.carried(tx, mail.id)
+            await _run_in_daemon_thread(lambda: self._deliver(mail))
+        except InvalidMessage as error:
+            reason = f"{type(error).__name__}: {error}"
+            logging_setup.log_warning("mail refused", mail_id=str(mail.id), reason=str(error))
+            return lambda tx: self._mails.give_up(tx, mail, error=reason)
+        except Exception as error:
+            reason = describe_error(error)
+            return lambda tx: self._mails.mark_failed(tx, mail, error=reason)
+        return lambda tx: self._mails.mark_sent(tx, mail.id)
 
-    async def _keep_claim(self, mail: LeasedMail) -> None:
+    async def _keep_lease(self, mail: LeasedMail) -> None:
         """Renew the claim while the delivery runs, unless another process has it by now."""
-        is_held = True
-        while is_held:
+        is_leased = True
+        while is_leased:
             await asyncio.sleep(self._renewal_interval_s)
             with suppress(Exception):  # the records cannot be reached, so no other process can claim the mail either
-                is_held = await self._write(lambda tx: self._mails.renew(tx, mail))
+                is_leased = await self._write(lambda tx: self._mails.renew_lease(tx, mail))
 
     async def _record(self, outcome: Job) -> None:
         """Record an outcome, as often as it takes: a mail that was accepted must not be sent again."""
@@ -135,7 +135,7 @@ class DeliveryWorker:
             try:
                 await self._write(outcome)
             except Exception as error:
-                logging_setup.repeatedly_failed("outcome of a mail not recorded", error)
+                logging_setup.log_repeated_failure("outcome of a mail not recorded", error)
                 await asyncio.sleep(RECORD_RETRY_INTERVAL_S)
             else:
                 return
@@ -149,10 +149,10 @@ class DeliveryWorker:
             text=self._mails.text_of(mail),
             at=mail.created_at,
         )
-        self._carrier.deliver(message)
+        self._transport.deliver(message)
 
 
-async def _aside(work: Callable[[], None]) -> None:
+async def _run_in_daemon_thread(work: Callable[[], None]) -> None:
     """Run `work` in a thread that ends with the process."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[None] = loop.create_future()

@@ -35,7 +35,7 @@ _HEADER_LINE = re.compile(r"(?:[A-Z][A-Za-z-]*:)? [^\x00-\x1f\x7f]+")
 _INVISIBLE = ("Cc", "Cf", "Cs", "Zl", "Zp")  # control, format (with the bidi ones), surrogates, line breaks
 
 
-class UnfitMessage(ValueError):
+class InvalidMessage(ValueError):
     """A message that must not be sent: a recipient would read other headers, or another text, than ours."""
 
 
@@ -54,7 +54,7 @@ class Sender(NamedTuple):
         """
         try:
             return cls._parsed(text)
-        except UnfitMessage:
+        except InvalidMessage:
             message = "ATTESTLAB_MAIL_FROM is an address such as AttestLab <attestlab@example.org>."
             raise ValidationFailed.of("mail_from", "email", message) from None
 
@@ -64,8 +64,8 @@ class Sender(NamedTuple):
         found = _SENDER.fullmatch(text)
         address = "" if found is None else found["in_brackets"] or found["alone"]
         if found is None or not _ADDRESS.fullmatch(address) or ENCODED_WORD in text:
-            raise UnfitMessage("the sender is not an address")
-        return cls((found["name"] or "").strip('"').strip(), address_on_the_wire(address))
+            raise InvalidMessage("the sender is not an address")
+        return cls((found["name"] or "").strip('"').strip(), encode_domain(address))
 
 
 class Header(NamedTuple):
@@ -99,31 +99,31 @@ def compose(*, mail_id: UUID, sender: Sender, recipient: str, subject: str, text
     """
     lines = re.split(r"\r\n|\r|\n", text)
     require_visible(recipient=recipient, subject=subject, text="".join(lines))
-    to = address_on_the_wire(recipient)
+    to = encode_domain(recipient)
     if ENCODED_WORD in to:
-        raise UnfitMessage("the recipient has the form of an encoded word, which cannot be encoded in an address")
+        raise InvalidMessage("the recipient has the form of an encoded word, which cannot be encoded in an address")
     headers = [
-        Header("From", *_mailbox(sender)),
+        Header("From", *_format_mailbox(sender)),
         Header("To", to, to),
-        Header("Subject", _written(subject), subject),
-        *_our_own(("Date", format_datetime(at)), ("Message-ID", f"<{mail_id}@{_domain(sender.address)}>")),
-        *_our_own(("Auto-Submitted", "auto-generated")),  # RFC 3834: no holiday notice answers it
-        *_our_own(("MIME-Version", "1.0"), ("Content-Type", 'text/plain; charset="utf-8"')),
-        *_our_own(("Content-Transfer-Encoding", "7bit" if text.isascii() else "8bit")),
+        Header("Subject", _encode_if_needed(subject), subject),
+        *_plain_headers(("Date", format_datetime(at)), ("Message-ID", f"<{mail_id}@{_domain(sender.address)}>")),
+        *_plain_headers(("Auto-Submitted", "auto-generated")),  # RFC 3834: no holiday notice answers it
+        *_plain_headers(("MIME-Version", "1.0"), ("Content-Type", 'text/plain; charset="utf-8"')),
+        *_plain_headers(("Content-Transfer-Encoding", "7bit" if text.isascii() else "8bit")),
     ]
     head = "".join(f"{header.name}: {header.written}\r\n" for header in headers)
     body = "\r\n".join(lines)
     content = f"{head}\r\n{body}".encode()
-    require_read_as(content, headers, body)
+    verify_rendering(content, headers, body)
     return Message(mail_id, sender.address, to, content)
 
 
-def address_on_the_wire(address: str) -> str:
+def encode_domain(address: str) -> str:
     """The address with its domain in A-labels (RFC 5890) where its local part is ASCII.
 
     Every mail server takes such an address; others need SMTPUTF8 whatever their domain is.
 
-    >>> address_on_the_wire("ada@bücher.example"), address_on_the_wire("ädä@bücher.example")
+    >>> encode_domain("ada@bücher.example"), encode_domain("ädä@bücher.example")
     ('ada@xn--bcher-kva.example', 'ädä@bücher.example')
     """
     local, _, domain = address.rpartition("@")
@@ -134,7 +134,7 @@ def address_on_the_wire(address: str) -> str:
     try:
         return f"{local}@{idna.encode(domain, uts46=True).decode()}"
     except idna.IDNAError:
-        raise UnfitMessage("the domain of an address has no A-label form (RFC 5891)") from None
+        raise InvalidMessage("the domain of an address has no A-label form (RFC 5891)") from None
 
 
 def require_visible(**texts: str) -> None:
@@ -145,10 +145,10 @@ def require_visible(**texts: str) -> None:
     """
     for name, text in texts.items():
         if any(unicodedata.category(character) in _INVISIBLE for character in text):
-            raise UnfitMessage(f"the {name} has a control or format character")
+            raise InvalidMessage(f"the {name} has a control or format character")
 
 
-def require_read_as(content: bytes, headers: Sequence[Header], text: str) -> None:
+def verify_rendering(content: bytes, headers: Sequence[Header], text: str) -> None:
     """Read the bytes as a recipient does, and refuse those that say more or less than `headers` and `text`.
 
     Raises:
@@ -156,19 +156,19 @@ def require_read_as(content: bytes, headers: Sequence[Header], text: str) -> Non
     """
     head, _, body = content.partition(b"\r\n\r\n")
     if not all(_HEADER_LINE.fullmatch(line) for line in head.decode().split("\r\n")):
-        raise UnfitMessage("a header has a line that is not ours")
+        raise InvalidMessage("a header has a line that is not ours")
     parsed = BytesParser(policy=compat32).parsebytes(content)
-    found = [(name, _as_read(value)) for name, value in parsed.raw_items()]
+    found = [(name, _decode_value(value)) for name, value in parsed.raw_items()]
     if parsed.defects or [name for name, _ in found] != [header.name for header in headers]:
-        raise UnfitMessage("the headers are not exactly ours")
+        raise InvalidMessage("the headers are not exactly ours")
     for header, (name, value) in zip(headers, found, strict=True):
         if value != header.read:
-            raise UnfitMessage(f"the header {name} reads as another value")
+            raise InvalidMessage(f"the header {name} reads as another value")
     if parsed.is_multipart() or body != text.encode() or re.search(rb"\r(?!\n)|(?<!\r)\n", content):
-        raise UnfitMessage("the text reads as another")
+        raise InvalidMessage("the text reads as another")
 
 
-def _our_own(*fields: tuple[str, str]) -> list[Header]:
+def _plain_headers(*fields: tuple[str, str]) -> list[Header]:
     return [Header(name, value, value) for name, value in fields]
 
 
@@ -176,7 +176,7 @@ def _domain(address: str) -> str:
     return address.rpartition("@")[2]
 
 
-def _mailbox(sender: Sender) -> tuple[str, str]:
+def _format_mailbox(sender: Sender) -> tuple[str, str]:
     """The From header as it is written and as it is read."""
     address = f"<{sender.address}>"
     if not sender.name:
@@ -184,11 +184,11 @@ def _mailbox(sender: Sender) -> tuple[str, str]:
     read = f"{sender.name} {address}"
     if _PHRASE.fullmatch(sender.name) and _is_plain(sender.name):
         return read, read
-    return f"{_encoded(sender.name)}{FOLD}{address}", read
+    return f"{_encode_words(sender.name)}{FOLD}{address}", read
 
 
-def _written(text: str) -> str:
-    return text if _is_plain(text) else _encoded(text)
+def _encode_if_needed(text: str) -> str:
+    return text if _is_plain(text) else _encode_words(text)
 
 
 def _is_plain(text: str) -> bool:
@@ -196,7 +196,7 @@ def _is_plain(text: str) -> bool:
     return len(text) <= MAX_PLAIN_CHARACTERS and ENCODED_WORD not in text and bool(_PLAIN.fullmatch(text))
 
 
-def _encoded(text: str) -> str:
+def _encode_words(text: str) -> str:
     """The whole of a text in encoded words (RFC 2047), none of which divides a character."""
     words, word = [], b""
     for character in map(str.encode, text):
@@ -207,7 +207,7 @@ def _encoded(text: str) -> str:
     return FOLD.join(base64mime.header_encode(word, "utf-8") for word in [*words, word])
 
 
-def _as_read(value: str) -> str:
+def _decode_value(value: str) -> str:
     """The value of a header with its folds and its encoded words undone."""
     unfolded = value.replace("\r\n", "").encode("utf-8", "surrogateescape").decode("utf-8")
     parts = decode_header(unfolded)

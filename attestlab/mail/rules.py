@@ -9,8 +9,8 @@ from typing import NamedTuple
 MAX_ATTEMPTS = 10
 FIRST_PAUSE = timedelta(minutes=1)
 MAX_RETRY_PAUSE = timedelta(hours=1)
-CLAIM_TTL = timedelta(minutes=2)  # longer than a delivery has until its final dot (`smtp.SmtpTimeouts.handover_s`)
-CLAIM_RENEWAL_INTERVAL_S = 30.0
+LEASE_TTL = timedelta(minutes=2)  # longer than a delivery has until its final dot (`smtp.SmtpTimeouts.handover_s`)
+LEASE_RENEWAL_INTERVAL_S = 30.0
 MAX_DELIVERIES = 4  # that one process runs at once, so that a slow one delays no other
 
 
@@ -38,7 +38,7 @@ def pause_after(attempts: int) -> timedelta:
     return min(FIRST_PAUSE * (1 << (attempts - 1)), MAX_RETRY_PAUSE)
 
 
-def fault_shown(fault: BaseException) -> str:
+def describe_error(fault: BaseException) -> str:
     """A failed attempt, for the records: its kind and code alone.
 
     What a server answers may quote the message, and that holds a secret.

@@ -22,7 +22,7 @@ from attestlab.core.ids import new_id
 from attestlab.core.records import audited_write
 from attestlab.core.records.audited_write import AuditContext
 from attestlab.mail import store
-from attestlab.mail.rules import CLAIM_TTL, MAX_ATTEMPTS, MailStatus, pause_after
+from attestlab.mail.rules import LEASE_TTL, MAX_ATTEMPTS, MailStatus, pause_after
 
 SUBJECT_LENGTH = 200
 
@@ -47,14 +47,16 @@ class LeasedMail:
 
 
 class Mails:
-    """E-mails on their way; `posted` are called back once new ones are durable."""
+    """E-mails on their way; `callback` are called back once new ones are durable."""
 
     def __init__(self, *, keyring: Keyring, clock: Clock) -> None:
         self.keyring = keyring
         self.clock = clock
-        self.posted: list[Callable[[], None]] = []
+        self.on_enqueued: list[Callable[[], None]] = []
 
-    def post(self, tx: Transaction, *, tenant_id: UUID, recipient: str, subject: str, text: str, at: datetime) -> UUID:
+    def enqueue(
+        self, tx: Transaction, *, tenant_id: UUID, recipient: str, subject: str, text: str, at: datetime
+    ) -> UUID:
         """Put a mail beside what it tells of: it goes out if and only if the transaction commits.
 
         Raises:
@@ -74,25 +76,25 @@ class Mails:
             "created_at": at,
         }
         audited_write.insert(tx, store.mails, row, AuditContext(tenant_id, PostOffice(), "mail.create", at))
-        tx.after_commit(self._tell)
+        tx.after_commit(self._notify_enqueued)
         return mail_id
 
-    def claim(self, tx: Transaction) -> LeasedMail | None:
-        """Claim the mail that has been due longest, for `CLAIM_TTL`; None if no mail is due."""
+    def lease(self, tx: Transaction) -> LeasedMail | None:
+        """Claim the mail that has been due longest, for `LEASE_TTL`; None if no mail is due."""
         now = self.clock.now()
-        row = store.due(tx, now)
+        row = store.find_due(tx, now)
         if row is None:
             return None
         attempt = row["attempts"] + 1
-        self._change(tx, row, {"attempts": attempt, "next_attempt_at": now + CLAIM_TTL}, "mail.attempt", now)
+        self._change(tx, row, {"attempts": attempt, "next_attempt_at": now + LEASE_TTL}, "mail.attempt", now)
         return LeasedMail(row["id"], row["recipient"], row["subject"], row["created_at"], row["sealed"], attempt)
 
-    def renew(self, tx: Transaction, mail: LeasedMail) -> bool:
-        """Keep a claim for another `CLAIM_TTL`; False if the mail has ended, or another process claimed it since."""
-        now, row = self.clock.now(), store.mail(tx, mail.id)
-        if is_held := _is_held(row, mail):
-            self._change(tx, row, {"next_attempt_at": now + CLAIM_TTL}, "mail.renew", now)
-        return is_held
+    def renew_lease(self, tx: Transaction, mail: LeasedMail) -> bool:
+        """Keep a claim for another `LEASE_TTL`; False if the mail has ended, or another process claimed it since."""
+        now, row = self.clock.now(), store.get_mail(tx, mail.id)
+        if is_leased := _is_leased(row, mail):
+            self._change(tx, row, {"next_attempt_at": now + LEASE_TTL}, "mail.renew", now)
+        return is_leased
 
     def text_of(self, mail: LeasedMail) -> str:
         """What the mail says.
@@ -102,16 +104,16 @@ class Mails:
         """
         return self.keyring.unseal_secret(mail.sealed, purpose=_purpose(mail.id)).decode()
 
-    def carried(self, tx: Transaction, mail_id: UUID) -> None:
+    def mark_sent(self, tx: Transaction, mail_id: UUID) -> None:
         """Record the delivery, even if another process holds the claim by now, and forget the text."""
         now = self.clock.now()
         changes = {"status": MailStatus.CARRIED.value, "carried_at": now, "last_error": None}
-        self._end(tx, store.mail(tx, mail_id), changes, "mail.carry", now)
+        self._end(tx, store.get_mail(tx, mail_id), changes, "mail.carry", now)
 
-    def failed(self, tx: Transaction, mail: LeasedMail, *, error: str) -> None:
+    def mark_failed(self, tx: Transaction, mail: LeasedMail, *, error: str) -> None:
         """Record a failed attempt; the next one follows after a pause, and after the last one the mail is given up."""
-        now, row = self.clock.now(), store.mail(tx, mail.id)
-        if not _is_held(row, mail):
+        now, row = self.clock.now(), store.get_mail(tx, mail.id)
+        if not _is_leased(row, mail):
             return
         if mail.attempt < MAX_ATTEMPTS:
             changes = {"last_error": error, "next_attempt_at": now + pause_after(mail.attempt)}
@@ -121,7 +123,7 @@ class Mails:
 
     def give_up(self, tx: Transaction, mail: LeasedMail, *, error: str) -> None:
         """End a mail that no further attempt can deliver, and forget its text."""
-        row, changes = store.mail(tx, mail.id), {"status": MailStatus.FAILED.value, "last_error": error}
+        row, changes = store.get_mail(tx, mail.id), {"status": MailStatus.FAILED.value, "last_error": error}
         self._end(tx, row, changes, "mail.give_up", self.clock.now())
 
     def _end(self, tx: Transaction, row: dict[str, Any], changes: dict[str, Any], action: str, now: datetime) -> None:
@@ -131,7 +133,7 @@ class Mails:
 
     def rewrap(self, tx: Transaction, new: Keyring) -> int:
         """Seal the texts that wait under another key-encryption key; returns how many those were."""
-        now, waiting = self.clock.now(), store.waiting(tx)
+        now, waiting = self.clock.now(), store.list_waiting(tx)
         for row in waiting:
             sealed = self.keyring.rewrap_secret(row["sealed"], new, purpose=_purpose(row["id"]))
             self._change(tx, row, {"sealed": sealed}, "mail.rewrap", now)
@@ -142,12 +144,12 @@ class Mails:
     ) -> None:
         audited_write.change(tx, store.mails, row, changes, AuditContext(row["tenant_id"], PostOffice(), action, now))
 
-    def _tell(self) -> None:
-        for posted in self.posted:
-            posted()
+    def _notify_enqueued(self) -> None:
+        for callback in self.on_enqueued:
+            callback()
 
 
-def _is_held(row: dict[str, Any], mail: LeasedMail) -> bool:
+def _is_leased(row: dict[str, Any], mail: LeasedMail) -> bool:
     return bool(row["status"] == MailStatus.WAITING and row["attempts"] == mail.attempt)
 
 

@@ -30,7 +30,7 @@ class SmtpTimeouts:
 
     connect_s: float = 10  # to one address of the server
     reply_s: float = 60  # a reply before the final dot
-    handover_s: float = 90  # everything up to the final dot; shorter than a claim (`rules.CLAIM_TTL`)
+    handover_s: float = 90  # everything up to the final dot; shorter than a claim (`rules.LEASE_TTL`)
     final_reply_s: float = 600  # the reply to the final dot (RFC 5321, 4.5.3.2.6)
     quit_s: float = 5
 
@@ -53,7 +53,7 @@ class MailServer:
         Raises:
             ValidationFailed: it is no such address.
         """
-        parts = _server_address(url)
+        parts = _parse_server_url(url)
         user = None if parts.username is None else unquote(parts.username)
         port = parts.port or _PORTS[parts.scheme]
         password = unquote(parts.password or "")
@@ -65,14 +65,14 @@ class MailServer:
         Raises:
             OSError: the server cannot be reached, refuses (smtplib.SMTPException) or takes too long, or TLS fails.
         """
-        session = self._connected()
+        session = self._connect()
         try:
             self._secure(session)
-            session.hand_over(message)
+            session.transmit(message)
         finally:
-            session.leave()
+            session.quit_quietly()
 
-    def _connected(self) -> _Session:
+    def _connect(self) -> _Session:
         if self.is_tls:
             return _TlsSession(self.host, self.port, timeouts=self.timeouts)
         return _Session(self.host, self.port, timeouts=self.timeouts)
@@ -97,11 +97,11 @@ class _Deadline:
     def __init__(self, handover_s: float) -> None:
         self._handover = self._step = time.monotonic() + handover_s
 
-    def begin(self, within_s: float) -> None:
+    def start(self, within_s: float) -> None:
         """Start a step of the handover."""
         self._step = min(time.monotonic() + within_s, self._handover)
 
-    def begin_after_handover(self, within_s: float) -> None:
+    def start_after_handover(self, within_s: float) -> None:
         """Start a step after the final dot, which has its whole time."""
         self._step = time.monotonic() + within_s
 
@@ -126,7 +126,7 @@ class _Replies:
         self._buffer = b""
         self._allowed_bytes = MAX_REPLY_BYTES
 
-    def begin(self) -> None:
+    def reset(self) -> None:
         """Allow the next reply its whole length."""
         self._allowed_bytes = MAX_REPLY_BYTES
 
@@ -164,8 +164,8 @@ class _Session(smtplib.SMTP):
 
     def getreply(self) -> tuple[int, bytes]:
         """Read a reply within `reply_s`."""
-        self._deadline.begin(self._timeouts.reply_s)
-        self._replies().begin()
+        self._deadline.start(self._timeouts.reply_s)
+        self._replies().reset()
         return super().getreply()
 
     def send(self, s: bytes | str) -> None:  # type: ignore[override]  # smtplib itself sends nothing else
@@ -174,7 +174,7 @@ class _Session(smtplib.SMTP):
             self.sock.settimeout(self._deadline.remaining_s())
         super().send(s)
 
-    def hand_over(self, message: Message) -> None:
+    def transmit(self, message: Message) -> None:
         """Take the message through MAIL, RCPT and DATA to its acceptance.
 
         Raises:
@@ -184,17 +184,17 @@ class _Session(smtplib.SMTP):
         self._expect(self.docmd("MAIL", f"FROM:<{message.sender}>{self._parameters(message)}"), 250)
         self._expect(self.docmd("RCPT", f"TO:<{message.recipient}>"), 250, 251)
         self._expect(self.docmd("DATA"), 354)
-        self._deadline.begin(self._timeouts.reply_s)
-        self.send(_transparent(message.content))
-        self._deadline.begin_after_handover(self._timeouts.final_reply_s)
+        self._deadline.start(self._timeouts.reply_s)
+        self.send(_dot_stuff(message.content))
+        self._deadline.start_after_handover(self._timeouts.final_reply_s)
         self._require_accepted()
 
-    def leave(self) -> None:
+    def quit_quietly(self) -> None:
         """End the session. Raises nothing: what the server makes of QUIT changes nothing about the message."""
         with suppress(Exception):
-            self._deadline.begin_after_handover(self._timeouts.quit_s)
+            self._deadline.start_after_handover(self._timeouts.quit_s)
             self.putcmd("QUIT")
-            self._replies().begin()
+            self._replies().reset()
             while (line := self._replies().readline(MAX_REPLY_BYTES)) and not line.startswith(b"221"):
                 pass
         with suppress(Exception):
@@ -208,7 +208,7 @@ class _Session(smtplib.SMTP):
 
     def _require_accepted(self) -> None:
         """Read the code of the reply to the final dot; it decides, even if the rest of the reply never comes."""
-        self._replies().begin()
+        self._replies().reset()
         start = self._replies().readline(len("250 "))
         if not start:
             raise smtplib.SMTPServerDisconnected("The connection ended before the reply to the message.")
@@ -236,12 +236,12 @@ class _TlsSession(_Session, smtplib.SMTP_SSL):
         smtplib.SMTP_SSL.__init__(self, host, port, timeout=self._timeouts.connect_s, context=context)
 
 
-def _transparent(content: bytes) -> bytes:
+def _dot_stuff(content: bytes) -> bytes:
     """The lines of a message and the final dot, with a second dot before each line that begins with one."""
     return re.sub(rb"(?m)^\.", b"..", content.removesuffix(b"\r\n")) + b"\r\n.\r\n"
 
 
-def _server_address(url: str) -> SplitResult:
+def _parse_server_url(url: str) -> SplitResult:
     try:
         parts = urlsplit(url)
         is_one = parts.scheme in _PORTS and bool(parts.hostname) and parts.port != 0

@@ -27,7 +27,7 @@ _DUE = (
 )
 
 
-def due(tx: Transaction, now: datetime) -> dict[str, Any] | None:
+def find_due(tx: Transaction, now: datetime) -> dict[str, Any] | None:
     """The mail that has waited longest for its next attempt.
 
     One whose next attempt is further ahead than any pause was written while a clock was wrong, and is due.
@@ -36,12 +36,12 @@ def due(tx: Transaction, now: datetime) -> dict[str, Any] | None:
     return None if row is None else dict(row)
 
 
-def waiting(tx: Transaction) -> list[dict[str, Any]]:
+def list_waiting(tx: Transaction) -> list[dict[str, Any]]:
     """Every mail whose text is still there."""
     texts = select(*mails.c).where(mails.c.status == MailStatus.WAITING.value).order_by(mails.c.id)
     return [dict(row) for row in tx.exec(texts).mappings()]
 
 
-def mail(tx: Transaction, mail_id: UUID) -> dict[str, Any]:
+def get_mail(tx: Transaction, mail_id: UUID) -> dict[str, Any]:
     """One mail, every column of it, to be changed."""
     return dict(tx.exec(_BY_ID, {"id": mail_id}).mappings().one())

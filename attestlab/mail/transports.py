@@ -24,7 +24,7 @@ class Transport(Protocol):
         ...
 
 
-def carrier_of(smtp_url: SecretStr | None, *, folder: Path) -> Transport:
+def open_transport(smtp_url: SecretStr | None, *, folder: Path) -> Transport:
     """The mail server of `smtp_url`, or the Maildir `folder`.
 
     Raises:

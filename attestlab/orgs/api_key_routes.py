@@ -7,7 +7,7 @@ from uuid import UUID
 from attestlab.orgs.api_keys import CreatedApiKey
 from attestlab.orgs.rules import Realm, Role
 from attestlab.orgs.shapes import ApiKeyIn, ApiKeyMadeOut, ApiKeyOut, CompromiseIn, ConsumerKeyIn, RevokeApiKeyIn
-from attestlab.web.paging import Page, PageQuery, id_in, page_of
+from attestlab.web.paging import Page, PageQuery, decode_id, split_page
 from attestlab.web.request import Request
 from attestlab.web.routing.authorization import Requirement, users_with
 from attestlab.web.routing.routes import Limit, Routes
@@ -15,16 +15,16 @@ from attestlab.web.routing.routes import Limit, Routes
 routes = Routes("api-keys")
 _LIST = "api_keys"
 _MANAGERS = users_with([Role.OWNER, Role.ADMIN])
-_CONSUMERS = Requirement(a_user=True, realm=Realm.CONSUMER)
+_CONSUMERS = Requirement(user_only=True, realm=Realm.CONSUMER)
 
 
 @routes.post("/v1/api-keys", scope=_MANAGERS, status=201, limit=Limit("api-keys", 20, 86_400), secret=True)
 def create(request: Request, body: ApiKeyIn) -> ApiKeyMadeOut:
-    """Make an API key; its secret is in this answer and never shown again."""
+    """Make an API key; its secret is in this answer and never page_rows again."""
     keys, scopes = request.lab.api_keys, frozenset(body.scopes)
-    made = keys.create(body.name, scopes=scopes, environment=body.environment, caller=request.caller)
-    request.respond_headers["Location"] = f"/v1/api-keys/{made.row['id']}"
-    return _made(made)
+    created = keys.create(body.name, scopes=scopes, environment=body.environment, caller=request.caller)
+    request.respond_headers["Location"] = f"/v1/api-keys/{created.row['id']}"
+    return _created_key_out(created)
 
 
 @routes.get("/v1/api-keys", scope=_MANAGERS)
@@ -36,25 +36,25 @@ def list_keys(request: Request, query: PageQuery) -> Page[ApiKeyOut]:
 @routes.get("/v1/api-keys/{id}", scope=_MANAGERS)
 def get(request: Request, id: UUID) -> ApiKeyOut:
     """One API key."""
-    return _key(request.lab.api_keys.get(id, caller=request.caller))
+    return _key_out(request.lab.api_keys.get(id, caller=request.caller))
 
 
 @routes.post("/v1/api-keys/{id}/revoke", scope=_MANAGERS)
 def revoke(request: Request, id: UUID, body: RevokeApiKeyIn | None) -> ApiKeyOut:
     """Revoke an API key for good; the very next request with it is a 401."""
-    return _revoked(request, id, body)
+    return _revoke(request, id, body)
 
 
 @routes.post("/v1/api-keys/{id}/compromise", scope=_MANAGERS)
 def compromise(request: Request, id: UUID, body: CompromiseIn) -> ApiKeyOut:
     """Flag an API key as known to others; it is revoked by this."""
-    return _key(request.lab.api_keys.compromise(id, reason=body.reason, caller=request.caller))
+    return _key_out(request.lab.api_keys.compromise(id, reason=body.reason, caller=request.caller))
 
 
 @routes.post("/v1/consumer/api-keys", scope=_CONSUMERS, status=201, secret=True)
 def create_for_consumer(request: Request, body: ConsumerKeyIn) -> ApiKeyMadeOut:
     """Make a key of one's own: five fixed scopes, for 90 days, at most five at a time."""
-    return _made(request.lab.api_keys.create_for_consumer(body.name, caller=request.caller))
+    return _created_key_out(request.lab.api_keys.create_for_consumer(body.name, caller=request.caller))
 
 
 @routes.get("/v1/consumer/api-keys", scope=_CONSUMERS)
@@ -66,25 +66,27 @@ def list_of_consumer(request: Request, query: PageQuery) -> Page[ApiKeyOut]:
 @routes.post("/v1/consumer/api-keys/{id}/revoke", scope=_CONSUMERS)
 def revoke_of_consumer(request: Request, id: UUID, body: RevokeApiKeyIn | None) -> ApiKeyOut:
     """Revoke a key of one's own for good."""
-    return _revoked(request, id, body)
+    return _revoke(request, id, body)
 
 
 def _page(request: Request, query: PageQuery) -> Page[ApiKeyOut]:
-    found = request.lab.api_keys.page(caller=request.caller, before=id_in(_LIST, query.cursor), limit=query.limit + 1)
-    shown, cursor = page_of(found, limit=query.limit, kind=_LIST, position=lambda row: [str(row["id"])])
-    return Page[ApiKeyOut](items=[_key(row) for row in shown], next_cursor=cursor)
+    rows = request.lab.api_keys.list_page(
+        caller=request.caller, before=decode_id(_LIST, query.cursor), limit=query.limit + 1
+    )
+    page_rows, cursor = split_page(rows, limit=query.limit, kind=_LIST, position=lambda row: [str(row["id"])])
+    return Page[ApiKeyOut](items=[_key_out(row) for row in page_rows], next_cursor=cursor)
 
 
-def _revoked(request: Request, key_id: UUID, body: RevokeApiKeyIn | None) -> ApiKeyOut:
+def _revoke(request: Request, key_id: UUID, body: RevokeApiKeyIn | None) -> ApiKeyOut:
     reason = None if body is None else body.reason
-    return _key(request.lab.api_keys.revoke(key_id, reason=reason, caller=request.caller))
+    return _key_out(request.lab.api_keys.revoke(key_id, reason=reason, caller=request.caller))
 
 
-def _made(made: CreatedApiKey) -> ApiKeyMadeOut:
-    return ApiKeyMadeOut(**_fields(made.row), secret=made.secret)
+def _created_key_out(created: CreatedApiKey) -> ApiKeyMadeOut:
+    return ApiKeyMadeOut(**_fields(created.row), secret=created.secret)
 
 
-def _key(row: Mapping[str, Any]) -> ApiKeyOut:
+def _key_out(row: Mapping[str, Any]) -> ApiKeyOut:
     return ApiKeyOut(**_fields(row))
 
 

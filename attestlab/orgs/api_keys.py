@@ -61,13 +61,13 @@ class ApiKeys:
             ValidationFailed: the name is not one line, there is no scope, or production is asked for a dev key.
             PermissionDenied: a scope is missing to the caller.
         """
-        name = rules.one_line("name", name)
+        name = rules.validate_display_name("name", name)
         if not scopes:
             raise ValidationFailed.of("/scopes", "too_short", f"A key needs some of the scopes {', '.join(Scope)}.")
         if environment is Environment.DEV and self.settings.env is Stage.PRODUCTION:
             raise ValidationFailed.of("/environment", "dev", "Production takes live keys only.")
-        rules.require_within(scopes, caller.scopes)
-        columns = {"name": name, "environment": environment.value, "scopes": _stored(scopes)}
+        rules.require_scopes_within(scopes, caller.scopes)
+        columns = {"name": name, "environment": environment.value, "scopes": _format_scopes(scopes)}
         with self.storage.write() as tx:
             return self.add(tx, columns, tenant_id=caller.tenant_id, actor=caller, at=self.clock.now())
 
@@ -79,15 +79,15 @@ class ApiKeys:
             Conflict: five of theirs are active.
         """
         columns = {
-            "name": rules.one_line("name", name),
+            "name": rules.validate_display_name("name", name),
             "environment": Environment.LIVE.value,
-            "scopes": _stored(CONSUMER_SCOPES),
+            "scopes": _format_scopes(CONSUMER_SCOPES),
         }
         with self.storage.write() as tx:
             now = self.clock.now()
-            if store.count_active_keys(tx, caller.tenant_id, now) >= rules.CONSUMER_KEYS:
-                message = f"{rules.CONSUMER_KEYS} keys are active already; revoke one first."
-                raise Conflict(message, details={"reason": "too_many_keys", "limit": rules.CONSUMER_KEYS})
+            if store.count_active_keys(tx, caller.tenant_id, now) >= rules.MAX_CONSUMER_KEYS:
+                message = f"{rules.MAX_CONSUMER_KEYS} keys are active already; revoke one first."
+                raise Conflict(message, details={"reason": "too_many_keys", "limit": rules.MAX_CONSUMER_KEYS})
             expiring = {**columns, "expires_at": now + rules.CONSUMER_KEY_TTL}
             return self.add(tx, expiring, tenant_id=caller.tenant_id, actor=caller, at=now, is_consumers=True)
 
@@ -106,7 +106,7 @@ class ApiKeys:
         row = {
             "id": new_id(at),
             "tenant_id": tenant_id,
-            "prefix": rules.shown_prefix(secret),
+            "prefix": rules.key_prefix(secret),
             "secret_sha256": hashlib.sha256(secret.encode()).digest(),
             "status": ApiKeyStatus.ACTIVE.value,
             "created_at": at,
@@ -124,13 +124,13 @@ class ApiKeys:
             NotFound: there is none of that id in the caller's tenant.
         """
         with self.storage.read() as connection:
-            row = store.owned(connection.execute, store.api_keys, key_id, tenant_id=caller.tenant_id)
+            row = store.get_owned(connection.execute, store.api_keys, key_id, tenant_id=caller.tenant_id)
         return self._current(row)
 
-    def page(self, *, caller: Caller, before: UUID | None = None, limit: int = 50) -> Sequence[Row]:
+    def list_page(self, *, caller: Caller, before: UUID | None = None, limit: int = 50) -> Sequence[Row]:
         """The tenant's keys, newest first, revoked ones included."""
         with self.storage.read() as connection:
-            rows = store.page(connection, store.api_keys, tenant_id=caller.tenant_id, before=before, limit=limit)
+            rows = store.list_page(connection, store.api_keys, tenant_id=caller.tenant_id, before=before, limit=limit)
         return [self._current(row) for row in rows]
 
     def revoke(self, key_id: UUID, *, reason: str | None, caller: Caller) -> Row:
@@ -140,10 +140,10 @@ class ApiKeys:
             NotFound: there is none of that id in the caller's tenant.
         """
         with self.storage.write() as tx:
-            row = store.owned(tx.exec, store.api_keys, key_id, tenant_id=caller.tenant_id)
+            row = store.get_owned(tx.exec, store.api_keys, key_id, tenant_id=caller.tenant_id)
             if row["status"] == ApiKeyStatus.REVOKED:
                 return row
-            return self._change(tx, row, _revoked(reason, self.clock.now()), "api_key.revoke", caller)
+            return self._change(tx, row, _revocation_changes(reason, self.clock.now()), "api_key.revoke", caller)
 
     def compromise(self, key_id: UUID, *, reason: str, caller: Caller) -> Row:
         """Flag a key as known to others, which revokes it; told once, however often it is flagged.
@@ -152,11 +152,11 @@ class ApiKeys:
             NotFound: there is none of that id in the caller's tenant.
         """
         with self.storage.write() as tx:
-            row = store.owned(tx.exec, store.api_keys, key_id, tenant_id=caller.tenant_id)
+            row = store.get_owned(tx.exec, store.api_keys, key_id, tenant_id=caller.tenant_id)
             if row["compromised_at"] is not None:
                 return row
             now = self.clock.now()
-            changes = {} if row["status"] == ApiKeyStatus.REVOKED else _revoked(reason, now)
+            changes = {} if row["status"] == ApiKeyStatus.REVOKED else _revocation_changes(reason, now)
             flagged = self._change(tx, row, {**changes, "compromised_at": now}, "api_key.compromise", caller)
             event = ApiKeyCompromised(api_key_id=key_id, compromised_at=now)
             outbox.publish(tx, caller.tenant_id, event, at=now)
@@ -176,10 +176,10 @@ class ApiKeys:
         return rules.compose_api_key(self.settings.key_prefix, environment, random_part)
 
 
-def _stored(scopes: AbstractSet[Scope | ConsumerScope]) -> str:
+def _format_scopes(scopes: AbstractSet[Scope | ConsumerScope]) -> str:
     """Scopes as they are stored, always in the same order."""
     return " ".join(scope for scope in (*ConsumerScope, *Scope) if scope in scopes)
 
 
-def _revoked(reason: str | None, now: datetime) -> dict[str, Any]:
+def _revocation_changes(reason: str | None, now: datetime) -> dict[str, Any]:
     return {"status": ApiKeyStatus.REVOKED.value, "revoked_at": now, "revocation_reason": reason}

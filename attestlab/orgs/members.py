@@ -51,22 +51,24 @@ class Person:
     actor_type: str = "USER"
 
 
-class AccountOpened(Protocol):
+class OnAccountOpened(Protocol):
     """What is done for everybody who gets an account, in the transaction that opens it."""
 
     def __call__(self, tx: Transaction, *, user_id: UUID, address: str, at: datetime) -> object:
-        """`address` is theirs from this moment on, in lower case."""
+        """`normalize_address` is theirs from this moment on, in lower case."""
         ...
 
 
 class People:
     """The people of a tenant; `portal_url` begins the links that are mailed to them."""
 
-    def __init__(self, *, storage: Storage, clock: Clock, mails: Mails, portal_url: str, opened: AccountOpened) -> None:
+    def __init__(
+        self, *, storage: Storage, clock: Clock, mails: Mails, portal_url: str, on_account_opened: OnAccountOpened
+    ) -> None:
         self.storage = storage
         self.clock = clock
         self.mails = mails
-        self.opened = opened
+        self.on_account_opened = on_account_opened
         self.portal_url = portal_url
 
     def invite(self, email: str, *, role: Role, caller: Caller, name: str | None = None) -> Row:
@@ -77,24 +79,24 @@ class People:
             PermissionDenied: the caller may not make anyone this.
             Conflict: the address belongs to somebody already, here or elsewhere.
         """
-        address = role_rules.address(email)
-        name = "" if name is None else rules.one_line("name", name)
+        address = role_rules.normalize_address(email)
+        name = "" if name is None else rules.validate_display_name("name", name)
         token = b64url_encode(secrets.token_bytes(role_rules.TOKEN_BYTES))
         with self.storage.write() as tx:
             now = self.clock.now()
-            tenant = store.tenant(tx.exec, caller.tenant_id)
-            role_rules.require_may_give(role, caller=caller, is_operators=tenant["is_operator"])
+            tenant = store.get_tenant(tx.exec, caller.tenant_id)
+            role_rules.require_may_grant(role, caller=caller, is_operators=tenant["is_operator"])
             invitation = {
                 "roles": role.value,
-                "invitation_sha256": role_rules.invitation_sha256(token),
+                "invitation_sha256": role_rules.hash_invitation(token),
                 "invited_until": now + role_rules.INVITATION_TTL,
             }
-            row = self._invited(tx, address, name, invitation, caller, now)
-            letter = invitations.invitation_mail(
+            row = self._invite_or_renew(tx, address, name, invitation, caller, now)
+            message = invitations.invitation_mail(
                 self.portal_url, token, team_name=tenant["name"], until=row["invited_until"]
             )
-            self.mails.post(
-                tx, tenant_id=caller.tenant_id, recipient=address, subject=letter.subject, text=letter.text, at=now
+            self.mails.enqueue(
+                tx, tenant_id=caller.tenant_id, recipient=address, subject=message.subject, text=message.text, at=now
             )
             event = MemberInvited(
                 user_id=row["id"], role=role.value, invited_at=now, invited_until=row["invited_until"]
@@ -102,20 +104,20 @@ class People:
             outbox.publish(tx, caller.tenant_id, event, at=now)
         return row
 
-    def prepare_joining(self, token: str, password: str) -> AcceptInvitation:
+    def prepare_join(self, token: str, password: str) -> AcceptInvitation:
         """Look at an invitation and hash the password; slow.
 
         Raises:
             NotFound: the token is unknown, used or expired; nobody is told which.
             ValidationFailed: the password is too easily guessed.
         """
-        token_sha256 = role_rules.invitation_sha256(token)
+        token_sha256 = role_rules.hash_invitation(token)
         with self.storage.read() as connection:
-            row = self._with_invitation(connection.execute, token_sha256)
+            row = self._find_invited(connection.execute, token_sha256)
         passwords.require_acceptable(password, email=row["email"], field="/password")
         return AcceptInvitation(token_sha256, passwords.hashed(password))
 
-    def join(self, joining: AcceptInvitation, *, name: str | None = None) -> Row:
+    def join(self, acceptance: AcceptInvitation, *, name: str | None = None) -> Row:
         """Accept an invitation, which is used up by this; it opens an account.
 
         Raises:
@@ -124,19 +126,21 @@ class People:
         """
         with self.storage.write() as tx:
             now = self.clock.now()
-            row = self._with_invitation(tx.exec, joining.token_sha256)
+            row = self._find_invited(tx.exec, acceptance.token_sha256)
             changes = {
-                "password_hash": joining.password_hash,
+                "password_hash": acceptance.password_hash,
                 "status": UserStatus.ACTIVE.value,
                 "joined_at": now,
                 "password_changed_at": now,
                 "invitation_sha256": None,
                 "invited_until": None,
-                "name": row["name"] if name is None else rules.one_line("name", name),
+                "name": row["name"] if name is None else rules.validate_display_name("name", name),
             }
-            event = MemberJoined(user_id=row["id"], role=role_rules.told(role_rules.held(row["roles"])), joined_at=now)
+            event = MemberJoined(
+                user_id=row["id"], role=role_rules.public_roles(role_rules.parse_roles(row["roles"])), joined_at=now
+            )
             joined = self._change(tx, row, changes, event, "user.join", Person(str(row["id"])), now)
-            self.opened(tx, user_id=row["id"], address=row["email"], at=now)
+            self.on_account_opened(tx, user_id=row["id"], address=row["email"], at=now)
         return joined
 
     def get(self, user_id: UUID, *, caller: Caller) -> Row:
@@ -146,12 +150,12 @@ class People:
             NotFound: there is none of that id in the caller's tenant.
         """
         with self.storage.read() as connection:
-            return store.owned(connection.execute, store.users, user_id, tenant_id=caller.tenant_id)
+            return store.get_owned(connection.execute, store.users, user_id, tenant_id=caller.tenant_id)
 
-    def page(self, *, caller: Caller, before: UUID | None = None, limit: int = 50) -> Sequence[Row]:
+    def list_page(self, *, caller: Caller, before: UUID | None = None, limit: int = 50) -> Sequence[Row]:
         """The tenant's people, the newest first; whoever was removed is there without a name."""
         with self.storage.read() as connection:
-            return store.page(connection, store.users, tenant_id=caller.tenant_id, before=before, limit=limit)
+            return store.list_page(connection, store.users, tenant_id=caller.tenant_id, before=before, limit=limit)
 
     def change_role(self, user_id: UUID, role: Role, *, caller: Caller) -> Row:
         """Give somebody another role.
@@ -162,18 +166,23 @@ class People:
             Conflict: they were removed, or are the last owner.
         """
         with self.storage.write() as tx:
-            row = store.owned(tx.exec, store.users, user_id, tenant_id=caller.tenant_id)
-            current = role_rules.held(row["roles"])
-            self._require_may_set(tx, row, role, caller)
-            wanted = role_rules.after(current, role)
+            row = store.get_owned(tx.exec, store.users, user_id, tenant_id=caller.tenant_id)
+            current = role_rules.parse_roles(row["roles"])
+            self._require_may_set_role(tx, row, role, caller)
+            wanted = role_rules.with_role(current, role)
             if wanted == current:
                 return row
-            self._require_others(tx, row, current - wanted)
+            self._require_other_holders(tx, row, current - wanted)
             now = self.clock.now()
             event = RoleChanged(
-                user_id=user_id, old_role=role_rules.told(current), new_role=role_rules.told(wanted), changed_at=now
+                user_id=user_id,
+                old_role=role_rules.public_roles(current),
+                new_role=role_rules.public_roles(wanted),
+                changed_at=now,
             )
-            return self._change(tx, row, {"roles": role_rules.stored(wanted)}, event, "user.change_role", caller, now)
+            return self._change(
+                tx, row, {"roles": role_rules.format_roles(wanted)}, event, "user.change_role", caller, now
+            )
 
     def remove(self, user_id: UUID, *, caller: Caller) -> None:
         """Remove somebody: of them an id remains, their sessions are over, their address is free again.
@@ -184,26 +193,26 @@ class People:
             Conflict: they are the last owner.
         """
         with self.storage.write() as tx:
-            row = store.owned(tx.exec, store.users, user_id, tenant_id=caller.tenant_id)
+            row = store.get_owned(tx.exec, store.users, user_id, tenant_id=caller.tenant_id)
             if row["status"] == UserStatus.REMOVED:
                 return
-            current = role_rules.held(row["roles"])
+            current = role_rules.parse_roles(row["roles"])
             role_rules.require_may_change(current, caller=caller)
-            self._require_others(tx, row, current)
+            self._require_other_holders(tx, row, current)
             now = self.clock.now()
             event = MemberRemoved(user_id=user_id, removed_at=now)
-            self._change(tx, row, _removed(row, now), event, "user.remove", caller, now)
+            self._change(tx, row, _removal_changes(row, now), event, "user.remove", caller, now)
 
-    def _invited(
+    def _invite_or_renew(
         self, tx: Transaction, address: str, name: str, invitation: Row, caller: Caller, now: datetime
     ) -> dict[str, Any]:
         """The row of whoever is invited, anew or again."""
-        known = store.user_by_address(tx.exec, address)
+        known = store.find_user_by_address(tx.exec, address)
         if known is None:
             row = {
                 "id": new_id(now),
                 "tenant_id": caller.tenant_id,
-                "org_id": store.first_org(tx.exec, caller.tenant_id),
+                "org_id": store.get_first_org(tx.exec, caller.tenant_id),
                 "email": address,
                 "name": name,
                 "password_hash": "",
@@ -216,33 +225,33 @@ class People:
             )
         if known["tenant_id"] != caller.tenant_id or known["status"] != UserStatus.INVITED:
             raise Conflict("This address belongs to an account already.", details={"reason": "address_taken"})
-        role_rules.require_may_change(role_rules.held(known["roles"]), caller=caller)
+        role_rules.require_may_change(role_rules.parse_roles(known["roles"]), caller=caller)
         renewed = {**invitation, "name": name or known["name"]}
         return audited_write.change(
             tx, store.users, known, renewed, AuditContext(caller.tenant_id, caller, "user.invite", now)
         )
 
-    def _with_invitation(self, execute: Execute, token_sha256: bytes) -> dict[str, Any]:
-        row = store.user_by_invitation(execute, token_sha256)
+    def _find_invited(self, execute: Execute, token_sha256: bytes) -> dict[str, Any]:
+        row = store.find_user_by_invitation(execute, token_sha256)
         if row is None or row["status"] != UserStatus.INVITED or self.clock.now() >= row["invited_until"]:
             raise NotFound("invitation", "with this token")
         return row
 
-    def _require_may_set(self, tx: Transaction, row: Row, role: Role, caller: Caller) -> None:
+    def _require_may_set_role(self, tx: Transaction, row: Row, role: Role, caller: Caller) -> None:
         if row["status"] == UserStatus.REMOVED:
             raise Conflict("This person was removed; invite them again.", details={"status": row["status"]})
-        current = role_rules.held(row["roles"])
-        role_rules.require_may_give(
-            role, caller=caller, is_operators=store.tenant(tx.exec, caller.tenant_id)["is_operator"]
+        current = role_rules.parse_roles(row["roles"])
+        role_rules.require_may_grant(
+            role, caller=caller, is_operators=store.get_tenant(tx.exec, caller.tenant_id)["is_operator"]
         )
         role_rules.require_may_change(current, caller=caller)
         if str(row["id"]) == caller.actor_id:
-            role_rules.require_not_upwards(current, role)
+            role_rules.require_no_self_promotion(current, role)
 
-    def _require_others(self, tx: Transaction, row: dict[str, Any], losing: frozenset[Role]) -> None:
+    def _require_other_holders(self, tx: Transaction, row: dict[str, Any], losing: frozenset[Role]) -> None:
         """Who was only invited leaves nothing behind; of those who joined, others must remain."""
         if row["status"] != UserStatus.INVITED:
-            role_rules.require_not_last(losing, {Role(role) for role in store.roles_of_others(tx, row)})
+            role_rules.require_not_last(losing, {Role(role) for role in store.list_roles_of_others(tx, row)})
 
     def _change(
         self, tx: Transaction, row: Row, changes: Row, event: Event, action: str, actor: Actor, now: datetime
@@ -254,10 +263,10 @@ class People:
         return changed
 
 
-def _removed(row: Row, now: datetime) -> dict[str, Any]:
+def _removal_changes(row: Row, now: datetime) -> dict[str, Any]:
     return {
         "status": UserStatus.REMOVED.value,
-        "email": role_rules.tombstone(row["id"]),
+        "email": role_rules.removed_address(row["id"]),
         "name": "",
         "password_hash": "",
         "roles": "",

@@ -15,7 +15,7 @@ _HOST = re.compile(r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\]")
 _DEFAULT_PORTS = {"https": 443, "http": 80}
 
 
-def origins(sent: Sequence[str], *, allow_loopback: bool) -> list[str]:
+def normalize_origins(sent: Sequence[str], *, allow_loopback: bool) -> list[str]:
     """The origins in their one spelling, each once, in the order in which they came.
 
     With `allow_loopback` plain http is accepted of this very machine, for trying out.
@@ -25,11 +25,11 @@ def origins(sent: Sequence[str], *, allow_loopback: bool) -> list[str]:
     """
     if len(sent) > MAX_ORIGINS:
         raise ValidationFailed.of("/return_origins", "too_many", f"At most {MAX_ORIGINS} origins can be listed.")
-    spelled = [_origin(text, f"/return_origins/{place}", allow_loopback) for place, text in enumerate(sent)]
+    spelled = [_normalize_origin(text, f"/return_origins/{place}", allow_loopback) for place, text in enumerate(sent)]
     return list(dict.fromkeys(spelled))
 
 
-def _origin(text: str, field: str, allow_loopback: bool) -> str:
+def _normalize_origin(text: str, field: str, allow_loopback: bool) -> str:
     parts, port = _split(text)
     if parts is not None and (parts.scheme == "https" or (allow_loopback and _is_loopback(parts))):
         host = parts.netloc.rpartition(":")[0] if port is not None else parts.netloc

@@ -96,21 +96,21 @@ PLANS: dict[Plan, Allowance] = {
         has_endpoint_limits=False,
     ),
 }
-DIGITS = 9  # of a limit; a thousand million is as good as none
+MAX_DIGITS = 9  # of a limit; a thousand million is as good as none
 ADJUSTABLE = tuple(field.name for field in fields(Allowance) if field.name != "has_endpoint_limits")
 
 
 @lru_cache(maxsize=1024)
-def allowance(plan: str, adjusted: str | None = None) -> Allowance:
+def allowance_for(plan: str, adjusted: str | None = None) -> Allowance:
     """What a plan allows, with what the operator set for one tenant (a JSON object, as it is stored).
 
-    >>> allowance("FREE").issuers, allowance("FREE", '{"issuers": 5}').issuers
+    >>> allowance_for("FREE").issuers, allowance_for("FREE", '{"issuers": 5}').issuers
     (2, 5)
     """
     return replace(PLANS[Plan(plan)], **(json.loads(adjusted) if adjusted else {}))
 
 
-def adjusted(changes: Mapping[str, int | None]) -> str | None:
+def encode_adjustments(changes: Mapping[str, int | None]) -> str | None:
     """Limits that the operator sets for one tenant, as they are stored.
 
     Raises:
@@ -124,24 +124,24 @@ def adjusted(changes: Mapping[str, int | None]) -> str | None:
     return json.dumps(dict(changes), sort_keys=True) if changes else None
 
 
-def counts(assignments: Iterable[str]) -> dict[str, int | None]:
+def parse_limits(assignments: Iterable[str]) -> dict[str, int | None]:
     """Limits as the command line writes them.
 
     Raises:
         ValidationFailed: one of them does not read `name=count`.
 
-    >>> counts(["issuers=5", "agents=none"])
+    >>> parse_limits(["issuers=5", "agents=none"])
     {'issuers': 5, 'agents': None}
     """
     found: dict[str, int | None] = {}
     for assignment in assignments:
         name, _, value = assignment.partition("=")
-        if value != "none" and not (value.isascii() and value.isdigit() and len(value) <= DIGITS):
+        if value != "none" and not (value.isascii() and value.isdigit() and len(value) <= MAX_DIGITS):
             raise ValidationFailed.of(name, "count", f"{assignment!r} is no limit; write name=count or name=none.")
         found[name] = None if value == "none" else int(value)
     return found
 
 
-def shown(allowed: Allowance) -> dict[str, int | bool | None]:
+def public_limits(allowed: Allowance) -> dict[str, int | bool | None]:
     """By name, for people and programs."""
     return asdict(allowed)

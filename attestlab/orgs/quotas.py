@@ -16,19 +16,19 @@ from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import BillingLimit, QuotaExceeded, RateLimited
 from attestlab.core.limits.rate_counters import Count
 from attestlab.orgs import usage
-from attestlab.orgs.plans import Allowance, allowance
+from attestlab.orgs.plans import Allowance, allowance_for
 from attestlab.orgs.rules import Caller
 
 DAY_S = 86_400
 
 
-def of(caller: Caller) -> Allowance:
+def allowance_of(caller: Caller) -> Allowance:
     """What the caller's tenant may do."""
-    return allowance(caller.plan, caller.adjusted)
+    return allowance_for(caller.plan, caller.adjusted)
 
 
-def require_room(resource: str, limit: int | None, used: Callable[[], int]) -> None:
-    """Refuse one more where the plan has no room for it; `used` is asked only where there is a limit.
+def require_capacity(resource: str, limit: int | None, used: Callable[[], int]) -> None:
+    """Refuse one more where the plan has no room for it; `get_used` is asked only where there is a limit.
 
     Raises:
         QuotaExceeded: `details` are `{resource, limit, used}`.
@@ -40,8 +40,8 @@ def require_room(resource: str, limit: int | None, used: Callable[[], int]) -> N
         )
 
 
-def require_fits(resource: str, limit: int | None, wanted: int, used: int) -> None:
-    """Refuse a replacement that holds more than the plan allows; `used` is how many the tenant has now.
+def require_within_limit(resource: str, limit: int | None, wanted: int, used: int) -> None:
+    """Refuse a replacement that holds more than the plan allows; `get_used` is how many the tenant has now.
 
     Raises:
         QuotaExceeded: `details` are `{resource, limit, used}`.
@@ -56,10 +56,10 @@ def require_fits(resource: str, limit: int | None, wanted: int, used: int) -> No
 
 def spent_today(connection: Connection, caller: Caller, metric: str, *, at: datetime) -> Count | None:
     """The limit of the day that the caller's tenant has used up; None where there is room, or no limit."""
-    limit = of(caller).attestations_per_day if metric == usage.ATTESTATIONS else None
-    if limit is None or usage.used(connection, caller.tenant_id, metric, at.date()) < limit:
+    limit = allowance_of(caller).attestations_per_day if metric == usage.ATTESTATIONS else None
+    if limit is None or usage.get_used(connection, caller.tenant_id, metric, at.date()) < limit:
         return None
-    wait_s = (tomorrow(at) - at).total_seconds()
+    wait_s = (next_utc_day(at) - at).total_seconds()
     return Count(False, limit, 0, DAY_S, at.timestamp() + wait_s, wait_s)
 
 
@@ -69,11 +69,11 @@ def count_attestation(tx: Transaction, caller: Caller, *, at: datetime) -> None:
     Raises:
         RateLimited: it would be one more than the plan allows in a day.
     """
-    limit = of(caller).attestations_per_day
-    if limit is not None and usage.by_now(tx, caller.tenant_id, usage.ATTESTATIONS, at=at) >= limit:
+    limit = allowance_of(caller).attestations_per_day
+    if limit is not None and usage.used_with_pending(tx, caller.tenant_id, usage.ATTESTATIONS, at=at) >= limit:
         message = f"The plan allows {limit} attestations a day (UTC); go on tomorrow, or ask the operator for more."
-        raise RateLimited.over(message, limit=limit, window_s=DAY_S, wait_s=(tomorrow(at) - at).total_seconds())
-    usage.count(tx, caller.tenant_id, usage.ATTESTATIONS, at=at)
+        raise RateLimited.over(message, limit=limit, window_s=DAY_S, wait_s=(next_utc_day(at) - at).total_seconds())
+    usage.count_use(tx, caller.tenant_id, usage.ATTESTATIONS, at=at)
 
 
 def verifications_exhausted(limit: int, *, at: datetime) -> BillingLimit:
@@ -83,11 +83,11 @@ def verifications_exhausted(limit: int, *, at: datetime) -> BillingLimit:
         details={
             "resource": usage.VERIFICATIONS,
             "limit": limit,
-            "resets_at": f"{tomorrow(at):%Y-%m-%dT%H:%M:%SZ}",
+            "resets_at": f"{next_utc_day(at):%Y-%m-%dT%H:%M:%SZ}",
         },
     )
 
 
-def tomorrow(at: datetime) -> datetime:
+def next_utc_day(at: datetime) -> datetime:
     """The moment at which the next UTC day begins."""
     return datetime.combine(at.astimezone(UTC).date() + timedelta(days=1), time(), UTC)

@@ -17,8 +17,8 @@ from attestlab.orgs.rules import PLATFORM_ROLES, Caller, Role
 
 INVITATION_TTL = timedelta(days=7)
 TOKEN_BYTES = 32
-_UPWARDS = (Role.MEMBER, Role.ANALYST, Role.ADMIN, Role.OWNER)
-_NEVER_NONE = (Role.OWNER, Role.SUPER_ADMIN)
+_BY_RANK = (Role.MEMBER, Role.ANALYST, Role.ADMIN, Role.OWNER)
+_REQUIRED_ROLES = (Role.OWNER, Role.SUPER_ADMIN)
 
 
 class UserStatus(StrEnum):
@@ -29,7 +29,7 @@ class UserStatus(StrEnum):
     REMOVED = "REMOVED"
 
 
-def address(text: str, *, field: str = "/email") -> str:
+def normalize_address(text: str, *, field: str = "/email") -> str:
     """An e-mail address as accounts are found by it: in lower case (RFC 5321, 6531).
 
     Raises:
@@ -48,47 +48,49 @@ def address(text: str, *, field: str = "/email") -> str:
         ) from None
 
 
-def tombstone(user_id: object) -> str:
+def removed_address(user_id: object) -> str:
     """What stands in the place of a removed person's address; no mail can arrive there (RFC 2606)."""
     return f"{user_id}@removed.invalid"
 
 
-def invitation_sha256(token: str) -> bytes:
+def hash_invitation(token: str) -> bytes:
     """By what an invitation is found; the token itself is nowhere but in the mail."""
     return hashlib.sha256(token.encode()).digest()
 
 
-def held(stored: str) -> frozenset[Role]:
+def parse_roles(stored: str) -> frozenset[Role]:
     """The roles of a stored list."""
     return frozenset(map(Role, stored.split()))
 
 
-def stored(roles: Set[Role]) -> str:
+def format_roles(roles: Set[Role]) -> str:
     """Roles as they are stored, always in the same order.
 
-    >>> stored({Role.SUPER_ADMIN, Role.OWNER})
+    >>> format_roles({Role.SUPER_ADMIN, Role.OWNER})
     'owner super_admin'
     """
     return " ".join(role for role in Role if role in roles)
 
 
-def told(roles: Set[Role]) -> str:
+def public_roles(roles: Set[Role]) -> str:
     """Roles as events tell them, separated by commas."""
-    return stored(roles).replace(" ", ",")
+    return format_roles(roles).replace(" ", ",")
 
 
-def after(current: Set[Role], role: Role) -> frozenset[Role]:
+def with_role(current: Set[Role], role: Role) -> frozenset[Role]:
     """The roles of somebody who is given one more: a platform role stands beside that in the tenant.
 
     A role in the tenant stands alone, so that whoever becomes a member is a member and nothing else.
 
-    >>> stored(after({Role.OWNER}, Role.REVIEWER)), stored(after({Role.OWNER, Role.REVIEWER}, Role.MEMBER))
-    ('owner reviewer', 'member')
+    >>> format_roles(with_role({Role.OWNER}, Role.REVIEWER))
+    'owner reviewer'
+    >>> format_roles(with_role({Role.OWNER, Role.REVIEWER}, Role.MEMBER))
+    'member'
     """
     return frozenset({*(current - PLATFORM_ROLES), role} if role in PLATFORM_ROLES else {role})
 
 
-def require_may_give(role: Role, *, caller: Caller, is_operators: bool) -> None:
+def require_may_grant(role: Role, *, caller: Caller, is_operators: bool) -> None:
     """Refuse a caller who may not make anyone this; `is_operators` says whose tenant it is.
 
     Raises:
@@ -113,18 +115,18 @@ def require_may_change(roles: Set[Role], *, caller: Caller) -> None:
             raise PermissionDenied(f"This needs the role {role}.", details={"required_roles": [role.value]})
 
 
-def require_not_upwards(current: Set[Role], role: Role) -> None:
+def require_no_self_promotion(current: Set[Role], role: Role) -> None:
     """Refuse to raise oneself in the tenant.
 
     Raises:
         PermissionDenied: somebody else has to do that.
     """
-    if role in _UPWARDS and _UPWARDS.index(role) > max(map(_height, current), default=-1):
+    if role in _BY_RANK and _BY_RANK.index(role) > max(map(_rank, current), default=-1):
         raise PermissionDenied("Nobody raises their own role; ask an owner.", details={"reason": "own_role"})
 
 
-def _height(role: Role) -> int:
-    return _UPWARDS.index(role) if role in _UPWARDS else -1
+def _rank(role: Role) -> int:
+    return _BY_RANK.index(role) if role in _BY_RANK else -1
 
 
 def require_not_last(losing: Set[Role], others: Set[Role]) -> None:
@@ -135,7 +137,7 @@ def require_not_last(losing: Set[Role], others: Set[Role]) -> None:
     Raises:
         Conflict: `details.reason` is `last_owner` or `last_super_admin`.
     """
-    for role in _NEVER_NONE:
+    for role in _REQUIRED_ROLES:
         if role in losing and role not in others:
             shown = role.replace("_", " ")
             message = f"This is the last {shown}; make somebody else one first."

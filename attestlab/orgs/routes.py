@@ -9,7 +9,7 @@ from attestlab.orgs.members import AcceptInvitation
 from attestlab.orgs.role_rules import UserStatus
 from attestlab.orgs.rules import Scope
 from attestlab.orgs.shapes import JoinIn, OrgIn, OrgOut, OrgPatch, UserIn, UserOut, UserPatch
-from attestlab.web.paging import Page, PageQuery, id_in, page_of
+from attestlab.web.paging import Page, PageQuery, decode_id, split_page
 from attestlab.web.request import Request
 from attestlab.web.routing.authorization import PUBLIC
 from attestlab.web.routing.routes import Routes
@@ -22,40 +22,44 @@ _USERS = "users"
 @routes.get("/v1/orgs", scope=Scope.USERS_READ)
 def list_orgs(request: Request, query: PageQuery) -> list[OrgOut]:
     """The tenant's organizations, newest first; `Link` (RFC 8288) and `X-Next-Cursor` lead to the next page."""
-    found = request.lab.orgs.page(caller=request.caller, before=id_in(_ORGS, query.cursor), limit=query.limit + 1)
-    shown, cursor = page_of(found, limit=query.limit, kind=_ORGS, position=lambda row: [str(row["id"])])
+    rows = request.lab.orgs.list_page(
+        caller=request.caller, before=decode_id(_ORGS, query.cursor), limit=query.limit + 1
+    )
+    fields, cursor = split_page(rows, limit=query.limit, kind=_ORGS, position=lambda row: [str(row["id"])])
     if cursor is not None:
         request.respond_headers["Link"] = f'</v1/orgs?limit={query.limit}&cursor={cursor}>; rel="next"'
         request.respond_headers["X-Next-Cursor"] = cursor
-    return [_org(row) for row in shown]
+    return [_org_out(row) for row in fields]
 
 
 @routes.post("/v1/orgs", scope=Scope.USERS_WRITE, status=201)
 def create_org(request: Request, body: OrgIn) -> OrgOut:
     """Make a further organization of the tenant."""
-    made = request.lab.orgs.create(body.name, slug=body.slug, caller=request.caller)
-    request.respond_headers["Location"] = f"/v1/orgs/{made['id']}"
-    return _org(made)
+    org = request.lab.orgs.create(body.name, slug=body.slug, caller=request.caller)
+    request.respond_headers["Location"] = f"/v1/orgs/{org['id']}"
+    return _org_out(org)
 
 
 @routes.get("/v1/orgs/{id}", scope=Scope.USERS_READ)
 def get_org(request: Request, id: UUID) -> OrgOut:
     """One organization."""
-    return _org(request.lab.orgs.get(id, caller=request.caller))
+    return _org_out(request.lab.orgs.get(id, caller=request.caller))
 
 
 @routes.patch("/v1/orgs/{id}", scope=Scope.USERS_WRITE)
 def update_org(request: Request, id: UUID, body: OrgPatch) -> OrgOut:
     """Rename an organization, or list the origins to which people may be sent back."""
-    return _org(request.lab.orgs.update(id, caller=request.caller, **body.changes()))
+    return _org_out(request.lab.orgs.update(id, caller=request.caller, **body.changes()))
 
 
 @routes.get("/v1/users", scope=Scope.USERS_READ)
 def list_users(request: Request, query: PageQuery) -> Page[UserOut]:
     """The tenant's people, newest first."""
-    found = request.lab.people.page(caller=request.caller, before=id_in(_USERS, query.cursor), limit=query.limit + 1)
-    shown, cursor = page_of(found, limit=query.limit, kind=_USERS, position=lambda row: [str(row["id"])])
-    return Page[UserOut](items=[_user(row) for row in shown], next_cursor=cursor)
+    rows = request.lab.people.list_page(
+        caller=request.caller, before=decode_id(_USERS, query.cursor), limit=query.limit + 1
+    )
+    fields, cursor = split_page(rows, limit=query.limit, kind=_USERS, position=lambda row: [str(row["id"])])
+    return Page[UserOut](items=[_user_out(row) for row in fields], next_cursor=cursor)
 
 
 @routes.post("/v1/users", scope=Scope.USERS_WRITE, status=201)
@@ -63,33 +67,33 @@ def invite(request: Request, body: UserIn) -> UserOut:
     """Invite somebody by e-mail, or again, which voids the link that they got before."""
     invited = request.lab.people.invite(body.email, role=body.role, name=body.name, caller=request.caller)
     request.respond_headers["Location"] = f"/v1/users/{invited['id']}"
-    return _user(invited)
+    return _user_out(invited)
 
 
-async def _joining(request: Request, body: JoinIn) -> AcceptInvitation:
+async def _prepare_joining(request: Request, body: JoinIn) -> AcceptInvitation:
     """The invitation and the password's hash, before the write: hashing takes long."""
-    found: AcceptInvitation = await request.site.hash_password(
-        request.lab.people.prepare_joining, body.token, body.password
+    acceptance: AcceptInvitation = await request.application.hash_password(
+        request.lab.people.prepare_join, body.token, body.password
     )
-    return found
+    return acceptance
 
 
-@routes.post("/v1/users/accept-invite", scope=PUBLIC, prepare=_joining, secret=True)
+@routes.post("/v1/users/accept-invite", scope=PUBLIC, prepare=_prepare_joining, secret=True)
 def accept_invite(request: Request, body: JoinIn, prepared: AcceptInvitation) -> UserOut:
     """Join with the token of an invitation; it is good once, for seven days."""
-    return _user(request.lab.people.join(prepared, name=body.name))
+    return _user_out(request.lab.people.join(prepared, name=body.name))
 
 
 @routes.get("/v1/users/{id}", scope=Scope.USERS_READ)
 def get_user(request: Request, id: UUID) -> UserOut:
     """One person."""
-    return _user(request.lab.people.get(id, caller=request.caller))
+    return _user_out(request.lab.people.get(id, caller=request.caller))
 
 
 @routes.patch("/v1/users/{id}", scope=Scope.USERS_WRITE)
 def change_role(request: Request, id: UUID, body: UserPatch) -> UserOut:
     """Give somebody another role."""
-    return _user(request.lab.people.change_role(id, body.role, caller=request.caller))
+    return _user_out(request.lab.people.change_role(id, body.role, caller=request.caller))
 
 
 @routes.delete("/v1/users/{id}", scope=Scope.USERS_WRITE, status=204)
@@ -98,11 +102,11 @@ def remove(request: Request, id: UUID) -> None:
     request.lab.people.remove(id, caller=request.caller)
 
 
-def _org(row: Mapping[str, Any]) -> OrgOut:
-    shown = {name: row[name] for name in OrgOut.model_fields}
-    return OrgOut(**{**shown, "return_origins": json.loads(row["return_origins"] or "[]")})
+def _org_out(row: Mapping[str, Any]) -> OrgOut:
+    fields = {name: row[name] for name in OrgOut.model_fields}
+    return OrgOut(**{**fields, "return_origins": json.loads(row["return_origins"] or "[]")})
 
 
-def _user(row: Mapping[str, Any]) -> UserOut:
-    shown = {name: row[name] for name in UserOut.model_fields if name in row}
-    return UserOut(**{**shown, "roles": row["roles"].split(), "status": row["status"] or UserStatus.ACTIVE.value})
+def _user_out(row: Mapping[str, Any]) -> UserOut:
+    fields = {name: row[name] for name in UserOut.model_fields if name in row}
+    return UserOut(**{**fields, "roles": row["roles"].split(), "status": row["status"] or UserStatus.ACTIVE.value})

@@ -25,10 +25,10 @@ from attestlab.core.errors import AuthInvalid, PermissionDenied, ValidationFaile
 ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 RANDOM_LENGTH = 26
 CHECKSUM_LENGTH = 6
-SHOWN_LENGTH = 6
-NAME_LENGTH = 200
-SLUG_LENGTH = 40  # of a chosen one; a number that makes it unique may follow
-CONSUMER_KEYS = 5  # active ones of one account
+PREFIX_LENGTH = 6
+MAX_NAME_LENGTH = 200
+MAX_SLUG_LENGTH = 40  # of a chosen one; a number that makes it unique may follow
+MAX_CONSUMER_KEYS = 5  # active ones of one account
 CONSUMER_KEY_TTL = timedelta(days=90)
 _SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _BODY = re.compile(f"[0-9A-Za-z]{{{RANDOM_LENGTH + CHECKSUM_LENGTH}}}")
@@ -90,15 +90,15 @@ PLATFORM_ROLES = frozenset({Role.SUPER_ADMIN, Role.CONTENT_ADMIN, Role.REVIEWER}
 CONSUMER_SCOPES: frozenset[Scope | ConsumerScope] = frozenset(
     {*ConsumerScope, Scope.ATTESTATIONS_MINT, Scope.ATTESTATIONS_READ}
 )
-_READING = frozenset({Scope.ATTESTATIONS_READ, Scope.ISSUERS_READ})
+_READ_SCOPES = frozenset({Scope.ATTESTATIONS_READ, Scope.ISSUERS_READ})
 SCOPES_OF_ROLES: dict[Role, frozenset[Scope]] = {
     Role.OWNER: frozenset(Scope),
     Role.ADMIN: frozenset(Scope),
-    Role.ANALYST: _READING | {Scope.AUDIT_READ, Scope.USERS_READ},
-    Role.MEMBER: _READING | {Scope.ATTESTATIONS_MINT},
+    Role.ANALYST: _READ_SCOPES | {Scope.AUDIT_READ, Scope.USERS_READ},
+    Role.MEMBER: _READ_SCOPES | {Scope.ATTESTATIONS_MINT},
     Role.SUPER_ADMIN: frozenset(Scope),
     Role.CONTENT_ADMIN: frozenset(),
-    Role.REVIEWER: _READING | {Scope.AUDIT_READ},
+    Role.REVIEWER: _READ_SCOPES | {Scope.AUDIT_READ},
 }
 
 
@@ -195,7 +195,7 @@ def key_status(stored: str, expires_at: datetime | None, now: datetime) -> ApiKe
     return ApiKeyStatus.EXPIRED if is_over and stored == ApiKeyStatus.ACTIVE else ApiKeyStatus(stored)
 
 
-def require_within(wanted: Set[Scope], held: Set[Scope | ConsumerScope]) -> None:
+def require_scopes_within(wanted: Set[Scope], held: Set[Scope | ConsumerScope]) -> None:
     """Nobody gives a key more than they may do themselves.
 
     Raises:
@@ -207,24 +207,24 @@ def require_within(wanted: Set[Scope], held: Set[Scope | ConsumerScope]) -> None
             raise PermissionDenied(message, details={"required_scope": scope.value})
 
 
-def shown_prefix(secret: str) -> str:
+def key_prefix(secret: str) -> str:
     """The leading characters by which people tell their keys apart; far too few to guess the rest."""
-    return secret[: secret.rindex("_") + 1 + SHOWN_LENGTH]
+    return secret[: secret.rindex("_") + 1 + PREFIX_LENGTH]
 
 
-def one_line(field: str, text: str) -> str:
+def validate_display_name(field: str, text: str) -> str:
     """A name to show: trimmed, one line, 1 to 200 characters, none of them invisible or unassigned.
 
     Marks that turn the direction of writing count as invisible: with them a name shows as another.
     """
     trimmed = text.strip()
-    if not 0 < len(trimmed) <= NAME_LENGTH or any(map(_is_unseen, trimmed)):
-        message = f"{field} is one line of 1 to {NAME_LENGTH} printable characters."
+    if not 0 < len(trimmed) <= MAX_NAME_LENGTH or any(map(_is_invisible, trimmed)):
+        message = f"{field} is one line of 1 to {MAX_NAME_LENGTH} printable characters."
         raise ValidationFailed.of(f"/{field}", "one_line", message)
     return trimmed
 
 
-def _is_unseen(character: str) -> bool:
+def _is_invisible(character: str) -> bool:
     """Control, format, surrogate, private and unassigned ones, and the two separators that break a line."""
     category = unicodedata.category(character)
     return category[0] == "C" or category in ("Zl", "Zp")
@@ -237,17 +237,17 @@ def slug(name: str) -> str:
     ('universitat-zurich-archiv', 'tenant')
     """
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
-    return re.sub("[^a-z0-9]+", "-", plain).strip("-")[:SLUG_LENGTH].strip("-") or "tenant"
+    return re.sub("[^a-z0-9]+", "-", plain).strip("-")[:MAX_SLUG_LENGTH].strip("-") or "tenant"
 
 
-def chosen_slug(text: str) -> str:
+def validate_slug(text: str) -> str:
     """A part of an address that somebody chose, as it is.
 
     Raises:
         ValidationFailed: it could not stand in an address.
     """
-    if len(text) > SLUG_LENGTH or not _SLUG.fullmatch(text):
-        message = f"A slug is 1 to {SLUG_LENGTH} of a-z and 0-9, with single hyphens between them."
+    if len(text) > MAX_SLUG_LENGTH or not _SLUG.fullmatch(text):
+        message = f"A slug is 1 to {MAX_SLUG_LENGTH} of a-z and 0-9, with single hyphens between them."
         raise ValidationFailed.of("/slug", "slug", message)
     return text
 

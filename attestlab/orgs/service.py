@@ -25,8 +25,8 @@ from attestlab.core.records.audit import Actor
 from attestlab.core.records.audited_write import AuditContext
 from attestlab.orgs import plans, role_rules, rules, store
 from attestlab.orgs.api_keys import ApiKeys
-from attestlab.orgs.members import AccountOpened
-from attestlab.orgs.origins import origins
+from attestlab.orgs.members import OnAccountOpened
+from attestlab.orgs.origins import normalize_origins
 from attestlab.orgs.rules import ApiKeyStatus, Caller, ConsumerScope, Environment, OrgStatus, Plan, Realm, Role, Scope
 from attestlab.settings import Settings, Stage
 
@@ -78,11 +78,13 @@ class Installer:
 class Orgs:
     """Tenants and their organizations; `api_keys` are their keys."""
 
-    def __init__(self, *, storage: Storage, clock: Clock, settings: Settings, opened: AccountOpened) -> None:
+    def __init__(
+        self, *, storage: Storage, clock: Clock, settings: Settings, on_account_opened: OnAccountOpened
+    ) -> None:
         self.storage = storage
         self.clock = clock
         self.settings = settings
-        self.opened = opened
+        self.on_account_opened = on_account_opened
         self.api_keys = ApiKeys(storage=storage, clock=clock, settings=settings)
 
     def create_tenant(self, name: str, *, plan: Plan, operator: bool = False) -> TenantCreated:
@@ -92,7 +94,7 @@ class Orgs:
             ValidationFailed: the name is empty, too long or not one line.
             Conflict: there is an operator already.
         """
-        name = rules.one_line("name", name)
+        name = rules.validate_display_name("name", name)
         password = secrets.token_urlsafe(PASSWORD_BYTES)
         password_hash = passwords.hashed(password)
         with self.storage.write() as tx:
@@ -100,15 +102,15 @@ class Orgs:
                 raise Conflict("There is an operator's tenant already; create this one without `operator`.")
             now = self.clock.now()
             tenant_id = _add_tenant(tx, {"name": name, "plan": plan.value, "is_operator": operator}, now)
-            wanted = rules.slug(name)
-            slug = rules.free_slug(wanted, store.slugs_like(tx, wanted))
+            desired = rules.slug(name)
+            slug = rules.free_slug(desired, store.list_slugs_like(tx, desired))
             org_id = _add_org(tx, tenant_id, name, slug, Installer(), now)["id"]
             roles = {Role.OWNER, Role.SUPER_ADMIN} if operator else {Role.OWNER}
             owner = {
                 "email": f"owner@{slug}.example",
                 "name": "Owner",
                 "password_hash": password_hash,
-                "roles": role_rules.stored(roles),
+                "roles": role_rules.format_roles(roles),
             }
             owner_id = self._add_user(tx, {**owner, "tenant_id": tenant_id, "org_id": org_id}, now)
             columns: dict[str, Any] = {"name": "First key", "environment": Environment.LIVE.value}
@@ -123,7 +125,7 @@ class Orgs:
             ValidationFailed: address, name or password are not acceptable.
             Conflict: the address belongs to somebody already.
         """
-        address, name = role_rules.address(email), rules.one_line("name", name)
+        address, name = role_rules.normalize_address(email), rules.validate_display_name("name", name)
         passwords.require_acceptable(password, email=address, field="/password")
         password_hash = passwords.hashed(password)
         with self.storage.write() as tx:
@@ -143,9 +145,9 @@ class Orgs:
             NotFound: there is no such tenant.
             ValidationFailed: there is no such limit, or it is no count.
         """
-        changes = {"plan": plan.value, "adjusted": plans.adjusted(limits)}
+        changes = {"plan": plan.value, "adjusted": plans.encode_adjustments(limits)}
         with self.storage.write() as tx:
-            row = store.tenant(tx.exec, tenant_id)
+            row = store.get_tenant(tx.exec, tenant_id)
             deed = AuditContext(
                 tenant_id, Installer(), "tenant.plan", self.clock.now(), {"plan": plan.value, "limits": dict(limits)}
             )
@@ -161,14 +163,14 @@ class Orgs:
         environment = self._environment(secret)
         if environment is Environment.DEV and self.settings.env is Stage.PRODUCTION:
             raise AuthInvalid
-        found = store.key_by_secret(connection, hashlib.sha256(secret.encode()).digest())
+        found = store.find_key_by_secret(connection, hashlib.sha256(secret.encode()).digest())
         if found is None or found.environment != environment:
             raise AuthInvalid
         caller = Caller(
             found.tenant_id,
             "API_KEY",
             str(found.id),
-            _scopes(found.scopes),
+            _parse_scopes(found.scopes),
             found.plan,
             adjusted=found.adjusted,
             realm=Realm(found.realm or Realm.TENANT),
@@ -186,13 +188,13 @@ class Orgs:
             NotFound: there is no such tenant.
         """
         with self.storage.read() as connection:
-            found = store.tenant(connection.execute, tenant_id)
+            found = store.get_tenant(connection.execute, tenant_id)
         return Caller(tenant_id, "SERVICE", "attestlab", frozenset(Scope), found["plan"], adjusted=found["adjusted"])
 
-    def page(self, *, caller: Caller, before: UUID | None = None, limit: int = 50) -> Sequence[Mapping[str, Any]]:
+    def list_page(self, *, caller: Caller, before: UUID | None = None, limit: int = 50) -> Sequence[Mapping[str, Any]]:
         """The tenant's organizations, newest first."""
         with self.storage.read() as connection:
-            return store.page(connection, store.orgs, tenant_id=caller.tenant_id, before=before, limit=limit)
+            return store.list_page(connection, store.orgs, tenant_id=caller.tenant_id, before=before, limit=limit)
 
     def get(self, org_id: UUID, *, caller: Caller) -> Mapping[str, Any]:
         """One of the tenant's organizations.
@@ -201,7 +203,7 @@ class Orgs:
             NotFound: there is none of that id in the caller's tenant.
         """
         with self.storage.read() as connection:
-            return store.owned(connection.execute, store.orgs, org_id, tenant_id=caller.tenant_id)
+            return store.get_owned(connection.execute, store.orgs, org_id, tenant_id=caller.tenant_id)
 
     def create(self, name: str, *, caller: Caller, slug: str | None = None) -> Mapping[str, Any]:
         """A further organization of the tenant; without a `slug` it gets the first one like its name that is free.
@@ -210,13 +212,13 @@ class Orgs:
             ValidationFailed: name or slug are not acceptable.
             Conflict: somebody has the slug.
         """
-        name = rules.one_line("name", name)
-        wanted = rules.slug(name) if slug is None else rules.chosen_slug(slug)
+        name = rules.validate_display_name("name", name)
+        desired = rules.slug(name) if slug is None else rules.validate_slug(slug)
         with self.storage.write() as tx:
-            taken = store.slugs_like(tx, wanted)
+            taken = store.list_slugs_like(tx, desired)
             if slug is not None and slug in taken:
                 raise Conflict(f"The slug {slug} is taken; choose another.", details={"reason": "slug_taken"})
-            return _add_org(tx, caller.tenant_id, name, rules.free_slug(wanted, taken), caller, self.clock.now())
+            return _add_org(tx, caller.tenant_id, name, rules.free_slug(desired, taken), caller, self.clock.now())
 
     def update(
         self, org_id: UUID, *, caller: Caller, name: str | None = None, return_origins: Sequence[str] | None = None
@@ -229,12 +231,12 @@ class Orgs:
         """
         asked: dict[str, Any] = {}
         if name is not None:
-            asked["name"] = rules.one_line("name", name)
+            asked["name"] = rules.validate_display_name("name", name)
         if return_origins is not None:
             allow_loopback = self.settings.env is Stage.SANDBOX
-            asked["return_origins"] = json.dumps(origins(return_origins, allow_loopback=allow_loopback))
+            asked["return_origins"] = json.dumps(normalize_origins(return_origins, allow_loopback=allow_loopback))
         with self.storage.write() as tx:
-            row = store.owned(tx.exec, store.orgs, org_id, tenant_id=caller.tenant_id)
+            row = store.get_owned(tx.exec, store.orgs, org_id, tenant_id=caller.tenant_id)
             changes = {column: value for column, value in asked.items() if row[column] != value}
             if not changes:
                 return row
@@ -243,12 +245,12 @@ class Orgs:
             return audited_write.change(tx, store.orgs, row, {**changes, "updated_at": now}, deed)
 
     def _add_user(self, tx: Transaction, columns: Mapping[str, Any], now: datetime) -> UUID:
-        if store.user_by_address(tx.exec, columns["email"]) is not None:
+        if store.find_user_by_address(tx.exec, columns["email"]) is not None:
             raise Conflict("This address belongs to an account already.", details={"reason": "address_taken"})
         user_id = new_id(now)
         row = {**columns, "id": user_id, "created_at": now}
         audited_write.insert(tx, store.users, row, AuditContext(columns["tenant_id"], Installer(), "user.create", now))
-        self.opened(tx, user_id=user_id, address=columns["email"], at=now)
+        self.on_account_opened(tx, user_id=user_id, address=columns["email"], at=now)
         return user_id
 
     def _environment(self, secret: str) -> Environment:
@@ -278,6 +280,6 @@ def _add_org(tx: Transaction, tenant_id: UUID, name: str, slug: str, actor: Acto
 
 
 @lru_cache(maxsize=256)
-def _scopes(stored: str) -> frozenset[Scope | ConsumerScope]:
+def _parse_scopes(stored: str) -> frozenset[Scope | ConsumerScope]:
     """The scopes of a stored list; few different ones exist."""
     return frozenset(ConsumerScope(name) if name in list(ConsumerScope) else Scope(name) for name in stored.split())

@@ -39,12 +39,12 @@ _BY_SECRET = (
 )
 
 
-def key_by_secret(connection: Connection, secret_sha256: bytes) -> AnyRow | None:
+def find_key_by_secret(connection: Connection, secret_sha256: bytes) -> AnyRow | None:
     """The key whose secret has this SHA-256, with what matters of its tenant."""
     return connection.execute(_BY_SECRET, {"secret_sha256": secret_sha256}).first()
 
 
-def tenant(execute: Execute, tenant_id: UUID) -> dict[str, Any]:
+def get_tenant(execute: Execute, tenant_id: UUID) -> dict[str, Any]:
     """A tenant's row, every column of it.
 
     Raises:
@@ -56,7 +56,7 @@ def tenant(execute: Execute, tenant_id: UUID) -> dict[str, Any]:
     return dict(row)
 
 
-def owned(execute: Execute, table: Any, row_id: UUID, *, tenant_id: UUID) -> dict[str, Any]:
+def get_owned(execute: Execute, table: Any, row_id: UUID, *, tenant_id: UUID) -> dict[str, Any]:
     """The tenant's own row of a table, every column of it; another tenant's is as unknown as none.
 
     Raises:
@@ -69,7 +69,7 @@ def owned(execute: Execute, table: Any, row_id: UUID, *, tenant_id: UUID) -> dic
     return dict(row)
 
 
-def page(
+def list_page(
     connection: Connection, table: Any, *, tenant_id: UUID, before: UUID | None, limit: int
 ) -> list[dict[str, Any]]:
     """The tenant's rows of a table, newest first, from the one behind `before`."""
@@ -87,19 +87,19 @@ def count_active_keys(tx: Transaction, tenant_id: UUID, now: datetime) -> int:
     return found
 
 
-def user_by_address(execute: Execute, address: str) -> dict[str, Any] | None:
+def find_user_by_address(execute: Execute, address: str) -> dict[str, Any] | None:
     """The person with this e-mail address, whosever tenant they are in."""
     row = execute(select(*users.c).where(users.c.email == address)).mappings().first()
     return None if row is None else dict(row)
 
 
-def user_by_invitation(execute: Execute, token_sha256: bytes) -> dict[str, Any] | None:
+def find_user_by_invitation(execute: Execute, token_sha256: bytes) -> dict[str, Any] | None:
     """The person to whom the token with this SHA-256 was mailed last, and who has not used it."""
     row = execute(select(*users.c).where(users.c.invitation_sha256 == token_sha256)).mappings().first()
     return None if row is None else dict(row)
 
 
-def roles_of_others(tx: Transaction, user: dict[str, Any]) -> set[str]:
+def list_roles_of_others(tx: Transaction, user: dict[str, Any]) -> set[str]:
     """Every role that some other active person of the same tenant has."""
     is_active = or_(users.c.status.is_(None), users.c.status == UserStatus.ACTIVE.value)
     others = (users.c.tenant_id == user["tenant_id"], users.c.id != user["id"], is_active)
@@ -108,14 +108,14 @@ def roles_of_others(tx: Transaction, user: dict[str, Any]) -> set[str]:
     }
 
 
-def first_org(execute: Execute, tenant_id: UUID) -> UUID:
+def get_first_org(execute: Execute, tenant_id: UUID) -> UUID:
     """The organization that came with the tenant."""
     oldest = select(orgs.c.id).where(orgs.c.tenant_id == tenant_id).order_by(orgs.c.created_at, orgs.c.id).limit(1)
     found: UUID = execute(oldest).scalar_one()
     return found
 
 
-def slugs_like(tx: Transaction, slug: str) -> set[str]:
+def list_slugs_like(tx: Transaction, slug: str) -> set[str]:
     """Every taken slug that is this one, or begins with it and a hyphen."""
     alike = (orgs.c.slug == slug) | orgs.c.slug.startswith(f"{slug}-", autoescape=True)
     return set(tx.exec(select(orgs.c.slug).where(alike)).scalars())
@@ -126,7 +126,7 @@ def has_operator(tx: Transaction) -> bool:
     return tx.exec(select(tenants.c.id).where(tenants.c.is_operator)).first() is not None
 
 
-def operator_id(tx: Transaction) -> UUID:
+def get_operator_id(tx: Transaction) -> UUID:
     """The operator's own tenant, which every installation has."""
     found: UUID = tx.exec(select(tenants.c.id).where(tenants.c.is_operator)).scalar_one()
     return found

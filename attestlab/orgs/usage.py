@@ -37,12 +37,12 @@ _USED = select(_table.c.used).where(*(_table.c[name] == bindparam(name) for name
 _ADD = Upsert(_table, key=("tenant_id", "metric", "day"), change=lambda new: {"used": _table.c.used + new.used})
 
 
-def count(tx: Transaction, tenant_id: UUID, metric: str, *, at: datetime, times: int = 1) -> None:
+def count_use(tx: Transaction, tenant_id: UUID, metric: str, *, at: datetime, times: int = 1) -> None:
     """Count one use, or several, if and only if the transaction commits."""
     tx.buffer(BUFFER).append(((tenant_id, metric, at.date()), times))
 
 
-def seal(tx: Transaction) -> None:
+def write_counts(tx: Transaction) -> None:
     """Write the uses of a transaction just before its commit."""
     uses = tx.buffer(BUFFER)
     if not uses:
@@ -55,22 +55,22 @@ def seal(tx: Transaction) -> None:
     uses.clear()
 
 
-def days(connection: Connection) -> Iterator[tuple[UUID, str, date, int]]:
+def list_days(connection: Connection) -> Iterator[tuple[UUID, str, date, int]]:
     """Everything that was counted, as (tenant, metric, day, how much)."""
     for row in connection.execute(select(_table.c.tenant_id, _table.c.metric, _table.c.day, _table.c.used)):
         yield row[0], row[1], row[2], row[3]
 
 
-def used(connection: Connection, tenant_id: UUID, metric: str, day: date) -> int:
+def get_used(connection: Connection, tenant_id: UUID, metric: str, day: date) -> int:
     """How much of `metric` the tenant used on `day`."""
     return connection.execute(_USED, {"tenant_id": tenant_id, "metric": metric, "day": day}).scalar() or 0
 
 
-def by_now(tx: Transaction, tenant_id: UUID, metric: str, *, at: datetime) -> int:
+def used_with_pending(tx: Transaction, tenant_id: UUID, metric: str, *, at: datetime) -> int:
     """How much of `metric` the tenant used on the day of `at`, together with what this transaction counts."""
     place = (tenant_id, metric, at.date())
     known = ("usage", place)
     if known not in tx.cache:
-        tx.cache[known] = used(tx.connection, *place)
+        tx.cache[known] = get_used(tx.connection, *place)
     used_by_now: int = tx.cache[known] + sum(times for counted, times in tx.buffer(BUFFER) if counted == place)
     return used_by_now

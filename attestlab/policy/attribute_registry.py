@@ -69,7 +69,9 @@ class AttributeRegistryService:
             now = self.clock.now()
             row = store.own_attributes(tx.exec, caller.tenant_id)
             used = 0 if row is None else len(json.loads(row["attributes"]))
-            quotas.require_fits("policy_attributes", quotas.of(caller).policy_attributes, checked.count, used)
+            quotas.require_within_limit(
+                "policy_attributes", quotas.allowance_of(caller).policy_attributes, checked.count, used
+            )
             deed = AuditContext(caller.tenant_id, caller, "policy_attributes.replace", now)
             changes = {"attributes": checked.stored, "updated_at": now}
             if row is None:

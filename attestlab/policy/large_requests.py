@@ -20,7 +20,7 @@ def is_large(request: Request) -> bool:
 
 async def has_large(request: Request) -> bool:
     """Whether what the tenant's questions are answered from takes long."""
-    chars: int = await request.site.aside(lambda: request.lab.policies.longest_text(request.caller))
+    chars: int = await request.application.run_in_thread(lambda: request.lab.policies.longest_text(request.caller))
     return chars > LARGE_BYTES
 
 
@@ -30,7 +30,7 @@ async def in_process(
     """What a function of `jobs` returns, called in a child process that ends with its client."""
     workers: WorkerProcesses = request.lab.workers
     tenant_id = request.caller.tenant_id
-    return await workers.run(tenant_id, function, *arguments, timeout_s=timeout_s, when_gone=request.when_gone)
+    return await workers.run(tenant_id, function, *arguments, timeout_s=timeout_s, on_disconnect=request.on_disconnect)
 
 
 def records(request: Request) -> str:

@@ -32,7 +32,7 @@ from attestlab.policy.shapes import (
     PolicyVersionOut,
     PolicyVersionSummaryOut,
 )
-from attestlab.web.paging import Page, PageQuery, id_in, number_in, page_of
+from attestlab.web.paging import Page, PageQuery, decode_id, decode_number, split_page
 from attestlab.web.request import Request
 from attestlab.web.response import JSON, RawResponse
 from attestlab.web.routing.authorization import Requirement, users_with
@@ -40,7 +40,7 @@ from attestlab.web.routing.routes import Routes
 
 routes = Routes("policies")
 _LIST, _VERSIONS = "policies", "policy_versions"
-_TENANT = Requirement(a_tenant=True)
+_TENANT = Requirement(tenant_only=True)
 _PEOPLE = users_with(ACTIVATORS)
 
 
@@ -53,7 +53,7 @@ class FormatQuery(In):
 @routes.get("/v1/policies/attributes", scope=_TENANT)
 async def attributes(request: Request) -> AttributesOut:
     """What the tenant's policies may ask about."""
-    own, _ = await request.site.read(lambda: request.lab.policies.attributes_of(request.caller))
+    own, _ = await request.application.read(lambda: request.lab.policies.attributes_of(request.caller))
     if len(own) > LARGE_BYTES:
         text = await in_process(request, jobs.shown_attributes, records(request), request.caller)
         return cast(AttributesOut, RawResponse(text, JSON))
@@ -69,7 +69,9 @@ async def _attributes(request: Request, body: AttributesIn) -> tuple[CheckedAttr
         checked = await in_process(request, jobs.check_attributes, *arguments, timeout_s=CHECK_TIMEOUT_S)
     else:
         vocabulary: AttributeRegistryService = request.lab.policy_attributes
-        checked = await request.site.aside(lambda: jobs.attributes_and_json(vocabulary, own, request.caller))
+        checked = await request.application.run_in_thread(
+            lambda: jobs.attributes_and_json(vocabulary, own, request.caller)
+        )
     return checked
 
 
@@ -86,7 +88,7 @@ async def _asked(request: Request, body: EvaluateIn) -> PendingDecision:
     action, target_type = body.action or body.category, body.target_type or body.binding_target_type
     question = PolicyQuery(cast(Category, action), cast(TargetType, target_type), body.target_id)
     decisions: Decisions = request.lab.policy_decisions
-    where = request.site.aside if is_large(request) else request.site.read
+    where = request.application.run_in_thread if is_large(request) else request.application.read
     asked: PendingDecision = await where(lambda: decisions.decide(question, body.context, caller=request.caller))
     return asked
 
@@ -104,7 +106,9 @@ async def decision(request: Request, id: str) -> DecisionOut:
         now = request.lab.clock.now()
         text = await in_process(request, jobs.explain, records(request), id, request.caller, now)
         return cast(DecisionOut, RawResponse(text, JSON))
-    found = await request.site.aside(lambda: request.lab.policy_decisions.explain(id, caller=request.caller))
+    found = await request.application.run_in_thread(
+        lambda: request.lab.policy_decisions.explain(id, caller=request.caller)
+    )
     return rendering.explained(found)
 
 
@@ -119,7 +123,7 @@ async def analyze(request: Request, body: AnalyzeIn) -> AnalysisOut:
         return cast(AnalysisOut, RawResponse(text, JSON))
     policy = body.policy_id if body.policy is None else document_in_body(body.policy)
     against = document_in_body(body.against) if isinstance(body.against, dict) else body.against
-    found = await request.site.aside(
+    found = await request.application.run_in_thread(
         lambda: request.lab.policies.analyze(policy, against=against, caller=request.caller)
     )
     return rendering.analysed(found)
@@ -129,7 +133,7 @@ async def _read(request: Request, body: PolicyIn) -> Document | CheckedDocument:
     """The document that was sent; a large one is read and typed in another process, before anybody holds the lock."""
     if not is_large(request):
         return document_in_body(body.root)
-    own, is_operator = await request.site.read(lambda: request.lab.policies.attributes_of(request.caller))
+    own, is_operator = await request.application.read(lambda: request.lab.policies.attributes_of(request.caller))
     text = orjson.dumps(body.root)
     checked: CheckedDocument = await in_process(request, jobs.check, text, own, is_operator, timeout_s=CHECK_TIMEOUT_S)
     return checked
@@ -146,15 +150,17 @@ def create(request: Request, body: PolicyIn, prepared: Document | CheckedDocumen
 @routes.get("/v1/policies", scope=_TENANT)
 def list_policies(request: Request, query: PageQuery) -> Page[PolicySummaryOut]:
     """The tenant's policies, newest first, without their texts."""
-    found = request.lab.policies.page(caller=request.caller, before=id_in(_LIST, query.cursor), limit=query.limit + 1)
-    shown, cursor = page_of(found, limit=query.limit, kind=_LIST, position=lambda pair: [str(pair[0]["id"])])
+    found = request.lab.policies.page(
+        caller=request.caller, before=decode_id(_LIST, query.cursor), limit=query.limit + 1
+    )
+    shown, cursor = split_page(found, limit=query.limit, kind=_LIST, position=lambda pair: [str(pair[0]["id"])])
     return Page[PolicySummaryOut](items=[rendering.policy_summary(*pair) for pair in shown], next_cursor=cursor)
 
 
 @routes.get("/v1/policies/{id}", scope=_TENANT)
 async def get(request: Request, id: UUID, query: FormatQuery) -> PolicyOut:
     """One policy with its newest text; `?format=json` or `?format=toml` gives the text alone."""
-    row, version = await request.site.read(lambda: request.lab.policies.get(id, caller=request.caller))
+    row, version = await request.application.read(lambda: request.lab.policies.get(id, caller=request.caller))
     if query.format is None:
         return rendering.policy(row, version)
     if query.format == "json":
@@ -174,9 +180,9 @@ def update(request: Request, id: UUID, body: PolicyIn, prepared: Document | Chec
 @routes.get("/v1/policies/{id}/versions", scope=_TENANT)
 def versions(request: Request, id: UUID, query: PageQuery) -> Page[PolicyVersionSummaryOut]:
     """Every version that the policy ever had, newest first, without the texts."""
-    before = number_in(_VERSIONS, query.cursor)
+    before = decode_number(_VERSIONS, query.cursor)
     row, found = request.lab.policies.versions(id, caller=request.caller, before=before, limit=query.limit + 1)
-    shown, cursor = page_of(found, limit=query.limit, kind=_VERSIONS, position=lambda each: [each["version"]])
+    shown, cursor = split_page(found, limit=query.limit, kind=_VERSIONS, position=lambda each: [each["version"]])
     listed = [rendering.policy_version_summary(row, each) for each in shown]
     return Page[PolicyVersionSummaryOut](items=listed, next_cursor=cursor)
 
@@ -204,7 +210,7 @@ async def _examined(request: Request, body: ActivateIn) -> ActivationCheck:
                 request, jobs.examine, records(request), policy_id, request.caller
             )
         return examined
-    found: ActivationCheck = await request.site.aside(
+    found: ActivationCheck = await request.application.run_in_thread(
         lambda: request.lab.policies.examine(policy_id, caller=request.caller)
     )
     return found

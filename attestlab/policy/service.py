@@ -20,7 +20,7 @@ from attestlab.core.records import audited_write, outbox
 from attestlab.core.records.audited_write import AuditContext
 from attestlab.issuers import store as issuer_store
 from attestlab.orgs import quotas
-from attestlab.orgs.role_rules import held
+from attestlab.orgs.role_rules import parse_roles
 from attestlab.orgs.rules import Caller
 from attestlab.policy import attribute_documents, rules, store
 from attestlab.policy.analysis.analyzer import AnalysisFinding, PolicyComparison, analyze, compare, dead_rules
@@ -98,8 +98,8 @@ class Policies:
             QuotaExceeded: the plan allows no more policies.
         """
         with self.storage.write() as tx:
-            quotas.require_room(
-                "policies", quotas.of(caller).policies, lambda: store.count_open(tx.exec, caller.tenant_id)
+            quotas.require_capacity(
+                "policies", quotas.allowance_of(caller).policies, lambda: store.count_open(tx.exec, caller.tenant_id)
             )
             self._checked(tx, document, caller)
             now = self.clock.now()
@@ -133,7 +133,9 @@ class Policies:
         with self.storage.write() as tx:
             row = store.owned(tx.exec, policy_id, tenant_id=caller.tenant_id)
             rules.require_open(row["status"])
-            quotas.require_room("versions_per_policy", quotas.of(caller).versions_per_policy, lambda: row["version"])
+            quotas.require_capacity(
+                "versions_per_policy", quotas.allowance_of(caller).versions_per_policy, lambda: row["version"]
+            )
             stands = (row["category"], row["target_type"], row["target_id"])
             rules.require_same_place(
                 stands=stands, wanted=(document.category, document.target_type, document.target_id)
@@ -371,7 +373,7 @@ class Policies:
 
     def _is_single_person(self, tx: Transaction, author: str, caller: Caller) -> bool:
         roles = store.roles_in(tx.exec, caller.tenant_id)
-        activators = sum(1 for each in roles if held(each) & set(rules.ACTIVATORS))
+        activators = sum(1 for each in roles if parse_roles(each) & set(rules.ACTIVATORS))
         return rules.is_single_person(store.person_behind(tx.exec, author), caller.actor_id, activators=activators)
 
 

@@ -50,16 +50,16 @@ async def page(request: Request, id: str, query: LinkQuery) -> RawResponse:
         if as_json:
             raise NotFound("attestation", id)
         return _html(rendering.nothing(id, at=request.now))
-    seen = await request.site.read(lambda: request.lab.portal.look(attestation_id))
+    seen = await request.application.read(lambda: request.lab.portal.look(attestation_id))
     await kept(request, seen.verified.opinions, what="this look")  # what they deny, the verdict says
     status = 200 if seen.verified.row is not None else 404
     if as_json:
         told = attestation_rendering.verification(seen.verified, log_id=request.lab.log_id)
         return RawResponse(told.model_dump_json(by_alias=True).encode(), JSON, _ONE_OF_TWO, status=status)
     links = request.lab.links
-    if links.opens(attestation_id, query.k):
-        return _html(rendering.page(seen, url=links.shared(attestation_id), key=query.k))
-    return _html(rendering.page(seen, url=links.plain(attestation_id), key=None))
+    if links.is_valid_key(attestation_id, query.k):
+        return _html(rendering.page(seen, url=links.share_url(attestation_id), key=query.k))
+    return _html(rendering.page(seen, url=links.public_url(attestation_id), key=None))
 
 
 @routes.get("/a/{id}/bundle.json", scope=PUBLIC, cache_control="no-store", page=True)
@@ -68,9 +68,9 @@ async def bundle(request: Request, id: str, query: LinkQuery) -> RawResponse:
     from attestlab.portal import rendering
 
     attestation_id = _id(id)
-    if attestation_id is None or not request.lab.links.opens(attestation_id, query.k):
+    if attestation_id is None or not request.lab.links.is_valid_key(attestation_id, query.k):
         raise NotFound("attestation", id)
-    found: Export = await request.site.read(lambda: request.lab.portal.export(attestation_id))
+    found: Export = await request.application.read(lambda: request.lab.portal.export(attestation_id))
     if (refusal := await kept(request, found.opinions, what="this export")) is not None:
         raise refusal
     told = rendering.without_notes(attestation_rendering.bundle(found.row, found.proofs, found.head, now=request.now))

@@ -38,9 +38,9 @@ from attestlab.server.write_queue import WriteQueue
 from attestlab.settings import Stage
 from attestlab.simulation import routes as simulation_routes
 from attestlab.web import logging_setup
-from attestlab.web.application import Application, OnBlocked
+from attestlab.web.application import Application, BlockedClient
 from attestlab.web.health import health_routes
-from attestlab.web.http1.acceptor import LOOPBACK, Room, raise_file_limit
+from attestlab.web.http1.acceptor import LOOPBACK, ConnectionLimits, raise_file_limit
 from attestlab.web.http1.connection import Timeouts
 from attestlab.web.http1.server import Server
 from attestlab.web.metrics import Metrics, metrics_routes
@@ -79,11 +79,11 @@ def all_routes() -> list[Route]:
 def site_of(lab: Installation, desk: WriteQueue) -> Application:
     """The installation as the web toolkit sees it."""
     metrics = Metrics()
-    logging_setup.STDERR.when_lost = metrics.lost_line
+    logging_setup.STDERR.on_lost = metrics.count_lost_line
 
     def commit_failed(error: BaseException) -> None:
-        metrics.failed_commit(cause_of(error))
-        logging_setup.repeatedly_failed("commit failed", error, cause=cause_of(error))
+        metrics.count_failed_commit(cause_of(error))
+        logging_setup.log_repeated_failure("commit failed", error, cause=cause_of(error))
 
     lab.storage.on_commit_failed = commit_failed
     checks = {**lab.readiness(), "writes": desk.check_writes, "background": desk.background.check}
@@ -95,7 +95,7 @@ def site_of(lab: Installation, desk: WriteQueue) -> Application:
         if credential is None:
             raise AuthInvalid
         if credential.kind == "bearer":
-            return lab.identity.sessions.caller(credential.secret, now=request.now)
+            return lab.identity.sessions.authenticate(credential.secret, now=request.now)
         name = ("caller", hashlib.sha256(credential.secret.encode()).digest())
         caller = lab.storage.cached_read(name, lambda connection: lab.orgs.authenticate(connection, credential.secret))
         if caller.expires_at is not None and request.now >= caller.expires_at:
@@ -103,25 +103,25 @@ def site_of(lab: Installation, desk: WriteQueue) -> Application:
         return caller
 
     async def denied(request: Request, fault: AttestLabError) -> None:
-        await desk.write(lambda tx: trail.denied(tx, request, fault))
+        await desk.write(lambda tx: trail.record_denied(tx, request, fault))
 
-    async def blocked(block: OnBlocked) -> None:
-        await desk.write(lambda tx: trail.blocked(tx, block))
+    async def blocked(block: BlockedClient) -> None:
+        await desk.write(lambda tx: trail.record_blocked(tx, block))
 
     return Application(
         lab,
         [*routes, *openapi_routes(routes, title=TITLE, version=__version__)],
         authenticate=authenticate,
-        perform=desk.perform,
+        execute_write=desk.perform,
         write=desk.write,
-        denied=denied,
-        blocked=blocked,
-        metered=desk.verifications.add,
+        on_denied=denied,
+        on_blocked=blocked,
+        on_metered=desk.verifications.add,
         limiter=limiter_of(lab),
         clock=lab.clock,
         metrics=metrics,
         reads_inline=lab.storage.is_sqlite,
-        tenant_header_counts=lab.settings.env is Stage.SANDBOX,
+        checks_tenant_header=lab.settings.env is Stage.SANDBOX,
     )
 
 
@@ -136,7 +136,7 @@ def limiter_of(lab: Installation) -> Limiter:
         lab.counters,
         spent_today=spent_today,
         address_per_minute=lab.settings.address_requests_per_minute,
-        allowance_of=quotas.of,
+        allowance_of=quotas.allowance_of,
         addresses=ClientAddressResolver(lab.settings.trusted_proxies),
     )
 
@@ -144,20 +144,20 @@ def limiter_of(lab: Installation) -> Limiter:
 def server_of(lab: Installation, site: Application) -> Server:
     """The server with its patience and its room for connections, by settings and the limit of open files."""
     settings = lab.settings
-    room = Room.within_files(
+    room = ConnectionLimits.within_files(
         raise_file_limit(),
         total=settings.max_connections,
         per_address=settings.max_connections_per_address,
         exempt=(*LOOPBACK, *settings.trusted_proxies),
     )
-    return Server(site, patience=Timeouts(idle_s=settings.idle_timeout_s, body_s=settings.body_timeout_s), room=room)
+    return Server(site, timeouts=Timeouts(idle_s=settings.idle_timeout_s, body_s=settings.body_timeout_s), limits=room)
 
 
 async def serve(lab: Installation, sockets: list[socket.socket], *, ready: Callable[[], None]) -> None:
     """Answer on `sockets` until SIGTERM or SIGINT, then finish what was accepted."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
-    loop.set_exception_handler(logging_setup.loop_failed)
+    loop.set_exception_handler(logging_setup.log_loop_failure)
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     lab.storage.serve_requests()
@@ -174,7 +174,7 @@ async def serve(lab: Installation, sockets: list[socket.socket], *, ready: Calla
         write=desk.write,
         clock=lab.clock,
         folder=lab.settings.data,
-        counted=site.metrics.submitted,
+        counted=site.metrics.count_submission,
     )
     feeder.start(desk.background)
     ready()

@@ -63,7 +63,7 @@ class WriteQueue:
         self.verifications = WriteBehind(
             self._writer.submit,
             fails_certainly=lab.storage.is_sqlite,
-            failed=partial(logging_setup.part_failed, part="metering"),
+            failed=partial(logging_setup.log_part_failure, part="metering"),
         )
 
     def _deliver_group(self, group: list[PendingWrite]) -> None:
@@ -103,16 +103,16 @@ class WriteQueue:
 
     async def perform(self, request: Request, body: BaseModel | None) -> Response:
         """Do a write route once: prepare it, run it in the group commit, remember its answer with its key."""
-        intent = idempotency.intent_of(request)
+        intent = idempotency.read_key(request)
         if intent is None:
             return await self._run(request, body, None)
-        if intent.place in self.in_flight:
+        if intent.record_id in self.in_flight:
             raise RequestInFlight
-        self.in_flight.add(intent.place)
+        self.in_flight.add(intent.record_id)
         try:
             return await self._run(request, body, intent)
         finally:
-            self.in_flight.discard(intent.place)
+            self.in_flight.discard(intent.record_id)
 
     async def _run(self, request: Request, body: BaseModel | None, intent: IdempotencyKey | None) -> Response:
         if request.route.is_async:
@@ -155,9 +155,9 @@ class WriteQueue:
     async def _recall(self, request: Request, intent: IdempotencyKey) -> Response | None:
         def look() -> Response | None:
             with self.lab.storage.read() as connection:
-                return idempotency.recall(connection, intent)
+                return idempotency.lookup(connection, intent)
 
-        found: Response | None = await request.site.read(look)
+        found: Response | None = await request.application.read(look)
         return found
 
     async def sweep_forever(self, completed_round: Round, *, every_s: float = SWEEP_INTERVAL_S) -> None:
@@ -185,13 +185,13 @@ class WriteQueue:
         except AttestLabError as error:
             self._warn_of_refusal(error)
         except Exception as error:
-            logging_setup.part_failed(error, part="sweep")
+            logging_setup.log_part_failure(error, part="sweep")
 
     def _warn_of_refusal(self, error: AttestLabError) -> None:
         """Log a refusal once: it lasts until the operator acts, and sweeps follow each other every few seconds."""
         if error.message not in self._logged_refusals:
             self._logged_refusals.append(error.message)
-            logging_setup.warned("sweep refused", code=error.code, message=error.message)
+            logging_setup.log_warning("sweep refused", code=error.code, message=error.message)
 
     async def _expire(self) -> None:
         """Make expiries permanent until none is due: each batch is a job among those of requests, which go on."""
@@ -232,17 +232,17 @@ def _job(
     intent: IdempotencyKey | None,
     in_flight: Collection[bytes],
 ) -> DeferredResponse:
-    if intent is not None and (known := idempotency.claim(tx, intent, together_with=in_flight)) is not None:
+    if intent is not None and (known := idempotency.reserve(tx, intent, group_record_ids=in_flight)) is not None:
         return DeferredResponse(known)
     result = request.route.run(request, body, prepared)
     if isinstance(result, CommittedError):
-        return DeferredResponse(refusal=result.fault)
+        return DeferredResponse(refusal=result.error)
     pending = DeferredResponse()
 
     def finish() -> None:
         pending.answer = render(request.route, request, result)
         if intent is not None:
-            idempotency.remember(tx, intent, pending.answer)
+            idempotency.store_response(tx, intent, pending.answer)
 
     tx.after_sequencing(finish)
     return pending
@@ -250,9 +250,9 @@ def _job(
 
 def _settled(tx: Transaction, intent: IdempotencyKey, answer: Response) -> Response:
     """The answer that is remembered: this one, or that of another process which was quicker."""
-    known = idempotency.claim(tx, intent, together_with=[intent.place])
+    known = idempotency.reserve(tx, intent, group_record_ids=[intent.record_id])
     if known is None:
-        idempotency.remember(tx, intent, answer)
+        idempotency.store_response(tx, intent, answer)
     return known or answer
 
 

@@ -13,7 +13,7 @@ from attestlab.web.routing.authorization import PUBLIC, Requirement
 from attestlab.web.routing.routes import Routes
 
 routes = Routes("policies")
-_TENANT = Requirement(a_tenant=True)
+_TENANT = Requirement(tenant_only=True)
 _START_S = 10.0  # in which a child process starts, and reads the documents before its time begins
 
 
@@ -41,8 +41,8 @@ async def _ran(request: Request, body: SimulateIn) -> SimulationRun:
     if is_large(request) or await has_large(request):
         return await _ran_in_process(request, body, options)
     policy = body.policy_id if body.policy is None else document_in_body(body.policy)
-    gone = request.gone()
-    found = await request.site.aside(
+    gone = request.disconnected()
+    found = await request.application.run_in_thread(
         lambda: request.lab.simulations.run(policy, given_up=gone.is_set, caller=request.caller, **options)
     )
     return SimulationRun(*found)

@@ -18,7 +18,7 @@ from attestlab.core.errors import AttestLabError
 from attestlab.core.execution.long_work import TakesLong, others_wait
 from attestlab.web.fair_threads import FairThreads
 from attestlab.web.metrics import Metrics
-from attestlab.web.outbound_calls import OutwardCalls
+from attestlab.web.outbound_calls import OutboundCalls
 from attestlab.web.rate_limit.limiter import Limiter
 from attestlab.web.request import Request
 from attestlab.web.response import Response
@@ -27,7 +27,7 @@ from attestlab.web.routing.routes import Route
 
 Result = TypeVar("Result")
 
-# Finds the caller behind `call.credential`, or raises AuthInvalid; what it returns suits `access.Needs`.
+# Returns the caller behind `request.credential`, in the form that `Requirement.require` takes, or raises AuthInvalid.
 Authenticate = Callable[[Request], Any]
 _READ_THREADS = 6  # each with a connection to the database; SQLite is read on the event loop
 _LONG_THREADS = 6  # two proofs and two simulations may hold some for long
@@ -39,16 +39,16 @@ _PASSWORD_THREADS = 2  # each needs 64 MiB while it hashes
 Write = Callable[[Callable[[Any], Any]], Awaitable[Any]]
 
 
-# Records an attempt that was denied; `call.caller` is None where nobody knows who it was.
-Denied = Callable[[Request, AttestLabError], Awaitable[None]]
+# Records an attempt that was denied; `request.caller` is None where nobody knows who it was.
+OnDenied = Callable[[Request, AttestLabError], Awaitable[None]]
 
 
 # Notes a verification that is answered; it is written down with a later group.
-Metered = Callable[[Any], None]
+OnMetered = Callable[[Any], None]
 
 
 @dataclass(frozen=True, slots=True)
-class OnBlocked:
+class BlockedClient:
     """An address was blocked for what came from it, of `caller` where the credential was somebody's."""
 
     address: str
@@ -58,7 +58,7 @@ class OnBlocked:
 
 
 # Records that an address was blocked.
-Blocked = Callable[[OnBlocked], Awaitable[None]]
+OnBlocked = Callable[[BlockedClient], Awaitable[None]]
 
 
 class ExecuteWrite(Protocol):
@@ -67,7 +67,7 @@ class ExecuteWrite(Protocol):
     def __call__(self, request: Request, body: BaseModel | None) -> Awaitable[Response]: ...
 
 
-def request_id() -> str:
+def generate_request_id() -> str:
     """A fresh request id."""
     return secrets.token_hex(8)
 
@@ -76,7 +76,7 @@ class Application:
     """An application as the web toolkit sees it.
 
     `reads_inline` says that authentication, counts and GET routes are so fast that they run on the
-    event loop (SQLite in the same process); otherwise they run in a thread. `tenant_header_counts`
+    event loop (SQLite in the same process); otherwise they run in a thread. `checks_tenant_header`
     says that X-Tenant-ID must agree with the credential; otherwise it is not even looked at.
     """
 
@@ -86,38 +86,38 @@ class Application:
         routes: Iterable[Route],
         *,
         authenticate: Authenticate,
-        perform: ExecuteWrite,
+        execute_write: ExecuteWrite,
         write: Write,
-        denied: Denied,
-        blocked: Blocked,
-        metered: Metered,
+        on_denied: OnDenied,
+        on_blocked: OnBlocked,
+        on_metered: OnMetered,
         limiter: Limiter,
         clock: Clock,
         metrics: Metrics,
         reads_inline: bool = True,
-        tenant_header_counts: bool = False,
-        new_request_id: Callable[[], str] = request_id,
+        checks_tenant_header: bool = False,
+        new_request_id: Callable[[], str] = generate_request_id,
     ) -> None:
         self.lab = lab
-        self.table = Router(routes)
+        self.router = Router(routes)
         self.authenticate = authenticate
-        self.perform = perform
+        self.execute_write = execute_write
         self.write = write
-        self.denied = denied
-        self.blocked = blocked
-        self.metered = metered
+        self.on_denied = on_denied
+        self.on_blocked = on_blocked
+        self.on_metered = on_metered
         self.limiter = limiter
         self.clock = clock
         self.metrics = metrics
         self.reads_inline = reads_inline
-        self.tenant_header_counts = tenant_header_counts
+        self.checks_tenant_header = checks_tenant_header
         self.new_request_id = new_request_id
         self.bodies = FairThreads(_BODY_THREADS, "attestlab-bodies")
-        self.outward = OutwardCalls()
+        self.outbound = OutboundCalls()
         self._reads = ThreadPoolExecutor(_READ_THREADS, "attestlab-reads")
         self._long = ThreadPoolExecutor(_LONG_THREADS, "attestlab-long")
         self._passwords = ThreadPoolExecutor(_PASSWORD_THREADS, "attestlab-passwords")
-        self._date_of: datetime | None = None
+        self._date_second: datetime | None = None
         self._date = ""
 
     async def read(self, function: Callable[..., Result], *arguments: Any) -> Result:
@@ -128,10 +128,10 @@ class Application:
             with others_wait():
                 return function(*arguments)
         except TakesLong as long:
-            await self.aside(long.work)
+            await self.run_in_thread(long.work)
         return function(*arguments)
 
-    async def aside(self, function: Callable[..., Result], *arguments: Any) -> Result:
+    async def run_in_thread(self, function: Callable[..., Result], *arguments: Any) -> Result:
         """Run what takes long in threads that no read needs; a call to another host belongs to `outward`."""
         return await asyncio.get_running_loop().run_in_executor(self._long, function, *arguments)
 
@@ -139,16 +139,16 @@ class Application:
         """Run what makes or verifies a password's hash in threads that no other work holds."""
         return await asyncio.get_running_loop().run_in_executor(self._passwords, function, *arguments)
 
-    def date(self, now: datetime) -> str:
+    def date_header(self, now: datetime) -> str:
         """The `Date` field for this second."""
         second = now.replace(microsecond=0)
-        if second != self._date_of:
-            self._date_of, self._date = second, format_datetime(second, usegmt=True)
+        if second != self._date_second:
+            self._date_second, self._date = second, format_datetime(second, usegmt=True)
         return self._date
 
     def close(self) -> None:
         """End the threads."""
         self.bodies.close()
-        self.outward.close()
+        self.outbound.close()
         for pool in (self._reads, self._long, self._passwords):
             pool.shutdown(wait=False)

@@ -18,7 +18,7 @@ class Credential(NamedTuple):
         return f"Credential({self.kind!r})"
 
 
-def presented(headers: Mapping[str, str]) -> Credential:
+def extract_credential(headers: Mapping[str, str]) -> Credential:
     """The API key, from `X-API-Key` or `Authorization: ApiKey` (either form, everywhere), or the bearer token.
 
     Raises:

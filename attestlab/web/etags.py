@@ -18,7 +18,7 @@ def strong_etag(body: bytes) -> str:
     return f'"{b64url_encode(sha256(body).digest()[:_TAG_BYTES])}"'
 
 
-def conditional(answer: Response, if_none_match: str | None) -> Response:
+def apply_if_none_match(answer: Response, if_none_match: str | None) -> Response:
     """The answer to a GET with its tag; 304 without a body where the client already has it.
 
     A refusal has no tag: a condition counts only where the answer would be a success (RFC 9110 section 13.2.1).

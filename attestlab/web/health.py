@@ -39,7 +39,7 @@ def health_routes(checks: Mapping[str, Check]) -> Routes:
     @routes.get("/readyz", scope=PUBLIC, charged=False)
     async def readyz(request: Request) -> Readiness:
         """Whether the process can do its work; 503 with the failed checks where it cannot."""
-        found = {name: await _error_of(request, check) for name, check in checks.items()}
+        found = {name: await _run_check(request, check) for name, check in checks.items()}
         errors = {name: error for name, error in found.items() if error is not None}
         results = {name: "failed" if name in errors else "ok" for name in checks}
         if errors:
@@ -50,10 +50,10 @@ def health_routes(checks: Mapping[str, Check]) -> Routes:
     return routes
 
 
-async def _error_of(request: Request, check: Check) -> Exception | None:
+async def _run_check(request: Request, check: Check) -> Exception | None:
     """The error that a check raises; the text of a foreign one stays in the log of the part that failed."""
     try:
-        outcome = await request.site.read(check)
+        outcome = await request.application.read(check)
         if isawaitable(outcome):
             await outcome
     except Exception as error:

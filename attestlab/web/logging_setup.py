@@ -32,7 +32,7 @@ class Stderr:
 
     def __init__(self) -> None:
         self.lost = 0
-        self.when_lost: Callable[[], None] = lambda: None
+        self.on_lost: Callable[[], None] = lambda: None
         self._unreported = 0
         self._is_midline = False
         self._lock = threading.Lock()
@@ -42,17 +42,17 @@ class Stderr:
         with self._lock:
             try:
                 if self._unreported:
-                    self._send(_line("log lines lost", "warning", lost=self._unreported))
+                    self._send(_format_line("log lines lost", "warning", lost=self._unreported))
                     self._unreported = 0
                 self._send(render())
             except Exception:  # nothing that happens to the log may end the work that it is about
                 self._unreported += 1
                 self.lost += 1
-                self.when_lost()
+                self.on_lost()
 
     def _send(self, line: str) -> None:
         begun = "\n" if self._is_midline else ""
-        descriptor = _descriptor()
+        descriptor = _stderr_descriptor()
         if descriptor is None:
             sys.stderr.write(begun + line)  # of an embedding program or a test, not a file
             sys.stderr.flush()
@@ -73,17 +73,17 @@ STDERR = Stderr()
 _repeated: dict[str, tuple[float, int]] = {}  # by event: when its last line was written, and how many were left out
 
 
-def failed(fault: BaseException, *, request_id: str) -> None:
+def log_request_failure(fault: BaseException, *, request_id: str) -> None:
     """Log a request that ended in an unforeseen way."""
     _log_error("request failed", fault, request_id=request_id)
 
 
-def part_failed(fault: BaseException, *, part: str) -> None:
+def log_part_failure(fault: BaseException, *, part: str) -> None:
     """Log work behind the requests that failed and will be tried again."""
     _log_error("part failed", fault, part=part)
 
 
-def repeatedly_failed(event: str, fault: BaseException, **facts: str) -> None:
+def log_repeated_failure(event: str, fault: BaseException, **facts: str) -> None:
     """Log a failure that may recur with every request: one line a second for each event. `omitted` counts the rest."""
     now = monotonic()
     last, omitted = _repeated.get(event, (-REPEAT_INTERVAL_S, 0))
@@ -94,21 +94,25 @@ def repeatedly_failed(event: str, fault: BaseException, **facts: str) -> None:
     _log_error(event, fault, **facts, omitted=omitted)
 
 
-def warned(event: str, **facts: Any) -> None:
+def log_warning(event: str, **facts: Any) -> None:
     """Log a setting, or a state of the machine, that the operator should know of."""
-    STDERR.write(lambda: _line(event, "warning", **facts))
+    STDERR.write(lambda: _format_line(event, "warning", **facts))
 
 
 def _log_error(event: str, fault: BaseException, **facts: Any) -> None:
-    STDERR.write(lambda: _line(event, "error", **facts, exception=[_described(error) for error in _chain(fault)]))
+    STDERR.write(
+        lambda: _format_line(
+            event, "error", **facts, exception=[_describe_error(error) for error in _iterate_causes(fault)]
+        )
+    )
 
 
-def _line(event: str, level: str, **facts: Any) -> str:
+def _format_line(event: str, level: str, **facts: Any) -> str:
     at = datetime.now(UTC).isoformat().replace("+00:00", "Z")
     return json.dumps({**facts, "event": event, "level": level, "timestamp": at}) + "\n"
 
 
-def _chain(error: BaseException | None) -> Iterator[BaseException]:
+def _iterate_causes(error: BaseException | None) -> Iterator[BaseException]:
     """An error and what caused it, the members of a group included; each once."""
     waiting, seen = [error], set[int]()
     while waiting and len(seen) < MAX_ERRORS:
@@ -121,7 +125,7 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
             waiting += [*members, cause]
 
 
-def _described(error: BaseException) -> dict[str, Any]:
+def _describe_error(error: BaseException) -> dict[str, Any]:
     kind = type(error)
     frames = [(frame.f_code, line) for frame, line in walk_tb(error.__traceback__)][-MAX_FRAMES:]
     return {
@@ -131,7 +135,7 @@ def _described(error: BaseException) -> dict[str, Any]:
     }
 
 
-def _descriptor() -> int | None:
+def _stderr_descriptor() -> int | None:
     """The file descriptor of standard error; None where it is no file.
 
     Raises:
@@ -145,33 +149,33 @@ def _descriptor() -> int | None:
         return None
 
 
-class _FromLibraries(logging.Handler):
+class _LibraryLogHandler(logging.Handler):
     """Takes what libraries log at WARNING and above, such as asyncio and Tornado, into this log."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Log a record; of an error its description, since the library's text may quote values."""
         error = record.exc_info[1] if record.exc_info else None
         if error is None:
-            STDERR.write(lambda: _line("library", "warning", logger=record.name, message=record.getMessage()))
+            STDERR.write(lambda: _format_line("library", "warning", logger=record.name, message=record.getMessage()))
         else:
-            part_failed(error, part=record.name)
+            log_part_failure(error, part=record.name)
 
 
-def take_in_libraries() -> None:
+def capture_library_logs() -> None:
     """Let the log of libraries, and of threads that end with an error, come out as lines of this log."""
-    logging.basicConfig(handlers=[_FromLibraries(logging.WARNING)], force=True)
-    threading.excepthook = _thread_failed
+    logging.basicConfig(handlers=[_LibraryLogHandler(logging.WARNING)], force=True)
+    threading.excepthook = _log_thread_failure
 
 
-def _thread_failed(ended: threading.ExceptHookArgs) -> None:
+def _log_thread_failure(ended: threading.ExceptHookArgs) -> None:
     if ended.exc_value is not None:
-        part_failed(ended.exc_value, part=ended.thread.name if ended.thread else "thread")
+        log_part_failure(ended.exc_value, part=ended.thread.name if ended.thread else "thread")
 
 
-def loop_failed(_loop: object, context: dict[str, Any]) -> None:
+def log_loop_failure(_loop: object, context: dict[str, Any]) -> None:
     """Log what asyncio reports; its own text would quote the error with its values."""
     error = context.get("exception")
     if isinstance(error, BaseException):
-        part_failed(error, part="event loop")
+        log_part_failure(error, part="event loop")
     else:
-        warned("event loop", message=str(context.get("message")))
+        log_warning("event loop", message=str(context.get("message")))

@@ -56,29 +56,29 @@ class Metrics:
         # The library looks children up by their labels under a lock; here they are found by route and status.
         self._children: dict[tuple[int, int], tuple[Counter, Histogram]] = {}
 
-    def answered(self, route: Route | None, status: int, seconds: float) -> None:
+    def count_response(self, route: Route | None, status: int, seconds: float) -> None:
         """Count one answer."""
         children = self._children.get((id(route), status))
         if children is None:
-            children = self._children[id(route), status] = self._labelled(route, status)
+            children = self._children[id(route), status] = self._label_series(route, status)
         children[0].inc()
         children[1].observe(seconds)
 
-    def lost_line(self) -> None:
+    def count_lost_line(self) -> None:
         """Count a line of the log that could not be written; from any thread."""
         self._lost_lines.inc()
 
-    def failed_commit(self, cause: str) -> None:
+    def count_failed_commit(self, cause: str) -> None:
         """Count a commit that failed; from any thread."""
         self._failed_commits.labels(cause).inc()
 
-    def submitted(self, witness: str, outcome: str, size: int | None) -> None:
+    def count_submission(self, witness: str, outcome: str, size: int | None) -> None:
         """Count what came of handing a checkpoint to a witness; `size` is that of the tree that it cosigned."""
         self._submissions.labels(witness, outcome).inc()
         if size is not None:
             self._cosigned.labels(witness).set(size)
 
-    def exposition(self) -> bytes:
+    def render(self) -> bytes:
         """Everything in the text format 0.0.4; from any thread."""
         if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
             return generate_latest(self.registry)
@@ -86,7 +86,7 @@ class Metrics:
         MultiProcessCollector(of_all)  # type: ignore[no-untyped-call]  # it has no hints
         return generate_latest(of_all)
 
-    def _labelled(self, route: Route | None, status: int) -> tuple[Counter, Histogram]:
+    def _label_series(self, route: Route | None, status: int) -> tuple[Counter, Histogram]:
         method, path = ("(any)", _UNROUTED) if route is None else (route.method, route.path)
         return self._requests.labels(method, path, str(status)), self._seconds.labels(method, path)
 
@@ -98,7 +98,7 @@ def metrics_routes(metrics: Metrics) -> Routes:
     @routes.get("/metrics", scope=PUBLIC, charged=False)
     async def exposition(request: Request) -> RawResponse:
         """What this server has answered, for Prometheus; a thread writes it, which takes over 10 ms."""
-        text = await request.site.bodies.run(owner_of(request), metrics.exposition)
+        text = await request.application.bodies.run(owner_of(request), metrics.render)
         return RawResponse(text, CONTENT_TYPE_PLAIN_0_0_4)
 
     return routes

@@ -14,7 +14,7 @@ MAX_CALLS = 5
 RETRY_AFTER_S = 5
 
 
-class OutwardCalls:
+class OutboundCalls:
     """A bounded number of calls to other hosts, at most one of each owner.
 
     A host that does not answer holds a thread until the call's timeout. So these threads do no other work, and a call
@@ -34,9 +34,9 @@ class OutwardCalls:
             Unavailable: a call of this owner is in flight, or as many calls as there may be.
         """
         if owner in self._owners:
-            raise _refusal("A call to another host is already in flight for this tenant (limit 1).")
+            raise _unavailable("A call to another host is already in flight for this tenant (limit 1).")
         if len(self._owners) >= self._max_calls:
-            raise _refusal(f"Too many calls to other hosts are in flight (limit {self._max_calls}).")
+            raise _unavailable(f"Too many calls to other hosts are in flight (limit {self._max_calls}).")
         self._owners.add(owner)
         future = self._pool.submit(function, *arguments)
         future.add_done_callback(lambda _done: self._owners.discard(owner))
@@ -47,5 +47,5 @@ class OutwardCalls:
         self._pool.shutdown(wait=False)
 
 
-def _refusal(message: str) -> Unavailable:
+def _unavailable(message: str) -> Unavailable:
     return Unavailable(f"{message} Retry in {RETRY_AFTER_S} seconds.", retry_after_s=RETRY_AFTER_S)

@@ -25,7 +25,7 @@ Row = TypeVar("Row")
 Position = Sequence[str | int]
 
 _CHECK_BYTES = 6
-_GREATEST = 2**63 - 1
+_MAX_NUMBER = 2**63 - 1
 
 
 class PageQuery(In):
@@ -41,7 +41,7 @@ class OffsetPageQuery(PageQuery):
     offset: Annotated[int, Field(ge=0, le=2**31)] = 0
 
     @property
-    def skipped(self) -> int:
+    def rows_to_skip(self) -> int:
         """How many rows to leave out behind the cursor: none where there is one."""
         return 0 if self.cursor is not None else self.offset
 
@@ -53,22 +53,22 @@ class Page(Out, Generic[Item]):
     next_cursor: str | None
 
 
-def page_of(
+def split_page(
     rows: Sequence[Row], *, limit: int, kind: str, position: Callable[[Row], Position]
 ) -> tuple[Sequence[Row], str | None]:
     """The rows to show and the cursor to what follows, of up to `limit + 1` rows that a store found."""
     if len(rows) <= limit:
         return rows, None
-    return rows[:limit], cursor_after(kind, position(rows[limit - 1]))
+    return rows[:limit], encode_cursor(kind, position(rows[limit - 1]))
 
 
-def cursor_after(kind: str, position: Position) -> str:
+def encode_cursor(kind: str, position: Position) -> str:
     """The cursor for what comes after `position` in the list named `kind`."""
     text = json.dumps(list(position), separators=(",", ":")).encode()
-    return b64url_encode(_check(kind, text) + text)
+    return b64url_encode(_checksum(kind, text) + text)
 
 
-def position_in(kind: str, cursor: str) -> list[str | int]:
+def decode_position(kind: str, cursor: str) -> list[str | int]:
     """The position that `cursor` names.
 
     Raises:
@@ -77,20 +77,20 @@ def position_in(kind: str, cursor: str) -> list[str | int]:
     try:
         raw = b64url_decode(cursor)
     except ValidationFailed:
-        _refuse()
+        _reject_cursor()
     check, text = raw[:_CHECK_BYTES], raw[_CHECK_BYTES:]
-    if check != _check(kind, text):
-        _refuse()
+    if check != _checksum(kind, text):
+        _reject_cursor()
     try:
         position = json.loads(text)
     except ValueError:
-        _refuse()
+        _reject_cursor()
     if not isinstance(position, list) or not position or not all(isinstance(item, (str, int)) for item in position):
-        _refuse()
+        _reject_cursor()
     return position
 
 
-def number_in(kind: str, cursor: str | None) -> int | None:
+def decode_number(kind: str, cursor: str | None) -> int | None:
     """The number that a cursor names, for a list in the order of one; None without a cursor.
 
     Raises:
@@ -98,13 +98,13 @@ def number_in(kind: str, cursor: str | None) -> int | None:
     """
     if cursor is None:
         return None
-    (number, *rest) = position_in(kind, cursor)
-    if rest or not isinstance(number, int) or isinstance(number, bool) or not 0 <= number <= _GREATEST:
-        _refuse()
+    (number, *rest) = decode_position(kind, cursor)
+    if rest or not isinstance(number, int) or isinstance(number, bool) or not 0 <= number <= _MAX_NUMBER:
+        _reject_cursor()
     return number
 
 
-def id_in(kind: str, cursor: str | None) -> UUID | None:
+def decode_id(kind: str, cursor: str | None) -> UUID | None:
     """The id that a cursor names, for a list in the order of one; None without a cursor.
 
     Raises:
@@ -112,19 +112,19 @@ def id_in(kind: str, cursor: str | None) -> UUID | None:
     """
     if cursor is None:
         return None
-    (text, *rest) = position_in(kind, cursor)
+    (text, *rest) = decode_position(kind, cursor)
     try:
         found = parse_uuid(str(text))
     except ValidationFailed:
-        _refuse()
+        _reject_cursor()
     if rest:
-        _refuse()
+        _reject_cursor()
     return found
 
 
-def _check(kind: str, text: bytes) -> bytes:
+def _checksum(kind: str, text: bytes) -> bytes:
     return sha256(kind.encode() + b"\x00" + text).digest()[:_CHECK_BYTES]
 
 
-def _refuse() -> Never:
+def _reject_cursor() -> Never:
     raise ValidationFailed.of("/cursor", "cursor", "This is not a cursor of this list; start again without one.")

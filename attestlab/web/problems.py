@@ -39,7 +39,7 @@ STATUS_OF: dict[type[errors.AttestLabError], int] = {
     errors.KeyringMismatch: 503,
 }
 WWW_AUTHENTICATE = 'ApiKey realm="attestlab", Bearer realm="attestlab"'
-_UNFORESEEN = "Something went wrong on our side; the request id names it in our log."
+_INTERNAL_ERROR = "Something went wrong on our side; the request id names it in our log."
 
 
 class ErrorEnvelope(Out):
@@ -52,50 +52,52 @@ class ErrorEnvelope(Out):
     details: dict[str, Any]
 
 
-def status_of(fault: errors.AttestLabError) -> int:
+def http_status(error: errors.AttestLabError) -> int:
     """The HTTP status of the nearest class that has one."""
-    return next(STATUS_OF[kind] for kind in type(fault).__mro__ if kind in STATUS_OF)
+    return next(STATUS_OF[kind] for kind in type(error).__mro__ if kind in STATUS_OF)
 
 
-def refusal(fault: errors.AttestLabError, request_id: str) -> Response:
-    """The envelope for a foreseen error; one that is our own fault is told as a crash."""
-    status = status_of(fault)
+def error_response(error: errors.AttestLabError, request_id: str) -> Response:
+    """The envelope for a foreseen error; one that is our own error is told as a crash."""
+    status = http_status(error)
     if status == 500:
-        return crash(fault, request_id)
-    envelope: dict[str, Any] = {"code": fault.code, "message": fault.message, "http_status": status}
+        return internal_error_response(error, request_id)
+    envelope: dict[str, Any] = {"code": error.code, "message": error.message, "http_status": status}
     headers = {"Content-Type": JSON}
-    if fault.retry_after_s is not None:
-        envelope["retry_after_ms"] = math.ceil(fault.retry_after_s * 1000)
-        headers["Retry-After"] = str(max(1, math.ceil(fault.retry_after_s)))
+    if error.retry_after_s is not None:
+        envelope["retry_after_ms"] = math.ceil(error.retry_after_s * 1000)
+        headers["Retry-After"] = str(max(1, math.ceil(error.retry_after_s)))
     if status == 401:
         headers["WWW-Authenticate"] = WWW_AUTHENTICATE
-    if isinstance(fault, errors.MethodNotAllowed):
-        headers["Allow"] = ", ".join(fault.allowed)
-    envelope["details"] = {**fault.details, "request_id": request_id}
-    return Response(status, headers, _json(envelope))
+    if isinstance(error, errors.MethodNotAllowed):
+        headers["Allow"] = ", ".join(error.allowed)
+    envelope["details"] = {**error.details, "request_id": request_id}
+    return Response(status, headers, _encode_json(envelope))
 
 
-def unreachable(fault: BaseException, request_id: str) -> Response:
+def unavailable_response(error: BaseException, request_id: str) -> Response:
     """The records cannot be reached, read or locked now; nothing was changed."""
-    logging_setup.repeatedly_failed("records unreachable", fault, request_id=request_id)
-    return refusal(errors.Unavailable("The records cannot be reached right now; try again shortly."), request_id)
+    logging_setup.log_repeated_failure("records unreachable", error, request_id=request_id)
+    return error_response(errors.Unavailable("The records cannot be reached right now; try again shortly."), request_id)
 
 
-def crash(fault: BaseException, request_id: str) -> Response:
+def internal_error_response(error: BaseException, request_id: str) -> Response:
     """The envelope for what nobody foresaw; the story goes to the log alone."""
-    logging_setup.failed(fault, request_id=request_id)
+    logging_setup.log_request_failure(error, request_id=request_id)
     envelope = {
         "code": "INTERNAL_ERROR",
-        "message": _UNFORESEEN,
+        "message": _INTERNAL_ERROR,
         "http_status": 500,
         "details": {"request_id": request_id},
     }
-    return Response(500, {"Content-Type": JSON}, _json(envelope))
+    return Response(500, {"Content-Type": JSON}, _encode_json(envelope))
 
 
-def _json(envelope: dict[str, Any]) -> bytes:
-    return json.dumps(envelope, ensure_ascii=False, separators=(",", ":"), default=_plain).encode("utf-8", "replace")
+def _encode_json(envelope: dict[str, Any]) -> bytes:
+    return json.dumps(envelope, ensure_ascii=False, separators=(",", ":"), default=_encode_value).encode(
+        "utf-8", "replace"
+    )
 
 
-def _plain(value: object) -> str:
+def _encode_value(value: object) -> str:
     return format_time(value) if isinstance(value, datetime) else str(value)

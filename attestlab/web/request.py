@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 # Has a function called on the loop, once, when the client is gone; at once where it is.
-WhenGone = Callable[[Callable[[], None]], None]
+OnDisconnect = Callable[[Callable[[], None]], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Deferred:
 class CommittedError:
     """A refusal that leaves something behind: raised once what the route changed is durable."""
 
-    fault: AttestLabError
+    error: AttestLabError
 
 
 class Request:
@@ -45,6 +45,7 @@ class Request:
     """
 
     __slots__ = (
+        "application",
         "caller",
         "canonical",
         "credential",
@@ -53,6 +54,7 @@ class Request:
         "lab",
         "method",
         "now",
+        "on_disconnect",
         "path",
         "path_values",
         "payload",
@@ -62,15 +64,13 @@ class Request:
         "request_id",
         "respond_headers",
         "route",
-        "site",
-        "when_gone",
     )
 
     def __init__(
         self,
         *,
         lab: Any,
-        site: Any,
+        application: Any,
         route: Route,
         method: str,
         path: str,
@@ -79,10 +79,10 @@ class Request:
         peer: str,
         request_id: str,
         now: datetime,
-        when_gone: WhenGone,
+        on_disconnect: OnDisconnect,
     ) -> None:
         self.lab = lab  # the composition root, whose type only the capabilities know
-        self.site = site  # the `Site` that answers; its `read`, `aside` and `write` are for async routes and `prepare`
+        self.application = application  # for async routes and `prepare`: `read`, `run_in_thread`, `write`
         self.route = route
         self.method = method
         self.path = path  # as sent
@@ -91,7 +91,7 @@ class Request:
         self.peer = peer  # the client's address: the socket's other end, or what a trusted proxy says of it
         self.request_id = request_id
         self.now = now
-        self.when_gone = when_gone
+        self.on_disconnect = on_disconnect
         self.credential: Credential | None = None  # as presented, not yet believed; None on a public route
         self.caller: Any = None  # what `authenticate` returned; None on a public route
         self.rate: Count | None = None  # the tightest limit that applied so far
@@ -105,20 +105,20 @@ class Request:
         """A request header, whatever its case; None where it was not sent."""
         return self.headers.get(name.lower())
 
-    def gone(self) -> Event:
+    def disconnected(self) -> Event:
         """An event that is set when the client closes its connection before it is answered; ask on the loop.
 
         For work that takes seconds and that nobody wants but whoever asked for it. Only where this is asked is the
         client watched at all.
         """
         gone = Event()
-        self.when_gone(gone.set)
+        self.on_disconnect(gone.set)
         return gone
 
-    def later(self, make: Callable[[], Result]) -> Result:
+    def defer(self, make: Callable[[], Result]) -> Result:
         """Return this from a write route whose answer holds a proof: `make` runs when the proof is known."""
         return cast(Result, Deferred(make))
 
-    def refused(self, fault: AttestLabError) -> Any:
+    def commit_then_raise(self, error: AttestLabError) -> Any:
         """Return this from a write route that refuses, and yet keeps what it changed; raising takes that back."""
-        return CommittedError(fault)
+        return CommittedError(error)

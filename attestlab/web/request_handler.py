@@ -33,10 +33,10 @@ from attestlab.core.errors import (
 )
 from attestlab.core.limits.rate_counters import Count
 from attestlab.web import problems
-from attestlab.web.application import Application, OnBlocked
+from attestlab.web.application import Application, BlockedClient
 from attestlab.web.body import reader as body_reader
-from attestlab.web.credentials import presented
-from attestlab.web.etags import conditional
+from attestlab.web.credentials import extract_credential
+from attestlab.web.etags import apply_if_none_match
 from attestlab.web.http1.request_body import RequestBody
 from attestlab.web.http1.request_head import RequestHead
 from attestlab.web.idempotency import keys as idempotency
@@ -46,20 +46,20 @@ from attestlab.web.rate_limit.limiter import (
     OverLimit,
     is_probe,
     lane_of,
+    limit_for,
     owner_of,
-    told_by,
 )
-from attestlab.web.request import Request, WhenGone
+from attestlab.web.request import OnDisconnect, Request
 from attestlab.web.response import Response, compose, render
 from attestlab.web.routing.authorization import PUBLIC, require_same_tenant
 from attestlab.web.routing.routes import Route
-from attestlab.web.validation import body_as, query_as
+from attestlab.web.validation import validate_body, validate_query
 
 # Attempts to do what one may not do, as opposed to what cannot be done.
 DENIALS = (AuthInvalid, PermissionDenied, TenantIdentityUnverified, QuotaExceeded, BillingLimit)
 # Those of them that no plan of whoever makes them limits; so their lines are limited by address.
 UNPAID = (AuthInvalid, BillingLimit)
-# Refusals that are no fault of the request; a body that was read for one costs nothing.
+# Refusals that are no error of the request; a body that was read for one costs nothing.
 NOT_CHARGED = (RateLimited, BillingLimit, Unavailable)
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
@@ -68,35 +68,37 @@ class RequestHandler:
     """The life of one request, from its head to the bytes of its answer."""
 
     __slots__ = (
-        "_answer",
-        "_began",
+        "_application",
         "_body",
-        "_call",
         "_head",
         "_now",
+        "_on_disconnect",
         "_payer",
         "_peer",
         "_rate",
+        "_request",
         "_request_id",
+        "_response",
         "_route",
-        "_site",
-        "_when_gone",
+        "_started_at",
     )
 
-    def __init__(self, site: Application, head: RequestHead, body: RequestBody, peer: str, when_gone: WhenGone) -> None:
-        self._site = site
+    def __init__(
+        self, application: Application, head: RequestHead, body: RequestBody, peer: str, on_disconnect: OnDisconnect
+    ) -> None:
+        self._application = application
         self._head = head
         self._body = body
-        self._when_gone = when_gone
-        self._peer = site.limiter.addresses.client(peer, head.headers.get("x-forwarded-for"))
+        self._on_disconnect = on_disconnect
+        self._peer = application.limiter.addresses.client(peer, head.headers.get("x-forwarded-for"))
         self._rate: Count | None = None
         self._route: Route | None = None
-        self._call: Request | None = None
+        self._request: Request | None = None
         self._payer: Any = None  # the caller whose tenant's limits it draws on; None: those of the address
-        self._began = perf_counter()
-        self._now = site.clock.now()
+        self._started_at = perf_counter()
+        self._now = application.clock.now()
         sent = head.headers.get("x-request-id", "")
-        self._request_id = sent if _REQUEST_ID.fullmatch(sent) else site.new_request_id()
+        self._request_id = sent if _REQUEST_ID.fullmatch(sent) else application.new_request_id()
 
     async def run(self) -> None:
         """Find the answer; an error becomes one too.
@@ -104,101 +106,103 @@ class RequestHandler:
         Raises:
             StreamClosedError: the client went away while its body was read.
         """
-        await self._settle(self._answered())
+        await self._await_response(self._respond())
 
-    async def refuse(self, fault: AttestLabError) -> None:
+    async def reject(self, error: AttestLabError) -> None:
         """Answer with an error that came before there was anything to run."""
-        await self._settle(self._refused_unseen(fault))
+        await self._await_response(self._reject_unrouted(error))
 
-    async def _settle(self, answering: Awaitable[Response]) -> None:
+    async def _await_response(self, answering: Awaitable[Response]) -> None:
         """Wait for the answer; what goes wrong on the way becomes one, also while a refusal is noted."""
         try:
-            self._answer = await self._answered_or_refused(answering)
+            self._response = await self._respond_or_reject(answering)
         except StreamClosedError:
             raise
         except Exception as error:
-            answered = problems.unreachable if is_unreachable(error) else problems.crash
-            self._answer = answered(error, self._request_id)
+            answered = problems.unavailable_response if is_unreachable(error) else problems.internal_error_response
+            self._response = answered(error, self._request_id)
 
     def response(self, *, close: bool) -> bytes:
         """The answer as it goes over the wire; `close` announces that it is the connection's last."""
         try:
-            message = self._composed(close=close)
+            message = self._compose(close=close)
         except ValueError as error:  # a route put a line break into a header
-            self._answer = problems.crash(error, self._request_id)
-            message = self._composed(close=close)
-        self._site.metrics.answered(self._route, self._answer.status, perf_counter() - self._began)
+            self._response = problems.internal_error_response(error, self._request_id)
+            message = self._compose(close=close)
+        self._application.metrics.count_response(self._route, self._response.status, perf_counter() - self._started_at)
         return message
 
-    async def _answered_or_refused(self, answering: Awaitable[Response]) -> Response:
+    async def _respond_or_reject(self, answering: Awaitable[Response]) -> Response:
         try:
             return await answering
         except AttestLabError as error:
-            refused = await self._noted(error)
+            refused = await self._record_error(error)
             if isinstance(refused, RateLimited):
-                self._rate = told_by(refused, now=self._now)
-            return problems.refusal(refused, self._request_id)
+                self._rate = limit_for(refused, now=self._now)
+            return problems.error_response(refused, self._request_id)
 
-    async def _noted(self, fault: AttestLabError) -> AttestLabError:
+    async def _record_error(self, error: AttestLabError) -> AttestLabError:
         """A refusal once it is counted, and told of where it is an attempt that was denied; which may change it."""
-        limiter, call = self._site.limiter, self._call
-        fault = await self._charged(fault)
-        attempt = (fault.attempt if isinstance(fault, NotFound) else None) or fault
+        limiter, call = self._application.limiter, self._request
+        error = await self._charge_error(error)
+        attempt = (error.attempt if isinstance(error, NotFound) else None) or error
         is_told = isinstance(attempt, DENIALS) and call is not None
         if isinstance(attempt, UNPAID):
-            failures = await self._site.read(lambda: limiter.failed(self._peer, now=self._now))
+            failures = await self._application.read(lambda: limiter.count_failure(self._peer, now=self._now))
             is_told = is_told and failures.allowed
             if isinstance(attempt, AuthInvalid) and not failures.allowed:
-                fault = OverLimit(failures, caller=attempt.known)
-        if isinstance(fault, OverLimit) and not isinstance(fault, ClientBlocked):
-            return await self._violated(fault)
+                error = OverLimit(failures, caller=attempt.known)
+        if isinstance(error, OverLimit) and not isinstance(error, ClientBlocked):
+            return await self._record_violation(error)
         if is_told and call is not None:
-            await self._site.denied(call, attempt)
-        return fault
+            await self._application.on_denied(call, attempt)
+        return error
 
-    async def _charged(self, fault: AttestLabError) -> AttestLabError:
+    async def _charge_error(self, error: AttestLabError) -> AttestLabError:
         """Charge the address for what was refused of it; where it cannot pay, that is what the answer says."""
-        call = self._call
-        if call is None or self._payer is not None or is_probe(call.route) or isinstance(fault, NOT_CHARGED):
-            return fault
+        call = self._request
+        if call is None or self._payer is not None or is_probe(call.route) or isinstance(error, NOT_CHARGED):
+            return error
         try:
-            rate = await self._site.read(lambda: self._site.limiter.charge_refused(call, body_bytes=self._body.taken))
+            rate = await self._application.read(
+                lambda: self._application.limiter.charge_refused(call, body_bytes=self._body.bytes_read)
+            )
         except OverLimit as over:
             return over
         self._rate = rate or self._rate
-        return fault
+        return error
 
-    async def _violated(self, fault: OverLimit) -> OverLimit:
+    async def _record_violation(self, error: OverLimit) -> OverLimit:
         """The violation that is one too many says for how long such requests of the address are blocked by it."""
-        limiter = self._site.limiter
-        if not await self._site.read(lambda: limiter.violated(self._lane(), now=self._now)):
-            return fault
-        await self._site.blocked(OnBlocked(self._peer, fault.caller, self._now, self._request_id))
-        return OverLimit(fault.count, caller=fault.caller, wait_s=BLOCK_DURATION_S)
+        limiter = self._application.limiter
+        if not await self._application.read(lambda: limiter.record_violation(self._lane(), now=self._now)):
+            return error
+        await self._application.on_blocked(BlockedClient(self._peer, error.caller, self._now, self._request_id))
+        return OverLimit(error.count, caller=error.caller, wait_s=BLOCK_DURATION_S)
 
-    async def _refused_unseen(self, fault: AttestLabError) -> Response:
+    async def _reject_unrouted(self, error: AttestLabError) -> Response:
         """Refuse what no route answers; it costs the address what any request does."""
-        await self._site.read(self._charge_stranger)
-        raise fault
+        await self._application.read(self._charge_address)
+        raise error
 
-    def _charge_stranger(self) -> None:
-        limiter = self._site.limiter
+    def _charge_address(self) -> None:
+        limiter = self._application.limiter
         limiter.require_unblocked(lane_of(self._peer), now=self._now)
         self._rate = limiter.charge_address(self._peer, now=self._now)
 
     def _lane(self) -> str:
         return lane_of(self._peer, payer=self._payer, page=self._route is not None and self._route.page)
 
-    async def _answered(self) -> Response:
-        head, site = self._head, self._site
+    async def _respond(self) -> Response:
+        head, application = self._head, self._application
         try:
-            route, values = site.table.find(head.method, head.path)
+            route, values = application.router.find(head.method, head.path)
         except AttestLabError as error:
-            return await self._refused_unseen(error)
+            return await self._reject_unrouted(error)
         self._route = route
-        call = self._call = Request(
-            lab=site.lab,
-            site=site,
+        call = self._request = Request(
+            lab=application.lab,
+            application=application,
             route=route,
             method=head.method,
             path=head.path,
@@ -207,16 +211,16 @@ class RequestHandler:
             peer=self._peer,
             request_id=self._request_id,
             now=self._now,
-            when_gone=self._when_gone,
+            on_disconnect=self._on_disconnect,
         )
         if not is_probe(route):
-            await site.read(self._admit, call)
+            await application.read(self._admit, call)
         if route.method != "GET":
             self._require_readable_body(route)
-        call.query = query_as(route.query, head.query)
+        call.query = validate_query(route.query, head.query)
         if route.method == "GET":
-            return await self._read(call)
-        return await site.perform(call, await self._checked_body(call))
+            return await self._run_read(call)
+        return await application.execute_write(call, await self._read_body(call))
 
     def _require_readable_body(self, route: Route) -> None:
         length = self._head.length
@@ -227,43 +231,45 @@ class RequestHandler:
 
     def _admit(self, request: Request) -> None:
         """Find out who is calling, count it, and refuse those who may not; in one go, for it may be in a thread."""
-        site, needs = self._site, request.route.needs
+        application, needs = self._application, request.route.needs
         if needs is PUBLIC:
             self._require_unblocked_public(request)
         else:
-            self._payer = self._authenticated(request)
-            site.limiter.require_unblocked(self._lane(), now=request.now)
-        request.rate = site.limiter.charge(request, self._payer)
+            self._payer = self._authenticate(request)
+            application.limiter.require_unblocked(self._lane(), now=request.now)
+        request.rate = application.limiter.charge(request, self._payer)
         if needs is not PUBLIC:
-            if site.tenant_header_counts:
+            if application.checks_tenant_header:
                 require_same_tenant(request.header("X-Tenant-ID"), request.caller)
             needs.require(request.caller)
 
-    def _authenticated(self, request: Request) -> Any:
+    def _authenticate(self, request: Request) -> Any:
         try:
-            request.credential = presented(request.headers)
-            request.caller = self._site.authenticate(request)
+            request.credential = extract_credential(request.headers)
+            request.caller = self._application.authenticate(request)
         except (AuthRequired, AuthInvalid):
-            self._charge_stranger()
+            self._charge_address()
             raise
         return request.caller
 
     def _require_unblocked_public(self, request: Request) -> None:
         """Let a tenant's request for a public route pass at a blocked address, as one that the tenant pays for."""
-        limiter = self._site.limiter
+        limiter = self._application.limiter
         try:
             limiter.require_unblocked(self._lane(), now=request.now)
         except ClientBlocked as blocked:
             try:
-                request.credential = presented(request.headers)
-                self._payer = self._site.authenticate(request)
+                request.credential = extract_credential(request.headers)
+                self._payer = self._application.authenticate(request)
             except (AuthRequired, AuthInvalid):
                 raise blocked from None
             limiter.require_unblocked(self._lane(), now=request.now)
 
-    async def _checked_body(self, request: Request) -> BaseModel | None:
-        route, aside = request.route, partial(self._site.bodies.run, owner_of(request))
-        sent = await body_reader.read(self._body, limit_bytes=route.body_limit, with_payload=route.payload, aside=aside)
+    async def _read_body(self, request: Request) -> BaseModel | None:
+        route, run_in_thread = request.route, partial(self._application.bodies.run, owner_of(request))
+        sent = await body_reader.read_body(
+            self._body, limit_bytes=route.body_limit, with_payload=route.payload, run_in_thread=run_in_thread
+        )
         if sent is None:
             if route.body_optional:
                 return None
@@ -274,30 +280,32 @@ class RequestHandler:
                 raise ValidationFailed("This route takes no body; send none, or {}.")
             return None
         if not body_reader.is_large(sent):
-            return body_as(route.body, sent.text, sent.document)
-        body: BaseModel = await aside(_validated, request, route.body, sent)
+            return validate_body(route.body, sent.text, sent.document)
+        body: BaseModel = await run_in_thread(_validate_large_body, request, route.body, sent)
         return body
 
-    async def _read(self, request: Request) -> Response:
+    async def _run_read(self, request: Request) -> Response:
         route = request.route
-        result: Any = await (route.run(request) if route.is_async else self._site.read(route.run, request))
-        return conditional(render(route, request, result), request.headers.get("if-none-match"))
+        result: Any = await (route.run(request) if route.is_async else self._application.read(route.run, request))
+        return apply_if_none_match(render(route, request, result), request.headers.get("if-none-match"))
 
-    def _composed(self, *, close: bool) -> bytes:
-        rate = self._rate or (self._call and self._call.rate) or self._site.limiter.untouched(now=self._now)
+    def _compose(self, *, close: bool) -> bytes:
+        rate = (
+            self._rate or (self._request and self._request.rate) or self._application.limiter.full_bucket(now=self._now)
+        )
         return compose(
-            self._answer,
+            self._response,
             request_id=self._request_id,
-            date=self._site.date(self._now),
+            date=self._application.date_header(self._now),
             rate=rate,
             close=close,
             without_body=self._head.method == "HEAD",
         )
 
 
-def _validated(request: Request, model: type[BaseModel], sent: body_reader.ParsedBody) -> BaseModel:
+def _validate_large_body(request: Request, model: type[BaseModel], sent: body_reader.ParsedBody) -> BaseModel:
     """The body; and, while no other request waits for it, the canonical form that an Idempotency-Key is bound to."""
-    body = body_as(model, sent.text, sent.document)
+    body = validate_body(model, sent.text, sent.document)
     if idempotency.is_keyed(request):
         request.canonical = canonical(sent.document)
     return body

@@ -80,7 +80,7 @@ class Supervised:
 
     async def _pause_after(self, error: BaseException) -> None:
         self.failure = type(error).__name__
-        logging_setup.part_failed(error, part=self.name)
+        logging_setup.log_part_failure(error, part=self.name)
         pause_s, self._pause_s = self._pause_s, min(2 * self._pause_s, self._max_pause_s)
         with suppress(TimeoutError):
             await asyncio.wait_for(self._stopping.wait(), pause_s)

@@ -20,35 +20,35 @@ _PLAIN_NUMBER = re.compile(r"0|-?[1-9][0-9]*")
 _OWN_PREFIX = "Value error, "  # pydantic puts it before what a validator of ours said
 
 
-def body_as(model: type[BaseModel], text: bytes, document: object) -> BaseModel:
+def validate_body(model: type[BaseModel], text: bytes, document: object) -> BaseModel:
     """Validate strict JSON `text`, parsed as `document`, with no coercion between JSON's types.
 
     Raises:
         ValidationFailed: a field is missing, unknown or of the wrong type; fields are JSON Pointers.
     """
-    _refuse_many_unknown(model, document)
+    _reject_many_unknown(model, document)
     try:
         return model.__pydantic_validator__.validate_json(text, strict=True)  # type: ignore[no-any-return]
     except ValidationError as error:
-        raise _failed("body", error) from None
+        raise _validation_error("body", error) from None
 
 
-def query_as(model: type[BaseModel] | None, text: str) -> BaseModel | None:
+def validate_query(model: type[BaseModel] | None, text: str) -> BaseModel | None:
     """The model that a query string spells; None where the route takes no query.
 
     Raises:
         ValidationFailed: a parameter is unknown, given twice, or of the wrong type; fields are JSON Pointers.
     """
-    values = _parameters(text) if text else {}
+    values = _parse_parameters(text) if text else {}
     if model is None:
         if values:
-            raise _unknown(values)
+            raise _unknown_parameters_error(values)
         return None
     _require_plain_numbers(model, values)
     try:
         return model.__pydantic_validator__.validate_strings(values, strict=True)  # type: ignore[no-any-return]
     except ValidationError as error:
-        raise _failed("query", error) from None
+        raise _validation_error("query", error) from None
 
 
 def _require_plain_numbers(model: type[BaseModel], values: Mapping[str, str]) -> None:
@@ -60,10 +60,10 @@ def _require_plain_numbers(model: type[BaseModel], values: Mapping[str, str]) ->
             fault = FieldError(
                 _pointer((field.alias or name,)), "int_parsing", "A whole number is written in plain digits."
             )
-            raise _refused("query", [fault], 1)
+            raise _error_of_faults("query", [fault], 1)
 
 
-def _parameters(text: str) -> dict[str, Any]:
+def _parse_parameters(text: str) -> dict[str, Any]:
     try:
         pairs = parse_qsl(
             text, keep_blank_values=True, strict_parsing=True, errors="strict", max_num_fields=_MAX_PARAMETERS
@@ -78,12 +78,12 @@ def _parameters(text: str) -> dict[str, Any]:
     return values
 
 
-def _unknown(values: dict[str, Any]) -> ValidationFailed:
+def _unknown_parameters_error(values: dict[str, Any]) -> ValidationFailed:
     named = [FieldError(_pointer((name,)), "extra_forbidden", "This route has no such parameter.") for name in values]
     return ValidationFailed("The query is not valid.", named)
 
 
-def _refuse_many_unknown(model: type[BaseModel], document: object) -> None:
+def _reject_many_unknown(model: type[BaseModel], document: object) -> None:
     """Refuse a body with more unknown members than an answer lists.
 
     pydantic would make an error of each one first: half a second for the 75,000 that 1 MiB holds.
@@ -91,14 +91,14 @@ def _refuse_many_unknown(model: type[BaseModel], document: object) -> None:
     faults: list[FieldError] = []
     count = _count_unknown(model, document, (), faults)
     if count > MAX_FAULTS:
-        raise _refused("body", faults, count)
+        raise _error_of_faults("body", faults, count)
 
 
 def _count_unknown(model: type[BaseModel], value: object, place: tuple[Any, ...], faults: list[FieldError]) -> int:
     """Count the members of `value` that `model` forbids; the first `MAX_FAULTS` of them join `faults`."""
     if not isinstance(value, dict) or model.model_config.get("extra") != "forbid":
         return 0
-    members = _members(model)
+    members = _members_of(model)
     known = members.keys() & value.keys()
     count = len(value) - len(known)
     if count:
@@ -116,27 +116,27 @@ def _count_unknown(model: type[BaseModel], value: object, place: tuple[Any, ...]
 
 
 @cache
-def _members(model: type[BaseModel]) -> dict[str, type[BaseModel] | None]:
+def _members_of(model: type[BaseModel]) -> dict[str, type[BaseModel] | None]:
     """The members that `model` has in JSON, each with the one model of its value, or of its elements."""
-    return {field.alias or name: _model_in(field.annotation) for name, field in model.model_fields.items()}
+    return {field.alias or name: _find_model(field.annotation) for name, field in model.model_fields.items()}
 
 
-def _model_in(hint: Any) -> type[BaseModel] | None:
+def _find_model(hint: Any) -> type[BaseModel] | None:
     if isinstance(hint, type) and issubclass(hint, BaseModel):
         return hint
-    return next((found for part in get_args(hint) if (found := _model_in(part)) is not None), None)
+    return next((found for part in get_args(hint) if (found := _find_model(part)) is not None), None)
 
 
-def _failed(where: str, error: ValidationError) -> ValidationFailed:
+def _validation_error(where: str, error: ValidationError) -> ValidationFailed:
     listed = error.errors(include_url=False, include_context=False, include_input=False)
     faults = [
         FieldError(_pointer(fault["loc"]), fault["type"], fault["msg"].removeprefix(_OWN_PREFIX))
         for fault in listed[:MAX_FAULTS]
     ]
-    return _refused(where, faults, len(listed))
+    return _error_of_faults(where, faults, len(listed))
 
 
-def _refused(where: str, faults: list[FieldError], count: int) -> ValidationFailed:
+def _error_of_faults(where: str, faults: list[FieldError], count: int) -> ValidationFailed:
     """Refuse for `count` faults, of which `faults` are listed."""
     more = count - len(faults)
     first = f"{faults[0].field or 'it'}: {faults[0].message}"
@@ -146,8 +146,8 @@ def _refused(where: str, faults: list[FieldError], count: int) -> ValidationFail
 
 def _pointer(location: tuple[Any, ...]) -> str:
     """RFC 6901; a member's name is cut where it is longer than an answer repeats."""
-    return "".join("/" + _shown(str(part)).replace("~", "~0").replace("/", "~1") for part in location)
+    return "".join("/" + _truncate(str(part)).replace("~", "~0").replace("/", "~1") for part in location)
 
 
-def _shown(name: str) -> str:
+def _truncate(name: str) -> str:
     return name if len(name) <= _MAX_NAME_CHARS else f"{name[:_MAX_NAME_CHARS]}..."

@@ -76,12 +76,12 @@ class PlainHandler(RequestHandler):
     def log_exception(self, _kind: Any, fault: BaseException | None, _trace: Any) -> None:
         """What nobody foresaw is ours to read; what callers get wrong is theirs."""
         if fault is not None and not isinstance(fault, HTTPError):
-            logging_setup.part_failed(fault, part="witness")
+            logging_setup.log_part_failure(fault, part="witness")
 
     def refuse(self, error: errors.AttestLabError) -> None:
         """Answer with the status that belongs to an error, and its message."""
         if isinstance(error, errors.Unavailable):
-            logging_setup.repeatedly_failed("witness unavailable", error)
+            logging_setup.log_repeated_failure("witness unavailable", error)
         self.set_status(next(STATUS_OF[kind] for kind in type(error).__mro__ if kind in STATUS_OF))
         self.finish(f"{error.message}\n")
 

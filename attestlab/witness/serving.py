@@ -25,7 +25,7 @@ def run(data: Path, *, logs: Iterable[str], host: str, port: int, announce: Call
         NotFound: there is no witness in `data`.
         ValidationFailed: a verifier key is malformed.
     """
-    logging_setup.take_in_libraries()
+    logging_setup.capture_library_logs()
     witnessed = [WitnessedLog.parse(text) for text in logs]
     with WitnessStore.opened(data) as store:
         witness = Witness(store, signer_of(store, Keyring.open(data, os.environ)), logs=witnessed, clock=SystemClock())

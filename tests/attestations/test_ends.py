@@ -98,7 +98,7 @@ def test_a_superseding_mint_counts_as_one_attestation_of_the_day(
     lab.attestations.supersede(minted.id, request_of(issuer), caller=caller)
 
     with lab.storage.read() as connection:
-        assert usage.used(connection, caller.tenant_id, usage.ATTESTATIONS, clock.now().date()) == 2
+        assert usage.get_used(connection, caller.tenant_id, usage.ATTESTATIONS, clock.now().date()) == 2
 
 
 def test_following_leads_to_the_last_of_those_that_superseded_one_another(

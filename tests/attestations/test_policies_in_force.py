@@ -391,7 +391,7 @@ def require_nothing_was_metered(scene: Scene, attestation_id: str) -> None:
 def _verifications_used(scene: Scene) -> int:
     with scene.lab.storage.read() as connection:
         day = scene.clock.now().date()
-        return usage.used(connection, scene.tenant.tenant_id, usage.VERIFICATIONS, day)
+        return usage.get_used(connection, scene.tenant.tenant_id, usage.VERIFICATIONS, day)
 
 
 # Verification profiles

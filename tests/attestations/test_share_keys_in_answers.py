@@ -14,7 +14,7 @@ from sqlalchemy import select
 
 from attestlab.installation import Installation
 from attestlab.orgs.rules import Plan
-from attestlab.web.idempotency.share_keys import left_out, put_back
+from attestlab.web.idempotency.share_keys import remove_keys, restore_keys
 from attestlab.web.idempotency.store import answers
 
 
@@ -50,8 +50,8 @@ def test_text_that_looks_like_a_share_link_stays_as_it_is() -> None:
         f'{{"share_url":"https://x.example/a/{mine}?k={"k" * 22}","note":"/a/{mine}?k={"z" * 22}","b":"/a/{other}?k="}}'
     ).encode()
 
-    stored = left_out(body, keys.__getitem__)
+    stored = remove_keys(body, keys.__getitem__)
 
     assert b"k" * 22 not in stored
     assert b"z" * 22 in stored
-    assert put_back(stored, keys.__getitem__) == body
+    assert restore_keys(stored, keys.__getitem__) == body

@@ -64,8 +64,8 @@ class Process:
     def wrote(self, count: int, *, at: datetime = NOON) -> None:
         """Write down so many of the day in the records."""
         with self.storage.write() as tx:
-            usage.count(tx, TENANT, usage.VERIFICATIONS, at=at, times=count)
-            usage.seal(tx)
+            usage.count_use(tx, TENANT, usage.VERIFICATIONS, at=at, times=count)
+            usage.write_counts(tx)
 
     def close(self) -> None:
         self.counters.close()
@@ -225,9 +225,9 @@ def test_a_batch_whose_commit_failed_is_written_once_whether_it_was_committed_or
         await behind.finish()
         await writer.finish()
 
-    storage.sequence_hooks.append(usage.seal)
+    storage.sequence_hooks.append(usage.write_counts)
     storage.commit = fails_once  # type: ignore[method-assign]
     asyncio.run(asyncio.wait_for(run(), PATIENCE_S))
 
     with storage.read() as connection:
-        assert usage.used(connection, TENANT, usage.VERIFICATIONS, NOON.date()) == 1
+        assert usage.get_used(connection, TENANT, usage.VERIFICATIONS, NOON.date()) == 1

@@ -298,7 +298,7 @@ def test_each_verification_costs_the_issuers_tenant_one_unit_and_is_told(
             lab.attestations.meter(tx, verified)
 
     with lab.storage.read() as connection:
-        used = usage.used(connection, caller.tenant_id, usage.VERIFICATIONS, clock.now().date())
+        used = usage.get_used(connection, caller.tenant_id, usage.VERIFICATIONS, clock.now().date())
         told = connection.scalars(select(table_of(OutboxEvent).c.type).order_by(table_of(OutboxEvent).c.seq)).all()
     assert used == 2
     assert told[-2:] == ["verification.completed", "verification.failed"]

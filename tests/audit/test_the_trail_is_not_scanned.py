@@ -66,7 +66,7 @@ def plans(connection: Connection, wanted: store.AuditFilter, explain: str) -> li
         asked.append((statement, parameters))
 
     event.listen(connection.engine, "before_cursor_execute", note)
-    store.page(connection, wanted, limit=PAGE)
+    store.list_events(connection, wanted, limit=PAGE)
     event.remove(connection.engine, "before_cursor_execute", note)
     return [connection.exec_driver_sql(f"{explain} {query}", values).all() for query, values in asked]
 

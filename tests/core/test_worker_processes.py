@@ -69,7 +69,9 @@ def test_work_that_takes_too_long_is_killed_and_the_next_job_runs(
 def test_work_ends_with_its_client(workers: WorkerProcesses) -> None:
     async def left() -> None:
         loop = asyncio.get_running_loop()
-        await workers.run("t", time.sleep, 600, timeout_s=TIMEOUT_S, when_gone=lambda call: loop.call_later(0.1, call))
+        await workers.run(
+            "t", time.sleep, 600, timeout_s=TIMEOUT_S, on_disconnect=lambda call: loop.call_later(0.1, call)
+        )
 
     with pytest.raises(Cancelled):
         asyncio.run(left())
@@ -77,7 +79,7 @@ def test_work_ends_with_its_client(workers: WorkerProcesses) -> None:
 
 def test_work_of_a_client_that_left_before_is_not_begun(workers: WorkerProcesses, tmp_path: Path) -> None:
     with pytest.raises(Cancelled):
-        run(workers, os.mkdir, tmp_path / "made", when_gone=lambda call: call())
+        run(workers, os.mkdir, tmp_path / "made", on_disconnect=lambda call: call())
 
     assert not (tmp_path / "made").exists()
 

@@ -259,7 +259,7 @@ def test_the_key_of_the_lists_is_not_the_one_that_signs_access_tokens(
     answer = stranger.get("/v1/me", headers={"Authorization": f"Bearer {token}"})
 
     assert answer.status_code == 401
-    assert part_of(token, 0)["kid"] not in [key["kid"] for key in lab.identity.tokens.published()]
+    assert part_of(token, 0)["kid"] not in [key["kid"] for key in lab.identity.tokens.public_jwks()]
 
 
 def test_the_key_of_the_lists_stays_while_the_key_encryption_key_does(lab: Installation) -> None:

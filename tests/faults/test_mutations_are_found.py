@@ -152,7 +152,7 @@ def mint_of(lab: Installation, caller: Caller, issuer: UUID, **changes: Any) -> 
 def sign_in(lab: Installation, tenant: TenantCreated) -> None:
     """A session of the owner's, whose first refresh token is used up."""
     email, password = tenant.owner_email, tenant.owner_password
-    tokens = lab.identity.sign_in(lab.identity.recognise(email, password, peer="192.0.2.1", now=lab.clock.now()))
+    tokens = lab.identity.sign_in(lab.identity.authenticate(email, password, peer="192.0.2.1", now=lab.clock.now()))
     lab.identity.sessions.refresh(tokens.refresh_token)
 
 
@@ -182,7 +182,7 @@ def remember(lab: Installation, key: str) -> None:
     place, request = (hashlib.sha256(f"{what} {key}".encode()).digest() for what in ("place", "request"))
     with lab.storage.write() as tx:
         answer = Response(201, {"Location": f"/v1/issuers/{key}"}, b'{"id": "%s"}' % key.encode())
-        idempotency.remember(tx, IdempotencyKey(place, request, lab.clock.now()), answer)
+        idempotency.store_response(tx, IdempotencyKey(place, request, lab.clock.now()), answer)
 
 
 @pytest.fixture(scope="module")

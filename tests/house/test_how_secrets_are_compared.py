@@ -49,7 +49,7 @@ def _name(side: ast.expr) -> str:
             return name
         case ast.Subscript(slice=ast.Constant(value=str(name))):
             return name
-        case ast.Call(func=ast.Attribute(attr="key" | "keyed_sha256")):  # of a shared link; HMACs of the keyring
+        case ast.Call(func=ast.Attribute(attr="share_key" | "keyed_sha256")):  # of a shared link; HMACs of the keyring
             return "mac"
         case ast.Call(func=ast.Attribute(value=value, attr="encode" | "lower" | "strip" | "digest" | "hexdigest")):
             return _name(value)
@@ -84,7 +84,7 @@ def test_no_secret_is_compared_with_an_operator(path: Path) -> None:
         "secret.encode() == other",
         "api_key in tokens",
         "a == b == refresh_token",
-        "shown == self.key(attestation_id)",
+        "shown == self.share_key(attestation_id)",
     ],
 )
 def test_a_comparison_that_should_not_be_is_noticed(source: str) -> None:

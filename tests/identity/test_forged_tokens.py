@@ -323,7 +323,7 @@ def forge_of(lab: Installation, door: Door) -> Forge:
     removed = door.signed_in(email="ada@example.org", password="a long password")
     change_person(lab, door.tenant, email="ada@example.org", status="REMOVED")
     with lab.storage.read() as connection:
-        (row,) = store.signing_keys(connection)
+        (row,) = store.list_signing_keys(connection)
     der = lab.keyring.unseal(row.sealed, tenant_id=None, issuer_id=None, kid=row.kid, alg=row.alg)
     private = signing.load_private(Algorithm.ED25519, der)
     tokens = (real["access_token"], real["refresh_token"], ended["access_token"], removed["access_token"])

@@ -17,7 +17,7 @@ from attestlab.core.crypto import passwords
 from attestlab.core.records.audit import AuditEvent
 from attestlab.identity import login_throttle
 from attestlab.identity.login_throttle import LoginAttempt
-from attestlab.identity.rules import address_sha256
+from attestlab.identity.rules import hash_address
 from attestlab.installation import Installation
 from attestlab.orgs import store as org_store
 from attestlab.orgs.rules import CONSUMER_SCOPES, Scope
@@ -112,8 +112,8 @@ def test_a_hash_of_weaker_parameters_is_replaced_by_the_next_login(door: Door, l
 def guessed(lab: Installation, email: str, times: int) -> None:
     """As many attempts that failed, without the time that each of them takes."""
     for number in range(times):
-        login_throttle.attempt(
-            lab.counters, LoginAttempt(address_sha256(email), f"192.0.2.{number}"), now=lab.clock.now()
+        login_throttle.count_attempt(
+            lab.counters, LoginAttempt(hash_address(email), f"192.0.2.{number}"), now=lab.clock.now()
         )
 
 
@@ -143,7 +143,7 @@ def test_the_eleventh_failure_of_an_account_waits_and_so_does_the_right_password
     The wait is told, the answer is the same for an address that nobody has, and then the way is free again.
     """
     for email in (door.tenant.owner_email, "nobody@example.org"):
-        guessed(lab, email, login_throttle.OF_ACCOUNT - 1)
+        guessed(lab, email, login_throttle.MAX_ATTEMPTS_PER_ACCOUNT - 1)
         assert door.login(email=email, password=WRONG).status_code == 401
     clock.advance(timedelta(seconds=60))
     right, unknown = door.login(), door.login(email="nobody@example.org")
@@ -159,7 +159,7 @@ def test_the_eleventh_failure_of_an_account_waits_and_so_does_the_right_password
 
 def test_a_success_forgets_the_failures_of_its_account(door: Door, lab: Installation) -> None:
     for _ in range(2):
-        guessed(lab, door.tenant.owner_email, login_throttle.OF_ACCOUNT - 1)
+        guessed(lab, door.tenant.owner_email, login_throttle.MAX_ATTEMPTS_PER_ACCOUNT - 1)
         assert door.login().status_code == 200
 
 
@@ -167,8 +167,8 @@ def test_many_accounts_from_one_address_are_counted_together(door: Door, lab: In
     """
     Whoever tries one password on everybody waits as well, and a success among them gives nothing back but itself.
     """
-    for number in range(login_throttle.OF_PEER - 1):
-        login_throttle.attempt(lab.counters, LoginAttempt(f"{number:064x}", "127.0.0.1"), now=clock.now())
+    for number in range(login_throttle.MAX_ATTEMPTS_PER_PEER - 1):
+        login_throttle.count_attempt(lab.counters, LoginAttempt(f"{number:064x}", "127.0.0.1"), now=clock.now())
 
     assert door.login().status_code == 200
     assert door.login(email="one-more@example.org").status_code == 401
@@ -178,7 +178,7 @@ def test_many_accounts_from_one_address_are_counted_together(door: Door, lab: In
 def test_nothing_slow_is_done_for_an_attempt_that_waits(
     door: Door, lab: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    guessed(lab, door.tenant.owner_email, login_throttle.OF_ACCOUNT)
+    guessed(lab, door.tenant.owner_email, login_throttle.MAX_ATTEMPTS_PER_ACCOUNT)
 
     def unexpected(*_: object) -> bool:
         raise AssertionError("a password was verified")
@@ -338,7 +338,7 @@ def test_a_new_password_needs_the_current_one_and_guesses_are_counted(door: Door
     """
     tokens = door.signed_in()
 
-    guessed(lab, door.tenant.owner_email, login_throttle.OF_ACCOUNT - 1)
+    guessed(lab, door.tenant.owner_email, login_throttle.MAX_ATTEMPTS_PER_ACCOUNT - 1)
 
     answers = [door.change_password(tokens, WRONG, "another long one") for _ in range(2)]
 

@@ -50,7 +50,7 @@ def test_anybody_can_verify_a_token_by_the_published_keys(
     With exactly the claims of the specification, and beside them the session and the token's own id.
     """
     with lab.storage.write() as tx:
-        lab.identity.tokens.new_key(tx, at=lab.clock.now(), alg=alg)
+        lab.identity.tokens.create_key(tx, at=lab.clock.now(), alg=alg)
     token = door.signed_in()["access_token"]
     jwks = door.client.get("/.well-known/jwks.json")
 
@@ -89,8 +89,8 @@ def test_a_newer_key_signs_and_the_older_goes_on_verifying(door: Door, lab: Inst
     clock.advance(timedelta(seconds=1))
     fresh = AccessTokens(storage=lab.storage, keyring=lab.keyring, issuer=lambda: lab.log_id)
     with lab.storage.write() as tx:
-        made = fresh.new_key(tx, at=clock.now())
-        signed = fresh.sign(tx, lab.identity.tokens.proven(older), at=clock.now())
+        made = fresh.create_key(tx, at=clock.now())
+        signed = fresh.sign(tx, lab.identity.tokens.verify(older), at=clock.now())
 
     first, _ = door.client.get("/.well-known/jwks.json").json()["keys"]
     assert json.loads(b64url_decode(signed.partition(".")[0]))["kid"] == first["kid"] == made.kid
@@ -102,7 +102,7 @@ def test_a_key_of_a_transaction_that_failed_signs_nothing(lab: Installation, doo
     Were it kept in memory, tokens would be signed by a key that is in no records.
     """
     with pytest.raises(RuntimeError), lab.storage.write():
-        recognised = lab.identity.recognise(
+        recognised = lab.identity.authenticate(
             door.tenant.owner_email, door.tenant.owner_password, peer="192.0.2.1", now=lab.clock.now()
         )
         lab.identity.sign_in(recognised)
@@ -120,10 +120,12 @@ def test_an_issuer_that_was_set_is_the_one_that_counts(lab: Installation, door: 
 
     other = Installation.open(settings, clock=clock)
     tokens = other.identity.sign_in(
-        other.identity.recognise(door.tenant.owner_email, door.tenant.owner_password, peer="192.0.2.1", now=clock.now())
+        other.identity.authenticate(
+            door.tenant.owner_email, door.tenant.owner_password, peer="192.0.2.1", now=clock.now()
+        )
     )
 
-    assert other.identity.tokens.proven(tokens.access_token).iss == "https://id.example"
+    assert other.identity.tokens.verify(tokens.access_token).iss == "https://id.example"
     assert [door.me(each).status_code for each in (token, tokens.access_token)] == [200, 401]
     other.close()
 

@@ -28,7 +28,7 @@ def call_with(lab: Installation, site: Application, credential: Credential) -> R
     route = next(route for route in all_routes() if route.path == "/v1/me")
     call = Request(
         lab=lab,
-        site=site,
+        application=site,
         route=route,
         method="GET",
         path=route.path,
@@ -37,7 +37,7 @@ def call_with(lab: Installation, site: Application, credential: Credential) -> R
         peer="127.0.0.1",
         request_id="cost",
         now=lab.clock.now(),
-        when_gone=lambda tell: None,
+        on_disconnect=lambda tell: None,
     )
     call.credential = credential
     return call
@@ -72,7 +72,7 @@ def test_authenticating_costs_less_than_verifying_a_signature(tmp_path: Path, ki
         desk = WriteQueue(lab)
         site = site_of(lab, desk)
         identity, tenant = lab.identity, made.tenant
-        recognised = identity.recognise(
+        recognised = identity.authenticate(
             tenant.owner_email, tenant.owner_password, peer="127.0.0.1", now=lab.clock.now()
         )
         tokens = identity.sign_in(recognised)

@@ -25,7 +25,7 @@ TWELVE_HOURS = 12 * 3600
 
 def used(place: Place, tenant: TenantCreated, metric: str) -> int:
     with place.lab.storage.read() as connection:
-        return usage.used(connection, tenant.tenant_id, metric, place.clock.now().date())
+        return usage.get_used(connection, tenant.tenant_id, metric, place.clock.now().date())
 
 
 def batch(client: httpx.Client, body: dict[str, Any], size: int) -> list[int]:

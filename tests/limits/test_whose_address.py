@@ -7,7 +7,7 @@ from ipaddress import ip_network
 
 import pytest
 
-from attestlab.web.rate_limit.client_address import ClientAddressResolver, counted
+from attestlab.web.rate_limit.client_address import ClientAddressResolver, rate_limit_key
 
 BEHIND = ClientAddressResolver([ip_network("10.0.0.0/8"), ip_network("fd00::/8")])
 
@@ -71,4 +71,4 @@ def test_no_warning_where_nothing_is_forwarded_or_a_proxy_is_trusted(capsys: pyt
     ],
 )
 def test_a_network_of_ipv6_counts_as_one(address: str, place: str) -> None:
-    assert counted(address) == place
+    assert rate_limit_key(address) == place

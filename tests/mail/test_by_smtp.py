@@ -13,7 +13,7 @@ from patience import PATIENCE_S
 from attestlab.core.clock import SystemClock
 from attestlab.mail import smtp
 from attestlab.mail.messages import Message, Sender, compose
-from attestlab.mail.rules import CLAIM_TTL
+from attestlab.mail.rules import LEASE_TTL
 from attestlab.mail.smtp import SmtpTimeouts
 
 LINK = "http://127.0.0.1/invitations/accept?token=" + "x" * 80
@@ -131,7 +131,7 @@ def test_the_reply_to_the_final_dot_may_take_longer_than_any_other() -> None:
 def test_a_delivery_ends_its_handover_before_its_claim_and_waits_ten_minutes_for_the_last_reply() -> None:
     timeouts = SmtpTimeouts()
 
-    assert timeouts.handover_s < CLAIM_TTL.total_seconds()
+    assert timeouts.handover_s < LEASE_TTL.total_seconds()
     assert timeouts.final_reply_s == 600
 
 

@@ -19,7 +19,7 @@ from attestlab.installation import Installation
 from attestlab.mail import smtp, store
 from attestlab.mail.delivery_worker import DeliveryWorker, Job, Write
 from attestlab.mail.messages import Sender
-from attestlab.mail.rules import CLAIM_TTL, MAX_DELIVERIES, MailStatus
+from attestlab.mail.rules import LEASE_TTL, MAX_DELIVERIES, MailStatus
 from attestlab.mail.smtp import SmtpTimeouts
 from attestlab.orgs.rules import Caller
 from attestlab.server.write_queue import WriteQueue
@@ -55,7 +55,9 @@ def post(lab: Installation, caller: Caller, name: str, *, subject: str = "Invita
     with lab.storage.write() as tx:
         now = lab.clock.now()
         recipient = f"{name}@people.example"
-        return lab.mails.post(tx, tenant_id=caller.tenant_id, recipient=recipient, subject=subject, text="t\n", at=now)
+        return lab.mails.enqueue(
+            tx, tenant_id=caller.tenant_id, recipient=recipient, subject=subject, text="t\n", at=now
+        )
 
 
 def row(lab: Installation, mail_id: UUID) -> dict[str, Any]:
@@ -92,10 +94,10 @@ def test_no_other_process_takes_a_mail_whose_delivery_is_slow(
         async with carrying(lab, server):
             await until(lambda: server.messages == 1)
             for _ in range(3):
-                clock.advance(CLAIM_TTL * 0.9)
-                await until(lambda: row(lab, mail_id)["next_attempt_at"] == clock.now() + CLAIM_TTL)
+                clock.advance(LEASE_TTL * 0.9)
+                await until(lambda: row(lab, mail_id)["next_attempt_at"] == clock.now() + LEASE_TTL)
             with lab.storage.write() as tx:
-                assert lab.mails.claim(tx) is None
+                assert lab.mails.lease(tx) is None
 
     with mail_server() as server:
         asyncio.run(story(server))

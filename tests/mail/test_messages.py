@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attestlab.core.errors import ValidationFailed
-from attestlab.mail.messages import Header, Message, Sender, UnfitMessage, compose, require_read_as
+from attestlab.mail.messages import Header, InvalidMessage, Message, Sender, compose, verify_rendering
 from attestlab.orgs import rules
 
 pytestmark = pytest.mark.more_in_soak
@@ -111,7 +111,7 @@ def unencoded(written: bytes) -> str:
 @settings(max_examples=examples(150, many=2000), deadline=None)
 def test_any_name_that_is_accepted_is_read_as_typed_and_adds_nothing(typed: str) -> None:
     try:
-        name = rules.one_line("name", typed)
+        name = rules.validate_display_name("name", typed)
     except ValidationFailed:
         return
     message = composed(name)
@@ -129,7 +129,7 @@ def test_any_text_at_all_is_refused_or_read_as_typed(typed: str) -> None:
     """Also what no rule on names has seen."""
     try:
         message = composed(typed)
-    except UnfitMessage:
+    except InvalidMessage:
         assert any(not character.isprintable() for character in typed)
         return
     require_exactly_ours(message, subject=f"Invitation to {typed}", text=f"You are invited to {typed}.\n")
@@ -139,7 +139,7 @@ def test_any_text_at_all_is_refused_or_read_as_typed(typed: str) -> None:
 @settings(max_examples=examples(50, many=2000), deadline=None)
 def test_any_name_of_the_sender_is_read_as_typed(typed: str) -> None:
     try:
-        name = rules.one_line("name", typed)
+        name = rules.validate_display_name("name", typed)
     except ValidationFailed:
         return
     message = composed("N", sender=Sender(name, "lab@lab.example"))
@@ -168,7 +168,7 @@ def test_a_short_name_in_ascii_stays_readable_in_the_bytes() -> None:
     "recipient", ["=?utf-8?q?=0D=0ABcc:_e=40x.org?=@people.example", "ada\r\nBcc: e@x.org", "ada\u202e@people.example"]
 )
 def test_a_recipient_that_a_reader_could_misread_is_refused(recipient: str) -> None:
-    with pytest.raises(UnfitMessage):
+    with pytest.raises(InvalidMessage):
         compose(mail_id=MAIL_ID, sender=Sender("", "a@b.example"), recipient=recipient, subject="s", text="t", at=AT)
 
 
@@ -189,10 +189,10 @@ def test_a_recipient_that_a_reader_could_misread_is_refused(recipient: str) -> N
 )
 def test_bytes_that_say_more_or_less_than_our_headers_are_refused(content: bytes) -> None:
     headers = [Header("From", "a", "a"), Header("Subject", "s", "s")]
-    require_read_as(b"From: a\r\nSubject: s\r\n\r\nt", headers, "t")
+    verify_rendering(b"From: a\r\nSubject: s\r\n\r\nt", headers, "t")
 
-    with pytest.raises(UnfitMessage):
-        require_read_as(content, headers, "t")
+    with pytest.raises(InvalidMessage):
+        verify_rendering(content, headers, "t")
 
 
 @pytest.mark.parametrize(

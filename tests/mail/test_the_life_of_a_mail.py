@@ -12,7 +12,7 @@ from attestlab.core.clock import FixedClock
 from attestlab.core.errors import ValidationFailed
 from attestlab.installation import Installation
 from attestlab.mail import store
-from attestlab.mail.rules import CLAIM_TTL, MAX_ATTEMPTS, MAX_RETRY_PAUSE, MailStatus, pause_after
+from attestlab.mail.rules import LEASE_TTL, MAX_ATTEMPTS, MAX_RETRY_PAUSE, MailStatus, pause_after
 from attestlab.mail.service import LeasedMail
 from attestlab.orgs.rules import Caller
 
@@ -22,17 +22,17 @@ TEXT = "Choose a password: https://attest.example/invitations/accept?token=secre
 def posted(lab: Installation, caller: Caller, **changes: str) -> UUID:
     letter = {"recipient": "ada@people.example", "subject": "Invitation", "text": TEXT, **changes}
     with lab.storage.write() as tx:
-        return lab.mails.post(tx, tenant_id=caller.tenant_id, at=lab.clock.now(), **letter)
+        return lab.mails.enqueue(tx, tenant_id=caller.tenant_id, at=lab.clock.now(), **letter)
 
 
 def claimed(lab: Installation) -> LeasedMail | None:
     with lab.storage.write() as tx:
-        return lab.mails.claim(tx)
+        return lab.mails.lease(tx)
 
 
 def kept(lab: Installation, mail_id: UUID) -> dict[str, Any]:
     with lab.storage.write() as tx:
-        return store.mail(tx, mail_id)
+        return store.get_mail(tx, mail_id)
 
 
 def test_one_process_at_a_time_has_a_mail_and_another_after_the_claim(
@@ -41,7 +41,7 @@ def test_one_process_at_a_time_has_a_mail_and_another_after_the_claim(
     mail_id = posted(lab, caller)
 
     first, second = claimed(lab), claimed(lab)
-    clock.advance(CLAIM_TTL)
+    clock.advance(LEASE_TTL)
     third = claimed(lab)
 
     assert first is not None
@@ -56,10 +56,10 @@ def test_a_renewed_claim_holds_for_as_long_as_it_is_renewed(
     mail = claimed(lab)
     assert mail is not None
     for _ in range(3):
-        clock.advance(CLAIM_TTL * 0.9)
+        clock.advance(LEASE_TTL * 0.9)
         assert claimed(lab) is None
         with lab.storage.write() as tx:
-            assert lab.mails.renew(tx, mail)
+            assert lab.mails.renew_lease(tx, mail)
 
 
 def test_a_claim_that_has_passed_to_another_process_is_neither_renewed_nor_ended_by_a_failure(
@@ -67,14 +67,14 @@ def test_a_claim_that_has_passed_to_another_process_is_neither_renewed_nor_ended
 ) -> None:
     mail_id = posted(lab, caller)
     late = claimed(lab)
-    clock.advance(CLAIM_TTL)
+    clock.advance(LEASE_TTL)
     assert late is not None
     assert claimed(lab) is not None
     before = kept(lab, mail_id)
 
     with lab.storage.write() as tx:
-        assert not lab.mails.renew(tx, late)
-        lab.mails.failed(tx, late, error="TimeoutError")
+        assert not lab.mails.renew_lease(tx, late)
+        lab.mails.mark_failed(tx, late, error="TimeoutError")
 
     assert kept(lab, mail_id) == before
 
@@ -84,7 +84,7 @@ def test_a_failed_attempt_is_repeated_after_its_pause(lab: Installation, caller:
     mail = claimed(lab)
     assert mail is not None
     with lab.storage.write() as tx:
-        lab.mails.failed(tx, mail, error="TimeoutError")
+        lab.mails.mark_failed(tx, mail, error="TimeoutError")
 
     assert claimed(lab) is None
     clock.advance(pause_after(1))
@@ -102,7 +102,7 @@ def test_the_records_hold_the_text_sealed_until_it_is_carried(
     assert TEXT.encode() not in sealed
 
     with lab.storage.write() as tx:
-        lab.mails.carried(tx, mail_id)
+        lab.mails.mark_sent(tx, mail_id)
 
     assert (kept(lab, mail_id)["status"], kept(lab, mail_id)["sealed"]) == (MailStatus.CARRIED, b"")
     clock.advance(MAX_RETRY_PAUSE)
@@ -118,7 +118,7 @@ def test_a_mail_is_given_up_and_forgotten_after_its_last_attempt(
         attempts += 1
         assert kept(lab, mail.id)["status"] == MailStatus.WAITING
         with lab.storage.write() as tx:
-            lab.mails.failed(tx, mail, error="SMTPServerDisconnected")
+            lab.mails.mark_failed(tx, mail, error="SMTPServerDisconnected")
         clock.advance(MAX_RETRY_PAUSE + timedelta(minutes=1))
 
     row = kept(lab, mail_id)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attestlab.core.errors import AuthInvalid
-from attestlab.orgs.rules import ALPHABET, Environment, api_key_environment, checksum, compose_api_key, shown_prefix
+from attestlab.orgs.rules import ALPHABET, Environment, api_key_environment, checksum, compose_api_key, key_prefix
 
 random_parts = st.text(ALPHABET, min_size=26, max_size=26)
 SECRET = compose_api_key("al", Environment.LIVE, "0123456789ABCDEFGHIJklmnop")
@@ -85,7 +85,7 @@ def test_what_was_never_a_key_is_refused(sent: str) -> None:
 
 
 def test_the_shown_prefix_tells_keys_apart_and_gives_nothing_away() -> None:
-    shown = shown_prefix(SECRET)
+    shown = key_prefix(SECRET)
 
     assert shown == "al_live_012345"
     assert len(SECRET) - len(shown) == 26

@@ -121,7 +121,7 @@ def test_a_dev_key_works_in_the_sandbox_and_not_in_production(
         storage=lab.storage,
         clock=lab.clock,
         settings=Settings(data=tmp_path, env=Stage.PRODUCTION),
-        opened=lab.deliveries.claim,
+        on_account_opened=lab.deliveries.deliver_waiting,
     )
 
     assert authenticate(lab, secret).tenant_id == tenant.tenant_id
@@ -134,7 +134,7 @@ def test_a_live_key_works_in_production(lab: Installation, tenant: TenantCreated
         storage=lab.storage,
         clock=lab.clock,
         settings=Settings(data=tmp_path, env=Stage.PRODUCTION),
-        opened=lab.deliveries.claim,
+        on_account_opened=lab.deliveries.deliver_waiting,
     )
 
     with lab.storage.read() as connection:
@@ -146,7 +146,7 @@ def test_another_prefix_is_another_installations_key(lab: Installation, tenant: 
         storage=lab.storage,
         clock=lab.clock,
         settings=Settings(data=tmp_path, key_prefix="zz"),
-        opened=lab.deliveries.claim,
+        on_account_opened=lab.deliveries.deliver_waiting,
     )
 
     with lab.storage.read() as connection, pytest.raises(AuthInvalid):

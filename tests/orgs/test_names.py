@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from attestlab.core.errors import ValidationFailed
-from attestlab.orgs.rules import free_slug, one_line, slug
+from attestlab.orgs.rules import free_slug, slug, validate_display_name
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,7 @@ from attestlab.orgs.rules import free_slug, one_line, slug
     ],
 )
 def test_a_name_is_trimmed_and_otherwise_kept(sent: str, kept: str) -> None:
-    assert one_line("name", sent) == kept
+    assert validate_display_name("name", sent) == kept
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ def test_a_name_is_trimmed_and_otherwise_kept(sent: str, kept: str) -> None:
 )
 def test_a_name_is_one_printable_line(name: str) -> None:
     with pytest.raises(ValidationFailed) as refused:
-        one_line("legal_name", name)
+        validate_display_name("legal_name", name)
 
     assert refused.value.fields[0].field == "/legal_name"
 

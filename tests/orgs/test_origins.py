@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from attestlab.core.errors import ValidationFailed
-from attestlab.orgs.origins import origins
+from attestlab.orgs.origins import normalize_origins
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ from attestlab.orgs.origins import origins
     ],
 )
 def test_an_origin_has_one_spelling(sent: str, kept: str) -> None:
-    assert origins([sent, sent], allow_loopback=True) == [kept]
+    assert normalize_origins([sent, sent], allow_loopback=True) == [kept]
 
 
 @pytest.mark.parametrize(
@@ -56,21 +56,21 @@ def test_an_origin_has_one_spelling(sent: str, kept: str) -> None:
 )
 def test_what_is_no_origin_is_refused(sent: str) -> None:
     with pytest.raises(ValidationFailed) as refused:
-        origins(["https://good.example", sent], allow_loopback=True)
+        normalize_origins(["https://good.example", sent], allow_loopback=True)
 
     assert refused.value.fields[0].field == "/return_origins/1"
 
 
 def test_this_very_machine_is_none_in_production() -> None:
     with pytest.raises(ValidationFailed):
-        origins(["http://localhost:3000"], allow_loopback=False)
+        normalize_origins(["http://localhost:3000"], allow_loopback=False)
 
-    assert origins(["https://localhost:3000"], allow_loopback=False) == ["https://localhost:3000"]
+    assert normalize_origins(["https://localhost:3000"], allow_loopback=False) == ["https://localhost:3000"]
 
 
 def test_there_are_twenty_at_most() -> None:
     listed = [f"https://host{number}.example" for number in range(20)]
 
-    assert origins(listed, allow_loopback=False) == listed
+    assert normalize_origins(listed, allow_loopback=False) == listed
     with pytest.raises(ValidationFailed):
-        origins([*listed, "https://one.more.example"], allow_loopback=False)
+        normalize_origins([*listed, "https://one.more.example"], allow_loopback=False)

@@ -99,7 +99,7 @@ def test_every_mail_is_sent_exactly_once_whatever_the_server_does(
     for number in range(MAILS):
         with lab.storage.write() as tx:
             to, text = f"p{number}@people.example", f"number {number}\n"
-            lab.mails.post(tx, tenant_id=caller.tenant_id, recipient=to, subject="S", text=text, at=clock.now())
+            lab.mails.enqueue(tx, tenant_id=caller.tenant_id, recipient=to, subject="S", text=text, at=clock.now())
 
     with mail_server(each_once) as server, ExitStack() as workers:
         workers.callback(other.close)

@@ -21,7 +21,7 @@ def anyone(lab: Installation) -> Iterator[httpx.Client]:
 
     def show_the_key(request: httpx.Request) -> None:
         if found := _PAGE.match(request.url.path):
-            request.url = request.url.copy_set_param("k", lab.links.key(UUID(found[1])))
+            request.url = request.url.copy_set_param("k", lab.links.share_key(UUID(found[1])))
 
     with served(lab) as url, client_of(url) as client:
         client.event_hooks = {"request": [show_the_key]}

@@ -67,7 +67,7 @@ def visit(browser: Browser, url: str, lab: Installation) -> Callable[..., Any]:
             page.on("request", lambda request: asked.append(request.url))
             page.on("console", lambda message: complaints.append(message.text))
             page.on("pageerror", lambda fault: complaints.append(str(fault)))
-            key = f"?k={lab.links.key(attestation_id)}" if with_key else ""
+            key = f"?k={lab.links.share_key(attestation_id)}" if with_key else ""
             page.goto(f"{url}/a/{attestation_id}{key}")
             yield page
         assert [address for address in asked if not address.startswith(f"{url}/")] == []

@@ -286,7 +286,7 @@ def test_the_plain_page_has_a_code_to_scan_too_which_holds_no_key(
     passer_by: httpx.Client, lab: Installation, caller: Caller
 ) -> None:
     attestation_id = mint(lab, caller)
-    plain, shared = lab.links.plain(attestation_id), lab.links.shared(attestation_id)
+    plain, shared = lab.links.public_url(attestation_id), lab.links.share_url(attestation_id)
 
     pages = [Seen(passer_by.get(f"/a/{attestation_id}{more}").text) for more in ("", "?k=", "?k=wrong")]
 
@@ -295,7 +295,7 @@ def test_the_plain_page_has_a_code_to_scan_too_which_holds_no_key(
         assert labels == [f"QR code of this page\u2019s address, {plain}"]
         assert code_of(plain) in page.html
         assert code_of(shared) not in page.html
-        assert lab.links.key(attestation_id) not in page.html
+        assert lab.links.share_key(attestation_id) not in page.html
 
 
 def test_whoever_knows_the_id_alone_sees_the_verdict_and_nothing_that_the_issuer_states(
@@ -304,7 +304,7 @@ def test_whoever_knows_the_id_alone_sees_the_verdict_and_nothing_that_the_issuer
     """Ids stand in the public log; so neither claims, nor a reason, nor the bundle are for everybody."""
     attestation_id, other = mint(lab, caller), mint(lab, caller)
     lab.attestations.revoke(other, reason="a secret reason", caller=caller)
-    wrong = lab.links.key(other)
+    wrong = lab.links.share_key(other)
 
     pages = [Seen(passer_by.get(f"/a/{attestation_id}{more}").text) for more in ("", "?k=", f"?k={wrong}", "?k=\u00fc")]
     revoked = Seen(passer_by.get(f"/a/{other}").text)
@@ -351,7 +351,7 @@ def left(lab: Installation, caller: Caller) -> tuple[int, ...]:
     with lab.storage.read() as connection:
         told = connection.scalar(select(func.count()).select_from(OutboxEvent)) or 0
         tallied = connection.scalar(select(func.count()).select_from(VerificationTally)) or 0
-        used = usage.used(connection, caller.tenant_id, usage.VERIFICATIONS, lab.clock.now().date())
+        used = usage.get_used(connection, caller.tenant_id, usage.VERIFICATIONS, lab.clock.now().date())
     return told, tallied, used
 
 
@@ -407,7 +407,7 @@ def test_nothing_on_the_page_is_at_another_host(anyone: httpx.Client, lab: Insta
     linked = mint(lab, caller, profile={"logo_url": "https://logos.example.com/northfield.png"})
     page = look(anyone, linked)
 
-    own = lab.links.shared(linked)
+    own = lab.links.share_url(linked)
     assert [found for found in ELSEWHERE.findall(page.html) if not own.startswith(found)] == []
     assert page.all("img") == []
     assert "NU" in page.text

@@ -17,30 +17,30 @@ import httpx
 import pytest
 from sample_site import get, running
 
-from attestlab.web.http1.acceptor import MIN_CONNECTIONS, SPARE_FILES, Room, raise_file_limit
+from attestlab.web.http1.acceptor import MIN_CONNECTIONS, SPARE_FILES, ConnectionLimits, raise_file_limit
 
 WATCHED_S = 1.0
 PATIENCE_S = 60
 
 
 def test_an_address_has_room_of_its_own_and_a_proxy_any() -> None:
-    room = Room(total=9, per_address=2, exempt=[ip_network("10.0.0.0/8")])
+    room = ConnectionLimits(total=9, per_address=2, exempt=[ip_network("10.0.0.0/8")])
 
     def enter(address: str, times: int) -> list[bool]:
-        return [room.enter(address) for _ in range(times)]
+        return [room.try_acquire(address) for _ in range(times)]
 
     assert enter("2001:db8::1", 2) == [True, True]
     assert enter("2001:db8::2", 1) == [False]  # the same /64
     assert enter("2001:db8:0:1::1", 1) == [True]
     assert enter("10.0.0.1", 6) == [True] * 6
     assert room.is_full
-    room.leave("2001:db8::1")
+    room.release("2001:db8::1")
     assert (room.is_full, enter("2001:db8::2", 2)) == (False, [True, False])
 
 
 def test_room_is_what_files_leave() -> None:
     def total(files: int, wanted: int) -> int:
-        return Room.within_files(files, total=wanted, per_address=1, exempt=()).total
+        return ConnectionLimits.within_files(files, total=wanted, per_address=1, exempt=()).total
 
     assert [total(100_000, 4096), total(1024, 4096), total(64, 4096)] == [4096, 1024 - SPARE_FILES, MIN_CONNECTIONS]
 
@@ -56,7 +56,7 @@ def test_the_soft_limit_of_files_is_raised_to_the_hard_one() -> None:
 
 
 def test_more_connections_of_one_address_are_closed_and_have_room_when_others_leave() -> None:
-    with running(room=Room(total=10, per_address=2)) as server, ExitStack() as stack:
+    with running(room=ConnectionLimits(total=10, per_address=2)) as server, ExitStack() as stack:
         first, second = (stack.enter_context(server.wire()) for _ in range(2))
         for wire in (first, second):
             assert wire.send(get("/healthz")).response().status == 200
@@ -69,7 +69,7 @@ def test_more_connections_of_one_address_are_closed_and_have_room_when_others_le
 
 
 def test_beyond_all_room_connections_wait_until_others_leave() -> None:
-    with running(room=Room(total=2, per_address=9)) as server, ExitStack() as stack:
+    with running(room=ConnectionLimits(total=2, per_address=9)) as server, ExitStack() as stack:
         first, second = (stack.enter_context(server.wire()) for _ in range(2))
         for wire in (first, second):
             assert wire.send(get("/healthz")).response().status == 200

@@ -15,7 +15,7 @@ from attestlab.web.http1.request_body import (
     ChunkedBody,
     FixedBody,
     RequestBody,
-    body_of,
+    open_body,
 )
 from attestlab.web.http1.request_head import RequestHead
 
@@ -27,7 +27,7 @@ class Pieces:
         self.buffer = bytearray()
         self._pieces = [piece for piece in pieces if piece]
 
-    async def more(self) -> None:
+    async def read_more(self) -> None:
         if not self._pieces:
             raise EOFError
         self.buffer += self._pieces.pop(0)
@@ -44,7 +44,7 @@ def whole(body: RequestBody) -> bytes:
 
     async def read() -> bytes:
         gathered = b""
-        while piece := await body.some():
+        while piece := await body.read_chunk():
             gathered += piece
         return gathered
 
@@ -73,7 +73,7 @@ def test_a_body_of_known_length_ends_where_it_says(text: bytes, places: list[int
     body = FixedBody(source, len(text))
 
     assert whole(body) == text
-    assert body.finished
+    assert body.is_finished
     assert after.startswith(source.buffer)
 
 
@@ -83,7 +83,7 @@ def test_chunks_are_put_together(chunks: list[bytes], places: list[int], after: 
     body = ChunkedBody(source)
 
     assert whole(body) == b"".join(chunks)
-    assert body.finished
+    assert body.is_finished
     assert after.startswith(source.buffer)
 
 
@@ -154,14 +154,14 @@ def test_a_body_that_breaks_off_is_not_a_body() -> None:
 def test_small_chunks_are_handed_on_together() -> None:
     body = ChunkedBody(Pieces(chunked([b"a"] * 1000)))
 
-    assert run(body.some()) == b"a" * 1000
+    assert run(body.read_chunk()) == b"a" * 1000
 
 
 @pytest.mark.parametrize(
     "large", [FixedBody(Pieces(b"a" * 200_000), 200_000), ChunkedBody(Pieces(chunked([b"a" * 200_000])))]
 )
 def test_a_large_body_comes_in_pieces(large: RequestBody) -> None:
-    assert len(run(large.some())) == PIECE_BYTES
+    assert len(run(large.read_chunk())) == PIECE_BYTES
 
 
 def test_what_has_arrived_unasked_can_be_dropped() -> None:
@@ -169,14 +169,14 @@ def test_what_has_arrived_unasked_can_be_dropped() -> None:
     source.buffer += b"abcGET"
     here, on_its_way = FixedBody(source, 3), FixedBody(Pieces(), 3)
 
-    assert here.drained()
+    assert here.discard_buffered()
     assert source.buffer == b"GET"
-    assert not on_its_way.drained()
+    assert not on_its_way.discard_buffered()
 
 
 def test_the_head_says_which_kind_of_body_follows() -> None:
     head = RequestHead("POST", "/", "", {}, keep_alive=True, length=3, awaits_continue=False)
 
-    assert asyncio.run(body_of(head, Pieces(b"abcd")).some()) == b"abc"
-    assert asyncio.run(body_of(head._replace(length=None), Pieces(b"1\r\na\r\n0\r\n\r\n")).some()) == b"a"
-    assert asyncio.run(body_of(head._replace(length=0), Pieces()).some()) == b""
+    assert asyncio.run(open_body(head, Pieces(b"abcd")).read_chunk()) == b"abc"
+    assert asyncio.run(open_body(head._replace(length=None), Pieces(b"1\r\na\r\n0\r\n\r\n")).read_chunk()) == b"a"
+    assert asyncio.run(open_body(head._replace(length=0), Pieces()).read_chunk()) == b""

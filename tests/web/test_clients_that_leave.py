@@ -73,7 +73,7 @@ def test_who_left_before_anybody_asked_is_told_of_at_once() -> None:
         connection = Connection(sample_site(), stream, Peer("127.0.0.1"), Timeouts())
         theirs.close()
         await connection.serve()
-        connection.when_gone(lambda: found.append("gone"))
+        connection.on_disconnect(lambda: found.append("gone"))
         return found
 
     assert asyncio.run(told()) == ["gone"]

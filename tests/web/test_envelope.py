@@ -7,7 +7,7 @@ import pytest
 from sample_site import KEY, KNOWN, READER, SPLITS, Running, get, post
 
 from attestlab.core import errors
-from attestlab.web.problems import STATUS_OF, status_of
+from attestlab.web.problems import STATUS_OF, http_status
 
 NOTE = {"text": "hello"}
 
@@ -286,9 +286,9 @@ def test_every_class_of_error_has_a_status() -> None:
     ]
 
     assert set(STATUS_OF) <= set(kinds)
-    assert status_of(errors.RequestInFlight()) == 409
-    assert status_of(errors.HeadGuardMismatch("x")) == 503
-    assert status_of(errors.SignatureInvalid("x")) == 500
+    assert http_status(errors.RequestInFlight()) == 409
+    assert http_status(errors.HeadGuardMismatch("x")) == 503
+    assert http_status(errors.SignatureInvalid("x")) == 500
 
 
 MALFORMED = [

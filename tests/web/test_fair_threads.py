@@ -68,7 +68,7 @@ def test_whoever_signs_in_waits_for_no_body_and_no_proof() -> None:
         def hold(run: Callable[..., Awaitable[Any]], *arguments: Any) -> asyncio.Future[Any]:
             return asyncio.ensure_future(run(*arguments, release.wait, WAIT_S))
 
-        held = [hold(site.aside) for _ in range(10)]
+        held = [hold(site.run_in_thread) for _ in range(10)]
         held += [hold(site.bodies.run, f"address {number}") for number in range(10)]
         await asyncio.sleep(0)
         found = await asyncio.wait_for(site.hash_password(str.upper, "signed in"), WAIT_S)

@@ -67,13 +67,13 @@ BROKEN: list[Callable[[], int]] = [
 @pytest.mark.parametrize("broken", BROKEN, ids=["full disk", "no reader", "idle reader", "EAGAIN"])
 def test_a_line_that_cannot_be_written_is_counted(monkeypatch: pytest.MonkeyPatch, broken: Callable[[], int]) -> None:
     counted: list[int] = []
-    monkeypatch.setattr(STDERR, "when_lost", lambda: counted.append(1))
+    monkeypatch.setattr(STDERR, "on_lost", lambda: counted.append(1))
     before = STDERR.lost
 
     with stderr_is(monkeypatch, broken()):
-        logging_setup.warned("a setting")
-        logging_setup.part_failed(OSError(errno.ENOSPC, "full"), part="sweep")
-        logging_setup.failed(ValueError("x" * 100_000), request_id="r")
+        logging_setup.log_warning("a setting")
+        logging_setup.log_part_failure(OSError(errno.ENOSPC, "full"), part="sweep")
+        logging_setup.log_request_failure(ValueError("x" * 100_000), request_id="r")
 
     assert STDERR.lost == before + 3
     assert len(counted) == 3
@@ -84,7 +84,7 @@ def test_a_process_without_standard_streams_counts_its_lines(monkeypatch: pytest
     with monkeypatch.context() as patched:
         patched.setattr(sys, "stderr", None)
         patched.setattr(sys, "stdout", None)
-        logging_setup.part_failed(ValueError("x"), part="sweep")
+        logging_setup.log_part_failure(ValueError("x"), part="sweep")
 
     assert STDERR.lost == before + 1
 
@@ -98,10 +98,10 @@ def test_the_next_line_that_is_written_follows_the_number_of_those_that_were_los
 ) -> None:
     with stderr_is(monkeypatch, full_disk()):
         for _ in range(7):
-            logging_setup.warned("lost")
+            logging_setup.log_warning("lost")
 
-    logging_setup.warned("written")
-    logging_setup.warned("written too")
+    logging_setup.log_warning("written")
+    logging_setup.log_warning("written too")
 
     assert [(line["event"], line.get("lost")) for line in lines_of(capfd)] == [
         ("log lines lost", 7),
@@ -113,9 +113,9 @@ def test_the_next_line_that_is_written_follows_the_number_of_those_that_were_los
 def test_a_line_that_was_cut_off_does_not_spoil_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
     reading, writing = os.pipe()
     with stderr_is(monkeypatch, writing):
-        logging_setup.failed(ValueError("x"), request_id="r" * 100_000)  # more than a pipe holds
+        logging_setup.log_request_failure(ValueError("x"), request_id="r" * 100_000)  # more than a pipe holds
         cut = os.read(reading, 1 << 20)
-        logging_setup.warned("whole")
+        logging_setup.log_warning("whole")
     lines = (cut + os.read(reading, 1 << 20)).decode().splitlines()
     os.close(reading)
 
@@ -136,7 +136,7 @@ def test_an_error_comes_with_its_causes_and_the_place_and_without_local_variable
         except OSError as cause:
             raise RuntimeError("outer") from cause
     except RuntimeError as error:
-        logging_setup.part_failed(ExceptionGroup("several", [error, KeyError("k")]), part="p")
+        logging_setup.log_part_failure(ExceptionGroup("several", [error, KeyError("k")]), part="p")
 
     (line,) = lines_of(capfd)
     kinds = [found["exc_type"] for found in line["exception"]]
@@ -165,7 +165,7 @@ def test_the_values_that_a_library_quotes_are_left_out(
 ) -> None:
     with pytest.raises(Exception, match=SECRET) as raised:
         refused()
-    logging_setup.failed(raised.value, request_id="r")
+    logging_setup.log_request_failure(raised.value, request_id="r")
 
     (line,) = lines_of(capfd)
     assert line["exception"][0]["exc_type"].endswith(("ValidationError", "ConversionException"))
@@ -178,8 +178,8 @@ def test_a_failure_that_recurs_is_one_line_a_second_with_the_number_left_out(
     now = 100.0
     monkeypatch.setattr(logging_setup, "monotonic", lambda: now)
     for _ in range(500):
-        logging_setup.repeatedly_failed("commit failed", OSError(errno.EIO, "disk"))
+        logging_setup.log_repeated_failure("commit failed", OSError(errno.EIO, "disk"))
     now += logging_setup.REPEAT_INTERVAL_S
-    logging_setup.repeatedly_failed("commit failed", OSError(errno.EIO, "disk"))
+    logging_setup.log_repeated_failure("commit failed", OSError(errno.EIO, "disk"))
 
     assert [line["omitted"] for line in lines_of(capfd)] == [0, 499]

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from attestlab.core.errors import ValidationFailed
 from attestlab.core.strict_json import b64url_decode, b64url_encode
-from attestlab.web.paging import PageQuery, cursor_after, id_in, number_in, page_of, position_in
-from attestlab.web.validation import query_as
+from attestlab.web.paging import PageQuery, decode_id, decode_number, decode_position, encode_cursor, split_page
+from attestlab.web.validation import validate_query
 
 
 @pytest.mark.parametrize("limit", [1, 3, 5, 9, 10, 100])
@@ -65,34 +65,34 @@ def test_what_is_not_a_cursor_is_400(client: httpx.Client, cursor: str) -> None:
 def test_a_nul_character_is_no_text() -> None:
     """PostgreSQL has no way to compare with one, and would fail with an error of its own."""
     with pytest.raises(ValidationFailed, match="NUL"):
-        query_as(PageQuery, "cursor=%00")
+        validate_query(PageQuery, "cursor=%00")
 
 
 @given(st.lists(st.integers(-(2**53), 2**53) | st.text(max_size=10), min_size=1, max_size=3))
 def test_a_cursor_names_its_position(position: list[str | int]) -> None:
-    assert position_in("notes", cursor_after("notes", position)) == position
+    assert decode_position("notes", encode_cursor("notes", position)) == position
 
 
 def test_a_cursor_is_good_for_its_own_list_only() -> None:
     with pytest.raises(ValidationFailed):
-        position_in("issuers", cursor_after("notes", [5]))
+        decode_position("issuers", encode_cursor("notes", [5]))
 
 
 @given(st.integers(0, 200), st.integers(1, 255))
 def test_a_cursor_that_was_changed_is_refused(at: int, bits: int) -> None:
-    raw = bytearray(b64url_decode(cursor_after("notes", ["2026-11-21T12:00:00.000Z", 5])))
+    raw = bytearray(b64url_decode(encode_cursor("notes", ["2026-11-21T12:00:00.000Z", 5])))
     raw[at % len(raw)] ^= bits
 
     with pytest.raises(ValidationFailed):
-        position_in("notes", b64url_encode(bytes(raw)))
+        decode_position("notes", b64url_encode(bytes(raw)))
 
 
 def test_the_last_page_has_no_cursor_even_when_it_is_full() -> None:
     rows = [3, 2, 1]
 
-    assert page_of(rows, limit=3, kind="n", position=lambda r: [r]) == ([3, 2, 1], None)
-    shown, cursor = page_of(rows, limit=2, kind="n", position=lambda r: [r])
-    assert (list(shown), position_in("n", cursor or "")) == ([3, 2], [2])
+    assert split_page(rows, limit=3, kind="n", position=lambda r: [r]) == ([3, 2, 1], None)
+    shown, cursor = split_page(rows, limit=2, kind="n", position=lambda r: [r])
+    assert (list(shown), decode_position("n", cursor or "")) == ([3, 2], [2])
 
 
 def test_a_cursor_goes_before_an_offset(client: httpx.Client) -> None:
@@ -107,10 +107,10 @@ def test_a_cursor_goes_before_an_offset(client: httpx.Client) -> None:
 def test_a_number_that_was_forged_into_a_cursor_is_refused(position: list[str | int]) -> None:
     """The check in a cursor is no secret."""
     with pytest.raises(ValidationFailed):
-        number_in("notes", cursor_after("notes", position))
+        decode_number("notes", encode_cursor("notes", position))
 
 
 @pytest.mark.parametrize("position", [["abc"], [7], [True], [str(uuid4()), 5]])
 def test_an_id_that_was_forged_into_a_cursor_is_refused(position: list[str | int]) -> None:
     with pytest.raises(ValidationFailed):
-        id_in("notes", cursor_after("notes", position))
+        decode_id("notes", encode_cursor("notes", position))

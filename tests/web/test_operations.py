@@ -159,7 +159,7 @@ def test_a_thread_writes_the_metrics(client: httpx.Client, monkeypatch: pytest.M
 
 async def _on_a_thread_of(site: Application) -> threading.Thread:
     """The thread that a site runs long work on."""
-    return await site.aside(threading.current_thread)
+    return await site.run_in_thread(threading.current_thread)
 
 
 def test_a_closed_site_ends_its_threads_and_takes_no_more_work() -> None:

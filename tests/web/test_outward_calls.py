@@ -11,18 +11,18 @@ import pytest
 from sample_site import sample_site
 
 from attestlab.core.errors import Unavailable
-from attestlab.web.outbound_calls import MAX_CALLS, OutwardCalls
+from attestlab.web.outbound_calls import MAX_CALLS, OutboundCalls
 
 WAIT_S = 20
 
 
-def running(calls: OutwardCalls, owner: str, release: Event) -> asyncio.Task[bool]:
+def running(calls: OutboundCalls, owner: str, release: Event) -> asyncio.Task[bool]:
     return asyncio.create_task(calls.run(owner, release.wait, WAIT_S))
 
 
 def test_an_owner_has_one_call_in_flight() -> None:
     async def story() -> None:
-        calls, release = OutwardCalls(), Event()
+        calls, release = OutboundCalls(), Event()
         first = running(calls, "one", release)
         await asyncio.sleep(0)
         with pytest.raises(Unavailable, match="for this tenant") as refused:
@@ -39,7 +39,7 @@ def test_an_owner_has_one_call_in_flight() -> None:
 
 def test_a_call_beyond_the_handful_is_refused_and_not_queued() -> None:
     async def story() -> None:
-        calls, release = OutwardCalls(), Event()
+        calls, release = OutboundCalls(), Event()
         held = [running(calls, str(number), release) for number in range(MAX_CALLS)]
         await asyncio.sleep(0)
         with pytest.raises(Unavailable, match=f"limit {MAX_CALLS}"):
@@ -58,7 +58,7 @@ def test_a_client_that_leaves_keeps_its_place_until_its_call_ends() -> None:
     """
 
     async def story() -> None:
-        calls, release = OutwardCalls(), Event()
+        calls, release = OutboundCalls(), Event()
         first = running(calls, "one", release)
         await asyncio.sleep(0.01)
         first.cancel()
@@ -76,7 +76,7 @@ def test_a_client_that_leaves_keeps_its_place_until_its_call_ends() -> None:
 
 def test_a_call_that_fails_gives_its_place_back() -> None:
     async def story() -> None:
-        calls = OutwardCalls(1)
+        calls = OutboundCalls(1)
         for _ in range(3):
             with pytest.raises(ValueError, match="invalid literal"):
                 await calls.run("one", int, "x")
@@ -90,12 +90,12 @@ def test_reads_long_work_and_passwords_share_no_thread_with_each_other_or_with_c
         site, release = sample_site(reads_inline=False), Event()
         kinds: dict[str, Callable[..., Awaitable[Any]]] = {
             "reads": site.read,
-            "long": site.aside,
+            "long": site.run_in_thread,
             "passwords": site.hash_password,
         }
         for filled, fill in kinds.items():
             held = [asyncio.ensure_future(fill(release.wait, WAIT_S)) for _ in range(20)]
-            held += [running(site.outward, str(number), release) for number in range(MAX_CALLS)]
+            held += [running(site.outbound, str(number), release) for number in range(MAX_CALLS)]
             await asyncio.sleep(0)
             for name, run in kinds.items():
                 if name != filled:

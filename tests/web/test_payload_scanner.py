@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from attestlab.core.errors import AttestLabError, PayloadTooLarge, ValidationFailed
 from attestlab.core.strict_json import b64url_decode, b64url_encode, parse_json
-from attestlab.web.body.payload_stream import Digest, Payload, Scanner, payload_of
+from attestlab.web.body.payload_stream import Payload, PayloadDecoder, PayloadScanner, decode_payload
 
 MEMBER = "payload_b64url"
 REFUSED = "refused"
@@ -20,7 +20,7 @@ REFUSED = "refused"
 
 def scanned(text: bytes, places: list[int]) -> Any:
     """What is left as parsed, and the payload; or that it was refused."""
-    scanner = Scanner()
+    scanner = PayloadScanner()
     ends = sorted(place % (len(text) + 1) for place in places)
     try:
         for start, end in zip([0, *ends], [*ends, len(text)], strict=True):
@@ -122,7 +122,7 @@ def test_damaged_text_is_refused_exactly_where_the_whole_is(text: str, data: st.
 def test_base64url_in_pieces_is_as_strict_as_in_one(text: str, places: list[int]) -> None:
     raw = text.encode()
     ends = sorted(place % (len(raw) + 1) for place in places)
-    digest = Digest()
+    digest = PayloadDecoder()
     try:
         for start, end in zip([0, *ends], [*ends, len(raw)], strict=True):
             digest.feed(raw[start:end])
@@ -142,17 +142,17 @@ def test_a_payload_is_known_by_its_bytes(raw: bytes, padded: bool) -> None:
     spelt = b64url_encode(raw)
     spelt += "=" * (-len(spelt) % 4) if padded else ""
 
-    assert payload_of(spelt) == Payload(hashlib.sha256(raw).digest(), len(raw), len(spelt))
+    assert decode_payload(spelt) == Payload(hashlib.sha256(raw).digest(), len(raw), len(spelt))
 
 
 def fault_of(text: bytes, **limits: int) -> AttestLabError:
     with pytest.raises(AttestLabError) as caught:
-        Scanner(**limits).feed(text)
+        PayloadScanner(**limits).feed(text)
     return caught.value
 
 
 def test_one_character_too_many_is_too_large_as_a_payload() -> None:
-    Scanner(payload_limit_chars=8).feed(b'{"payload_b64url":"QUJDQUJD"')
+    PayloadScanner(payload_limit_chars=8).feed(b'{"payload_b64url":"QUJDQUJD"')
 
     fault = fault_of(b'{"payload_b64url":"QUJDQUJDQ', payload_limit_chars=8)
 
@@ -161,7 +161,7 @@ def test_one_character_too_many_is_too_large_as_a_payload() -> None:
 
 
 def test_everything_else_has_a_limit_of_its_own() -> None:
-    Scanner(rest_limit_bytes=40).feed(b'{"payload_b64url":"' + b"QUJD" * 100 + b'","a":"bcd"}')
+    PayloadScanner(rest_limit_bytes=40).feed(b'{"payload_b64url":"' + b"QUJD" * 100 + b'","a":"bcd"}')
 
     fault = fault_of(b'{"payload_b64url":"' + b"QUJD" * 100 + b'","a":"bcdefghijklmn"}', rest_limit_bytes=40)
 
@@ -199,7 +199,7 @@ def test_twice_as_many_escapes_take_about_twice_as_long(member: str, inside: str
         text = f'{{"{member}":"{inside * (size // len(inside) // 4 * 4)}"}}'.encode()
         began = process_time()
         with suppress(ValidationFailed):
-            Scanner(rest_limit_bytes=2 * size).feed(text)
+            PayloadScanner(rest_limit_bytes=2 * size).feed(text)
         return process_time() - began
 
     few, many = (min(seconds(size) for _ in range(3)) for size in (250_000, 1_000_000))

@@ -43,9 +43,9 @@ def intent(lab: Installation, key: str, *, request: str = "a request") -> Idempo
 def claimed(lab: Installation, wanted: IdempotencyKey) -> Response | None:
     """What a write with this key finds; where it finds nothing, an answer is given and kept."""
     with lab.storage.write() as tx:
-        known = idempotency.claim(tx, wanted, together_with=[wanted.place])
+        known = idempotency.reserve(tx, wanted, group_record_ids=[wanted.record_id])
         if known is None:
-            idempotency.remember(tx, wanted, Response(201, {"Location": "/here"}, b"made"))
+            idempotency.store_response(tx, wanted, Response(201, {"Location": "/here"}, b"made"))
     return known
 
 
@@ -97,7 +97,7 @@ def test_after_its_day_an_answer_is_gone_and_its_key_is_free(lab: Installation, 
     assert claimed(lab, intent(lab, "key 0")) is None
     assert kept(lab) == MANY - 6 + 1, "six of twenty are older than a day, and one is new"
     with lab.storage.read() as connection:
-        assert idempotency.recall(connection, intent(lab, "key 1")) is None
+        assert idempotency.lookup(connection, intent(lab, "key 1")) is None
 
 
 @pytest.mark.both_engines
@@ -189,7 +189,7 @@ def test_a_sealed_answer_opens_in_its_own_place_alone(lab: Installation) -> None
     claimed(lab, wanted)
     elsewhere = replace(intent(lab, "key 2"), sealing=lab.keyring)
     with lab.storage.engine.begin() as connection:
-        connection.execute(update(idempotency_store.answers).values(place=elsewhere.place))
+        connection.execute(update(idempotency_store.answers).values(place=elsewhere.record_id))
 
     with pytest.raises(IntegrityFailed):
         claimed(lab, elsewhere)

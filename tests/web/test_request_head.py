@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from attestlab.core.errors import ValidationFailed
-from attestlab.web.http1.request_head import parse_head, refuse_bare_line_feed
+from attestlab.web.http1.request_head import parse_head, reject_bare_line_feed
 
 HOST = b"Host: example.org\r\n"
 tokens = st.text(st.sampled_from("!#$%&'*+-.^_`|~09azAZ"), min_size=1, max_size=12)
@@ -191,11 +191,11 @@ def test_a_chunked_body_with_a_content_length_is_refused(length: bytes) -> None:
 
 
 def test_half_a_line_is_waited_for_and_a_bare_line_feed_is_not() -> None:
-    refuse_bare_line_feed(b"GET / HTTP/1.1\r")
-    refuse_bare_line_feed(b"GET / HTTP/1.1\r\nHost")
+    reject_bare_line_feed(b"GET / HTTP/1.1\r")
+    reject_bare_line_feed(b"GET / HTTP/1.1\r\nHost")
 
     with pytest.raises(ValidationFailed):
-        refuse_bare_line_feed(b"GET / HTTP/1.1\n")
+        reject_bare_line_feed(b"GET / HTTP/1.1\n")
 
 
 def test_a_long_value_is_read_in_a_blink() -> None:

@@ -146,7 +146,7 @@ def test_a_client_that_sends_fast_does_not_keep_others_waiting() -> None:
         waiting = asyncio.create_task(other())
         for _ in range(100):
             theirs.send(b" " * 30_000)
-            await connection.more()
+            await connection.read_more()
             connection.buffer.clear()
         stream.close()
         theirs.close()

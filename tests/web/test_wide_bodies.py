@@ -13,7 +13,7 @@ from sample_site import Claims, NoteIn, Running, post
 from attestlab.core.errors import MAX_FAULTS, FieldError, ValidationFailed
 from attestlab.core.strict_json import parse_json
 from attestlab.policy.shapes import AttributesIn
-from attestlab.web.validation import body_as
+from attestlab.web.validation import validate_body
 
 MANY = 75_000  # members that fit into 1 MiB
 
@@ -24,7 +24,7 @@ def members(count: int) -> dict[str, int]:
 
 def refusal(model: Any, document: object) -> ValidationFailed:
     with pytest.raises(ValidationFailed) as caught:
-        body_as(model, json.dumps(document).encode(), document)
+        validate_body(model, json.dumps(document).encode(), document)
     return caught.value
 
 
@@ -103,7 +103,7 @@ def test_refusing_many_members_costs_less_than_reading_them() -> None:
         parse_json(text)
         raise ValidationFailed("read")
 
-    refusing = min(seconds(body_as, Claims, text, document) for _ in range(3))
+    refusing = min(seconds(validate_body, Claims, text, document) for _ in range(3))
     assert refusing < min(seconds(read) for _ in range(3))
 
 

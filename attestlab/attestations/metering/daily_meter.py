@@ -16,7 +16,7 @@ from attestlab.core.db.storage import Storage
 from attestlab.core.db.transaction import AnyRow
 from attestlab.core.limits.rate_counters import Counters
 from attestlab.orgs import quotas, usage
-from attestlab.orgs.plans import allowance
+from attestlab.orgs.plans import allowance_for
 
 UNLIMITED = 1 << 62  # counted like the others, so that a plan that gets a cap has its count
 
@@ -47,13 +47,13 @@ class Meter:
         written = self._storage.cached(
             connection,
             ("verifications used", tenant_id, day),
-            lambda look: usage.used(look, tenant_id, usage.VERIFICATIONS, day),
+            lambda look: usage.get_used(look, tenant_id, usage.VERIFICATIONS, day),
         )
         key = f"{usage.VERIFICATIONS}:{tenant_id}:{day}"
-        until = quotas.tomorrow(verified.at)
+        until = quotas.next_utc_day(verified.at)
         return self._counters.spend(key, limit=limit, known=written, until=until, cost=cost)
 
 
 def verifications_per_day(row: AnyRow) -> int | None:
     """The daily cap of the issuer's plan, which a verified row carries; None is unlimited."""
-    return None if row.plan is None else allowance(row.plan, row.adjusted).verifications_per_day
+    return None if row.plan is None else allowance_for(row.plan, row.adjusted).verifications_per_day

@@ -1,7 +1,7 @@
 """Every verification is counted, and published as an event, in a group commit soon after its answer.
 
 One unit goes to the issuer's tenant. The first hundred of an issuer in a minute that end
-alike have an event each; the rest are tallied, and one event with `count` follows when the
+alike have an event each; the rest are tallied, and one event with `count_use` follows when the
 minute is over. Usage, tallies and events are one transaction, so they always agree: what a
 crash loses (verifications answered and not yet written) is missing from all three.
 """
@@ -135,7 +135,7 @@ class UnwrittenVerifications:
 def record(tx: Transaction, pending: UnwrittenVerifications) -> None:
     """Write verifications: the usage of their issuers' tenants, and tallies or events."""
     for (_, minute, _), ended in pending.groups.items():
-        usage.count(tx, ended.tenant_id, usage.VERIFICATIONS, at=minute, times=ended.count)
+        usage.count_use(tx, ended.tenant_id, usage.VERIFICATIONS, at=minute, times=ended.count)
     tx.buffer(BUFFER).append(pending)
 
 
@@ -204,7 +204,7 @@ def _summary(
 def find_inconsistencies(connection: Connection, *, now: datetime) -> Iterator[tuple[str, str]]:
     """Where tallies and days of usage do not add up to what the events tell, as (place, what is wrong).
 
-    A tally whose minute is over may be gone: either all of it was told, or an event with `count` followed.
+    A tally whose minute is over may be gone: either all of it was told, or an event with `count_use` followed.
     """
     told, used, newest = _told(connection)
     for row in connection.execute(select(*_tallies.c)):
@@ -217,7 +217,7 @@ def find_inconsistencies(connection: Connection, *, now: datetime) -> Iterator[t
         missing = []
     for issuer_id, minute, event_type in missing:
         yield f"tally {issuer_id} {minute} {event_type}", "it is missing, unless this clock is behind the server's"
-    for tenant_id, metric, day, counted in usage.days(connection):
+    for tenant_id, metric, day, counted in usage.list_days(connection):
         if used.pop((tenant_id, metric, day), 0) != counted:
             yield f"usage {tenant_id} {metric} {day}", "it is not what the events add up to"
     for tenant_id, metric, day in used:

@@ -5,7 +5,7 @@ from uuid import UUID
 from attestlab.attestations.shapes import PackIn, PackOut
 from attestlab.core.db.transaction import AnyRow
 from attestlab.orgs.rules import Scope
-from attestlab.web.paging import Page, PageQuery, id_in, page_of
+from attestlab.web.paging import Page, PageQuery, decode_id, split_page
 from attestlab.web.request import Request
 from attestlab.web.routing.routes import Routes
 
@@ -24,8 +24,8 @@ def create_pack(request: Request, body: PackIn) -> PackOut:
 @routes.get("/v1/attestation-packs", scope=Scope.ATTESTATIONS_READ)
 def list_packs(request: Request, query: PageQuery) -> Page[PackOut]:
     """The tenant's packs, newest first."""
-    found = request.lab.packs.page(caller=request.caller, before=id_in(_LIST, query.cursor), limit=query.limit + 1)
-    shown, cursor = page_of(found, limit=query.limit, kind=_LIST, position=lambda row: [str(row.id)])
+    found = request.lab.packs.page(caller=request.caller, before=decode_id(_LIST, query.cursor), limit=query.limit + 1)
+    shown, cursor = split_page(found, limit=query.limit, kind=_LIST, position=lambda row: [str(row.id)])
     return Page[PackOut](items=[_pack(row) for row in shown], next_cursor=cursor)
 
 

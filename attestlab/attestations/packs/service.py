@@ -14,7 +14,7 @@ from attestlab.core.ids import new_id
 from attestlab.core.records import audited_write
 from attestlab.core.records.audited_write import AuditContext
 from attestlab.orgs import quotas
-from attestlab.orgs.rules import Caller, one_line
+from attestlab.orgs.rules import Caller, validate_display_name
 
 
 class Packs:
@@ -31,10 +31,10 @@ class Packs:
             ValidationFailed: the name is not one line of text.
             QuotaExceeded: the plan allows no more packs.
         """
-        name = one_line("name", name)
+        name = validate_display_name("name", name)
         with self.storage.write() as tx:
-            limit = quotas.of(caller).attestation_packs
-            quotas.require_room("attestation_packs", limit, lambda: store.count_packs(tx, caller.tenant_id))
+            limit = quotas.allowance_of(caller).attestation_packs
+            quotas.require_capacity("attestation_packs", limit, lambda: store.count_packs(tx, caller.tenant_id))
             now = self.clock.now()
             row = {"id": new_id(now), "tenant_id": caller.tenant_id, "name": name}
             row |= {"description": description, "created_at": now}

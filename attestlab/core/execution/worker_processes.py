@@ -66,7 +66,7 @@ class WorkerProcesses:
         function: Callable[..., Result],
         *arguments: Any,
         timeout_s: float,
-        when_gone: WhenGone | None = None,
+        on_disconnect: WhenGone | None = None,
     ) -> Result:
         """Call a module's function in a child process; its arguments and its result are pickled.
 
@@ -85,7 +85,7 @@ class WorkerProcesses:
         try:
             async with queue.turn:
                 job = _Job(pickle.dumps((function, arguments)), timeout_s)
-                result: Result = await self._carry_out(job, when_gone)
+                result: Result = await self._carry_out(job, on_disconnect)
                 return result
         finally:
             queue.jobs -= 1
@@ -104,10 +104,10 @@ class WorkerProcesses:
             result: Result = self._ask(job)
         return result
 
-    async def _carry_out(self, job: _Job, when_gone: WhenGone | None) -> Any:
+    async def _carry_out(self, job: _Job, on_disconnect: WhenGone | None) -> Any:
         loop = asyncio.get_running_loop()
-        if when_gone is not None:
-            when_gone(lambda: job.give_up(Cancelled("The client went away.")))
+        if on_disconnect is not None:
+            on_disconnect(lambda: job.give_up(Cancelled("The client went away.")))
         try:
             return await loop.run_in_executor(self._threads, self._ask, job)
         except asyncio.CancelledError:

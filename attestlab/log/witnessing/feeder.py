@@ -153,15 +153,15 @@ class Feeder:
             size = cosignature.tree_size if cosignature else None
         except UnacceptableAnswer as error:
             outcome = Outcome.REFUSED
-            logging_setup.part_failed(error, part=f"feeder of {witness.name}")
+            logging_setup.log_part_failure(error, part=f"feeder of {witness.name}")
         except (TimeoutError, Unavailable):
             outcome = Outcome.UNREACHABLE
         except AttestLabError as error:
             outcome = Outcome.REFUSED
-            logging_setup.part_failed(error, part=f"feeder of {witness.name}")
+            logging_setup.log_part_failure(error, part=f"feeder of {witness.name}")
         except Exception as error:  # the records cannot be reached; feeding goes on when they can
             outcome = Outcome.UNREACHABLE
-            logging_setup.part_failed(error, part=f"feeder of {witness.name}")
+            logging_setup.log_part_failure(error, part=f"feeder of {witness.name}")
         if outcome is not Outcome.CURRENT:
             self._counted(witness.name, outcome.value, size)
         return outcome

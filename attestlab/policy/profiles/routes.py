@@ -4,14 +4,14 @@ from uuid import UUID
 
 from attestlab.policy.profiles.service import Row
 from attestlab.policy.shapes import ProfileOut, VerificationProfileIn
-from attestlab.web.paging import Page, PageQuery, id_in, page_of
+from attestlab.web.paging import Page, PageQuery, decode_id, split_page
 from attestlab.web.request import Request
 from attestlab.web.routing.authorization import Requirement
 from attestlab.web.routing.routes import Routes
 
 routes = Routes("policies")
 _LIST = "profiles"
-_TENANT = Requirement(a_tenant=True)
+_TENANT = Requirement(tenant_only=True)
 
 
 @routes.post("/v1/verification-profiles", scope=_TENANT, status=201)
@@ -25,9 +25,9 @@ def create_profile(request: Request, body: VerificationProfileIn) -> ProfileOut:
 @routes.get("/v1/verification-profiles", scope=_TENANT)
 def list_profiles(request: Request, query: PageQuery) -> Page[ProfileOut]:
     """The tenant's profiles, newest first."""
-    before = id_in(_LIST, query.cursor)
+    before = decode_id(_LIST, query.cursor)
     found = request.lab.verification_profiles.page(caller=request.caller, before=before, limit=query.limit + 1)
-    shown, cursor = page_of(found, limit=query.limit, kind=_LIST, position=lambda row: [str(row["id"])])
+    shown, cursor = split_page(found, limit=query.limit, kind=_LIST, position=lambda row: [str(row["id"])])
     return Page[ProfileOut](items=[_profile(row) for row in shown], next_cursor=cursor)
 
 

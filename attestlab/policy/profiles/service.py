@@ -11,7 +11,7 @@ from attestlab.core.ids import new_id
 from attestlab.core.records import audited_write, outbox
 from attestlab.core.records.audited_write import AuditContext
 from attestlab.orgs import quotas
-from attestlab.orgs.rules import Caller, one_line
+from attestlab.orgs.rules import Caller, validate_display_name
 from attestlab.policy import store
 from attestlab.policy.events import ProfileCreated
 
@@ -32,10 +32,12 @@ class Profiles:
             ValidationFailed: the name is not one line of text.
             QuotaExceeded: the plan allows no more profiles.
         """
-        name = one_line("name", name)
+        name = validate_display_name("name", name)
         with self.storage.write() as tx:
-            limit = quotas.of(caller).verification_profiles
-            quotas.require_room("verification_profiles", limit, lambda: store.count_profiles(tx.exec, caller.tenant_id))
+            limit = quotas.allowance_of(caller).verification_profiles
+            quotas.require_capacity(
+                "verification_profiles", limit, lambda: store.count_profiles(tx.exec, caller.tenant_id)
+            )
             now = self.clock.now()
             row = {"id": new_id(now), "tenant_id": caller.tenant_id, "name": name}
             row |= {"description": description, "created_at": now}

@@ -1,7 +1,7 @@
 """A file inside of JSON: the member `payload_b64url`, taken out while the text still arrives.
 
 The file itself is never kept (CONTRACT section 5), only its SHA-256 and sizes. So a body of
-52 million characters needs a few hundred kilobytes of memory: `Scanner` follows the text just
+52 million characters needs a few hundred kilobytes of memory: `PayloadScanner` follows the text just
 far enough to know where that member's string begins and ends, hashes what it spells, and keeps
 the rest with an empty string in its place. Only the inside of one string literal is left out,
 and only base64url, escaped or not, so the rest is well-formed exactly where the whole is.
@@ -33,16 +33,16 @@ _MAX_ESCAPE_BYTES = 6  # \uXXXX
 _STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 
 
-def _nested(levels: int) -> bytes:
+def _nested_pattern(levels: int) -> bytes:
     """A pattern of text with arrays and objects that nest at most so many levels deep."""
     parts = [rb'[^"{}\[\]]++', _STRING]
     if levels:
-        inner = _nested(levels - 1)
+        inner = _nested_pattern(levels - 1)
         parts += [rb"\{" + inner + rb"\}", rb"\[" + inner + rb"\]"]
     return b"(?:" + b"|".join(parts) + b")*+"
 
 
-_BELOW_MEMBERS = re.compile(_nested(4), re.DOTALL)  # where no payload is looked for
+_BELOW_MEMBERS = re.compile(_nested_pattern(4), re.DOTALL)  # where no payload is looked for
 _MAX_NAME_BYTES = 6 * len(PAYLOAD_MEMBER)  # every character as \uXXXX
 
 
@@ -54,7 +54,7 @@ class Payload(NamedTuple):
     chars: int  # of its base64url, padding included
 
 
-class Digest:
+class PayloadDecoder:
     """Decodes base64url piece by piece, as strictly as `core.strict_json.b64url_decode`, and hashes it."""
 
     def __init__(self, *, limit_chars: int = PAYLOAD_LIMIT_CHARS) -> None:
@@ -62,7 +62,7 @@ class Digest:
         self._hash = hashlib.sha256()
         self._size = 0
         self._chars = 0
-        self._held = b""  # the last group stays here, for only the end may be short or padded
+        self._pending = b""  # the last group stays here, for only the end may be short or padded
 
     def feed(self, chars: bytes) -> None:
         """Take the next characters.
@@ -74,16 +74,16 @@ class Digest:
         self._chars += len(chars)
         if self._chars > self._limit:
             raise PayloadTooLarge(self._limit, "payload")
-        text = self._held + chars
+        text = self._pending + chars
         whole = max(0, len(text) - 4) // 4 * 4
-        self._held = text[whole:]
+        self._pending = text[whole:]
         groups = text[:whole]
         if strangers := groups.translate(None, _ALPHABET):
             stranger = ascii(chr(strangers[0]))
             raise ValidationFailed.of(
                 FIELD, "base64url", f"{stranger} is not base64url; the alphabet is A-Z a-z 0-9 - _."
             )
-        self._add(binascii.a2b_base64(groups.translate(_TO_STANDARD)))
+        self._hash_bytes(binascii.a2b_base64(groups.translate(_TO_STANDARD)))
 
     def finish(self) -> Payload:
         """What the characters were.
@@ -91,23 +91,23 @@ class Digest:
         Raises:
             ValidationFailed: the end has a wrong length, padding or trailing bits.
         """
-        self._add(b64url_decode(self._held.decode("latin-1"), field=FIELD))
-        self._held = b""
+        self._hash_bytes(b64url_decode(self._pending.decode("latin-1"), field=FIELD))
+        self._pending = b""
         return Payload(self._hash.digest(), self._size, self._chars)
 
-    def _add(self, raw: bytes) -> None:
+    def _hash_bytes(self, raw: bytes) -> None:
         self._hash.update(raw)
         self._size += len(raw)
 
 
-def payload_of(text: str) -> Payload:
+def decode_payload(text: str) -> Payload:
     """The payload that a whole string spells."""
-    digest = Digest()
+    digest = PayloadDecoder()
     digest.feed(text.encode("utf-8"))
     return digest.finish()
 
 
-class Scanner:
+class PayloadScanner:
     """Splits a JSON text, fed in pieces, into its payload and the rest."""
 
     def __init__(
@@ -117,7 +117,7 @@ class Scanner:
         self._rest_limit = rest_limit_bytes
         self._rest = bytearray()
         self._payload: Payload | None = None
-        self._digest: Digest | None = None  # open while inside of the payload's string
+        self._digest: PayloadDecoder | None = None  # open while inside of the payload's string
         self._cut_escape = b""  # as much as has come of an escape within it
         self._in_string = False
         self._escaped = False
@@ -137,36 +137,36 @@ class Scanner:
         at = 0
         while at < len(piece):
             if self._digest is not None:
-                at = self._through_payload(piece, at, self._digest)
+                at = self._scan_payload(piece, at, self._digest)
             elif self._in_string:
-                at = self._through_string(piece, at)
+                at = self._scan_string(piece, at)
             else:
-                at = self._to_structure(piece, at)
+                at = self._scan_to_mark(piece, at)
 
     def finish(self) -> tuple[bytes, Payload | None]:
         """The rest, and the payload where there was one."""
         return bytes(self._rest), self._payload
 
-    def _through_payload(self, piece: bytes, at: int, digest: Digest) -> int:
+    def _scan_payload(self, piece: bytes, at: int, digest: PayloadDecoder) -> int:
         text = self._cut_escape + piece[at:]
-        end = _end(_INSIDE, text, 0)
+        end = _match_end(_INSIDE, text, 0)
         is_closed = text[end : end + 1] == b'"'
-        whole = end if is_closed else _end_of_whole_escapes(text, end)
-        digest.feed(_unescaped(text[:whole]))
+        whole = end if is_closed else _end_before_cut_escape(text, end)
+        digest.feed(_unescape(text[:whole]))
         if not is_closed:
             self._cut_escape = text[whole:]
             return len(piece)
         self._payload, self._digest = digest.finish(), None
-        self._keep(b'"')
+        self._append(b'"')
         return at + end + 1 - len(self._cut_escape)
 
-    def _through_string(self, piece: bytes, at: int) -> int:
+    def _scan_string(self, piece: bytes, at: int) -> int:
         if self._escaped:
             self._escaped = False
-            self._keep(piece[at : at + 1])
+            self._append(piece[at : at + 1])
             return at + 1
-        end = _end(_INSIDE, piece, at)
-        self._keep(piece[at : end + 1])
+        end = _match_end(_INSIDE, piece, at)
+        self._append(piece[at : end + 1])
         if end < len(piece):
             self._escaped = piece[end] == ord("\\")
             self._in_string = self._escaped
@@ -174,14 +174,14 @@ class Scanner:
                 self._key = bytes(self._rest[self._string_at : self._string_at + _MAX_NAME_BYTES + 2])
         return end + 1
 
-    def _to_structure(self, piece: bytes, at: int) -> int:
-        end = _end(_BELOW_MEMBERS if self._depth > 1 else _NOT_STRUCTURE, piece, at)
-        self._keep(piece[at : end + 1])
+    def _scan_to_mark(self, piece: bytes, at: int) -> int:
+        end = _match_end(_BELOW_MEMBERS if self._depth > 1 else _NOT_STRUCTURE, piece, at)
+        self._append(piece[at : end + 1])
         if end < len(piece):
-            self._on_structure(piece[end : end + 1])
+            self._handle_mark(piece[end : end + 1])
         return end + 1
 
-    def _on_structure(self, mark: bytes) -> None:
+    def _handle_mark(self, mark: bytes) -> None:
         self._marks += 1
         if self._marks > MAX_MARKS:
             raise ValidationFailed.of(
@@ -198,22 +198,22 @@ class Scanner:
             self._after_colon = mark == b":"
 
     def _open_string(self) -> None:
-        if self._depth == 1 and self._after_colon and _spells_member(self._key):
+        if self._depth == 1 and self._after_colon and _is_payload_member(self._key):
             if self._payload is not None:
                 raise ValidationFailed.of(FIELD, "duplicate_member", f"{PAYLOAD_MEMBER} stands twice; send it once.")
-            self._digest = Digest(limit_chars=self._payload_limit)
+            self._digest = PayloadDecoder(limit_chars=self._payload_limit)
         else:
             self._in_string = True
             self._string_at = len(self._rest) - 1
         self._after_colon = False
 
-    def _keep(self, text: bytes) -> None:
+    def _append(self, text: bytes) -> None:
         self._rest += text
         if len(self._rest) > self._rest_limit:
             raise PayloadTooLarge(self._rest_limit, "request_body")
 
 
-def _unescaped(inside: bytes) -> bytes:
+def _unescape(inside: bytes) -> bytes:
     """The characters that the inside of a string literal spells; JSON lets a writer spell any of them as \\uXXXX."""
     if b"\\" not in inside:
         return inside
@@ -223,7 +223,7 @@ def _unescaped(inside: bytes) -> bytes:
         raise ValidationFailed.of(FIELD, "malformed", "The body is not JSON: an escape is malformed.") from None
 
 
-def _end_of_whole_escapes(text: bytes, end: int) -> int:
+def _end_before_cut_escape(text: bytes, end: int) -> int:
     """Where the last escape of `text` begins if it may be cut off, else `end`.
 
     A backslash that is itself escaped may be taken for the beginning of one. No base64url has any, so what comes
@@ -234,12 +234,12 @@ def _end_of_whole_escapes(text: bytes, end: int) -> int:
     return slash if is_cut else end
 
 
-def _end(pattern: re.Pattern[bytes], piece: bytes, at: int) -> int:
+def _match_end(pattern: re.Pattern[bytes], piece: bytes, at: int) -> int:
     found = pattern.match(piece, at)
     return at if found is None else found.end()
 
 
-def _spells_member(literal: bytes) -> bool:
+def _is_payload_member(literal: bytes) -> bool:
     """Whether a string literal, quotes included, is the member's name, spelt with escapes or without."""
     if b"\\" not in literal:
         return literal == b'"payload_b64url"'

@@ -17,12 +17,12 @@ from attestlab.web.body.payload_stream import (
     PAYLOAD_MEMBER,
     REST_LIMIT_BYTES,
     Payload,
-    Scanner,
-    payload_of,
+    PayloadScanner,
+    decode_payload,
 )
 from attestlab.web.http1.request_body import RequestBody
 
-Aside = Callable[..., Awaitable[Any]]  # runs a function in a thread: `await aside(function, *arguments)`
+RunInThread = Callable[..., Awaitable[Any]]  # runs a function in a thread: `await run_in_thread(function, *arguments)`
 
 # What is parsed and validated on the loop: some 0.1 ms, and under 3 ms where each byte is a bracket or a number.
 INLINE_BYTES = 16 * 1024
@@ -56,7 +56,9 @@ def require_length(length: int, *, limit_bytes: int, with_payload: bool) -> None
         raise PayloadTooLarge(limit_bytes, "request_body")
 
 
-async def read(body: RequestBody, *, limit_bytes: int, with_payload: bool, aside: Aside) -> ParsedBody | None:
+async def read_body(
+    body: RequestBody, *, limit_bytes: int, with_payload: bool, run_in_thread: RunInThread
+) -> ParsedBody | None:
     """The document that `body` spells; None where it is empty.
 
     Raises:
@@ -65,26 +67,26 @@ async def read(body: RequestBody, *, limit_bytes: int, with_payload: bool, aside
     """
     if with_payload:
         limit_bytes = REST_LIMIT_BYTES
-    collected = await _collected(body, limit_bytes)
+    collected = await _collect(body, limit_bytes)
     if len(collected) > limit_bytes:
         if with_payload:
-            return await _scanned(collected, body, aside)
+            return await _scan(collected, body, run_in_thread)
         raise PayloadTooLarge(limit_bytes, "request_body")
     if not collected:
         return None
     if len(collected) > INLINE_BYTES:
-        sent: ParsedBody = await aside(_understood, collected, with_payload)
+        sent: ParsedBody = await run_in_thread(_parse_body, collected, with_payload)
         return sent
-    return _understood(collected, with_payload)
+    return _parse_body(collected, with_payload)
 
 
-async def _collected(body: RequestBody, limit_bytes: int) -> bytes:
+async def _collect(body: RequestBody, limit_bytes: int) -> bytes:
     """The whole body, or the beginning of one that exceeds the limit."""
-    first = await body.some()
-    if body.finished:
+    first = await body.read_chunk()
+    if body.is_finished:
         return first
     collected = bytearray(first)
-    while len(collected) <= limit_bytes and (piece := await body.some()):
+    while len(collected) <= limit_bytes and (piece := await body.read_chunk()):
         collected += piece
     return bytes(collected)
 
@@ -97,42 +99,42 @@ def _is_json(declared: str) -> bool:
     return (media_type == "application/json" or media_type.endswith("+json")) and _UTF8.issuperset(charsets)
 
 
-def _understood(text: bytes, with_payload: bool) -> ParsedBody:
-    document = _parsed(text)
+def _parse_body(text: bytes, with_payload: bool) -> ParsedBody:
+    document = _parse_text(text)
     payload = None
     if with_payload and isinstance(document, dict) and isinstance(spelt := document.get(PAYLOAD_MEMBER), str):
-        text, payload = _split(text, spelt)
+        text, payload = _extract_payload(text, spelt)
         document[PAYLOAD_MEMBER] = ""
     return ParsedBody(text, document, payload)
 
 
-def _split(text: bytes, spelt: str) -> tuple[bytes, Payload | None]:
+def _extract_payload(text: bytes, spelt: str) -> tuple[bytes, Payload | None]:
     """The text without its payload. Only a scan knows which literal it is where one stands twice, or may be escaped."""
     literal = f'"{spelt}"'.encode()
     if b"\\" not in text and text.count(literal) == 1:
-        return text.replace(literal, b'""'), payload_of(spelt)
-    scanner = Scanner()
-    _feed(scanner, text)
+        return text.replace(literal, b'""'), decode_payload(spelt)
+    scanner = PayloadScanner()
+    _feed_slices(scanner, text)
     return scanner.finish()
 
 
-async def _scanned(first: bytes, body: RequestBody, aside: Aside) -> ParsedBody:
-    scanner = Scanner()
+async def _scan(first: bytes, body: RequestBody, run_in_thread: RunInThread) -> ParsedBody:
+    scanner = PayloadScanner()
     batch = first
     while batch:
-        await aside(_feed, scanner, batch)
-        batch = await _batch(body)
+        await run_in_thread(_feed_slices, scanner, batch)
+        batch = await _read_batch(body)
     text, payload = scanner.finish()
-    document = await aside(_parsed, text)
+    document = await run_in_thread(_parse_text, text)
     return ParsedBody(text, document, payload)
 
 
-def _parsed(text: bytes) -> object:
+def _parse_text(text: bytes) -> object:
     require_few_values(text)
     return parse_json(text)
 
 
-def _feed(scanner: Scanner, batch: bytes) -> None:
+def _feed_slices(scanner: PayloadScanner, batch: bytes) -> None:
     """Scan in slices, between which the event loop gets its turn."""
     for start in range(0, len(batch), _SLICE_BYTES):
         scanner.feed(batch[start : start + _SLICE_BYTES])
@@ -143,9 +145,9 @@ def is_large(sent: ParsedBody) -> bool:
     return len(sent.text) > INLINE_BYTES
 
 
-async def _batch(body: RequestBody) -> bytes:
+async def _read_batch(body: RequestBody) -> bytes:
     pieces, size = [], 0
-    while size < _BATCH_BYTES and (piece := await body.some()):
+    while size < _BATCH_BYTES and (piece := await body.read_chunk()):
         pieces.append(piece)
         size += len(piece)
     return b"".join(pieces)

@@ -13,7 +13,7 @@ from ipaddress import ip_network
 from typing import Any
 
 from attestlab.web import logging_setup
-from attestlab.web.rate_limit.client_address import IPNetwork, counted, is_within
+from attestlab.web.rate_limit.client_address import IPNetwork, is_within, rate_limit_key
 
 PAUSE_S = 0.25
 SPARE_FILES = 128  # for databases, threads and exports beside the connections
@@ -23,7 +23,7 @@ _AT_ONCE = 128  # connections accepted before others get their turn
 _NO_FILES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _WARNING_INTERVAL_S = 60.0
 
-Take = Callable[[socket.socket, Any], None]
+OnAccepted = Callable[[socket.socket, Any], None]
 
 
 def raise_file_limit() -> int:
@@ -35,7 +35,7 @@ def raise_file_limit() -> int:
 
 
 @dataclass
-class Room:
+class ConnectionLimits:
     """How many connections a process keeps at once, in total and from one address.
 
     Addresses in `exempt` have no limit of their own: behind a proxy all clients have the proxy's address.
@@ -47,7 +47,7 @@ class Room:
     _open: Counter[str] = field(default_factory=Counter)
 
     @classmethod
-    def within_files(cls, files: int, *, total: int, per_address: int, exempt: Sequence[IPNetwork]) -> Room:
+    def within_files(cls, files: int, *, total: int, per_address: int, exempt: Sequence[IPNetwork]) -> ConnectionLimits:
         """The room of a process that may have so many files open."""
         return cls(max(MIN_CONNECTIONS, min(total, files - SPARE_FILES)), per_address, exempt)
 
@@ -56,48 +56,48 @@ class Room:
         """Whether no further connection has room."""
         return self._open.total() >= self.total
 
-    def enter(self, address: str) -> bool:
+    def try_acquire(self, address: str) -> bool:
         """Count a connection from `address`, unless it has too many; whether it was counted."""
-        place = counted(address)
+        place = rate_limit_key(address)
         if self._open[place] >= self.per_address and not is_within(address, self.exempt):
             return False
         self._open[place] += 1
         return True
 
-    def leave(self, address: str) -> None:
+    def release(self, address: str) -> None:
         """Forget a connection that was counted."""
-        place = counted(address)
+        place = rate_limit_key(address)
         self._open[place] -= 1
         if not self._open[place]:
             del self._open[place]
 
 
-class Accepting:
+class Acceptor:
     """Accepts what arrives at one listening socket; pauses while there is no room, or no file for it.
 
     The kernel keeps in its queue who arrives meanwhile. Without a pause, a connection that cannot be accepted wakes the
     event loop again and again.
     """
 
-    def __init__(self, listening: socket.socket, room: Room, take: Take) -> None:
+    def __init__(self, listening: socket.socket, limits: ConnectionLimits, on_accepted: OnAccepted) -> None:
         self._listening = listening
-        self._room = room
-        self._take = take
+        self._limits = limits
+        self._on_accepted = on_accepted
         self._loop = asyncio.get_running_loop()
-        self._resuming: asyncio.TimerHandle | None = None
+        self._resume_timer: asyncio.TimerHandle | None = None
         self._warned_at = float("-inf")
         self._loop.add_reader(listening, self._accept)
 
     def stop(self) -> None:
         """Accept nothing more; the socket stays open."""
-        if self._resuming is not None:
-            self._resuming.cancel()
+        if self._resume_timer is not None:
+            self._resume_timer.cancel()
         self._loop.remove_reader(self._listening)
 
     def _accept(self) -> None:
         for _ in range(_AT_ONCE):
-            if self._room.is_full:
-                return self._pause(f"{self._room.total} connections are open, as many as there is room for")
+            if self._limits.is_full:
+                return self._pause(f"{self._limits.total} connections are open, as many as there is room for")
             try:
                 connection, address = self._listening.accept()
             except BlockingIOError:
@@ -108,17 +108,17 @@ class Accepting:
                 if error.errno not in _NO_FILES:
                     raise
                 return self._pause(str(error))
-            self._take(connection, address)
+            self._on_accepted(connection, address)
         return None
 
     def _pause(self, reason: str) -> None:
         self._loop.remove_reader(self._listening)
-        self._resuming = self._loop.call_later(PAUSE_S, self._resume)
+        self._resume_timer = self._loop.call_later(PAUSE_S, self._resume)
         if self._loop.time() >= self._warned_at + _WARNING_INTERVAL_S:
             self._warned_at = self._loop.time()
             remedy = "Raise the limit of open files and ATTESTLAB_MAX_CONNECTIONS, or start more processes."
-            logging_setup.warned("connections wait to be accepted", reason=reason, remedy=remedy)
+            logging_setup.log_warning("connections wait to be accepted", reason=reason, remedy=remedy)
 
     def _resume(self) -> None:
-        self._resuming = None
+        self._resume_timer = None
         self._loop.add_reader(self._listening, self._accept)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Protocol
 
-from attestlab.web.http1.request_head import RequestHead, refuse, require_fields
+from attestlab.web.http1.request_head import RequestHead, reject, require_fields
 
 PIECE_BYTES = 64 * 1024
 # Size lines, extensions and trailers of one body. Chunks of a few bytes cost far more to read than to send.
@@ -29,7 +29,7 @@ class ByteSource(Protocol):
 
     buffer: bytearray
 
-    async def more(self) -> None:
+    async def read_more(self) -> None:
         """Wait until `buffer` is longer than it was."""
         ...
 
@@ -37,14 +37,14 @@ class ByteSource(Protocol):
 class RequestBody(Protocol):
     """What is left of one request's body."""
 
-    taken: int  # bytes that `some` returned so far
+    bytes_read: int  # bytes that `some` returned so far
 
     @property
-    def finished(self) -> bool:
+    def is_finished(self) -> bool:
         """Nothing of it is left to be read."""
         ...
 
-    async def some(self) -> bytes:
+    async def read_chunk(self) -> bytes:
         """The next bytes, at most about `PIECE_BYTES`; empty at the end.
 
         Raises:
@@ -52,17 +52,17 @@ class RequestBody(Protocol):
         """
         ...
 
-    def drained(self) -> bool:
+    def discard_buffered(self) -> bool:
         """Drop what has already arrived unasked; whether that was all of it."""
         ...
 
 
-def body_of(head: RequestHead, source: ByteSource) -> RequestBody:
+def open_body(head: RequestHead, source: ByteSource) -> RequestBody:
     """The body that `head` announces."""
     return ChunkedBody(source) if head.length is None else FixedBody(source, head.length)
 
 
-def take(source: ByteSource, count: int) -> bytes:
+def take_buffered(source: ByteSource, count: int) -> bytes:
     """The first bytes that are here, `count` at most."""
     piece = bytes(source.buffer[:count])
     del source.buffer[:count]
@@ -72,86 +72,86 @@ def take(source: ByteSource, count: int) -> bytes:
 class FixedBody:
     """A body of known length; the empty one too."""
 
-    __slots__ = ("_left", "_source", "taken")
+    __slots__ = ("_left", "_source", "bytes_read")
 
     def __init__(self, source: ByteSource, length: int) -> None:
-        self.taken = 0
+        self.bytes_read = 0
         self._source = source
         self._left = length
 
     @property
-    def finished(self) -> bool:
+    def is_finished(self) -> bool:
         return not self._left
 
-    async def some(self) -> bytes:
+    async def read_chunk(self) -> bytes:
         if self._left and not self._source.buffer:
-            await self._source.more()
-        piece = take(self._source, min(self._left, PIECE_BYTES))
+            await self._source.read_more()
+        piece = take_buffered(self._source, min(self._left, PIECE_BYTES))
         self._left -= len(piece)
-        self.taken += len(piece)
+        self.bytes_read += len(piece)
         return piece
 
-    def drained(self) -> bool:
+    def discard_buffered(self) -> bool:
         if self._left <= len(self._source.buffer):
             del self._source.buffer[: self._left]
             self._left = 0
-        return self.finished
+        return self.is_finished
 
 
 class ChunkedBody:
     """A body whose length is known at its end; small chunks are handed on together."""
 
-    __slots__ = ("_framing", "_left", "_source", "finished", "taken")
+    __slots__ = ("_framing", "_left", "_source", "bytes_read", "is_finished")
 
     def __init__(self, source: ByteSource) -> None:
-        self.taken = 0
+        self.bytes_read = 0
         self._source = source
         self._left = 0  # bytes of the open chunk
         self._framing = 0  # bytes spent on size lines and trailers
-        self.finished = False
+        self.is_finished = False
 
-    async def some(self) -> bytes:
+    async def read_chunk(self) -> bytes:
         gathered = bytearray()
-        while not self.finished and len(gathered) < PIECE_BYTES and (self._source.buffer or not gathered):
+        while not self.is_finished and len(gathered) < PIECE_BYTES and (self._source.buffer or not gathered):
             if self._left == 0:
-                await self._open_chunk()
+                await self._begin_chunk()
             else:
                 await self._read_from_chunk(gathered)
-        self.taken += len(gathered)
+        self.bytes_read += len(gathered)
         return bytes(gathered)
 
-    def drained(self) -> bool:
-        return self.finished
+    def discard_buffered(self) -> bool:
+        return self.is_finished
 
-    async def _open_chunk(self) -> None:
-        size = _CHUNK_SIZE.fullmatch(await self._line())
+    async def _begin_chunk(self) -> None:
+        size = _CHUNK_SIZE.fullmatch(await self._read_line())
         if size is None:
-            refuse("a chunk does not begin with a hexadecimal size and valid extensions")
+            reject("a chunk does not begin with a hexadecimal size and valid extensions")
         self._left = int(size[1], 16)
         if self._left == 0:
-            await self._pass_trailers()
-            self.finished = True
+            await self._skip_trailers()
+            self.is_finished = True
 
-    async def _pass_trailers(self) -> None:
+    async def _skip_trailers(self) -> None:
         """Read the trailer section; its fields mean nothing here, and yet must be fields."""
-        while line := await self._line():
+        while line := await self._read_line():
             require_fields(line + _CRLF)
 
     async def _read_from_chunk(self, gathered: bytearray) -> None:
         if not self._source.buffer:
-            await self._source.more()
-        piece = take(self._source, min(self._left, PIECE_BYTES))
+            await self._source.read_more()
+        piece = take_buffered(self._source, min(self._left, PIECE_BYTES))
         gathered += piece
         self._left -= len(piece)
-        if self._left == 0 and await self._line():
-            refuse("a chunk is longer than its size")
+        if self._left == 0 and await self._read_line():
+            reject("a chunk is longer than its size")
 
-    async def _line(self) -> bytes:
+    async def _read_line(self) -> bytes:
         while (end := self._source.buffer.find(_CRLF, 0, _MAX_LINE_BYTES)) < 0:
             if len(self._source.buffer) >= _MAX_LINE_BYTES:
-                refuse("a line among the chunks is too long")
-            await self._source.more()
+                reject("a line among the chunks is too long")
+            await self._source.read_more()
         self._framing += end + len(_CRLF)
         if self._framing > FRAMING_LIMIT_BYTES:
-            refuse("there is too much between its chunks")
-        return take(self._source, end + len(_CRLF))[:end]
+            reject("there is too much between its chunks")
+        return take_buffered(self._source, end + len(_CRLF))[:end]

@@ -51,24 +51,24 @@ def parse_head(raw: bytes) -> RequestHead:
     line, _, fields = (raw + b"\r\n").decode("latin-1").partition("\r\n")
     start = _REQUEST_LINE.fullmatch(line)
     if start is None:
-        refuse("the request line is not `METHOD target HTTP/1.1`")
+        reject("the request line is not `METHOD target HTTP/1.1`")
     method, target, minor = start.groups()
-    headers = _fields(fields)
+    headers = _parse_fields(fields)
     modern = minor == "1"
     _require_host(fields, headers, modern=modern)
     path, _, query = _origin_form(method, target).partition("?")
     keep_alive = modern and "close" not in headers.get("connection", "").lower()
     awaits_continue = modern and headers.get("expect", "").lower() == "100-continue"
-    return RequestHead(method, path, query, headers, keep_alive, _length(headers, modern=modern), awaits_continue)
+    return RequestHead(method, path, query, headers, keep_alive, _body_length(headers, modern=modern), awaits_continue)
 
 
-def refuse_bare_line_feed(raw: bytes | bytearray) -> None:
+def reject_bare_line_feed(raw: bytes | bytearray) -> None:
     """Refuse early what would otherwise wait for an end that its sender believes to have sent."""
     if _BARE_LINE_FEED.search(raw):
-        refuse("a line ends in a bare line feed")
+        reject("a line ends in a bare line feed")
 
 
-def refuse(why: str) -> Never:
+def reject(why: str) -> Never:
     raise ValidationFailed(f"The request is not well-formed HTTP/1.1: {why}.")
 
 
@@ -78,13 +78,13 @@ def require_fields(lines: bytes) -> None:
     Raises:
         ValidationFailed: one of them is none.
     """
-    _fields(lines.decode("latin-1"))
+    _parse_fields(lines.decode("latin-1"))
 
 
-def _fields(text: str) -> dict[str, str]:
+def _parse_fields(text: str) -> dict[str, str]:
     found = _FIELD_LINE.findall(text)
     if len(found) != text.count("\n"):
-        refuse("a header line is not `name: value`")
+        reject("a header line is not `name: value`")
     headers: dict[str, str] = {}
     for name, value in found:
         key, value = name.lower(), value.strip(" \t")
@@ -96,10 +96,10 @@ def _require_host(fields: str, headers: Mapping[str, str], *, modern: bool) -> N
     """Refuse a request without exactly one valid Host field (RFC 9112 section 3.2); HTTP/1.0 may leave it out."""
     count = len(_HOST_FIELD.findall(fields))
     if count > 1 or (modern and not count):
-        refuse("there is not exactly one Host field")
+        reject("there is not exactly one Host field")
     host = headers.get("host", "")
     if host and not _is_host(host):
-        refuse("Host is not a host and an optional port")
+        reject("Host is not a host and an optional port")
 
 
 def _is_host(text: str) -> bool:
@@ -130,19 +130,19 @@ def _origin_form(method: str, target: str) -> str:
         return "/*"
     found = _ABSOLUTE_FORM.fullmatch(target)
     if found is None or method == "CONNECT" or not _is_host(found[1]):
-        refuse("its target is neither a path nor an http URI; this server is no proxy")
+        reject("its target is neither a path nor an http URI; this server is no proxy")
     rest = found[2] or "/"
     return rest if rest.startswith("/") else f"/{rest}"
 
 
-def _length(headers: Mapping[str, str], *, modern: bool) -> int | None:
+def _body_length(headers: Mapping[str, str], *, modern: bool) -> int | None:
     coding, length = headers.get("transfer-encoding"), headers.get("content-length")
     if coding is not None:
         if length is not None or not modern or coding.lower() != "chunked":
-            refuse("Transfer-Encoding can only be `chunked`, without Content-Length")
+            reject("Transfer-Encoding can only be `chunked`, without Content-Length")
         return None
     if length is None:
         return 0
     if not (length.isascii() and length.isdecimal()) or len(length) > _MAX_LENGTH_DIGITS:
-        refuse("Content-Length is not one plain number")
+        reject("Content-Length is not one plain number")
     return int(length)

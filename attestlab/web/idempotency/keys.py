@@ -4,7 +4,7 @@ A repeat gets the stored status and body byte for byte. Because answer and chang
 one commit, a crash between commit and answer leaves a retry that finds what was done.
 Refusals (400, 401, 403, 429) are not remembered: they changed nothing.
 
-Where a route is `secret` the answer is sealed, bound to its place, and the fingerprint is keyed: without
+Where a route is `secret` the answer is sealed, bound to its record_id, and the fingerprint is keyed: without
 the key-encryption key nobody reads the one or tries passwords against the other.
 """
 
@@ -37,20 +37,20 @@ MEMO = "idempotency.known"
 SEALED = b"sealed "  # before the stored headers of an answer that is; others begin as JSON does
 _KEY = re.compile(r"[\x20-\x7e]{1,255}")
 
-_FIND = select(
+_BY_RECORD_ID = select(
     answers.c.place, answers.c.fingerprint, answers.c.status, answers.c.headers, answers.c.body, answers.c.created_at
-).where(answers.c.place.in_(bindparam("places", expanding=True)))
+).where(answers.c.place.in_(bindparam("record_ids", expanding=True)))
 
 
 @dataclass(frozen=True, slots=True)
 class IdempotencyKey:
-    """One keyed write: `place` is the tenant, route and key; `fingerprint` the request. Both are SHA-256.
+    """One keyed write: `record_id` is the tenant, route and key; `fingerprint` the request. Both are SHA-256.
 
     `sealing` is the keyring where the answer is a secret as a whole; `link_key_of` gives the key of a
     share link, which is left out of every stored answer.
     """
 
-    place: bytes
+    record_id: bytes
     fingerprint: bytes
     at: datetime
     sealing: Keyring | None = None
@@ -59,7 +59,7 @@ class IdempotencyKey:
     @property
     def purpose(self) -> str:
         """What a sealed answer is for."""
-        return f"answer {self.place.hex()}"
+        return f"answer {self.record_id.hex()}"
 
 
 def is_keyed(request: Request) -> bool:
@@ -67,7 +67,7 @@ def is_keyed(request: Request) -> bool:
     return request.route.idempotency != "none" and request.header(HEADER) is not None
 
 
-def intent_of(request: Request) -> IdempotencyKey | None:
+def read_key(request: Request) -> IdempotencyKey | None:
     """What this call wants done once; None where it carries no key or the route has no use for one.
 
     Raises:
@@ -84,28 +84,31 @@ def intent_of(request: Request) -> IdempotencyKey | None:
         return None
     if not _KEY.fullmatch(key):
         raise ValidationFailed.of(f"/{HEADER}", "malformed", "An Idempotency-Key is 1-255 printable ASCII characters.")
-    owner = str(request.caller.tenant_id) if request.caller is not None else _anonymous(request)
-    place, fingerprint = _place(owner, route.method, route.path, key), _fingerprint(request)
+    owner = str(request.caller.tenant_id) if request.caller is not None else _anonymous_owner(request)
+    record_id, fingerprint = _hash_key(owner, route.method, route.path, key), _fingerprint_of(request)
     if not route.secret:
         return IdempotencyKey(
-            place, fingerprint, request.now, link_key_of=lambda attestation: request.lab.links.key(attestation)
+            record_id,
+            fingerprint,
+            request.now,
+            link_key_of=lambda attestation: request.lab.links.share_key(attestation),
         )
     # Of one tenant's people each keeps their own secrets: another's repeat is another request.
     keyring, asked_by = request.lab.keyring, "" if request.caller is None else request.caller.credential_id
-    return IdempotencyKey(place, keyring.keyed_sha256(fingerprint + asked_by.encode()), request.now, keyring)
+    return IdempotencyKey(record_id, keyring.keyed_sha256(fingerprint + asked_by.encode()), request.now, keyring)
 
 
-def _anonymous(request: Request) -> str:
+def _anonymous_owner(request: Request) -> str:
     """Whoever calls without being known: their address, and the credential they show where it opens more."""
     shown = [request.header(name) for name in ("X-API-Key", "Authorization")]
     return "\n".join([f"anonymous {request.peer}", *filter(None, shown)])
 
 
-def _place(owner: str, method: str, path: str, key: str) -> bytes:
+def _hash_key(owner: str, method: str, path: str, key: str) -> bytes:
     return hashlib.sha256(f"{owner}\n{method} {path}\n{key}".encode()).digest()
 
 
-def _fingerprint(request: Request) -> bytes:
+def _fingerprint_of(request: Request) -> bytes:
     digest = hashlib.sha256(f"{request.method} {request.path}\n".encode())
     digest.update(canonical(request.document) if request.canonical is None else request.canonical)
     if request.payload is not None:
@@ -113,71 +116,71 @@ def _fingerprint(request: Request) -> bytes:
     return digest.digest()
 
 
-def recall(connection: Connection, intent: IdempotencyKey) -> Response | None:
+def lookup(connection: Connection, key: IdempotencyKey) -> Response | None:
     """The answer that was given before.
 
     Raises:
         IdempotencyKeyReused: it was given to another request.
     """
-    row = _found(connection, [intent.place])[intent.place]
-    return _answer(None if row is None or row.created_at < intent.at - RECORD_TTL else row, intent)
+    row = _load_records(connection, [key.record_id])[key.record_id]
+    return _response_of(None if row is None or row.created_at < key.at - RECORD_TTL else row, key)
 
 
-def claim(tx: Transaction, intent: IdempotencyKey, *, together_with: Collection[bytes]) -> Response | None:
-    """`recall` under the writer's lock; where nothing is remembered the place is free afterwards.
+def reserve(tx: Transaction, key: IdempotencyKey, *, group_record_ids: Collection[bytes]) -> Response | None:
+    """`lookup` under the writer's lock; where nothing is remembered the record_id is free afterwards.
 
-    The places of the whole group (`together_with`) are looked up in one query.
+    The record_ids of the whole group (`group_record_ids`) are looked up in one query.
     """
     known: dict[bytes, AnyRow | None] = tx.cache.setdefault(MEMO, {})
     if not known:
-        idempotency_store.forget(tx, now=intent.at, kept_for=RECORD_TTL)
-        known |= _found(tx.connection, together_with)
-    if intent.place not in known:
-        known |= _found(tx.connection, [intent.place])
-    return _answer(known[intent.place], intent)
+        idempotency_store.delete_expired(tx, now=key.at, ttl=RECORD_TTL)
+        known |= _load_records(tx.connection, group_record_ids)
+    if key.record_id not in known:
+        known |= _load_records(tx.connection, [key.record_id])
+    return _response_of(known[key.record_id], key)
 
 
-def _found(connection: Connection, places: Collection[bytes]) -> dict[bytes, AnyRow | None]:
-    """What is remembered in each of the places."""
-    asked = list(places)
-    found = {row.place: row for row in connection.execute(_FIND, {"places": asked})}
-    return {place: found.get(place) for place in asked}
+def _load_records(connection: Connection, record_ids: Collection[bytes]) -> dict[bytes, AnyRow | None]:
+    """What is remembered in each of the record_ids."""
+    asked = list(record_ids)
+    found = {row.place: row for row in connection.execute(_BY_RECORD_ID, {"record_ids": asked})}
+    return {record_id: found.get(record_id) for record_id in asked}
 
 
-def _answer(row: AnyRow | None, intent: IdempotencyKey) -> Response | None:
+def _response_of(row: AnyRow | None, key: IdempotencyKey) -> Response | None:
     if row is None:
         return None
-    if row.fingerprint != intent.fingerprint:
+    if row.fingerprint != key.fingerprint:
         raise IdempotencyKeyReused
     headers, body = row.headers, row.body
     if headers.startswith(SEALED):
-        body = _keyring(intent).unseal_secret(body, purpose=intent.purpose)
-    elif intent.link_key_of is not None:
-        body = share_keys.put_back(body, intent.link_key_of)
+        body = _require_keyring(key).unseal_secret(body, purpose=key.purpose)
+    elif key.link_key_of is not None:
+        body = share_keys.restore_keys(body, key.link_key_of)
     told = json.loads(headers.removeprefix(SEALED))
     return Response(row.status, {**told, "Idempotent-Replayed": "true"}, body)
 
 
-def _keyring(intent: IdempotencyKey) -> Keyring:
-    if intent.sealing is None:
+def _require_keyring(key: IdempotencyKey) -> Keyring:
+    if key.sealing is None:
         raise IntegrityFailed("A sealed answer is remembered where answers are not sealed.")
-    return intent.sealing
+    return key.sealing
 
 
-def remember(tx: Transaction, intent: IdempotencyKey, answer: Response) -> None:
+def store_response(tx: Transaction, key: IdempotencyKey, answer: Response) -> None:
     """Keep the answer, in the same transaction as what it tells."""
     headers, body = json.dumps(dict(answer.headers)).encode(), answer.body
-    if intent.sealing is not None:
-        headers, body = SEALED + headers, sealing.seal_secret(tx, intent.sealing, body, purpose=intent.purpose)
-    elif intent.link_key_of is not None:
-        body = share_keys.left_out(body, intent.link_key_of)
+    if key.sealing is not None:
+        headers, body = SEALED + headers, sealing.seal_secret(tx, key.sealing, body, purpose=key.purpose)
+    elif key.link_key_of is not None:
+        body = share_keys.remove_keys(body, key.link_key_of)
     tx.buffer(idempotency_store.CHAIN).append(
         {
-            "place": intent.place,
-            "fingerprint": intent.fingerprint,
+            "place": key.record_id,
+            "fingerprint": key.fingerprint,
             "status": answer.status,
             "headers": headers,
             "body": body,
-            "created_at": intent.at,
+            "created_at": key.at,
         }
     )

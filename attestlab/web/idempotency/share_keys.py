@@ -13,21 +13,21 @@ from uuid import UUID
 KeyOf = Callable[[UUID], str]
 
 _ID = rb"(/a/([0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})\?k=)"
-_SHOWN = re.compile(_ID + rb"([A-Za-z0-9_-]{22})")
-_LEFT_OUT = b"\x00"  # stands in no JSON text, which escapes it
-_STORED = re.compile(_ID + _LEFT_OUT)
+_LINK = re.compile(_ID + rb"([A-Za-z0-9_-]{22})")
+_PLACEHOLDER = b"\x00"  # stands in no JSON text, which escapes it
+_STORED_LINK = re.compile(_ID + _PLACEHOLDER)
 
 
-def left_out(body: bytes, key_of: KeyOf) -> bytes:
+def remove_keys(body: bytes, key_of: KeyOf) -> bytes:
     """The body without the keys of its share links; any other text stays as it is."""
 
     def without(link: re.Match[bytes]) -> bytes:
         is_key = link[3].decode() == key_of(UUID(link[2].decode()))
-        return link[1] + _LEFT_OUT if is_key else link[0]
+        return link[1] + _PLACEHOLDER if is_key else link[0]
 
-    return _SHOWN.sub(without, body)
+    return _LINK.sub(without, body)
 
 
-def put_back(body: bytes, key_of: KeyOf) -> bytes:
-    """The body of `left_out` as it was sent."""
-    return _STORED.sub(lambda link: link[1] + key_of(UUID(link[2].decode())).encode(), body)
+def restore_keys(body: bytes, key_of: KeyOf) -> bytes:
+    """The body of `remove_keys` as it was sent."""
+    return _STORED_LINK.sub(lambda link: link[1] + key_of(UUID(link[2].decode())).encode(), body)

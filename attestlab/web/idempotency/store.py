@@ -38,7 +38,7 @@ class IdempotencyRecord(SQLModel, table=True):
 answers = table_of(IdempotencyRecord)
 
 
-def seal(tx: Transaction) -> None:
+def chain_records(tx: Transaction) -> None:
     """Number and chain the answers of a transaction just before its commit."""
     given: list[dict[str, Any]] = tx.buffer(CHAIN)
     if not given:
@@ -59,13 +59,13 @@ def linked_bytes(
     return b"".join((place, fingerprint, told, headers, body))
 
 
-def forget(tx: Transaction, *, now: datetime, kept_for: timedelta) -> None:
+def delete_expired(tx: Transaction, *, now: datetime, ttl: timedelta) -> None:
     """Remove the answers that were kept long enough; called once a transaction, and most find none.
 
     Answers with a time in the future were given while a clock was wrong. Their place in the chain tells their
     age: they go with the first answer behind them that was kept long enough.
     """
-    before, in_order = now - kept_for, select(answers.c.seq, answers.c.created_at).order_by(answers.c.seq).limit(1)
+    before, in_order = now - ttl, select(answers.c.seq, answers.c.created_at).order_by(answers.c.seq).limit(1)
     first = tx.read_unflushed(in_order).first()
     if first is not None and first.created_at > now:
         first = tx.read_unflushed(in_order.where(answers.c.created_at <= now)).first()
@@ -85,12 +85,12 @@ def find_inconsistencies(connection: Connection) -> Iterator[tuple[str, str]]:
     """Where the chain of answers does not hold, as (place, what is wrong)."""
     place, last = head_of(connection, BEGINNING)
     for row in connection.execution_options(yield_per=100).execute(select(*answers.c).order_by(answers.c.seq)):
-        if row.seq != place or row.hash != link_hash(last, _linked(row)):
+        if row.seq != place or row.hash != link_hash(last, _linked_bytes_of(row)):
             yield str(row.seq), "the chain is broken here"
         place, last = row.seq + 1, row.hash
     if (place, last) != head_of(connection, CHAIN):
         yield "end", "answers are missing at the end"
 
 
-def _linked(row: AnyRow) -> bytes:
+def _linked_bytes_of(row: AnyRow) -> bytes:
     return linked_bytes(**{name: row._mapping[name] for name in answers.c.keys() if name not in ("seq", "hash")})  # noqa: SIM118

@@ -39,7 +39,7 @@ class ClientAddressResolver:
             return peer
         client = peer
         for claimed in reversed(forwarded.split(",")):
-            address = _parsed(claimed.strip())
+            address = _parse_address(claimed.strip())
             if address is None:
                 break
             client = str(address)
@@ -51,7 +51,7 @@ class ClientAddressResolver:
         """Warn once: behind a proxy that is not trusted all clients share the limits of its address."""
         if not self._has_warned:
             self._has_warned = True
-            logging_setup.warned(
+            logging_setup.log_warning(
                 "X-Forwarded-For is ignored",
                 peer=peer,
                 remedy="If a proxy at this address forwards requests, name its network in ATTESTLAB_TRUSTED_PROXIES.",
@@ -63,25 +63,25 @@ class ClientAddressResolver:
 
 def is_within(client: str, networks: Sequence[IPNetwork]) -> bool:
     """Whether the address is in one of the networks."""
-    address = _parsed(client)
+    address = _parse_address(client)
     return address is not None and any(address in network for network in networks)
 
 
 @lru_cache(maxsize=_CACHE_SIZE)
-def counted(client: str) -> str:
+def rate_limit_key(client: str) -> str:
     """The address as limits count it: all of an IPv4 one, the network of an IPv6 one.
 
-    >>> counted("203.0.113.9"), counted("2001:db8:1:2:3:4:5:6"), counted("::ffff:203.0.113.9")
-    ('203.0.113.9', '2001:db8:1:2::/64', '203.0.113.9')
+    >>> [rate_limit_key(client) for client in ("203.0.113.9", "2001:db8:1:2:3:4:5:6", "::ffff:203.0.113.9")]
+    ['203.0.113.9', '2001:db8:1:2::/64', '203.0.113.9']
     """
-    address = _parsed(client)
+    address = _parse_address(client)
     if isinstance(address, IPv6Address):
         return str(IPv6Network((int(address), _NETWORK_BITS), strict=False))
     return _UNNAMED if address is None else str(address)
 
 
 @lru_cache(maxsize=_CACHE_SIZE)
-def _parsed(text: str) -> IPv4Address | IPv6Address | None:
+def _parse_address(text: str) -> IPv4Address | IPv6Address | None:
     """IPv4 within IPv6 counts as what it is; an address that cannot be read is none."""
     try:
         address = ip_address(text)

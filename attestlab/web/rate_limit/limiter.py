@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 from attestlab.core.errors import RateLimited
 from attestlab.core.limits.rate_counters import Count, Counters
-from attestlab.web.rate_limit.client_address import ClientAddressResolver, counted
+from attestlab.web.rate_limit.client_address import ClientAddressResolver, rate_limit_key
 from attestlab.web.request import Request
 from attestlab.web.routing.routes import Limit, Route
 
@@ -89,7 +89,7 @@ class Limiter:
         """Refuse a request of a blocked lane.
 
         Raises:
-            AddressBlocked: the lane is blocked; that does not prolong the block.
+            ClientBlocked: the lane is blocked; that does not prolong the block.
         """
         left_s = self._counters.blocked_for_s(f"block:{lane}", now=now)
         if left_s:
@@ -103,7 +103,7 @@ class Limiter:
             OverLimit: there is not so much left; of several exhausted limits it names the one with the longest wait.
         """
         if not request.route.charged:
-            return self.look(request.peer, now=request.now)
+            return self.peek(request.peer, now=request.now)
         if payer is None:
             return self.charge_address(request.peer, now=request.now, page=request.route.page)
         allowed, applied = self._allowance_of(payer), []
@@ -111,20 +111,20 @@ class Limiter:
             place, per_minute = f"tenant:{payer.tenant_id}", allowed.requests_per_minute
             applied.append(self._counters.take(place, per_minute=per_minute, now=request.now))
         limit = request.route.limit if allowed.has_endpoint_limits else None
-        if limit is not None and _all_allow(applied):
+        if limit is not None and _all_allowed(applied):
             applied.append(self._count(payer, limit, 1, now=request.now))
-        if not _all_allow(applied):
-            raise OverLimit(self._longest_wait(applied, limit, payer, now=request.now), caller=payer)
-        return tightest(applied) if applied else self.look(request.peer, now=request.now)
+        if not _all_allowed(applied):
+            raise OverLimit(self._find_longest_wait(applied, limit, payer, now=request.now), caller=payer)
+        return tightest(applied) if applied else self.peek(request.peer, now=request.now)
 
-    def _longest_wait(self, applied: list[Count], limit: Limit | None, payer: Any, *, now: datetime) -> Count:
+    def _find_longest_wait(self, applied: list[Count], limit: Limit | None, payer: Any, *, now: datetime) -> Count:
         """Of all limits that are exhausted, the one with the longest wait."""
         exhausted = [count for count in applied if not count.allowed]
         if limit is not None:
-            exhausted += self._exhausted(limit, payer, now=now)
+            exhausted += self._list_exhausted(limit, payer, now=now)
         return max(exhausted, key=lambda count: count.retry_after_s)
 
-    def _exhausted(self, limit: Limit, payer: Any, *, now: datetime) -> list[Count]:
+    def _list_exhausted(self, limit: Limit, payer: Any, *, now: datetime) -> list[Count]:
         """The window of a route, and the day that its requests use up, where nothing is left of them."""
         window = self._count(
             payer, limit, limit.requests + 1, now=now
@@ -154,15 +154,15 @@ class Limiter:
             raise OverLimit(count)
         return count
 
-    def look(self, client: str, *, now: datetime) -> Count:
+    def peek(self, client: str, *, now: datetime) -> Count:
         """How the bucket of an address stands; costs nothing of it."""
-        return self._counters.peek(f"address:{counted(client)}", per_minute=self._address_per_minute, now=now)
+        return self._counters.peek(f"address:{rate_limit_key(client)}", per_minute=self._address_per_minute, now=now)
 
-    def untouched(self, *, now: datetime) -> Count:
+    def full_bucket(self, *, now: datetime) -> Count:
         """The bucket of an address from which nothing was taken; for answers that must not depend on the counts."""
         return self._counters.full_bucket(per_minute=self._address_per_minute, now=now)
 
-    def fit(self, request: Request, limit: Limit, wanted: int) -> tuple[int, OverLimit | None]:
+    def take_available(self, request: Request, limit: Limit, wanted: int) -> tuple[int, OverLimit | None]:
         """How many of `wanted` items of one request still fit into a limit, and what the others are told."""
         if not self._allowance_of(request.caller).has_endpoint_limits:
             return wanted, None
@@ -175,26 +175,26 @@ class Limiter:
         if taken == wanted:
             return taken, None
         full = count._replace(allowed=False, retry_after_s=count.reset_at - request.now.timestamp())
-        longest = self._longest_wait([full], limit, request.caller, now=request.now)
+        longest = self._find_longest_wait([full], limit, request.caller, now=request.now)
         return taken, OverLimit(longest, caller=request.caller)
 
     def _count(self, payer: Any, limit: Limit, cost: int, *, now: datetime) -> Count:
         place = f"limit:{payer.tenant_id}:{limit.name}"
         return self._counters.count(place, limit=limit.requests, window_s=limit.window_s, now=now, cost=cost)
 
-    def failed(self, client: str, *, now: datetime) -> Count:
+    def count_failure(self, client: str, *, now: datetime) -> Count:
         """Count an attempt that leaves a line in a trail, and that nobody's plan pays for."""
-        return self._of_lane(FAILURES, counted(client), now)
+        return self._count_for_lane(FAILURES, rate_limit_key(client), now)
 
-    def violated(self, lane: str, *, now: datetime) -> bool:
+    def record_violation(self, lane: str, *, now: datetime) -> bool:
         """Count a violation; whether it is the one that blocks the lane, of which there is exactly one."""
-        count = self._of_lane(VIOLATIONS, lane, now)
+        count = self._count_for_lane(VIOLATIONS, lane, now)
         blocks = count.allowed and not count.remaining
         if blocks:
             self._counters.block(f"block:{lane}", for_s=BLOCK_DURATION_S, now=now)
         return blocks
 
-    def _of_lane(self, limit: Limit, lane: str, now: datetime) -> Count:
+    def _count_for_lane(self, limit: Limit, lane: str, now: datetime) -> Count:
         return self._counters.count(f"{limit.name}:{lane}", limit=limit.requests, window_s=limit.window_s, now=now)
 
 
@@ -204,7 +204,7 @@ def lane_of(client: str, *, payer: Any = None, page: bool = False) -> str:
     Those with valid credentials of one tenant, those for public pages, or those without a valid credential. So neither
     another tenant behind the same address nor its readers pay for what one of them does.
     """
-    address = counted(client)
+    address = rate_limit_key(client)
     if payer is not None:
         return f"{address}:tenant:{payer.tenant_id}"
     return f"{address}:pages" if page else address
@@ -212,7 +212,7 @@ def lane_of(client: str, *, payer: Any = None, page: bool = False) -> str:
 
 def owner_of(request: Request) -> str:
     """The tenant or the address that a request's work is shared out to."""
-    return counted(request.peer) if request.caller is None else f"tenant:{request.caller.tenant_id}"
+    return rate_limit_key(request.peer) if request.caller is None else f"tenant:{request.caller.tenant_id}"
 
 
 def is_probe(route: Route) -> bool:
@@ -225,7 +225,7 @@ def tightest(counts: list[Count]) -> Count:
     return min(counts, key=lambda count: count.remaining)
 
 
-def told_by(fault: RateLimited, *, now: datetime) -> Count | None:
+def limit_for(fault: RateLimited, *, now: datetime) -> Count | None:
     """The limit that a refusal speaks of, be it one that is not counted here; None where it names none."""
     if isinstance(fault, OverLimit):
         return fault.count
@@ -235,5 +235,5 @@ def told_by(fault: RateLimited, *, now: datetime) -> Count | None:
     return Count(False, limit, 0, window_s, now.timestamp() + wait_s, wait_s)
 
 
-def _all_allow(counts: list[Count]) -> bool:
+def _all_allowed(counts: list[Count]) -> bool:
     return all(count.allowed for count in counts)

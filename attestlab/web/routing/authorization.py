@@ -13,15 +13,16 @@ PUBLIC: Final = None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Requirement:
-    """What a caller must have; `Requirement()` is content with any valid credential.
+    """What a caller must have. `Requirement()` accepts any valid credential.
 
-    `roles` are alternatives, and only people have any; `a_user` refuses keys, `a_tenant` consumers and their keys.
+    `roles` are alternatives; only people have roles. `user_only` excludes keys; `tenant_only` excludes consumers and
+    their keys.
     """
 
     scope: str | None = None
     roles: tuple[str, ...] = ()
-    a_user: bool = False
-    a_tenant: bool = False
+    user_only: bool = False
+    tenant_only: bool = False
     realm: str | None = None
 
     def require(self, caller: Any) -> None:
@@ -30,9 +31,9 @@ class Requirement:
         Raises:
             PermissionDenied: `details` says what is required.
         """
-        if self.a_user and caller.actor_type != "USER":
+        if self.user_only and caller.actor_type != "USER":
             raise PermissionDenied("This needs a person who signed in.", details={"required_credential": "jwt"})
-        if self.a_tenant and caller.realm == "consumer":
+        if self.tenant_only and caller.realm == "consumer":
             raise PermissionDenied("This is for tenants, not for consumers.", details={"required_realm": "tenant"})
         if self.realm is not None and caller.realm != self.realm:
             raise PermissionDenied(f"This is for {self.realm} accounts.", details={"required_realm": self.realm})
@@ -42,14 +43,18 @@ class Requirement:
         if self.scope is not None and self.scope not in caller.scopes:
             raise PermissionDenied(f"This needs the scope {self.scope}.", details={"required_scope": self.scope})
 
-    def told(self) -> str:
-        """In words, for the access table.
+    def describe(self) -> str:
+        """Describes the requirement in words, for the access table.
 
-        >>> Needs(scope="issuers:read").told(), Needs(roles=("owner", "admin"), a_user=True).told()
-        ('scope `issuers:read`', 'a signed-in `owner` or `admin`')
+        >>> Requirement(scope="issuers:read").describe()
+        'scope `issuers:read`'
+        >>> Requirement(roles=("owner", "admin"), user_only=True).describe()
+        'a signed-in `owner` or `admin`'
         """
-        who = " or ".join(f"`{role}`" for role in self.roles) or ("any credential of a tenant" if self.a_tenant else "")
-        if self.a_user:
+        who = " or ".join(f"`{role}`" for role in self.roles) or (
+            "any credential of a tenant" if self.tenant_only else ""
+        )
+        if self.user_only:
             who = f"a signed-in {who or 'person'}"
         parts = [who, f"of the {self.realm} realm" if self.realm else "", f"scope `{self.scope}`" if self.scope else ""]
         return ", ".join(part for part in parts if part) or "any valid credential"
@@ -58,14 +63,14 @@ class Requirement:
 Access = str | Requirement | None  # a scope, more than that, or PUBLIC
 
 
-def needs_of(access: Access) -> Requirement | None:
+def requirement_of(access: Access) -> Requirement | None:
     """A scope alone is the shorthand for needing just that."""
     return Requirement(scope=access) if isinstance(access, str) else access
 
 
 def users_with(roles: Collection[str]) -> Requirement:
     """A person who signed in and has any of these roles."""
-    return Requirement(roles=tuple(roles), a_user=True)
+    return Requirement(roles=tuple(roles), user_only=True)
 
 
 def require_same_tenant(claimed: str | None, caller: Any) -> None:

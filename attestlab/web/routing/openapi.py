@@ -64,11 +64,11 @@ def describe(routes: Iterable[Route], *, title: str, version: str) -> bytes:
     from openapi_pydantic import OpenAPI  # slow to import, and only ever needed here
 
     listed = list(routes)
-    schemas, definitions = _schemas(listed)
+    schemas, definitions = _build_schemas(listed)
     paths: dict[str, dict[str, Operation]] = {}
     for route in listed:
-        query = _properties(schemas.get((operation_id(route), "query")), definitions)
-        paths.setdefault(_REST.sub("}", route.path), {})[route.method.lower()] = _operation(route, schemas, query)
+        query = _resolve_properties(schemas.get((operation_id(route), "query")), definitions)
+        paths.setdefault(_REST.sub("}", route.path), {})[route.method.lower()] = _build_operation(route, schemas, query)
     document = OpenAPI.model_validate(
         {
             "openapi": "3.1.1",
@@ -86,7 +86,7 @@ def operation_id(route: Route) -> str:
     return f"{route.tag}_{route.function.__name__}"
 
 
-def _schemas(routes: Sequence[Route]) -> tuple[Schemas, dict[str, Any]]:
+def _build_schemas(routes: Sequence[Route]) -> tuple[Schemas, dict[str, Any]]:
     wanted: list[tuple[Any, Any, TypeAdapter[Any]]] = [(("", "error"), "serialization", TypeAdapter(ErrorEnvelope))]
     for route in routes:
         name = operation_id(route)
@@ -102,12 +102,12 @@ def _schemas(routes: Sequence[Route]) -> tuple[Schemas, dict[str, Any]]:
     return schemas, definitions
 
 
-def _properties(reference: Mapping[str, Any] | None, definitions: Mapping[str, Any]) -> Mapping[str, Any]:
+def _resolve_properties(reference: Mapping[str, Any] | None, definitions: Mapping[str, Any]) -> Mapping[str, Any]:
     """What a query model's reference stands for; no properties where the route takes no query."""
     return {"properties": {}} if reference is None else definitions[reference["$ref"].rpartition("/")[2]]
 
 
-def _operation(route: Route, schemas: Schemas, query: Mapping[str, Any]) -> Operation:
+def _build_operation(route: Route, schemas: Schemas, query: Mapping[str, Any]) -> Operation:
     from openapi_pydantic import Operation
 
     summary, _, description = (inspect.getdoc(route.function) or route.path).partition("\n")
@@ -127,7 +127,7 @@ def _operation(route: Route, schemas: Schemas, query: Mapping[str, Any]) -> Oper
 def _security(needs: Requirement) -> list[dict[str, list[str]]]:
     """The schemes a route takes; OpenAPI 3.1 lets each name the scopes and roles that it must carry."""
     required = [*([str(needs.scope)] if needs.scope else []), *map(str, needs.roles)]
-    schemes = ["bearer"] if needs.a_user else list(_SECURITY_SCHEMES)
+    schemes = ["bearer"] if needs.user_only else list(_SECURITY_SCHEMES)
     return [{scheme: required} for scheme in schemes]
 
 

@@ -19,9 +19,9 @@ from attestlab.web.routing.routes import Route
 _INTEGER = re.compile(r"0|[1-9][0-9]{0,17}")
 _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
-_SHOWN_CHARACTERS = 200
+_MAX_QUOTED_CHARS = 200
 _REST = "..."
-_NOTHING: Mapping[str, Any] = {}
+_NO_VALUES: Mapping[str, Any] = {}
 
 
 class Match(NamedTuple):
@@ -65,31 +65,31 @@ class Router:
         if fixed is not None:
             if wanted in fixed:
                 return fixed[wanted]
-            raise MethodNotAllowed(method, _allowed(fixed))
-        ends = list(_ends(self._root, _segments(path), ()))
+            raise MethodNotAllowed(method, _allowed_methods(fixed))
+        ends = list(_matching_nodes(self._root, _decode_segments(path), ()))
         for methods, texts in ends:
             if wanted in methods:
-                return Match(methods[wanted], _values(methods[wanted], texts))
+                return Match(methods[wanted], _parse_values(methods[wanted], texts))
         if ends:
-            raise MethodNotAllowed(method, _allowed({name for methods, _ in ends for name in methods}))
-        raise NotFound("route", path[:_SHOWN_CHARACTERS])
+            raise MethodNotAllowed(method, _allowed_methods({name for methods, _ in ends for name in methods}))
+        raise NotFound("route", path[:_MAX_QUOTED_CHARS])
 
-    def knows(self, path: str) -> bool:
+    def has_path(self, path: str) -> bool:
         """Whether any method of this path has a route."""
-        return path in self._fixed or any(_ends(self._root, _segments(path), ()))
+        return path in self._fixed or any(_matching_nodes(self._root, _decode_segments(path), ()))
 
     def _add(self, route: Route) -> None:
         node = self._root
         for segment in route.path[1:].split("/"):
-            node = _below(node, segment)
+            node = _child_of(node, segment)
         if route.method in node.methods:
             raise ValueError(f"{route.method} {route.path} is declared twice.")
         node.methods[route.method] = route
         if not route.path_types:
-            self._fixed.setdefault(route.path, {})[route.method] = Match(route, _NOTHING)
+            self._fixed.setdefault(route.path, {})[route.method] = Match(route, _NO_VALUES)
 
 
-def _below(node: _Node, segment: str) -> _Node:
+def _child_of(node: _Node, segment: str) -> _Node:
     if not segment.startswith("{"):
         return node.fixed.setdefault(segment, _Node())
     if segment.endswith(_REST + "}"):
@@ -99,10 +99,10 @@ def _below(node: _Node, segment: str) -> _Node:
     return node.parameter
 
 
-_End = tuple[dict[str, Route], tuple[str, ...]]
+_MatchingNode = tuple[dict[str, Route], tuple[str, ...]]
 
 
-def _ends(node: _Node, segments: tuple[str, ...], texts: tuple[str, ...]) -> Iterator[_End]:
+def _matching_nodes(node: _Node, segments: tuple[str, ...], texts: tuple[str, ...]) -> Iterator[_MatchingNode]:
     """Every place where the path ends at a route, the most fixed one first, with the texts of its parameters."""
     if not segments:
         if node.methods:
@@ -110,14 +110,14 @@ def _ends(node: _Node, segments: tuple[str, ...], texts: tuple[str, ...]) -> Ite
         return
     first, rest = segments[0], segments[1:]
     if first in node.fixed:
-        yield from _ends(node.fixed[first], rest, texts)
+        yield from _matching_nodes(node.fixed[first], rest, texts)
     if node.parameter is not None and first:
-        yield from _ends(node.parameter, rest, (*texts, first))
+        yield from _matching_nodes(node.parameter, rest, (*texts, first))
     if node.rest is not None and segments != ("",):
         yield node.rest.methods, (*texts, "/".join(segments))
 
 
-def _segments(path: str) -> tuple[str, ...]:
+def _decode_segments(path: str) -> tuple[str, ...]:
     segments = path[1:].split("/")
     if "%" not in path:
         return tuple(segments)
@@ -132,11 +132,13 @@ def _segments(path: str) -> tuple[str, ...]:
     return decoded
 
 
-def _values(route: Route, texts: tuple[str, ...]) -> dict[str, Any]:
-    return {name: _value(name, kind, text) for (name, kind), text in zip(route.path_types.items(), texts, strict=True)}
+def _parse_values(route: Route, texts: tuple[str, ...]) -> dict[str, Any]:
+    return {
+        name: _parse_value(name, kind, text) for (name, kind), text in zip(route.path_types.items(), texts, strict=True)
+    }
 
 
-def _value(name: str, kind: type, text: str) -> Any:
+def _parse_value(name: str, kind: type, text: str) -> Any:
     if kind is UUID:
         return parse_uuid(text, field=f"/{name}")
     if kind is int:
@@ -146,5 +148,5 @@ def _value(name: str, kind: type, text: str) -> Any:
     return text
 
 
-def _allowed(methods: Collection[str]) -> list[str]:
+def _allowed_methods(methods: Collection[str]) -> list[str]:
     return sorted({*methods, "HEAD"} if "GET" in methods else methods)

@@ -5,10 +5,10 @@ The same declaration makes the request's checks, the access table and OpenAPI. A
     routes = Routes("issuers")
 
     @routes.post("/v1/issuers", scope=Scope.ISSUERS_WRITE, status=201)
-    def create(call: Call, body: IssuerIn) -> IssuerOut:
+    def create(request: Request, body: IssuerIn) -> IssuerOut:
         \"\"\"Register an issuer.\"\"\"
 
-Parameters are known by name: `call` first; `body` and `query` are pydantic models (a body
+Parameters are known by name: `request` first; `body` and `query` are pydantic models (a body
 annotated `Model | None` may be left out); `prepared` is what `prepare` returned; every other
 name stands in the path as `{name}` (UUID, int or str) or, at its end, `{name...}` for the rest
 of the path. What is returned is a model, `RawResponse`, or None.
@@ -32,7 +32,7 @@ from pydantic_core import SchemaSerializer
 
 from attestlab.web.request import Request
 from attestlab.web.response import RawResponse
-from attestlab.web.routing.authorization import Access, Requirement, needs_of
+from attestlab.web.routing.authorization import Access, Requirement, requirement_of
 
 Idempotency = Literal["honoured", "required", "none"]
 Prepare = Callable[[Request, Any], Awaitable[object]]
@@ -67,7 +67,7 @@ class Route:
     needs: Requirement | None  # PUBLIC: anyone may call it, and credentials are not even looked at
     status: int
     body_limit: int  # bytes; where a payload is taken, of the rest of the body
-    payload: bool  # a huge `payload_b64url` is streamed; its facts are in `call.payload`
+    payload: bool  # a huge `payload_b64url` is streamed; its facts are in `request.payload`
     idempotency: Idempotency
     prepare: Prepare | None  # runs on the loop before the write job, for work that needs no transaction
     cache_control: str | None
@@ -189,7 +189,7 @@ class Routes:
                     path=path,
                     tag=self.tag,
                     function=function,
-                    needs=needs_of(scope),
+                    needs=requirement_of(scope),
                     status=status,
                     body_limit=body_limit,
                     payload=payload,
