@@ -135,7 +135,7 @@ class Installation:
             keyring=keys,
             issuers=self.issuers,
             resolver=resolver or DnsResolver(settings.dns_server),
-            tier_decided=governance_store.tier_decided,
+            has_tier_decision=governance_store.has_tier_decision,
         )
         self.governance = Governance(storage=storage, clock=clock, issuers=self.issuers)
         self.policy_decisions = Decisions(storage=storage, clock=clock)
@@ -170,7 +170,7 @@ class Installation:
         )
         self.log.finders |= {"attestation_id": _index_by_id, "document_hash": _index_by_document}
         storage.record_hooks += [
-            metering.sealer(clock),
+            metering.create_sealer(clock),
             usage.write_counts,
             outbox.event_writer(clock),
             audit.write_entries,
@@ -378,10 +378,10 @@ def _index_by_id(connection: Connection, text: str) -> int | None:
         wanted = parse_uuid(text)
     except ValidationFailed as error:
         raise ValidationFailed.of("attestation_id", "uuid", error.message) from error
-    found = attestation_store.log_indexes(connection, attestation_id=wanted, document_hash=None)
+    found = attestation_store.find_log_indexes(connection, attestation_id=wanted, document_hash=None)
     return found[0] if found else None
 
 
 def _index_by_document(connection: Connection, text: str) -> int | None:
-    found = attestation_store.log_indexes(connection, attestation_id=None, document_hash=text.lower())
+    found = attestation_store.find_log_indexes(connection, attestation_id=None, document_hash=text.lower())
     return found[0] if found else None

@@ -103,11 +103,11 @@ def fill(settings: Settings, entries: int) -> None:
 
     def draft() -> PreparedAttestation:
         clock.advance(BETWEEN_MINTS)  # ids begin with their time
-        return lab.attestations.draft(request, caller=caller)
+        return lab.attestations.prepare(request, caller=caller)
 
     for _ in range(entries // MINTS_A_COMMIT):
         drafts = [draft() for _ in range(MINTS_A_COMMIT)]
         with lab.storage.write():
             for each in drafts:
-                lab.attestations.record(each)
+                lab.attestations.issue_or_raise(each)
     lab.close()

@@ -77,13 +77,13 @@ def _fill(data: Path) -> None:
 
     def draft() -> PreparedAttestation:
         clock.advance(BETWEEN_MINTS)  # ids are led by their time, so all in one millisecond would be in no order at all
-        return lab.attestations.draft(request, caller=caller)
+        return lab.attestations.prepare(request, caller=caller)
 
     for _ in range(DUE // MINTS_A_COMMIT):
         drafts = [draft() for _ in range(MINTS_A_COMMIT)]
         with lab.storage.write():
             for each in drafts:
-                lab.attestations.record(each)
+                lab.attestations.issue_or_raise(each)
     lab.close()
 
 

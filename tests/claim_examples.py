@@ -3,7 +3,7 @@
 from typing import Any
 
 from attestlab.attestations.schemas.catalogue import CATALOGUE
-from attestlab.attestations.schemas.claim_types import KINDS
+from attestlab.attestations.schemas.claim_types import CLAIM_TYPES
 
 HASH = "0" * 63 + "f"
 
@@ -89,10 +89,10 @@ MISFITS: dict[str, list[Any]] = {
 
 
 def kind_name(schema_id: str, claim: str) -> str:
-    """The name under which a claim's kind stands in `KINDS`."""
-    return next(name for name, kind in KINDS.items() if kind is CATALOGUE[schema_id].kinds[claim])
+    """The name under which a claim's kind stands in `CLAIM_TYPES`."""
+    return next(name for name, kind in CLAIM_TYPES.items() if kind is CATALOGUE[schema_id].claim_types[claim])
 
 
 def typical(schema_id: str) -> dict[str, Any]:
     """What an issuer sends: every claim of the schema, each of its kind."""
-    return {claim: FITS[kind_name(schema_id, claim)][0] for claim in CATALOGUE[schema_id].kinds}
+    return {claim: FITS[kind_name(schema_id, claim)][0] for claim in CATALOGUE[schema_id].claim_types}

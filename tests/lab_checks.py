@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from sqlalchemy import select
 
 from attestlab.attestations.bundle.bundle import Bundle, verify_bundle
-from attestlab.attestations.rendering import bundle as rendered
+from attestlab.attestations.rendering import render_bundle as rendered
 from attestlab.attestations.rules import Verdict
 from attestlab.attestations.store import attestations
 from attestlab.installation import Installation
@@ -74,7 +74,7 @@ def _check_bundles(lab: Installation) -> None:
         rows = connection.execute(select(attestations).order_by(attestations.c.log_index.desc()).limit(SAMPLE)).all()
     for row in rows:
         owner = lab.orgs.service_caller(row.tenant_id)
-        found, proof, head = lab.attestations.evidence_of(row.id, caller=owner)
+        found, proof, head = lab.attestations.load_evidence(row.id, caller=owner)
         text = rendered(found, proof, head, now=lab.clock.now()).model_dump_json(by_alias=True).encode()
         check_bundle(text, trust, lab)
 

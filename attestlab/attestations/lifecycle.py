@@ -64,20 +64,20 @@ class StatusChanged(NamedTuple):
     logged: SequencedEntry
 
 
-def end(
+def apply_status_change(
     tx: Transaction, log: Log, found: Sequence[AnyRow], change: StatusChange, *, actor_of: Callable[[UUID], Actor]
 ) -> list[StatusChanged]:
     """Let VALID attestations, read whole under the writer's lock, become what `change` says; `actor_of` a tenant."""
-    now = _outcome(change)
-    ended = [_end(tx, log, row, change, now) for row in found]
+    now = _changed_columns(change)
+    ended = [_log_and_update(tx, log, row, change, now) for row in found]
     if ended:
         tx.bulk_update(store.attestations, _CHANGED, [done.row for done in ended])
     for done in ended:
-        _tell(tx, done, change, actor_of(done.row["tenant_id"]))
+        _publish_and_audit(tx, done, change, actor_of(done.row["tenant_id"]))
     return ended
 
 
-def _outcome(change: StatusChange) -> dict[str, Any]:
+def _changed_columns(change: StatusChange) -> dict[str, Any]:
     """The columns that the same change gives the same values."""
     return {
         "status": change.status.value,
@@ -88,7 +88,7 @@ def _outcome(change: StatusChange) -> dict[str, Any]:
     }
 
 
-def _end(tx: Transaction, log: Log, row: AnyRow, change: StatusChange, now: dict[str, Any]) -> StatusChanged:
+def _log_and_update(tx: Transaction, log: Log, row: AnyRow, change: StatusChange, now: dict[str, Any]) -> StatusChanged:
     commit = None if change.reason is None else entries.reason_commit(row.nonce, change.reason)
     entry = entries.attestation_status(
         FIRST,
@@ -107,9 +107,9 @@ def _end(tx: Transaction, log: Log, row: AnyRow, change: StatusChange, now: dict
     return StatusChanged(name, ended, logged)
 
 
-def _tell(tx: Transaction, done: StatusChanged, change: StatusChange, actor: Actor) -> None:
+def _publish_and_audit(tx: Transaction, done: StatusChanged, change: StatusChange, actor: Actor) -> None:
     row = done.row
-    outbox.publish(tx, row["tenant_id"], _event(row, change), at=change.at)
+    outbox.publish(tx, row["tenant_id"], _build_event(row, change), at=change.at)
     entry = AuditEntry(
         tenant_id=row["tenant_id"],
         actor=actor,
@@ -122,7 +122,7 @@ def _tell(tx: Transaction, done: StatusChanged, change: StatusChange, actor: Act
     audit.record(tx, entry)
 
 
-def _event(row: dict[str, Any], change: StatusChange) -> Event:
+def _build_event(row: dict[str, Any], change: StatusChange) -> Event:
     who, where = (row["id"], row["issuer_id"]), row["changed_index"]
     if change.reason is not None:
         return AttestationRevoked(*who, where, change.at)
@@ -145,13 +145,13 @@ def find_inconsistencies(connection: Connection) -> Iterator[tuple[str, str]]:
     for row in connection.execute(query):
         if row.changed_index is not None:
             entries_left -= 1
-        if (fault := _disagreement(connection, row)) is not None:
+        if (fault := _find_inconsistency(connection, row)) is not None:
             yield str(row.id), fault
     if entries_left:
         yield "count", f"the log tells of {entries_left} ends more than the rows do"
 
 
-def _disagreement(connection: Connection, row: AnyRow) -> str | None:
+def _find_inconsistency(connection: Connection, row: AnyRow) -> str | None:
     if (Status(row.status) is Status.VALID) != (row.changed_index is None):
         return f"it is {row.status}, which the log does not tell"
     if row.supersedes is not None and not store.is_superseded_by(connection, row.supersedes, row.id):
@@ -163,11 +163,11 @@ def _disagreement(connection: Connection, row: AnyRow) -> str | None:
         said = entries.read(found[0].entry).members if found else {}
     except AttestLabError as error:
         return error.message
-    wrong = [name for name, value in _told_by(row).items() if said.get(name) != value]
+    wrong = [name for name, value in _expected_members(row).items() if said.get(name) != value]
     return f"its status entry says otherwise about {', '.join(wrong)}" if wrong else None
 
 
-def _told_by(row: AnyRow) -> dict[str, object]:
+def _expected_members(row: AnyRow) -> dict[str, object]:
     """What the status entry of a row must say."""
     reason = row.revocation_reason
     return {

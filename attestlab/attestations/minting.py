@@ -91,22 +91,22 @@ def prepare(
     if request.recipient_email is not None:
         role_rules.normalize_address(request.recipient_email, field="/recipient_email")
     claims = canonical(request.claims)
-    statement = _statement(request, key, claims, document_hash, now)
-    signature = _signature(request, statement, key, issuers)
+    statement = _build_statement(request, key, claims, document_hash, now)
+    signature = _sign_or_verify(request, statement, key, issuers)
     nonce = secrets.token_bytes(entries.NONCE_BYTES)
     return PreparedAttestation(
         caller=caller,
         key=key,
-        row=_row(request, statement, key, claims, signature, nonce),
-        entry=_entry(statement, key, claims, signature, nonce, now),
+        row=_build_row(request, statement, key, claims, signature, nonce),
+        entry=_build_entry(statement, key, claims, signature, nonce, now),
         warnings=(*warnings, *more),
     )
 
 
-def _statement(
+def _build_statement(
     request: MintRequest, key: SigningKey, claims: bytes, document_hash: str | None, now: datetime
 ) -> Statement:
-    created_at = _created_at(request, key, now)
+    created_at = _resolve_created_at(request, key, now)
     return Statement(
         id=request.id or new_id(created_at),
         issuer_id=request.issuer_id,
@@ -114,15 +114,15 @@ def _statement(
         alg=key.alg,
         schema=request.schema,
         content_type=request.content_type,
-        payload_hash=rules.payload_hash_of(request.schema, claims, request.file_sha256),
+        payload_hash=rules.compute_payload_hash(request.schema, claims, request.file_sha256),
         document_hash=document_hash,
         claims_hash=sha256_b64url(claims),
-        expiry_at=_expiry_at(request, now),
+        expiry_at=_resolve_expiry(request, now),
         created_at=created_at,
     )
 
 
-def _expiry_at(request: MintRequest, now: datetime) -> datetime | None:
+def _resolve_expiry(request: MintRequest, now: datetime) -> datetime | None:
     expiry_at = request.expiry_at
     if expiry_at is None and request.expiry_from_claims:
         expiry_at = claim_rules.expiry_from_claims(request.schema, request.claims)
@@ -136,7 +136,7 @@ def _expiry_at(request: MintRequest, now: datetime) -> datetime | None:
     return whole_milliseconds(expiry_at)
 
 
-def _created_at(request: MintRequest, key: SigningKey, now: datetime) -> datetime:
+def _resolve_created_at(request: MintRequest, key: SigningKey, now: datetime) -> datetime:
     """The caller names the time only where the caller signed it; then it must be about now."""
     if key.custody is Custody.MANAGED:
         for name in ("id", "created_at", "signature"):
@@ -151,22 +151,22 @@ def _created_at(request: MintRequest, key: SigningKey, now: datetime) -> datetim
     return whole_milliseconds(request.created_at)
 
 
-def _signature(request: MintRequest, statement: Statement, key: SigningKey, issuers: Issuers) -> str:
+def _sign_or_verify(request: MintRequest, statement: Statement, key: SigningKey, issuers: Issuers) -> str:
     payload = statement.canonical()
     if key.custody is Custody.MANAGED:
-        return jws.sign_compact(key.alg, issuers.private_key(key), key.kid, payload)
+        return jws.sign_compact(key.alg, issuers.unseal_private_key(key), key.kid, payload)
     if request.signature is None or request.id is None or request.created_at is None:
-        raise _must_be_signed(statement, payload)
+        raise _signature_required(statement, payload)
     try:
         jws.verify_compact(
-            key.alg, issuers.public_key(key.alg, key.spki), request.signature, kid=key.kid, payload=payload
+            key.alg, issuers.load_public_key(key.alg, key.spki), request.signature, kid=key.kid, payload=payload
         )
     except SignatureInvalid as error:
         raise ValidationFailed.of("/signature", "signature_invalid", error.message) from error
     return request.signature
 
 
-def _must_be_signed(statement: Statement, payload: bytes) -> ValidationFailed:
+def _signature_required(statement: Statement, payload: bytes) -> ValidationFailed:
     """Tell the holder of an external key exactly which bytes to sign."""
     fault = ValidationFailed.of(
         "/signature",
@@ -182,7 +182,7 @@ def _must_be_signed(statement: Statement, payload: bytes) -> ValidationFailed:
     return fault
 
 
-def _row(
+def _build_row(
     request: MintRequest, statement: Statement, key: SigningKey, claims: bytes, signature: str, nonce: bytes
 ) -> dict[str, Any]:
     return {
@@ -210,7 +210,7 @@ def _row(
         "snapshot_jurisdiction": key.jurisdiction,
         "subject_reference": request.subject_reference,
         "recipient_email": request.recipient_email,
-        "extra": None if request.metadata is None else _metadata(request.metadata),
+        "extra": None if request.metadata is None else _encode_metadata(request.metadata),
         "pack_id": request.pack_id,
         "superseded_by": None,
         "revocation_reason": None,
@@ -221,14 +221,16 @@ def _row(
     }
 
 
-def _metadata(metadata: Mapping[str, Any]) -> bytes:
+def _encode_metadata(metadata: Mapping[str, Any]) -> bytes:
     stored = canonical(metadata)
     if len(stored) > rules.METADATA_LIMIT_BYTES:
         raise ValidationFailed.of("/metadata", "too_large", "metadata may be 16 KB of JSON at most.")
     return stored
 
 
-def _entry(statement: Statement, key: SigningKey, claims: bytes, signature: str, nonce: bytes, now: datetime) -> bytes:
+def _build_entry(
+    statement: Statement, key: SigningKey, claims: bytes, signature: str, nonce: bytes, now: datetime
+) -> bytes:
     return entries.minted(
         attestation_id=statement.id,
         issuer_id=statement.issuer_id,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # the offline verifier loads no database
     from attestlab.policy.active_policies import Circumstances
 
 
-def of_mint(key: SigningKey, *, now: datetime) -> Circumstances:
+def build_mint_context(key: SigningKey, *, now: datetime) -> Circumstances:
     """The issuer's and the key's standing, as a mint relies on it."""
     return {
         "jurisdiction": key.jurisdiction,
@@ -31,7 +31,7 @@ def of_mint(key: SigningKey, *, now: datetime) -> Circumstances:
     }
 
 
-def of_row(row: Any, *, now: datetime) -> Circumstances:
+def build_record_context(row: Any, *, now: datetime) -> Circumstances:
     """The same of an attestation with its evidence: how issuer and key stand now, not how they stood at the mint.
 
     An issuer or a key that is gone is missing.
@@ -46,17 +46,17 @@ def of_row(row: Any, *, now: datetime) -> Circumstances:
     }
 
 
-def of_entries(*, issuer: StatusHistory, key: StatusHistory, now: datetime) -> Mapping[str, object]:
+def build_bundle_context(*, issuer: StatusHistory, key: StatusHistory, now: datetime) -> Mapping[str, object]:
     """The same as the log's entries in a bundle prove it."""
-    standing, first, newest = (entry.understood().members for entry in (issuer.newest, key.first, key.newest))
+    standing, first, newest = (entry.parse().members for entry in (issuer.newest, key.first, key.newest))
     told = {name: standing.get(name) for name in ("jurisdiction", "trust_tier", "status", "risk_rating")}
-    since = _time(first.get("at"))
+    since = _parse_time_or_none(first.get("at"))
     told["key.age_days"] = None if since is None else age_days(since, now)
     told["key.status"] = newest.get("status")
     return told
 
 
-def _time(told: object) -> datetime | None:
+def _parse_time_or_none(told: object) -> datetime | None:
     try:
         return parse_time(str(told))
     except ValidationFailed:

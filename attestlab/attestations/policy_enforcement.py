@@ -1,7 +1,7 @@
-"""Where policies have their say: before a mint, at the end of a verification, before a bundle is handed out.
+"""Policy enforcement point (XACML): before a mint, at the end of a verification, and before a bundle export.
 
-A decision is made by the policies of one tenant and the platform's, and kept in that tenant's trail, whatever
-came of it. Where two tenants decide, each keeps its own, and neither sees the other's rules.
+The policies of one tenant and of the platform make a decision, which is recorded in that tenant's audit trail
+whatever its effect. Where two tenants decide, each records its own decision, and neither sees the other's rules.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from attestlab.policy.language.document import Category, TargetType
 
 @dataclass(frozen=True)
 class AnonymousActor:
-    """Who had a decision made without saying who they are; so also another tenant's caller, who is not to be named."""
+    """Actor for decisions requested anonymously, or by another tenant whose identity must not be disclosed."""
 
     actor_type: str = "SERVICE"
     actor_id: str = "verifier"
@@ -35,14 +35,14 @@ class AnonymousActor:
 
 @dataclass(frozen=True, slots=True)
 class RecordedDecision:
-    """What a set of policies says, to be kept; `actor` is who had it asked."""
+    """A decision of one tenant's policies that must be recorded; `actor` requested it."""
 
-    asked: PendingDecision
+    pending: PendingDecision
     actor: Actor
 
 
-Opinions = tuple[RecordedDecision, ...]
-ANYBODY = AnonymousActor()
+PolicyDecisions = tuple[RecordedDecision, ...]
+ANONYMOUS = AnonymousActor()
 
 
 @dataclass(frozen=True)
@@ -54,87 +54,96 @@ class Profile:
 
 
 class PolicyEnforcement:
-    """Asks `Decisions` the questions of this capability."""
+    """Policy enforcement point: evaluates policies for mints, verifications and bundle exports."""
 
-    def __init__(self, asks: Decisions) -> None:
-        self.decisions = asks
+    def __init__(self, decisions: Decisions) -> None:
+        self.decisions = decisions
 
-    def minting(
+    def enforce_mint(
         self, tx: Transaction, key: SigningKey, *, caller: Caller, now: datetime
     ) -> str | PermissionDenied | None:
-        """Ask the issuer's policies about a mint and keep what they say.
+        """Evaluate the issuer's policies for a mint and record their decision.
 
-        The id of the decision that allows it, a refusal where they deny it, None where there are none to ask.
-        Under the writer's lock, so that none that was switched on before is passed by.
+        Runs under the writer's lock, so that a mint cannot bypass a policy activated before it.
+
+        Returns:
+            The id of the decision that allows the mint, a denial, or None if no policy applies.
         """
-        about = policy_context.of_mint(key, now=now)
-        question = _of_issuer(Category.MINT, key.issuer_id)
-        asked = self.decisions.ask_now(tx, question, about, tenant_id=caller.tenant_id)
-        if asked is None:
+        context = policy_context.build_mint_context(key, now=now)
+        query = _build_issuer_query(Category.MINT, key.issuer_id)
+        pending = self.decisions.ask_now(tx, query, context, tenant_id=caller.tenant_id)
+        if pending is None:
             return None
-        decision_id: str = decisions.write(tx, asked, actor=caller, at=now)["id"]
-        return decision_id if asked.allowed else _refusal("this mint", RecordedDecision(asked, caller), decision_id)
+        decision_id: str = decisions.write(tx, pending, actor=caller, at=now)["id"]
+        if pending.allowed:
+            return decision_id
+        return _build_denial("this mint", RecordedDecision(pending, caller), decision_id)
 
-    def verifying(self, row: Any, *, profile: Profile | None, now: datetime) -> Opinions:
-        """What the issuer's policies say of a verification, and those of the profile that was named."""
-        about = policy_context.of_row(row, now=now)
-        question = _of_issuer(Category.VERIFY, row.issuer_id)
-        issuers = self.decisions.ask(question, about, tenant_id=row.tenant_id)
+    def evaluate_verification(self, row: Any, *, profile: Profile | None, now: datetime) -> PolicyDecisions:
+        """Evaluate the issuer's policies for a verification, and those of the requested profile."""
+        context = policy_context.build_record_context(row, now=now)
+        query = _build_issuer_query(Category.VERIFY, row.issuer_id)
+        issuers = self.decisions.ask(query, context, tenant_id=row.tenant_id)
         if profile is None:
-            return _opinions((issuers, ANYBODY))
-        question = PolicyQuery(Category.VERIFY, TargetType.VERIFICATION_PROFILE, profile.id)
-        own = self.decisions.ask(question, about, tenant_id=profile.caller.tenant_id)
-        return _opinions((issuers, ANYBODY), (own, profile.caller))
+            return _collect_decisions((issuers, ANONYMOUS))
+        query = PolicyQuery(Category.VERIFY, TargetType.VERIFICATION_PROFILE, profile.id)
+        own = self.decisions.ask(query, context, tenant_id=profile.caller.tenant_id)
+        return _collect_decisions((issuers, ANONYMOUS), (own, profile.caller))
 
-    def exporting(self, row: Any, *, caller: Caller | None, now: datetime) -> Opinions:
-        """What the issuer's policies say of handing out a proof bundle; `caller` is None for anybody with the link."""
-        question = _of_issuer(Category.BUNDLE_EXPORT, row.issuer_id)
-        asked = self.decisions.ask(question, policy_context.of_row(row, now=now), tenant_id=row.tenant_id)
-        return _opinions((asked, caller or ANYBODY))
+    def evaluate_export(self, row: Any, *, caller: Caller | None, now: datetime) -> PolicyDecisions:
+        """Evaluate the issuer's policies for a bundle export; `caller` is None for an export by link."""
+        context = policy_context.build_record_context(row, now=now)
+        query = _build_issuer_query(Category.BUNDLE_EXPORT, row.issuer_id)
+        pending = self.decisions.ask(query, context, tenant_id=row.tenant_id)
+        return _collect_decisions((pending, caller or ANONYMOUS))
 
 
-def keep(tx: Transaction, opinions: Opinions, *, what: str, at: datetime) -> PermissionDenied | None:
-    """Write every opinion down; what is to be said to whoever had them asked about `what`, where one denies."""
-    refusal = None
-    for opinion in opinions:
-        row = decisions.write(tx, opinion.asked, actor=opinion.actor, at=at)
-        if not opinion.asked.allowed:
-            refusal = refusal or _refusal(what, opinion, row["id"])
-    return refusal
+def record_decisions(
+    tx: Transaction, policy_decisions: PolicyDecisions, *, what: str, at: datetime
+) -> PermissionDenied | None:
+    """Record all policy decisions, and return the error for the caller when one of them denies `what`."""
+    denial = None
+    for item in policy_decisions:
+        row = decisions.write(tx, item.pending, actor=item.actor, at=at)
+        if not item.pending.allowed:
+            denial = denial or _build_denial(what, item, row["id"])
+    return denial
 
 
 class PolicyStep:
-    """Step 8 of one verification; `opinions` are there once it was taken."""
+    """Step 8 of one verification; `policy_decisions` is filled when the step has run."""
 
-    def __init__(self, gate: PolicyEnforcement, row: Any, profile: Profile | None, now: datetime) -> None:
-        self.opinions: Opinions = ()
-        self._ask: Callable[[], Opinions] = partial(gate.verifying, row, profile=profile, now=now)
+    def __init__(self, enforcement: PolicyEnforcement, row: Any, profile: Profile | None, now: datetime) -> None:
+        self.policy_decisions: PolicyDecisions = ()
+        self._evaluate: Callable[[], PolicyDecisions] = partial(
+            enforcement.evaluate_verification, row, profile=profile, now=now
+        )
 
     def __call__(self) -> bool:
-        """Whether nobody denies; nobody's opinion is no objection."""
-        self.opinions = self._ask()
-        return all(opinion.asked.allowed for opinion in self.opinions)
+        """Return whether no policy denies; with no applicable policy the result is allow."""
+        self.policy_decisions = self._evaluate()
+        return all(item.pending.allowed for item in self.policy_decisions)
 
 
 @lru_cache(maxsize=1_024)
-def _of_issuer(action: Category, issuer_id: UUID) -> PolicyQuery:
-    """The same question is the same object, by which its answers are found at once."""
+def _build_issuer_query(action: Category, issuer_id: UUID) -> PolicyQuery:
+    """Build the policy query for an issuer; returns one object per query, for fast caching."""
     return PolicyQuery(action, TargetType.ISSUER, issuer_id)
 
 
-def _opinions(*asked: tuple[PendingDecision | None, Actor]) -> Opinions:
-    return tuple(RecordedDecision(found, actor) for found, actor in asked if found is not None)
+def _collect_decisions(*candidates: tuple[PendingDecision | None, Actor]) -> PolicyDecisions:
+    return tuple(RecordedDecision(pending, actor) for pending, actor in candidates if pending is not None)
 
 
-def _refusal(what: str, opinion: RecordedDecision, decision_id: str) -> PermissionDenied:
-    if isinstance(opinion.actor, AnonymousActor):
+def _build_denial(what: str, item: RecordedDecision, decision_id: str) -> PermissionDenied:
+    if isinstance(item.actor, AnonymousActor):
         return rules.denied_to_strangers(what, decision_id=decision_id)
-    said = opinion.asked.decision
+    decision = item.pending.decision
     return rules.denied(
         what,
-        reasons=said.reasons,
-        matched_policy=said.matched_policy,
-        matched_rule=said.matched_rule,
-        matched_rules=said.matched_rules,
+        reasons=decision.reasons,
+        matched_policy=decision.matched_policy,
+        matched_rule=decision.matched_rule,
+        matched_rules=decision.matched_rules,
         decision_id=decision_id,
     )

@@ -33,7 +33,7 @@ from attestlab.attestations.shapes import (
     VerifyDetailsOut,
     VerifyOut,
 )
-from attestlab.attestations.verification.facts import status_of
+from attestlab.attestations.verification.facts import compute_status
 from attestlab.attestations.verification.log_proofs import LoggedEntry, LogProofs
 from attestlab.core.strict_json import b64url_encode
 from attestlab.delivery.share_links import Links
@@ -44,7 +44,7 @@ from attestlab.log.results import Inclusion, SignedHead
 from attestlab.log.status.status_list import Chunk
 
 
-def minted(done: Minted, *, links: Links) -> MintOut:
+def render_mint(done: Minted, *, links: Links) -> MintOut:
     """The answer to a mint, proof included; the transaction must be sealed."""
     row, logged = done.row, done.logged
     return MintOut(
@@ -62,13 +62,15 @@ def minted(done: Minted, *, links: Links) -> MintOut:
         created_at=row["created_at"],
         verify_url=links.public_url(row["id"]),
         share_url=links.share_url(row["id"]),
-        inclusion_proof=_proof(Inclusion(logged.index, logged.tree_size, logged.leaf_hash, logged.root, logged.proof)),
+        inclusion_proof=_render_inclusion(
+            Inclusion(logged.index, logged.tree_size, logged.leaf_hash, logged.root, logged.proof)
+        ),
         checkpoint=logged.checkpoint,
         warnings=list(done.warnings),
     )
 
 
-def _proof(proof: Inclusion) -> ProofOut:
+def _render_inclusion(proof: Inclusion) -> ProofOut:
     return ProofOut(
         log_index=proof.index,
         tree_size=proof.tree_size,
@@ -78,7 +80,7 @@ def _proof(proof: Inclusion) -> ProofOut:
     )
 
 
-def attestation(row: Any, *, now: datetime) -> AttestationOut:
+def render_attestation(row: Any, *, now: datetime) -> AttestationOut:
     """An attestation as of `now`."""
     return AttestationOut(
         id=row.id,
@@ -86,7 +88,7 @@ def attestation(row: Any, *, now: datetime) -> AttestationOut:
         issuer_id=row.issuer_id,
         kid=row.kid,
         alg=row.alg,
-        status=status_of(row, now=now),
+        status=compute_status(row, now=now),
         schema_id=row.schema_id,
         content_type=row.content_type,
         payload={"schema": row.schema_id, "claims": json.loads(row.claims)},
@@ -108,14 +110,14 @@ def attestation(row: Any, *, now: datetime) -> AttestationOut:
     )
 
 
-def superseded(done: Minted, *, links: Links, now: datetime) -> SupersededOut:
+def render_supersession(done: Minted, *, links: Links, now: datetime) -> SupersededOut:
     """Both sides of a supersession; the transaction must be sealed."""
     assert done.ended is not None  # it was minted in place of another
-    old = attestation(SimpleNamespace(**done.ended.row), now=now)
-    return SupersededOut(old=old, new=minted(done, links=links))
+    old = render_attestation(SimpleNamespace(**done.ended.row), now=now)
+    return SupersededOut(old=old, new=render_mint(done, links=links))
 
 
-def revoked(done: StatusChanged) -> RevokedOut:
+def render_revocation(done: StatusChanged) -> RevokedOut:
     """The answer to a revocation."""
     row = done.row
     return RevokedOut(
@@ -128,62 +130,62 @@ def revoked(done: StatusChanged) -> RevokedOut:
     )
 
 
-def bundle(row: Any, proofs: LogProofs, head: SignedHead, *, now: datetime) -> BundleOut:
+def render_bundle(row: Any, proofs: LogProofs, head: SignedHead, *, now: datetime) -> BundleOut:
     """Everything a verifier needs offline."""
     proof = proofs.inclusion
     return BundleOut(
-        attestation=attestation(row, now=now),
+        attestation=render_attestation(row, now=now),
         issuer=BundleIssuerOut(
             id=row.issuer_id, name=row.issuer_name, domain=row.issuer_domain, trust_level=row.issuer_trust_tier
         ),
         key=BundleKeyOut(kid=row.kid, algorithm=row.alg, public_key=b64url_encode(row.spki)),
-        inclusion_proof=_proof(proof),
-        signed_tree_head=_tree_head(head),
-        log_entry=LogEntryOut(entry_b64=_base64(row.entry), nonce=row.nonce.hex()),
-        status_proof=_status_proof(proofs),
+        inclusion_proof=_render_inclusion(proof),
+        signed_tree_head=_render_tree_head(head),
+        log_entry=LogEntryOut(entry_b64=_encode_base64(row.entry), nonce=row.nonce.hex()),
+        status_proof=_render_status_proof(proofs),
         tlog_proof=LogProof(index=proof.index, hashes=tuple(proof.hashes), checkpoint=head.note).text,
     )
 
 
-def _status_proof(proofs: LogProofs) -> StatusProofOut:
+def _render_status_proof(proofs: LogProofs) -> StatusProofOut:
     listed = proofs.listed
     return StatusProofOut(
-        attestation=None if proofs.change is None else _logged(proofs.change),
-        key=_chain(proofs.key),
-        issuer=_chain(proofs.issuer),
-        list=None if listed is None else _list(listed[0], listed[1]),
+        attestation=None if proofs.change is None else _render_entry(proofs.change),
+        key=_render_history(proofs.key),
+        issuer=_render_history(proofs.issuer),
+        list=None if listed is None else _render_status_list(listed[0], listed[1]),
     )
 
 
-def _chain(shown: tuple[LoggedEntry, LoggedEntry]) -> ChainOut:
-    return ChainOut(first=_logged(shown[0]), newest=_logged(shown[1]))
+def _render_history(shown: tuple[LoggedEntry, LoggedEntry]) -> ChainOut:
+    return ChainOut(first=_render_entry(shown[0]), newest=_render_entry(shown[1]))
 
 
-def _logged(logged: LoggedEntry) -> LoggedOut:
+def _render_entry(logged: LoggedEntry) -> LoggedOut:
     return LoggedOut(
-        entry_b64=_base64(logged.entry),
+        entry_b64=_encode_base64(logged.entry),
         log_index=logged.proof.index,
         hashes=[sha256_name(value) for value in logged.proof.hashes],
     )
 
 
-def _list(logged: LoggedEntry, chunks: Sequence[Chunk]) -> StatusListOut:
+def _render_status_list(logged: LoggedEntry, chunks: Sequence[Chunk]) -> StatusListOut:
     shown = [
         ChunkOut(
             number=chunk.number,
-            data_b64=_base64(chunk.data),
+            data_b64=_encode_base64(chunk.data),
             hashes=[sha256_name(value) for value in chunk.hashes],
         )
         for chunk in chunks
     ]
-    return StatusListOut(entry=_logged(logged), chunks=shown)
+    return StatusListOut(entry=_render_entry(logged), chunks=shown)
 
 
-def _base64(raw: bytes) -> str:
+def _encode_base64(raw: bytes) -> str:
     return base64.b64encode(raw).decode("ascii")
 
 
-def _tree_head(head: SignedHead) -> TreeHeadOut:
+def _render_tree_head(head: SignedHead) -> TreeHeadOut:
     """The friendlier copies beside the note: the log's own signature, and the lines of its witnesses."""
     own, others = signature_lines(head.note, head.origin)
     return TreeHeadOut(
@@ -196,11 +198,11 @@ def _tree_head(head: SignedHead) -> TreeHeadOut:
     )
 
 
-def verification(verified: VerificationOutcome, *, log_id: str) -> VerifyOut:
+def render_verification(verified: VerificationOutcome, *, log_id: str) -> VerifyOut:
     """One answer that carries both documented shapes."""
     row, report = verified.row, verified.report
     if row is None:
-        return _not_found(verified)
+        return _render_not_found(verified)
     return VerifyOut(
         verdict=report.verdict,
         valid=report.verdict is Verdict.VALID,
@@ -212,7 +214,7 @@ def verification(verified: VerificationOutcome, *, log_id: str) -> VerifyOut:
         payload_hash=row.payload_hash,
         document_hash=row.document_hash or "",
         log=LogOut(log_id=log_id, leaf_index=row.log_index, proof_checked=report.proof_checked),
-        governance=None if row.found_issuer is None else _governance(row),
+        governance=None if row.found_issuer is None else _render_governance(row),
         superseded_by_attestation_id=row.superseded_by,
         latest_attestation_id=verified.latest,
         details=VerifyDetailsOut(
@@ -221,7 +223,7 @@ def verification(verified: VerificationOutcome, *, log_id: str) -> VerifyOut:
     )
 
 
-def _not_found(verified: VerificationOutcome) -> VerifyOut:
+def _render_not_found(verified: VerificationOutcome) -> VerifyOut:
     return VerifyOut(
         verdict=verified.verdict,
         valid=False,
@@ -238,7 +240,7 @@ def _not_found(verified: VerificationOutcome) -> VerifyOut:
     )
 
 
-def _governance(row: Any) -> GovernanceOut:
+def _render_governance(row: Any) -> GovernanceOut:
     return GovernanceOut(
         issuer_status=row.issuer_status,
         issuer_trust_tier=row.issuer_trust_tier,

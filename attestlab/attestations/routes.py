@@ -10,7 +10,7 @@ from pydantic import Field
 
 from attestlab.attestations import rendering, store
 from attestlab.attestations.minting import MintRequest, PreparedAttestation
-from attestlab.attestations.policy_enforcement import Opinions, Profile
+from attestlab.attestations.policy_enforcement import PolicyDecisions, Profile
 from attestlab.attestations.rules import Status, sha256
 from attestlab.attestations.schemas.catalogue import CATALOGUE, json_schema
 from attestlab.attestations.service import Export, Minted, VerificationOutcome
@@ -52,10 +52,10 @@ from attestlab.web.routing.routes import Limit, Routes
 from attestlab.web.validation import validate_body
 
 routes = Routes("attestations")
-_SIGNED_INLINE = {Algorithm.ED25519, Algorithm.ES256}  # tens of microseconds; the others go to a thread
+_FAST_ALGORITHMS = {Algorithm.ED25519, Algorithm.ES256}  # tens of microseconds; the others go to a thread
 _LIST = "attestations"
 _SCHEMAS = "schemas"
-_MINTS = Limit("mint", 100, 60, daily=usage.ATTESTATIONS)  # of single ones and of items of batches
+_MINT_LIMIT = Limit("mint", 100, 60, daily=usage.ATTESTATIONS)  # of single ones and of items of batches
 
 
 class AttestationsQuery(OffsetPageQuery):
@@ -89,7 +89,7 @@ class AttestationsQuery(OffsetPageQuery):
         )
 
 
-def _request_of(body: MintIn, file_sha256: bytes | None, file_size: int | None) -> MintRequest:
+def _build_mint_request(body: MintIn, file_sha256: bytes | None, file_size: int | None) -> MintRequest:
     return MintRequest(
         issuer_id=body.issuer_id,
         kid=body.kid,
@@ -112,76 +112,76 @@ def _request_of(body: MintIn, file_sha256: bytes | None, file_size: int | None) 
     )
 
 
-async def _draft(request: Request, body: MintIn) -> PreparedAttestation:
+async def _prepare_mint(request: Request, body: MintIn) -> PreparedAttestation:
     """Check and sign before the write."""
     payload = request.payload
-    return await _drafted_of(request, _request_of(body, payload and payload.sha256, payload and payload.size))
+    return await _prepare(request, _build_mint_request(body, payload and payload.sha256, payload and payload.size))
 
 
-async def _successor(request: Request, body: SupersedeIn) -> PreparedAttestation:
+async def _prepare_successor(request: Request, body: SupersedeIn) -> PreparedAttestation:
     """The draft of an attestation that takes the place of the one in the path."""
     old_id: UUID = request.path_values["id"]
     old = await request.application.read(lambda: request.lab.attestations.get(old_id, caller=request.caller))
     payload = request.payload
-    wanted = _request_of(body, payload and payload.sha256, payload and payload.size)
-    return await _drafted_of(request, replace(wanted, issuer_id=body.issuer_id or old.issuer_id, supersedes=old_id))
+    wanted = _build_mint_request(body, payload and payload.sha256, payload and payload.size)
+    return await _prepare(request, replace(wanted, issuer_id=body.issuer_id or old.issuer_id, supersedes=old_id))
 
 
-async def _drafted_of(request: Request, wanted: MintRequest) -> PreparedAttestation:
+async def _prepare(request: Request, wanted: MintRequest) -> PreparedAttestation:
     """Slow algorithms sign in a thread, and so is a large document drafted."""
     if request.canonical is not None:
         large: PreparedAttestation = await request.application.bodies.run(
-            owner_of(request), lambda: request.lab.attestations.draft(wanted, caller=request.caller)
+            owner_of(request), lambda: request.lab.attestations.prepare(wanted, caller=request.caller)
         )
         return large
-    where = request.application.read if wanted.alg in _SIGNED_INLINE else request.application.run_in_thread
-    draft: PreparedAttestation = await where(lambda: request.lab.attestations.draft(wanted, caller=request.caller))
+    where = request.application.read if wanted.alg in _FAST_ALGORITHMS else request.application.run_in_thread
+    draft: PreparedAttestation = await where(lambda: request.lab.attestations.prepare(wanted, caller=request.caller))
     return draft
 
 
-async def _drafts(request: Request, body: BatchIn) -> list[PreparedAttestation | AttestLabError]:
+async def _prepare_batch(request: Request, body: BatchIn) -> list[PreparedAttestation | AttestLabError]:
     """Check and sign every item that there is room for, in a thread; an item that fails fails alone."""
     room, refused = await request.application.read(
-        lambda: request.application.limiter.take_available(request, _MINTS, len(body.items))
+        lambda: request.application.limiter.take_available(request, _MINT_LIMIT, len(body.items))
     )
     drafts: list[PreparedAttestation | AttestLabError] = await request.application.run_in_thread(
-        lambda: [_drafted(request, item) for item in body.items[:room]]
+        lambda: [_prepare_item(request, item) for item in body.items[:room]]
     )
     return drafts + [refused] * (len(body.items) - room)
 
 
-def _drafted(request: Request, item: Any) -> PreparedAttestation | AttestLabError:
+def _prepare_item(request: Request, item: Any) -> PreparedAttestation | AttestLabError:
     try:
-        wanted = _request_of_item(cast(MintIn, validate_body(MintIn, canonical(item), item)))
-        draft: PreparedAttestation = request.lab.attestations.draft(wanted, caller=request.caller)
+        wanted = _build_item_request(cast(MintIn, validate_body(MintIn, canonical(item), item)))
+        draft: PreparedAttestation = request.lab.attestations.prepare(wanted, caller=request.caller)
     except AttestLabError as error:
         return error
     return draft
 
 
-def _request_of_item(body: MintIn) -> MintRequest:
+def _build_item_request(body: MintIn) -> MintRequest:
     """An item's file comes within the item; a batch as a whole has the ordinary limit of a body."""
     if body.payload_b64url is None:
-        return _request_of(body, None, None)
+        return _build_mint_request(body, None, None)
     raw = b64url_decode(body.payload_b64url, field="/payload_b64url")
-    return _request_of(body, sha256(raw), len(raw))
+    return _build_mint_request(body, sha256(raw), len(raw))
 
 
-def _recorded(request: Request, draft: PreparedAttestation | AttestLabError) -> Minted | AttestLabError:
+def _issue_item(request: Request, draft: PreparedAttestation | AttestLabError) -> Minted | AttestLabError:
     """Record one item of a batch; what `attempt` refuses leaves nothing but what policies said of it."""
     if isinstance(draft, AttestLabError):
         return draft
     try:
-        minted: Minted | PermissionDenied = request.lab.attestations.attempt(draft)
+        minted: Minted | PermissionDenied = request.lab.attestations.issue(draft)
     except AttestLabError as error:
         return error
     return minted
 
 
-def _item(request: Request, index: int, item: Minted | AttestLabError, max_faults: int) -> BatchItemOut:
+def _render_item(request: Request, index: int, item: Minted | AttestLabError, max_faults: int) -> BatchItemOut:
     """Render one item of a batch; a refused one lists its share of the faults that one answer lists."""
     if not isinstance(item, AttestLabError):
-        minted = rendering.minted(item, links=request.lab.links)
+        minted = rendering.render_mint(item, links=request.lab.links)
         return BatchItemOut(index=index, http_status=201, attestation=minted)
     error = json.loads(problems.error_response(item, request.request_id).body)
     details = error["details"]
@@ -199,22 +199,22 @@ def _item(request: Request, index: int, item: Minted | AttestLabError, max_fault
     status=201,
     payload=True,
     idempotency="required",
-    prepare=_draft,
-    limit=_MINTS,
+    prepare=_prepare_mint,
+    limit=_MINT_LIMIT,
 )
 def mint(request: Request, body: MintIn, prepared: PreparedAttestation) -> MintOut:
     """Mint an attestation: sign it, give it a place in the log, and answer with the proof."""
-    done = request.lab.attestations.attempt(prepared)
+    done = request.lab.attestations.issue(prepared)
     if isinstance(done, PermissionDenied):
         return cast(MintOut, request.commit_then_raise(done))
     request.respond_headers["Location"] = f"/v1/attestations/{done.id}"
-    return request.defer(lambda: rendering.minted(done, links=request.lab.links))
+    return request.defer(lambda: rendering.render_mint(done, links=request.lab.links))
 
 
 @routes.post("/v1/attestations/{id}/revoke", scope=Scope.ATTESTATIONS_REVOKE)
 def revoke(request: Request, id: UUID, body: RevokeIn) -> RevokedOut:
     """Withdraw an attestation for good; from then on verification answers REVOKED."""
-    return rendering.revoked(request.lab.attestations.revoke(id, reason=body.reason, caller=request.caller))
+    return rendering.render_revocation(request.lab.attestations.revoke(id, reason=body.reason, caller=request.caller))
 
 
 @routes.post(
@@ -223,26 +223,26 @@ def revoke(request: Request, id: UUID, body: RevokeIn) -> RevokedOut:
     status=201,
     payload=True,
     idempotency="required",
-    prepare=_successor,
-    limit=_MINTS,
+    prepare=_prepare_successor,
+    limit=_MINT_LIMIT,
 )
 def supersede(request: Request, id: UUID, body: SupersedeIn, prepared: PreparedAttestation) -> SupersededOut:
     """Mint an attestation that takes the place of this one, which is SUPERSEDED from then on."""
-    done = request.lab.attestations.attempt(prepared)
+    done = request.lab.attestations.issue(prepared)
     if isinstance(done, PermissionDenied):
         return cast(SupersededOut, request.commit_then_raise(done))
     request.respond_headers["Location"] = f"/v1/attestations/{done.id}"
-    return request.defer(lambda: rendering.superseded(done, links=request.lab.links, now=request.now))
+    return request.defer(lambda: rendering.render_supersession(done, links=request.lab.links, now=request.now))
 
 
-@routes.post("/v1/attestations/batch", scope=Scope.ATTESTATIONS_MINT, prepare=_drafts)
+@routes.post("/v1/attestations/batch", scope=Scope.ATTESTATIONS_MINT, prepare=_prepare_batch)
 def mint_batch(request: Request, body: BatchIn, prepared: list[PreparedAttestation | AttestLabError]) -> BatchOut:
     """Mint up to a hundred attestations in one append to the log; each is judged on its own."""
-    done = [_recorded(request, draft) for draft in prepared]
+    done = [_issue_item(request, draft) for draft in prepared]
     refused = sum(isinstance(item, AttestLabError) for item in done)
     share = max(1, MAX_FAULTS // max(1, refused))
     return request.defer(
-        lambda: BatchOut(items=[_item(request, index, item, share) for index, item in enumerate(done)])
+        lambda: BatchOut(items=[_render_item(request, index, item, share) for index, item in enumerate(done)])
     )
 
 
@@ -262,31 +262,33 @@ async def list_attestations(request: Request, query: AttestationsQuery) -> Page[
     )
     shown, cursor = split_page(found, limit=query.limit, kind=_LIST, position=lambda row: [row.log_index])
     return Page[AttestationOut](
-        items=[rendering.attestation(row, now=request.now) for row in shown], next_cursor=cursor
+        items=[rendering.render_attestation(row, now=request.now) for row in shown], next_cursor=cursor
     )
 
 
 @routes.get("/v1/attestations/{id}", scope=Scope.ATTESTATIONS_READ)
 def get(request: Request, id: UUID) -> AttestationOut:
     """One attestation."""
-    return rendering.attestation(request.lab.attestations.get(id, caller=request.caller), now=request.now)
+    return rendering.render_attestation(request.lab.attestations.get(id, caller=request.caller), now=request.now)
 
 
 @routes.get("/v1/attestations/{id}/proof-bundle", scope=Scope.ATTESTATIONS_READ)
 async def proof_bundle(request: Request, id: UUID) -> BundleOut:
     """Everything needed to verify the attestation offline."""
     found: Export = await request.application.read(lambda: request.lab.attestations.export(id, caller=request.caller))
-    if (refusal := await kept(request, found.opinions, what="this export")) is not None:
+    if (refusal := await record_decisions(request, found.policy_decisions, what="this export")) is not None:
         raise refusal
-    return rendering.bundle(found.row, found.proofs, found.head, now=request.now)
+    return rendering.render_bundle(found.row, found.proofs, found.head, now=request.now)
 
 
-async def kept(request: Request, opinions: Opinions, *, what: str) -> PermissionDenied | None:
+async def record_decisions(
+    request: Request, policy_decisions: PolicyDecisions, *, what: str
+) -> PermissionDenied | None:
     """Keep what policies said of a read, which has no transaction of its own; a refusal where one denies."""
-    if not opinions:
+    if not policy_decisions:
         return None
     refusal: PermissionDenied | None = await request.application.write(
-        lambda tx: request.lab.attestations.keep(opinions, what=what)
+        lambda tx: request.lab.attestations.record_decisions(policy_decisions, what=what)
     )
     return refusal
 
@@ -299,27 +301,27 @@ async def verify(request: Request, query: VerifyQuery, body: VerifyIn) -> Verify
     """
     presented = VerifierInput(request.payload and request.payload.sha256, body.document_hash_hex)
     attestations, follow, named = request.lab.attestations, query.follow is not None, body.verification_profile_id
-    profile = None if named is None else await request.application.read(lambda: _profile(request, named))
+    profile = None if named is None else await request.application.read(lambda: _authenticate_profile(request, named))
     verified = await request.application.read(
         lambda: attestations.verify_metered(body.attestation_id, presented, follow=follow, profile=profile)
     )
-    if verified.opinions:
-        await _keep_opinions(request, verified)
+    if verified.policy_decisions:
+        await _record_or_refund(request, verified)
     if verified.row is not None:
         request.application.on_metered(verified.metered)
-    return rendering.verification(verified, log_id=request.lab.log_id)
+    return rendering.render_verification(verified, log_id=request.lab.log_id)
 
 
-async def _keep_opinions(request: Request, verified: VerificationOutcome) -> None:
+async def _record_or_refund(request: Request, verified: VerificationOutcome) -> None:
     """Keep what policies said; a verification that cannot be answered because of that costs nothing."""
     try:
-        await kept(request, verified.opinions, what="this verification")
+        await record_decisions(request, verified.policy_decisions, what="this verification")
     except BaseException:
-        await request.application.read(request.lab.attestations.daily_meter.give_back, verified.metered)
+        await request.application.read(request.lab.attestations.daily_meter.refund, verified.metered)
         raise
 
 
-def _profile(request: Request, profile_id: UUID) -> Profile:
+def _authenticate_profile(request: Request, profile_id: UUID) -> Profile:
     """A profile is named by somebody of its tenant; to everybody else, whoever they are, it is unknown."""
     try:
         request.credential = credential_of(request.headers)

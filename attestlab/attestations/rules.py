@@ -116,7 +116,7 @@ class Statement:
         )
 
 
-def current_status(stored: Status, expiry_at: datetime | None, *, now: datetime) -> Status:
+def compute_current_status(stored: Status, expiry_at: datetime | None, *, now: datetime) -> Status:
     """The state as of `now`: a VALID attestation whose time has come is EXPIRED."""
     if stored is Status.VALID and expiry_at is not None and expiry_at <= now:
         return Status.EXPIRED
@@ -141,7 +141,7 @@ def payload_bytes(schema: str, claims: bytes) -> bytes:
     return b'{"claims":' + claims + b',"schema":"' + schema.encode() + b'"}'
 
 
-def payload_hash_of(schema: str, claims: bytes, file_sha256: bytes | None) -> str:
+def compute_payload_hash(schema: str, claims: bytes, file_sha256: bytes | None) -> str:
     """The file's SHA-256 where there is a file, else that of the canonical payload; base64url."""
     if file_sha256 is not None:
         return b64url_encode(file_sha256)
@@ -152,9 +152,9 @@ def resolve_document_hash(
     claims: Mapping[str, object], explicit: str | None, file_sha256: bytes | None
 ) -> tuple[str | None, list[str]]:
     """The document's hash in SPEC's order (claims, field, file), and what a caller should be warned of."""
-    named = _hash_in_claims(claims)
+    named = _read_hash_from_claims(claims)
     if explicit is not None and not _SHA256_HEX.fullmatch(explicit):
-        raise _bad_hash("/document_hash")
+        raise _invalid_hash("/document_hash")
     warnings = []
     if named is not None and explicit is not None and named != explicit:
         warnings.append("claims.document.sha256 and document_hash differ; claims.document.sha256 is used.")
@@ -164,17 +164,17 @@ def resolve_document_hash(
     return resolved, warnings
 
 
-def _hash_in_claims(claims: Mapping[str, object]) -> str | None:
+def _read_hash_from_claims(claims: Mapping[str, object]) -> str | None:
     document = claims.get("document")
     if not isinstance(document, Mapping) or "sha256" not in document:
         return None
     named = document["sha256"]
     if not isinstance(named, str) or not _SHA256_HEX.fullmatch(named):
-        raise _bad_hash("/claims/document/sha256")
+        raise _invalid_hash("/claims/document/sha256")
     return named
 
 
-def _bad_hash(field: str) -> ValidationFailed:
+def _invalid_hash(field: str) -> ValidationFailed:
     return ValidationFailed.of(field, "sha256_hex", "A document hash is 64 lowercase hexadecimal digits (SHA-256).")
 
 

@@ -16,10 +16,10 @@ from attestlab.attestations.lifecycle import StatusChange, StatusChanged, Timeke
 from attestlab.attestations.metering import service as metering
 from attestlab.attestations.metering.daily_meter import Meter, verifications_per_day
 from attestlab.attestations.minting import MintRequest, PreparedAttestation
-from attestlab.attestations.policy_enforcement import Opinions, PolicyEnforcement, PolicyStep, Profile
+from attestlab.attestations.policy_enforcement import PolicyDecisions, PolicyEnforcement, PolicyStep, Profile
 from attestlab.attestations.rules import Reason, Status, Verdict
 from attestlab.attestations.verification import evidence, log_proofs
-from attestlab.attestations.verification.facts import status_of
+from attestlab.attestations.verification.facts import compute_status
 from attestlab.attestations.verification.log_proofs import LogProofs
 from attestlab.attestations.verification.steps import StepResult, VerificationResult, VerifierInput, verify
 from attestlab.core.clock import Clock
@@ -75,7 +75,7 @@ class VerificationOutcome:
     report: VerificationResult
     at: datetime
     latest: UUID | None = None  # what a superseded one leads to in the end, where that was asked for
-    opinions: Opinions = field(default=(), repr=False)  # what policies said of it, to be kept
+    policy_decisions: PolicyDecisions = field(default=(), repr=False)  # what policies said of it, to be kept
 
     @property
     def verdict(self) -> Verdict:
@@ -96,7 +96,7 @@ class Export:
     row: AnyRow
     proofs: LogProofs
     head: SignedHead
-    opinions: Opinions
+    policy_decisions: PolicyDecisions
 
 
 class Attestations:
@@ -120,15 +120,15 @@ class Attestations:
         self.log = log
         self.status_lists = status_lists
         self.deliveries = deliveries
-        self.gate = PolicyEnforcement(decisions)
+        self.enforcement = PolicyEnforcement(decisions)
         self.daily_meter = Meter(storage=storage, counters=counters)
 
     def mint(self, request: MintRequest, *, caller: Caller) -> Minted:
         """Check, sign, log: draft and record in one go."""
-        return self.record(self.draft(request, caller=caller))
+        return self.issue_or_raise(self.prepare(request, caller=caller))
 
-    def draft(self, request: MintRequest, *, caller: Caller) -> PreparedAttestation:
-        """A signed draft, made before a place in the log is asked for.
+    def prepare(self, request: MintRequest, *, caller: Caller) -> PreparedAttestation:
+        """A signed prepared, made before a place in the log is asked for.
 
         Raises:
             NotFound: no such issuer or key in the caller's tenant, or nothing there to supersede.
@@ -139,37 +139,37 @@ class Attestations:
         if request.pack_id is not None:
             self._require_pack(request.pack_id, caller)
         if request.supersedes is not None:
-            rules.require_valid(status_of(self.get(request.supersedes, caller=caller), now=self.clock.now()))
+            rules.require_valid(compute_status(self.get(request.supersedes, caller=caller), now=self.clock.now()))
         name = ("signing_key", caller.tenant_id, request.issuer_id, request.kid)
-        key = self.storage.cached_read(name, lambda connection: self.signing_key(connection, request, caller=caller))
+        key = self.storage.cached_read(name, lambda connection: self.get_signing_key(connection, request, caller=caller))
         return minting.prepare(request, key, caller=caller, issuers=self.issuers, now=self.clock.now())
 
     def _require_pack(self, pack_id: UUID, caller: Caller) -> None:
         """Looked at once, before the write: packs are never removed."""
         with self.storage.read() as connection:
-            store.owned_pack(connection, pack_id, tenant_id=caller.tenant_id)
+            store.get_pack(connection, pack_id, tenant_id=caller.tenant_id)
 
-    def signing_key(self, connection: Connection, request: MintRequest, *, caller: Caller) -> SigningKey:
+    def get_signing_key(self, connection: Connection, request: MintRequest, *, caller: Caller) -> SigningKey:
         """The key a request names, if issuer and key may mint now."""
-        key = self.issuers.signing_key(
+        key = self.issuers.get_signing_key(
             connection, tenant_id=caller.tenant_id, issuer_id=request.issuer_id, kid=request.kid
         )
         require_may_mint(key.issuer_status, key.status)
         return key
 
-    def record(self, draft: PreparedAttestation) -> Minted:
+    def issue_or_raise(self, prepared: PreparedAttestation) -> Minted:
         """`attempt`, of whoever has nothing else to write.
 
         Raises:
             PermissionDenied: policies deny it; the decision is kept all the same.
             AttestLabError: whatever `attempt` raises.
         """
-        minted = self.attempt(draft)
+        minted = self.issue(prepared)
         if isinstance(minted, PermissionDenied):
             raise minted
         return minted
 
-    def attempt(self, draft: PreparedAttestation) -> Minted | PermissionDenied:
+    def issue(self, prepared: PreparedAttestation) -> Minted | PermissionDenied:
         """Give a draft its place in the log, together with its row, event and audit line.
 
         One transaction holds them all: either everything or nothing. What the draft
@@ -178,29 +178,29 @@ class Attestations:
         returned, not raised: what the transaction then holds is the decision alone.
 
         Raises:
-            Conflict: issuer or key changed since the draft, the id is taken, or what it supersedes is not VALID.
+            Conflict: issuer or key changed since the prepared, the id is taken, or what it supersedes is not VALID.
             RateLimited: the plan allows no more of them today.
         """
         with self.storage.write() as tx:
-            self._require_unchanged(tx, draft)
+            self._require_unchanged(tx, prepared)
             at = self.clock.now()  # which an external key's holder does not choose, as they do created_at
-            old_id = draft.row["supersedes"]
-            old = None if old_id is None else self._current(tx, old_id, caller=draft.caller, at=at)
-            decision = self.gate.minting(tx, draft.key, caller=draft.caller, now=at)
+            old_id = prepared.row["supersedes"]
+            old = None if old_id is None else self._get_valid(tx, old_id, caller=prepared.caller, at=at)
+            decision = self.enforcement.enforce_mint(tx, prepared.key, caller=prepared.caller, now=at)
             if isinstance(decision, PermissionDenied):
                 return decision
-            if draft.row["custody"] == "external":
-                self._require_free_id(tx, draft.row["id"])
-            quotas.count_attestation(tx, draft.caller, at=at)
-            logged = self.log.append(tx, draft.entry, kind=EntryType.MINTED)
-            row = {**draft.row, "log_index": logged.index, "decision_id": decision}
+            if prepared.row["custody"] == "external":
+                self._require_free_id(tx, prepared.row["id"])
+            quotas.count_attestation(tx, prepared.caller, at=at)
+            logged = self.log.append(tx, prepared.entry, kind=EntryType.MINTED)
+            row = {**prepared.row, "log_index": logged.index, "decision_id": decision}
             tx.add(store.attestations, row)
-            self._tell(tx, draft.caller, row, at)
+            self._publish_and_audit(tx, prepared.caller, row, at)
             if row["recipient_email"] is not None:
-                self.deliveries.send(tx, row, actor=draft.caller, at=at)
+                self.deliveries.send(tx, row, actor=prepared.caller, at=at)
             change = StatusChange(Status.SUPERSEDED, at, successor=row["id"])
-            ended = None if old is None else self._end(tx, old, change, draft.caller)
-        return Minted(row, logged, draft.warnings, ended)
+            ended = None if old is None else self._change_status(tx, old, change, prepared.caller)
+        return Minted(row, logged, prepared.warnings, ended)
 
     def supersede(self, attestation_id: UUID, request: MintRequest, *, caller: Caller) -> Minted:
         """Mint an attestation that takes the place of another, which is SUPERSEDED from then on.
@@ -223,21 +223,21 @@ class Attestations:
         """
         with self.storage.write() as tx:
             at = self.clock.now()
-            row = self._current(tx, attestation_id, caller=caller, at=at)
-            return self._end(tx, row, StatusChange(Status.REVOKED, at, reason=reason), caller)
+            row = self._get_valid(tx, attestation_id, caller=caller, at=at)
+            return self._change_status(tx, row, StatusChange(Status.REVOKED, at, reason=reason), caller)
 
-    def _current(self, tx: Transaction, attestation_id: UUID, *, caller: Caller, at: datetime) -> AnyRow:
-        row = store.owned_now(tx, attestation_id, tenant_id=caller.tenant_id)
-        rules.require_valid(status_of(row, now=at))
+    def _get_valid(self, tx: Transaction, attestation_id: UUID, *, caller: Caller, at: datetime) -> AnyRow:
+        row = store.get_for_update(tx, attestation_id, tenant_id=caller.tenant_id)
+        rules.require_valid(compute_status(row, now=at))
         return row
 
-    def _end(self, tx: Transaction, row: AnyRow, change: StatusChange, caller: Caller) -> StatusChanged:
-        (ended,) = lifecycle.end(tx, self.log, [row], change, actor_of=lambda _tenant_id: caller)
+    def _change_status(self, tx: Transaction, row: AnyRow, change: StatusChange, caller: Caller) -> StatusChanged:
+        (ended,) = lifecycle.apply_status_change(tx, self.log, [row], change, actor_of=lambda _tenant_id: caller)
         return ended
 
-    def _require_unchanged(self, tx: Transaction, draft: PreparedAttestation) -> None:
-        key = draft.key
-        now = self.issuers.signing_key_now(tx, tenant_id=key.tenant_id, issuer_id=key.issuer_id, kid=key.kid)
+    def _require_unchanged(self, tx: Transaction, prepared: PreparedAttestation) -> None:
+        key = prepared.key
+        now = self.issuers.get_signing_key_for_update(tx, tenant_id=key.tenant_id, issuer_id=key.issuer_id, kid=key.kid)
         if now != key:
             require_may_mint(now.issuer_status, now.status)
             raise Conflict("Issuer or key changed while the attestation was being minted; send it again.")
@@ -249,7 +249,7 @@ class Attestations:
             raise Conflict(f"An attestation {attestation_id} exists already.", details={"id": str(attestation_id)})
         named.append(attestation_id)
 
-    def _tell(self, tx: Transaction, caller: Caller, row: dict[str, Any], at: datetime) -> None:
+    def _publish_and_audit(self, tx: Transaction, caller: Caller, row: dict[str, Any], at: datetime) -> None:
         created = AttestationCreated(
             attestation_id=row["id"],
             issuer_id=row["issuer_id"],
@@ -274,8 +274,10 @@ class Attestations:
         """Make up to `limit` due expiries permanent and return how many; TimeUnconfirmed where the clock leapt."""
         self.log.time.require_credible(tx.connection)
         at = self.clock.now()
-        found = store.due(tx, now=at, limit=limit)
-        lifecycle.end(tx, self.log, found, StatusChange(Status.EXPIRED, at), actor_of=lambda _tenant_id: Timekeeper())
+        found = store.find_expired(tx, now=at, limit=limit)
+        lifecycle.apply_status_change(
+            tx, self.log, found, StatusChange(Status.EXPIRED, at), actor_of=lambda _tenant_id: Timekeeper()
+        )
         return len(found)
 
     def get(self, attestation_id: UUID, *, caller: Caller) -> AnyRow:
@@ -285,7 +287,7 @@ class Attestations:
             NotFound: there is none of that id in the caller's tenant.
         """
         with self.storage.read() as connection:
-            return store.owned(connection, attestation_id, tenant_id=caller.tenant_id)
+            return store.get(connection, attestation_id, tenant_id=caller.tenant_id)
 
     def page(
         self, wanted: store.Filter, *, caller: Caller, before: int | None = None, offset: int = 0, limit: int = 50
@@ -319,9 +321,9 @@ class Attestations:
             NotFound: the profile is not of its caller's tenant.
         """
         with self.storage.read() as connection:
-            return self._verified(connection, attestation_id, presented, follow, profile)
+            return self._verify(connection, attestation_id, presented, follow, profile)
 
-    def _verified(
+    def _verify(
         self,
         connection: Connection,
         attestation_id: UUID,
@@ -332,14 +334,14 @@ class Attestations:
         now = self.clock.now()
         if profile is not None:
             policy_store.owned_profile(connection.execute, profile.id, tenant_id=profile.caller.tenant_id)
-        row = store.with_evidence(connection, attestation_id)
+        row = store.get_with_evidence(connection, attestation_id)
         if row is None:
             return VerificationOutcome(attestation_id, None, NOT_FOUND, now)
-        step = PolicyStep(self.gate, row, profile, now)
-        found = evidence.of_row(connection, row, issuers=self.issuers, log=self.log)
+        step = PolicyStep(self.enforcement, row, profile, now)
+        found = evidence.build_evidence(connection, row, issuers=self.issuers, log=self.log)
         report = verify(found, presented, now=now, policies_allow=step)
-        latest = store.latest(connection, row.id) if follow and row.superseded_by is not None else None
-        return VerificationOutcome(attestation_id, row, report, now, latest, step.opinions)
+        latest = store.find_latest_successor(connection, row.id) if follow and row.superseded_by is not None else None
+        return VerificationOutcome(attestation_id, row, report, now, latest, step.policy_decisions)
 
     def verify_metered(
         self,
@@ -358,7 +360,7 @@ class Attestations:
             NotFound: the profile is not of its caller's tenant.
         """
         with self.storage.read() as connection:
-            verified = self._verified(connection, attestation_id, presented, follow, profile)
+            verified = self._verify(connection, attestation_id, presented, follow, profile)
             if verified.row is not None:
                 self.daily_meter.take(connection, verified.metered, limit=verifications_per_day(verified.row))
         return verified
@@ -369,17 +371,17 @@ class Attestations:
             pending = metering.UnwrittenVerifications()
             pending.add(verified.metered)
             metering.record(tx, pending)
-            policy_enforcement.keep(tx, verified.opinions, what="this verification", at=verified.at)
+            policy_enforcement.record_decisions(tx, verified.policy_decisions, what="this verification", at=verified.at)
 
-    def evidence_of(self, attestation_id: UUID, *, caller: Caller) -> tuple[AnyRow, LogProofs, SignedHead]:
+    def load_evidence(self, attestation_id: UUID, *, caller: Caller) -> tuple[AnyRow, LogProofs, SignedHead]:
         """The caller's attestation with issuer, key and entry, its proofs, and the head that proves them; for a bundle.
 
         Raises:
             NotFound: there is none of that id in the caller's tenant.
         """
         with self.storage.read() as connection:
-            store.owned(connection, attestation_id, tenant_id=caller.tenant_id)
-            return self._evidence_for_bundle(connection, attestation_id)
+            store.get(connection, attestation_id, tenant_id=caller.tenant_id)
+            return self._load_bundle_evidence(connection, attestation_id)
 
     def export(self, attestation_id: UUID, *, caller: Caller | None) -> Export:
         """The same, with what policies say of handing it out: that is to be kept first, and no denial is passed by.
@@ -391,21 +393,21 @@ class Attestations:
         """
         with self.storage.read() as connection:
             if caller is not None:
-                store.owned(connection, attestation_id, tenant_id=caller.tenant_id)
-            row, found, head = self._evidence_for_bundle(connection, attestation_id)
-            return Export(row, found, head, self.gate.exporting(row, caller=caller, now=self.clock.now()))
+                store.get(connection, attestation_id, tenant_id=caller.tenant_id)
+            row, found, head = self._load_bundle_evidence(connection, attestation_id)
+            return Export(row, found, head, self.enforcement.evaluate_export(row, caller=caller, now=self.clock.now()))
 
-    def keep(self, opinions: Opinions, *, what: str) -> PermissionDenied | None:
+    def record_decisions(self, policy_decisions: PolicyDecisions, *, what: str) -> PermissionDenied | None:
         """Write down what policies said; a refusal where one denies, for whoever asked for `what`."""
-        if not opinions:
+        if not policy_decisions:
             return None
         with self.storage.write() as tx:
-            return policy_enforcement.keep(tx, opinions, what=what, at=self.clock.now())
+            return policy_enforcement.record_decisions(tx, policy_decisions, what=what, at=self.clock.now())
 
-    def _evidence_for_bundle(
+    def _load_bundle_evidence(
         self, connection: Connection, attestation_id: UUID
     ) -> tuple[AnyRow, LogProofs, SignedHead]:
-        row = store.with_evidence(connection, attestation_id)
+        row = store.get_with_evidence(connection, attestation_id)
         if row is None:
             raise NotFound("attestation", attestation_id)
-        return row, *log_proofs.of(connection, self.log, self.status_lists, row)
+        return row, *log_proofs.collect_proofs(connection, self.log, self.status_lists, row)

@@ -13,14 +13,14 @@ from attestlab.web.problems import ErrorEnvelope
 Kid = Annotated[str, StringConstraints(min_length=1, max_length=64)]
 
 
-def _known(name: str) -> str:
+def _require_known_schema(name: str) -> str:
     if name not in CATALOGUE:
         raise ValueError("there is no schema of this name; see GET /v1/schemas")
     return name
 
 
 SchemaId = Annotated[str, Field(json_schema_extra={"enum": list(CATALOGUE)})]
-KnownSchema = Annotated[SchemaId, AfterValidator(_known)]
+KnownSchema = Annotated[SchemaId, AfterValidator(_require_known_schema)]
 Sha256Hex = Annotated[str, StringConstraints(pattern=r"^[0-9a-fA-F]{64}$")]
 
 

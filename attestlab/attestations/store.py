@@ -107,7 +107,7 @@ class Filter:
     until: datetime | None = None
 
 
-def owned(connection: Connection, attestation_id: UUID, *, tenant_id: UUID) -> AnyRow:
+def get(connection: Connection, attestation_id: UUID, *, tenant_id: UUID) -> AnyRow:
     """The tenant's attestation; another tenant's is as unknown as none.
 
     Raises:
@@ -119,8 +119,8 @@ def owned(connection: Connection, attestation_id: UUID, *, tenant_id: UUID) -> A
     return row
 
 
-def owned_now(tx: Transaction, attestation_id: UUID, *, tenant_id: UUID) -> AnyRow:
-    """`owned` under the writer's lock, with what this transaction did before.
+def get_for_update(tx: Transaction, attestation_id: UUID, *, tenant_id: UUID) -> AnyRow:
+    """`get` under the writer's lock, with what this transaction did before.
 
     Raises:
         NotFound: there is none.
@@ -131,12 +131,12 @@ def owned_now(tx: Transaction, attestation_id: UUID, *, tenant_id: UUID) -> AnyR
     return row
 
 
-def due(tx: Transaction, *, now: datetime, limit: int) -> Sequence[AnyRow]:
+def find_expired(tx: Transaction, *, now: datetime, limit: int) -> Sequence[AnyRow]:
     """Up to `limit` VALID attestations of anybody whose expiry has passed, the longest overdue first."""
     return tx.exec(_DUE, {"now": now, "limit": limit}).all()
 
 
-def latest(connection: Connection, attestation_id: UUID) -> UUID:
+def find_latest_successor(connection: Connection, attestation_id: UUID) -> UUID:
     """The last of the attestations that superseded one another, from this one on."""
     chain = select(attestations.c.id, attestations.c.superseded_by).where(attestations.c.id == attestation_id)
     walk: Any = chain.cte("walk", recursive=True)
@@ -152,18 +152,18 @@ def is_superseded_by(connection: Connection, old_id: UUID, new_id: UUID) -> bool
     return connection.execute(query).first() is not None
 
 
-def with_evidence(connection: Connection, attestation_id: UUID) -> AnyRow | None:
+def get_with_evidence(connection: Connection, attestation_id: UUID) -> AnyRow | None:
     """An attestation with its issuer, its key and its log entry, whoever owns it."""
     return connection.execute(_WITH_EVIDENCE, {"id": attestation_id}).first()
 
 
-def signed_between(connection: Connection, first: UUID | None, end: UUID | None) -> Iterator[AnyRow]:
+def iterate_signed(connection: Connection, first: UUID | None, end: UUID | None) -> Iterator[AnyRow]:
     """Every attestation with an id from `first` on and below `end`, with its key and its log entry, page by page."""
     query = _SIGNED if first is None else _SIGNED.where(attestations.c.id >= first)
     yield from connection.execute(query if end is None else query.where(attestations.c.id < end))
 
 
-def every_nth_id(connection: Connection, step: int) -> list[UUID]:
+def sample_ids(connection: Connection, step: int) -> list[UUID]:
     """The ids of the attestations in places `step`, 2 * `step` and so on, in the order of ids."""
     count = connection.scalar(select(func.count()).select_from(attestations)) or 0
     ordered = select(attestations.c.id).order_by(attestations.c.id).limit(1)
@@ -189,11 +189,11 @@ def page(
     query = select(*_COLUMNS).where(attestations.c.tenant_id == tenant_id)
     if before is not None:
         query = query.where(attestations.c.log_index < before)
-    query = _filtered(query, wanted, now).order_by(attestations.c.log_index.desc()).limit(limit).offset(offset)
+    query = _apply_filter(query, wanted, now).order_by(attestations.c.log_index.desc()).limit(limit).offset(offset)
     return connection.execute(query).all()
 
 
-def owned_pack(connection: Connection, pack_id: UUID, *, tenant_id: UUID) -> AnyRow:
+def get_pack(connection: Connection, pack_id: UUID, *, tenant_id: UUID) -> AnyRow:
     """The tenant's verification pack; another tenant's is as unknown as none.
 
     Raises:
@@ -211,7 +211,7 @@ def count_packs(tx: Transaction, tenant_id: UUID) -> int:
     return int(tx.exec(select(func.count()).select_from(packs).where(packs.c.tenant_id == tenant_id)).scalar_one())
 
 
-def packs_page(connection: Connection, *, tenant_id: UUID, before: UUID | None, limit: int) -> Sequence[AnyRow]:
+def page_of_packs(connection: Connection, *, tenant_id: UUID, before: UUID | None, limit: int) -> Sequence[AnyRow]:
     """The tenant's packs, newest first, from the one behind `before`."""
     query = select(*packs.c).where(packs.c.tenant_id == tenant_id)
     if before is not None:
@@ -219,7 +219,7 @@ def packs_page(connection: Connection, *, tenant_id: UUID, before: UUID | None, 
     return connection.execute(query.order_by(packs.c.id.desc()).limit(limit)).all()
 
 
-def _filtered(query: Select[Any], wanted: Filter, now: datetime) -> Select[Any]:
+def _apply_filter(query: Select[Any], wanted: Filter, now: datetime) -> Select[Any]:
     columns = attestations.c
     equal = {
         columns.issuer_id: wanted.issuer_id,
@@ -249,7 +249,7 @@ def _has_status(status: Status, now: datetime) -> Any:
     return columns.status == status.value
 
 
-def log_indexes(connection: Connection, *, attestation_id: UUID | None, document_hash: str | None) -> list[int]:
+def find_log_indexes(connection: Connection, *, attestation_id: UUID | None, document_hash: str | None) -> list[int]:
     """Where in the log attestations of this id or document stand, oldest first."""
     query = select(attestations.c.log_index).order_by(attestations.c.log_index).limit(100)
     if attestation_id is not None:

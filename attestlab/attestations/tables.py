@@ -8,8 +8,8 @@ from sqlmodel import Field, SQLModel
 
 SINCE_0006 = {"info": {"since": "0006"}}
 SINCE_0015 = {"info": {"since": "0015"}}
-_ENDED = "status IN ('REVOKED', 'SUPERSEDED')"
-_RUNNING_OUT = "status = 'VALID' AND expiry_at IS NOT NULL"
+_REVOKED_OR_SUPERSEDED = "status IN ('REVOKED', 'SUPERSEDED')"
+_VALID_WITH_EXPIRY = "status = 'VALID' AND expiry_at IS NOT NULL"
 
 
 class Attestation(SQLModel, table=True):
@@ -28,8 +28,8 @@ class Attestation(SQLModel, table=True):
         Index("ix_attestations_of_issuer", "issuer_id", "log_index"),
         Index("ix_attestations_of_key", "tenant_id", "kid", "log_index"),
         # Their condition on PostgreSQL is the same: see `migrations.models`.
-        Index("ix_attestations_ended", "issuer_id", "log_index", sqlite_where=text(_ENDED)),
-        Index("ix_attestations_running_out", "expiry_at", sqlite_where=text(_RUNNING_OUT)),
+        Index("ix_attestations_ended", "issuer_id", "log_index", sqlite_where=text(_REVOKED_OR_SUPERSEDED)),
+        Index("ix_attestations_running_out", "expiry_at", sqlite_where=text(_VALID_WITH_EXPIRY)),
     )
 
     id: UUID = Field(primary_key=True)

@@ -65,7 +65,7 @@ class Deliveries:
         self._enqueue_mail(tx, row, has_account=account is not None, at=at)
 
     def _enqueue_mail(self, tx: Transaction, row: Mapping[str, Any], *, has_account: bool, at: datetime) -> None:
-        name = issuer_store.owned(tx.exec, row["issuer_id"], tenant_id=row["tenant_id"]).name
+        name = issuer_store.get(tx.exec, row["issuer_id"], tenant_id=row["tenant_id"]).name
         link, recipient = self.links.share_url(row["attestation_id"]), row["recipient_email"]
         if has_account:
             message = email_templates.notification_mail(link, issuer_name=name)

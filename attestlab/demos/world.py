@@ -86,8 +86,8 @@ class DemoWorld:
 
     def bundle(self, attestation_id: UUID) -> dict[str, Any]:
         """The attestation's proof bundle, as it goes over HTTP."""
-        row, proof, head = self.lab.attestations.evidence_of(attestation_id, caller=self.caller)
-        shown = rendering.bundle(row, proof, head, now=self.lab.clock.now())
+        row, proof, head = self.lab.attestations.load_evidence(attestation_id, caller=self.caller)
+        shown = rendering.render_bundle(row, proof, head, now=self.lab.clock.now())
         return shown.model_dump(mode="json", by_alias=True)
 
 
@@ -114,7 +114,7 @@ def _issuer(
     made = lab.issuers.create(
         {"name": name, "domain": domain, "jurisdiction": country}, caller=caller, alg=alg, kid=kid
     )
-    return lab.issuers.set_standing(made.issuer["id"], trust_tier=tier, caller=caller)
+    return lab.issuers.set_governance(made.issuer["id"], trust_tier=tier, caller=caller)
 
 
 def _documents(issuer: IssuerWithKeys) -> list[DemoDocument]:

@@ -26,9 +26,9 @@ from attestlab.exports.jwt_signing import STATUS_LISTS, ServiceKey, signed
 from attestlab.exports.sd_jwt import DisclosureBuilder
 from attestlab.issuers.rules import IssuerStatus, KeyStatus
 from attestlab.issuers.service import Issuers
-from attestlab.issuers.store import SigningKey, keys_of
+from attestlab.issuers.store import SigningKey, list_keys
 from attestlab.issuers.store import exists as issuer_exists
-from attestlab.issuers.store import logo as issuer_logo
+from attestlab.issuers.store import find_logo as issuer_logo
 from attestlab.orgs.rules import Caller
 
 # A verifier of another format does not ask what became of a key: one that was withdrawn is not shown to it at all.
@@ -148,7 +148,7 @@ class Exports:
         with self.storage.read() as connection:
             if not issuer_exists(connection, issuer_id):
                 raise NotFound("issuer", issuer_id)
-            found = keys_of(connection.execute, [issuer_id])[issuer_id]
+            found = list_keys(connection.execute, [issuer_id])[issuer_id]
         return [_jwk(row) for row in found if row.status in PROVING]
 
     def proving_key(self, issuer_id: UUID, kid: str) -> dict[str, str]:
@@ -166,7 +166,7 @@ class Exports:
         """The caller's attestation with its evidence, found to hold a moment ago."""
         self.attestations.get(attestation_id, caller=caller)
         verified = self.attestations.verify(attestation_id)
-        self.attestations.keep(verified.opinions, what="this export")
+        self.attestations.record_decisions(verified.policy_decisions, what="this export")
         rules.require_valid(verified.verdict)
         row = verified.row
         if row is None:
@@ -189,7 +189,7 @@ class Exports:
             key=lambda key: (key["alg"] == preferred.value, key["kid"] == row.kid, key["created_at"], key["kid"]),
         )["kid"]
         with self.storage.read() as connection:
-            return self.issuers.signing_key(connection, tenant_id=row.tenant_id, issuer_id=row.issuer_id, kid=kid)
+            return self.issuers.get_signing_key(connection, tenant_id=row.tenant_id, issuer_id=row.issuer_id, kid=kid)
 
     def _image(self, row: AnyRow) -> str | None:
         """The logo, where it is of a kind that badges may have."""
@@ -202,7 +202,7 @@ class Exports:
         return url if badges.may_be_image(url, held["media_type"] if held and is_ours else None) else None
 
     def _signed(self, key: SigningKey, header: Mapping[str, str], payload: Mapping[str, Any]) -> str:
-        return signed(header, payload, alg=key.alg, private=self.issuers.private_key(key))
+        return signed(header, payload, alg=key.alg, private=self.issuers.unseal_private_key(key))
 
     def _keyed(self, attestation_id: UUID, place: bytes) -> bytes:
         """What salts are made of; nobody without the keyring can compute it."""

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, bindparam, func, literal_column, select
 
 from attestlab.attestations.minting import EXTERNAL_MAX_AGE
 from attestlab.attestations.store import attestations
-from attestlab.attestations.verification.facts import logged_at
+from attestlab.attestations.verification.facts import read_logged_at
 from attestlab.core.db.tables import table_of
 from attestlab.core.db.transaction import AnyRow
 from attestlab.issuers.rules import KeyStatus
@@ -61,7 +61,7 @@ def _from_moment(connection: Connection, key: AnyRow, moment: datetime) -> Itera
     query = select(*columns).join(_leaves, _leaves.c.index == attestations.c.log_index)
     earliest = max(moment, _BEGINNING) - EXTERNAL_MAX_AGE
     maybe = query.where(*_signed_by(key), attestations.c.created_at >= earliest)
-    return (row.log_index for row in connection.execute(maybe) if logged_at(row) >= moment)
+    return (row.log_index for row in connection.execute(maybe) if read_logged_at(row) >= moment)
 
 
 def _signed_by(key: AnyRow) -> tuple[Any, ...]:

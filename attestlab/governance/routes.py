@@ -8,7 +8,7 @@ from uuid import UUID
 
 from attestlab.core.shapes import In, Uuid
 from attestlab.governance.rules import PLATFORM_APPROVERS, REQUESTERS, RequestStatus
-from attestlab.governance.service import ChangeRequest, needed
+from attestlab.governance.service import ChangeRequest, count_needed_approvals
 from attestlab.governance.shapes import (
     ApprovalOut,
     BlastRadiusOut,
@@ -45,21 +45,21 @@ class RadiusQuery(In):
     kid: str | None = None
 
 
-async def _counted(request: Request, body: IssuerRequestIn) -> str:
+async def _count_impact(request: Request, body: IssuerRequestIn) -> str:
     """Count what stands on the issuer before the writer is waited for: every attestation of the issuer is read."""
     count = partial(request.lab.governance.count_impact, body.target_issuer_id, caller=request.caller)
     impact: str = await request.application.run_in_thread(count)
     return impact
 
 
-async def _counted_again(request: Request, body: object) -> str:
+async def _count_impact_again(request: Request, body: object) -> str:
     """The same for a request that was made before."""
     count = partial(request.lab.governance.count_impact_of, request.path_values["id"], caller=request.caller)
     impact: str = await request.application.run_in_thread(count)
     return impact
 
 
-@routes.post("/v1/governance/issuer-requests", scope=users_with(REQUESTERS), status=201, prepare=_counted)
+@routes.post("/v1/governance/issuer-requests", scope=users_with(REQUESTERS), status=201, prepare=_count_impact)
 def create(request: Request, body: IssuerRequestIn, prepared: str) -> IssuerRequestOut:
     """Ask for a change of an issuer's standing; the answer says what it would touch."""
     asked = ChangeRequest(
@@ -71,7 +71,7 @@ def create(request: Request, body: IssuerRequestIn, prepared: str) -> IssuerRequ
     )
     made = request.lab.governance.request(asked, impact=prepared, caller=request.caller)
     request.respond_headers["Location"] = f"/v1/governance/issuer-requests/{made['id']}"
-    return _request(made)
+    return _render_request(made)
 
 
 @routes.get("/v1/governance/issuer-requests", scope=_READERS)
@@ -88,31 +88,31 @@ async def list_requests(request: Request, query: RequestsQuery) -> Page[IssuerRe
         )
     )
     shown, cursor = split_page(found, limit=query.limit, kind=_LIST, position=lambda row: [str(row["id"])])
-    return Page[IssuerRequestOut](items=[_request(row) for row in shown], next_cursor=cursor)
+    return Page[IssuerRequestOut](items=[_render_request(row) for row in shown], next_cursor=cursor)
 
 
 @routes.get("/v1/governance/issuer-requests/{id}", scope=_READERS)
 def get(request: Request, id: UUID) -> IssuerRequestOut:
     """One request."""
-    return _request(request.lab.governance.get(id, caller=request.caller))
+    return _render_request(request.lab.governance.get(id, caller=request.caller))
 
 
-@routes.post("/v1/governance/issuer-requests/{id}/approve", scope=_DECIDERS, prepare=_counted_again)
+@routes.post("/v1/governance/issuer-requests/{id}/approve", scope=_DECIDERS, prepare=_count_impact_again)
 def approve(request: Request, id: UUID, prepared: str) -> IssuerRequestOut:
     """Agree to somebody else's request."""
-    return _request(request.lab.governance.approve(id, impact=prepared, caller=request.caller))
+    return _render_request(request.lab.governance.approve(id, impact=prepared, caller=request.caller))
 
 
 @routes.post("/v1/governance/issuer-requests/{id}/reject", scope=_DECIDERS)
 def reject(request: Request, id: UUID, body: RejectIn) -> IssuerRequestOut:
     """Refuse a request for good, or take one's own back."""
-    return _request(request.lab.governance.reject(id, reason=body.reason, caller=request.caller))
+    return _render_request(request.lab.governance.reject(id, reason=body.reason, caller=request.caller))
 
 
-@routes.post("/v1/governance/issuer-requests/{id}/execute", scope=users_with(REQUESTERS), prepare=_counted_again)
+@routes.post("/v1/governance/issuer-requests/{id}/execute", scope=users_with(REQUESTERS), prepare=_count_impact_again)
 def execute(request: Request, id: UUID, prepared: str) -> IssuerRequestOut:
     """Carry out what was approved; the log says so in the same moment."""
-    return _request(request.lab.governance.execute(id, impact=prepared, caller=request.caller))
+    return _render_request(request.lab.governance.execute(id, impact=prepared, caller=request.caller))
 
 
 @routes.get("/v1/issuers/{id}/blast-radius", scope=Scope.ISSUERS_READ)
@@ -137,14 +137,14 @@ async def blast_radius(request: Request, id: UUID, query: RadiusQuery) -> BlastR
     )
 
 
-def _request(row: Mapping[str, Any]) -> IssuerRequestOut:
+def _render_request(row: Mapping[str, Any]) -> IssuerRequestOut:
     shown = {name: row[name] for name in IssuerRequestOut.model_fields if name in row}
     return IssuerRequestOut(
         **{
             **shown,
             "target_issuer_id": row["issuer_id"],
             "approvals": [ApprovalOut(**given) for given in json.loads(row["approvals"])],
-            "approvals_needed": needed(row),
+            "approvals_needed": count_needed_approvals(row),
             "impact": ImpactOut(**json.loads(row["impact"])),
         }
     )

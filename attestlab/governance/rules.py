@@ -79,8 +79,8 @@ def approvals_needed(kind: RequestType, tier: TrustTier | None) -> int:
     return 2 if kind is RequestType.REVOKE_ISSUER or tier is TrustTier.ENTERPRISE else 1
 
 
-def standing(kind: RequestType, tier: str | None, rating: str | None) -> dict[str, Any]:
-    """What the issuer becomes, as `Issuers.set_standing` takes it."""
+def requested_changes(kind: RequestType, tier: str | None, rating: str | None) -> dict[str, Any]:
+    """What the issuer becomes, as `Issuers.set_governance` takes it."""
     if kind in _TO:
         return {"status": _TO[kind]}
     return {"trust_tier": TrustTier(tier)} if tier is not None else {"risk_rating": RiskRating(rating or "")}
@@ -133,7 +133,7 @@ def require_open(status: RequestStatus) -> None:
         raise Conflict(f"The request is {status.value}; make a new one.", details={"status": status.value})
 
 
-def require_not_yet(approvers: Collection[str], caller: Caller) -> None:
+def require_not_approved_by(approvers: Collection[str], caller: Caller) -> None:
     """One person is one approval.
 
     Raises:

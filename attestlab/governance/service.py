@@ -26,7 +26,7 @@ from attestlab.issuers.service import Issuers
 from attestlab.orgs.rules import Caller
 
 Row = Mapping[str, Any]
-RECIPIENTS = 100
+MAX_RECIPIENTS = 100
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +52,7 @@ class BlastRadius:
 
 
 class Governance:
-    """Requests about issuers' standing; a change itself is the issuers' (`Issuers.set_standing`)."""
+    """Requests about issuers' standing; a change itself is the issuers' (`Issuers.set_governance`)."""
 
     def __init__(self, *, storage: Storage, clock: Clock, issuers: Issuers) -> None:
         self.storage = storage
@@ -70,8 +70,8 @@ class Governance:
         rules.require_target(asked.type, asked.new_trust_tier, asked.new_risk_rating)
         with self.storage.write() as tx:
             now = self.clock.now()
-            issuer = issuer_store.owned(tx.exec, asked.issuer_id, tenant_id=caller.tenant_id)
-            wanted = rules.standing(asked.type, asked.new_trust_tier, asked.new_risk_rating)
+            issuer = issuer_store.get(tx.exec, asked.issuer_id, tenant_id=caller.tenant_id)
+            wanted = rules.requested_changes(asked.type, asked.new_trust_tier, asked.new_risk_rating)
             rules.require_possible(asked.type, wanted, dict(issuer._mapping))
             row = {
                 "id": new_id(now),
@@ -85,9 +85,9 @@ class Governance:
                 "requested_by": caller.actor_id,
                 "created_at": now,
                 "approvals": "[]",
-                "impact": impact or self._impact(tx.exec, asked.issuer_id, now),
+                "impact": impact or self._count_impact(tx.exec, asked.issuer_id, now),
             }
-            return audited_write.insert(tx, store.requests, row, _deed(row, caller, "create", now))
+            return audited_write.insert(tx, store.requests, row, _audit_context(row, caller, "create", now))
 
     def get(self, request_id: UUID, *, caller: Caller) -> Row:
         """One request: of the caller's tenant, or of any where the caller approves for the platform.
@@ -96,7 +96,7 @@ class Governance:
             NotFound: there is none.
         """
         with self.storage.read() as connection:
-            return store.visible(connection.execute, request_id, tenant_id=_seen_by(caller))
+            return store.get(connection.execute, request_id, tenant_id=_visible_tenant(caller))
 
     def page(
         self,
@@ -110,7 +110,12 @@ class Governance:
         """Requests, newest first."""
         with self.storage.read() as connection:
             return store.page(
-                connection, tenant_id=_seen_by(caller), issuer_id=issuer_id, status=status, before=before, limit=limit
+                connection,
+                tenant_id=_visible_tenant(caller),
+                issuer_id=issuer_id,
+                status=status,
+                before=before,
+                limit=limit,
             )
 
     def approve(self, request_id: UUID, *, impact: str | None = None, caller: Caller) -> Row:
@@ -122,21 +127,21 @@ class Governance:
             Conflict: it is over, or they approved it already.
         """
         with self.storage.write() as tx:
-            row = store.visible(tx.exec, request_id, tenant_id=_seen_by(caller))
+            row = store.get(tx.exec, request_id, tenant_id=_visible_tenant(caller))
             kind = RequestType(row["type"])
             rules.require_may_approve(kind, requested_by=row["requested_by"], tenant_id=row["tenant_id"], caller=caller)
             rules.require_open(RequestStatus(row["status"]))
             given = json.loads(row["approvals"])
-            rules.require_not_yet([approval["user_id"] for approval in given], caller)
+            rules.require_not_approved_by([approval["user_id"] for approval in given], caller)
             now = self.clock.now()
             given.append({"user_id": caller.actor_id, "approved_at": format_time(now)})
-            enough = len(given) >= needed(row)
+            enough = len(given) >= count_needed_approvals(row)
             changes = {
                 "approvals": json.dumps(given),
                 "status": (RequestStatus.APPROVED if enough else RequestStatus.PENDING).value,
-                "impact": impact or self._impact(tx.exec, row["issuer_id"], now),
+                "impact": impact or self._count_impact(tx.exec, row["issuer_id"], now),
             }
-            return audited_write.change(tx, store.requests, row, changes, _deed(row, caller, "approve", now))
+            return audited_write.change(tx, store.requests, row, changes, _audit_context(row, caller, "approve", now))
 
     def reject(self, request_id: UUID, *, reason: str, caller: Caller) -> Row:
         """Refuse a request for good; whoever asked may take it back likewise.
@@ -147,7 +152,7 @@ class Governance:
             Conflict: it is over.
         """
         with self.storage.write() as tx:
-            row = store.visible(tx.exec, request_id, tenant_id=_seen_by(caller))
+            row = store.get(tx.exec, request_id, tenant_id=_visible_tenant(caller))
             if caller.actor_id != row["requested_by"]:
                 kind = RequestType(row["type"])
                 rules.require_may_approve(kind, requested_by="", tenant_id=row["tenant_id"], caller=caller)
@@ -159,7 +164,7 @@ class Governance:
                 "rejected_at": now,
                 "rejection_reason": reason,
             }
-            return audited_write.change(tx, store.requests, row, changes, _deed(row, caller, "reject", now))
+            return audited_write.change(tx, store.requests, row, changes, _audit_context(row, caller, "reject", now))
 
     def execute(self, request_id: UUID, *, impact: str | None = None, caller: Caller) -> Row:
         """Carry out what was approved: the issuer's standing changes, in the log, in the same transaction.
@@ -169,27 +174,27 @@ class Governance:
             Conflict: approvals are missing, it is over, or the issuer's standing does not allow it any more.
         """
         with self.storage.write() as tx:
-            row = store.visible(tx.exec, request_id, tenant_id=caller.tenant_id)
+            row = store.get(tx.exec, request_id, tenant_id=caller.tenant_id)
             given = len(json.loads(row["approvals"]))
-            rules.require_approved(RequestStatus(row["status"]), given=given, needed=needed(row))
+            rules.require_approved(RequestStatus(row["status"]), given=given, needed=count_needed_approvals(row))
             now = self.clock.now()
-            impact = impact or self._impact(tx.exec, row["issuer_id"], now)
+            impact = impact or self._count_impact(tx.exec, row["issuer_id"], now)
             changes = {
                 "status": RequestStatus.EXECUTED.value,
                 "executed_by": caller.actor_id,
                 "executed_at": now,
                 "impact": impact,
-                "log_index": self._carry_out(tx, row, caller),
+                "log_index": self._apply(tx, row, caller),
             }
-            return audited_write.change(tx, store.requests, row, changes, _deed(row, caller, "execute", now))
+            return audited_write.change(tx, store.requests, row, changes, _audit_context(row, caller, "execute", now))
 
-    def _carry_out(self, tx: Transaction, row: Row, caller: Caller) -> int | None:
+    def _apply(self, tx: Transaction, row: Row, caller: Caller) -> int | None:
         """Change the issuer; returns the index of the entry that says so."""
         kind = RequestType(row["type"])
-        wanted = rules.standing(kind, row["new_trust_tier"], row["new_risk_rating"])
-        issuer = issuer_store.owned(tx.exec, row["issuer_id"], tenant_id=caller.tenant_id)
+        wanted = rules.requested_changes(kind, row["new_trust_tier"], row["new_risk_rating"])
+        issuer = issuer_store.get(tx.exec, row["issuer_id"], tenant_id=caller.tenant_id)
         rules.require_possible(kind, wanted, dict(issuer._mapping))
-        return self.issuers.set_standing(row["issuer_id"], caller=caller, **wanted).log_index
+        return self.issuers.set_governance(row["issuer_id"], caller=caller, **wanted).log_index
 
     def count_impact(self, issuer_id: UUID, *, caller: Caller) -> str:
         """Count what stands on an issuer of the caller's tenant, as a request keeps it; reads every attestation of it.
@@ -198,8 +203,8 @@ class Governance:
             NotFound: no such issuer in the caller's tenant.
         """
         with self.storage.read() as connection:
-            issuer_store.owned(connection.execute, issuer_id, tenant_id=caller.tenant_id)
-            return self._impact(connection.execute, issuer_id, self.clock.now())
+            issuer_store.get(connection.execute, issuer_id, tenant_id=caller.tenant_id)
+            return self._count_impact(connection.execute, issuer_id, self.clock.now())
 
     def count_impact_of(self, request_id: UUID, *, caller: Caller) -> str:
         """Count what stands on the issuer that a request is about.
@@ -208,11 +213,11 @@ class Governance:
             NotFound: there is no such request, or the caller may not see it.
         """
         with self.storage.read() as connection:
-            row = store.visible(connection.execute, request_id, tenant_id=_seen_by(caller))
-            return self._impact(connection.execute, row["issuer_id"], self.clock.now())
+            row = store.get(connection.execute, request_id, tenant_id=_visible_tenant(caller))
+            return self._count_impact(connection.execute, row["issuer_id"], self.clock.now())
 
-    def _impact(self, execute: Execute, issuer_id: UUID, now: datetime) -> str:
-        found = store.minted(execute, issuer_id, now=now)
+    def _count_impact(self, execute: Execute, issuer_id: UUID, now: datetime) -> str:
+        found = store.count_minted(execute, issuer_id, now=now)
         keys = issuer_store.count_usable_keys(execute, issuer_id)
         counted = {"attestations": found.attestations, "valid": int(found.valid), "active_keys": keys}
         return json.dumps({**counted, "counted_at": format_time(now)})
@@ -224,35 +229,37 @@ class Governance:
             NotFound: no such issuer in the caller's tenant, or no such key of it.
         """
         with self.storage.read() as connection:
-            issuer_store.owned(connection.execute, issuer_id, tenant_id=caller.tenant_id)
-            if kid is not None and kid not in _kids(issuer_store.keys_of(connection.execute, [issuer_id])[issuer_id]):
+            issuer_store.get(connection.execute, issuer_id, tenant_id=caller.tenant_id)
+            if kid is not None and kid not in _collect_kids(
+                issuer_store.list_keys(connection.execute, [issuer_id])[issuer_id]
+            ):
                 raise NotFound("key", kid)
             place, now = (connection, caller.tenant_id, issuer_id, kid), self.clock.now()
-            schemas = store.by_schema(*place, now=now)
+            schemas = store.count_by_schema(*place, now=now)
             return BlastRadius(
                 sum(row.attestations for row in schemas),
                 sum(int(row.valid) for row in schemas),
                 schemas,
-                store.by_month(*place, now=now),
-                store.by_recipient(*place, now=now, limit=RECIPIENTS),
+                store.count_by_month(*place, now=now),
+                store.count_by_recipient(*place, now=now, limit=MAX_RECIPIENTS),
             )
 
 
-def needed(row: Row) -> int:
+def count_needed_approvals(row: Row) -> int:
     """How many approvals a request needs."""
     tier = row["new_trust_tier"]
     return rules.approvals_needed(RequestType(row["type"]), None if tier is None else TrustTier(tier))
 
 
-def _kids(keys: Sequence[AnyRow]) -> set[str]:
+def _collect_kids(keys: Sequence[AnyRow]) -> set[str]:
     return {key.kid for key in keys}
 
 
-def _seen_by(caller: Caller) -> UUID | None:
+def _visible_tenant(caller: Caller) -> UUID | None:
     """Whose requests the caller sees: their tenant's, or everybody's."""
     return None if rules.is_platform(caller) else caller.tenant_id
 
 
-def _deed(row: Row, caller: Caller, verb: str, at: datetime) -> AuditContext:
+def _audit_context(row: Row, caller: Caller, verb: str, at: datetime) -> AuditContext:
     """In the trail of the issuer's tenant, whoever approved."""
     return AuditContext(row["tenant_id"], caller, f"issuer_request.{verb}", at)

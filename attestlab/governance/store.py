@@ -30,7 +30,7 @@ requests = table_of(IssuerRequest)
 _ALL = func.count().label("attestations")
 
 
-def visible(execute: Execute, request_id: UUID, *, tenant_id: UUID | None) -> dict[str, Any]:
+def get(execute: Execute, request_id: UUID, *, tenant_id: UUID | None) -> dict[str, Any]:
     """A request of the tenant's, or of anybody's where `tenant_id` is None; every column of it.
 
     Raises:
@@ -45,7 +45,7 @@ def visible(execute: Execute, request_id: UUID, *, tenant_id: UUID | None) -> di
     return dict(row)
 
 
-def tier_decided(execute: Execute, issuer_id: UUID) -> bool:
+def has_tier_decision(execute: Execute, issuer_id: UUID) -> bool:
     """Whether a change of the issuer's trust tier was ever asked for, approved and carried out."""
     done = (requests.c.type == RequestType.CHANGE_TRUST_TIER.value, requests.c.status == RequestStatus.EXECUTED.value)
     query = select(requests.c.id).where(requests.c.issuer_id == issuer_id, *done).limit(1)
@@ -77,14 +77,14 @@ class _TimeOfEntry(FunctionElement[datetime]):
 
 
 @compiles(_TimeOfEntry, "sqlite")
-def _on_sqlite(element: _TimeOfEntry, compiler: SQLCompiler, **more: Any) -> str:
+def _compile_for_sqlite(element: _TimeOfEntry, compiler: SQLCompiler, **more: Any) -> str:
     """As text: an entry has three decimals, a row six."""
     entry = compiler.process(element.clauses, **more)
     return f"replace(substr(json_extract(CAST({entry} AS TEXT), '$.at'), 1, 23), 'T', ' ') || '000'"
 
 
 @compiles(_TimeOfEntry, "postgresql")
-def _on_postgresql(element: _TimeOfEntry, compiler: SQLCompiler, **more: Any) -> str:
+def _compile_for_postgresql(element: _TimeOfEntry, compiler: SQLCompiler, **more: Any) -> str:
     entry = compiler.process(element.clauses, **more)
     return f"CAST(convert_from({entry}, 'UTF8')::json ->> 'at' AS TIMESTAMP WITH TIME ZONE)"
 
@@ -99,15 +99,15 @@ _ENTRY_TIME = (
 _LOGGED_AT = case((attestations.c.custody == Custody.EXTERNAL.value, _ENTRY_TIME), else_=attestations.c.created_at)
 
 
-def _valid(now: datetime) -> Any:
+def _count_valid(now: datetime) -> Any:
     """How many of a group hold at this moment: neither ended, nor signed with a key that others had by then."""
     columns = attestations.c
     in_time = or_(columns.expiry_at.is_(None), columns.expiry_at > now)
-    holds = and_(columns.status == Status.VALID.value, in_time, not_(_after_its_key_was_lost()))
+    holds = and_(columns.status == Status.VALID.value, in_time, not_(_is_logged_after_key_loss()))
     return func.coalesce(func.sum(case((holds, 1), else_=0)), 0).label("valid")
 
 
-def _after_its_key_was_lost() -> Any:
+def _is_logged_after_key_loss() -> Any:
     """As a verification judges it."""
     its_key = (keys.c.tenant_id == attestations.c.tenant_id, keys.c.kid == attestations.c.kid)
     lost = keys.c.status.in_((KeyStatus.REVOKED.value, KeyStatus.COMPROMISED.value))
@@ -116,39 +116,41 @@ def _after_its_key_was_lost() -> Any:
     return exists().where(*its_key, lost, or_(by_time, by_order))
 
 
-def minted(execute: Execute, issuer_id: UUID, *, now: datetime) -> AnyRow:
+def count_minted(execute: Execute, issuer_id: UUID, *, now: datetime) -> AnyRow:
     """How many attestations an issuer has, as `(attestations, valid)`."""
-    return execute(select(_ALL, _valid(now)).where(attestations.c.issuer_id == issuer_id)).one()
+    return execute(select(_ALL, _count_valid(now)).where(attestations.c.issuer_id == issuer_id)).one()
 
 
-def _of(tenant_id: UUID, issuer_id: UUID, kid: str | None) -> list[Any]:
+def _build_filter(tenant_id: UUID, issuer_id: UUID, kid: str | None) -> list[Any]:
     mine = [attestations.c.tenant_id == tenant_id, attestations.c.issuer_id == issuer_id]
     return mine if kid is None else [*mine, attestations.c.kid == kid]
 
 
-def by_schema(
+def count_by_schema(
     connection: Connection, tenant_id: UUID, issuer_id: UUID, kid: str | None, *, now: datetime
 ) -> Sequence[AnyRow]:
     """`(schema, attestations, valid)` of an issuer or one of its keys, the most first."""
     schema = attestations.c.schema_id.label("schema")
-    query = select(schema, _ALL, _valid(now)).where(*_of(tenant_id, issuer_id, kid)).group_by(schema)
+    query = select(schema, _ALL, _count_valid(now)).where(*_build_filter(tenant_id, issuer_id, kid)).group_by(schema)
     return connection.execute(query.order_by(_ALL.desc(), schema)).all()
 
 
-def by_month(
+def count_by_month(
     connection: Connection, tenant_id: UUID, issuer_id: UUID, kid: str | None, *, now: datetime
 ) -> Sequence[AnyRow]:
     """`(year, month, attestations, valid)` by the month in which they were logged (UTC), oldest first."""
     parts = [extract(part, _LOGGED_AT).label(part) for part in ("year", "month")]
-    query = select(*parts, _ALL, _valid(now)).where(*_of(tenant_id, issuer_id, kid)).group_by(*parts)
+    query = select(*parts, _ALL, _count_valid(now)).where(*_build_filter(tenant_id, issuer_id, kid)).group_by(*parts)
     return connection.execute(query.order_by(*parts)).all()
 
 
-def by_recipient(
+def count_by_recipient(
     connection: Connection, tenant_id: UUID, issuer_id: UUID, kid: str | None, *, now: datetime, limit: int
 ) -> Sequence[AnyRow]:
     """`(recipient, attestations, valid)` of those that name one, as deliveries find them, the most first."""
     recipient = deliveries.c.recipient_email.label("recipient")
-    query = select(recipient, _ALL, _valid(now)).join(deliveries, deliveries.c.attestation_id == attestations.c.id)
-    query = query.where(*_of(tenant_id, issuer_id, kid))
+    query = select(recipient, _ALL, _count_valid(now)).join(
+        deliveries, deliveries.c.attestation_id == attestations.c.id
+    )
+    query = query.where(*_build_filter(tenant_id, issuer_id, kid))
     return connection.execute(query.group_by(recipient).order_by(_ALL.desc(), recipient).limit(limit)).all()

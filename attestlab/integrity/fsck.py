@@ -20,9 +20,9 @@ from sqlmodel import SQLModel
 from attestlab import migrations
 from attestlab.attestations import lifecycle
 from attestlab.attestations import store as attestation_store
-from attestlab.attestations.bundle.bundle import require_entry_speaks_of
+from attestlab.attestations.bundle.bundle import verify_entry_subject
 from attestlab.attestations.metering import service as metering
-from attestlab.attestations.verification.facts import statement_of
+from attestlab.attestations.verification.facts import build_statement
 from attestlab.core.crypto import jws, sealing, signing
 from attestlab.core.crypto.canonical_json import sha256_b64url
 from attestlab.core.crypto.rsa_moduli import require_unfactorable
@@ -40,7 +40,7 @@ from attestlab.identity import store as identity_store
 from attestlab.installation import Installation
 from attestlab.issuers import integrity
 from attestlab.issuers import store as issuer_store
-from attestlab.issuers.keys import key_name
+from attestlab.issuers.keys import format_key_name
 from attestlab.log import entries
 from attestlab.log.entries import EntryType
 from attestlab.log.fsck import Problem, check_log
@@ -98,7 +98,7 @@ def check(connection: Connection, lab: Installation, part: FsckPart) -> Iterator
 def _divided(connection: Connection, name: str) -> list[FsckPart]:
     """Ranges of so many attestations each; one range of all of them where an id cannot be read."""
     try:
-        bounds = attestation_store.every_nth_id(connection, ATTESTATIONS_A_PART)
+        bounds = attestation_store.sample_ids(connection, ATTESTATIONS_A_PART)
     except (ValueError, SQLAlchemyError, sqlite3.DatabaseError):
         bounds = []
     return [FsckPart(name, first, end) for first, end in pairwise([None, *bounds, None])]
@@ -130,7 +130,7 @@ def _guards_on_postgresql(connection: Connection) -> Iterator[Problem]:
 
 def _attestations(connection: Connection, part: FsckPart) -> Iterator[Problem]:
     """Each attestation: its signature holds, and the log's entry speaks of it."""
-    for row in attestation_store.signed_between(connection, part.first, part.end):
+    for row in attestation_store.iterate_signed(connection, part.first, part.end):
         if row.spki is None or row.entry is None:
             yield Problem("attestation", str(row.id), "its key or its log entry is missing")
             continue
@@ -152,12 +152,12 @@ def _counts(connection: Connection) -> Iterator[Problem]:
 
 
 def _check_attestation(row: AnyRow) -> None:
-    statement = statement_of(row)
+    statement = build_statement(row)
     if sha256_b64url(row.claims) != row.claims_hash:
         raise SignatureInvalid("its claims are not those that were signed")
     public = signing.load_public(Algorithm(row.alg), row.spki)
     jws.verify_compact(statement.alg, public, row.signature, kid=row.kid, payload=statement.canonical())
-    require_entry_speaks_of(
+    verify_entry_subject(
         entries.read(row.entry).members,
         row.nonce,
         statement=statement,
@@ -269,7 +269,7 @@ _AUDITED: tuple[tuple[Table, str, Callable[[Any], str]], ...] = (
     (mail_store.mails, "mail", lambda row: str(row.id)),
     (issuer_store.issuers, "issuer", lambda row: str(row.id)),
     (issuer_store.logos, "issuer_logo", lambda row: str(row.issuer_id)),
-    (issuer_store.keys, "key", lambda row: key_name(row._mapping)),
+    (issuer_store.keys, "key", lambda row: format_key_name(row._mapping)),
     (attestation_store.attestations, "attestation", lambda row: str(row.id)),
     (delivery_store.deliveries, "delivery", lambda row: str(row.attestation_id)),
     (governance_store.requests, "issuer_request", lambda row: str(row.id)),

@@ -25,7 +25,7 @@ from attestlab.orgs.rules import Caller
 
 
 @dataclass(frozen=True)
-class KeyChange:
+class RowChange:
     """Who did what to which row, and when; `row` is what the row is now, by column."""
 
     caller: Caller
@@ -43,7 +43,7 @@ class ChangeRecorder:
 
     log: Log
 
-    def standing(self, tx: Transaction, issuer: Mapping[str, Any], at: datetime) -> int:
+    def log_issuer_status(self, tx: Transaction, issuer: Mapping[str, Any], at: datetime) -> int:
         """Log an issuer's new standing; returns the entry's index."""
         subject = entries.issuer_subject(issuer["id"])
         entry = entries.issuer_status(
@@ -57,7 +57,9 @@ class ChangeRecorder:
         )
         return self.log.append(tx, entry, kind=EntryType.ISSUER_STATUS, subject=subject).index
 
-    def key(self, tx: Transaction, key: Mapping[str, Any], at: datetime, *, reason: str | None = None) -> int:
+    def log_key_status(
+        self, tx: Transaction, key: Mapping[str, Any], at: datetime, *, reason: str | None = None
+    ) -> int:
         """Log a key's new status, and the reason for everybody to read; returns the entry's index."""
         subject = entries.key_subject(key["issuer_id"], key["kid"])
         entry = entries.key_status(
@@ -73,12 +75,12 @@ class ChangeRecorder:
         )
         return self.log.append(tx, entry, kind=EntryType.KEY_STATUS, subject=subject).index
 
-    def told(self, tx: Transaction, event: Event, change: KeyChange) -> None:
+    def publish_and_audit(self, tx: Transaction, event: Event, change: RowChange) -> None:
         """Put the event into the outbox, and the row's fingerprint into the trail."""
         outbox.publish(tx, change.caller.tenant_id, event, at=change.at)
-        self.audited(tx, change)
+        self.audit(tx, change)
 
-    def audited(self, tx: Transaction, change: KeyChange) -> None:
+    def audit(self, tx: Transaction, change: RowChange) -> None:
         """Put the row's fingerprint into the trail, where another event tells of the change already."""
         entry = AuditEntry(
             tenant_id=change.caller.tenant_id,

@@ -25,9 +25,9 @@ from attestlab.issuers.service import Issuers
 from attestlab.issuers.txt_resolver import Resolver
 from attestlab.orgs.rules import Caller
 
-TierDecided = Callable[[Execute, UUID], bool]
+HasTierDecision = Callable[[Execute, UUID], bool]
 LABEL = "_attestlab-challenge"
-LEAD = "attestlab-domain-verification="
+VALUE_PREFIX = "attestlab-domain-verification="
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Challenge:
 class DomainProofs:
     """Challenges, and what becomes of an issuer that meets its own.
 
-    `tier_decided` tells whether the platform ever decided on an issuer's trust tier.
+    `has_tier_decision` tells whether the platform ever decided on an issuer's trust tier.
     """
 
     def __init__(
@@ -60,23 +60,23 @@ class DomainProofs:
         keyring: Keyring,
         issuers: Issuers,
         resolver: Resolver,
-        tier_decided: TierDecided,
+        has_tier_decision: HasTierDecision,
     ) -> None:
         self.storage = storage
         self.keyring = keyring
         self.issuers = issuers
         self.resolver = resolver
-        self.tier_decided = tier_decided
+        self.has_tier_decision = has_tier_decision
 
-    def challenge(self, issuer_id: UUID, *, caller: Caller) -> Challenge:
+    def get_challenge(self, issuer_id: UUID, *, caller: Caller) -> Challenge:
         """What proves that the issuer holds its domain.
 
         Raises:
             NotFound: there is no such issuer in the caller's tenant.
         """
         with self.storage.read() as connection:
-            row = store.owned(connection.execute, issuer_id, tenant_id=caller.tenant_id)
-        return self._challenge(dict(row._mapping))
+            row = store.get(connection.execute, issuer_id, tenant_id=caller.tenant_id)
+        return self._build_challenge(dict(row._mapping))
 
     def look_up(self, challenge: Challenge) -> None:
         """Find the challenge's record in the DNS; takes seconds where no name server answers.
@@ -85,7 +85,7 @@ class DomainProofs:
             Conflict: the record is not there.
             Unavailable: no name server answered.
         """
-        if challenge.record_value not in self.resolver.txt(challenge.record_name):
+        if challenge.record_value not in self.resolver.lookup_txt(challenge.record_name):
             raise Conflict(
                 f"There is no TXT record {challenge.record_name} with the text {challenge.record_value} yet; "
                 "write it, and check again when the DNS has it.",
@@ -102,25 +102,27 @@ class DomainProofs:
             Conflict: its domain changed meanwhile, or it is not ACTIVE.
         """
         with self.storage.write() as tx:
-            row = store.owned(tx.exec, found.issuer_id, tenant_id=caller.tenant_id)
-            now = self._challenge(dict(row._mapping))
+            row = store.get(tx.exec, found.issuer_id, tenant_id=caller.tenant_id)
+            now = self._build_challenge(dict(row._mapping))
             if now.is_proven:
                 return now
             if now.record_value != found.record_value:
                 raise Conflict("The domain changed while its record was looked up; check again.")
             if row.status != IssuerStatus.ACTIVE:
                 raise Conflict(f"The issuer is {row.status}.", details={"issuer_status": row.status})
-            lift = not self.tier_decided(tx.exec, found.issuer_id)
-            return self._challenge(self.issuers.set_domain_proven(found.issuer_id, lift=lift, caller=caller).issuer)
+            lift = not self.has_tier_decision(tx.exec, found.issuer_id)
+            return self._build_challenge(
+                self.issuers.set_domain_proven(found.issuer_id, lift=lift, caller=caller).issuer
+            )
 
-    def _challenge(self, issuer: Mapping[str, Any]) -> Challenge:
+    def _build_challenge(self, issuer: Mapping[str, Any]) -> Challenge:
         bound = {"proof": "domain", "tenant_id": str(issuer["tenant_id"]), "issuer_id": str(issuer["id"])}
         token = self.keyring.keyed_sha256(canonical({**bound, "domain": issuer["domain"]}))
         return Challenge(
             issuer["id"],
             issuer["domain"],
             f"{LABEL}.{issuer['domain']}",
-            LEAD + b64url_encode(token),
+            VALUE_PREFIX + b64url_encode(token),
             issuer["trust_tier"],
             issuer["domain_proven_at"],
         )

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, select
 from attestlab.core.db.transaction import AnyRow
 from attestlab.core.strict_json import b64url_encode, format_time
 from attestlab.issuers import store
-from attestlab.issuers.keys import key_name
+from attestlab.issuers.keys import format_key_name
 from attestlab.issuers.rules import IssuerStatus
 from attestlab.log import entries
 from attestlab.log import store as log_store
@@ -22,29 +22,31 @@ def find_inconsistencies(connection: Connection) -> Iterator[tuple[str, str]]:
     for row in keys:
         place = row.log_index if row.changed_index is None else row.changed_index
         subject = entries.key_subject(row.issuer_id, row.kid)
-        if wrong := _wrong(connection, subject, _told_by_key(row), place=place):
-            yield key_name(dict(row._mapping)), f"the log says otherwise about {wrong}"
+        if wrong := _find_differences(connection, subject, _expected_key_members(row), place=place):
+            yield format_key_name(dict(row._mapping)), f"the log says otherwise about {wrong}"
     issuers = connection.execute(select(*store.issuers.c)).all()
     for row in issuers:
         told = {name: getattr(row, name) for name in ("status", "trust_tier", "risk_rating", "jurisdiction")}
         subject = entries.issuer_subject(row.id)
-        if wrong := _wrong(connection, subject, told):
+        if wrong := _find_differences(connection, subject, told):
             yield str(row.id), f"the log says otherwise about {wrong}"
-        if _revoked_at(connection, subject) != row.revoked_index:
+        if _find_revocation_index(connection, subject) != row.revoked_index:
             yield str(row.id), "the log says otherwise about which entry revoked it"
     for kind, found in ((EntryType.KEY_STATUS, keys), (EntryType.ISSUER_STATUS, issuers)):
         if (chains := log_store.count_of_subjects(connection, kind)) != len(found):
             yield "count", f"{chains} chains of {kind.value}, {len(found)} rows"
 
 
-def _revoked_at(connection: Connection, subject: str) -> int | None:
+def _find_revocation_index(connection: Connection, subject: str) -> int | None:
     """Where its chain first says that it is revoked; what is changed of it later says so too."""
     chain = log_store.chain_of(connection, subject)
     says = (entry.index for entry in chain if entries.read(entry.entry).members.get("status") == IssuerStatus.REVOKED)
     return next(says, None)
 
 
-def _wrong(connection: Connection, subject: str, told: dict[str, object], *, place: int | None = None) -> str:
+def _find_differences(
+    connection: Connection, subject: str, told: dict[str, object], *, place: int | None = None
+) -> str:
     """What the newest entry of a subject says otherwise; also where it stands, if a place is named."""
     found = log_store.newest_of_subject(connection, subject)
     if found is None:
@@ -56,7 +58,7 @@ def _wrong(connection: Connection, subject: str, told: dict[str, object], *, pla
     return ", ".join(wrong)
 
 
-def _told_by_key(row: AnyRow) -> dict[str, object]:
+def _expected_key_members(row: AnyRow) -> dict[str, object]:
     compromised_at = row.compromised_at
     return {
         "alg": row.alg,

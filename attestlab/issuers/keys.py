@@ -25,14 +25,14 @@ from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import Conflict, ValidationFailed
 from attestlab.core.events import Event
 from attestlab.issuers import rules, store
-from attestlab.issuers.change_log import ChangeRecorder, KeyChange
+from attestlab.issuers.change_log import ChangeRecorder, RowChange
 from attestlab.issuers.events import KeyCompromised, KeyCreated, KeyRevoked, KeyRotated
 from attestlab.issuers.rules import Custody, KeyStatus
 from attestlab.orgs import quotas
 from attestlab.orgs.rules import Caller
 
 KID_BYTES = 6
-CHANGED = "issuers.changed"  # in a transaction's memo once it changed an issuer or a key
+KEYS_CHANGED = "issuers.changed"  # in a transaction's memo once it changed an issuer or a key
 
 # How many attestations a tenant's key has signed, in a transaction; who keeps attestations knows.
 CountSigned = Callable[[Transaction, UUID, str], int]
@@ -70,12 +70,12 @@ class Keys:
     """The keys of issuers. Who makes a pair while holding the writer's lock makes everybody wait: hand one in."""
 
     def __init__(
-        self, *, storage: Storage, keyring: Keyring, clock: Clock, ledger: ChangeRecorder, count_signed: CountSigned
+        self, *, storage: Storage, keyring: Keyring, clock: Clock, recorder: ChangeRecorder, count_signed: CountSigned
     ) -> None:
         self.storage = storage
         self.keyring = keyring
         self.clock = clock
-        self.ledger = ledger
+        self.recorder = recorder
         self.count_signed = count_signed
 
     def add(
@@ -101,9 +101,13 @@ class Keys:
         """
         if public_key is not None and status is KeyStatus.PENDING:
             raise ValidationFailed.of("/status", "managed_only", "Only a key that the service makes can be prepared.")
-        key = managed(kid, alg, private, status) if public_key is None else external(kid, alg, public_key)
+        key = (
+            make_managed_key(kid, alg, private, status)
+            if public_key is None
+            else load_external_key(kid, alg, public_key)
+        )
         with self.storage.write() as tx:
-            store.owned(tx.exec, issuer_id, tenant_id=caller.tenant_id)
+            store.get(tx.exec, issuer_id, tenant_id=caller.tenant_id)
             return self.register(tx, issuer_id, key, caller, self.clock.now())
 
     def register(self, tx: Transaction, issuer_id: UUID, key: NewKey, caller: Caller, now: datetime) -> dict[str, Any]:
@@ -116,7 +120,7 @@ class Keys:
         self._require_new(tx, key, caller)
         limit = quotas.allowance_of(caller).keys_per_issuer
         quotas.require_capacity("keys_per_issuer", limit, lambda: store.count_usable_keys(tx.exec, issuer_id))
-        return self._registered(tx, issuer_id, key, caller, now)
+        return self._insert(tx, issuer_id, key, caller, now)
 
     def rotate(
         self,
@@ -139,15 +143,15 @@ class Keys:
             ValidationFailed: the algorithm is another, or the new key is not acceptable.
         """
         with self.storage.write() as tx:
-            old = store.owned_key(tx.exec, kid, tenant_id=caller.tenant_id)
+            old = store.get_key(tx.exec, kid, tenant_id=caller.tenant_id)
             rules.require_rotatable(KeyStatus(old["status"]))
             if alg.value != old["alg"]:
                 raise ValidationFailed.of("/alg", "alg_mismatch", f"The key {kid} is of {old['alg']}; so must the new.")
             now = self.clock.now()
-            gone = self._become(tx, old, now, status=KeyStatus.ROTATED, rotated_at=now)
-            new = self._successor(tx, old, new_kid, public_key, private, caller, now)
+            gone = self._change_status(tx, old, now, status=KeyStatus.ROTATED, rotated_at=now)
+            new = self._resolve_successor(tx, old, new_kid, public_key, private, caller, now)
             told = KeyRotated(old["issuer_id"], kid, new["kid"], gone["changed_index"], now)
-            self._tell(tx, told, "key.rotate", gone, caller, now)
+            self._publish_and_audit(tx, told, "key.rotate", gone, caller, now)
         return RotatedKey(gone, new)
 
     def revoke(self, kid: str, *, reason: str, caller: Caller) -> RevokedKey:
@@ -177,8 +181,8 @@ class Keys:
 
     def rewrap(self, tx: Transaction, new: Keyring) -> int:
         """Seal every private half that we hold under another key-encryption key; returns how many those were."""
-        now, rows = self.clock.now(), store.managed_keys(tx)
-        tx.cache[CHANGED] = True
+        now, rows = self.clock.now(), store.list_managed_keys(tx)
+        tx.cache[KEYS_CHANGED] = True
         for old in rows:
             owner = {name: old[name] for name in ("tenant_id", "issuer_id", "kid", "alg")}
             row = {**old, "sealed": self.keyring.rewrap(old["sealed"], new, **owner)}
@@ -192,16 +196,16 @@ class Keys:
         self, kid: str, status: KeyStatus, reason: str, caller: Caller, compromised_at: datetime | None
     ) -> RevokedKey:
         with self.storage.write() as tx:
-            old = store.owned_key(tx.exec, kid, tenant_id=caller.tenant_id)
-            rules.require_may_become(KeyStatus(old["status"]), status)
+            old = store.get_key(tx.exec, kid, tenant_id=caller.tenant_id)
+            rules.require_withdrawable(KeyStatus(old["status"]), status)
             now = self.clock.now()
             times = {"revoked_at": now} if status is KeyStatus.REVOKED else {"compromised_at": compromised_at}
-            row = self._become(tx, old, now, reason=reason, status=status, **times)
+            row = self._change_status(tx, old, now, reason=reason, status=status, **times)
             affected = self.count_signed(tx, caller.tenant_id, kid)
-            self._tell(tx, _withdrawal(row, affected, now), _ACTIONS[status], row, caller, now)
+            self._publish_and_audit(tx, _build_withdrawal_event(row, affected, now), _ACTIONS[status], row, caller, now)
         return RevokedKey(row, affected, reason)
 
-    def _successor(
+    def _resolve_successor(
         self,
         tx: Transaction,
         old: Mapping[str, Any],
@@ -212,17 +216,21 @@ class Keys:
         now: datetime,
     ) -> dict[str, Any]:
         alg = Algorithm(old["alg"])
-        key = managed(kid, alg, private) if public_key is None else external(kid, alg, public_key, "new_")
+        key = (
+            make_managed_key(kid, alg, private)
+            if public_key is None
+            else load_external_key(kid, alg, public_key, "new_")
+        )
         spki = signing.spki(key.public)
         if spki == old["spki"]:
             raise ValidationFailed.of("/new_public_key_b64url", "same_key", "This is the key that is to be rotated.")
-        prepared = store.prepared_key(tx.exec, old["issuer_id"], spki)
+        prepared = store.find_prepared_key(tx.exec, old["issuer_id"], spki)
         if prepared is None:
             self._require_new(tx, key, caller)
-            return self._registered(tx, old["issuer_id"], key, caller, now)
+            return self._insert(tx, old["issuer_id"], key, caller, now)
         if prepared["kid"] != kid:
             raise ValidationFailed.of("/new_kid", "prepared", f"This key was prepared as {prepared['kid']}.")
-        row = self._become(tx, prepared, now, status=KeyStatus.ACTIVE)
+        row = self._change_status(tx, prepared, now, status=KeyStatus.ACTIVE)
         self._audit(tx, "key.activate", row, caller, now)
         return row
 
@@ -231,42 +239,42 @@ class Keys:
         kid = key.kid
         if store.is_kid_taken(tx, tenant_id=caller.tenant_id, kid=kid):
             raise Conflict(f"The kid {kid} is taken in this tenant.", details={"kid": kid})
-        known = store.kid_of(tx, tenant_id=caller.tenant_id, spki=signing.spki(key.public))
+        known = store.find_kid(tx, tenant_id=caller.tenant_id, spki=signing.spki(key.public))
         if known is not None:
             raise Conflict(f"This public key is registered as {known}; make a fresh pair.", details={"kid": known})
 
-    def _registered(
-        self, tx: Transaction, issuer_id: UUID, key: NewKey, caller: Caller, now: datetime
-    ) -> dict[str, Any]:
-        tx.cache[CHANGED] = True
+    def _insert(self, tx: Transaction, issuer_id: UUID, key: NewKey, caller: Caller, now: datetime) -> dict[str, Any]:
+        tx.cache[KEYS_CHANGED] = True
         tenant_id = caller.tenant_id
-        row = _new_row(key, self._sealed(tx, key, tenant_id, issuer_id), tenant_id, issuer_id, now)
-        row["log_index"] = self.ledger.key(tx, row, now)
+        row = _build_row(key, self._seal_private(tx, key, tenant_id, issuer_id), tenant_id, issuer_id, now)
+        row["log_index"] = self.recorder.log_key_status(tx, row, now)
         tx.add(store.keys, row)
         event = KeyCreated(issuer_id=issuer_id, kid=key.kid, alg=key.alg.value, custody=row["custody"], created_at=now)
-        self._tell(tx, event, "key.create", row, caller, now)
+        self._publish_and_audit(tx, event, "key.create", row, caller, now)
         return row
 
-    def _become(
+    def _change_status(
         self, tx: Transaction, old: Mapping[str, Any], now: datetime, *, reason: str | None = None, **changes: Any
     ) -> dict[str, Any]:
         """Change a key's row, and log its new status; the audit line is the caller's to write."""
-        tx.cache[CHANGED] = True
+        tx.cache[KEYS_CHANGED] = True
         row = {**old, **changes}
-        row["changed_index"] = self.ledger.key(tx, row, now, reason=reason)
+        row["changed_index"] = self.recorder.log_key_status(tx, row, now, reason=reason)
         mine = (store.keys.c.tenant_id == row["tenant_id"], store.keys.c.kid == row["kid"])
         tx.exec(update(store.keys).where(*mine).values({**changes, "changed_index": row["changed_index"]}))
         return row
 
-    def _tell(
+    def _publish_and_audit(
         self, tx: Transaction, event: Event, action: str, row: Mapping[str, Any], caller: Caller, now: datetime
     ) -> None:
-        self.ledger.told(tx, event, KeyChange(caller, action, "key", key_name(row), store.keys, row, now))
+        self.recorder.publish_and_audit(
+            tx, event, RowChange(caller, action, "key", format_key_name(row), store.keys, row, now)
+        )
 
     def _audit(self, tx: Transaction, action: str, row: Mapping[str, Any], caller: Caller, now: datetime) -> None:
-        self.ledger.audited(tx, KeyChange(caller, action, "key", key_name(row), store.keys, row, now))
+        self.recorder.audit(tx, RowChange(caller, action, "key", format_key_name(row), store.keys, row, now))
 
-    def _sealed(self, tx: Transaction, key: NewKey, tenant_id: UUID, issuer_id: UUID) -> bytes | None:
+    def _seal_private(self, tx: Transaction, key: NewKey, tenant_id: UUID, issuer_id: UUID) -> bytes | None:
         """The private half as it is stored, where it is ours."""
         if key.private is None:
             return None
@@ -279,25 +287,27 @@ class Keys:
 _ACTIONS = {KeyStatus.REVOKED: "key.revoke", KeyStatus.COMPROMISED: "key.compromise"}
 
 
-def _withdrawal(row: Mapping[str, Any], affected: int, now: datetime) -> Event:
+def _build_withdrawal_event(row: Mapping[str, Any], affected: int, now: datetime) -> Event:
     facts = (row["issuer_id"], row["kid"], row["changed_index"], affected, now)
     if row["status"] == KeyStatus.REVOKED:
         return KeyRevoked(*facts)
     return KeyCompromised(*facts, row["compromised_at"])
 
 
-def key_name(row: Mapping[str, Any]) -> str:
+def format_key_name(row: Mapping[str, Any]) -> str:
     """How the audit trail names a key: kids repeat between tenants, never within one issuer."""
     return f"{row['issuer_id']}/{row['kid']}"
 
 
-def managed(kid: str, alg: Algorithm, private: PrivateKey | None, status: KeyStatus = KeyStatus.ACTIVE) -> NewKey:
+def make_managed_key(
+    kid: str, alg: Algorithm, private: PrivateKey | None, status: KeyStatus = KeyStatus.ACTIVE
+) -> NewKey:
     """A key that the service holds, of a fresh pair where none is handed in."""
-    kid, pair = rules.kid(kid), private or signing.generate(alg)
+    kid, pair = rules.validate_kid(kid), private or signing.generate(alg)
     return NewKey(kid, alg, pair.public_key(), pair, status)
 
 
-def external(kid: str, alg: Algorithm, public_key: bytes, prefix: str = "") -> NewKey:
+def load_external_key(kid: str, alg: Algorithm, public_key: bytes, prefix: str = "") -> NewKey:
     """A key that its owner alone holds; faults name the field, whose name may have a prefix.
 
     Testing an RSA modulus takes up to 0.3 s (8192 bits); the result is remembered.
@@ -305,15 +315,15 @@ def external(kid: str, alg: Algorithm, public_key: bytes, prefix: str = "") -> N
     field = f"/{prefix}public_key_b64url"
     public = signing.load_public(alg, public_key, field=field)
     require_unfactorable(public, field=field)
-    return NewKey(rules.kid(kid), alg, public, None)
+    return NewKey(rules.validate_kid(kid), alg, public, None)
 
 
-def new_kid(alg: Algorithm) -> str:
+def generate_kid(alg: Algorithm) -> str:
     """A name for a key that was given none."""
     return f"{alg.value.lower()}-{secrets.token_hex(KID_BYTES)}"
 
 
-def _new_row(key: NewKey, sealed: bytes | None, tenant_id: UUID, issuer_id: UUID, now: datetime) -> dict[str, Any]:
+def _build_row(key: NewKey, sealed: bytes | None, tenant_id: UUID, issuer_id: UUID, now: datetime) -> dict[str, Any]:
     """The row, but for its place in the log."""
     return {
         "tenant_id": tenant_id,

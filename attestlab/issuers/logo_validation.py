@@ -42,7 +42,7 @@ _ELSEWHERE = re.compile(
 )
 
 
-def media_type(content: bytes) -> str:
+def detect_media_type(content: bytes) -> str:
     """The media type of an image, by its bytes.
 
     Raises:
@@ -58,11 +58,11 @@ def media_type(content: bytes) -> str:
         return WEBP
     if not content.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
         _refuse("A logo is a PNG, JPEG, GIF, WebP or SVG image.")
-    _Drawing().read(content)
+    _SvgValidator().read(content)
     return SVG
 
 
-class _Drawing:
+class _SvgValidator:
     """Reads an SVG and refuses what does more than draw."""
 
     def __init__(self) -> None:

@@ -33,10 +33,10 @@ class Logos:
             NotFound: there is no such issuer in the caller's tenant.
             PayloadTooLarge, ValidationFailed: it is no image that may be shown, see `images.media_type`.
         """
-        media_type = logo_validation.media_type(content)
+        media_type = logo_validation.detect_media_type(content)
         with self.storage.write() as tx:
             now = self.clock.now()
-            store.owned(tx.exec, issuer_id, tenant_id=caller.tenant_id)
+            store.get(tx.exec, issuer_id, tenant_id=caller.tenant_id)
             columns = {
                 "media_type": media_type,
                 "content": content,
@@ -44,7 +44,7 @@ class Logos:
                 "created_at": now,
             }
             deed = AuditContext(caller.tenant_id, caller, "issuer_logo.put", now)
-            before = store.logo(tx.exec, issuer_id)
+            before = store.find_logo(tx.exec, issuer_id)
             if before is not None:
                 row = audited_write.change(tx, store.logos, before, columns, deed)
             else:
@@ -60,7 +60,7 @@ class Logos:
             NotFound: there is no such issuer, or it has none.
         """
         with self.storage.read() as connection:
-            row = store.logo(connection.execute, issuer_id)
+            row = store.find_logo(connection.execute, issuer_id)
         if row is None or not row["content"]:
             raise NotFound("logo of issuer", issuer_id)
         return row
@@ -72,15 +72,15 @@ class Logos:
             NotFound: there is no such issuer in the caller's tenant.
         """
         with self.storage.write() as tx:
-            issuer = store.owned(tx.exec, issuer_id, tenant_id=caller.tenant_id)
-            row = store.logo(tx.exec, issuer_id)
+            issuer = store.get(tx.exec, issuer_id, tenant_id=caller.tenant_id)
+            row = store.find_logo(tx.exec, issuer_id)
             if row is not None:
                 now = self.clock.now()
                 empty = {"content": b"", "sha256": hashlib.sha256(b"").hexdigest()}
                 audited_write.change(
                     tx, store.logos, row, empty, AuditContext(caller.tenant_id, caller, "issuer_logo.remove", now)
                 )
-            if rules.names_uploaded_logo(issuer.logo_url, issuer_id):
+            if rules.is_uploaded_logo_url(issuer.logo_url, issuer_id):
                 self.issuers.set_logo(issuer_id, None, caller=caller)
 
     def url(self, issuer_id: UUID) -> str:

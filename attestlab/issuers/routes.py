@@ -9,7 +9,7 @@ from attestlab.core.crypto import signing
 from attestlab.core.crypto.signing import PrivateKey
 from attestlab.core.strict_json import b64url_decode, b64url_encode
 from attestlab.issuers.domain_proof import Challenge
-from attestlab.issuers.keys import RevokedKey, external
+from attestlab.issuers.keys import RevokedKey, load_external_key
 from attestlab.issuers.rules import KeyStatus
 from attestlab.issuers.service import IssuerWithKeys
 from attestlab.issuers.shapes import (
@@ -42,38 +42,44 @@ routes = Routes("issuers")
 _LIST = "issuers"
 _KEYS = "keys"
 # Opened by itself, an SVG is a page: this one may load nothing and run nothing.
-_ONLY_SEEN = {
+_SANDBOX_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
     "Cross-Origin-Resource-Policy": "cross-origin",
 }
 
 
-async def _new_pair(request: Request, body: IssuerIn | KeyIn | RotateIn) -> PrivateKey | None:
+async def _generate_or_check_key(request: Request, body: IssuerIn | KeyIn | RotateIn) -> PrivateKey | None:
     """Generate a managed key, or test an external one, in a thread: RSA would hold up the event loop."""
     if body.alg is None:
         return None
-    public = _public_key(body)
+    public = _read_public_key(body)
     if public is not None:
-        await request.application.run_in_thread(_test_external, body, public)
+        await request.application.run_in_thread(_check_external, body, public)
         return None
     pair: PrivateKey = await request.application.run_in_thread(signing.generate, body.alg)
     return pair
 
 
-def _test_external(body: KeyIn | RotateIn, public: bytes) -> None:
+def _check_external(body: KeyIn | RotateIn, public: bytes) -> None:
     if isinstance(body, KeyIn):
-        external(body.kid, body.alg, public)
+        load_external_key(body.kid, body.alg, public)
     else:
-        external(body.new_kid, body.alg, public, "new_")
+        load_external_key(body.new_kid, body.alg, public, "new_")
 
 
-@routes.post("/v1/issuers", scope=Scope.ISSUERS_WRITE, status=201, prepare=_new_pair, limit=Limit("issuers", 10, 3600))
+@routes.post(
+    "/v1/issuers",
+    scope=Scope.ISSUERS_WRITE,
+    status=201,
+    prepare=_generate_or_check_key,
+    limit=Limit("issuers", 10, 3600),
+)
 def create(request: Request, body: IssuerIn, prepared: PrivateKey | None) -> IssuerOut:
     """Register an issuer; it begins ACTIVE, SELF_SIGNED and LOW."""
     issuers, profile = request.lab.issuers, body.profile()
     made = issuers.create(profile, caller=request.caller, alg=body.alg, kid=body.kid, private=prepared)
     request.respond_headers["Location"] = f"/v1/issuers/{made.issuer['id']}"
-    return _issuer(made)
+    return _render_issuer(made)
 
 
 @routes.get("/v1/issuers", scope=Scope.ISSUERS_READ)
@@ -85,32 +91,32 @@ async def list_issuers(request: Request, query: OffsetPageQuery) -> Page[IssuerO
         partial(page, caller=request.caller, before=before, offset=query.rows_to_skip, limit=query.limit + 1)
     )
     shown, cursor = split_page(found, limit=query.limit, kind=_LIST, position=lambda item: [str(item.issuer["id"])])
-    return Page[IssuerOut](items=[_issuer(item) for item in shown], next_cursor=cursor)
+    return Page[IssuerOut](items=[_render_issuer(item) for item in shown], next_cursor=cursor)
 
 
 @routes.get("/v1/issuers/{id}", scope=Scope.ISSUERS_READ)
 def get(request: Request, id: UUID) -> IssuerOut:
     """One issuer with its keys."""
-    return _issuer(request.lab.issuers.get(id, caller=request.caller))
+    return _render_issuer(request.lab.issuers.get(id, caller=request.caller))
 
 
 @routes.patch("/v1/issuers/{id}", scope=Scope.ISSUERS_WRITE)
 def update(request: Request, id: UUID, body: IssuerPatch) -> IssuerOut:
     """Change an issuer's profile."""
-    return _issuer(request.lab.issuers.update(id, body.changes(), caller=request.caller))
+    return _render_issuer(request.lab.issuers.update(id, body.changes(), caller=request.caller))
 
 
-@routes.post("/v1/issuers/{id}/keys", scope=Scope.ISSUERS_WRITE, status=201, prepare=_new_pair)
+@routes.post("/v1/issuers/{id}/keys", scope=Scope.ISSUERS_WRITE, status=201, prepare=_generate_or_check_key)
 def add_key(request: Request, id: UUID, body: KeyIn, prepared: PrivateKey | None) -> KeyOut:
     """Add a key: managed, or external when its public half is given."""
-    key = {"kid": body.kid, "alg": body.alg, "public_key": _public_key(body), "private": prepared}
-    return _key(request.lab.signing_keys.add(id, **key, status=KeyStatus(body.status), caller=request.caller))
+    key = {"kid": body.kid, "alg": body.alg, "public_key": _read_public_key(body), "private": prepared}
+    return _render_key(request.lab.signing_keys.add(id, **key, status=KeyStatus(body.status), caller=request.caller))
 
 
-@routes.post("/v1/issuers/keys/{kid}/rotate", scope=Scope.ISSUERS_WRITE, prepare=_new_pair)
+@routes.post("/v1/issuers/keys/{kid}/rotate", scope=Scope.ISSUERS_WRITE, prepare=_generate_or_check_key)
 def rotate(request: Request, kid: str, body: RotateIn, prepared: PrivateKey | None) -> RotatedOut:
     """Let another key take the place of this one: a prepared, an external or a fresh managed one."""
-    key = {"new_kid": body.new_kid, "alg": body.alg, "public_key": _public_key(body), "private": prepared}
+    key = {"new_kid": body.new_kid, "alg": body.alg, "public_key": _read_public_key(body), "private": prepared}
     done = request.lab.signing_keys.rotate(kid, **key, caller=request.caller)
     new = {name: done.new[name] for name in NewKeyOut.model_fields if name in done.new}
     return RotatedOut(
@@ -122,25 +128,25 @@ def rotate(request: Request, kid: str, body: RotateIn, prepared: PrivateKey | No
 @routes.post("/v1/issuers/keys/{kid}/revoke", scope=Scope.ISSUERS_WRITE)
 def revoke_key(request: Request, kid: str, body: RevokeKeyIn) -> WithdrawnKeyOut:
     """Withdraw a key for good; what stood in the log before stays valid, flagged."""
-    return _withdrawn(request.lab.signing_keys.revoke(kid, reason=body.reason, caller=request.caller))
+    return _render_withdrawn(request.lab.signing_keys.revoke(kid, reason=body.reason, caller=request.caller))
 
 
 @routes.post("/v1/issuers/keys/{kid}/compromise", scope=Scope.ISSUERS_WRITE)
 def compromise_key(request: Request, kid: str, body: CompromiseKeyIn) -> WithdrawnKeyOut:
     """Report that others may sign with a key: what was logged since is INVALID."""
     asked = {"reason": body.reason, "compromised_at": body.compromised_at}
-    return _withdrawn(request.lab.signing_keys.compromise(kid, **asked, caller=request.caller))
+    return _render_withdrawn(request.lab.signing_keys.compromise(kid, **asked, caller=request.caller))
 
 
 @routes.get("/v1/issuers/{id}/keys", scope=Scope.ISSUERS_READ)
 def list_keys(request: Request, id: UUID, query: PageQuery) -> Page[KeyOut]:
     """An issuer's keys, newest first."""
     after = None if query.cursor is None else str(decode_position(_KEYS, query.cursor)[0])
-    found = request.lab.issuers.keys(id, caller=request.caller, after=after)
+    found = request.lab.issuers.list_keys(id, caller=request.caller, after=after)
     shown, cursor = split_page(
         found[: query.limit + 1], limit=query.limit, kind=_KEYS, position=lambda row: [str(row["kid"])]
     )
-    return Page[KeyOut](items=[_key(row) for row in shown], next_cursor=cursor)
+    return Page[KeyOut](items=[_render_key(row) for row in shown], next_cursor=cursor)
 
 
 @routes.get("/v1/issuers/{id}/jwks.json", scope=PUBLIC)
@@ -167,7 +173,7 @@ def put_logo(request: Request, id: UUID, body: LogoIn) -> LogoOut:
 def logo(request: Request, id: UUID) -> RawResponse:
     """The uploaded logo itself, as an image that can do nothing but be seen."""
     row = request.lab.logos.get(id)
-    return RawResponse(row["content"], row["media_type"], _ONLY_SEEN)
+    return RawResponse(row["content"], row["media_type"], _SANDBOX_HEADERS)
 
 
 @routes.delete("/v1/issuers/{id}/logo", scope=Scope.ISSUERS_WRITE, status=204)
@@ -176,10 +182,10 @@ def remove_logo(request: Request, id: UUID) -> None:
     request.lab.logos.remove(id, caller=request.caller)
 
 
-async def _looked_up(request: Request, body: None) -> Challenge:
+async def _look_up_record(request: Request, body: None) -> Challenge:
     """Look the challenge's record up in the DNS, before the write."""
     proofs, issuer_id = request.lab.domain_proofs, request.path_values["id"]
-    challenge: Challenge = await request.application.read(lambda: proofs.challenge(issuer_id, caller=request.caller))
+    challenge: Challenge = await request.application.read(lambda: proofs.get_challenge(issuer_id, caller=request.caller))
     if not challenge.is_proven:
         await request.application.outbound.run(owner_of(request), proofs.look_up, challenge)
     return challenge
@@ -188,19 +194,19 @@ async def _looked_up(request: Request, body: None) -> Challenge:
 @routes.get("/v1/issuers/{id}/domain-proof", scope=Scope.ISSUERS_READ)
 def domain_proof(request: Request, id: UUID) -> DomainProofOut:
     """The TXT record that proves that the issuer holds its domain."""
-    return _proof(request.lab.domain_proofs.challenge(id, caller=request.caller))
+    return _render_challenge(request.lab.domain_proofs.get_challenge(id, caller=request.caller))
 
 
-@routes.post("/v1/issuers/{id}/domain-proof/check", scope=Scope.ISSUERS_WRITE, prepare=_looked_up)
+@routes.post("/v1/issuers/{id}/domain-proof/check", scope=Scope.ISSUERS_WRITE, prepare=_look_up_record)
 def check_domain_proof(request: Request, id: UUID, prepared: Challenge) -> DomainProofOut:
     """Look the record up; found, it lifts the issuer from SELF_SIGNED to BASIC.
 
     Where the platform decided on the tier, it stays as it was decided.
     """
-    return _proof(request.lab.domain_proofs.accept(prepared, caller=request.caller))
+    return _render_challenge(request.lab.domain_proofs.accept(prepared, caller=request.caller))
 
 
-def _proof(challenge: Challenge) -> DomainProofOut:
+def _render_challenge(challenge: Challenge) -> DomainProofOut:
     return DomainProofOut(
         issuer_id=challenge.issuer_id,
         domain=challenge.domain,
@@ -212,12 +218,12 @@ def _proof(challenge: Challenge) -> DomainProofOut:
     )
 
 
-def _issuer(found: IssuerWithKeys) -> IssuerOut:
+def _render_issuer(found: IssuerWithKeys) -> IssuerOut:
     shown = {name: found.issuer[name] for name in IssuerOut.model_fields if name in found.issuer}
-    return IssuerOut(**shown, trust_level=found.issuer["trust_tier"], keys=[_key(row) for row in found.keys])
+    return IssuerOut(**shown, trust_level=found.issuer["trust_tier"], keys=[_render_key(row) for row in found.keys])
 
 
-def _public_key(body: IssuerIn | KeyIn | RotateIn) -> bytes | None:
+def _read_public_key(body: IssuerIn | KeyIn | RotateIn) -> bytes | None:
     """The public half that was sent for an external key; None for one that the service makes."""
     if isinstance(body, IssuerIn):
         return None
@@ -229,7 +235,7 @@ def _public_key(body: IssuerIn | KeyIn | RotateIn) -> bytes | None:
     return b64url_decode(sent, field=f"/{name}")
 
 
-def _withdrawn(done: RevokedKey) -> WithdrawnKeyOut:
+def _render_withdrawn(done: RevokedKey) -> WithdrawnKeyOut:
     shown = {name: done.key[name] for name in KeyOut.model_fields if name in done.key}
     return WithdrawnKeyOut(
         **shown,
@@ -240,6 +246,6 @@ def _withdrawn(done: RevokedKey) -> WithdrawnKeyOut:
     )
 
 
-def _key(row: Mapping[str, Any]) -> KeyOut:
+def _render_key(row: Mapping[str, Any]) -> KeyOut:
     shown = {name: row[name] for name in KeyOut.model_fields if name in row}
     return KeyOut(**shown, public_key=b64url_encode(row["spki"]))

@@ -104,7 +104,7 @@ _WITHDRAWN = {
 }
 
 
-def require_may_become(now: KeyStatus, new: KeyStatus) -> None:
+def require_withdrawable(now: KeyStatus, new: KeyStatus) -> None:
     """Whatever a key is, it may turn out to be compromised; once withdrawn it is never less so.
 
     Raises:
@@ -133,30 +133,30 @@ def require_domain_may_change(tier: TrustTier) -> None:
         )
 
 
-def names_uploaded_logo(logo_url: str | None, issuer_id: UUID) -> bool:
+def is_uploaded_logo_url(logo_url: str | None, issuer_id: UUID) -> bool:
     """Whether a profile names the issuer's uploaded logo, and not one that is linked from elsewhere.
 
     Only the path is compared, since the service may have had another address when the logo came.
 
     >>> ours = UUID("0193b5a0-7f3c-7abc-8def-0123456789ab")
-    >>> names_uploaded_logo(f"https://old.example/v1/issuers/{ours}/logo", ours)
+    >>> is_uploaded_logo_url(f"https://old.example/v1/issuers/{ours}/logo", ours)
     True
-    >>> names_uploaded_logo("https://northfield.example.edu/logo.png", ours), names_uploaded_logo(None, ours)
+    >>> is_uploaded_logo_url("https://northfield.example.edu/logo.png", ours), is_uploaded_logo_url(None, ours)
     (False, False)
     """
     return (logo_url or "").endswith(f"/v1/issuers/{issuer_id}/logo")
 
 
-def profile(sent: Mapping[str, str | None]) -> dict[str, str | None]:
+def normalize_profile(sent: Mapping[str, str | None]) -> dict[str, str | None]:
     """The parts of a profile in the form in which they are stored; None takes a part away.
 
     Raises:
         ValidationFailed: a part is not acceptable.
     """
-    return {name: None if text is None else _FORMS[name](text) for name, text in sent.items()}
+    return {name: None if text is None else _NORMALIZERS[name](text) for name, text in sent.items()}
 
 
-def domain(text: str) -> str:
+def normalize_domain(text: str) -> str:
     """A DNS name in lower case; names of other scripts in their `xn--` form (RFC 5890).
 
     >>> domain("Registry.Example.EDU")
@@ -168,21 +168,21 @@ def domain(text: str) -> str:
     return name
 
 
-def jurisdiction(code: str) -> str:
+def normalize_jurisdiction(code: str) -> str:
     """An ISO 3166-1 alpha-2 code in upper case."""
     if not code.isascii() or code.upper() not in ALPHA_2:
         raise ValidationFailed.of("/jurisdiction", "country", "A jurisdiction is an ISO 3166-1 alpha-2 code: CH.")
     return code.upper()
 
 
-def color(field: str, text: str) -> str:
+def normalize_color(field: str, text: str) -> str:
     """A hex colour, `#rrggbb` in lower case."""
     if not _COLOR.fullmatch(text):
         raise ValidationFailed.of(f"/{field}", "color", "A colour is written #rrggbb.")
     return text.lower()
 
 
-def logo_url(text: str) -> str:
+def validate_logo_url(text: str) -> str:
     """An absolute https address without credentials."""
     if len(text) > URL_LENGTH or not _URL.fullmatch(text) or not _is_https(text):
         raise ValidationFailed.of("/logo_url", "url", "A logo is given by an absolute https address.")
@@ -197,7 +197,7 @@ def _is_https(text: str) -> bool:
         return False
 
 
-def kid(text: str) -> str:
+def validate_kid(text: str) -> str:
     """A key id: 1 to 64 of letters, digits, dot, underscore, colon and hyphen.
 
     Dots alone are refused: in a path they would not reach the route (RFC 3986 section 5.2.4).
@@ -207,13 +207,13 @@ def kid(text: str) -> str:
     return text
 
 
-_FORMS: dict[str, Callable[[str], str]] = {
+_NORMALIZERS: dict[str, Callable[[str], str]] = {
     "name": partial(validate_display_name, "name"),
     "legal_name": partial(validate_display_name, "legal_name"),
     "display_name": partial(validate_display_name, "display_name"),
-    "domain": domain,
-    "jurisdiction": jurisdiction,
-    "primary_color": partial(color, "primary_color"),
-    "accent_color": partial(color, "accent_color"),
-    "logo_url": logo_url,
+    "domain": normalize_domain,
+    "jurisdiction": normalize_jurisdiction,
+    "primary_color": partial(normalize_color, "primary_color"),
+    "accent_color": partial(normalize_color, "accent_color"),
+    "logo_url": validate_logo_url,
 }

@@ -22,17 +22,17 @@ from attestlab.core.errors import Conflict, NotFound, ValidationFailed
 from attestlab.core.events import Event
 from attestlab.core.ids import new_id
 from attestlab.issuers import rules, store
-from attestlab.issuers.change_log import ChangeRecorder, KeyChange
+from attestlab.issuers.change_log import ChangeRecorder, RowChange
 from attestlab.issuers.events import IssuerCreated, IssuerSuspended, IssuerUpdated
-from attestlab.issuers.keys import CHANGED, CountSigned, Keys, managed, new_kid
+from attestlab.issuers.keys import KEYS_CHANGED, CountSigned, Keys, generate_kid, make_managed_key
 from attestlab.issuers.rules import IssuerStatus, RiskRating, TrustTier
 from attestlab.issuers.store import SigningKey
 from attestlab.log.service import Log
 from attestlab.orgs import quotas
 from attestlab.orgs.rules import Caller
 
-SIGNERS_KEPT = 1024
-_STANDING = frozenset({"status", "trust_tier", "risk_rating", "jurisdiction"})
+MAX_UNSEALED_KEYS = 1024
+_GOVERNANCE_COLUMNS = frozenset({"status", "trust_tier", "risk_rating", "jurisdiction"})
 
 
 @dataclass(frozen=True)
@@ -60,11 +60,11 @@ class Issuers:
         self.storage = storage
         self.keyring = keyring
         self.clock = clock
-        self.ledger = ChangeRecorder(log)
+        self.recorder = ChangeRecorder(log)
         self.signing_keys = Keys(
-            storage=storage, keyring=keyring, clock=clock, ledger=self.ledger, count_signed=count_signed
+            storage=storage, keyring=keyring, clock=clock, recorder=self.recorder, count_signed=count_signed
         )
-        self._unsealed = lru_cache(maxsize=SIGNERS_KEPT)(self._unseal)
+        self._unsealed = lru_cache(maxsize=MAX_UNSEALED_KEYS)(self._unseal)
 
     def create(
         self,
@@ -84,18 +84,18 @@ class Issuers:
         """
         if kid is not None and alg is None:
             raise ValidationFailed.of("/kid", "needs_alg", "Send alg with kid, so that a key is made.")
-        cleaned = rules.profile(profile)
-        key = None if alg is None else managed(kid or new_kid(alg), alg, private)
+        cleaned = rules.normalize_profile(profile)
+        key = None if alg is None else make_managed_key(kid or generate_kid(alg), alg, private)
         with self.storage.write() as tx:
             now = self.clock.now()
             quotas.require_capacity(
                 "issuers", quotas.allowance_of(caller).issuers, lambda: store.count(tx, caller.tenant_id)
             )
-            row = _new_issuer(cleaned, caller, now)
+            row = _build_row(cleaned, caller, now)
             tx.add(store.issuers, row)
-            self.ledger.standing(tx, row, now)
+            self.recorder.log_issuer_status(tx, row, now)
             event = IssuerCreated(issuer_id=row["id"], name=row["name"], domain=row["domain"], created_at=now)
-            self._tell_issuer(tx, event, "issuer.create", row, caller, now)
+            self._record_change(tx, event, "issuer.create", row, caller, now)
             keys = [] if key is None else [self.signing_keys.register(tx, row["id"], key, caller, now)]
         return IssuerWithKeys(row, keys)
 
@@ -106,8 +106,8 @@ class Issuers:
             NotFound: there is none of that id in the caller's tenant.
         """
         with self.storage.read() as connection:
-            row = store.owned(connection.execute, issuer_id, tenant_id=caller.tenant_id)
-            return _with_keys(connection.execute, [row])[0]
+            row = store.get(connection.execute, issuer_id, tenant_id=caller.tenant_id)
+            return _attach_keys(connection.execute, [row])[0]
 
     def page(
         self, *, caller: Caller, before: UUID | None = None, offset: int = 0, limit: int = 50
@@ -115,7 +115,7 @@ class Issuers:
         """The caller's issuers, newest first."""
         with self.storage.read() as connection:
             found = store.page(connection, tenant_id=caller.tenant_id, before=before, offset=offset, limit=limit)
-            return _with_keys(connection.execute, found)
+            return _attach_keys(connection.execute, found)
 
     def update(self, issuer_id: UUID, changes: Mapping[str, str | None], *, caller: Caller) -> IssuerWithKeys:
         """Change the profile; a new jurisdiction is governance, so it stands in the log.
@@ -125,7 +125,7 @@ class Issuers:
             ValidationFailed: a change is not acceptable.
             Conflict: a domain that was verified cannot be exchanged.
         """
-        return self._change(issuer_id, rules.profile(changes), caller)
+        return self._apply_changes(issuer_id, rules.normalize_profile(changes), caller)
 
     def set_logo(self, issuer_id: UUID, url: str | None, *, caller: Caller) -> IssuerWithKeys:
         """Name the logo that the profile shows; whoever calls this knows that it may be shown.
@@ -133,9 +133,9 @@ class Issuers:
         Raises:
             NotFound: there is none of that id in the caller's tenant.
         """
-        return self._change(issuer_id, {"logo_url": url}, caller)
+        return self._apply_changes(issuer_id, {"logo_url": url}, caller)
 
-    def set_standing(
+    def set_governance(
         self,
         issuer_id: UUID,
         *,
@@ -150,7 +150,9 @@ class Issuers:
             NotFound: there is none of that id in the caller's tenant.
         """
         asked = {"status": status, "trust_tier": trust_tier, "risk_rating": risk_rating}
-        return self._change(issuer_id, {name: word.value for name, word in asked.items() if word is not None}, caller)
+        return self._apply_changes(
+            issuer_id, {name: word.value for name, word in asked.items() if word is not None}, caller
+        )
 
     def set_domain_proven(self, issuer_id: UUID, *, lift: bool, caller: Caller) -> IssuerWithKeys:
         """Note that the issuer holds its domain, and `lift` it to BASIC for that; whoever calls this has looked.
@@ -159,9 +161,9 @@ class Issuers:
             NotFound: there is none of that id in the caller's tenant.
         """
         lifted = {"trust_tier": TrustTier.BASIC.value} if lift else {}
-        return self._change(issuer_id, {"domain_proven_at": self.clock.now(), **lifted}, caller)
+        return self._apply_changes(issuer_id, {"domain_proven_at": self.clock.now(), **lifted}, caller)
 
-    def keys(self, issuer_id: UUID, *, caller: Caller, after: str | None = None) -> Sequence[Mapping[str, Any]]:
+    def list_keys(self, issuer_id: UUID, *, caller: Caller, after: str | None = None) -> Sequence[Mapping[str, Any]]:
         """The issuer's keys, newest first, from the one behind the key named `after`.
 
         Raises:
@@ -184,32 +186,32 @@ class Issuers:
         with self.storage.read() as connection:
             if not store.exists(connection, issuer_id):
                 raise NotFound("issuer", issuer_id)
-            found = store.keys_of(connection.execute, [issuer_id])[issuer_id]
-        return [_jwk(row) for row in found]
+            found = store.list_keys(connection.execute, [issuer_id])[issuer_id]
+        return [_render_jwk(row) for row in found]
 
-    def signing_key(self, connection: Connection, *, tenant_id: UUID, issuer_id: UUID, kid: str) -> SigningKey:
+    def get_signing_key(self, connection: Connection, *, tenant_id: UUID, issuer_id: UUID, kid: str) -> SigningKey:
         """A key with its issuer's standing; whether they may mint is `rules.require_may_mint`.
 
         Raises:
             NotFound: no such issuer, or no such key of it, in the tenant.
         """
-        return _signing_key(connection.execute, tenant_id, issuer_id, kid)
+        return _get_signing_key(connection.execute, tenant_id, issuer_id, kid)
 
-    def signing_key_now(self, tx: Transaction, *, tenant_id: UUID, issuer_id: UUID, kid: str) -> SigningKey:
-        """`signing_key` under the writer's lock: read once a transaction, anew each time once one changes in it.
+    def get_signing_key_for_update(self, tx: Transaction, *, tenant_id: UUID, issuer_id: UUID, kid: str) -> SigningKey:
+        """`find_signing_key` under the writer's lock: read once a transaction, anew each time once one changes in it.
 
         Raises:
             NotFound: no such issuer, or no such key of it, in the tenant.
         """
-        if CHANGED in tx.cache:
-            return _signing_key(tx.exec, tenant_id, issuer_id, kid)
+        if KEYS_CHANGED in tx.cache:
+            return _get_signing_key(tx.exec, tenant_id, issuer_id, kid)
         place = ("issuers.signing_key", tenant_id, issuer_id, kid)
         found: SigningKey | None = tx.cache.get(place)
         if found is None:
-            found = tx.cache[place] = _signing_key(tx.read_unflushed, tenant_id, issuer_id, kid)
+            found = tx.cache[place] = _get_signing_key(tx.read_unflushed, tenant_id, issuer_id, kid)
         return found
 
-    def private_key(self, key: SigningKey) -> PrivateKey:
+    def unseal_private_key(self, key: SigningKey) -> PrivateKey:
         """The private half of a managed key, unsealed once and kept in memory.
 
         Raises:
@@ -218,7 +220,7 @@ class Issuers:
         """
         return self._unsealed(key.sealed, key.tenant_id, key.issuer_id, key.kid, key.alg)
 
-    def public_key(self, alg: Algorithm, spki: bytes) -> PublicKey:
+    def load_public_key(self, alg: Algorithm, spki: bytes) -> PublicKey:
         """The public half, ready to verify with."""
         return signing.load_public(alg, spki)
 
@@ -228,10 +230,10 @@ class Issuers:
         der = self.keyring.unseal(sealed, tenant_id=tenant_id, issuer_id=issuer_id, kid=kid, alg=alg.value)
         return signing.load_private(alg, der)
 
-    def _change(self, issuer_id: UUID, asked: Mapping[str, Any], caller: Caller) -> IssuerWithKeys:
+    def _apply_changes(self, issuer_id: UUID, asked: Mapping[str, Any], caller: Caller) -> IssuerWithKeys:
         index = None
         with self.storage.write() as tx:
-            row = dict(store.owned(tx.exec, issuer_id, tenant_id=caller.tenant_id)._mapping)
+            row = dict(store.get(tx.exec, issuer_id, tenant_id=caller.tenant_id)._mapping)
             changed = {name: value for name, value in asked.items() if row[name] != value}
             if "domain" in changed:
                 rules.require_domain_may_change(TrustTier(row["trust_tier"]))
@@ -239,33 +241,35 @@ class Issuers:
                     changed["domain_proven_at"] = None
             if changed:
                 row, index = self._write_change(tx, row, changed, caller)
-            keys = store.keys_of(tx.exec, [issuer_id])[issuer_id]
+            keys = store.list_keys(tx.exec, [issuer_id])[issuer_id]
         return IssuerWithKeys(row, [dict(key._mapping) for key in keys], index)
 
     def _write_change(
         self, tx: Transaction, old: Mapping[str, Any], changed: dict[str, Any], caller: Caller
     ) -> tuple[dict[str, Any], int | None]:
-        tx.cache[CHANGED] = True
+        tx.cache[KEYS_CHANGED] = True
         now, index = self.clock.now(), None
         row = {**old, **changed, "updated_at": now}
-        if not _STANDING.isdisjoint(changed):
-            index = self.ledger.standing(tx, row, now)
+        if not _GOVERNANCE_COLUMNS.isdisjoint(changed):
+            index = self.recorder.log_issuer_status(tx, row, now)
             if changed.get("status") == IssuerStatus.REVOKED:
                 row["revoked_index"] = index
         tx.exec(update(store.issuers).where(store.issuers.c.id == old["id"]).values(row))
         event: Event = IssuerUpdated(issuer_id=old["id"], changed=",".join(sorted(changed)), updated_at=now)
         if changed.get("status") == IssuerStatus.SUSPENDED:
             event = IssuerSuspended(issuer_id=old["id"], suspended_at=now)
-        self._tell_issuer(tx, event, "issuer.update", row, caller, now)
+        self._record_change(tx, event, "issuer.update", row, caller, now)
         return row, index
 
-    def _tell_issuer(
+    def _record_change(
         self, tx: Transaction, event: Event, action: str, row: Mapping[str, Any], caller: Caller, now: datetime
     ) -> None:
-        self.ledger.told(tx, event, KeyChange(caller, action, "issuer", str(row["id"]), store.issuers, row, now))
+        self.recorder.publish_and_audit(
+            tx, event, RowChange(caller, action, "issuer", str(row["id"]), store.issuers, row, now)
+        )
 
 
-def _new_issuer(profile: Mapping[str, str | None], caller: Caller, now: datetime) -> dict[str, Any]:
+def _build_row(profile: Mapping[str, str | None], caller: Caller, now: datetime) -> dict[str, Any]:
     return {
         "id": new_id(now),
         "tenant_id": caller.tenant_id,
@@ -286,19 +290,19 @@ def _new_issuer(profile: Mapping[str, str | None], caller: Caller, now: datetime
     }
 
 
-def _signing_key(execute: Execute, tenant_id: UUID, issuer_id: UUID, kid: str) -> SigningKey:
-    found = store.signing_key(execute, tenant_id=tenant_id, issuer_id=issuer_id, kid=kid)
+def _get_signing_key(execute: Execute, tenant_id: UUID, issuer_id: UUID, kid: str) -> SigningKey:
+    found = store.find_signing_key(execute, tenant_id=tenant_id, issuer_id=issuer_id, kid=kid)
     if found is None:
-        store.owned(execute, issuer_id, tenant_id=tenant_id)
+        store.get(execute, issuer_id, tenant_id=tenant_id)
         raise NotFound("signing key", kid)
     return found
 
 
-def _with_keys(execute: Execute, found: Sequence[AnyRow]) -> list[IssuerWithKeys]:
-    keys = store.keys_of(execute, [row.id for row in found])
+def _attach_keys(execute: Execute, found: Sequence[AnyRow]) -> list[IssuerWithKeys]:
+    keys = store.list_keys(execute, [row.id for row in found])
     return [IssuerWithKeys(dict(row._mapping), [dict(key._mapping) for key in keys[row.id]]) for row in found]
 
 
-def _jwk(row: AnyRow) -> dict[str, str]:
+def _render_jwk(row: AnyRow) -> dict[str, str]:
     alg = Algorithm(row.alg)
     return {**signing.jwk(alg, signing.load_public(alg, row.spki), row.kid), "status": row.status}

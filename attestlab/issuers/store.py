@@ -67,7 +67,7 @@ class SigningKey:
     jurisdiction: str | None
 
 
-def signing_key(execute: Execute, *, tenant_id: UUID, issuer_id: UUID, kid: str) -> SigningKey | None:
+def find_signing_key(execute: Execute, *, tenant_id: UUID, issuer_id: UUID, kid: str) -> SigningKey | None:
     """The tenant's key of that issuer, in one query."""
     row: AnyRow | None = execute(_SIGNING, {"tenant_id": tenant_id, "issuer_id": issuer_id, "kid": kid}).first()
     if row is None:
@@ -89,7 +89,7 @@ def signing_key(execute: Execute, *, tenant_id: UUID, issuer_id: UUID, kid: str)
     )
 
 
-def owned(execute: Execute, issuer_id: UUID, *, tenant_id: UUID) -> AnyRow:
+def get(execute: Execute, issuer_id: UUID, *, tenant_id: UUID) -> AnyRow:
     """The tenant's issuer; another tenant's is as unknown as none.
 
     Raises:
@@ -115,7 +115,7 @@ def exists(connection: Connection, issuer_id: UUID) -> bool:
     return connection.execute(select(issuers.c.id).where(issuers.c.id == issuer_id)).first() is not None
 
 
-def logo(execute: Execute, issuer_id: UUID) -> dict[str, Any] | None:
+def find_logo(execute: Execute, issuer_id: UUID) -> dict[str, Any] | None:
     """The logo of an issuer, whoever has it; one without bytes was taken away."""
     row = execute(select(*logos.c).where(logos.c.issuer_id == issuer_id)).mappings().first()
     return None if row is None else dict(row)
@@ -136,13 +136,13 @@ def count_usable_keys(execute: Execute, issuer_id: UUID) -> int:
     return found
 
 
-def managed_keys(tx: Transaction) -> list[dict[str, Any]]:
+def list_managed_keys(tx: Transaction) -> list[dict[str, Any]]:
     """Every key whose private half we hold, of all tenants, every column of it."""
     sealed = select(*keys.c).where(keys.c.sealed.is_not(None)).order_by(keys.c.tenant_id, keys.c.kid)
     return [dict(row) for row in tx.exec(sealed).mappings()]
 
 
-def keys_of(execute: Execute, issuer_ids: Sequence[UUID]) -> dict[UUID, list[AnyRow]]:
+def list_keys(execute: Execute, issuer_ids: Sequence[UUID]) -> dict[UUID, list[AnyRow]]:
     """The keys of some issuers, oldest first."""
     found: dict[UUID, list[AnyRow]] = {issuer_id: [] for issuer_id in issuer_ids}
     query = select(*keys.c).where(keys.c.issuer_id.in_(issuer_ids)).order_by(keys.c.created_at, keys.c.kid)
@@ -151,7 +151,7 @@ def keys_of(execute: Execute, issuer_ids: Sequence[UUID]) -> dict[UUID, list[Any
     return found
 
 
-def owned_key(execute: Execute, kid: str, *, tenant_id: UUID) -> dict[str, Any]:
+def get_key(execute: Execute, kid: str, *, tenant_id: UUID) -> dict[str, Any]:
     """The tenant's key, every column of it; another tenant's is as unknown as none.
 
     Raises:
@@ -163,14 +163,14 @@ def owned_key(execute: Execute, kid: str, *, tenant_id: UUID) -> dict[str, Any]:
     return dict(row)
 
 
-def prepared_key(execute: Execute, issuer_id: UUID, spki: bytes) -> dict[str, Any] | None:
+def find_prepared_key(execute: Execute, issuer_id: UUID, spki: bytes) -> dict[str, Any] | None:
     """The issuer's pending key with this public half, every column of it."""
     mine = (keys.c.issuer_id == issuer_id, keys.c.status == KeyStatus.PENDING.value, keys.c.spki == spki)
     row = execute(select(*keys.c).where(*mine)).mappings().first()
     return None if row is None else dict(row)
 
 
-def kid_of(tx: Transaction, *, tenant_id: UUID, spki: bytes) -> str | None:
+def find_kid(tx: Transaction, *, tenant_id: UUID, spki: bytes) -> str | None:
     """By which name the tenant knows a public key, whatever became of it; None where it does not."""
     kid: str | None = tx.exec(select(keys.c.kid).where(keys.c.tenant_id == tenant_id, keys.c.spki == spki)).scalar()
     return kid

@@ -13,7 +13,7 @@ PORT = 53
 class Resolver(Protocol):
     """Looks up TXT records."""
 
-    def txt(self, name: str) -> list[str]:
+    def lookup_txt(self, name: str) -> list[str]:
         """The texts of all TXT records of an absolute name, each joined from its parts; none where there are none.
 
         Raises:
@@ -32,13 +32,13 @@ class DnsResolver:
         self._server = server
         self._timeout_s = timeout_s
 
-    def txt(self, name: str) -> list[str]:
+    def lookup_txt(self, name: str) -> list[str]:
         import dns.exception  # slow to import, and most processes never need it
         import dns.resolver
 
         resolver = dns.resolver.Resolver(configure=self._server is None)
         if self._server is not None:
-            host, port = _place(self._server)
+            host, port = _parse_address(self._server)
             resolver.nameservers, resolver.port = [host], port
         try:
             # The trailing dot: a search list must not turn it into somebody else's name.
@@ -50,7 +50,7 @@ class DnsResolver:
         return [b"".join(record.strings).decode("utf-8", "replace") for record in answer]
 
 
-def _place(server: str) -> tuple[str, int]:
+def _parse_address(server: str) -> tuple[str, int]:
     """
     >>> _place("192.0.2.53"), _place("127.0.0.1:5353"), _place("[2001:db8::1]:53")
     (('192.0.2.53', 53), ('127.0.0.1', 5353), ('2001:db8::1', 53))

@@ -341,7 +341,7 @@ class Policies:
     def _checked(self, tx: Transaction, document: Document | CheckedDocument, caller: Caller) -> None:
         rules.require_asked(document.category, document.target_type)
         if document.target_type is TargetType.ISSUER and document.target_id is not None:
-            issuer_store.owned(tx.exec, document.target_id, tenant_id=caller.tenant_id)
+            issuer_store.get(tx.exec, document.target_id, tenant_id=caller.tenant_id)
         if document.target_type is TargetType.VERIFICATION_PROFILE and document.target_id is not None:
             store.owned_profile(tx.exec, document.target_id, tenant_id=caller.tenant_id)
         registry = registry_for(tx.exec, caller.tenant_id, document.target_type)

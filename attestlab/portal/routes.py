@@ -6,7 +6,7 @@ from uuid import UUID
 from pydantic import ConfigDict
 
 from attestlab.attestations import rendering as attestation_rendering
-from attestlab.attestations.routes import kept
+from attestlab.attestations.routes import record_decisions
 from attestlab.attestations.service import Export
 from attestlab.core.errors import NotFound, ValidationFailed
 from attestlab.core.shapes import In
@@ -51,10 +51,12 @@ async def page(request: Request, id: str, query: LinkQuery) -> RawResponse:
             raise NotFound("attestation", id)
         return _html(rendering.nothing(id, at=request.now))
     seen = await request.application.read(lambda: request.lab.portal.look(attestation_id))
-    await kept(request, seen.verified.opinions, what="this look")  # what they deny, the verdict says
+    await record_decisions(
+        request, seen.verified.policy_decisions, what="this look"
+    )  # what they deny, the verdict says
     status = 200 if seen.verified.row is not None else 404
     if as_json:
-        told = attestation_rendering.verification(seen.verified, log_id=request.lab.log_id)
+        told = attestation_rendering.render_verification(seen.verified, log_id=request.lab.log_id)
         return RawResponse(told.model_dump_json(by_alias=True).encode(), JSON, _ONE_OF_TWO, status=status)
     links = request.lab.links
     if links.is_valid_key(attestation_id, query.k):
@@ -71,9 +73,11 @@ async def bundle(request: Request, id: str, query: LinkQuery) -> RawResponse:
     if attestation_id is None or not request.lab.links.is_valid_key(attestation_id, query.k):
         raise NotFound("attestation", id)
     found: Export = await request.application.read(lambda: request.lab.portal.export(attestation_id))
-    if (refusal := await kept(request, found.opinions, what="this export")) is not None:
+    if (refusal := await record_decisions(request, found.policy_decisions, what="this export")) is not None:
         raise refusal
-    told = rendering.without_notes(attestation_rendering.bundle(found.row, found.proofs, found.head, now=request.now))
+    told = rendering.without_notes(
+        attestation_rendering.render_bundle(found.row, found.proofs, found.head, now=request.now)
+    )
     named = {"Content-Disposition": f'attachment; filename="attestation-{found.row.id}.json"'}
     return RawResponse(told.model_dump_json(by_alias=True, indent=2).encode(), JSON, named)
 

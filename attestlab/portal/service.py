@@ -15,7 +15,7 @@ from attestlab.attestations.service import Attestations, Export, VerificationOut
 from attestlab.core.db.storage import Storage
 from attestlab.core.db.transaction import AnyRow
 from attestlab.core.errors import NotFound
-from attestlab.issuers.rules import names_uploaded_logo
+from attestlab.issuers.rules import is_uploaded_logo_url
 from attestlab.log.results import SignedHead
 from attestlab.log.service import Log
 from attestlab.portal import store
@@ -60,4 +60,4 @@ class Portal:
 
 def _shows_ours(connection: Connection, row: AnyRow) -> bool:
     """Whether the profile names an uploaded logo that is there: one from elsewhere the page does not load."""
-    return names_uploaded_logo(row.logo_url, row.issuer_id) and store.has_logo(connection, row.issuer_id)
+    return is_uploaded_logo_url(row.logo_url, row.issuer_id) and store.has_logo(connection, row.issuer_id)

@@ -107,7 +107,7 @@ def remarks_of(report: VerificationResult) -> list[str]:
 def claims_of(row: AnyRow) -> tuple[list[ClaimView], int]:
     """The first hundred claims, and how many more there are."""
     claims: dict[str, Any] = json.loads(row.claims)
-    known = CATALOGUE[row.schema_id].kinds if row.schema_id in CATALOGUE else {}
+    known = CATALOGUE[row.schema_id].claim_types if row.schema_id in CATALOGUE else {}
     ordered = [*(name for name in known if name in claims), *(name for name in claims if name not in known)]
     shown = [_claim(name, claims[name], is_named=name in known) for name in ordered[:SHOWN_CLAIMS]]
     return shown, max(0, len(ordered) - SHOWN_CLAIMS)

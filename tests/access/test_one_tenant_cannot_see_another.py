@@ -67,7 +67,7 @@ def things_of(account: Account) -> dict[str, str]:
     issuer, suspended = register_issuer(account.with_key, kid="main"), register_issuer(account.with_key)["id"]
     caller = account.lab.orgs.service_caller(account.tenant.tenant_id)
     # Its domain is proven, so that nobody is asked for it here.
-    account.lab.issuers.set_standing(UUID(issuer["id"]), trust_tier=TrustTier.BASIC, caller=caller)
+    account.lab.issuers.set_governance(UUID(issuer["id"]), trust_tier=TrustTier.BASIC, caller=caller)
     kids = {verb: str(uuid4()) for verb in ("rotate", "revoke", "compromise")}  # as long as the name of none
     for kid in kids.values():
         register_issuer(account.with_key, kid=kid)

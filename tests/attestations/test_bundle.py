@@ -13,7 +13,7 @@ import pytest
 
 from attestlab.attestations.bundle.bundle import Bundle, verify_bundle
 from attestlab.attestations.minting import MintRequest
-from attestlab.attestations.rendering import bundle as rendered
+from attestlab.attestations.rendering import render_bundle as rendered
 from attestlab.attestations.rules import Verdict
 from attestlab.cli import verify as verify_command
 from attestlab.core.clock import FixedClock
@@ -75,7 +75,7 @@ def minted(lab: Installation, caller: Caller, **changes: Any) -> dict[str, Any]:
 
 def bundle_of(lab: Installation, caller: Caller, attestation_id: UUID) -> dict[str, Any]:
     """A bundle as it goes over the wire now."""
-    found, proof, head = lab.attestations.evidence_of(attestation_id, caller=caller)
+    found, proof, head = lab.attestations.load_evidence(attestation_id, caller=caller)
     shown: dict[str, Any] = json.loads(rendered(found, proof, head, now=lab.clock.now()).model_dump_json(by_alias=True))
     return shown
 

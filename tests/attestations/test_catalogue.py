@@ -15,7 +15,7 @@ from jsonschema.exceptions import ValidationError
 from jsonschema.validators import extend
 
 from attestlab.attestations.schemas.catalogue import CATALOGUE, CONTENT_TYPES, SCHEMA_IDS, json_schema
-from attestlab.attestations.schemas.claim_types import COUNTRY_CODES, KINDS, TRAVEL_CODES
+from attestlab.attestations.schemas.claim_types import CLAIM_TYPES, COUNTRY_CODES, TRAVEL_CODES
 from attestlab.attestations.schemas.validation import check_claims
 from attestlab.core.countries import ALPHA_2, ALPHA_3
 from attestlab.core.errors import NotFound, ValidationFailed
@@ -135,7 +135,7 @@ def about(kind: str) -> st.SearchStrategy[Any]:
 
 def claims_about(schema_id: str) -> st.SearchStrategy[dict[str, Any]]:
     """Claims of one schema: some left out, some wrong, some that the schema does not know."""
-    known = {claim: about(kind_name(schema_id, claim)) for claim in CATALOGUE[schema_id].kinds}
+    known = {claim: about(kind_name(schema_id, claim)) for claim in CATALOGUE[schema_id].claim_types}
     further = st.dictionaries(st.text(max_size=4).filter(lambda name: name not in known), anything(), max_size=2)
     return st.tuples(st.fixed_dictionaries({}, optional=known), further).map(lambda parts: {**parts[0], **parts[1]})
 
@@ -144,7 +144,7 @@ def test_the_catalogue_has_every_specified_claim_in_its_order():
     """
     Names and order are the specification's; `document` comes last and is known to every schema.
     """
-    ours = {schema_id: list(schema.kinds) for schema_id, schema in CATALOGUE.items()}
+    ours = {schema_id: list(schema.claim_types) for schema_id, schema in CATALOGUE.items()}
 
     assert len(ours) == 38
     assert ours == {schema_id: [*names, "document"] for schema_id, names in specified().items()}
@@ -158,9 +158,9 @@ def test_the_eleven_content_types_are_the_specified_ones():
 
 
 def test_every_kind_is_used_and_has_its_examples():
-    used = {kind_name(schema_id, claim) for schema_id, schema in CATALOGUE.items() for claim in schema.kinds}
+    used = {kind_name(schema_id, claim) for schema_id, schema in CATALOGUE.items() for claim in schema.claim_types}
 
-    assert used == set(KINDS) == set(FITS) == set(MISFITS)
+    assert used == set(CLAIM_TYPES) == set(FITS) == set(MISFITS)
 
 
 @pytest.mark.parametrize("schema_id", SCHEMA_IDS)
@@ -189,12 +189,14 @@ def test_what_a_typical_issuer_sends_passes_without_a_word(schema_id: str):
     assert judged(schema_id, typical(schema_id)) == set()
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", CLAIM_TYPES)
 def test_a_kind_holds_what_fits_and_nothing_beside_it(kind: str):
     """
     The predicate and the published schema are two ways of saying one thing.
     """
-    schema_id, claim = next((s, c) for s, schema in CATALOGUE.items() for c in schema.kinds if kind_name(s, c) == kind)
+    schema_id, claim = next(
+        (s, c) for s, schema in CATALOGUE.items() for c in schema.claim_types if kind_name(s, c) == kind
+    )
 
     for value in FITS[kind]:
         assert refused(schema_id, {**typical(schema_id), claim: value}) == set(), value
@@ -223,10 +225,10 @@ def test_every_claim_that_is_called_a_date_is_a_day():
     So is every other claim that the specification names for a moment; nothing else is.
     """
     named = {"valid_from", "valid_to", "created_at", "verified_at", "date_of_birth", "date_administered"}
-    days = {c for schema in CATALOGUE.values() for c in schema.kinds if c.endswith("date") or c in named}
+    days = {c for schema in CATALOGUE.values() for c in schema.claim_types if c.endswith("date") or c in named}
 
     assert {
-        c for s, schema in CATALOGUE.items() for c in schema.kinds if kind_name(s, c) in {"date", "end", "moment"}
+        c for s, schema in CATALOGUE.items() for c in schema.claim_types if kind_name(s, c) in {"date", "end", "moment"}
     } == days
 
 
@@ -236,7 +238,7 @@ def test_what_is_counted_is_a_number_and_what_is_a_country_is_a_code():
     """
     found: dict[str, set[str]] = {}
     for schema_id, schema in CATALOGUE.items():
-        for claim in schema.kinds:
+        for claim in schema.claim_types:
             found.setdefault(kind_name(schema_id, claim), set()).add(claim)
 
     assert found["quantity"] | found["number"] == {"hours", "credits", "gpa", "total_credits", "score"}

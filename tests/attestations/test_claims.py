@@ -58,7 +58,7 @@ def test_a_misspelt_schema_is_told_the_nearest_one():
         check_claims("degre", {"student_name": "Ada"})
 
     assert [(fault.field, fault.code) for fault in caught.value.fields] == [("/schema", "unknown_schema")]
-    assert "did you mean degree?" in caught.value.message
+    assert "Did you mean degree?" in caught.value.message
 
 
 def test_further_claims_are_kept_and_named_in_one_warning():
@@ -67,7 +67,7 @@ def test_further_claims_are_kept_and_named_in_one_warning():
     """
     warnings = check_claims("degree", {"student_name": "Ada", "nickname": "A", "shoe_size": {"eu": 38}})
 
-    assert warnings == ["Kept, but not in schema degree: nickname, shoe_size."]
+    assert warnings == ["Stored, but not defined by schema degree: nickname, shoe_size."]
 
 
 def test_a_document_with_a_bad_hash_is_refused_where_it_lies():
@@ -79,7 +79,7 @@ def test_a_document_with_a_bad_hash_is_refused_where_it_lies():
 
 @pytest.mark.parametrize(
     ("schema_id", "claim"),
-    [(s, c) for s in SCHEMA_IDS for c in ("expiry_date", "valid_to") if c in CATALOGUE[s].kinds],
+    [(s, c) for s in SCHEMA_IDS for c in ("expiry_date", "valid_to") if c in CATALOGUE[s].claim_types],
 )
 def test_an_expiry_in_the_claims_lasts_to_the_end_of_its_day(schema_id: str, claim: str):
     assert expiry_from_claims(schema_id, {claim: "2030-06-30"}) == datetime(2030, 6, 30, 23, 59, 59, 999_000, UTC)

@@ -14,7 +14,7 @@ from attestlab.attestations.minting import MintRequest
 from attestlab.attestations.rules import Status
 from attestlab.attestations.service import Minted
 from attestlab.attestations.store import Filter, attestations
-from attestlab.attestations.verification.facts import status_of
+from attestlab.attestations.verification.facts import compute_status
 from attestlab.core.clock import FixedClock
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.errors import Conflict, NotFound, PermissionDenied
@@ -117,7 +117,7 @@ def test_what_has_run_out_is_expired_at_once_and_for_good_when_it_is_swept(
 ) -> None:
     brief = lab.attestations.mint(request_of(issuer, expiry_at=clock.now() + timedelta(hours=1)), caller=caller)
     clock.advance(timedelta(days=30))
-    read_before = status_of(lab.attestations.get(brief.id, caller=caller), now=clock.now())
+    read_before = compute_status(lab.attestations.get(brief.id, caller=caller), now=clock.now())
 
     swept = [sweep(lab), sweep(lab)]
 
@@ -172,11 +172,11 @@ def test_nothing_leaves_a_final_state(
 def test_what_ended_in_between_is_not_superseded_by_a_draft_made_before(
     lab: Installation, caller: Caller, issuer: IssuerWithKeys, minted: Minted
 ) -> None:
-    draft = lab.attestations.draft(request_of(issuer, supersedes=minted.id), caller=caller)
+    draft = lab.attestations.prepare(request_of(issuer, supersedes=minted.id), caller=caller)
     with lab.storage.write():
         lab.attestations.revoke(minted.id, reason="a test", caller=caller)
         with pytest.raises(Conflict):
-            lab.attestations.record(draft)
+            lab.attestations.issue_or_raise(draft)
 
     assert lab.attestations.get(minted.id, caller=caller).status == "REVOKED"
 
@@ -201,7 +201,7 @@ def test_a_suspended_issuer_can_revoke_and_cannot_supersede(
     """
     Withdrawing is always allowed; superseding is a mint.
     """
-    lab.issuers.set_standing(issuer.issuer["id"], status=IssuerStatus.SUSPENDED, caller=caller)
+    lab.issuers.set_governance(issuer.issuer["id"], status=IssuerStatus.SUSPENDED, caller=caller)
 
     with pytest.raises(PermissionDenied):
         lab.attestations.supersede(minted.id, request_of(issuer), caller=caller)

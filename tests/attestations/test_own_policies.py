@@ -94,12 +94,12 @@ def test_they_see_what_the_policies_of_the_service_see(
 
     proof = Bundle.parse(bundle_of(board, made)).status_proof
     with board.lab.storage.read() as connection:
-        row = store.with_evidence(connection, UUID(made))
+        row = store.get_with_evidence(connection, UUID(made))
 
     assert proof is not None
     assert proof.issuer is not None
-    offline_they_see = policy_context.of_entries(issuer=proof.issuer, key=proof.key, now=clock.now())
-    assert offline_they_see == policy_context.of_row(row, now=clock.now())
+    offline_they_see = policy_context.build_bundle_context(issuer=proof.issuer, key=proof.key, now=clock.now())
+    assert offline_they_see == policy_context.build_record_context(row, now=clock.now())
     assert offline_they_see.keys() <= PLATFORM.keys()
 
 

@@ -262,16 +262,16 @@ def test_nothing_is_minted_behind_a_policy_that_was_switched_on_in_the_same_grou
 ) -> None:
     named: dict[str, Any] = {"issuer_id": UUID(scene.issuer["id"]), "kid": scene.issuer["keys"][0]["kid"]}
     request = MintRequest(**named, schema="degree", claims={"student_name": "Ada"})
-    drafts = [lab.attestations.draft(request, caller=scene.tenant) for _ in range(2)]
+    drafts = [lab.attestations.prepare(request, caller=scene.tenant) for _ in range(2)]
     written = lab.policies.create(Document.read(denying()), caller=scene.tenant)
     digest = simulated(lab, scene.tenant, written["id"])
     examined = lab.policies.examine(written["id"], caller=scene.tenant)
 
     with lab.storage.write():
-        lab.attestations.record(drafts[0])
+        lab.attestations.issue_or_raise(drafts[0])
         second = replace(scene.tenant, actor_id="the-second-person")
         lab.policies.activate(written["id"], examined, simulation_digest=digest, caller=second)
-        assert isinstance(lab.attestations.attempt(drafts[1]), PermissionDenied)
+        assert isinstance(lab.attestations.issue(drafts[1]), PermissionDenied)
 
     assert [row["allowed"] for row in scene.kept()] == [False]
 

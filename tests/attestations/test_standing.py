@@ -13,8 +13,8 @@ import pytest
 
 from attestlab.attestations.bundle.bundle import Bundle, OfflineReport, verify_bundle
 from attestlab.attestations.minting import MintRequest
-from attestlab.attestations.rendering import bundle as rendered
-from attestlab.attestations.verification.status_proof import UNSHOWN
+from attestlab.attestations.rendering import render_bundle as rendered
+from attestlab.attestations.verification.status_proof import NO_STATUS_LIST
 from attestlab.cli import verify as verify_command
 from attestlab.core.clock import FixedClock
 from attestlab.core.crypto.signing import Algorithm
@@ -52,7 +52,7 @@ class Story:
             self.lab.expire(tx)
 
     def bundle(self, attestation_id: UUID) -> dict[str, Any]:
-        found, proofs, head = self.lab.attestations.evidence_of(attestation_id, caller=self.caller)
+        found, proofs, head = self.lab.attestations.load_evidence(attestation_id, caller=self.caller)
         text = rendered(found, proofs, head, now=self.clock.now()).model_dump_json(by_alias=True)
         shown: dict[str, Any] = json.loads(text)
         return shown
@@ -118,19 +118,19 @@ def stolen_key(story: Story) -> UUID:
 
 def suspended_issuer(story: Story) -> UUID:
     made = story.mint()
-    story.lab.issuers.set_standing(story.issuer, status=IssuerStatus.SUSPENDED, caller=story.caller)
+    story.lab.issuers.set_governance(story.issuer, status=IssuerStatus.SUSPENDED, caller=story.caller)
     return made
 
 
 def reinstated_issuer(story: Story) -> UUID:
     made = suspended_issuer(story)
-    story.lab.issuers.set_standing(story.issuer, status=IssuerStatus.ACTIVE, caller=story.caller)
+    story.lab.issuers.set_governance(story.issuer, status=IssuerStatus.ACTIVE, caller=story.caller)
     return made
 
 
 def revoked_issuer(story: Story) -> UUID:
     made = story.mint()
-    story.lab.issuers.set_standing(story.issuer, status=IssuerStatus.REVOKED, caller=story.caller)
+    story.lab.issuers.set_governance(story.issuer, status=IssuerStatus.REVOKED, caller=story.caller)
     return made
 
 
@@ -276,7 +276,7 @@ def test_what_no_status_list_shows_is_open_and_neither_ok_nor_failed(story: Stor
 
     assert fresh.verdict.value == later.verdict.value == "VALID"
     assert states(fresh) == {step: "open" if step in STANDING else "ok" for step in states(fresh)}
-    assert {finding.detail for finding in fresh.report.findings if finding.is_open} == {UNSHOWN}
+    assert {finding.detail for finding in fresh.report.findings if finding.is_open} == {NO_STATUS_LIST}
     assert set(states(later).values()) == {"ok"}
 
 
@@ -287,7 +287,7 @@ def test_what_an_entry_proves_is_not_open(story: Story) -> None:
     assert states(story.offline(story.bundle(ended)))["status"] == "failed"
 
     before = story.mint()
-    story.lab.issuers.set_standing(story.issuer, status=IssuerStatus.REVOKED, caller=story.caller)
+    story.lab.issuers.set_governance(story.issuer, status=IssuerStatus.REVOKED, caller=story.caller)
     assert states(story.offline(story.bundle(before))) == {
         "transparency": "ok",
         "signature": "ok",
@@ -319,7 +319,7 @@ def test_the_command_and_the_frame_name_the_three_states(
     assert [(mark, step) for mark, step, _ in lines[1:7]] == [
         ("ok", "transparency"), ("ok", "signature"), ("ok", "content"), *(("open", step) for step in STANDING),
     ]  # fmt: skip
-    assert all(said == UNSHOWN for mark, _, said in lines[1:7] if mark == "open")
+    assert all(said == NO_STATUS_LIST for mark, _, said in lines[1:7] if mark == "open")
     assert verify_command.command([*arguments, "--json"]) == verify_command.VALID
     checks = json.loads(capsys.readouterr().out)["checks"]
     assert [(check["ok"], check["state"]) for check in checks] == [(True, "ok")] * 3 + [(False, "open")] * 3

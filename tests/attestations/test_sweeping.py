@@ -40,9 +40,9 @@ def request_of_main(lab: Installation, caller: Caller) -> MintRequest:
 def overdue(lab: Installation, caller: Caller, clock: FixedClock, request_of_main: MintRequest) -> set[str]:
     """Attestations that ran out a month ago, while no server ran."""
     brief = {**vars(request_of_main), "expiry_at": clock.now() + timedelta(hours=1)}
-    drafts = [lab.attestations.draft(MintRequest(**brief), caller=caller) for _ in range(BRIEF)]
+    drafts = [lab.attestations.prepare(MintRequest(**brief), caller=caller) for _ in range(BRIEF)]
     with lab.storage.write():
-        made = {str(lab.attestations.record(draft).id) for draft in drafts}
+        made = {str(lab.attestations.issue_or_raise(draft).id) for draft in drafts}
     clock.advance(timedelta(days=30))
     return made
 
@@ -55,7 +55,7 @@ async def swept_beside_mints(lab: Installation, caller: Caller, request: MintReq
     try:
         async with asyncio.timeout(PATIENCE_S):
             while is_due(lab):
-                job = partial(record, lab, lab.attestations.draft(request, caller=caller))
+                job = partial(record, lab, lab.attestations.prepare(request, caller=caller))
                 done = await desk.write(job)
                 places.append(done.logged.index)
                 minted += 1
@@ -68,7 +68,7 @@ async def swept_beside_mints(lab: Installation, caller: Caller, request: MintReq
 
 
 def record(lab: Installation, draft: PreparedAttestation, _tx: Transaction) -> Minted:
-    return lab.attestations.record(draft)
+    return lab.attestations.issue_or_raise(draft)
 
 
 def is_due(lab: Installation) -> bool:

@@ -17,7 +17,7 @@ from patience import PATIENCE_S
 from attestlab.attestations.metering.daily_meter import Meter
 from attestlab.attestations.metering.service import (
     MAX_GROUPS,
-    TOLD_SINGLY_PER_MINUTE,
+    MAX_SINGLE_EVENTS_PER_MINUTE,
     MeteredVerification,
     UnwrittenVerifications,
 )
@@ -148,7 +148,7 @@ def test_what_was_not_answered_is_given_back(process: Process) -> None:
     one = verified()
     for _ in range(3):
         process.take(one, 1)
-        process.meter.give_back(one)
+        process.meter.refund(one)
 
     assert process.taken(2, limit=1) == 1
 
@@ -173,7 +173,7 @@ def test_a_backlog_of_one_minute_keeps_a_hundred_singly_and_counts_the_rest() ->
         pending.add(verified())
 
     ((_, ended),) = pending.groups.items()
-    assert (len(ended.singly), ended.count) == (TOLD_SINGLY_PER_MINUTE, 1_000)
+    assert (len(ended.single), ended.count) == (MAX_SINGLE_EVENTS_PER_MINUTE, 1_000)
 
 
 def test_a_long_backlog_is_one_number_for_each_issuer_and_day() -> None:
@@ -185,7 +185,7 @@ def test_a_long_backlog_is_one_number_for_each_issuer_and_day() -> None:
             pending.add(verified(issuer=issuer, at=NOON + timedelta(minutes=minute)))
 
     assert len(pending.groups) <= 2 * MAX_GROUPS
-    assert sum(len(ended.singly) for ended in pending.groups.values()) <= 2 * MAX_GROUPS
+    assert sum(len(ended.single) for ended in pending.groups.values()) <= 2 * MAX_GROUPS
     assert sum(ended.count for ended in pending.groups.values()) == 2 * 24 * 60 * 3
     per_day = {(issuer, minute.date()) for issuer, minute, _ in pending.groups}
     assert len(per_day) == 3 * 3, "noon to noon over two days touches three"

@@ -20,7 +20,7 @@ from nursery import Nursery
 
 from attestlab.attestations.bundle.bundle import Bundle, verify_bundle
 from attestlab.attestations.minting import MintRequest
-from attestlab.attestations.rendering import bundle as rendered
+from attestlab.attestations.rendering import render_bundle as rendered
 from attestlab.attestations.store import Filter
 from attestlab.core.clock import FixedClock
 from attestlab.core.crypto.signing import Algorithm
@@ -268,7 +268,7 @@ class Story(RuleBasedStateMachine):
         """What the service said last, a bundle shows offline; a process that started after a death is ended."""
         now, trust = self.clock.now(), self.lab.trust
         for name, attestation_id in self.ids.items():
-            row, proofs, head = self.lab.attestations.evidence_of(attestation_id, caller=self.caller)
+            row, proofs, head = self.lab.attestations.load_evidence(attestation_id, caller=self.caller)
             text = rendered(row, proofs, head, now=now).model_dump_json(by_alias=True).encode()
             report = verify_bundle(Bundle.read(text), trust=trust, now=now)
             expected, reasons = self.model.judged_offline(name, now=now)

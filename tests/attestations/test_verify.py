@@ -140,7 +140,7 @@ def test_a_final_status_ends_the_matter(lab: Installation, minted: Minted, statu
 
 
 def test_a_suspended_issuer_is_flagged(lab: Installation, caller: Caller, minted: Minted) -> None:
-    lab.issuers.set_standing(minted.row["issuer_id"], status=IssuerStatus.SUSPENDED, caller=caller)
+    lab.issuers.set_governance(minted.row["issuer_id"], status=IssuerStatus.SUSPENDED, caller=caller)
 
     verdict, reasons = verdict_and_reasons(lab, minted)
 
@@ -151,7 +151,7 @@ def test_a_suspended_issuer_is_flagged(lab: Installation, caller: Caller, minted
 def test_what_a_revoked_issuer_logged_before_stays_valid_and_flagged(
     lab: Installation, caller: Caller, minted: Minted
 ) -> None:
-    lab.issuers.set_standing(minted.row["issuer_id"], status=IssuerStatus.REVOKED, caller=caller)
+    lab.issuers.set_governance(minted.row["issuer_id"], status=IssuerStatus.REVOKED, caller=caller)
 
     verdict, reasons = verdict_and_reasons(lab, minted)
 
@@ -340,7 +340,7 @@ def test_beyond_a_hundred_a_minute_one_event_speaks_for_the_rest(
     with lab.storage.read() as connection:
         bodies = connection.scalars(select(outbox.c.body).where(outbox.c.type == "verification.completed")).all()
         left = connection.execute(select(table_of(VerificationTally))).all()
-    assert len(bodies) == metering.TOLD_SINGLY_PER_MINUTE + 1
+    assert len(bodies) == metering.MAX_SINGLE_EVENTS_PER_MINUTE + 1
     assert b'"count":150' in bodies[-1]
     assert left == []
 
@@ -351,9 +351,9 @@ def test_nothing_is_minted_behind_a_suspension_in_the_same_group(
     request = MintRequest(
         issuer_id=minted.row["issuer_id"], kid=minted.row["kid"], schema="degree", claims={"student_name": "Ada"}
     )
-    drafts = [lab.attestations.draft(request, caller=caller) for _ in range(2)]
+    drafts = [lab.attestations.prepare(request, caller=caller) for _ in range(2)]
     with lab.storage.write():
-        lab.attestations.record(drafts[0])
-        lab.issuers.set_standing(minted.row["issuer_id"], status=IssuerStatus.SUSPENDED, caller=caller)
+        lab.attestations.issue_or_raise(drafts[0])
+        lab.issuers.set_governance(minted.row["issuer_id"], status=IssuerStatus.SUSPENDED, caller=caller)
         with pytest.raises(PermissionDenied):
-            lab.attestations.record(drafts[1])
+            lab.attestations.issue_or_raise(drafts[1])

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import pytest
 
-from attestlab.attestations.bundle.bundle import require_entry_speaks_of
+from attestlab.attestations.bundle.bundle import verify_entry_subject
 from attestlab.attestations.rules import Statement, payload_bytes
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.errors import ProofInvalid
@@ -33,7 +33,7 @@ def entry() -> dict[str, Any]:
 
 def spoken_of(statement: Statement = STATEMENT, **changes: Any) -> None:
     shown = {**SPOKEN_OF, **changes}
-    require_entry_speaks_of(entry(), shown.pop("nonce"), statement=statement, **shown)
+    verify_entry_subject(entry(), shown.pop("nonce"), statement=statement, **shown)
 
 
 def test_an_entry_speaks_of_what_was_minted() -> None:

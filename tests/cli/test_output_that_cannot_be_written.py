@@ -16,7 +16,7 @@ from patience import PATIENCE_S
 from running_server import COMMAND
 
 from attestlab.attestations.minting import MintRequest
-from attestlab.attestations.rendering import bundle as rendered
+from attestlab.attestations.rendering import render_bundle as rendered
 from attestlab.core.clock import SystemClock
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.installation import Installation
@@ -42,7 +42,7 @@ def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Records]:
     caller = lab.orgs.service_caller(made.tenant.tenant_id)
     issuer = lab.issuers.create({"name": "N", "domain": "n.example"}, caller=caller, alg=Algorithm.ED25519, kid="k")
     request = MintRequest(issuer_id=issuer.issuer["id"], kid="k", schema="degree", claims={"student_name": "Ada"})
-    row, proofs, head = lab.attestations.evidence_of(lab.attestations.mint(request, caller=caller).id, caller=caller)
+    row, proofs, head = lab.attestations.load_evidence(lab.attestations.mint(request, caller=caller).id, caller=caller)
     (folder / "bundle.json").write_text(rendered(row, proofs, head, now=lab.clock.now()).model_dump_json(by_alias=True))
     (folder / "log.policy").write_text(f"log {made.public()['log_vkey']}\nquorum none\n")
     yield Records(folder / "data", folder / "bundle.json", folder / "log.policy")

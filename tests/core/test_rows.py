@@ -16,7 +16,7 @@ from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.records.row_digest import RowDigestTemplate, find_unaudited, row_sha256
 from attestlab.installation import Installation
 from attestlab.issuers import store
-from attestlab.issuers.keys import key_name
+from attestlab.issuers.keys import format_key_name
 from attestlab.orgs.rules import Caller
 from attestlab.orgs.store import tenants
 
@@ -33,7 +33,7 @@ TENANT = {
 NAMES = {
     "tenant": (tenants, lambda row: str(row.id)),
     "issuer": (store.issuers, lambda row: str(row.id)),
-    "key": (store.keys, lambda row: key_name(row._mapping)),
+    "key": (store.keys, lambda row: format_key_name(row._mapping)),
 }
 
 

@@ -201,7 +201,7 @@ def test_an_issuer_that_is_suspended_exports_nothing(
 ) -> None:
     made = minted(owner, issuer)
     caller = lab.orgs.service_caller(UUID(issuer["tenant_id"]))
-    lab.issuers.set_standing(UUID(issuer["id"]), status=IssuerStatus.SUSPENDED, caller=caller)
+    lab.issuers.set_governance(UUID(issuer["id"]), status=IssuerStatus.SUSPENDED, caller=caller)
 
     answer = owner.get(f"/v1/attestations/{made['id']}/sd-jwt")
 

@@ -15,7 +15,7 @@ from faults.servers import QuickServer
 from lab_checks import check_bundle, check_lab, require_acknowledged
 from sqlalchemy import func, select
 
-from attestlab.attestations.rendering import bundle as rendered
+from attestlab.attestations.rendering import render_bundle as rendered
 from attestlab.attestations.store import attestations
 from attestlab.core.strict_json import parse_uuid
 from attestlab.installation import HEAD_GUARD, Installation
@@ -58,7 +58,7 @@ def _check_bundle_of(lab: Installation, told: Acknowledged) -> None:
     attestation_id = parse_uuid(told.id)
     row = lab.attestations.verify(attestation_id).row
     assert row is not None
-    found, proof, head = lab.attestations.evidence_of(attestation_id, caller=lab.orgs.service_caller(row.tenant_id))
+    found, proof, head = lab.attestations.load_evidence(attestation_id, caller=lab.orgs.service_caller(row.tenant_id))
     text = rendered(found, proof, head, now=lab.clock.now()).model_dump_json(by_alias=True).encode()
     check_bundle(text, trust, lab)
 

@@ -34,7 +34,7 @@ def register(smith: Smith, alg: Algorithm | None = None) -> IssuerWithKeys:
 def signing_key(smith: Smith, issuer_id: Any, kid: str) -> SigningKey:
     lab, caller = smith
     with lab.storage.read() as connection:
-        return lab.issuers.signing_key(connection, tenant_id=caller.tenant_id, issuer_id=issuer_id, kid=kid)
+        return lab.issuers.get_signing_key(connection, tenant_id=caller.tenant_id, issuer_id=issuer_id, kid=kid)
 
 
 @pytest.mark.parametrize("alg", list(Algorithm))
@@ -43,7 +43,7 @@ def test_a_managed_key_signs_and_the_published_key_verifies(keysmith: Smith, alg
     issuers, issuer_id, kid = keysmith[0].issuers, made.issuer["id"], made.keys[0]["kid"]
     key = signing_key(keysmith, issuer_id, kid)
 
-    token = sign_compact(alg, issuers.private_key(key), kid, b"{}")
+    token = sign_compact(alg, issuers.unseal_private_key(key), kid, b"{}")
 
     [published] = issuers.jwks(issuer_id)
     assert (published["kid"], published["use"], published["status"]) == (kid, "sig", "active")
@@ -68,7 +68,7 @@ def test_an_external_key_is_published_and_cannot_sign_here(keysmith: Smith, alg:
     assert found.payload == b"{}"
     assert (row["custody"], row["sealed"]) == ("external", None)
     with pytest.raises(Conflict, match="external"):
-        lab.issuers.private_key(signing_key(keysmith, issuer_id, kid))
+        lab.issuers.unseal_private_key(signing_key(keysmith, issuer_id, kid))
 
 
 def test_an_ed25519_key_may_come_raw_or_as_spki_and_is_kept_as_spki(keysmith: Smith) -> None:
@@ -95,7 +95,7 @@ def test_a_refused_public_key_leaves_no_trace(keysmith: Smith) -> None:
         lab.signing_keys.add(issuer_id, kid="bad", alg=Algorithm.ES256, public_key=bytes(91), caller=caller)
 
     assert refused.value.fields[0].field == "/public_key_b64url"
-    assert list(lab.issuers.keys(issuer_id, caller=caller)) == []
+    assert list(lab.issuers.list_keys(issuer_id, caller=caller)) == []
     with lab.storage.read() as connection:
         assert lab.log.head(connection).size == size
 
@@ -107,14 +107,14 @@ def test_a_pair_that_was_made_ahead_is_the_one_that_signs(keysmith: Smith) -> No
 
     assert made.keys[0]["spki"] == signing.spki(pair.public_key())
     key = signing_key(keysmith, made.issuer["id"], made.keys[0]["kid"])
-    assert signing.dump_private(lab.issuers.private_key(key)) == signing.dump_private(pair)
+    assert signing.dump_private(lab.issuers.unseal_private_key(key)) == signing.dump_private(pair)
 
 
 def test_a_private_half_is_unsealed_once(keysmith: Smith) -> None:
     made = register(keysmith, Algorithm.ED25519)
     first, second = (signing_key(keysmith, made.issuer["id"], made.keys[0]["kid"]) for _ in range(2))
 
-    assert keysmith[0].issuers.private_key(first) is keysmith[0].issuers.private_key(second)
+    assert keysmith[0].issuers.unseal_private_key(first) is keysmith[0].issuers.unseal_private_key(second)
 
 
 def test_a_sealed_half_moved_to_another_key_does_not_open(keysmith: Smith) -> None:
@@ -129,7 +129,7 @@ def test_a_sealed_half_moved_to_another_key_does_not_open(keysmith: Smith) -> No
         replace(mine, alg=Algorithm.ES256),
     ):
         with pytest.raises(IntegrityFailed):
-            keysmith[0].issuers.private_key(exchanged)
+            keysmith[0].issuers.unseal_private_key(exchanged)
 
 
 def test_no_private_half_stands_in_any_file(keysmith: Smith) -> None:
@@ -137,7 +137,7 @@ def test_no_private_half_stands_in_any_file(keysmith: Smith) -> None:
     lab, _ = keysmith
     made = register(keysmith, Algorithm.ED25519)
     key = signing_key(keysmith, made.issuer["id"], made.keys[0]["kid"])
-    private = signing.dump_private(lab.issuers.private_key(key))
+    private = signing.dump_private(lab.issuers.unseal_private_key(key))
     files = b"".join(path.read_bytes() for path in sorted(lab.settings.data.rglob("*")) if path.is_file())
 
     assert key.spki in files

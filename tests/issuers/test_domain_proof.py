@@ -125,7 +125,7 @@ def test_a_long_record_comes_in_parts(registry: Registry) -> None:
 def test_a_suspended_issuer_is_not_lifted(registry: Registry) -> None:
     registry.write_record()
     caller = registry.lab.orgs.service_caller(UUID(registry.issuer["tenant_id"]))
-    registry.lab.issuers.set_standing(UUID(registry.issuer["id"]), status=IssuerStatus.SUSPENDED, caller=caller)
+    registry.lab.issuers.set_governance(UUID(registry.issuer["id"]), status=IssuerStatus.SUSPENDED, caller=caller)
 
     refused = registry.check()
 
@@ -138,7 +138,7 @@ class Noted:
 
     texts: dict[str, list[str]] = field(default_factory=dict)
 
-    def txt(self, name: str) -> list[str]:
+    def lookup_txt(self, name: str) -> list[str]:
         return self.texts.get(name, [])
 
 
@@ -146,7 +146,7 @@ def proven(lab: Installation, caller: Caller, noted: Noted) -> bool:
     """A new issuer of the caller's, whose record stands in `noted` and nowhere else, proves its domain."""
     profile = {"name": "Northfield University", "domain": "northfield.example.edu"}
     issuer_id = lab.issuers.create(profile, caller=caller).issuer["id"]
-    challenge = lab.domain_proofs.challenge(issuer_id, caller=caller)
+    challenge = lab.domain_proofs.get_challenge(issuer_id, caller=caller)
     noted.texts[challenge.record_name] = [challenge.record_value]
     lab.domain_proofs.look_up(challenge)
     return lab.domain_proofs.accept(challenge, caller=caller).is_proven

@@ -107,9 +107,9 @@ def test_a_suspension_is_logged_told_and_closes_the_mint(
     lab: Installation, register: Registered, caller: Caller
 ) -> None:
     issuer_id = register(alg=Algorithm.ED25519, kid="k").issuer["id"]
-    lab.issuers.set_standing(issuer_id, status=IssuerStatus.SUSPENDED, caller=caller)
+    lab.issuers.set_governance(issuer_id, status=IssuerStatus.SUSPENDED, caller=caller)
     with lab.storage.read() as connection:
-        key = lab.issuers.signing_key(connection, tenant_id=caller.tenant_id, issuer_id=issuer_id, kid="k")
+        key = lab.issuers.get_signing_key(connection, tenant_id=caller.tenant_id, issuer_id=issuer_id, kid="k")
 
     assert key.issuer_status is IssuerStatus.SUSPENDED
     assert logged(lab)[-1].members["status"] == "SUSPENDED"
@@ -118,8 +118,8 @@ def test_a_suspension_is_logged_told_and_closes_the_mint(
 
 def test_a_revocation_remembers_its_place_in_the_log(lab: Installation, register: Registered, caller: Caller) -> None:
     issuer_id = register().issuer["id"]
-    lab.issuers.set_standing(issuer_id, risk_rating=RiskRating.CRITICAL, caller=caller)
-    revoked = lab.issuers.set_standing(issuer_id, status=IssuerStatus.REVOKED, caller=caller)
+    lab.issuers.set_governance(issuer_id, risk_rating=RiskRating.CRITICAL, caller=caller)
+    revoked = lab.issuers.set_governance(issuer_id, status=IssuerStatus.REVOKED, caller=caller)
 
     assert revoked.issuer["revoked_index"] == 2
     assert [entry.members["status"] for entry in logged(lab)] == ["ACTIVE", "ACTIVE", "REVOKED"]
@@ -131,7 +131,7 @@ def test_a_domain_can_be_corrected_until_it_was_verified(
 ) -> None:
     issuer_id = register(domain="typo.example").issuer["id"]
     assert lab.issuers.update(issuer_id, {"domain": "R.Example"}, caller=caller).issuer["domain"] == "r.example"
-    lab.issuers.set_standing(issuer_id, trust_tier=TrustTier.BASIC, caller=caller)
+    lab.issuers.set_governance(issuer_id, trust_tier=TrustTier.BASIC, caller=caller)
 
     with pytest.raises(Conflict):
         lab.issuers.update(issuer_id, {"domain": "other.example"}, caller=caller)

@@ -9,16 +9,16 @@ from attestlab.issuers.rules import (
     IssuerStatus,
     KeyStatus,
     TrustTier,
-    kid,
-    profile,
+    normalize_profile,
     require_domain_may_change,
     require_may_mint,
+    validate_kid,
 )
 
 
 def refused_field(sent: dict[str, str | None]) -> str:
     with pytest.raises(ValidationFailed) as refused:
-        profile(sent)
+        normalize_profile(sent)
     [fault] = refused.value.fields
     return fault.field
 
@@ -41,7 +41,7 @@ def refused_field(sent: dict[str, str | None]) -> str:
     ],
 )
 def test_a_part_of_a_profile_is_stored_in_one_form(part: str, sent: str | None, stored: str | None) -> None:
-    assert profile({part: sent}) == {part: stored}
+    assert normalize_profile({part: sent}) == {part: stored}
 
 
 @pytest.mark.parametrize(
@@ -92,13 +92,13 @@ def test_a_part_that_cannot_be_is_refused_by_name(part: str, sent: str) -> None:
 
 @pytest.mark.parametrize("text", ["a", "A-b_c.d:e", "2026", "...", "x" * 64])
 def test_a_kid_has_letters_digits_and_four_marks(text: str) -> None:
-    assert kid(text) == text
+    assert validate_kid(text) == text
 
 
 @pytest.mark.parametrize("text", ["", "x" * 65, "a b", "a/b", "é", "a\n", "a%2Fb", ".", ".."])
 def test_a_kid_that_could_not_stand_in_a_path_is_refused(text: str) -> None:
     with pytest.raises(ValidationFailed):
-        kid(text)
+        validate_kid(text)
 
 
 @pytest.mark.parametrize("issuer", [IssuerStatus.SUSPENDED, IssuerStatus.REVOKED])

@@ -23,24 +23,24 @@ Ask = Callable[[Issuers, UUID, Caller], object]
 
 def _signing_key(issuers: Issuers, issuer_id: UUID, caller: Caller) -> object:
     with issuers.storage.read() as connection:
-        return issuers.signing_key(connection, tenant_id=caller.tenant_id, issuer_id=issuer_id, kid="k")
+        return issuers.get_signing_key(connection, tenant_id=caller.tenant_id, issuer_id=issuer_id, kid="k")
 
 
 def _signing_key_now(issuers: Issuers, issuer_id: UUID, caller: Caller) -> object:
     with issuers.storage.write() as tx:
-        return issuers.signing_key_now(tx, tenant_id=caller.tenant_id, issuer_id=issuer_id, kid="k")
+        return issuers.get_signing_key_for_update(tx, tenant_id=caller.tenant_id, issuer_id=issuer_id, kid="k")
 
 
 QUESTIONS: dict[str, Ask] = {
     "get": lambda issuers, issuer_id, caller: issuers.get(issuer_id, caller=caller),
     "update": lambda issuers, issuer_id, caller: issuers.update(issuer_id, {"name": "Mine"}, caller=caller),
-    "set_standing": lambda issuers, issuer_id, caller: issuers.set_standing(
+    "set_governance": lambda issuers, issuer_id, caller: issuers.set_governance(
         issuer_id, status=IssuerStatus.REVOKED, caller=caller
     ),
     "add_key": lambda issuers, issuer_id, caller: issuers.signing_keys.add(
         issuer_id, kid="mine", alg=Algorithm.ED25519, caller=caller
     ),
-    "keys": lambda issuers, issuer_id, caller: issuers.keys(issuer_id, caller=caller),
+    "keys": lambda issuers, issuer_id, caller: issuers.list_keys(issuer_id, caller=caller),
     "signing_key": _signing_key,
     "signing_key_now": _signing_key_now,
 }

@@ -56,11 +56,11 @@ def test_a_key_that_is_withdrawn_after_the_draft_gets_no_place_in_the_log(
     lab: Installation, caller: Caller, issuer_id: UUID
 ) -> None:
     request = MintRequest(issuer_id=issuer_id, kid="first", schema="degree", claims={"student_name": "Ada"})
-    draft = lab.attestations.draft(request, caller=caller)
+    draft = lab.attestations.prepare(request, caller=caller)
     lab.signing_keys.revoke("first", reason="stolen", caller=caller)
 
     with pytest.raises(Conflict):
-        lab.attestations.record(draft)
+        lab.attestations.issue_or_raise(draft)
     assert lab.attestations.page(Filter(issuer_id=issuer_id), caller=caller) == []
 
 

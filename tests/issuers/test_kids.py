@@ -109,12 +109,12 @@ def test_whoever_mints_later_in_a_commit_sees_what_changed_earlier_in_it(
     issuer_id = register(alg=Algorithm.ED25519, kid="k").issuer["id"]
 
     def status_now(tx: Transaction, kid: str = "k") -> IssuerStatus:
-        key = lab.issuers.signing_key_now(tx, tenant_id=caller.tenant_id, issuer_id=issuer_id, kid=kid)
+        key = lab.issuers.get_signing_key_for_update(tx, tenant_id=caller.tenant_id, issuer_id=issuer_id, kid=kid)
         return key.issuer_status
 
     with lab.storage.write() as tx:
         seen = [status_now(tx)]
-        lab.issuers.set_standing(issuer_id, status=IssuerStatus.SUSPENDED, caller=caller)
+        lab.issuers.set_governance(issuer_id, status=IssuerStatus.SUSPENDED, caller=caller)
         seen.append(status_now(tx))
         lab.signing_keys.add(issuer_id, kid="l", alg=Algorithm.ED25519, caller=caller)
         seen.append(status_now(tx, "l"))
@@ -127,14 +127,14 @@ def test_a_change_that_was_taken_back_is_not_seen(lab: Installation, register: R
     names = {"tenant_id": caller.tenant_id, "issuer_id": issuer_id, "kid": "k"}
 
     def suspends_and_fails(tx: Transaction) -> None:
-        lab.issuers.set_standing(issuer_id, status=IssuerStatus.SUSPENDED, caller=caller)
-        assert lab.issuers.signing_key_now(tx, **names).issuer_status is IssuerStatus.SUSPENDED
+        lab.issuers.set_governance(issuer_id, status=IssuerStatus.SUSPENDED, caller=caller)
+        assert lab.issuers.get_signing_key_for_update(tx, **names).issuer_status is IssuerStatus.SUSPENDED
         raise RuntimeError
 
     with lab.storage.write() as tx:
         with pytest.raises(RuntimeError):
             tx.attempt_job(suspends_and_fails)
-        assert lab.issuers.signing_key_now(tx, **names).issuer_status is IssuerStatus.ACTIVE
+        assert lab.issuers.get_signing_key_for_update(tx, **names).issuer_status is IssuerStatus.ACTIVE
 
 
 def test_a_key_of_another_issuer_of_the_tenant_is_not_found(
@@ -144,4 +144,4 @@ def test_a_key_of_another_issuer_of_the_tenant_is_not_found(
     other = register().issuer["id"]
 
     with lab.storage.read() as connection, pytest.raises(NotFound, match="signing key k"):
-        lab.issuers.signing_key(connection, tenant_id=caller.tenant_id, issuer_id=other, kid="k")
+        lab.issuers.get_signing_key(connection, tenant_id=caller.tenant_id, issuer_id=other, kid="k")

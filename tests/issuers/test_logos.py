@@ -73,7 +73,7 @@ def picture(kind: str, side: int = 2) -> bytes:
     ],
 )
 def test_an_image_is_told_by_its_bytes(content: bytes, kind: str) -> None:
-    assert logo_validation.media_type(content) == kind
+    assert logo_validation.detect_media_type(content) == kind
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_an_image_is_told_by_its_bytes(content: bytes, kind: str) -> None:
 )
 def test_what_is_no_image_or_does_more_than_draw_is_refused(content: bytes) -> None:
     with pytest.raises(ValidationFailed):
-        logo_validation.media_type(content)
+        logo_validation.detect_media_type(content)
 
 
 @pytest.mark.parametrize("encoding", ["nonsense", "utf-7", "utf-32", "rot13", "unicode_escape", "iso-8859-1", "UTF-8"])
@@ -106,18 +106,18 @@ def test_a_drawing_is_in_utf_8(encoding: str) -> None:
     content = f'<?xml version="1.0" encoding="{encoding}"?>'.encode() + DRAWING.encode()
 
     if encoding == "UTF-8":
-        assert logo_validation.media_type(content) == "image/svg+xml"
+        assert logo_validation.detect_media_type(content) == "image/svg+xml"
         return
     with pytest.raises(ValidationFailed):
-        logo_validation.media_type(content)
+        logo_validation.detect_media_type(content)
 
 
 def test_a_logo_has_at_most_256_kib() -> None:
     whole = picture("GIF") + bytes(logo_validation.LIMIT_BYTES)
-    assert logo_validation.media_type(whole[: logo_validation.LIMIT_BYTES]) == "image/gif"
+    assert logo_validation.detect_media_type(whole[: logo_validation.LIMIT_BYTES]) == "image/gif"
 
     with pytest.raises(PayloadTooLarge):
-        logo_validation.media_type(whole[: logo_validation.LIMIT_BYTES + 1])
+        logo_validation.detect_media_type(whole[: logo_validation.LIMIT_BYTES + 1])
 
 
 @pytest.fixture

@@ -452,13 +452,13 @@ def test_an_honest_server_raises_no_alarm_whatever_happens(
         expire,
         lambda: keys.rotate("main", new_kid="next", alg=Algorithm.ED25519, caller=caller),
         lambda: attestations.mint(MintRequest(**named, kid="next"), caller=caller),
-        lambda: lab.issuers.set_standing(issuer_id, status=IssuerStatus.SUSPENDED, caller=caller),
-        lambda: lab.issuers.set_standing(issuer_id, status=IssuerStatus.ACTIVE, caller=caller),
+        lambda: lab.issuers.set_governance(issuer_id, status=IssuerStatus.SUSPENDED, caller=caller),
+        lambda: lab.issuers.set_governance(issuer_id, status=IssuerStatus.ACTIVE, caller=caller),
         lambda: attestations.mint(MintRequest(**named, kid="next"), caller=caller),
         lambda: keys.compromise("main", reason="a test", compromised_at=clock.now(), caller=caller),
         lambda: keys.revoke("next", reason="a test", caller=caller),
         lambda: attestations.revoke(minted[2], reason="a test", caller=caller),
-        lambda: lab.issuers.set_standing(issuer_id, status=IssuerStatus.REVOKED, caller=caller),
+        lambda: lab.issuers.set_governance(issuer_id, status=IssuerStatus.REVOKED, caller=caller),
     ]
     for act in acts:
         act()

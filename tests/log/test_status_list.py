@@ -202,7 +202,7 @@ def test_a_suspended_issuer_is_listed_and_a_reinstated_one_is_not(
     issuer_id = lab.attestations.get(minted[0], caller=caller).issuer_id
     codes = []
     for status in (IssuerStatus.SUSPENDED, IssuerStatus.ACTIVE, IssuerStatus.REVOKED):
-        lab.issuers.set_standing(issuer_id, status=status, caller=caller)
+        lab.issuers.set_governance(issuer_id, status=status, caller=caller)
         with lab.storage.read() as connection:
             codes.append(lab.status_lists.at(connection, lab.log.size(connection)).code_of(0))
 

@@ -36,9 +36,9 @@ def request_of_main(lab: Installation, caller: Caller, clock: FixedClock) -> Min
 
 
 def minted(lab: Installation, caller: Caller, request: MintRequest) -> UUID:
-    draft = lab.attestations.draft(request, caller=caller)
+    draft = lab.attestations.prepare(request, caller=caller)
     with lab.storage.write():
-        made: UUID = lab.attestations.record(draft).id
+        made: UUID = lab.attestations.issue_or_raise(draft).id
     return made
 
 

@@ -91,7 +91,7 @@ def test_axe_finds_nothing_on_pages_that_are_whole(visit: Any, lab: Installation
     plain = mint(lab, caller)
     branded = mint(lab, caller, profile={"primary_color": "#ffee00", "accent_color": "#eeeeee"})
     issuer_id = lab.attestations.get(branded, caller=caller).issuer_id
-    lab.issuers.set_standing(issuer_id, status=IssuerStatus.SUSPENDED, caller=caller)
+    lab.issuers.set_governance(issuer_id, status=IssuerStatus.SUSPENDED, caller=caller)
     lab.logos.put(issuer_id, LOGO, caller=caller)
     with visit(branded) as page:  # with its policy on
         assert page.locator("img.logo").evaluate("(logo) => logo.complete && logo.naturalWidth > 0")

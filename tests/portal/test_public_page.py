@@ -194,7 +194,7 @@ def test_what_cannot_be_an_id_is_not_found_either(anyone: httpx.Client, path: st
 def test_the_issuer_is_shown_as_it_was_and_as_it_is(anyone: httpx.Client, lab: Installation, caller: Caller) -> None:
     attestation_id = mint(lab, caller)
     issuer_id = lab.attestations.get(attestation_id, caller=caller).issuer_id
-    lab.issuers.set_standing(issuer_id, status=IssuerStatus.SUSPENDED, trust_tier=TrustTier.BASIC, caller=caller)
+    lab.issuers.set_governance(issuer_id, status=IssuerStatus.SUSPENDED, trust_tier=TrustTier.BASIC, caller=caller)
 
     page = look(anyone, attestation_id)
 

@@ -17,16 +17,16 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from attestlab.attestations.bundle.reader import Reader, nonce_of, prefixed, standard_base64
+from attestlab.attestations.bundle.reader import Reader, decode_base64, parse_nonce, parse_sha256
 from attestlab.attestations.rules import Reason, Statement, Status, Verdict, payload_bytes, sha256
 from attestlab.attestations.verification.status_proof import (
     CurrentStatus,
     StatusProof,
-    as_far_as_shown,
-    prove_standing,
-    require_trust_level_agrees,
-    require_words_agree,
-    standing_of,
+    derive_current_status,
+    drop_unproven_reasons,
+    verify_status_entries,
+    verify_status_fields,
+    verify_trust_level,
 )
 from attestlab.attestations.verification.steps import (
     Evidence,
@@ -41,7 +41,7 @@ from attestlab.attestations.verification.steps import (
     check_signature,
     check_status,
     check_transparency,
-    run,
+    run_steps,
 )
 from attestlab.core.crypto import signing
 from attestlab.core.crypto.canonical_json import canonical, sha256_b64url
@@ -66,7 +66,7 @@ from attestlab.log.note.trust_policy import Checkpoint, TrustPolicy
 if TYPE_CHECKING:
     from attestlab.attestations.bundle.verifier_policies import VerifierPolicies
 
-DEPTH = MAX_DEPTH + 2  # a bundle holds the claims of a mint two levels deeper than the mint's body did
+MAX_BUNDLE_DEPTH = MAX_DEPTH + 2  # a bundle holds the claims of a mint two levels deeper than the mint's body did
 NOT_CHECKED_OFFLINE = (
     "the issuer's name and domain, and the attestation's metadata, which nobody signed",
     "the policies of the service",
@@ -104,7 +104,7 @@ class Bundle:
         Raises:
             ValidationFailed: it is no strict JSON, or not that of a bundle.
         """
-        return cls.parse(parse_json(text, max_depth=DEPTH))
+        return cls.parse(parse_json(text, max_depth=MAX_BUNDLE_DEPTH))
 
     @classmethod
     def parse(cls, document: object) -> Bundle:
@@ -114,12 +114,12 @@ class Bundle:
             ValidationFailed: a member is missing or of the wrong form.
         """
         try:
-            return _bundle(Reader(document, ""))
+            return _read_bundle(Reader(document, ""))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise ValidationFailed(f"This is not a proof bundle: {error}.") from error
 
 
-_ENDS = frozenset({Verdict.REVOKED, Verdict.SUPERSEDED, Verdict.EXPIRED})  # from which nothing follows
+_FINAL_VERDICTS = frozenset({Verdict.REVOKED, Verdict.SUPERSEDED, Verdict.EXPIRED})  # from which nothing follows
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ class OfflineReport:
     @property
     def not_checked(self) -> tuple[str, ...]:
         """What the bundle leaves open, in sentences for people."""
-        what = "its key" if self.verdict in _ENDS else "the attestation or its key"
+        what = "its key" if self.verdict in _FINAL_VERDICTS else "the attestation or its key"
         what += " was revoked, or its issuer suspended or revoked"
         if self.as_of is None:
             first = f"whether {what}: no status list of the log shows that nothing was"
@@ -170,25 +170,25 @@ def verify_bundle(
     proven: dict[str, Any] = {}
 
     def prove_logged() -> None:
-        proven.update(_prove_logged(bundle, trust))
+        proven.update(_verify_logged(bundle, trust))
 
     try:
-        standing = _standing(bundle)
-        evidence = _evidence(bundle, standing, prove_logged)
+        standing = _derive_status(bundle)
+        evidence = _build_evidence(bundle, standing, prove_logged)
     except ProofInvalid as error:
-        return _refused("transparency", Reason.TRANSPARENCY_PROOF_FAILED, error.message)
+        return _reject("transparency", Reason.TRANSPARENCY_PROOF_FAILED, error.message)
     except ValidationFailed as error:
-        return _refused("signature", Reason.SIGNATURE_INVALID, error.message)
+        return _reject("signature", Reason.SIGNATURE_INVALID, error.message)
     content = partial(_check_content, evidence, file_sha256, payload_sha256)
-    steps = _steps(evidence, content, now, shown=standing.as_of is not None)
-    report = run([*steps, *_policy_step(bundle, policies, now)])
+    steps = _build_steps(evidence, content, now, shown=standing.as_of is not None)
+    report = run_steps([*steps, *_build_policy_steps(bundle, policies, now)])
     if not proven:
         return OfflineReport(report, None, None)
     return OfflineReport(report, proven["size"], proven["origin"], standing.as_of)
 
 
-def _standing(bundle: Bundle) -> CurrentStatus:
-    return standing_of(
+def _derive_status(bundle: Bundle) -> CurrentStatus:
+    return derive_current_status(
         bundle.status_proof,
         statement=bundle.statement,
         public_key=bundle.public_key,
@@ -197,19 +197,19 @@ def _standing(bundle: Bundle) -> CurrentStatus:
     )
 
 
-def _refused(step: str, reason: Reason, detail: str) -> OfflineReport:
+def _reject(step: str, reason: Reason, detail: str) -> OfflineReport:
     """The bundle falls before any step could run."""
     return OfflineReport(
         VerificationResult(Verdict.INVALID, (StepResult(step, (reason,), Verdict.INVALID, detail),)), None, None
     )
 
 
-def _policy_step(bundle: Bundle, policies: VerifierPolicies | None, now: datetime) -> Iterator[Step]:
+def _build_policy_steps(bundle: Bundle, policies: VerifierPolicies | None, now: datetime) -> Iterator[Step]:
     if policies is not None:
         yield lambda: policies.check(bundle.statement, bundle.status_proof, now=now)
 
 
-def _steps(evidence: Evidence, content: Step, now: datetime, *, shown: bool) -> tuple[Step, ...]:
+def _build_steps(evidence: Evidence, content: Step, now: datetime, *, shown: bool) -> tuple[Step, ...]:
     """The log and the signature come first: until they hold, nothing else in a bundle means anything.
 
     The others keep the order that they have online, so that both come to one verdict. `shown` says whether a status
@@ -219,9 +219,9 @@ def _steps(evidence: Evidence, content: Step, now: datetime, *, shown: bool) -> 
         lambda: check_transparency(evidence),
         lambda: check_signature(evidence),
         content,
-        lambda: as_far_as_shown(check_status(evidence, now), shown),
-        lambda: as_far_as_shown(check_governance(evidence), shown),
-        lambda: as_far_as_shown(check_key(evidence), shown),
+        lambda: drop_unproven_reasons(check_status(evidence, now), shown),
+        lambda: drop_unproven_reasons(check_governance(evidence), shown),
+        lambda: drop_unproven_reasons(check_key(evidence), shown),
     )
 
 
@@ -247,8 +247,8 @@ def _check_file(evidence: Evidence, file_sha256: bytes) -> StepResult:
     return StepResult("content", (Reason.DOCUMENT_HASH_MISMATCH,), Verdict.ALTERED)
 
 
-def _evidence(bundle: Bundle, standing: CurrentStatus, prove_logged: Any) -> Evidence:
-    logged_at = _logged_at(bundle.log.entry)
+def _build_evidence(bundle: Bundle, standing: CurrentStatus, prove_logged: Any) -> Evidence:
+    logged_at = _read_logged_at(bundle.log.entry)
     public = signing.load_public(bundle.statement.alg, bundle.public_key)
     return Evidence(
         statement=bundle.statement,
@@ -263,7 +263,7 @@ def _evidence(bundle: Bundle, standing: CurrentStatus, prove_logged: Any) -> Evi
     )
 
 
-def _prove_logged(bundle: Bundle, trust: TrustPolicy) -> dict[str, Any]:
+def _verify_logged(bundle: Bundle, trust: TrustPolicy) -> dict[str, Any]:
     """The entry is in a tree that a trusted log signed, and speaks of this attestation and key.
 
     Raises:
@@ -274,29 +274,29 @@ def _prove_logged(bundle: Bundle, trust: TrustPolicy) -> dict[str, Any]:
     log_rules.verify_inclusion(
         bundle.log.index, head.size, log_rules.leaf_hash(bundle.log.entry), bundle.log.hashes, head.root
     )
-    _require_copies_agree(bundle, head)
-    require_entry_speaks_of(
-        _entry(bundle.log.entry),
+    _verify_copies(bundle, head)
+    verify_entry_subject(
+        _parse_entry(bundle.log.entry),
         bundle.log.nonce,
         statement=bundle.statement,
         claims=bundle.claims,
         signature=bundle.signature,
         public_key=bundle.public_key,
     )
-    require_words_agree(bundle.document["attestation"], bundle.status_proof, bundle.log.nonce)
-    require_trust_level_agrees(bundle.document["issuer"], bundle.status_proof)
-    prove_standing(bundle.status_proof, size=head.size, root=head.root)
+    verify_status_fields(bundle.document["attestation"], bundle.status_proof, bundle.log.nonce)
+    verify_trust_level(bundle.document["issuer"], bundle.status_proof)
+    verify_status_entries(bundle.status_proof, size=head.size, root=head.root)
     return {"size": head.size, "origin": head.origin}
 
 
-def _require_copies_agree(bundle: Bundle, head: Checkpoint) -> None:
+def _verify_copies(bundle: Bundle, head: Checkpoint) -> None:
     """What a bundle repeats in a friendlier form is what was proven; whoever reads only that is not misled.
 
     Raises:
         ProofInvalid: it says something else.
     """
     told = {name: bundle.document.get(name) for name in ("inclusion_proof", "signed_tree_head", "tlog_proof")}
-    for part, proven in _copies(bundle.log, head).items():
+    for part, proven in _expected_copies(bundle.log, head).items():
         repeated = told[part]
         if isinstance(proven, dict) and isinstance(repeated, Mapping):
             wrong = [name for name, value in proven.items() if repeated.get(name, value) != value]
@@ -306,7 +306,7 @@ def _require_copies_agree(bundle: Bundle, head: Checkpoint) -> None:
             raise ProofInvalid(f"/{'/'.join(filter(None, (part, wrong[0])))} is not what the checkpoint proves.")
 
 
-def _copies(log: LogEvidence, head: Checkpoint) -> dict[str, Any]:
+def _expected_copies(log: LogEvidence, head: Checkpoint) -> dict[str, Any]:
     """What the note and the entry prove, as the friendlier members of a bundle say it."""
     own, others = signature_lines(log.checkpoint, head.origin)
     size_and_root = {"tree_size": head.size, "root_hash": sha256_name(head.root)}
@@ -320,7 +320,7 @@ def _copies(log: LogEvidence, head: Checkpoint) -> dict[str, Any]:
     }
 
 
-def require_entry_speaks_of(
+def verify_entry_subject(
     entry: Mapping[str, Any], nonce: bytes, *, statement: Statement, claims: bytes, signature: str, public_key: bytes
 ) -> None:
     """The log entry names this attestation and key, and its commitment opens to payload and signature.
@@ -339,63 +339,63 @@ def require_entry_speaks_of(
         raise ProofInvalid("The log entry's commitment does not open to this payload and signature.")
 
 
-def _entry(raw: bytes) -> dict[str, Any]:
+def _parse_entry(raw: bytes) -> dict[str, Any]:
     try:
         return entries.read(raw).members
     except IntegrityFailed as error:
         raise ProofInvalid(error.message) from error
 
 
-def _logged_at(raw: bytes) -> datetime:
+def _read_logged_at(raw: bytes) -> datetime:
     try:
-        return parse_time(str(_entry(raw).get("at")))
+        return parse_time(str(_parse_entry(raw).get("at")))
     except ValidationFailed as error:
         raise ProofInvalid("The log entry does not say when it was made.") from error
 
 
-def _bundle(top: Reader) -> Bundle:
-    attestation, proof, entry = top.inner("attestation"), top.inner("inclusion_proof"), top.inner("log_entry")
-    payload = attestation.inner("payload")
-    claims = canonical(payload.inner("claims").value)
-    key = top.inner("key")
+def _read_bundle(top: Reader) -> Bundle:
+    attestation, proof, entry = top.object("attestation"), top.object("inclusion_proof"), top.object("log_entry")
+    payload = attestation.object("payload")
+    claims = canonical(payload.object("claims").value)
+    key = top.object("key")
     if proof.count("log_index") != attestation.count("log_index"):
         raise ValueError("/inclusion_proof/log_index differs from /attestation/log_index")
-    if key.text("kid") != attestation.text("kid"):
+    if key.string("kid") != attestation.string("kid"):
         raise ValueError("/key/kid differs from /attestation/kid")
-    attestation.require_same("alg", key.text("algorithm"))
-    attestation.require_same("schema", payload.text("schema"))
-    attestation.require_same("attestation_id", attestation.text("id"))
-    top.inner("issuer").require_same("id", attestation.text("issuer_id"))
+    attestation.require_same("alg", key.string("algorithm"))
+    attestation.require_same("schema", payload.string("schema"))
+    attestation.require_same("attestation_id", attestation.string("id"))
+    top.object("issuer").require_same("id", attestation.string("issuer_id"))
     return Bundle(
-        statement=_statement(attestation, payload.text("schema"), claims, Algorithm(key.text("algorithm"))),
+        statement=_read_statement(attestation, payload.string("schema"), claims, Algorithm(key.string("algorithm"))),
         claims=claims,
-        signature=attestation.text("signature"),
-        status=Status(attestation.text("status")),
-        public_key=b64url_decode(key.text("public_key")),
+        signature=attestation.string("signature"),
+        status=Status(attestation.string("status")),
+        public_key=b64url_decode(key.string("public_key")),
         log=LogEvidence(
-            entry=standard_base64(entry.text("entry_b64"), "/log_entry/entry_b64"),
-            nonce=nonce_of(entry.text("nonce"), "/log_entry/nonce"),
+            entry=decode_base64(entry.string("entry_b64"), "/log_entry/entry_b64"),
+            nonce=parse_nonce(entry.string("nonce"), "/log_entry/nonce"),
             index=proof.count("log_index"),
-            hashes=tuple(prefixed(item) for item in proof.texts("hashes")),
-            checkpoint=top.inner("signed_tree_head").text("checkpoint"),
+            hashes=tuple(parse_sha256(item) for item in proof.strings("hashes")),
+            checkpoint=top.object("signed_tree_head").string("checkpoint"),
         ),
-        status_proof=StatusProof.read(top.inner("status_proof")),
+        status_proof=StatusProof.read(top.object("status_proof")),
         document=top.value,
     )
 
 
-def _statement(attestation: Reader, schema: str, claims: bytes, alg: Algorithm) -> Statement:
-    expiry_at = attestation.text_or_none("expiry_at")
+def _read_statement(attestation: Reader, schema: str, claims: bytes, alg: Algorithm) -> Statement:
+    expiry_at = attestation.string_or_none("expiry_at")
     return Statement(
-        id=parse_uuid(attestation.text("id")),
-        issuer_id=parse_uuid(attestation.text("issuer_id")),
-        kid=attestation.text("kid"),
+        id=parse_uuid(attestation.string("id")),
+        issuer_id=parse_uuid(attestation.string("issuer_id")),
+        kid=attestation.string("kid"),
         alg=alg,
         schema=schema,
-        content_type=attestation.text("content_type"),
-        payload_hash=attestation.text("payload_hash"),
-        document_hash=attestation.text_or_none("document_hash"),
+        content_type=attestation.string("content_type"),
+        payload_hash=attestation.string("payload_hash"),
+        document_hash=attestation.string_or_none("document_hash"),
         claims_hash=sha256_b64url(claims),
         expiry_at=None if expiry_at is None else parse_time(expiry_at),
-        created_at=parse_time(attestation.text("created_at")),
+        created_at=parse_time(attestation.string("created_at")),
     )

@@ -23,8 +23,10 @@ from attestlab.policy.language.attributes import PLATFORM
 from attestlab.policy.language.context import ContextNormalizer
 from attestlab.policy.language.document import Category, Document, TargetType
 
-UNSHOWN = "No status list of the log shows how issuer and key stand, so policies cannot be asked; get a newer bundle."
-_normalised = ContextNormalizer(PLATFORM)
+NO_STATUS_LIST = (
+    "No status list of the log shows how issuer and key stand, so policies cannot be asked; get a newer bundle."
+)
+_normalize = ContextNormalizer(PLATFORM)
 
 
 class VerifierPolicies:
@@ -36,7 +38,7 @@ class VerifierPolicies:
     """
 
     def __init__(self, documents: Iterable[Document]) -> None:
-        self._members = [(document, _member(document)) for document in documents]
+        self._members = [(document, _bind_member(document)) for document in documents]
 
     @classmethod
     def read(cls, texts: Iterable[bytes]) -> VerifierPolicies:
@@ -45,7 +47,7 @@ class VerifierPolicies:
         Raises:
             ValidationFailed: one is neither, or no valid policy of verifications.
         """
-        return cls(_document(text) for text in texts)
+        return cls(_parse_document(text) for text in texts)
 
     def check(self, statement: Statement, proof: StatusProof, *, now: datetime) -> StepResult:
         """Step 8. A policy bound to one issuer is asked about that issuer alone.
@@ -53,39 +55,39 @@ class VerifierPolicies:
         Where no status list shows that nothing came after it, how issuer and key stood is denied: else whoever
         hands the bundle over would choose what the policies see.
         """
-        objection = self._objection(statement, proof, now)
+        objection = self._find_objection(statement, proof, now)
         return replace(check_policy(lambda: objection is None), detail=objection or "")
 
-    def _objection(self, statement: Statement, proof: StatusProof, now: datetime) -> str | None:
-        policies = PolicySet(self._about(statement))
+    def _find_objection(self, statement: Statement, proof: StatusProof, now: datetime) -> str | None:
+        policies = PolicySet(self._select_members(statement))
         if not any(member.counts for member in policies.members):
             return None
         if proof.list_entry is None:
-            return UNSHOWN
-        about = policy_context.of_entries(issuer=proof.issuer, key=proof.key, now=now)
-        decision = policies(_normalised(about).values)
-        return None if decision.allowed else _why(decision)
+            return NO_STATUS_LIST
+        about = policy_context.build_bundle_context(issuer=proof.issuer, key=proof.key, now=now)
+        decision = policies(_normalize(about).values)
+        return None if decision.allowed else _explain(decision)
 
-    def _about(self, statement: Statement) -> Iterator[PolicySetMember]:
+    def _select_members(self, statement: Statement) -> Iterator[PolicySetMember]:
         for document, member in self._members:
             if document.target_type is not TargetType.ISSUER or document.target_id == statement.issuer_id:
                 yield member
 
 
-def _why(decision: SetDecision) -> str:
+def _explain(decision: SetDecision) -> str:
     """The reasons, and the rules that matched."""
     matched = f" ({', '.join(decision.matched_rules)})" if decision.matched_rules else ""
     return " ".join(decision.reasons) + matched
 
 
-def _member(document: Document) -> PolicySetMember:
+def _bind_member(document: Document) -> PolicySetMember:
     if document.category is not Category.VERIFY:
         message = f"{document.name} is a policy of {document.category.value}, and a bundle is verified: VERIFY."
         raise ValidationFailed.of("/category", "category", message)
     return PolicySetMember(document.name, document.digest, bind(document, PLATFORM))
 
 
-def _document(text: bytes) -> Document:
+def _parse_document(text: bytes) -> Document:
     """JSON begins with a brace, TOML cannot."""
     if text.lstrip().startswith(b"{"):
         return Document.read(parse_json(text))

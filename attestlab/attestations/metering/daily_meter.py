@@ -37,7 +37,7 @@ class Meter:
         if not self._spend(connection, verified, limit=UNLIMITED if limit is None else limit) and limit is not None:
             raise quotas.verifications_exhausted(limit, at=verified.at)
 
-    def give_back(self, verified: MeteredVerification) -> None:
+    def refund(self, verified: MeteredVerification) -> None:
         """Take back one that was counted and not answered."""
         with self._storage.read() as connection:
             self._spend(connection, verified, limit=UNLIMITED, cost=-1)

@@ -31,18 +31,18 @@ from attestlab.core.strict_json import format_time, parse_time
 from attestlab.orgs import usage
 
 BUFFER = "verifications"
-TOLD_SINGLY_PER_MINUTE = 100
+MAX_SINGLE_EVENTS_PER_MINUTE = 100
 TALLY_INTERVAL = timedelta(minutes=1)
 MAX_GROUPS = 500  # of verifications not yet written, each with up to a hundred of them: some 15 MB
 SWEEP_LIMIT = 500
 
-Place = tuple[UUID, datetime, str]  # issuer, minute, type of event
+TallyKey = tuple[UUID, datetime, str]  # issuer, minute, type of event
 
 _tallies = table_of(VerificationTally)
 _outbox = table_of(OutboxEvent)
 _KEY = ("issuer_id", "minute", "type")
 _COUNTED = select(_tallies.c.counted).where(*(_tallies.c[name] == bindparam(name) for name in _KEY))
-_RAISE = Upsert(
+_INCREMENT = Upsert(
     _tallies,
     key=_KEY,
     change=lambda new: {name: _tallies.c[name] + new[name] for name in ("counted", "untold")},
@@ -66,22 +66,22 @@ class MeteredVerification:
 
 
 @dataclass(slots=True)
-class MeteredStatusChange:
+class VerificationGroup:
     """Verifications of one issuer that ended alike in one minute: the first hundred, and how many more."""
 
     tenant_id: UUID
-    singly: list[MeteredVerification] = field(default_factory=list)
+    single: list[MeteredVerification] = field(default_factory=list)
     more: int = 0
 
     @property
     def count(self) -> int:
         """All of them."""
-        return len(self.singly) + self.more
+        return len(self.single) + self.more
 
     def join(self, singly: Sequence[MeteredVerification], more: int) -> None:
         """Add verifications; beyond the first hundred only their number is kept."""
-        room = TOLD_SINGLY_PER_MINUTE - len(self.singly)
-        self.singly.extend(singly[:room])
+        room = MAX_SINGLE_EVENTS_PER_MINUTE - len(self.single)
+        self.single.extend(singly[:room])
         self.more += more + len(singly[room:])
 
 
@@ -93,7 +93,7 @@ class UnwrittenVerifications:
     """
 
     def __init__(self) -> None:
-        self.groups: dict[Place, MeteredStatusChange] = {}
+        self.groups: dict[TallyKey, VerificationGroup] = {}
         self._fold_above = MAX_GROUPS
 
     def add(self, verified: MeteredVerification) -> None:
@@ -104,7 +104,7 @@ class UnwrittenVerifications:
     def merge(self, other: UnwrittenVerifications) -> None:
         """Add the verifications of another one."""
         for place, ended in other.groups.items():
-            self._join(place, ended.tenant_id, ended.singly, ended.more)
+            self._join(place, ended.tenant_id, ended.single, ended.more)
 
     def split(self, events: int) -> UnwrittenVerifications:
         """Take out groups until they hold so many single verifications, or all groups."""
@@ -113,14 +113,14 @@ class UnwrittenVerifications:
         while self.groups and singly < events:
             place = next(iter(self.groups))
             ended = taken.groups[place] = self.groups.pop(place)
-            singly += len(ended.singly) + 1
+            singly += len(ended.single) + 1
         return taken
 
-    def _join(self, place: Place, tenant_id: UUID, singly: Sequence[MeteredVerification], more: int) -> None:
+    def _join(self, place: TallyKey, tenant_id: UUID, singly: Sequence[MeteredVerification], more: int) -> None:
         if place not in self.groups:
             if len(self.groups) >= self._fold_above:
                 self._fold()
-            self.groups[place] = MeteredStatusChange(tenant_id)
+            self.groups[place] = VerificationGroup(tenant_id)
         self.groups[place].join(singly, more)
 
     def _fold(self) -> None:
@@ -128,7 +128,7 @@ class UnwrittenVerifications:
         groups, self.groups = self.groups, {}
         for (issuer_id, minute, event_type), ended in groups.items():
             place = (issuer_id, minute.replace(hour=0, minute=0), event_type)
-            self.groups.setdefault(place, MeteredStatusChange(ended.tenant_id)).more += ended.count
+            self.groups.setdefault(place, VerificationGroup(ended.tenant_id)).more += ended.count
         self._fold_above = len(self.groups) + MAX_GROUPS
 
 
@@ -139,7 +139,7 @@ def record(tx: Transaction, pending: UnwrittenVerifications) -> None:
     tx.buffer(BUFFER).append(pending)
 
 
-def sealer(clock: Clock) -> CommitHook:
+def create_sealer(clock: Clock) -> CommitHook:
     """Publish the transaction's verifications, or tally them, just before its commit."""
 
     def seal(tx: Transaction) -> None:
@@ -156,25 +156,25 @@ def sealer(clock: Clock) -> CommitHook:
     return seal
 
 
-def _publish(tx: Transaction, place: Place, ended: MeteredStatusChange, *, now: datetime) -> None:
+def _publish(tx: Transaction, place: TallyKey, ended: VerificationGroup, *, now: datetime) -> None:
     """Tally a group; where its minute is over, and maybe its tally closed, one event speaks for all of it."""
     if place[1] > now - TALLY_INTERVAL:
         _tally(tx, place, ended)
     else:
-        outbox.publish(tx, ended.tenant_id, _summary(*place, ended.count), at=now)
+        outbox.publish(tx, ended.tenant_id, _build_summary(*place, ended.count), at=now)
 
 
-def _tally(tx: Transaction, place: Place, ended: MeteredStatusChange) -> None:
+def _tally(tx: Transaction, place: TallyKey, ended: VerificationGroup) -> None:
     key = dict(zip(_KEY, place, strict=True))
     counted: int = tx.read_unflushed(_COUNTED, key).scalar() or 0
-    singly = ended.singly[: max(0, TOLD_SINGLY_PER_MINUTE - counted)]
+    singly = ended.single[: max(0, MAX_SINGLE_EVENTS_PER_MINUTE - counted)]
     for verified in singly:
-        outbox.publish(tx, verified.tenant_id, _event(verified), at=verified.at)
+        outbox.publish(tx, verified.tenant_id, _build_event(verified), at=verified.at)
     tally = {"tenant_id": ended.tenant_id, "counted": ended.count, "untold": ended.count - len(singly)}
-    _RAISE.run(tx.connection, {**key, **tally})
+    _INCREMENT.run(tx.connection, {**key, **tally})
 
 
-def _event(verified: MeteredVerification) -> VerificationCompleted | VerificationFailed:
+def _build_event(verified: MeteredVerification) -> VerificationCompleted | VerificationFailed:
     kind = VerificationCompleted if verified.verdict is Verdict.VALID else VerificationFailed
     return kind(issuer_id=verified.issuer_id, verdict=verified.verdict.value, attestation_id=verified.attestation_id)
 
@@ -187,13 +187,13 @@ def sweep(tx: Transaction, *, now: datetime) -> int:
     closed: Sequence[AnyRow] = tx.exec(due).all()
     for issuer_id, minute, event_type, tenant_id, untold in closed:
         if untold:
-            outbox.publish(tx, tenant_id, _summary(issuer_id, minute, event_type, untold), at=now)
+            outbox.publish(tx, tenant_id, _build_summary(issuer_id, minute, event_type, untold), at=now)
         place = (_tallies.c.issuer_id == issuer_id, _tallies.c.minute == minute, _tallies.c.type == event_type)
         tx.exec(delete(_tallies).where(*place))
     return len(closed)
 
 
-def _summary(
+def _build_summary(
     issuer_id: UUID, minute: datetime, event_type: str, untold: int
 ) -> VerificationCompleted | VerificationFailed:
     if event_type == VerificationCompleted.type:
@@ -206,14 +206,14 @@ def find_inconsistencies(connection: Connection, *, now: datetime) -> Iterator[t
 
     A tally whose minute is over may be gone: either all of it was told, or an event with `count_use` followed.
     """
-    told, used, newest = _told(connection)
+    told, used, newest = _count_published(connection)
     for row in connection.execute(select(*_tallies.c)):
         used[row.tenant_id, usage.VERIFICATIONS, row.minute.date()] += row.untold
         if row.untold < 0 or row.counted != told.pop((row.issuer_id, row.minute, row.type), 0) + row.untold:
             yield f"tally {row.issuer_id} {row.minute} {row.type}", "it does not count what the events tell"
     missing = [place for place in told if place[1] + TALLY_INTERVAL > now]
     if missing and newest is not None and newest > now:
-        yield "clock", _clock_behind(newest, now)
+        yield "clock", _describe_clock_behind(newest, now)
         missing = []
     for issuer_id, minute, event_type in missing:
         yield f"tally {issuer_id} {minute} {event_type}", "it is missing, unless this clock is behind the server's"
@@ -224,14 +224,14 @@ def find_inconsistencies(connection: Connection, *, now: datetime) -> Iterator[t
         yield f"usage {tenant_id} {metric} {day}", "it is missing"
 
 
-def _clock_behind(newest: datetime, now: datetime) -> str:
+def _describe_clock_behind(newest: datetime, now: datetime) -> str:
     return (
         f"the clock says {format_time(now)}, and the newest event is of {format_time(newest)}, so it cannot be told "
         "which tallies are over; correct the clock and check again"
     )
 
 
-def _told(
+def _count_published(
     connection: Connection,
 ) -> tuple[Counter[tuple[UUID, datetime, str]], Counter[tuple[UUID, str, date]], datetime | None]:
     """Single verifications by issuer, minute and type; what was used by tenant, metric and day; the newest time."""

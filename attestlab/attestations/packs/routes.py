@@ -26,14 +26,14 @@ def list_packs(request: Request, query: PageQuery) -> Page[PackOut]:
     """The tenant's packs, newest first."""
     found = request.lab.packs.page(caller=request.caller, before=decode_id(_LIST, query.cursor), limit=query.limit + 1)
     shown, cursor = split_page(found, limit=query.limit, kind=_LIST, position=lambda row: [str(row.id)])
-    return Page[PackOut](items=[_pack(row) for row in shown], next_cursor=cursor)
+    return Page[PackOut](items=[_render_pack(row) for row in shown], next_cursor=cursor)
 
 
 @routes.get("/v1/attestation-packs/{id}", scope=Scope.ATTESTATIONS_READ)
 def get_pack(request: Request, id: UUID) -> PackOut:
     """One pack; `GET /v1/attestations?pack_id=` lists what is in it."""
-    return _pack(request.lab.packs.get(id, caller=request.caller))
+    return _render_pack(request.lab.packs.get(id, caller=request.caller))
 
 
-def _pack(row: AnyRow) -> PackOut:
+def _render_pack(row: AnyRow) -> PackOut:
     return PackOut(**{name: row._mapping[name] for name in PackOut.model_fields})

@@ -45,7 +45,7 @@ class Packs:
     def page(self, *, caller: Caller, before: UUID | None = None, limit: int = 50) -> Sequence[AnyRow]:
         """The tenant's packs, newest first, from the one behind `before`."""
         with self.storage.read() as connection:
-            return store.packs_page(connection, tenant_id=caller.tenant_id, before=before, limit=limit)
+            return store.page_of_packs(connection, tenant_id=caller.tenant_id, before=before, limit=limit)
 
     def get(self, pack_id: UUID, *, caller: Caller) -> AnyRow:
         """One of the tenant's packs.
@@ -54,4 +54,4 @@ class Packs:
             NotFound: there is none of that id in the caller's tenant.
         """
         with self.storage.read() as connection:
-            return store.owned_pack(connection, pack_id, tenant_id=caller.tenant_id)
+            return store.get_pack(connection, pack_id, tenant_id=caller.tenant_id)

@@ -1,9 +1,9 @@
-"""The credential catalogue (SPEC, Credential schema catalogue) and the content types a mint may name.
+"""Credential schema catalogue (SPEC, Credential schema catalogue), and the content types that a mint may name.
 
-The table below is the one place where a claim gets its kind; `kinds` says what a kind holds, `claims` checks with it,
-and `json_schema` publishes it as JSON Schema 2020-12. A claim without a kind is text; the first one is required and
-not blank. `document` is known to every schema, because `claims.document.sha256` is the first source of a document's
-hash (SPEC, Document hash).
+The table below is the only place that assigns types to claims. `claim_types` defines the types, `validation` checks
+claims against them, and `json_schema` publishes them as JSON Schema 2020-12. A claim without a type is text. The first
+claim is required and must not be blank. Every schema has the claim `document`, because `claims.document.sha256` is the
+first source of a document's hash (SPEC, Document hash).
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from attestlab.attestations.schemas.claim_types import COUNTRY_CODES, KINDS, ClaimType, JsonSchema
+from attestlab.attestations.schemas.claim_types import CLAIM_TYPES, COUNTRY_CODES, ClaimType, JsonSchema
 from attestlab.core.errors import NotFound
 
 
 class ContentType(StrEnum):
-    """What the attested file is; the generic binary type stands for every type that is not listed."""
+    """Content type of the attested file; the generic binary type covers every type that is not listed."""
 
     PDF = "application/pdf"
     JSON = "application/json"
@@ -37,35 +37,35 @@ CONTENT_TYPES: Final[tuple[str, ...]] = tuple(ContentType)
 
 @dataclass(frozen=True)
 class ClaimSchema:
-    """One schema id with the kinds of its claims, in the specification's order."""
+    """A schema of the catalogue: its id, and its claims with their types in the specification's order."""
 
     id: str
     title: str
-    kinds: dict[str, ClaimType]
+    claim_types: dict[str, ClaimType]
 
     @property
     def required(self) -> str:
-        """The claim that must be there: the first."""
-        return next(iter(self.kinds))
+        """The required claim, which is the first one."""
+        return next(iter(self.claim_types))
 
     @property
     def expiry_claim(self) -> str | None:
-        """The claim that says when the credential ends, where the schema has one."""
-        return next((name for name in ("expiry_date", "valid_to") if name in self.kinds), None)
+        """The claim that holds the credential's expiry date; None if the schema has none."""
+        return next((name for name in ("expiry_date", "valid_to") if name in self.claim_types), None)
 
 
 def _schema(schema_id: str, title: str, claims: str) -> ClaimSchema:
-    kinds: dict[str, ClaimType] = {}
-    for written in claims.split():
-        name, _, kind = written.partition(":")
-        kinds[name] = KINDS[kind or ("text" if kinds else "name")]
-    kinds["document"] = KINDS["document"]
-    return ClaimSchema(schema_id, title, kinds)
+    claim_types: dict[str, ClaimType] = {}
+    for spec in claims.split():
+        name, _, type_name = spec.partition(":")
+        claim_types[name] = CLAIM_TYPES[type_name or ("text" if claim_types else "name")]
+    claim_types["document"] = CLAIM_TYPES["document"]
+    return ClaimSchema(schema_id, title, claim_types)
 
 
-# Order and names are the specification's. `expiry_date` is strict where the document always names a day, an `end`
-# (null allowed) where it may be held for life.
-_ROWS: Final = (
+# Order and names are the specification's. `expiry_date` is a `date` where the document always names a day, and an
+# `end` (null allowed) where the credential may be valid for life.
+_SCHEMAS: Final = (
     # Identity
     _schema("verifiable-id", "Verifiable ID", "full_name employee_id:identifier department title start_date:date"),
     _schema(
@@ -230,15 +230,15 @@ _ROWS: Final = (
     _schema("attestation", "Attestation", "subject:subject claim:json evidence:json"),
 )
 
-CATALOGUE: Final[dict[str, ClaimSchema]] = {row.id: row for row in _ROWS}
+CATALOGUE: Final[dict[str, ClaimSchema]] = {row.id: row for row in _SCHEMAS}
 SCHEMA_IDS: Final[tuple[str, ...]] = tuple(CATALOGUE)
 
 
 def json_schema(schema_id: str) -> JsonSchema:
-    """The claims of one schema as a JSON Schema 2020-12 document, its formats meant to be asserted.
+    """Build the JSON Schema 2020-12 document for the claims of one schema; validators should assert its formats.
 
     Raises:
-        NotFound: the catalogue has no such schema.
+        NotFound: the catalogue has no schema with this id.
     """
     schema = CATALOGUE.get(schema_id)
     if schema is None:
@@ -249,10 +249,13 @@ def json_schema(schema_id: str) -> JsonSchema:
         "title": schema.title,
         "description": f"Claims of schema {schema.id}. Further claims are kept, and named in the answer's warnings.",
         "type": "object",
-        "properties": {name: {"description": kind.wants, **kind.schema} for name, kind in schema.kinds.items()},
+        "properties": {
+            name: {"description": claim_type.expected, **claim_type.schema}
+            for name, claim_type in schema.claim_types.items()
+        },
         "required": [schema.required],
         "additionalProperties": True,
     }
-    if any(kind.code == "not_a_country" for kind in schema.kinds.values()):
+    if any(claim_type.code == "not_a_country" for claim_type in schema.claim_types.values()):
         document["$defs"] = {"country": {"type": "string", "enum": sorted(COUNTRY_CODES)}}
     return document

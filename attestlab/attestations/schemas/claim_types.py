@@ -1,9 +1,9 @@
-"""What a claim may hold: each kind as JSON Schema 2020-12 for others and as a predicate for the hot path.
+"""Types of claims: each as JSON Schema 2020-12 for clients, and as a predicate for the hot path.
 
-The two must agree, and a property test holds them to it with `jsonschema` as the judge. Kinds are strict where the
-world is: days are RFC 3339 full-dates, countries ISO 3166-1 codes, numbers JSON numbers (never a boolean, never text).
-They are liberal where issuers really differ: a licence class may be one text or a list, an employee number a number.
-Values are JSON as `core.strict_json.parse_json` gives it.
+Schema and predicate must agree; a property test compares them, with `jsonschema` as the judge. Types are strict where
+a standard is: days are RFC 3339 full-dates, countries ISO 3166-1 codes, numbers JSON numbers (never a boolean or text).
+They are liberal where issuers differ in practice: a licence class may be one text or a list, an employee number may be
+a number. Values are JSON as parsed by `core.strict_json.parse_json`.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ TRAVEL_CODES: Final = COUNTRY_CODES | TRAVEL_DOCUMENT
 
 @dataclass(frozen=True)
 class ClaimType:
-    """One sort of claim. `wants` completes the sentence "<claim> must be ..."; `code` is stable."""
+    """A type of claim. `expected` completes the sentence "<claim> must be ..."; `code` is a stable error code."""
 
     code: str
-    wants: str
+    expected: str
     schema: JsonSchema
-    holds: Callable[[object], bool]
-    inside: str = ""
-    """Where in the claim a fault lies, as the tail of a JSON Pointer."""
+    accepts: Callable[[object], bool]
+    pointer_suffix: str = ""
+    """Location of an error within the claim, as the tail of a JSON Pointer."""
 
 
 def _matcher(pattern: str) -> Callable[[str], object]:
-    # ECMA-262's `$` is the very end; Python's also stands before a last newline, so fullmatch.
+    # In ECMA-262 `$` matches the very end only; Python's also matches before a final newline, hence fullmatch.
     return re.compile(pattern.removeprefix("^").removesuffix("$")).fullmatch
 
 
@@ -53,7 +53,7 @@ def _is_text(value: object) -> bool:
     return isinstance(value, str)
 
 
-def _is_filled_text(value: object) -> bool:
+def _is_nonblank_text(value: object) -> bool:
     return isinstance(value, str) and value.strip() != ""
 
 
@@ -61,8 +61,8 @@ def _is_number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def _is_whole(value: object) -> bool:
-    # JSON has one sort of number: 2.0 is the integer 2 (JSON Schema 2020-12, section 4.2.3).
+def _is_integer(value: object) -> bool:
+    # JSON has a single number type: 2.0 is the integer 2 (JSON Schema 2020-12, section 4.2.3).
     if isinstance(value, float):
         return value.is_integer()
     return isinstance(value, int) and not isinstance(value, bool)
@@ -73,18 +73,18 @@ def _is_quantity(value: object) -> bool:
 
 
 def _is_ordinal(value: object) -> bool:
-    return isinstance(value, (int, float)) and _is_whole(value) and value >= 1
+    return isinstance(value, (int, float)) and _is_integer(value) and value >= 1
 
 
 def _is_identifier(value: object) -> bool:
-    return isinstance(value, str) or _is_whole(value)
+    return isinstance(value, str) or _is_integer(value)
 
 
 def _is_grade(value: object) -> bool:
     return isinstance(value, str) or _is_number(value)
 
 
-def _is_texts(value: object) -> bool:
+def _is_text_or_texts(value: object) -> bool:
     return isinstance(value, str) or (isinstance(value, list) and all(isinstance(item, str) for item in value))
 
 
@@ -93,11 +93,11 @@ def _is_place(value: object) -> bool:
 
 
 def _is_subject(value: object) -> bool:
-    return bool(value) if isinstance(value, dict) else _is_filled_text(value)
+    return bool(value) if isinstance(value, dict) else _is_nonblank_text(value)
 
 
 def _is_date(value: object) -> bool:
-    # `date.fromisoformat` alone would also take 20260531 and 2026-W22-7, which RFC 3339 does not know.
+    # `date.fromisoformat` alone would also accept 20260531 and 2026-W22-7, which RFC 3339 does not allow.
     if not isinstance(value, str) or not _is_day_shaped(value):
         return False
     try:
@@ -111,7 +111,7 @@ def _is_date_or_null(value: object) -> bool:
     return value is None or _is_date(value)
 
 
-def _is_moment(value: object) -> bool:
+def _is_time_or_date(value: object) -> bool:
     if not isinstance(value, str):
         return False
     try:
@@ -124,7 +124,7 @@ def _is_moment(value: object) -> bool:
 def _is_tax_year(value: object) -> bool:
     if isinstance(value, str):
         return _is_year(value) is not None
-    return isinstance(value, (int, float)) and _is_whole(value) and 1900 <= value <= 9999
+    return isinstance(value, (int, float)) and _is_integer(value) and 1900 <= value <= 9999
 
 
 def _is_four_digits(value: object) -> bool:
@@ -157,14 +157,14 @@ def _is_json(value: object) -> bool:
 _DATE_SCHEMA: Final[JsonSchema] = {"type": "string", "format": "date", "pattern": _DAY}
 _COUNTRY_REF: Final[JsonSchema] = {"$ref": "#/$defs/country"}
 
-KINDS: Final[dict[str, ClaimType]] = {
-    "name": ClaimType("not_text", "text that is not blank", {"type": "string", "pattern": "\\S"}, _is_filled_text),
+CLAIM_TYPES: Final[dict[str, ClaimType]] = {
+    "name": ClaimType("not_text", "text that is not blank", {"type": "string", "pattern": "\\S"}, _is_nonblank_text),
     "text": ClaimType("not_text", "text", {"type": "string"}, _is_text),
     "texts": ClaimType(
         "not_texts",
         "text or a list of texts",
         {"type": ["string", "array"], "items": {"type": "string"}},
-        _is_texts,
+        _is_text_or_texts,
     ),
     "identifier": ClaimType(
         "not_an_identifier", "text or a whole number", {"type": ["string", "integer"]}, _is_identifier
@@ -188,7 +188,7 @@ KINDS: Final[dict[str, ClaimType]] = {
         "not_a_time",
         "a time with an offset such as 2026-05-31T12:00:00Z, or a day such as 2026-05-31",
         {"type": "string", "anyOf": [{"format": "date-time"}, _DATE_SCHEMA]},
-        _is_moment,
+        _is_time_or_date,
     ),
     "number": ClaimType("not_a_number", "a number", {"type": "number"}, _is_number),
     "quantity": ClaimType("not_a_quantity", "a number of 0 or more", {"type": "number", "minimum": 0}, _is_quantity),
@@ -230,7 +230,7 @@ KINDS: Final[dict[str, ClaimType]] = {
         'an object such as {"sha256": "<64 lowercase hex digits>"}',
         {"type": "object", "properties": {"sha256": {"type": "string", "pattern": _SHA256}}},
         _is_document,
-        inside="/sha256",
+        pointer_suffix="/sha256",
     ),
     "json": ClaimType("not_json", "any JSON value", {}, _is_json),
 }

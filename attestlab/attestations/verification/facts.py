@@ -17,7 +17,7 @@ from attestlab.issuers.rules import Custody, IssuerStatus
 from attestlab.log import entries
 
 
-def members_of(entry: bytes) -> dict[str, Any]:
+def parse_members(entry: bytes) -> dict[str, Any]:
     """An entry of our own log; its leaf hash is checked beside this, so its spelling is not."""
     members = parse_json(entry)
     if not isinstance(members, dict):
@@ -25,14 +25,14 @@ def members_of(entry: bytes) -> dict[str, Any]:
     return members
 
 
-def issuer_facts(row: AnyRow) -> IssuerFacts | None:
+def build_issuer_facts(row: AnyRow) -> IssuerFacts | None:
     """The issuer of a row with evidence; None where it is gone."""
     if row.found_issuer is None:
         return None
     return IssuerFacts(IssuerStatus(row.issuer_status), row.revoked_index)
 
 
-def logged_at(row: AnyRow) -> datetime:
+def read_logged_at(row: AnyRow) -> datetime:
     """When the entry was made: its own word, for the holder of an external key chose `created_at`.
 
     An entry that cannot be read says nothing; the proof of it fails a few steps on.
@@ -44,7 +44,7 @@ def logged_at(row: AnyRow) -> datetime:
     return created_at
 
 
-def statement_of(row: Any) -> Statement:
+def build_statement(row: Any) -> Statement:
     """The statement that a row says was signed."""
     return Statement(
         id=row.id,
@@ -61,6 +61,6 @@ def statement_of(row: Any) -> Statement:
     )
 
 
-def status_of(row: Any, *, now: datetime) -> Status:
+def compute_status(row: Any, *, now: datetime) -> Status:
     """A row's state as of `now`."""
-    return rules.current_status(Status(row.status), row.expiry_at, now=now)
+    return rules.compute_current_status(Status(row.status), row.expiry_at, now=now)

@@ -40,7 +40,9 @@ class LogProofs:
     listed: tuple[LoggedEntry, tuple[Chunk, ...]] | None
 
 
-def of(connection: Connection, log: Log, lists: StatusListPublisher, row: AnyRow) -> tuple[LogProofs, SignedHead]:
+def collect_proofs(
+    connection: Connection, log: Log, lists: StatusListPublisher, row: AnyRow
+) -> tuple[LogProofs, SignedHead]:
     """The proofs of an attestation's row, and the head that proves all of them best.
 
     A status list that is newer than a head which witnesses signed is left out: it says what is in the log
@@ -49,10 +51,10 @@ def of(connection: Connection, log: Log, lists: StatusListPublisher, row: AnyRow
     Raises:
         IntegrityFailed: the log lacks what the row speaks of.
     """
-    key = _chain(connection, entries.key_subject(row.issuer_id, row.kid))
-    issuer = _chain(connection, entries.issuer_subject(row.issuer_id))
+    key = _find_first_and_newest(connection, entries.key_subject(row.issuer_id, row.kid))
+    issuer = _find_first_and_newest(connection, entries.issuer_subject(row.issuer_id))
     if row.revoked_index is not None:
-        issuer = (issuer[0], _leaf(connection, row.revoked_index))
+        issuer = (issuer[0], _get_leaf(connection, row.revoked_index))
     head = log.head_with(connection, max(row.log_index, row.changed_index or 0, key[1].index, issuer[1].index))
 
     def logged(leaf: LeafRow) -> LoggedEntry:
@@ -63,7 +65,7 @@ def of(connection: Connection, log: Log, lists: StatusListPublisher, row: AnyRow
         found = None
     proofs = LogProofs(
         inclusion=log.inclusion(connection, row.log_index, head.size),
-        change=None if row.changed_index is None else logged(_leaf(connection, row.changed_index)),
+        change=None if row.changed_index is None else logged(_get_leaf(connection, row.changed_index)),
         key=(logged(key[0]), logged(key[1])),
         issuer=(logged(issuer[0]), logged(issuer[1])),
         listed=None if found is None else (logged(found.leaf), found.chunks),
@@ -71,7 +73,7 @@ def of(connection: Connection, log: Log, lists: StatusListPublisher, row: AnyRow
     return proofs, head
 
 
-def _chain(connection: Connection, subject: str) -> tuple[LeafRow, LeafRow]:
+def _find_first_and_newest(connection: Connection, subject: str) -> tuple[LeafRow, LeafRow]:
     """The first and the newest entry of a subject."""
     first, newest = store.first_of_subject(connection, subject), store.newest_of_subject(connection, subject)
     if first is None or newest is None:
@@ -79,7 +81,7 @@ def _chain(connection: Connection, subject: str) -> tuple[LeafRow, LeafRow]:
     return first, newest
 
 
-def _leaf(connection: Connection, index: int) -> LeafRow:
+def _get_leaf(connection: Connection, index: int) -> LeafRow:
     found = store.leaf_rows(connection, index, 1)
     if not found:
         raise IntegrityFailed(f"The log has no entry {index}; run `attestlab log fsck`.")

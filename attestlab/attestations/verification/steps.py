@@ -135,10 +135,10 @@ def verify(
         lambda: check_transparency(evidence),
         lambda: check_policy(policies_allow),
     )
-    return run(steps)
+    return run_steps(steps)
 
 
-def run(steps: Iterable[Step]) -> VerificationResult:
+def run_steps(steps: Iterable[Step]) -> VerificationResult:
     """Take step after step until one gives a verdict; when none does, it is VALID."""
     findings: list[StepResult] = []
     for step in steps:
@@ -155,13 +155,13 @@ def check_content(evidence: Evidence, presented: VerifierInput) -> StepResult:
         same = b64url_encode(presented.payload_sha256) == evidence.statement.payload_hash
         reasons.append(Reason.PAYLOAD_HASH_OK if same else Reason.PAYLOAD_HASH_MISMATCH)
     if presented.document_hash is not None:
-        reasons.append(_document_reason(evidence.statement.document_hash, presented.document_hash))
+        reasons.append(_compare_document_hash(evidence.statement.document_hash, presented.document_hash))
     altered = Reason.PAYLOAD_HASH_MISMATCH in reasons or Reason.DOCUMENT_HASH_MISMATCH in reasons
     is_open = Reason.DOCUMENT_HASH_NOT_STORED in reasons
     return StepResult("content", tuple(reasons), Verdict.ALTERED if altered else None, is_open=is_open)
 
 
-def _document_reason(stored: str | None, shown: str) -> Reason:
+def _compare_document_hash(stored: str | None, shown: str) -> Reason:
     if stored is None:
         return Reason.DOCUMENT_HASH_NOT_STORED
     return Reason.DOCUMENT_HASH_OK if stored == shown.lower() else Reason.DOCUMENT_HASH_MISMATCH
@@ -211,12 +211,12 @@ def check_key(evidence: Evidence) -> StepResult:
     if key.status is KeyStatus.ROTATED:
         return StepResult("key", (Reason.KEY_ROTATED,))
     reason = Reason.KEY_COMPROMISED if key.status is KeyStatus.COMPROMISED else Reason.KEY_REVOKED
-    if key.status in (KeyStatus.COMPROMISED, KeyStatus.REVOKED) and _logged_before(evidence, key):
+    if key.status in (KeyStatus.COMPROMISED, KeyStatus.REVOKED) and _is_logged_before(evidence, key):
         return StepResult("key", (reason,))
     return StepResult("key", (reason,), Verdict.INVALID)
 
 
-def _logged_before(evidence: Evidence, key: KeyFacts) -> bool:
+def _is_logged_before(evidence: Evidence, key: KeyFacts) -> bool:
     if key.compromised_at is not None:
         return evidence.logged_at < key.compromised_at
     return key.changed_index is not None and evidence.log_index < key.changed_index
