@@ -141,7 +141,9 @@ class Attestations:
         if request.supersedes is not None:
             rules.require_valid(compute_status(self.get(request.supersedes, caller=caller), now=self.clock.now()))
         name = ("signing_key", caller.tenant_id, request.issuer_id, request.kid)
-        key = self.storage.cached_read(name, lambda connection: self.get_signing_key(connection, request, caller=caller))
+        key = self.storage.cached_read(
+            name, lambda connection: self.get_signing_key(connection, request, caller=caller)
+        )
         return minting.prepare(request, key, caller=caller, issuers=self.issuers, now=self.clock.now())
 
     def _require_pack(self, pack_id: UUID, caller: Caller) -> None:

@@ -185,7 +185,9 @@ def remove_logo(request: Request, id: UUID) -> None:
 async def _look_up_record(request: Request, body: None) -> Challenge:
     """Look the challenge's record up in the DNS, before the write."""
     proofs, issuer_id = request.lab.domain_proofs, request.path_values["id"]
-    challenge: Challenge = await request.application.read(lambda: proofs.get_challenge(issuer_id, caller=request.caller))
+    challenge: Challenge = await request.application.read(
+        lambda: proofs.get_challenge(issuer_id, caller=request.caller)
+    )
     if not challenge.is_proven:
         await request.application.outbound.run(owner_of(request), proofs.look_up, challenge)
     return challenge
