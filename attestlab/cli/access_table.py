@@ -27,7 +27,7 @@ def table(routes: Iterable[Route]) -> str:
 def _line(route: Route) -> str:
     needs = route.needs
     if needs is None:
-        return "nothing | everybody | yes"
+        return "nothing | all | yes"
     return f"{needs.describe()} | {', '.join(_people(needs)) or '-'} | {'yes' if _for_consumers(needs) else '-'}"
 
 
