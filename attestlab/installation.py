@@ -226,7 +226,7 @@ class Installation:
         Raises:
             Conflict: there is one already.
         """
-        atomic_files.make_private(settings.data)
+        atomic_files.make_private_folder(settings.data)
         with _records(settings) as (storage, shares):
             with storage.read() as connection:
                 _require_no_log(connection, settings)

@@ -15,4 +15,4 @@ CHEAPEST = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
 def use_cheap_passwords() -> None:
     """Hash with the smallest cost from here on, in this process and those that it forks."""
     passwords._hasher = lambda: CHEAPEST
-    passwords._of_nobody.cache_clear()
+    passwords._dummy_hash.cache_clear()

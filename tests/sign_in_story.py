@@ -73,7 +73,7 @@ def add_person(lab: Installation, tenant: TenantCreated, email: str, password: s
         "org_id": tenant.org_id,
         "email": email,
         "name": "Ada Lovelace",
-        "password_hash": passwords.hashed(password),
+        "password_hash": passwords.hash_password(password),
         "roles": "member",
         "created_at": now,
         **columns,

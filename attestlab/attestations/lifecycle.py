@@ -117,7 +117,10 @@ def _publish_and_audit(tx: Transaction, done: StatusChanged, change: StatusChang
         resource_type="attestation",
         resource_id=done.name,
         at=change.at,
-        metadata={"log_index": done.logged.index, row_digest.MEMBER: row_digest.row_sha256(store.attestations, row)},
+        metadata={
+            "log_index": done.logged.index,
+            row_digest.METADATA_KEY: row_digest.row_sha256(store.attestations, row),
+        },
     )
     audit.record(tx, entry)
 

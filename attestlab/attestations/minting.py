@@ -17,7 +17,7 @@ from attestlab.attestations import rules
 from attestlab.attestations.rules import Statement, Status
 from attestlab.attestations.schemas import validation as claim_rules
 from attestlab.attestations.schemas.catalogue import ContentType
-from attestlab.core.clock import whole_milliseconds
+from attestlab.core.clock import truncate_to_milliseconds
 from attestlab.core.crypto import jws
 from attestlab.core.crypto.canonical_json import canonical, sha256_b64url
 from attestlab.core.crypto.signing import Algorithm
@@ -133,7 +133,7 @@ def _resolve_expiry(request: MintRequest, now: datetime) -> datetime | None:
     if expiry_at is None:
         return None
     rules.require_future(expiry_at, now=now)
-    return whole_milliseconds(expiry_at)
+    return truncate_to_milliseconds(expiry_at)
 
 
 def _resolve_created_at(request: MintRequest, key: SigningKey, now: datetime) -> datetime:
@@ -148,7 +148,7 @@ def _resolve_created_at(request: MintRequest, key: SigningKey, now: datetime) ->
         raise ValidationFailed.of(
             "/created_at", "not_about_now", "created_at must lie within the last 24 hours (5 minutes ahead at most)."
         )
-    return whole_milliseconds(request.created_at)
+    return truncate_to_milliseconds(request.created_at)
 
 
 def _sign_or_verify(request: MintRequest, statement: Statement, key: SigningKey, issuers: Issuers) -> str:

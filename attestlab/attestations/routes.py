@@ -36,7 +36,14 @@ from attestlab.attestations.shapes import (
 from attestlab.attestations.verification.steps import VerifierInput
 from attestlab.core.crypto.canonical_json import canonical
 from attestlab.core.crypto.signing import Algorithm
-from attestlab.core.errors import MAX_FAULTS, AttestLabError, AuthInvalid, AuthRequired, NotFound, PermissionDenied
+from attestlab.core.errors import (
+    MAX_REPORTED_ERRORS,
+    AttestLabError,
+    AuthInvalid,
+    AuthRequired,
+    NotFound,
+    PermissionDenied,
+)
 from attestlab.core.shapes import Moment, Uuid
 from attestlab.core.strict_json import b64url_decode
 from attestlab.orgs import usage
@@ -240,7 +247,7 @@ def mint_batch(request: Request, body: BatchIn, prepared: list[PreparedAttestati
     """Mint up to a hundred attestations in one append to the log; each is judged on its own."""
     done = [_issue_item(request, draft) for draft in prepared]
     refused = sum(isinstance(item, AttestLabError) for item in done)
-    share = max(1, MAX_FAULTS // max(1, refused))
+    share = max(1, MAX_REPORTED_ERRORS // max(1, refused))
     return request.defer(
         lambda: BatchOut(items=[_render_item(request, index, item, share) for index, item in enumerate(done)])
     )

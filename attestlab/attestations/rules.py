@@ -14,7 +14,7 @@ from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
 
-from attestlab.core.crypto.canonical_json import canonical_own, sha256_b64url
+from attestlab.core.crypto.canonical_json import canonical_trusted, sha256_b64url
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.errors import Conflict, ValidationFailed
 from attestlab.core.strict_json import b64url_encode, format_time
@@ -98,7 +98,7 @@ class Statement:
 
     def canonical(self) -> bytes:
         """The RFC 8785 bytes that are signed."""
-        return canonical_own(
+        return canonical_trusted(
             {
                 "v": STATEMENT_VERSION,
                 "id": str(self.id),

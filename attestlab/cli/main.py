@@ -35,7 +35,7 @@ from attestlab.cli.output import (
     show,
     warn_of_shared_folder,
 )
-from attestlab.core.standard_output import emit, ending_where_output_is_lost, talk
+from attestlab.core.standard_output import emit, exit_on_lost_output, print_stderr
 
 if TYPE_CHECKING:
     from attestlab.orgs.rules import Plan
@@ -170,7 +170,7 @@ def serve(
         settings = settings_of(data, database_url, env=env)
         made = serving.ensure_initialised(settings)
         if made is not None:
-            talk("Initialised. Keep these, they are shown once:\n" + json.dumps(made.public(), indent=2))
+            print_stderr("Initialised. Keep these, they are shown once:\n" + json.dumps(made.public(), indent=2))
             warn_of_shared_folder(settings.data)
         code = serving.run(settings, host=host, port=port, workers=workers, announce=announce)
     raise typer.Exit(code)
@@ -214,7 +214,7 @@ def keyring_rewrap(data: Data, database_url: DatabaseUrl = None, as_json: Json =
     with reporting():
         done = rewrap(settings_of(data, database_url), os.environ)
     if done is None:
-        talk("An earlier move was ended: the records had been sealed anew already.")
+        print_stderr("An earlier move was ended: the records had been sealed anew already.")
     show(done.public() if done is not None else {"ended": True}, as_json)
 
 
@@ -248,7 +248,7 @@ def log_fsck(data: Data, database_url: DatabaseUrl = None, as_json: Json = False
     else:
         for item in problems:
             emit(f"{item.kind} {item.where}: {item.message}")
-        talk("clean" if not problems else f"{len(problems)} problems")
+        print_stderr("clean" if not problems else f"{len(problems)} problems")
     guarded = any(item.kind in (GUARD, FORK) for item in problems)
     raise typer.Exit(COULD_NOT_CHECK if guarded else PROBLEMS if problems else OK)
 
@@ -295,7 +295,7 @@ def lake_rebuild(data: Data, database_url: DatabaseUrl = None, as_json: Json = F
 
 def main() -> None:
     """The entry point. `verify` goes its own way: what reads the other commands' options costs more than it does."""
-    with ending_where_output_is_lost():
+    with exit_on_lost_output():
         if sys.argv[1:2] == ["verify"]:
             sys.exit(_verified(sys.argv[2:]))
         app()
@@ -314,7 +314,7 @@ def _warn_of_unknown_variables() -> None:
     from attestlab.settings import unknown_variables
 
     for warning in unknown_variables(os.environ):
-        talk(f"attestlab: {warning}")
+        print_stderr(f"attestlab: {warning}")
 
 
 def _serving() -> ModuleType:

@@ -13,7 +13,7 @@ import typer
 
 from attestlab.core.error_text import text_without_values
 from attestlab.core.errors import AttestLabError, HeadGuardMismatch
-from attestlab.core.standard_output import emit, talk
+from attestlab.core.standard_output import emit, print_stderr
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -86,8 +86,8 @@ def warn_of_shared_folder(folder: Path) -> None:
     """Warn where other users could replace the files of an installation."""
     from attestlab.core import atomic_files
 
-    if atomic_files.others_may_write(folder):
-        talk(
+    if atomic_files.is_writable_by_others(folder):
+        print_stderr(
             f"Warning: other users can write to {folder} (mode {folder.stat().st_mode & 0o7777:04o}), "
             f"and so replace its keys and records; run chmod 700 {folder}."
         )
@@ -121,7 +121,7 @@ def is_of_the_database(fault: Exception) -> bool:
 
 
 def fail(message: str, code: int) -> NoReturn:
-    talk(f"attestlab: {message}")
+    print_stderr(f"attestlab: {message}")
     raise typer.Exit(code)
 
 

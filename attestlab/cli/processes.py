@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from attestlab.core import atomic_files
-from attestlab.core.standard_output import talk
+from attestlab.core.standard_output import print_stderr
 
 RESTART_PAUSE_S = 0.5
 READY = b"r"
@@ -111,7 +111,7 @@ class Workers:
         code = os.waitstatus_to_exitcode(status)
         if self._stopping:
             return abs(code)
-        talk(f"worker {child} ended with {code}; starting another")
+        print_stderr(f"worker {child} ended with {code}; starting another")
         time.sleep(RESTART_PAUSE_S)
         self._start()
         return 0

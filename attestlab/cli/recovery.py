@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from attestlab.cli.output import UNUSABLE, Data, DatabaseUrl, Json, fail, opened, reporting, show
-from attestlab.core.standard_output import emit, talk
+from attestlab.core.standard_output import emit, print_stderr
 
 if TYPE_CHECKING:
     from attestlab.log.head_acceptance import RestoredHead
@@ -105,4 +105,6 @@ def _print_outcome(found: RestoredHead, as_json: bool) -> None:
     is_changed = found.objection is not None
     if as_json:
         emit(json.dumps({**found.public(), "accepted": is_changed}))
-    talk("accepted; servers sign again" if is_changed else "the head guard agrees with the records; nothing to accept")
+    print_stderr(
+        "accepted; servers sign again" if is_changed else "the head guard agrees with the records; nothing to accept"
+    )

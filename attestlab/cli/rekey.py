@@ -59,7 +59,7 @@ def rewrap(settings: Settings, environ: Mapping[str, str]) -> Rewrapped | None:
 def _rewrapped(settings: Settings, environ: Mapping[str, str], storage: Storage, alone: Occupancy) -> Rewrapped | None:
     is_in_file = not environ.get(keyring.ENVIRONMENT_NAME)
     if is_in_file and _is_under_next(settings, storage):
-        keyring.take_place(settings.data)
+        keyring.activate_next(settings.data)
         return None
     lab = Installation.open(settings, alone=alone)
     try:
@@ -67,11 +67,11 @@ def _rewrapped(settings: Settings, environ: Mapping[str, str], storage: Storage,
             with suppress(FileNotFoundError):
                 (settings.data / keyring.NEXT_FILE_NAME).unlink()  # of a move that changed nothing
             Keyring.create(settings.data, file_name=keyring.NEXT_FILE_NAME)
-        done = _sealed_anew(lab, Keyring.next(settings.data, environ))
+        done = _sealed_anew(lab, Keyring.open_next(settings.data, environ))
     finally:
         lab.close()
     if is_in_file:
-        keyring.take_place(settings.data)
+        keyring.activate_next(settings.data)
     return done
 
 
@@ -79,7 +79,7 @@ def _sealed_anew(lab: Installation, new: Keyring) -> Rewrapped:
     if new.id == lab.keyring.id:
         raise ValidationFailed.of(keyring.NEXT_ENVIRONMENT_NAME, "same_key", "The new key is the one in use.")
     with lab.storage.write() as tx:
-        sealing.move(tx, new)
+        sealing.replace_kek(tx, new)
         lab.log.rewrap(tx, new)
         return Rewrapped(
             issuer_keys=lab.signing_keys.rewrap(tx, new),
@@ -96,4 +96,4 @@ def _is_under_next(settings: Settings, storage: Storage) -> bool:
         head = log_store.head(connection)
     if head is None:
         raise NotFound("installation in", Path(settings.data))
-    return Keyring.next(settings.data, {}).has_sealed(head.sealed_key)
+    return Keyring.open_next(settings.data, {}).has_sealed(head.sealed_key)

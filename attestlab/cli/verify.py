@@ -15,7 +15,7 @@ from attestlab.attestations.bundle.bundle import Bundle, OfflineReport, verify_b
 from attestlab.attestations.rules import Reason, Verdict
 from attestlab.attestations.verification.steps import State
 from attestlab.core.errors import AttestLabError
-from attestlab.core.standard_output import emit, talk
+from attestlab.core.standard_output import emit, print_stderr
 from attestlab.log.note.trust_policy import TrustPolicy
 
 if TYPE_CHECKING:
@@ -103,10 +103,10 @@ def verify(
     if report.verdict is not Verdict.VALID:
         return OTHER_VERDICT
     if Reason.DOCUMENT_HASH_NOT_STORED in report.report.reasons:
-        talk(NO_DOCUMENT)
+        print_stderr(NO_DOCUMENT)
         return COULD_NOT_CHECK
     if (report.as_of or 0) < as_of:
-        talk(f"{TOO_OLD} {as_of} entries; get a newer bundle.")
+        print_stderr(f"{TOO_OLD} {as_of} entries; get a newer bundle.")
         return COULD_NOT_CHECK
     return VALID
 
@@ -133,7 +133,7 @@ def _sha256(path: Path | None) -> bytes | None:
 def _give_up(message: str, code: int, as_json: bool) -> int:
     if as_json:
         emit(json.dumps({"verdict": None, "error": message}))
-    talk(f"attestlab: {message}")
+    print_stderr(f"attestlab: {message}")
     return code
 
 

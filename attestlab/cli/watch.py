@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from attestlab.cli.output import COULD_NOT_CHECK, OK, PROBLEMS, Host, Json, Port, announce, reporting, show
-from attestlab.core.standard_output import emit, talk
+from attestlab.core.standard_output import emit, print_stderr
 
 if TYPE_CHECKING:
     from attestlab.log.follower.follower import Alarm, Follower, VerifiedBatch
@@ -144,8 +144,8 @@ def _say_alarm(alarm: Alarm, say: Say) -> None:
 
 
 def _in_words(words: str, _values: dict[str, Any]) -> None:
-    talk(words)
+    print_stderr(words)
 
 
 def _in_json(_words: str, values: dict[str, Any]) -> None:
-    talk(json.dumps(values))
+    print_stderr(json.dumps(values))

@@ -1,1 +1,1 @@
-"""What every capability stands on; imports nothing else of this package."""
+"""The foundation of all capabilities; it imports no other part of this package."""

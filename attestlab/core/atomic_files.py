@@ -1,4 +1,4 @@
-"""Folders on disk, and files that appear in them whole."""
+"""Atomic file writes, private files and folders, and cleanup after killed processes."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-ASIDE = ".new"
-TEMPORARY = ".temporary"
+DRAFT_SUFFIX = ".new"
+TEMPORARY_SUFFIX = ".temporary"
 PRIVATE_FILE, PRIVATE_FOLDER = 0o600, 0o700
 
 
 def fsync_dir(folder: Path) -> None:
-    """Let the names in a folder survive a power cut; what the files hold is synced by whoever wrote them."""
+    """Sync a folder so that its file names survive a power cut; the writer of a file syncs its content."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
@@ -26,8 +26,8 @@ def fsync_dir(folder: Path) -> None:
         os.close(descriptor)
 
 
-def make_private(folder: Path) -> None:
-    """Make a folder for its owner alone, whatever the umask; one that exists keeps its mode."""
+def make_private_folder(folder: Path) -> None:
+    """Create a folder that only its owner can use, regardless of the umask; an existing one keeps its mode."""
     try:
         folder.mkdir(mode=PRIVATE_FOLDER, parents=True)
     except FileExistsError:
@@ -35,13 +35,13 @@ def make_private(folder: Path) -> None:
     folder.chmod(PRIVATE_FOLDER)
 
 
-def keep_private(database: Path) -> None:
-    """Make an SQLite file for its owner alone before SQLite opens it, or narrow the mode of one that exists.
+def ensure_private_database(database: Path) -> None:
+    """Create an SQLite file that only its owner can use before SQLite opens it; restrict the mode of an existing one.
 
-    SQLite gives the files beside it the same mode. A database that exists is never opened here: closing it would
-    drop the locks that SQLite holds on it in this process.
+    SQLite creates the `-wal` and `-shm` files with the same mode. An existing database is never opened here: closing
+    it would drop the locks that SQLite holds on it in this process.
     """
-    with suppress(OSError):  # SQLite says what is wrong with the folder or the disk
+    with suppress(OSError):  # SQLite reports problems of the folder or the disk
         try:
             os.close(open_private(database, os.O_WRONLY | os.O_EXCL))
         except FileExistsError:
@@ -51,28 +51,28 @@ def keep_private(database: Path) -> None:
 
 
 def open_private(path: Path, flags: int) -> int:
-    """Open a file that is made for its owner alone, whatever the umask."""
+    """Open a file, creating it so that only its owner can use it, regardless of the umask."""
     descriptor = os.open(path, flags | os.O_CREAT | os.O_CLOEXEC, PRIVATE_FILE)
     os.fchmod(descriptor, PRIVATE_FILE)
     return descriptor
 
 
-def others_may_write(folder: Path) -> bool:
-    """Whether other users may put files into a folder, or take them out of it."""
+def is_writable_by_others(folder: Path) -> bool:
+    """Whether other users may add files to a folder or remove them."""
     return bool(folder.stat().st_mode & 0o022)
 
 
 @contextmanager
 def write_atomically(path: Path, *, is_private: bool = False) -> Iterator[BinaryIO]:
-    """A file to write that gets its name, `path`, when it is complete and synced; until then what was there stays.
+    """Open a file for writing that replaces `path` when it is complete and synced; until then `path` is unchanged.
 
-    The name itself survives a power cut once its folder is synced. A process that is killed leaves a draft
-    behind, which `remove_drafts` finds.
+    The new name survives a power cut once its folder is synced. A killed process leaves a draft behind, which
+    `remove_drafts` removes.
 
     Raises:
-        OSError: the disk is full, or gone; nothing has changed then.
+        OSError: the disk is full or gone; nothing has changed.
     """
-    with draft_of(path, mode=PRIVATE_FILE if is_private else 0o666) as (draft, file):
+    with open_draft(path, mode=PRIVATE_FILE if is_private else 0o666) as (draft, file):
         yield file
         file.flush()
         os.fsync(file.fileno())
@@ -80,25 +80,25 @@ def write_atomically(path: Path, *, is_private: bool = False) -> Iterator[Binary
 
 
 @contextmanager
-def draft_of(path: Path, *, within: Path | None = None, mode: int = PRIVATE_FILE) -> Iterator[tuple[Path, BinaryIO]]:
-    """A new file `.<name>.<random>.new` next to `path`, or in `within`, that is removed at the end of the block.
+def open_draft(path: Path, *, within: Path | None = None, mode: int = PRIVATE_FILE) -> Iterator[tuple[Path, BinaryIO]]:
+    """Create a file `.<name>.<random>.new` next to `path`, or in `within`; it is removed at the end of the block.
 
-    Its writer holds a lock on it until then, or until it is killed.
+    The writing process holds a lock on the file until then, or until it is killed.
     """
-    draft = (within or path.parent) / f".{path.name}.{secrets.token_hex(4)}{ASIDE}"
-    with os.fdopen(_locked_draft(draft, mode), "wb") as file:
+    draft = (within or path.parent) / f".{path.name}.{secrets.token_hex(4)}{DRAFT_SUFFIX}"
+    with os.fdopen(_create_locked_draft(draft, mode), "wb") as file:
         try:
             yield draft, file
         finally:
             draft.unlink(missing_ok=True)
 
 
-def _locked_draft(draft: Path, mode: int) -> int:
-    """Make and lock a draft; again where `remove_drafts` of another process came between the two."""
+def _create_locked_draft(draft: Path, mode: int) -> int:
+    """Create and lock a draft; repeats if `remove_drafts` of another process removed it in between."""
     while True:
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
         if mode == PRIVATE_FILE:
-            os.fchmod(descriptor, mode)  # whatever the umask
+            os.fchmod(descriptor, mode)  # regardless of the umask
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         if os.fstat(descriptor).st_nlink:
             return descriptor
@@ -106,23 +106,23 @@ def _locked_draft(draft: Path, mode: int) -> int:
 
 
 def remove_drafts(folder: Path, name: str = "*") -> None:
-    """Remove the drafts that killed processes left in a folder: those on which no process holds the lock."""
-    for draft in folder.glob(f".{name}.*{ASIDE}"):
-        with suppress(OSError), _abandoned(draft):
+    """Remove the drafts that killed processes left in a folder: those whose lock no process holds."""
+    for draft in folder.glob(f".{name}.*{DRAFT_SUFFIX}"):
+        with suppress(OSError), _lock_abandoned(draft):
             draft.unlink()
 
 
 @contextmanager
 def temporary_folder(prefix: str) -> Iterator[Path]:
-    """A new folder where the system keeps temporary ones, removed at the end of the block.
+    """Create a folder in the system's temporary folder; it is removed at the end of the block.
 
-    Its process, and those that it forks, hold a lock on it. So the folders of this prefix that killed processes left
-    are known, and removed first.
+    The process and its forks hold a lock on the folder. So folders of this prefix that killed processes left behind
+    are recognized and removed first.
     """
-    for left in Path(tempfile.gettempdir()).glob(f"{prefix}*{TEMPORARY}"):
-        with suppress(OSError), _abandoned(left):
-            shutil.rmtree(left)
-    folder, descriptor = _locked_folder(prefix)
+    for abandoned in Path(tempfile.gettempdir()).glob(f"{prefix}*{TEMPORARY_SUFFIX}"):
+        with suppress(OSError), _lock_abandoned(abandoned):
+            shutil.rmtree(abandoned)
+    folder, descriptor = _create_locked_folder(prefix)
     try:
         yield folder
     finally:
@@ -130,10 +130,10 @@ def temporary_folder(prefix: str) -> Iterator[Path]:
         os.close(descriptor)
 
 
-def _locked_folder(prefix: str) -> tuple[Path, int]:
-    """Make and lock a folder; again where another process took it for an abandoned one in between."""
+def _create_locked_folder(prefix: str) -> tuple[Path, int]:
+    """Create and lock a folder; repeats if another process removed it as abandoned in between."""
     while True:
-        folder = Path(tempfile.mkdtemp(prefix=prefix, suffix=TEMPORARY))
+        folder = Path(tempfile.mkdtemp(prefix=prefix, suffix=TEMPORARY_SUFFIX))
         with suppress(FileNotFoundError):
             descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -143,11 +143,11 @@ def _locked_folder(prefix: str) -> tuple[Path, int]:
 
 
 @contextmanager
-def _abandoned(path: Path) -> Iterator[None]:
-    """Hold the lock of a file or folder that no other process holds.
+def _lock_abandoned(path: Path) -> Iterator[None]:
+    """Lock a file or folder whose lock no other process holds.
 
     Raises:
-        OSError: a process still uses it, or has just removed it; or another user owns it.
+        OSError: a process still uses it or has just removed it, or another user owns it.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     try:

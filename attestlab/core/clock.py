@@ -1,7 +1,7 @@
-"""Time comes in as an argument: every service is given a clock.
+"""Clocks: the system's, the database's, and a fixed one. Every service takes its clock as an argument.
 
-Times are aware, UTC, and whole milliseconds, so that what is stored, signed and
-sent is one and the same value on every database.
+Times are aware, in UTC, and whole milliseconds, so that the stored, signed and sent
+value of a time is the same on every database.
 """
 
 from __future__ import annotations
@@ -10,19 +10,19 @@ from datetime import UTC, datetime, timedelta
 from time import monotonic
 from typing import Protocol
 
-MIN_CLOCK_STEP_S = 0.05  # smaller differences are not worth a step of the clock
+MIN_CLOCK_STEP_S = 0.05  # the clock is not adjusted for smaller differences
 
 
 class Clock(Protocol):
-    """Says what time it is."""
+    """A source of the current time."""
 
     def now(self) -> datetime:
-        """The current moment: aware, UTC, whole milliseconds."""
+        """Return the current time: aware, UTC, whole milliseconds."""
         ...
 
 
-def whole_milliseconds(at: datetime) -> datetime:
-    """The same moment in UTC, cut to milliseconds."""
+def truncate_to_milliseconds(at: datetime) -> datetime:
+    """Convert a time to UTC and truncate it to milliseconds."""
     at = at.astimezone(UTC)
     return at.replace(microsecond=at.microsecond // 1000 * 1000)
 
@@ -36,27 +36,28 @@ class SystemClock:
 
 
 class FixedClock:
-    """A clock that moves only when told to; for tests, demos and replays."""
+    """A clock that changes only by `advance`; for tests, demos and replays."""
 
     def __init__(self, at: datetime) -> None:
-        self.at = whole_milliseconds(at)
+        self.at = truncate_to_milliseconds(at)
 
     def now(self) -> datetime:
         return self.at
 
     def advance(self, by: timedelta) -> None:
-        """Let `by` pass."""
-        self.at = whole_milliseconds(self.at + by)
+        """Move the clock forward by `by`."""
+        self.at = truncate_to_milliseconds(self.at + by)
 
 
 class DatabaseClock:
-    """The clock of the database that several hosts share, as this process measured it.
+    """The clock of the database that several hosts share, as measured by this process.
 
-    Hosts that share counts, blocks, leases and tokens must agree on the time, whatever their own clocks show. So
-    the time is the database's at the last measurement plus what the process's monotonic clock counted since: no
-    query for each request, no jump when a host's clock is corrected, and no wait while the database is silent.
-    Each new connection measures it, and a server once every few seconds. A measurement is known to half its round
-    trip, so one that differs by less changes nothing. Before the first it is the machine's clock.
+    Hosts that share counts, blocks, leases and tokens must agree on the time even if their own clocks differ. So
+    the time is the database's at the last measurement plus the time that the process's monotonic clock has counted
+    since. This needs no query per request, does not jump when a host's clock is corrected, and never waits for a
+    silent database. Each new connection measures the clock, and a server does so every few seconds. A measurement
+    is accurate to half its round trip, so a smaller difference changes nothing. Before the first measurement the
+    machine's clock is used.
     """
 
     def __init__(self) -> None:
@@ -66,10 +67,10 @@ class DatabaseClock:
         origin = self._origin
         if origin is None:
             return SystemClock().now()
-        return whole_milliseconds(origin[0] + timedelta(seconds=monotonic() - origin[1]))
+        return truncate_to_milliseconds(origin[0] + timedelta(seconds=monotonic() - origin[1]))
 
     def add_measurement(self, at: datetime, *, sent_at: float, received_at: float) -> None:
-        """Take in that the database's clock showed `at` between two moments of the monotonic clock."""
+        """Record that the database's clock showed `at` between two moments of the monotonic clock."""
         round_trip_s, middle = received_at - sent_at, (sent_at + received_at) / 2
         if self._origin is not None:
             expected = self._origin[0] + timedelta(seconds=middle - self._origin[1])

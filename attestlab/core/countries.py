@@ -1,7 +1,7 @@
 """Country codes: ISO 3166-1, and the codes of travel documents (ICAO Doc 9303 part 3, section 5).
 
-The table is ours because it is 249 pairs of facts that change less than once a year; the libraries that
-carry it bring megabytes of names and translations. Codes are upper case, as the standard writes them.
+The table is part of this package because it has only 249 pairs of codes and changes less than once a year;
+libraries with this table add megabytes of names and translations. Codes are upper case, as in the standard.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ VN:VNM VU:VUT WF:WLF WS:WSM YE:YEM YT:MYT ZA:ZAF ZM:ZMB ZW:ZWE
 ALPHA_2: frozenset[str] = frozenset(pair[:2] for pair in _ISO_3166_1.split())
 ALPHA_3: frozenset[str] = frozenset(pair[3:] for pair in _ISO_3166_1.split())
 
-# What a passport may say beside a country: Germany's one letter, British nationals who are not citizens, bodies that
-# issue travel documents, Kosovo, and people without a nationality (XXA stateless, XXB and XXC refugees, XXX unknown).
+# Codes of passports that are not in ISO 3166-1: Germany's one letter, British nationals who are not citizens, bodies
+# that issue travel documents, Kosovo, and people without nationality (XXA stateless, XXB, XXC refugees, XXX unknown).
 _ICAO_9303 = """
 D GBD GBN GBO GBP GBS EUE UNA UNK UNO RKS XCC XOM XPO XXA XXB XXC XXX
 """

@@ -1,8 +1,8 @@
-"""The text of errors as logs may show it: without the values of rows, which are personal data or secrets.
+"""Error texts for logs, without the values of rows, which are personal data or secrets.
 
 PostgreSQL quotes values in DETAIL and CONTEXT, and in the message itself for data that it cannot convert
-(SQLSTATE class 22). DuckDB and Pydantic quote what they could not convert. SQLAlchemy appends the parameters of a
-statement.
+(SQLSTATE class 22). DuckDB and Pydantic quote values that they could not convert. SQLAlchemy appends the
+parameters of a statement.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ DUCKDB_KINDS_WITHOUT_VALUES = frozenset(
 
 
 def text_without_values(error: BaseException) -> str:
-    """Return the message of an error without the values that it is about."""
+    """Return the message of an error without the values that it would quote."""
     library = type(error).__module__.partition(".")[0]
     if library == "sqlalchemy":
         text = _of_sqlalchemy(error)
@@ -36,14 +36,14 @@ def text_without_values(error: BaseException) -> str:
 
 
 def one_line(error: BaseException) -> str:
-    """Return an error as a line for a process without a log of its own: class, message and place, without values."""
+    """Format an error as one line without values (class, message, place), for a process that has no log."""
     places = [f" ({frame.f_code.co_filename}:{number})" for frame, number in walk_tb(error.__traceback__)]
     place = places[-1] if places else ""
     return f"{type(error).__name__}: {text_without_values(error)}{place}".replace("\n", " ")
 
 
 def cause_of(error: BaseException) -> str:
-    """Return the code of an error: the name of its errno, SQLite's result code, the SQLSTATE, or its class."""
+    """Return the code of an error: its errno name, SQLite's result code, the SQLSTATE, or its class."""
     cause: Any = getattr(error, "orig", None) or error
     if (name := getattr(cause, "sqlite_errorname", None)) or (name := getattr(cause, "sqlstate", None)):
         return str(name)
@@ -52,16 +52,16 @@ def cause_of(error: BaseException) -> str:
 
 
 def _of_sqlalchemy(error: Any) -> str:
-    """The driver's error and the beginning of the statement, whose values are parameters and not in its text."""
+    """Return the driver's error and the beginning of the statement, whose values are parameters, not in its text."""
     cause, statement = getattr(error, "orig", None), getattr(error, "statement", None)
     if cause is None:
         return _plain(error) if statement is None else f"[SQL: {statement[:MAX_STATEMENT]}]"
-    told = f"{type(cause).__name__}: {text_without_values(cause)}"
-    return told if statement is None else f"{told} [SQL: {statement[:MAX_STATEMENT]}]"
+    text = f"{type(cause).__name__}: {text_without_values(cause)}"
+    return text if statement is None else f"{text} [SQL: {statement[:MAX_STATEMENT]}]"
 
 
 def _of_psycopg(error: Any) -> str:
-    """SQLSTATE and primary message; an error without diagnostics is the client library's own."""
+    """Return SQLSTATE and primary message; an error without diagnostics comes from the client library itself."""
     state: str | None = error.sqlstate
     if state is None:
         return _plain(error).partition("\n")[0]
@@ -72,9 +72,9 @@ def _of_psycopg(error: Any) -> str:
 
 def _of_pydantic(error: Any) -> str:
     try:
-        faults = error.errors(include_input=False, include_context=False, include_url=False)
-        return "; ".join(f"{'.'.join(map(str, fault['loc']))}: {fault['type']}" for fault in faults)
-    except Exception:  # an error of Pydantic's that has no list
+        errors = error.errors(include_input=False, include_context=False, include_url=False)
+        return "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['type']}" for item in errors)
+    except Exception:  # a Pydantic error without a list of errors
         return ""
 
 

@@ -1,25 +1,25 @@
 """The tree of errors.
 
-Each class has the stable code of CONTRACT section 1; the HTTP status that belongs
-to it is a table at the edge (`web.problems`). A message carries its remedy.
+Each class has a stable code (CONTRACT section 1); `web.problems` maps it to an HTTP status.
+A message states what is wrong and how to correct it.
 
     AttestLabError
-    +-- ValidationFailed          what was sent cannot be understood or accepted
+    +-- ValidationFailed          the input is malformed or not acceptable
     |   +-- MethodNotAllowed
     |   +-- UnsupportedMediaType
-    +-- AuthRequired, AuthInvalid who is calling is not known
-    +-- PermissionDenied          who is calling may not do this
+    +-- AuthRequired, AuthInvalid the caller is not authenticated
+    +-- PermissionDenied          the caller is not authorized for this
     +-- TenantIdentityUnverified  a header names another tenant than the credential does
     +-- QuotaExceeded, BillingLimit, RateLimited
     +-- NotFound
-    +-- Conflict                  the state does not allow it
+    +-- Conflict                  the current state does not allow the change
     |   +-- IdempotencyKeyReused
     |   +-- RequestInFlight
     +-- PayloadTooLarge
-    +-- Unavailable               nothing was changed; try again
+    +-- Unavailable               nothing was changed; the client may retry
     |   +-- HeadGuardMismatch
     |   +-- Cancelled
-    +-- IntegrityFailed           stored or presented evidence does not hold
+    +-- IntegrityFailed           stored or presented evidence is not valid
         +-- KeyringMismatch       sealed under another key-encryption key
         +-- SignatureInvalid
         +-- ProofInvalid
@@ -32,12 +32,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-MAX_FAULTS = 20  # that one answer lists
+MAX_REPORTED_ERRORS = 20  # field errors that one response lists
 
 
 @dataclass(frozen=True)
 class FieldError:
-    """One fault of one field; `field` is a JSON Pointer: into the body, or to a parameter (`/limit`) or header."""
+    """A problem of one field; `field` is a JSON Pointer into the body, or to a parameter (`/limit`) or header."""
 
     field: str
     code: str
@@ -45,7 +45,7 @@ class FieldError:
 
 
 class AttestLabError(Exception):
-    """The root: a stable `code`, a message for people, `details` for programs."""
+    """The root of all errors: a stable `code`, a message for people, `details` for programs."""
 
     code: ClassVar[str] = "INTERNAL_ERROR"
 
@@ -59,9 +59,10 @@ class AttestLabError(Exception):
 
 
 class ValidationFailed(AttestLabError):
-    """`details.fields` lists at most `MAX_FAULTS` faults, and `details.more_faults` counts the rest.
+    """The input is malformed or not acceptable.
 
-    `more` counts faults that were found beside `fields` and are not listed there.
+    `details.fields` lists at most `MAX_REPORTED_ERRORS` field errors, and `details.more_faults` counts the rest.
+    The argument `more` counts further errors that are not in `fields`.
     """
 
     code = "VALIDATION_ERROR"
@@ -74,7 +75,7 @@ class ValidationFailed(AttestLabError):
         details: Mapping[str, object] | None = None,
         more: int = 0,
     ) -> None:
-        listed = [{"field": f.field, "code": f.code, "message": f.message} for f in fields[:MAX_FAULTS]]
+        listed = [{"field": f.field, "code": f.code, "message": f.message} for f in fields[:MAX_REPORTED_ERRORS]]
         more += len(fields) - len(listed)
         counted = {"more_faults": more} if more else {}
         super().__init__(message, details={**(details or {}), "fields": listed, **counted})
@@ -82,22 +83,28 @@ class ValidationFailed(AttestLabError):
 
     @classmethod
     def of(cls, field: str, code: str, message: str) -> ValidationFailed:
-        """One fault of one field."""
+        """Create an error with one problem of one field."""
         return cls(message, [FieldError(field, code, message)])
 
 
 class MethodNotAllowed(ValidationFailed):
+    """The path exists, but not with this HTTP method."""
+
     def __init__(self, method: str, allowed: Sequence[str]) -> None:
         super().__init__(f"{method} is not allowed here; use {' or '.join(allowed)}.")
         self.allowed = tuple(allowed)
 
 
 class UnsupportedMediaType(ValidationFailed):
+    """The body has a media type that this route does not accept."""
+
     def __init__(self, content_type: str, accepted: str) -> None:
         super().__init__(f"Content-Type {content_type!r} is not accepted; send {accepted}.")
 
 
 class AuthRequired(AttestLabError):
+    """The route requires a credential and the request has none."""
+
     code = "AUTH_REQUIRED"
 
     def __init__(self) -> None:
@@ -105,9 +112,9 @@ class AuthRequired(AttestLabError):
 
 
 class AuthInvalid(AttestLabError):
-    """Malformed, unknown, revoked or expired: one message for all, so that none can be told from another.
+    """The credential is malformed, unknown, revoked or expired; one message, so that clients cannot distinguish them.
 
-    `known` is the caller that the credential once stood for; for the audit trail, never told.
+    `known` is the caller to whom the credential belonged. It is for the audit trail and is never sent to the client.
     """
 
     code = "AUTH_INVALID"
@@ -118,38 +125,51 @@ class AuthInvalid(AttestLabError):
 
 
 class PermissionDenied(AttestLabError):
+    """The caller is not authorized for this operation."""
+
     code = "PERMISSION_DENIED"
 
 
 class TenantIdentityUnverified(AttestLabError):
+    """The header X-Tenant-ID names another tenant than the credential's."""
+
     code = "TENANT_IDENTITY_UNVERIFIED"
 
     def __init__(self) -> None:
-        super().__init__("X-Tenant-ID is not the tenant of the credential; leave it out, for the credential says it.")
+        super().__init__(
+            "X-Tenant-ID does not match the credential's tenant. Omit the header; "
+            "the tenant is taken from the credential."
+        )
 
 
 class QuotaExceeded(AttestLabError):
+    """A daily or monthly quota of the plan is used up."""
+
     code = "QUOTA_EXCEEDED"
 
 
 class BillingLimit(AttestLabError):
+    """A limit of the plan, such as the number of issuers, is reached."""
+
     code = "BILLING_LIMIT"
 
 
 class RateLimited(AttestLabError):
+    """Too many requests in a window of time."""
+
     code = "RATE_LIMIT_EXCEEDED"
 
     @classmethod
     def over(cls, message: str, *, limit: int, window_s: int, wait_s: float) -> RateLimited:
-        """More than `limit` in `window_s` seconds; the next one may come in `wait_s`."""
+        """Create the error for more than `limit` requests in `window_s` seconds; the next is allowed in `wait_s`."""
         details = {"limit": limit, "window_seconds": window_s, "retry_after_seconds": max(1, math.ceil(wait_s))}
         return cls(message, details=details, retry_after_s=wait_s)
 
 
 class NotFound(AttestLabError):
-    """Unknown, or another tenant's: both answer exactly the same.
+    """The resource is unknown or belongs to another tenant; the response is the same for both.
 
-    `attempt` is the refused credential behind it; it is counted like any, and never told.
+    `attempt` is the rejected credential that caused it. It counts as a failed attempt and is never sent to the client.
     """
 
     code = "NOT_FOUND"
@@ -160,10 +180,14 @@ class NotFound(AttestLabError):
 
 
 class Conflict(AttestLabError):
+    """The current state does not allow the change."""
+
     code = "CONFLICT"
 
 
 class IdempotencyKeyReused(Conflict):
+    """The Idempotency-Key was used with another body."""
+
     def __init__(self) -> None:
         super().__init__(
             "This Idempotency-Key was used with another body; send a new key.",
@@ -172,15 +196,19 @@ class IdempotencyKeyReused(Conflict):
 
 
 class RequestInFlight(Conflict):
+    """Another request with the same Idempotency-Key is still running."""
+
     def __init__(self) -> None:
         super().__init__(
-            "A request with this Idempotency-Key is still running; ask again.",
+            "A request with this Idempotency-Key is still running. Retry in 1 second.",
             details={"reason": "in_flight"},
             retry_after_s=1,
         )
 
 
 class PayloadTooLarge(AttestLabError):
+    """The body, or a part of it, exceeds its limit in bytes."""
+
     code = "PAYLOAD_TOO_LARGE"
 
     def __init__(self, limit_bytes: int, scope: str) -> None:
@@ -191,7 +219,7 @@ class PayloadTooLarge(AttestLabError):
 
 
 class Unavailable(AttestLabError):
-    """Nothing was changed; the same request may succeed later."""
+    """The request could not be served and nothing was changed; a retry may succeed."""
 
     code = "SERVICE_UNAVAILABLE"
 
@@ -200,23 +228,23 @@ class Unavailable(AttestLabError):
 
 
 class HeadGuardMismatch(Unavailable):
-    """The records hold an older or another tree than one that was signed before."""
+    """The records hold an older or a different tree than one that was signed before."""
 
 
 class HeadGuardMissing(HeadGuardMismatch):
-    """There is no head guard to compare the records with; `attestlab log accept-head` makes one."""
+    """There is no head guard to compare the records with; `attestlab log accept-head` creates one."""
 
 
 class Cancelled(Unavailable):
-    """Work that was stopped before its end, because nobody waits for it any more or it took too long."""
+    """Work was stopped because its client disconnected or because it took too long."""
 
 
 class IntegrityFailed(AttestLabError):
-    """Evidence does not hold; never shown as a plain boolean."""
+    """Stored or presented evidence is not valid; verification raises this instead of returning a boolean."""
 
 
 class KeyringMismatch(IntegrityFailed):
-    """Sealed under another key-encryption key than the one at hand; the process needs the other one."""
+    """A secret is sealed under another key-encryption key than the process holds."""
 
     code = "SERVICE_UNAVAILABLE"
 
@@ -225,8 +253,8 @@ class KeyringMismatch(IntegrityFailed):
 
 
 class SignatureInvalid(IntegrityFailed):
-    pass
+    """A signature does not match its key and message."""
 
 
 class ProofInvalid(IntegrityFailed):
-    pass
+    """An inclusion or consistency proof does not match its tree."""

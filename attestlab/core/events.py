@@ -1,6 +1,6 @@
-"""Facts that others may want to hear of, in the past tense.
+"""Domain events: facts in the past tense that a capability publishes.
 
-A capability declares each as a frozen dataclass; the class is its catalogue entry:
+A capability declares each event as a frozen dataclass; the class is its catalogue entry:
 
 >>> @dataclass(frozen=True)
 ... class KettleBoiled(Event, type="kettle.boiled"):
@@ -36,7 +36,7 @@ class Event:
         Event.catalogue[type] = cls
 
     def data(self) -> dict[str, object]:
-        """The event's facts as `canonical_own` takes them; facts that are not known are left out."""
+        """Return the event's facts as `canonical_trusted` accepts them; unknown facts are omitted."""
         return {
             name: value if type(value) in _AS_THEY_ARE else json_value(value)
             for name, value in vars(self).items()
@@ -45,7 +45,7 @@ class Event:
 
 
 def json_value(value: Any) -> Any:
-    """A fact as it goes out: ids as text, times in UTC with Z."""
+    """Convert a fact to its JSON value: ids as text, times in UTC with Z."""
     if isinstance(value, UUID):
         return str(value)
     if isinstance(value, datetime):
@@ -55,8 +55,8 @@ def json_value(value: Any) -> Any:
     return value
 
 
-def repeats(said: object, value: Any) -> bool:
-    """Whether `value`, as a column holds it, is the fact that was said; to the last digit of a time."""
+def is_same_fact(recorded: object, value: Any) -> bool:
+    """Whether a column's value equals the recorded JSON value, including all digits of a time."""
     if type(value) is str:
-        return said == value
-    return said == json_value(value) and (not isinstance(value, datetime) or value.microsecond % 1000 == 0)
+        return recorded == value
+    return recorded == json_value(value) and (not isinstance(value, datetime) or value.microsecond % 1000 == 0)

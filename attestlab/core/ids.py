@@ -1,4 +1,4 @@
-"""Identifiers: UUIDv7 (RFC 9562) and ULID, both led by their time, so that new rows land at the end of every index."""
+"""Identifiers: UUIDv7 (RFC 9562) and ULID. Both begin with their time, so new rows go to the end of an index."""
 
 from __future__ import annotations
 
@@ -9,56 +9,61 @@ from uuid import UUID, SafeUUID
 
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"  # Crockford's base32
 _PAIRS = [first + second for first in _ALPHABET for second in _ALPHABET]  # ten bits each
-_CHANCE_BYTES = 10
-_DRAWN_AT_ONCE = 64
+_RANDOM_BYTES = 10
+_BATCH_SIZE = 64
 _VERSION_7 = 7 << 76 | 0b10 << 62  # with the variant of RFC 9562
-_RANDOM = ~(0xF << 76 | 0b11 << 62)
+_RANDOM_MASK = ~(0xF << 76 | 0b11 << 62)
 _set_int, _set_is_safe = (vars(UUID)[slot].__set__ for slot in ("int", "is_safe"))
-_UNKNOWN = SafeUUID.unknown  # once: to look an enum's member up costs as much as all the rest
-_drawn: list[int] = []
-os.register_at_fork(after_in_child=_drawn.clear)  # parent and child must not deal out the same chances
+_UNKNOWN = SafeUUID.unknown  # looked up once: the look-up of an enum member costs as much as everything else
+_pool: list[int] = []
+os.register_at_fork(after_in_child=_pool.clear)  # parent and child must not use the same random numbers
 
 
 def new_id(at: datetime) -> UUID:
-    """A fresh UUIDv7 for the moment `at`: 48 bits of milliseconds, then 74 random bits."""
-    return id_of(_milliseconds(at) << 80 | _chance() & _RANDOM | _VERSION_7)
+    """Create a UUIDv7 for the moment `at`: 48 bits of milliseconds, then 74 random bits."""
+    return uuid_from_int(_milliseconds(at) << 80 | _random_bits() & _RANDOM_MASK | _VERSION_7)
 
 
-def id_of(value: int) -> UUID:
-    """`UUID(int=value)` in a fifth of its time: it checks what is known here, and asks a frozen object nicely."""
-    made = UUID.__new__(UUID)
-    _set_int(made, value)
-    _set_is_safe(made, _UNKNOWN)
-    return made
+def uuid_from_int(value: int) -> UUID:
+    """Build a `UUID` without validation, faster than `UUID(int=value)`.
+
+    It sets the slots directly, because `UUID` blocks attribute assignment.
+    """
+    uuid = UUID.__new__(UUID)
+    _set_int(uuid, value)
+    _set_is_safe(uuid, _UNKNOWN)
+    return uuid
 
 
 def new_ulid(at: datetime) -> str:
-    """A fresh ULID (github.com/ulid/spec) for the moment `at`: 48 bits of milliseconds, 80 random bits."""
-    chance = _chance()
-    first = f"{_PAIRS[chance >> 70]}{_PAIRS[chance >> 60 & 1023]}{_PAIRS[chance >> 50 & 1023]}"
-    then = f"{_PAIRS[chance >> 40 & 1023]}{_PAIRS[chance >> 30 & 1023]}{_PAIRS[chance >> 20 & 1023]}"
-    return f"{_spelt(_milliseconds(at))}{first}{then}{_PAIRS[chance >> 10 & 1023]}{_PAIRS[chance & 1023]}"
+    """Create a ULID (github.com/ulid/spec) for the moment `at`: 48 bits of milliseconds, 80 random bits."""
+    bits = _random_bits()
+    first = f"{_PAIRS[bits >> 70]}{_PAIRS[bits >> 60 & 1023]}{_PAIRS[bits >> 50 & 1023]}"
+    middle = f"{_PAIRS[bits >> 40 & 1023]}{_PAIRS[bits >> 30 & 1023]}{_PAIRS[bits >> 20 & 1023]}"
+    return f"{_encode_time(_milliseconds(at))}{first}{middle}{_PAIRS[bits >> 10 & 1023]}{_PAIRS[bits & 1023]}"
 
 
 def _milliseconds(at: datetime) -> int:
     return int(at.timestamp() * 1000)
 
 
-@lru_cache(maxsize=64)  # many are made in one millisecond
-def _spelt(milliseconds: int) -> str:
+@lru_cache(maxsize=64)  # many ULIDs are created in the same millisecond
+def _encode_time(milliseconds: int) -> str:
     return "".join([_PAIRS[milliseconds >> place & 1023] for place in range(40, -1, -10)])
 
 
-def _chance() -> int:
-    """Eighty random bits, each handed out once.
+def _random_bits() -> int:
+    """Return 80 random bits, each used once.
 
-    Drawn many at once: each draw asks the kernel, and lets go of the interpreter to do so, which
-    a busy server pays for with a wait at every id. `pop` is atomic, so threads share them.
+    They are drawn in batches: each draw is a system call that releases the interpreter lock, and a busy
+    server would wait for the lock at every id. `pop` is atomic, so threads can share the pool.
     """
     try:
-        return _drawn.pop()
+        return _pool.pop()
     except IndexError:
-        raw = os.urandom(_DRAWN_AT_ONCE * _CHANCE_BYTES)
-        first, *rest = (int.from_bytes(raw[at : at + _CHANCE_BYTES]) for at in range(0, len(raw), _CHANCE_BYTES))
-        _drawn.extend(rest)
+        raw = os.urandom(_BATCH_SIZE * _RANDOM_BYTES)
+        first, *rest = (
+            int.from_bytes(raw[start : start + _RANDOM_BYTES]) for start in range(0, len(raw), _RANDOM_BYTES)
+        )
+        _pool.extend(rest)
         return first

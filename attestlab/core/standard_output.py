@@ -1,7 +1,7 @@
-"""Standard output of commands: a result that was not written was not given.
+"""Standard output of commands; a command whose output cannot be written fails.
 
-A command whose reader has gone ends as Unix tools do, by SIGPIPE and without a word. One whose output
-is closed or cannot be written for another reason (a full disk) exits 3 with one line on stderr.
+If the reader of a pipe has gone, the command ends silently by SIGPIPE, as Unix tools do. If standard
+output is closed or cannot be written for another reason (a full disk), it exits 3 with one line on stderr.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ COULD_NOT_WRITE = 3
 
 
 class OutputLost(Exception):
-    """Standard output is closed or failed. It is no `OSError`, because commands report those as their own."""
+    """Standard output is closed or failed. Not an `OSError`, because commands handle those as their own errors."""
 
     def __init__(self, cause: OSError | None) -> None:
         super().__init__(str(cause) if cause else "it is closed")
@@ -25,10 +25,10 @@ class OutputLost(Exception):
 
 
 def emit(text: str) -> None:
-    """Write a line to standard output, and return once it was handed to the system.
+    """Write a line to standard output and flush it.
 
     Raises:
-        OutputLost: it was not.
+        OutputLost: it could not be written.
     """
     if sys.stdout is None:
         raise OutputLost(None)
@@ -38,16 +38,16 @@ def emit(text: str) -> None:
         raise OutputLost(error) from error
 
 
-def talk(message: str) -> None:
-    """Write a line to standard error, where there is one and it takes it."""
+def print_stderr(message: str) -> None:
+    """Write a line to standard error; ignores errors."""
     if sys.stderr is not None:
         with suppress(OSError):
             print(message, file=sys.stderr, flush=True)
 
 
 @contextmanager
-def ending_where_output_is_lost() -> Iterator[None]:
-    """Run a command; end the process where its output was lost, whatever the command would have returned."""
+def exit_on_lost_output() -> Iterator[None]:
+    """Run a command; end the process if its output was lost, regardless of the command's exit status."""
     try:
         try:
             yield
@@ -55,17 +55,17 @@ def ending_where_output_is_lost() -> Iterator[None]:
             if sys.stdout is not None:
                 sys.stdout.flush()
     except OutputLost as error:
-        _end(error)
-    except OSError as error:  # of a print that is not ours, such as --help; commands report their own
-        _end(OutputLost(error))
+        _exit(error)
+    except OSError as error:  # from a print that is not ours, such as --help; commands report their own
+        _exit(OutputLost(error))
 
 
-def _end(lost: OutputLost) -> NoReturn:
-    """End without the interpreter's own attempt to write what is left in the buffer."""
+def _exit(lost: OutputLost) -> NoReturn:
+    """End the process without the interpreter's attempt to write the rest of the buffer."""
     if lost.is_broken_pipe:
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGPIPE)
-    talk(f"attestlab: Standard output cannot be written: {lost}")
+    print_stderr(f"attestlab: Standard output cannot be written: {lost}")
     if sys.stdout is not None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(COULD_NOT_WRITE)

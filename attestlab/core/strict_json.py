@@ -1,11 +1,11 @@
-"""What comes in is read strictly, once, here: JSON, base64url, UUIDs and times.
+"""Strict parsers of all input: JSON, base64url, UUIDs and times.
 
 JSON is RFC 8259 in UTF-8 within the limits of I-JSON (RFC 7493): no duplicate members,
 no lone surrogates, integers within 2^53 - 1, and a bounded depth. base64url is RFC 4648
-section 5 with one spelling for each value. UUIDs are RFC 9562, times RFC 3339.
+section 5 with a single encoding of each value. UUIDs are RFC 9562, times RFC 3339.
 
-Two parsers that read one body differently are a way around a check, so whatever could
-be read in two ways is refused, with a message that says how to send it instead.
+If two parsers read the same body differently, an attacker can bypass a check. So ambiguous
+input is rejected, with a message that explains how to send it.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from itertools import accumulate
 from typing import Never
 from uuid import UUID
 
-from attestlab.core.clock import whole_milliseconds
+from attestlab.core.clock import truncate_to_milliseconds
 from attestlab.core.errors import ValidationFailed
 
 MAX_DEPTH = 64
-MAX_VALUES = 100_000  # of a request's body, members and elements; reading as many takes some 30 ms
-MAX_SAFE_INTEGER = 2**53 - 1  # the last one that a double, and so every JSON reader, tells from its neighbours
+MAX_VALUES = 100_000  # members and elements of a request body; reading that many takes some 30 ms
+MAX_SAFE_INTEGER = 2**53 - 1  # the largest integer that a double, and so every JSON reader, represents exactly
 _MAX_INTEGER_DIGITS = len(str(-MAX_SAFE_INTEGER))
-_SHOWN_CHARACTERS = 40
+_MAX_QUOTED_CHARACTERS = 40
 
-# From here up RFC 8785 writes an exponent; below it a whole number is written in digits, as if it were exact.
+# From here on RFC 8785 writes an exponent; below it a whole number is written in digits, as if it were exact.
 _FIRST_WITH_EXPONENT = 1e21
 
 _UTF16_OR_32 = re.compile(rb"\xfe\xff|\xff\xfe|\x00|.\x00", re.DOTALL)
-# The closing quote is optional so that an unterminated string is passed in one go, not once for each quote in it.
+# The closing quote is optional so that an unterminated string matches once, not once for each quote in it.
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 _NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")  # as an escape, not after an escaped backslash
 _NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
@@ -50,22 +50,22 @@ _TIME = re.compile(
 
 
 def parse_json(raw: bytes, *, max_depth: int = MAX_DEPTH) -> object:
-    """The JSON value in `raw`: dict, list, str, int, float, bool or None.
+    """Parse strict JSON to dict, list, str, int, float, bool or None.
 
-    Whatever comes out can be written by `canonical` and read back as the same value.
+    `canonical` can serialize every result, and parsing that gives the same value.
 
     Raises:
-        ValidationFailed: it is not strict JSON; the field is "" (the whole body) and
-            the message says where the fault is, where that is known.
+        ValidationFailed: it is not strict JSON; the field is "" (the whole body), and
+            the message gives the position of the error if it is known.
     """
     try:
         text = raw.decode("utf-8")
-        # Brackets inside of strings count too, so this bound is generous; the exact measure is for what exceeds it.
+        # This count includes brackets inside strings; only a body that exceeds it is measured exactly.
         if raw.count(b"{") + raw.count(b"[") > max_depth and _depth(raw) > max_depth:
             _refuse("too_deep", f"Arrays and objects are nested more than {max_depth} deep; send a flatter value.")
         value = _DECODER.decode(text)
         if b"\\ud" in raw or b"\\uD" in raw or b"\\u0000" in raw:
-            _require_whole_characters(value)
+            _require_valid_characters(value)
     except UnicodeDecodeError as error:
         _refuse_encoding(raw, error)
     except json.JSONDecodeError as error:
@@ -75,28 +75,28 @@ def parse_json(raw: bytes, *, max_depth: int = MAX_DEPTH) -> object:
     return value
 
 
-def require_few_values(raw: bytes, *, max_values: int = MAX_VALUES) -> None:
-    """Refuse a JSON text with more members and elements than `max_values`, before anything is made of them.
+def require_value_count(raw: bytes, *, max_values: int = MAX_VALUES) -> None:
+    """Reject a JSON text with more than `max_values` members and elements, before parsing it.
 
     Raises:
-        ValidationFailed: there are more.
+        ValidationFailed: it has more.
     """
     if _count_values(raw) > max_values and _count_values(_STRING.sub(b"", raw)) > max_values:
         _refuse("too_many", f"The body has more than {max_values:,} members and elements; send fewer.")
 
 
 def _count_values(raw: bytes) -> int:
-    """Count members and elements, or a few more: each follows a comma or opens an array or object."""
+    """Return an upper bound of the members and elements: each follows a comma or opens an array or object."""
     return raw.count(b",") + raw.count(b"[") + raw.count(b"{")
 
 
 def b64url_encode(raw: bytes) -> str:
-    """base64url without padding."""
+    """Encode bytes as base64url without padding."""
     return b2a_base64(raw, newline=False).translate(_URL_SAFE, b"=").decode("ascii")
 
 
 def b64url_decode(text: str, *, field: str = "") -> bytes:
-    """The bytes that `text` spells, unpadded or correctly padded.
+    """Decode base64url, unpadded or correctly padded.
 
     Raises:
         ValidationFailed: another alphabet, white space, a wrong length or padding, or
@@ -107,7 +107,7 @@ def b64url_decode(text: str, *, field: str = "") -> bytes:
         raw = urlsafe_b64decode(digits + "=" * (-len(digits) % 4))
     except ValueError:
         _refuse_base64url(digits, field)
-    # The decoder passes over what it does not know; only the one true spelling comes back as it went in.
+    # The decoder skips unknown characters; only the canonical encoding survives a round trip unchanged.
     if b64url_encode(raw) != digits:
         _refuse_base64url(digits, field)
     if len(text) != len(digits) and len(text) != len(digits) + (-len(digits) % 4):
@@ -116,120 +116,131 @@ def b64url_decode(text: str, *, field: str = "") -> bytes:
 
 
 def parse_uuid(text: str, *, field: str = "") -> UUID:
-    """The UUID in its 36-character form, in either case; no braces, no `urn:uuid:`."""
+    """Parse a UUID in its 36-character form, in either case; no braces, no `urn:uuid:`.
+
+    Raises:
+        ValidationFailed: it has another form.
+    """
     if not _UUID.fullmatch(text):
-        _refuse("uuid", f"{_shown(text)} is not a UUID of the form 0193b5a0-7f3c-7abc-8def-0123456789ab.", field)
+        _refuse("uuid", f"{_quote(text)} is not a UUID of the form 0193b5a0-7f3c-7abc-8def-0123456789ab.", field)
     return UUID(text)
 
 
 def parse_time(text: str, *, field: str = "") -> datetime:
-    """The moment of an RFC 3339 timestamp with an offset: aware, UTC, cut to whole milliseconds."""
+    """Parse an RFC 3339 timestamp with an offset to an aware time in UTC, truncated to milliseconds.
+
+    Raises:
+        ValidationFailed: it is not such a timestamp, or its time is out of range.
+    """
     if not _TIME.fullmatch(text):
         _refuse_time(text, field)
     try:
-        return whole_milliseconds(datetime.fromisoformat(text.upper()))
+        return truncate_to_milliseconds(datetime.fromisoformat(text.upper()))
     except (ValueError, OverflowError):
         _refuse_time(text, field)
 
 
-@lru_cache(maxsize=256)  # what happens in one transaction happened at one time, which is written many times
+@lru_cache(maxsize=256)  # all rows of a transaction have the same time, so one time is formatted often
 def format_time(at: datetime) -> str:
-    """`2026-01-02T03:04:05.678Z`: UTC, always three decimals, later digits cut off.
+    """Format a time as `2026-01-02T03:04:05.678Z`: UTC, always three decimals, further digits truncated.
 
     Raises:
-        ValueError: `at` has no offset, so that nobody can say which moment it is.
+        ValueError: the time has no UTC offset, so it is ambiguous.
     """
     if at.utcoffset() is None:
-        raise ValueError(f"{at!r} has no offset; times are aware, in UTC.")
+        raise ValueError(f"{at!r} has no UTC offset. Pass an aware datetime.")
     return at.astimezone(UTC).isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
 
 
-def _members(pairs: list[tuple[str, object]]) -> dict[str, object]:
+def _build_object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     members = dict(pairs)
     if len(members) != len(pairs):
         _refuse_duplicate([name for name, _ in pairs])
     return members
 
 
-def _integer(digits: str) -> int:
-    # Length first: Python refuses to read very long numbers with an error of its own, and reads long ones slowly.
+def _parse_integer(digits: str) -> int:
+    # Length first: Python rejects very long numbers with its own error, and parses long ones slowly.
     if len(digits) <= _MAX_INTEGER_DIGITS and -MAX_SAFE_INTEGER <= (value := int(digits)) <= MAX_SAFE_INTEGER:
         return value
-    _refuse("number", f"The integer {_shown(digits)} is beyond 2^53 - 1 and would lose digits; send it as a string.")
+    _refuse("number", f"The integer {_quote(digits)} is beyond 2^53 - 1 and would lose digits; send it as a string.")
 
 
-def _number(digits: str) -> float:
+def _parse_number(digits: str) -> float:
     value = float(digits)
     if MAX_SAFE_INTEGER < abs(value) < _FIRST_WITH_EXPONENT:
-        _refuse("number", f"The number {_shown(digits)} is beyond 2^53 - 1 and would lose digits; send it as a string.")
+        _refuse("number", f"The number {_quote(digits)} is beyond 2^53 - 1 and would lose digits; send it as a string.")
     if abs(value) == float("inf"):
-        _refuse("number", f"The number {_shown(digits)} is too large for a double; send it as a string.")
+        _refuse("number", f"The number {_quote(digits)} is too large for a double; send it as a string.")
     return value
 
 
-def _constant(name: str) -> Never:
+def _refuse_constant(name: str) -> Never:
     _refuse("number", f"{name} is not JSON; send null or a string.")
 
 
 _DECODER = json.JSONDecoder(
-    object_pairs_hook=_members, parse_int=_integer, parse_float=_number, parse_constant=_constant
+    object_pairs_hook=_build_object,
+    parse_int=_parse_integer,
+    parse_float=_parse_number,
+    parse_constant=_refuse_constant,
 )
 
 
 def _depth(raw: bytes) -> int:
-    """How deep the brackets outside of strings go, up to the first fault of the syntax at least."""
+    """Return the nesting depth of the brackets outside strings, exact at least up to the first syntax error."""
     steps = _STRING.sub(b"", raw).translate(_STEPS, _NOT_BRACKETS)
     return max(accumulate(memoryview(steps).cast("b")), default=0)
 
 
-def _require_whole_characters(value: object) -> None:
+def _require_valid_characters(value: object) -> None:
     try:
         text = json.dumps(value, ensure_ascii=False).encode("utf-8")
     except UnicodeEncodeError as error:
         half = f"\\u{ord(error.object[error.start]):04x}"
         _refuse("lone_surrogate", f"{half} is half of a surrogate pair; send both halves or the character itself.")
     if _NUL.search(text):
-        _refuse("nul", "A string holds U+0000, which a database's text cannot; leave it out.")
+        _refuse("nul", "A string contains U+0000, which database text cannot store; remove it.")
 
 
-def _refuse_encoding(raw: bytes, fault: UnicodeDecodeError) -> Never:
+def _refuse_encoding(raw: bytes, error: UnicodeDecodeError) -> Never:
     if _UTF16_OR_32.match(raw):
         _refuse("not_utf8", "The body looks like UTF-16 or UTF-32; send UTF-8 without a byte order mark.")
-    _refuse("not_utf8", f"The body is not UTF-8 ({fault.reason} at byte {fault.start}); send UTF-8.")
+    _refuse("not_utf8", f"The body is not UTF-8 ({error.reason} at byte {error.start}); send UTF-8.")
 
 
-def _refuse_syntax(raw: bytes, fault: json.JSONDecodeError) -> Never:
+def _refuse_syntax(raw: bytes, error: json.JSONDecodeError) -> Never:
     if raw.startswith(b"\xef\xbb\xbf"):
         _refuse("malformed_json", "The body begins with a byte order mark; send UTF-8 without one.")
     if _UTF16_OR_32.match(raw):
         _refuse("not_utf8", "The body looks like UTF-16 or UTF-32; send UTF-8 without a byte order mark.")
     if not raw.strip():
         _refuse("malformed_json", "The body is empty; send a JSON value.")
-    _refuse("malformed_json", f"The body is not JSON: {fault.msg} at line {fault.lineno} column {fault.colno}.")
+    _refuse("malformed_json", f"The body is not JSON: {error.msg} at line {error.lineno} column {error.colno}.")
 
 
 def _refuse_duplicate(names: list[str]) -> Never:
-    twice = next(name for name, count in Counter(names).items() if count > 1)
-    _refuse("duplicate_member", f"The member {_shown(twice)} stands twice in one object; send it once.")
+    duplicate = next(name for name, count in Counter(names).items() if count > 1)
+    _refuse("duplicate_member", f"Duplicate object member {_quote(duplicate)}; send it once.")
 
 
 def _refuse_base64url(digits: str, field: str) -> Never:
-    if stranger := _NOT_BASE64URL.search(digits):
-        at = f"{_shown(stranger.group())} at character {stranger.start()}"
-        _refuse("base64url", f"{at} is not base64url; the alphabet is A-Z a-z 0-9 - _, unpadded.", field)
+    if invalid := _NOT_BASE64URL.search(digits):
+        character = f"{_quote(invalid.group())} at character {invalid.start()}"
+        _refuse("base64url", f"{character} is not base64url; the alphabet is A-Z a-z 0-9 - _, unpadded.", field)
     if len(digits) % 4 == 1:
-        _refuse("base64url", f"{len(digits)} characters are no whole number of bytes in base64url.", field)
+        _refuse("base64url", f"{len(digits)} base64url characters do not encode a whole number of bytes.", field)
     _refuse("base64url", "The last base64url character has bits beyond the last byte; they must be zero.", field)
 
 
 def _refuse_time(text: str, field: str) -> Never:
-    _refuse("time", f"{_shown(text)} is not an RFC 3339 time with an offset, such as 2026-01-02T03:04:05Z.", field)
+    _refuse("time", f"{_quote(text)} is not an RFC 3339 time with an offset, such as 2026-01-02T03:04:05Z.", field)
 
 
 def _refuse(code: str, message: str, field: str = "") -> Never:
     raise ValidationFailed.of(field, code, message)
 
 
-def _shown(text: str) -> str:
-    """The text as a message may quote it: short, and escaped so that it can be sent and logged."""
-    return ascii(text if len(text) <= _SHOWN_CHARACTERS else text[:_SHOWN_CHARACTERS] + "...")
+def _quote(text: str) -> str:
+    """Quote a text for a message: truncated, and escaped so that it can be sent and logged."""
+    return ascii(text if len(text) <= _MAX_QUOTED_CHARACTERS else text[:_MAX_QUOTED_CHARACTERS] + "...")

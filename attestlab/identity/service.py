@@ -88,7 +88,9 @@ class Identity:
         if not passwords.matches(password, stored) or row is None or stored is None:
             raise _sign_in_error(attempt, row)
         login_throttle.clear_attempt(self.counters, attempt, now=now)
-        return AuthenticatedUser(row.id, stored, passwords.hashed(password) if passwords.is_outdated(stored) else None)
+        return AuthenticatedUser(
+            row.id, stored, passwords.hash_password(password) if passwords.is_outdated(stored) else None
+        )
 
     def sign_in(self, user: AuthenticatedUser) -> Tokens:
         """Begin a session.
@@ -122,7 +124,7 @@ class Identity:
         except SignInFailed:
             message = "This is not the current password."
             raise PermissionDenied(message, details={"reason": "wrong_password"}) from None
-        return replace(user, next_hash=passwords.hashed(new))
+        return replace(user, next_hash=passwords.hash_password(new))
 
     def change_password(self, user: AuthenticatedUser, *, caller: Caller) -> None:
         """Exchange the password's hash, and end every other session of the caller's.

@@ -32,7 +32,7 @@ from attestlab.core.db.transaction import AnyRow
 from attestlab.core.errors import AttestLabError, KeyringMismatch, SignatureInvalid
 from attestlab.core.records import audit, outbox, row_digest
 from attestlab.core.records.audit import AuditEvent
-from attestlab.core.records.hash_chain import GENESIS, ChainHead, head_of, link_hash
+from attestlab.core.records.hash_chain import GENESIS, ChainHead, link_hash, read_head
 from attestlab.core.records.outbox import OutboxEvent
 from attestlab.delivery import store as delivery_store
 from attestlab.governance import store as governance_store
@@ -194,7 +194,7 @@ def _sealed_under(connection: Connection, lab: Installation) -> Iterator[Problem
         sealing.require_same(connection, lab.keyring)
     except KeyringMismatch as error:
         yield Problem("keyring", "sealed_under", error.message)
-    for row_id in sealing.surplus_rows(connection):
+    for row_id in sealing.find_surplus_rows(connection):
         yield Problem("keyring", f"sealed_under {row_id}", f"Only row {sealing.ROW_ID} names the key-encryption key.")
 
 
@@ -235,13 +235,13 @@ def _outbox_chain(connection: Connection) -> Iterator[Problem]:
     """The outbox: gapless, chained, and as long as its head says."""
     place, last = 0, GENESIS
     for row in connection.execution_options(yield_per=PAGE).execute(select(*_outbox.c).order_by(_outbox.c.seq)):
-        linked = link_hash(last, outbox.linked_bytes(row.tenant_id, row.body))
+        linked = link_hash(last, outbox.chained_bytes(row.tenant_id, row.body))
         if row.seq != place or row.hash != linked:
             yield Problem("outbox", str(row.seq), "the chain is broken here")
         if wrong := outbox.find_inconsistencies(row):
             yield Problem("outbox", str(row.seq), f"the envelope says otherwise about {', '.join(wrong)}")
         place, last = row.seq + 1, row.hash
-    if (place, last) != head_of(connection, outbox.CHAIN):
+    if (place, last) != read_head(connection, outbox.CHAIN):
         yield Problem("outbox", "end", "events are missing at the end")
 
 

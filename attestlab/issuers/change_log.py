@@ -17,7 +17,7 @@ from attestlab.core.db.transaction import Transaction
 from attestlab.core.events import Event
 from attestlab.core.records import audit, outbox
 from attestlab.core.records.audit import AuditEntry
-from attestlab.core.records.row_digest import MEMBER, row_sha256
+from attestlab.core.records.row_digest import METADATA_KEY, row_sha256
 from attestlab.log import entries
 from attestlab.log.entries import EntryType
 from attestlab.log.service import Log
@@ -89,6 +89,6 @@ class ChangeRecorder:
             resource_type=change.resource_type,
             resource_id=change.resource_id,
             at=change.at,
-            metadata={MEMBER: row_sha256(change.table, change.row)},
+            metadata={METADATA_KEY: row_sha256(change.table, change.row)},
         )
         audit.record(tx, entry)

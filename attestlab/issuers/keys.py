@@ -15,7 +15,7 @@ from uuid import UUID
 
 from sqlalchemy import update
 
-from attestlab.core.clock import Clock, whole_milliseconds
+from attestlab.core.clock import Clock, truncate_to_milliseconds
 from attestlab.core.crypto import sealing, signing
 from attestlab.core.crypto.keyring import Keyring
 from attestlab.core.crypto.rsa_moduli import require_unfactorable
@@ -176,7 +176,7 @@ class Keys:
             ValidationFailed: the time lies in the future.
         """
         rules.require_past(compromised_at, now=self.clock.now())
-        since = None if compromised_at is None else whole_milliseconds(compromised_at)
+        since = None if compromised_at is None else truncate_to_milliseconds(compromised_at)
         return self._withdraw(kid, KeyStatus.COMPROMISED, reason, caller, since)
 
     def rewrap(self, tx: Transaction, new: Keyring) -> int:

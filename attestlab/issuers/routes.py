@@ -233,7 +233,7 @@ def _read_public_key(body: IssuerIn | KeyIn | RotateIn) -> bytes | None:
     sent: str | None = getattr(body, name)
     if sent is None:
         return None
-    signing.refuse_private(sent, field=f"/{name}")
+    signing.reject_private(sent, field=f"/{name}")
     return b64url_decode(sent, field=f"/{name}")
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, StringConstraints
 
 from attestlab.core.crypto.signing import Algorithm
-from attestlab.core.shapes import In, Moment, Out, Uuid, without_default
+from attestlab.core.shapes import In, Moment, Out, Uuid, omit_default
 
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
 Text = Annotated[str, StringConstraints(min_length=1, max_length=2048)]
@@ -40,8 +40,8 @@ class IssuerIn(IssuerProfileIn):
 class IssuerPatch(IssuerProfileIn):
     """Changes of a profile; what is left out stays, null takes a value away."""
 
-    name: Name = Field(default="", json_schema_extra=without_default)
-    domain: Text = Field(default="", json_schema_extra=without_default)
+    name: Name = Field(default="", json_schema_extra=omit_default)
+    domain: Text = Field(default="", json_schema_extra=omit_default)
 
     def changes(self) -> dict[str, str | None]:
         """Only what was sent."""

@@ -92,13 +92,13 @@ def _encoded(table: Any) -> bytes:
     with parquet.ParquetWriter(file, table.schema, compression="zstd", write_page_checksum=True) as writer:
         writer.write_table(table)
         writer.add_key_value_metadata(parquet_digest.METADATA)
-    parquet_digest.stamp(file)
+    parquet_digest.write_digest(file)
     return file.getvalue()
 
 
 def forget_unfinished(folder: Path) -> None:
     """Remove what killed exports left aside; only whoever holds the lake's lock may."""
-    for aside in folder.rglob(f".*{atomic_files.ASIDE}"):
+    for aside in folder.rglob(f".*{atomic_files.DRAFT_SUFFIX}"):
         aside.unlink(missing_ok=True)
 
 
@@ -113,14 +113,14 @@ def _make_folder(folder: Path) -> None:
     """Make a folder whose name survives a power cut."""
     if not folder.is_dir():
         _make_folder(folder.parent)
-        atomic_files.make_private(folder)
+        atomic_files.make_private_folder(folder)
         atomic_files.fsync_dir(folder.parent)
 
 
 @contextmanager
 def sole(folder: Path, *, waiting: bool = False) -> Iterator[bool]:
     """Whether we are the one process that writes this lake, for as long as this lasts; its death lets go of it."""
-    atomic_files.make_private(folder)
+    atomic_files.make_private_folder(folder)
     file = atomic_files.open_private(folder / LOCK_NAME, os.O_RDWR)
     try:
         try:

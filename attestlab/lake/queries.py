@@ -53,7 +53,7 @@ def asked(
         duckdb.Error: DuckDB refuses it, or it wants a file.
     """
     query.encode()  # raises for a lone surrogate, before a child process is started
-    found = workers.run_here(answered, place, query, parameters, timeout_s=TIMEOUT_S)
+    found = workers.run_blocking(answered, place, query, parameters, timeout_s=TIMEOUT_S)
     if isinstance(found, _Failed):
         raise getattr(duckdb, found.kind, duckdb.Error)(found.message)
     connection = duckdb.connect(":memory:", config={"python_enable_replacements": False})

@@ -136,7 +136,7 @@ class DatasetReader:
                     count += batch.num_rows
                 writer.add_key_value_metadata(parquet_digest.METADATA)
             with open(path, "r+b") as file:
-                parquet_digest.stamp(file)
+                parquet_digest.write_digest(file)
             return count
 
     def __len__(self) -> int:

@@ -56,12 +56,12 @@ def length(connection: Connection, numbering: Numbering, tenant_id: UUID) -> int
     if numbering is Numbering.LOG:
         return _log_length(connection)
     name = outbox.CHAIN if numbering is Numbering.OUTBOX else audit.chain_name(tenant_id)
-    return hash_chain.head_of(connection, name)[0]
+    return hash_chain.read_head(connection, name)[0]
 
 
 def lengths(connection: Connection, *, least: int) -> dict[Numbering, dict[UUID | None, int]]:
     """How long each sequence is, those with at least so many numbers; only trails belong to a tenant."""
-    log, told = _log_length(connection), hash_chain.head_of(connection, outbox.CHAIN)[0]
+    log, told = _log_length(connection), hash_chain.read_head(connection, outbox.CHAIN)[0]
     return {
         Numbering.LOG: {None: log} if log >= least else {},
         Numbering.OUTBOX: {None: told} if told >= least else {},

@@ -15,7 +15,7 @@ from uuid import UUID
 
 import orjson
 
-from attestlab.core.crypto.canonical_json import canonical, canonical_own
+from attestlab.core.crypto.canonical_json import canonical, canonical_trusted
 from attestlab.core.errors import IntegrityFailed, ValidationFailed
 from attestlab.core.strict_json import b64url_encode, format_time, parse_json
 
@@ -168,7 +168,7 @@ def status_list(link: Link, *, size: int, digest: bytes, at: datetime) -> bytes:
 
 
 def _entry(kind: EntryType, **members: object) -> bytes:
-    return canonical_own({"v": VERSION, "type": kind, **members})
+    return canonical_trusted({"v": VERSION, "type": kind, **members})
 
 
 def attestation_subject(attestation_id: UUID | str) -> str:

@@ -287,7 +287,7 @@ def _decoded(slot: bytes) -> GuardState | None:
 
 def _create(path: Path, state: GuardState) -> None:
     """Make the file whole or not at all; when another process was faster, its file stays."""
-    with atomic_files.draft_of(path) as (draft, file):
+    with atomic_files.open_draft(path) as (draft, file):
         file.write(_encoded(state) + EMPTY_SLOT)
         file.flush()
         os.fsync(file.fileno())

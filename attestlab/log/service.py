@@ -104,7 +104,7 @@ class Log:
         signer = NoteSigner(origin, private)
         head = TreeHead(origin, 0, hashing.EMPTY_ROOT)
         self._guard.require(head, lambda _size: hashing.EMPTY_ROOT)
-        sealing.found(tx, self._keyring)
+        sealing.record_kek(tx, self._keyring)
         sealed = sealing.seal(
             tx, self._keyring, dump_private(private), tenant_id=None, issuer_id=None, kid=origin, alg=Algorithm.ED25519
         )

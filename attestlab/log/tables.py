@@ -8,7 +8,7 @@ from datetime import datetime
 from sqlalchemy import DDL, BigInteger, Index, LargeBinary, Text, event, text
 from sqlmodel import Field, SQLModel
 
-from attestlab.core.records.hash_chain import PLACE_TYPE
+from attestlab.core.records.hash_chain import SEQUENCE_TYPE
 
 # Leaf hashes are random, so a plain index on a million of them writes one page per leaf (measured: a batch of 30
 # takes 3.7 times as long as on an empty log). Within segments of 4,096 leaves inserts stay on the last few
@@ -43,7 +43,7 @@ class LogLeaf(SQLModel, table=True):
         ),  # `migrations.models`
     )
 
-    index: int = Field(primary_key=True, sa_type=PLACE_TYPE, sa_column_kwargs={"autoincrement": False})
+    index: int = Field(primary_key=True, sa_type=SEQUENCE_TYPE, sa_column_kwargs={"autoincrement": False})
     leaf_hash: bytes = Field(sa_type=LargeBinary)
     entry: bytes = Field(sa_type=LargeBinary)
     kind: str = Field(max_length=32)
@@ -68,7 +68,7 @@ class LogCheckpoint(SQLModel, table=True):
 
     __tablename__ = "log_checkpoints"
 
-    size: int = Field(primary_key=True, sa_type=PLACE_TYPE, sa_column_kwargs={"autoincrement": False})
+    size: int = Field(primary_key=True, sa_type=SEQUENCE_TYPE, sa_column_kwargs={"autoincrement": False})
     previous_size: int | None = Field(default=None, sa_type=BigInteger)
     root: bytes = Field(sa_type=LargeBinary)
     note: str = Field(sa_type=Text)
@@ -84,7 +84,7 @@ class LogCosignature(SQLModel, table=True):
     __tablename__ = "log_cosignatures"
     __table_args__ = (Index("ix_log_cosignatures_vkey", "vkey", "seq"),)
 
-    seq: int = Field(primary_key=True, sa_type=PLACE_TYPE, sa_column_kwargs={"autoincrement": False})
+    seq: int = Field(primary_key=True, sa_type=SEQUENCE_TYPE, sa_column_kwargs={"autoincrement": False})
     tree_size: int = Field(sa_type=BigInteger, index=True)
     vkey: str = Field(max_length=400)
     line: str = Field(sa_type=Text)

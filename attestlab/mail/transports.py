@@ -41,12 +41,12 @@ class Maildir:
 
     def deliver(self, message: Message) -> None:
         """Write the message; once it is in `new` it is whole and on disk. A second copy takes the first one's place."""
-        atomic_files.make_private(self.folder)
+        atomic_files.make_private_folder(self.folder)
         for name in FOLDERS:
-            atomic_files.make_private(self.folder / name)
+            atomic_files.make_private_folder(self.folder / name)
         name = str(message.mail_id)
         path = self.folder / "new" / name
-        with atomic_files.draft_of(path, within=self.folder / "tmp") as (draft, file):
+        with atomic_files.open_draft(path, within=self.folder / "tmp") as (draft, file):
             file.write(message.content.replace(b"\r\n", b"\n"))
             file.flush()
             os.fsync(file.fileno())

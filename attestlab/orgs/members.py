@@ -115,7 +115,7 @@ class People:
         with self.storage.read() as connection:
             row = self._find_invited(connection.execute, token_sha256)
         passwords.require_acceptable(password, email=row["email"], field="/password")
-        return AcceptInvitation(token_sha256, passwords.hashed(password))
+        return AcceptInvitation(token_sha256, passwords.hash_password(password))
 
     def join(self, acceptance: AcceptInvitation, *, name: str | None = None) -> Row:
         """Accept an invitation, which is used up by this; it opens an account.

@@ -96,7 +96,7 @@ class Orgs:
         """
         name = rules.validate_display_name("name", name)
         password = secrets.token_urlsafe(PASSWORD_BYTES)
-        password_hash = passwords.hashed(password)
+        password_hash = passwords.hash_password(password)
         with self.storage.write() as tx:
             if operator and store.has_operator(tx):
                 raise Conflict("There is an operator's tenant already; create this one without `operator`.")
@@ -127,7 +127,7 @@ class Orgs:
         """
         address, name = role_rules.normalize_address(email), rules.validate_display_name("name", name)
         passwords.require_acceptable(password, email=address, field="/password")
-        password_hash = passwords.hashed(password)
+        password_hash = passwords.hash_password(password)
         with self.storage.write() as tx:
             now = self.clock.now()
             kind = {"plan": Plan.FREE.value, "is_operator": False, "realm": Realm.CONSUMER.value}

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, StringConstraints
 
 from attestlab.core.crypto.passwords import MAX_BYTES
-from attestlab.core.shapes import In, Moment, Out, Uuid, without_default
+from attestlab.core.shapes import In, Moment, Out, Uuid, omit_default
 from attestlab.orgs.rules import Environment, Role, Scope
 
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
@@ -73,10 +73,10 @@ class OrgIn(In):
 class OrgPatch(In):
     """Changes of an organization; what is left out stays."""
 
-    name: Name = Field(default="", json_schema_extra=without_default)
+    name: Name = Field(default="", json_schema_extra=omit_default)
     return_origins: list[Text] = Field(
         default=[],
-        json_schema_extra=without_default,
+        json_schema_extra=omit_default,
         description="https://host[:port], to which people may be sent back",
     )
 

@@ -17,7 +17,7 @@ from attestlab.core.crypto.canonical_json import canonical
 from attestlab.core.db.tables import Execute
 from attestlab.core.db.transaction import AnyRow, Transaction
 from attestlab.core.errors import ValidationFailed
-from attestlab.core.execution.long_work import keep_others_waiting
+from attestlab.core.execution.long_work import require_long_work_allowed
 from attestlab.policy import attribute_documents, store
 from attestlab.policy.attribute_registry import own_attributes
 from attestlab.policy.evaluation.binder import bind
@@ -137,7 +137,7 @@ def _compiled_set(found: tuple[AnyRow, ...], own: str) -> ActivePolicies:
         TakesLong: they are large and not compiled yet, and other requests wait for this thread.
     """
     if len(own) + sum(len(row.document) for row in found) > LARGE_CHARS:
-        keep_others_waiting(partial(_compiled_set, found, own))
+        require_long_work_allowed(partial(_compiled_set, found, own))
     policies = PolicySet(member_of(row, bool(row.in_shadow), own) for row in found)
     for member in policies.members:
         member.compile()

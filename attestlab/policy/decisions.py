@@ -17,7 +17,7 @@ from attestlab.core.db.transaction import Transaction
 from attestlab.core.ids import new_ulid
 from attestlab.core.records import audit
 from attestlab.core.records.audit import Actor, AuditEntry
-from attestlab.core.records.row_digest import MEMBER, RowDigestTemplate
+from attestlab.core.records.row_digest import METADATA_KEY, RowDigestTemplate
 from attestlab.orgs.rules import Caller
 from attestlab.policy import active_policies, store
 from attestlab.policy.active_policies import ActivePolicies, Circumstances, PolicyQuery
@@ -194,7 +194,7 @@ def write(tx: Transaction, asked: PendingDecision, *, actor: Actor, at: datetime
     """Add a decision and its line in the trail, as `audited.insert` does: each verification waits for this."""
     row = {**asked.row, "id": f"dec_{new_ulid(at)}", "created_at": at}
     tx.add(store.decisions, row)
-    told = {**asked.told, MEMBER: asked.fingerprints.sha256(row)}
+    told = {**asked.told, METADATA_KEY: asked.fingerprints.sha256(row)}
     entry = AuditEntry(asked.tenant_id, actor, EVALUATED, "policy_decision", row["id"], at, metadata=told)
     audit.record(tx, entry)
     return row

@@ -20,7 +20,7 @@ from attestlab.core.db.group_commit.thread import Job, PendingWrite, ThreadGroup
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.error_text import cause_of
 from attestlab.core.errors import AttestLabError, RequestInFlight, Unavailable
-from attestlab.core.execution.long_work import TakesLong, others_wait
+from attestlab.core.execution.long_work import TakesLong, forbid_long_work
 from attestlab.core.limits.backlog_pacer import BacklogPacer
 from attestlab.installation import EXPIRIES_AT_ONCE, Installation
 from attestlab.lake.export_process import ExportProcess
@@ -132,7 +132,7 @@ class WriteQueue:
         """Run a route's job; what turns out to take long runs in a thread first, without the writer's lock."""
 
         def quickly(tx: Transaction) -> DeferredResponse:
-            with others_wait():
+            with forbid_long_work():
                 return job(tx)
 
         try:

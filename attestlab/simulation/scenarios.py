@@ -14,7 +14,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection
 
-from attestlab.core.crypto.canonical_json import canonical_own, sha256_hex
+from attestlab.core.crypto.canonical_json import canonical_trusted, sha256_hex
 from attestlab.core.db.transaction import AnyRow
 from attestlab.policy import store
 from attestlab.policy.active_policies import member_of
@@ -138,7 +138,7 @@ def baseline_digest(connection: Connection, action: str, tenant_id: UUID) -> str
     """The SHA-256 of what is in force for an action, and of the attributes that rules may ask about."""
     own = own_attributes(connection.execute, tenant_id)
     versions = [[str(row.policy_id), row.digest] for row in baseline(connection, action, tenant_id)]
-    return sha256_hex(canonical_own({"attributes": own, "in_force": versions}))
+    return sha256_hex(canonical_trusted({"attributes": own, "in_force": versions}))
 
 
 def recorded(connection: Connection, members: str, tenant_id: UUID) -> PolicySet:

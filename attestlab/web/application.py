@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 from attestlab.core.clock import Clock
 from attestlab.core.errors import AttestLabError
-from attestlab.core.execution.long_work import TakesLong, others_wait
+from attestlab.core.execution.long_work import TakesLong, forbid_long_work
 from attestlab.web.fair_threads import FairThreads
 from attestlab.web.metrics import Metrics
 from attestlab.web.outbound_calls import OutboundCalls
@@ -125,7 +125,7 @@ class Application:
         if not self.reads_inline:
             return await asyncio.get_running_loop().run_in_executor(self._reads, function, *arguments)
         try:
-            with others_wait():
+            with forbid_long_work():
                 return function(*arguments)
         except TakesLong as long:
             await self.run_in_thread(long.work)

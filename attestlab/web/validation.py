@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl
 
 from pydantic import BaseModel, ValidationError
 
-from attestlab.core.errors import MAX_FAULTS, FieldError, ValidationFailed
+from attestlab.core.errors import MAX_REPORTED_ERRORS, FieldError, ValidationFailed
 
 _MAX_PARAMETERS = 50
 _MAX_NAME_CHARS = 64  # of a member's name that an answer repeats
@@ -90,12 +90,12 @@ def _reject_many_unknown(model: type[BaseModel], document: object) -> None:
     """
     faults: list[FieldError] = []
     count = _count_unknown(model, document, (), faults)
-    if count > MAX_FAULTS:
+    if count > MAX_REPORTED_ERRORS:
         raise _error_of_faults("body", faults, count)
 
 
 def _count_unknown(model: type[BaseModel], value: object, place: tuple[Any, ...], faults: list[FieldError]) -> int:
-    """Count the members of `value` that `model` forbids; the first `MAX_FAULTS` of them join `faults`."""
+    """Count the members of `value` that `model` forbids; the first `MAX_REPORTED_ERRORS` of them join `faults`."""
     if not isinstance(value, dict) or model.model_config.get("extra") != "forbid":
         return 0
     members = _members_of(model)
@@ -103,7 +103,7 @@ def _count_unknown(model: type[BaseModel], value: object, place: tuple[Any, ...]
     count = len(value) - len(known)
     if count:
         unknown = (name for name in value if name not in members)
-        for name in islice(unknown, MAX_FAULTS - len(faults)):
+        for name in islice(unknown, MAX_REPORTED_ERRORS - len(faults)):
             faults.append(FieldError(_pointer((*place, name)), "extra_forbidden", "Extra inputs are not permitted"))
     for name in sorted(known):
         part, inner = value[name], members[name]
@@ -131,7 +131,7 @@ def _validation_error(where: str, error: ValidationError) -> ValidationFailed:
     listed = error.errors(include_url=False, include_context=False, include_input=False)
     faults = [
         FieldError(_pointer(fault["loc"]), fault["type"], fault["msg"].removeprefix(_OWN_PREFIX))
-        for fault in listed[:MAX_FAULTS]
+        for fault in listed[:MAX_REPORTED_ERRORS]
     ]
     return _error_of_faults(where, faults, len(listed))
 

@@ -35,7 +35,7 @@ def found(folder: Path, *, name: str, environ: Mapping[str, str]) -> VerifierKey
     """
     private = Ed25519PrivateKey.generate()
     signer = NoteSigner(name, private)
-    atomic_files.make_private(folder)
+    atomic_files.make_private_folder(folder)
     is_there = environ.get(keyring.ENVIRONMENT_NAME) or (folder / keyring.FILE_NAME).exists()
     keys = Keyring.open(folder, environ) if is_there else Keyring.create(folder)
     sealed = keys.seal_secret(dump_private(private), purpose=_purpose(name))

@@ -172,7 +172,7 @@ class WitnessStore:
 def _connect(path: Path, *, mode: str) -> sqlite3.Connection:
     try:
         if mode == "rwc":
-            atomic_files.keep_private(path)
+            atomic_files.ensure_private_database(path)
         connection = sqlite3.connect(
             f"{path.absolute().as_uri()}?mode={mode}",
             uri=True,

@@ -16,7 +16,7 @@ from attestlab.log import export
 def left_by_a_killed_process(path: Path, *, within: Path | None = None) -> Path:
     child = os.fork()
     if child == 0:
-        with atomic_files.draft_of(path, within=within) as (_draft, file):
+        with atomic_files.open_draft(path, within=within) as (_draft, file):
             file.write(b"half")
             file.flush()
             os.kill(os.getpid(), signal.SIGKILL)
@@ -33,7 +33,7 @@ def test_drafts_of_killed_processes_are_removed_at_the_start_and_no_others(lab: 
     kept = data / "keyring.key.next"
     kept.write_text("an installation that moves to another key")
 
-    with atomic_files.draft_of(data / "keyring.key") as (draft, _file):
+    with atomic_files.open_draft(data / "keyring.key") as (draft, _file):
         Installation.open(lab.settings, clock=lab.clock).close()
         assert draft.exists()
 

@@ -324,4 +324,4 @@ def test_a_link_of_a_chain_covers_what_came_before() -> None:
 def test_a_link_of_the_outbox_covers_whose_event_it_is() -> None:
     tenant = UUID("0193b5a0-7f3c-7abc-8def-0123456789ab")
 
-    assert outbox.linked_bytes(tenant, b"{}") == tenant.bytes + b"{}"
+    assert outbox.chained_bytes(tenant, b"{}") == tenant.bytes + b"{}"

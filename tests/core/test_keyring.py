@@ -199,7 +199,7 @@ def test_a_file_that_others_may_use_is_refused_with_the_remedy(tmp_path, mode):
 
 
 def test_a_missing_key_is_said_with_both_places_it_may_come_from(tmp_path):
-    with pytest.raises(ValidationFailed, match=rf"set {ENVIRONMENT_NAME} or bring back .*{FILE_NAME}"):
+    with pytest.raises(ValidationFailed, match=rf"Set {ENVIRONMENT_NAME} or restore .*{FILE_NAME}"):
         Keyring.open(tmp_path, {})
 
 
@@ -231,7 +231,7 @@ def test_a_keyring_does_not_tell_its_key():
 
 
 def test_a_keyring_of_another_length_cannot_be():
-    with pytest.raises(ValueError, match="32 bytes"):
+    with pytest.raises(ValueError, match="must have 32"):
         Keyring(KEK[:16])
 
 

@@ -266,7 +266,7 @@ def test_any_bytes_are_a_key_with_one_spelling_or_refused_never_another_error(da
 
 
 def test_a_refusal_says_what_is_wrong_with_the_key():
-    with pytest.raises(ValidationFailed, match=r"^The key is refused: the Ed25519 point is of small order, .*\.$"):
+    with pytest.raises(ValidationFailed, match=r"^The key is rejected: the Ed25519 point is of small order, .*\.$"):
         signing.load_public(Algorithm.ED25519, bytes(32))
 
 
@@ -308,7 +308,7 @@ def test_a_private_key_is_named_as_one_in_every_form():
         if form.endswith("PEM"):
             pasted.add(exported.decode())
         for text in pasted:
-            assert_refused_as_private(partial(signing.refuse_private, text, field="/key"))
+            assert_refused_as_private(partial(signing.reject_private, text, field="/key"))
         for alg in Algorithm:
             assert_refused_as_private(partial(signing.load_public, alg, exported, field="/key"))
 
@@ -324,5 +324,5 @@ def test_no_public_key_is_taken_for_a_private_one():
             *([public.public_bytes(Encoding.DER, PublicFormat.PKCS1)] if isinstance(public, rsa.RSAPublicKey) else []),
         ):
             assert not signing.is_private(exported)
-            signing.refuse_private(b64url_encode(exported))
+            signing.reject_private(b64url_encode(exported))
     assert not signing.is_private(b"\x30\x1e\x02\x01\x00" + bytes(27))  # 32 bytes: a raw Ed25519 key

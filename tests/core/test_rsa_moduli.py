@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import load_der_public_key
 
 from attestlab.core.crypto import rsa_moduli, signing
-from attestlab.core.crypto.rsa_moduli import require_unfactorable, weakness
+from attestlab.core.crypto.rsa_moduli import find_weakness, require_unfactorable
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.errors import ValidationFailed
 
@@ -83,18 +83,18 @@ def primes_of(bits: int) -> tuple[int, int]:
 )
 def test_a_published_weak_modulus_is_named_as_what_it_is(modulus, reason):
     assert modulus.bit_length() >= 2048
-    assert reason in weakness(modulus)
+    assert reason in find_weakness(modulus)
 
 
 @pytest.mark.parametrize("power", [2, 3, 5])
 def test_a_power_of_a_large_prime_is_refused(power):
     prime, _ = primes_of(1024 * max(2, 4 // power))
 
-    assert weakness(prime**power)
+    assert find_weakness(prime**power)
 
 
 def test_a_modulus_of_an_older_fingerprint_is_no_roca_modulus():
-    assert weakness(NOT_ROCA) == ""
+    assert find_weakness(NOT_ROCA) == ""
 
 
 def test_the_order_of_the_fingerprint_is_the_one_of_65537_and_its_prime_powers():
@@ -110,7 +110,7 @@ def test_the_product_of_a_sound_prime_and_its_neighbour_is_refused():
     prime, _ = primes_of(2048)
     neighbour = next(n for n in range(prime + 2, prime + 2**20, 2) if pow(2, n - 1, n) == 1)
 
-    assert "too close" in weakness(prime * neighbour)
+    assert "too close" in find_weakness(prime * neighbour)
 
 
 @pytest.mark.parametrize("bits", [2048, 3072])
@@ -118,7 +118,7 @@ def test_a_generated_key_is_sound(bits):
     key = rsa.generate_private_key(65537, bits).public_key()
 
     require_unfactorable(key)
-    assert weakness(key.public_numbers().n) == ""
+    assert find_weakness(key.public_numbers().n) == ""
 
 
 def test_a_key_of_another_kind_is_not_tested():
@@ -129,7 +129,7 @@ def test_a_key_of_another_kind_is_not_tested():
 def test_the_refusal_names_the_field_the_weakness_and_what_to_do():
     weak = rsa.RSAPublicNumbers(65537, modulus_of(BADKEYS_PRIME)).public_key()
 
-    with pytest.raises(ValidationFailed, match=r"the RSA modulus is a prime .* Make a new pair\.$") as refused:
+    with pytest.raises(ValidationFailed, match=r"the RSA modulus is a prime .* Generate a new key pair\.$") as refused:
         require_unfactorable(weak, field="/public_key_b64url")
     assert [(fault.field, fault.code) for fault in refused.value.fields] == [("/public_key_b64url", "public_key")]
 
@@ -139,10 +139,10 @@ def test_the_tests_of_a_4096_bit_modulus_cost_a_fraction_of_one_exponentiation_i
     n = random.Random(14).getrandbits(4096) | 1 << 4095 | 1
     while math.gcd(n, math.factorial(2000)) != 1:
         n += 2
-    weakness(2**64 + 13)  # the product of the small primes is computed once
+    find_weakness(2**64 + 13)  # the product of the small primes is computed once
 
     started = time.thread_time()
-    weakness(n)
+    find_weakness(n)
     tested = time.thread_time() - started
     pow(2, n - 1, n)
     exponentiated = time.thread_time() - started - tested

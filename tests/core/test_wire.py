@@ -341,7 +341,7 @@ def test_a_time_that_was_written_reads_back_to_the_millisecond(naive, offset):
 
 
 def test_a_time_without_an_offset_is_not_written():
-    with pytest.raises(ValueError, match="no offset"):
+    with pytest.raises(ValueError, match="no UTC offset"):
         format_time(datetime(2026, 1, 2))
 
 

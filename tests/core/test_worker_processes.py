@@ -98,7 +98,7 @@ def test_one_tenant_has_one_job_at_once_and_a_bounded_line(tmp_path: Path) -> No
 
 
 def test_a_process_that_dies_is_a_refusal_and_no_answer(workers: WorkerProcesses) -> None:
-    with pytest.raises(Unavailable, match="broke off"):
+    with pytest.raises(Unavailable, match="died"):
         run(workers, os._exit, 3)
 
     assert run(workers, os.getpid)
@@ -135,15 +135,15 @@ def hold(size: int) -> int:
 def test_a_process_outlives_the_thread_that_started_it(workers: WorkerProcesses) -> None:
     """A signal at the parent's death would come at the death of that thread."""
     with ThreadPoolExecutor(1) as starter:
-        first = starter.submit(workers.run_here, os.getpid, timeout_s=TIMEOUT_S).result()
+        first = starter.submit(workers.run_blocking, os.getpid, timeout_s=TIMEOUT_S).result()
 
-    assert workers.run_here(os.getpid, timeout_s=TIMEOUT_S) == first
+    assert workers.run_blocking(os.getpid, timeout_s=TIMEOUT_S) == first
 
 
 def test_threads_that_ask_at_once_share_the_few_processes(workers: WorkerProcesses) -> None:
     """A query of the lake may take a gigabyte, so the number of processes bounds the memory."""
     with ThreadPoolExecutor(6) as threads:
-        asked = [threads.submit(workers.run_here, pid_after, 0.05, timeout_s=TIMEOUT_S) for _ in range(6)]
+        asked = [threads.submit(workers.run_blocking, pid_after, 0.05, timeout_s=TIMEOUT_S) for _ in range(6)]
         pids = {each.result() for each in asked}
 
     assert len(pids) == 1
@@ -159,8 +159,8 @@ def test_a_process_ends_with_its_server_in_the_middle_of_a_job() -> None:
         "import os, sys, threading, time\n"
         "from attestlab.core.execution.worker_processes import WorkerProcesses\n"
         "workers = WorkerProcesses(1)\n"
-        "print(workers.run_here(os.getpid, timeout_s=60), flush=True)\n"
-        "threading.Thread(target=workers.run_here, args=(time.sleep, 600), kwargs={'timeout_s': 600}).start()\n"
+        "print(workers.run_blocking(os.getpid, timeout_s=60), flush=True)\n"
+        "threading.Thread(target=workers.run_blocking, args=(time.sleep, 600), kwargs={'timeout_s': 600}).start()\n"
         "time.sleep(600)\n"
     )
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as server:

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, event, select, update
 from attestlab.core.errors import AuthInvalid
 from attestlab.core.records import audit
 from attestlab.core.records.audit import AuditEntry
-from attestlab.core.records.row_digest import MEMBER, row_sha256
+from attestlab.core.records.row_digest import METADATA_KEY, row_sha256
 from attestlab.installation import Installation
 from attestlab.orgs import store
 from attestlab.orgs.rules import Caller, Environment, Scope, compose_api_key
@@ -35,7 +35,7 @@ def change_key(lab: Installation, tenant: TenantCreated, **values: object) -> No
         mine = store.api_keys.c.tenant_id == tenant.tenant_id
         tx.exec(update(store.api_keys).where(mine).values(**values))
         row = dict(tx.exec(select(store.api_keys).where(mine)).one()._mapping)
-        trail = {MEMBER: row_sha256(store.api_keys, row)}
+        trail = {METADATA_KEY: row_sha256(store.api_keys, row)}
         entry = AuditEntry(actor.tenant_id, actor, "api_key.change", "api_key", str(row["id"]), now, metadata=trail)
         audit.record(tx, entry)
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from policy_world import REGISTRY, document, leaf, rule, typed
 
-from attestlab.core.errors import MAX_FAULTS, FieldError, ValidationFailed
+from attestlab.core.errors import MAX_REPORTED_ERRORS, FieldError, ValidationFailed
 from attestlab.policy.evaluation.binder import bind
 from attestlab.policy.language.ast import Effect
 from attestlab.policy.language.attributes import MAX_SUGGESTIONS, PLATFORM, Attribute, AttributeType
@@ -277,7 +277,7 @@ def test_misspelt_values_cost_little_each_and_few_of_them_get_a_suggestion() -> 
 
     faults, calls = refused_with(lambda: bind(written, PLATFORM))
 
-    assert len(faults) == MAX_FAULTS
+    assert len(faults) == MAX_REPORTED_ERRORS
     assert sum(" is not a value; " in fault.message for fault in faults) <= MAX_SUGGESTIONS
     assert calls < 60 * len(countries)
 
@@ -295,7 +295,7 @@ def test_misspelt_words_of_a_thousand_rules_get_few_suggestions() -> None:
 
     faults, _ = refused_with(lambda: Document.read(raw))
 
-    assert len(faults) == MAX_FAULTS
+    assert len(faults) == MAX_REPORTED_ERRORS
     assert sum("did you mean" in fault.message for fault in faults) <= MAX_SUGGESTIONS
 
 

@@ -10,7 +10,7 @@ import httpx
 import pytest
 from sample_site import Claims, NoteIn, Running, post
 
-from attestlab.core.errors import MAX_FAULTS, FieldError, ValidationFailed
+from attestlab.core.errors import MAX_REPORTED_ERRORS, FieldError, ValidationFailed
 from attestlab.core.strict_json import parse_json
 from attestlab.policy.shapes import AttributesIn
 from attestlab.web.validation import validate_body
@@ -51,12 +51,12 @@ def test_as_many_faults_as_an_answer_lists_are_all_listed(client: httpx.Client) 
     assert "more_faults" not in details
 
 
-@pytest.mark.parametrize("count", [MAX_FAULTS, MAX_FAULTS + 1])
+@pytest.mark.parametrize("count", [MAX_REPORTED_ERRORS, MAX_REPORTED_ERRORS + 1])
 def test_a_member_that_is_missing_is_named_beside_few_unknown_ones(count: int) -> None:
     """Many unknown members are a refusal of their own: what else is wrong is found when they are gone."""
     fields = {fault.field for fault in refusal(NoteIn, members(count)).fields}
 
-    assert ("/text" in fields) is (count <= MAX_FAULTS)
+    assert ("/text" in fields) is (count <= MAX_REPORTED_ERRORS)
 
 
 @pytest.mark.parametrize(

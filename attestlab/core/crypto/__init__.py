@@ -1,1 +1,1 @@
-"""Signatures, keys, passwords and the canonical bytes that are signed."""
+"""Cryptography: signatures, keys, passwords, and the canonical JSON that is signed."""

@@ -1,8 +1,8 @@
-"""Canonical JSON (RFC 8785, JCS): the one sequence of bytes of a value, for hashing and signing.
+"""Canonical JSON (RFC 8785, JCS): the unique byte sequence of a value, for hashing and signing.
 
-The library `rfc8785` is the reference. Most documents need none of its care: where
-every number is written alike by Python and by JCS and no key lies outside of the Basic
-Multilingual Plane, `orjson` gives the same bytes twenty times faster.
+The library `rfc8785` is the reference. For most documents `orjson` gives the same bytes
+twenty times faster: those in which Python and JCS write every number alike and no key lies
+outside the Basic Multilingual Plane.
 """
 
 from __future__ import annotations
@@ -17,16 +17,18 @@ from attestlab.core.errors import ValidationFailed
 from attestlab.core.strict_json import MAX_SAFE_INTEGER, b64url_encode
 
 _PLAIN_SCALARS = frozenset({str, bool, NoneType})
-_ASTRAL = re.compile(rb"[\xf0-\xf4]")  # the first byte, in UTF-8, of what JCS sorts as a surrogate pair
+_ASTRAL = re.compile(rb"[\xf0-\xf4]")  # first UTF-8 byte of a character that JCS sorts as a surrogate pair
 
 
 def canonical(value: object) -> bytes:
-    """The RFC 8785 form, in UTF-8, of what `parse_json` gives: dict, list or tuple, str, int, float, bool, None.
+    """Serialize a JSON value to its RFC 8785 form, in UTF-8.
+
+    The value consists of dict, list or tuple, str, int, float, bool and None, as `parse_json` returns it.
 
     Raises:
-        ValidationFailed: a JSON value outside of I-JSON: an integer beyond 2^53 - 1, NaN,
-            an infinity, a lone surrogate, or endless nesting.
-        TypeError: no JSON value: bytes, a datetime, a set, a key that is not a string.
+        ValidationFailed: a JSON value outside I-JSON: an integer beyond 2^53 - 1, NaN,
+            an infinity, a lone surrogate, or nesting beyond the interpreter's limit.
+        TypeError: not a JSON value: bytes, a datetime, a set, a key that is not a string.
     """
     try:
         if _is_plain(value) and (text := _by_orjson(value)) is not None:
@@ -38,30 +40,30 @@ def canonical(value: object) -> bytes:
         raise _refusal("it is nested too deep") from None
 
 
-def canonical_own(value: object) -> bytes:
-    """`canonical` for a document that this package composed itself, faster for not being checked.
+def canonical_trusted(value: object) -> bytes:
+    """Serialize a document that this package built itself, like `canonical` but faster because it is not checked.
 
-    Its keys are ASCII, its values text, booleans, None, whole numbers below 2^53, and lists and
-    objects of them; for such documents the two are the same. Ids and times in UTC count as the
-    text that `str` and `isoformat` give.
+    Keys must be ASCII; values must be text, booleans, None, whole numbers below 2^53, or lists and objects of
+    these. For such documents the result equals that of `canonical`. Ids and times in UTC are written as
+    `str` and `isoformat` write them.
     """
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
 
 
 def sha256_b64url(raw: bytes) -> str:
-    """The SHA-256 of `raw` as 43 base64url characters."""
+    """Return the SHA-256 of `raw` as 43 base64url characters."""
     return b64url_encode(sha256(raw).digest())
 
 
 def sha256_hex(raw: bytes) -> str:
-    """The SHA-256 of `raw` as 64 lowercase hex digits."""
+    """Return the SHA-256 of `raw` as 64 lowercase hex digits."""
     return sha256(raw).hexdigest()
 
 
 def _is_plain(value: object) -> bool:
-    """Whether orjson writes it as JCS does, astral keys aside (those show in what was written).
+    """Whether orjson serializes a value as JCS does, except for astral keys, which the output shows.
 
-    Exact types only: a subclass may write itself in its own way.
+    Accepts exact types only, because a subclass may serialize differently.
     """
     if type(value) is dict:
         for key, member in value.items():
@@ -76,13 +78,16 @@ def _is_plain(value: object) -> bool:
 def _is_plain_number(value: object) -> bool:
     if type(value) is int:
         return -MAX_SAFE_INTEGER <= value <= MAX_SAFE_INTEGER
-    # Within these bounds both use no exponent, and both give the fewest digits that read back as the same double;
-    # outside, and for whole numbers ("1.0" against "1"), they part.
+    # Within these bounds both write no exponent and the fewest digits that read back as the same double;
+    # outside, and for whole numbers ("1.0" against "1"), they differ.
     return type(value) is float and 1e-4 <= abs(value) < 1e16 and not value.is_integer()
 
 
 def _by_orjson(value: object) -> bytes | None:
-    """None where the two might differ, or where orjson refuses: the reference says then what is wrong."""
+    """Serialize with orjson; returns None if the result might differ from JCS or orjson rejects the value.
+
+    The reference implementation then decides, and raises the precise error.
+    """
     try:
         text = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
     except orjson.JSONEncodeError:
@@ -95,7 +100,7 @@ def _by_reference(value: object) -> bytes:
     import rfc8785  # loaded late: the offline verifier starts fast and rarely needs it
 
     try:
-        return rfc8785.dumps(value)  # type: ignore[arg-type]  # it refuses by itself what is not JSON
+        return rfc8785.dumps(value)  # type: ignore[arg-type]  # it rejects values that are not JSON itself
     except (rfc8785.IntegerDomainError, rfc8785.FloatDomainError) as error:
         raise _refusal(str(error)) from None
     except rfc8785.CanonicalizationError as error:

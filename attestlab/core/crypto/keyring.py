@@ -1,11 +1,11 @@
-"""The keyring: private keys and other secrets sealed at rest with AES-256-GCM (NIST SP 800-38D).
+"""The keyring: private keys and other secrets, sealed at rest with AES-256-GCM (NIST SP 800-38D).
 
-The records hold the sealed blobs, the key-encryption key (KEK) lives outside of them:
-in the environment or in a file of mode 0600. Whoever has only one of the two has nothing.
+The records hold the sealed blobs. The key-encryption key (KEK) is kept outside the records:
+in the environment or in a file of mode 0600. An attacker needs both to read a secret.
 
-A blob is `version (1) || KEK id (8) || nonce (12) || ciphertext and tag`. What it belongs
-to is authenticated with it, so that a blob moved to another tenant, issuer, kid or
-algorithm does not open. The id says which KEK is needed and nothing about it.
+A blob is `version (1) || KEK id (8) || nonce (12) || ciphertext and tag`. Its owner is
+authenticated with it (as associated data), so that a blob copied to another tenant, issuer,
+kid or algorithm does not open. The KEK id identifies the KEK and reveals nothing about it.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ _MIN_SEALED_BYTES = _HEAD_BYTES + _NONCE_BYTES + _TAG_BYTES
 
 
 class Keyring:
-    """Seals and unseals under one key-encryption key; never says what that key is."""
+    """Seals and unseals secrets under one key-encryption key, which it never reveals."""
 
     def __init__(self, kek: bytes) -> None:
         if len(kek) != _KEK_BYTES:
-            raise ValueError(f"A key-encryption key has {_KEK_BYTES} bytes.")
+            raise ValueError(f"The key-encryption key has {len(kek)} bytes; it must have {_KEK_BYTES}.")
         self.id = sha256(b"attestlab keyring v1\x00" + kek).digest()[:_ID_BYTES]
         self._cipher = AESGCM(kek)
         self._keyed = hmac.digest(kek, b"attestlab keyed sha-256 v1", "sha256")
@@ -57,130 +57,132 @@ class Keyring:
 
     @classmethod
     def open(cls, folder: Path, environ: Mapping[str, str]) -> Keyring:
-        """The keyring whose KEK is in ATTESTLAB_KEK or, where that is unset or empty, in `folder`/keyring.key.
+        """Open the keyring whose KEK is in ATTESTLAB_KEK or, if that is unset or empty, in `folder`/keyring.key.
 
         Raises:
-            ValidationFailed: there is none, it is not 32 bytes of base64url, or others may read its file.
+            ValidationFailed: there is no KEK, it is not 32 bytes of base64url, or other users may read its file.
         """
         if in_environment := environ.get(ENVIRONMENT_NAME):
             return cls(_parse_kek(in_environment.strip(), source=ENVIRONMENT_NAME))
-        # The file is as we wrote it, to the last bit; anything else in it is damage that must not pass unnoticed.
+        # The file must be exactly as we wrote it: any other content is damage, which must be reported.
         return cls(_parse_kek(_read_private_file(folder / FILE_NAME).removesuffix("\n"), source=FILE_NAME))
 
     @classmethod
-    def next(cls, folder: Path, environ: Mapping[str, str]) -> Keyring:
-        """The keyring to which an installation moves: ATTESTLAB_KEK_NEXT where ATTESTLAB_KEK is in use, else a file.
+    def open_next(cls, folder: Path, environ: Mapping[str, str]) -> Keyring:
+        """Open the keyring that a rewrap changes to: from ATTESTLAB_KEK_NEXT if ATTESTLAB_KEK is set, else from a file.
 
         Raises:
-            ValidationFailed: there is none, or it is not 32 bytes of base64url.
+            ValidationFailed: there is no KEK, or it is not 32 bytes of base64url.
         """
         if environ.get(ENVIRONMENT_NAME):
-            given = environ.get(NEXT_ENVIRONMENT_NAME, "")
-            return cls(_parse_kek(given.strip(), source=NEXT_ENVIRONMENT_NAME))
+            next_kek = environ.get(NEXT_ENVIRONMENT_NAME, "")
+            return cls(_parse_kek(next_kek.strip(), source=NEXT_ENVIRONMENT_NAME))
         return cls(_parse_kek(_read_private_file(folder / NEXT_FILE_NAME).removesuffix("\n"), source=NEXT_FILE_NAME))
 
     @classmethod
     def create(cls, folder: Path, *, file_name: str = FILE_NAME) -> Keyring:
-        """A fresh KEK in `folder`/keyring.key (mode 0600), on disk before this returns.
+        """Create a KEK in `folder`/keyring.key (mode 0600); the file is synced before this returns.
 
         Raises:
-            Conflict: there is one already; what it sealed could never be opened again.
+            Conflict: the file exists; secrets sealed under its KEK would be lost.
         """
         kek = secrets.token_bytes(_KEK_BYTES)
         _write_private_file(folder / file_name, b64url_encode(kek) + "\n")
         return cls(kek)
 
     def seal(self, private_der: bytes, *, tenant_id: UUID | None, issuer_id: UUID | None, kid: str, alg: str) -> bytes:
-        """The blob to store; `tenant_id` and `issuer_id` are None for a key of the service itself."""
-        return self._sealed(private_der, _owner(tenant_id, issuer_id, kid, alg))
+        """Seal a private key to a blob; `tenant_id` and `issuer_id` are None for a key of the service itself."""
+        return self._encrypt(private_der, _owner_data(tenant_id, issuer_id, kid, alg))
 
     def unseal(self, blob: bytes, *, tenant_id: UUID | None, issuer_id: UUID | None, kid: str, alg: str) -> bytes:
-        """The private key in the blob, if it was sealed here for exactly this owner.
+        """Unseal the private key in a blob that was sealed for exactly this owner.
 
         Raises:
-            IntegrityFailed: another KEK, another owner, or a changed blob.
+            KeyringMismatch: it was sealed under another KEK.
+            IntegrityFailed: it was sealed for another owner, or the blob was changed.
         """
         try:
-            return self._unsealed(blob, _owner(tenant_id, issuer_id, kid, alg))
+            return self._decrypt(blob, _owner_data(tenant_id, issuer_id, kid, alg))
         except InvalidTag:
             raise IntegrityFailed(
                 f"The sealed key {kid!r} does not open: it was changed or is of another tenant, issuer, kid or alg."
             ) from None
 
     def seal_secret(self, secret: bytes, *, purpose: str) -> bytes:
-        """The blob to store of a secret that is no key, such as the text of an e-mail.
+        """Seal a secret that is not a key, such as the text of an e-mail, to a blob.
 
-        `purpose` names what it is for, and whose it is where that matters: the blob opens for nothing else.
+        `purpose` names the use of the secret and, if it has one, its owner; the blob opens for this purpose only.
         """
-        return self._sealed(secret, _use(purpose))
+        return self._encrypt(secret, _purpose_data(purpose))
 
     def unseal_secret(self, blob: bytes, *, purpose: str) -> bytes:
-        """The secret in the blob, if it was sealed here for exactly this purpose.
+        """Unseal the secret in a blob that was sealed for exactly this purpose.
 
         Raises:
-            IntegrityFailed: another KEK, another purpose, or a changed blob.
+            KeyringMismatch: it was sealed under another KEK.
+            IntegrityFailed: it was sealed for another purpose, or the blob was changed.
         """
         try:
-            return self._unsealed(blob, _use(purpose))
+            return self._decrypt(blob, _purpose_data(purpose))
         except InvalidTag:
             raise IntegrityFailed(
                 f"The sealed {purpose} does not open: it was changed, or sealed for another purpose."
             ) from None
 
     def keyed_sha256(self, message: bytes) -> bytes:
-        """HMAC-SHA-256 of a message: equal messages are known again, and nobody can try out what they were."""
+        """Compute the HMAC-SHA-256 of a message: equal messages match, and guessing one requires the key."""
         return hmac.digest(self._keyed, message, "sha256")
 
-    def _sealed(self, secret: bytes, bound_to: bytes) -> bytes:
+    def _encrypt(self, secret: bytes, bound_to: bytes) -> bytes:
         head, nonce = _VERSION + self.id, secrets.token_bytes(_NONCE_BYTES)
         return head + nonce + self._cipher.encrypt(nonce, secret, head + bound_to)
 
-    def _unsealed(self, blob: bytes, bound_to: bytes) -> bytes:
-        head, nonce, sealed = _split(blob)
-        self._require_mine(head)
-        return self._cipher.decrypt(nonce, sealed, head + bound_to)
+    def _decrypt(self, blob: bytes, bound_to: bytes) -> bytes:
+        head, nonce, ciphertext = _split(blob)
+        self._require_own(head)
+        return self._cipher.decrypt(nonce, ciphertext, head + bound_to)
 
     def rewrap(
         self, blob: bytes, new: Keyring, *, tenant_id: UUID | None, issuer_id: UUID | None, kid: str, alg: str
     ) -> bytes:
-        """The same private key sealed under `new`; the old blob still opens with this keyring."""
+        """Seal the same private key under `new`; the old blob still opens with this keyring."""
         private_der = self.unseal(blob, tenant_id=tenant_id, issuer_id=issuer_id, kid=kid, alg=alg)
         return new.seal(private_der, tenant_id=tenant_id, issuer_id=issuer_id, kid=kid, alg=alg)
 
     def rewrap_secret(self, blob: bytes, new: Keyring, *, purpose: str) -> bytes:
-        """The same secret sealed under `new`, for the same purpose."""
+        """Seal the same secret under `new`, for the same purpose."""
         return new.seal_secret(self.unseal_secret(blob, purpose=purpose), purpose=purpose)
 
     def has_sealed(self, blob: bytes) -> bool:
-        """Whether a blob says that it was sealed under this KEK."""
+        """Whether a blob names this KEK as the one it was sealed under."""
         return blob[:_HEAD_BYTES] == _VERSION + self.id
 
-    def _require_mine(self, head: bytes) -> None:
+    def _require_own(self, head: bytes) -> None:
         if head[:1] != _VERSION:
-            raise IntegrityFailed("The sealed key has a version that this release does not know.")
+            raise IntegrityFailed(f"The sealed key has the unknown version {head[0] if head else None}.")
         if head[1:] != self.id:
             raise KeyringMismatch(
-                f"The key was sealed under the key-encryption key {head[1:].hex()}, this one is {self.id.hex()}; "
-                f"give the right one in {ENVIRONMENT_NAME} or {FILE_NAME}."
+                f"The key was sealed under the key-encryption key {head[1:].hex()}, this process has {self.id.hex()}. "
+                f"Provide the right one in {ENVIRONMENT_NAME} or {FILE_NAME}."
             )
 
 
 def _split(blob: bytes) -> tuple[bytes, bytes, bytes]:
-    """Head, nonce, ciphertext with tag."""
+    """Split a blob into head, nonce, and ciphertext with tag."""
     if len(blob) < _MIN_SEALED_BYTES:
-        raise IntegrityFailed(f"A sealed key has at least {_MIN_SEALED_BYTES} bytes, this one {len(blob)}.")
+        raise IntegrityFailed(f"The sealed key has {len(blob)} bytes; the minimum is {_MIN_SEALED_BYTES}.")
     body = blob[_HEAD_BYTES:]
     return blob[:_HEAD_BYTES], body[:_NONCE_BYTES], body[_NONCE_BYTES:]
 
 
-def _owner(tenant_id: UUID | None, issuer_id: UUID | None, kid: str, alg: str) -> bytes:
-    """What the blob is bound to. Canonical JSON, so that no two owners are written alike."""
+def _owner_data(tenant_id: UUID | None, issuer_id: UUID | None, kid: str, alg: str) -> bytes:
+    """Return the associated data of a key: canonical JSON, so that no two owners have the same bytes."""
     tenant, issuer = (None if one is None else str(one) for one in (tenant_id, issuer_id))
     return canonical({"tenant_id": tenant, "issuer_id": issuer, "kid": kid, "alg": str(alg)})
 
 
-def _use(purpose: str) -> bytes:
-    """What a secret that is no key is bound to; no owner of a key is written like this."""
+def _purpose_data(purpose: str) -> bytes:
+    """Return the associated data of a secret that is not a key; it differs from every key owner's."""
     return canonical({"purpose": purpose})
 
 
@@ -188,7 +190,7 @@ def _parse_kek(text: str, *, source: str) -> bytes:
     try:
         kek = b64url_decode(text, field=source)
     except ValidationFailed:
-        kek = b""  # the decoder's message quotes what it read, and this is a secret
+        kek = b""  # the decoder's message would quote its input, which is a secret
     if len(kek) != _KEK_BYTES:
         _refuse(source, f"{source} is not {_KEK_BYTES} bytes in base64url (43 characters).")
     return kek
@@ -197,30 +199,30 @@ def _parse_kek(text: str, *, source: str) -> bytes:
 def _read_private_file(path: Path) -> str:
     try:
         with path.open(encoding="ascii", errors="replace") as file:
-            # Of the file that is open, not of the name: that one could be exchanged in between.
+            # Check the open file, not its path: the path could be replaced in between.
             mode = os.fstat(file.fileno()).st_mode
             if mode & (stat.S_IRWXG | stat.S_IRWXO):
-                _refuse(FILE_NAME, f"{path} may be used by others (mode {mode & 0o777:04o}); run chmod 600 {path}.")
+                _refuse(FILE_NAME, f"Other users may use {path} (mode {mode & 0o777:04o}). Run chmod 600 {path}.")
             return file.read(1024)
     except FileNotFoundError:
-        _refuse(FILE_NAME, f"There is no key-encryption key: set {ENVIRONMENT_NAME} or bring back {path}.")
+        _refuse(FILE_NAME, f"There is no key-encryption key. Set {ENVIRONMENT_NAME} or restore {path}.")
 
 
 def _write_private_file(path: Path, text: str) -> None:
-    """The whole file or none, never in place of another, and on disk with its name."""
-    with atomic_files.draft_of(path) as (draft, file):
+    """Write a file atomically, never over an existing one; file and name are synced."""
+    with atomic_files.open_draft(path) as (draft, file):
         file.write(text.encode("ascii"))
         file.flush()
         os.fsync(file.fileno())
         try:
-            os.link(draft, path)  # unlike a rename, it refuses a name that is taken
+            os.link(draft, path)  # unlike a rename, it fails if the name exists
         except FileExistsError:
-            raise Conflict(f"{path} exists already; what it sealed needs it.") from None
+            raise Conflict(f"{path} exists already, and the secrets sealed under it need it.") from None
     atomic_files.fsync_dir(path.parent)
 
 
-def take_place(folder: Path) -> None:
-    """Let keyring.key.next become keyring.key, in one step; on disk before this returns."""
+def activate_next(folder: Path) -> None:
+    """Rename keyring.key.next to keyring.key atomically; the change is synced before this returns."""
     (folder / NEXT_FILE_NAME).replace(folder / FILE_NAME)
     atomic_files.fsync_dir(folder)
 

@@ -1,6 +1,6 @@
-"""Passwords: argon2id (RFC 9106) at rest, and what a new one must be (NIST SP 800-63B: long, and nothing else).
+"""Passwords: argon2id hashes (RFC 9106), and the only rule for a new one: its length (NIST SP 800-63B).
 
-Hashing takes some 50 ms and 64 MiB on purpose, so nobody does it on the event loop or under the writer's lock.
+Hashing deliberately takes some 50 ms and 64 MiB. Never call it on the event loop or under the writer's lock.
 """
 
 from __future__ import annotations
@@ -20,52 +20,52 @@ MAX_BYTES = 1024
 
 
 def require_acceptable(password: str, *, email: str, field: str) -> None:
-    """Refuse a new password that is too easily guessed.
+    """Reject a new password that is too easy to guess.
 
     Raises:
         ValidationFailed: it has fewer than 12 characters, more than 1024 bytes, or is the e-mail address.
     """
     if len(password) < MIN_LENGTH:
-        raise ValidationFailed.of(field, "too_short", f"A password has at least {MIN_LENGTH} characters.")
+        raise ValidationFailed.of(field, "too_short", f"The password must have at least {MIN_LENGTH} characters.")
     if len(password.encode()) > MAX_BYTES:
-        raise ValidationFailed.of(field, "too_long", f"A password has at most {MAX_BYTES} bytes.")
+        raise ValidationFailed.of(field, "too_long", f"The password must have at most {MAX_BYTES} bytes.")
     if hmac.compare_digest(password.strip().lower().encode(), email.strip().lower().encode()):
-        raise ValidationFailed.of(field, "is_email", "A password that is the e-mail address is the first one guessed.")
+        raise ValidationFailed.of(field, "is_email", "The password must not be the e-mail address.")
 
 
-def hashed(password: str) -> str:
-    """The argon2id hash to store, with its own salt and parameters; slow."""
+def hash_password(password: str) -> str:
+    """Compute the argon2id hash to store, with a random salt and the parameters; slow."""
     return _hasher().hash(password)
 
 
 def matches(password: str, stored: str | None) -> bool:
-    """Whether the stored hash is of this password; slow.
+    """Whether the stored hash belongs to this password; slow.
 
-    Without a hash it takes as long and the answer is no, so that nobody learns who has an account.
+    Without a hash the result is False after the same time, so that timing does not reveal who has an account.
     """
     from argon2.exceptions import InvalidHashError, VerificationError
 
     try:
-        return _hasher().verify(stored or _of_nobody(), password)
+        return _hasher().verify(stored or _dummy_hash(), password)
     except (InvalidHashError, VerificationError):
         return False
 
 
 def is_outdated(stored: str) -> bool:
-    """Whether the hash was made with other parameters than today's."""
+    """Whether the hash uses other parameters than the current ones."""
     return _hasher().check_needs_rehash(stored)
 
 
 @cache
 def _hasher() -> PasswordHasher:
-    from argon2 import PasswordHasher  # slow to import, and most processes never need it
+    from argon2 import PasswordHasher  # imported late: it is slow to load, and most processes do not need it
 
     return PasswordHasher()
 
 
 @cache
-def _of_nobody() -> str:
-    """A hash of today's parameters that no known password has: all zeros."""
+def _dummy_hash() -> str:
+    """Return a hash with the current parameters that matches no known password: all zeros."""
     hasher = _hasher()
     salt, digest = (b64encode(bytes(size)).decode().rstrip("=") for size in (hasher.salt_len, hasher.hash_len))
     cost = f"m={hasher.memory_cost},t={hasher.time_cost},p={hasher.parallelism}"

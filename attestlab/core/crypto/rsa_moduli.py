@@ -1,6 +1,6 @@
-"""Weak RSA moduli: public keys from which anyone can compute the private key.
+"""Detection of weak RSA moduli: public keys from which anyone can compute the private key.
 
-Four tests, in the order of their cost; each finds what published attacks find in seconds:
+Four tests, in order of cost; each finds keys that a published attack breaks in seconds:
 
 - small factors: the greatest common divisor with the product of all primes below 2^16;
 - ROCA (CVE-2017-15361): the fingerprint of Nemec, Sys, Svenda, Klinec and Matyas, "The Return of
@@ -9,9 +9,9 @@ Four tests, in the order of their cost; each finds what published attacks find i
 - primes and prime powers: Fermat's little theorem gives 2^(n-1) = 1 modulo p for every n = p^k, so
   the greatest common divisor of 2^(n-1) - 1 and n is a factor; for a sound key it is 1.
 
-The package `badkeys` was considered. It accepts prime moduli and prime powers, and brings pyOpenSSL.
-GMP does the arithmetic: one exponentiation of 4096 bits takes Python 0.2 s with the interpreter
-locked, and GMP 0.02 s without. The offline verifier does not load this module.
+The package `badkeys` was considered: it accepts prime moduli and prime powers, and it depends on pyOpenSSL.
+GMP does the arithmetic: one exponentiation of 4096 bits takes Python 0.2 s holding the interpreter
+lock, and GMP 0.02 s without it. The offline verifier does not load this module.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _ROCA_ORDER = 2454106387091158800
 
 
 def require_unfactorable(key: PublicKey, *, field: str = "") -> None:
-    """Refuse an RSA key whose modulus a known attack factors; keys of other kinds pass.
+    """Reject an RSA key whose modulus a known attack factors; keys of other kinds pass.
 
     Raises:
         ValidationFailed: the modulus has a small factor, is prime, a power of a prime or a
@@ -44,15 +44,15 @@ def require_unfactorable(key: PublicKey, *, field: str = "") -> None:
     """
     if not isinstance(key, RSAPublicKey):
         return
-    found = weakness(key.public_numbers().n)
-    if found:
-        message = f"The key is refused: {found}, so that anyone can compute its private key. Make a new pair."
+    weakness = find_weakness(key.public_numbers().n)
+    if weakness:
+        message = f"The key is rejected: {weakness}, so anyone can compute its private key. Generate a new key pair."
         raise ValidationFailed.of(field, "public_key", message)
 
 
 @lru_cache(maxsize=1024)
-def weakness(modulus: int) -> str:
-    """Name what makes an odd RSA modulus factorable; empty where none of the tests finds it."""
+def find_weakness(modulus: int) -> str:
+    """Describe the weakness of an odd RSA modulus; empty if no test finds one."""
     n = gmpy2.mpz(modulus)
     with gmpy2.context(allow_release_gil=True):
         if gmpy2.gcd(_small_primes(), n) != 1:
@@ -80,9 +80,9 @@ def _has_roca_fingerprint(n: gmpy2.mpz) -> bool:
 
 def _is_power_in_subgroup(n: gmpy2.mpz, cofactor: int) -> bool:
     generator = gmpy2.powmod(_ROCA_GENERATOR, cofactor, _ROCA_MODULUS)
-    wanted, power = gmpy2.powmod(n, cofactor, _ROCA_MODULUS), gmpy2.mpz(1)
+    target, power = gmpy2.powmod(n, cofactor, _ROCA_MODULUS), gmpy2.mpz(1)
     for _ in range(_ROCA_ORDER // cofactor):
-        if power == wanted:
+        if power == target:
             return True
         power = power * generator % _ROCA_MODULUS
     return False

@@ -1,8 +1,8 @@
-"""Sealing within a transaction: only under the key-encryption key that the records name.
+"""Sealing within a transaction, only under the key-encryption key that the records name.
 
-The records hold the id of the key-encryption key (KEK) they are sealed under.
-`attestlab keyring rewrap` changes it in the transaction that seals everything again. A
-process that still holds the replaced key finds the other id under the writer's lock and
+The records hold the id of the key-encryption key (KEK) that they are sealed under.
+`attestlab keyring rewrap` changes this id in the transaction that reseals every secret. A
+process that still holds the replaced key reads the new id under the writer's lock and
 seals nothing, because the secret would be lost with the replaced key.
 """
 
@@ -20,7 +20,7 @@ from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import KeyringMismatch
 
 ROW_ID = 1
-MEMO = "keyring.kek_id"
+CACHE_KEY = "keyring.kek_id"
 
 
 class SealedUnder(SQLModel, table=True):
@@ -36,16 +36,16 @@ sealed_under = table_of(SealedUnder)
 _KEK_ID: Any = select(sealed_under.c.kek_id).where(sealed_under.c.id == ROW_ID)
 
 
-def found(tx: Transaction, keyring: Keyring) -> None:
-    """Let fresh records name `keyring` as the one they are sealed under."""
+def record_kek(tx: Transaction, keyring: Keyring) -> None:
+    """Store in new records the id of the key-encryption key that they are sealed under."""
     tx.exec(insert(sealed_under).values(id=ROW_ID, kek_id=keyring.id))
-    tx.cache.pop(MEMO, None)
+    tx.cache.pop(CACHE_KEY, None)
 
 
-def move(tx: Transaction, new: Keyring) -> None:
-    """Let the records name another keyring; the caller seals everything again in the same transaction."""
+def replace_kek(tx: Transaction, new: Keyring) -> None:
+    """Store the id of another key-encryption key; the caller reseals every secret in the same transaction."""
     tx.exec(update(sealed_under).where(sealed_under.c.id == ROW_ID).values(kek_id=new.id))
-    tx.cache.pop(MEMO, None)
+    tx.cache.pop(CACHE_KEY, None)
 
 
 def seal(
@@ -58,7 +58,7 @@ def seal(
     kid: str,
     alg: str,
 ) -> bytes:
-    """`Keyring.seal`, for a row that this transaction writes.
+    """Seal a private key for a row that this transaction writes; see `Keyring.seal`.
 
     Raises:
         KeyringMismatch: the records are sealed under another key-encryption key.
@@ -68,7 +68,7 @@ def seal(
 
 
 def seal_secret(tx: Transaction, keyring: Keyring, secret: bytes, *, purpose: str) -> bytes:
-    """`Keyring.seal_secret`, for a row that this transaction writes; raises like `seal`."""
+    """Seal a secret for a row that this transaction writes; raises like `seal`."""
     _require_current(tx, keyring)
     return keyring.seal_secret(secret, purpose=purpose)
 
@@ -82,22 +82,22 @@ def require_same(connection: Connection, keyring: Keyring) -> None:
     _compare(connection.execute(_KEK_ID).scalar(), keyring)
 
 
-def surplus_rows(connection: Connection) -> list[int]:
-    """The ids of rows that the service never writes."""
+def find_surplus_rows(connection: Connection) -> list[int]:
+    """Return the ids of rows that the service never writes."""
     return list(connection.execute(select(sealed_under.c.id).where(sealed_under.c.id != ROW_ID)).scalars())
 
 
 def _require_current(tx: Transaction, keyring: Keyring) -> None:
-    """Read the id once a transaction: under the writer's lock only this transaction changes it."""
-    if MEMO not in tx.cache:
-        tx.cache[MEMO] = tx.read_unflushed(_KEK_ID).scalar()
-    _compare(tx.cache[MEMO], keyring)
+    """Compare the id, read once a transaction: under the writer's lock only this transaction can change it."""
+    if CACHE_KEY not in tx.cache:
+        tx.cache[CACHE_KEY] = tx.read_unflushed(_KEK_ID).scalar()
+    _compare(tx.cache[CACHE_KEY], keyring)
 
 
 def _compare(kek_id: bytes | None, keyring: Keyring) -> None:
     if kek_id != keyring.id:
         named = "none" if kek_id is None else bytes(kek_id).hex()
         raise KeyringMismatch(
-            f"The records are sealed under the key-encryption key {named}, this process holds {keyring.id.hex()}; "
-            "nothing was changed. Give it the new key and start it again."
+            f"The records are sealed under the key-encryption key {named}, this process holds {keyring.id.hex()}. "
+            "Nothing was changed. Provide the new key and restart the process."
         )

@@ -4,10 +4,9 @@ Ed25519 is RFC 8032 (JOSE: RFC 8037), the rest RFC 7518 section 3: ECDSA signatu
 r || s at the full width of the curve, PSS salts are as long as the hash. Public keys
 are DER SubjectPublicKeyInfo (RFC 5280, 5480, 8410), for Ed25519 also the raw 32 bytes.
 
-A public key is taken from strangers. What `load_public` gives back is of exactly the
-algorithm's own type, on its curve, not of small order, long enough, and has one spelling.
-Whether an RSA modulus can be factored is tested once, where a key is registered
-(`core.crypto.rsa_moduli`).
+Public keys come from untrusted parties. A key returned by `load_public` has exactly the
+algorithm's type, lies on its curve, is not of small order, is long enough, and has a single
+encoding. Factorable RSA moduli are rejected once, at registration (`core.crypto.rsa_moduli`).
 """
 
 from __future__ import annotations
@@ -30,13 +29,13 @@ from attestlab.core.strict_json import b64url_encode
 PrivateKey: TypeAlias = ed25519.Ed25519PrivateKey | ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
 PublicKey: TypeAlias = ed25519.Ed25519PublicKey | ec.EllipticCurvePublicKey | rsa.RSAPublicKey
 
-RSA_BITS_MADE = 3072  # 128-bit strength (NIST SP 800-57), as P-256 and Ed25519 have
-RSA_BITS_ACCEPTED = range(2048, 8192 + 1)  # above, one verification costs more than a stranger may ask for
-# FIPS 186-5 demands an odd exponent above 2^16; the upper end bounds what one verification costs.
+RSA_BITS_MADE = 3072  # 128-bit strength (NIST SP 800-57), like P-256 and Ed25519
+RSA_BITS_ACCEPTED = range(2048, 8192 + 1)  # the upper end bounds the cost of one verification
+# FIPS 186-5 requires an odd exponent above 2^16; the upper end bounds the cost of one verification.
 RSA_EXPONENTS_ACCEPTED = range(65537, 2**64, 2)
 
 PRIVATE = (
-    "This is a private key. Treat it as exposed: make a new pair, and send only its public key "
+    "This is a private key. Treat it as exposed: generate a new key pair, and send only its public key "
     "(raw Ed25519, or DER SubjectPublicKeyInfo)."
 )
 # How the DER of private keys begins: PKCS #8 (RFC 5958), PKCS #1 (RFC 8017) and SEC 1 (RFC 5915) with a version of
@@ -57,7 +56,7 @@ _SMALL_ORDER_Y = frozenset({0, 1, _P - 1, _ORDER_8_Y, _P - _ORDER_8_Y})
 
 
 class Algorithm(StrEnum):
-    """The names of the specification."""
+    """The signature algorithms, by the names of the specification."""
 
     ED25519 = "Ed25519"
     ES256 = "ES256"
@@ -72,12 +71,12 @@ class Algorithm(StrEnum):
 
     @property
     def jose(self) -> str:
-        """The `alg` of a JOSE header: EdDSA for Ed25519 (RFC 8037), else the same name."""
+        """The `alg` of a JOSE header: EdDSA for Ed25519 (RFC 8037), otherwise the same name."""
         return "EdDSA" if self is Algorithm.ED25519 else self.value
 
 
 class _Scheme(Protocol):
-    """What an algorithm can do with keys of its own kind; whether they are is asked of `owns` first."""
+    """The operations of an algorithm on keys of its own kind; callers check the kind with `owns` first."""
 
     @property
     def kind(self) -> str: ...
@@ -91,7 +90,7 @@ class _Scheme(Protocol):
 
 @dataclass(frozen=True)
 class _Ed25519:
-    """Pure Ed25519; the library refuses S >= L and compares R as bytes."""
+    """Pure Ed25519; the library rejects S >= L and compares R as bytes."""
 
     kind = "Ed25519"
 
@@ -102,16 +101,16 @@ class _Ed25519:
         return isinstance(key, ed25519.Ed25519PrivateKey | ed25519.Ed25519PublicKey)
 
     def require_sound(self, key: ed25519.Ed25519PublicKey) -> None:
-        """The library takes any 32 bytes, so the point is checked here (RFC 8032 section 5.1.3).
+        """Check the point (RFC 8032 section 5.1.3), because the library accepts any 32 bytes.
 
-        Points of mixed order are accepted: telling them apart costs a scalar multiplication,
-        and they let nobody but the key's owner sign.
+        Points of mixed order are accepted: detecting them costs a scalar multiplication,
+        and only the key's owner can sign with them.
         """
         y = int.from_bytes(key.public_bytes_raw(), "little") & ((1 << 255) - 1)
         if y >= _P:
             _refuse_key("the Ed25519 point is not in its canonical encoding")
         if y in _SMALL_ORDER_Y:
-            _refuse_key("the Ed25519 point is of small order, so that anyone could sign for it")
+            _refuse_key("the Ed25519 point is of small order, so anyone could sign for it")
         # x^2 = u/v has a root if and only if u*v is a square (Euler's criterion).
         u, v = y * y - 1, _D * y * y + 1
         if pow(u * v, (_P - 1) // 2, _P) != 1:
@@ -129,7 +128,7 @@ class _Ed25519:
 
 @dataclass(frozen=True)
 class _Ecdsa:
-    """ECDSA on a named curve; either sign of s is valid, as RFC 7518 has it."""
+    """ECDSA on a named curve; either sign of s is valid, as in RFC 7518."""
 
     crv: str
     curve: ec.EllipticCurve
@@ -153,7 +152,7 @@ class _Ecdsa:
         return key.curve.name == self.curve.name
 
     def require_sound(self, key: ec.EllipticCurvePublicKey) -> None:
-        """The library refuses points off the curve and at infinity when it reads them."""
+        """Do nothing: the library rejects points off the curve and at infinity when it reads them."""
 
     def sign(self, key: ec.EllipticCurvePrivateKey, message: bytes) -> bytes:
         r, s = decode_dss_signature(key.sign(message, ec.ECDSA(self.digest)))
@@ -187,10 +186,10 @@ class _Rsa:
 
     def require_sound(self, key: rsa.RSAPublicKey) -> None:
         if key.key_size not in RSA_BITS_ACCEPTED:
-            _refuse_key(f"an RSA key has 2048 to 8192 bits, this one {key.key_size}")
+            _refuse_key(f"the RSA key has {key.key_size} bits, not 2048 to 8192")
         numbers = key.public_numbers()
         if numbers.e not in RSA_EXPONENTS_ACCEPTED:
-            _refuse_key("an RSA public exponent is odd, at least 65537 and below 2^64")
+            _refuse_key("the RSA public exponent is not odd, at least 65537 and below 2^64")
         if numbers.n % 2 == 0:
             _refuse_key("the RSA modulus is even")
 
@@ -227,12 +226,12 @@ _SCHEMES: dict[Algorithm, _Scheme] = {
 
 
 def generate(alg: Algorithm) -> PrivateKey:
-    """A fresh key pair; RSA has 3072 bits and takes about a tenth of a second."""
+    """Generate a key pair; RSA keys have 3072 bits and take about a tenth of a second."""
     return _SCHEMES[alg].generate()
 
 
 def load_private(alg: Algorithm, pkcs8_der: bytes) -> PrivateKey:
-    """The private key in an unencrypted PKCS #8 (RFC 5958).
+    """Load a private key from unencrypted PKCS #8 (RFC 5958).
 
     Raises:
         ValidationFailed: it cannot be read, or is not of the algorithm's kind.
@@ -243,42 +242,41 @@ def load_private(alg: Algorithm, pkcs8_der: bytes) -> PrivateKey:
         _refuse_key("it is not an unencrypted PKCS #8 private key")
     if not _SCHEMES[alg].owns(key):
         _refuse_key(f"{alg} takes an {_SCHEMES[alg].kind} key")
-    return key  # type: ignore[return-value]  # `owns` has seen it
+    return key  # type: ignore[return-value]  # `owns` has checked its type
 
 
 def dump_private(key: PrivateKey) -> bytes:
-    """The key as unencrypted PKCS #8 DER; whoever asks for it seals it (`core.crypto.keyring`)."""
+    """Serialize a private key as unencrypted PKCS #8 DER; the caller must seal it (`core.crypto.keyring`)."""
     return key.private_bytes(
         serialization.Encoding.DER, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
 
 
 def load_public(alg: Algorithm, raw_or_spki: bytes, *, field: str = "") -> PublicKey:
-    """The public key in DER SubjectPublicKeyInfo or, for Ed25519, in its raw 32 bytes.
+    """Load a public key from DER SubjectPublicKeyInfo or, for Ed25519, from its raw 32 bytes.
 
-    A key that was accepted is remembered: keys cannot change, and the checks cost more
-    than a signature's.
+    Accepted keys are cached: keys do not change, and the checks cost more than verifying a signature.
 
     Raises:
-        ValidationFailed: it cannot be read; it is a private key; it is of another kind; it has a second
-            spelling (bytes after the DER, explicit curve parameters, compressed points);
-            an Ed25519 point of small order, in no canonical encoding or off the curve;
-            an EC point off the curve; RSA outside of 2048 to 8192 bits, or with a
+        ValidationFailed: it cannot be read; it is a private key; it is of another kind; it is not in its
+            unique encoding (bytes after the DER, explicit curve parameters, compressed points);
+            an Ed25519 point of small order, not canonically encoded or off the curve;
+            an EC point off the curve; RSA outside 2048 to 8192 bits, or with a
             public exponent that is even, below 65537 or not below 2^64.
     """
     if is_private(raw_or_spki):
         raise ValidationFailed.of(field, "private_key", PRIVATE)
     try:
         return _load_public(alg, raw_or_spki)
-    except ValidationFailed as refused:
-        raise ValidationFailed.of(field, "public_key", refused.message) from None
+    except ValidationFailed as error:
+        raise ValidationFailed.of(field, "public_key", error.message) from None
 
 
-def refuse_private(text: str, *, field: str = "") -> None:
-    """Refuse a private key that was pasted as PEM, or as base64 or base64url of PEM or DER.
+def reject_private(text: str, *, field: str = "") -> None:
+    """Reject a text that is a private key as PEM, or as base64 or base64url of PEM or DER.
 
     Raises:
-        ValidationFailed: it is one; the message does not repeat it.
+        ValidationFailed: the text is a private key; the message does not repeat it.
     """
     digits = "".join(text.split()).rstrip("=").translate(_URL_SAFE_TO_STANDARD)
     if is_private(text.encode()) or is_private(_decode_leniently(digits)):
@@ -286,7 +284,7 @@ def refuse_private(text: str, *, field: str = "") -> None:
 
 
 def is_private(raw: bytes) -> bool:
-    """Whether bytes begin as the DER of a private key does, or hold one as PEM; 32 bytes are a raw public key."""
+    """Whether bytes begin like the DER of a private key or contain a PEM one; 32 bytes are a raw public key."""
     if len(raw) <= 32:
         return False
     return _PRIVATE_DER.match(raw) is not None or _PRIVATE_PEM.search(raw) is not None
@@ -314,23 +312,21 @@ def _read_public(alg: Algorithm, raw_or_spki: bytes) -> PublicKey:
         return ed25519.Ed25519PublicKey.from_public_bytes(raw_or_spki)
     try:
         key: PublicKey = serialization.load_der_public_key(raw_or_spki)  # type: ignore[assignment]  # see `owns`
-        spelling = spki(key)
+        encoding = spki(key)
     except (ValueError, TypeError, UnsupportedAlgorithm):
         _refuse_key("it is not a DER SubjectPublicKeyInfo of a supported kind, with its point on the curve")
-    if spelling != raw_or_spki:
-        _refuse_key(
-            "it is not spelled as DER SubjectPublicKeyInfo in full: named curve, uncompressed point, no bytes after it"
-        )
+    if encoding != raw_or_spki:
+        _refuse_key("it is not canonical DER SubjectPublicKeyInfo: named curve, uncompressed point, no bytes after it")
     return key
 
 
 def spki(public: PublicKey) -> bytes:
-    """The key as DER SubjectPublicKeyInfo: the form in which it goes out."""
+    """Serialize a public key as DER SubjectPublicKeyInfo, the form in which the service publishes it."""
     return public.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
 
 
 def sign(alg: Algorithm, private: PrivateKey, message: bytes) -> bytes:
-    """The signature in JOSE form.
+    """Sign a message; returns the signature in JOSE form.
 
     Raises:
         TypeError: the key is not of the algorithm's kind.
@@ -342,10 +338,10 @@ def sign(alg: Algorithm, private: PrivateKey, message: bytes) -> bytes:
 
 
 def verify(alg: Algorithm, public: PublicKey, signature: bytes, message: bytes) -> None:
-    """Return if `signature` is the algorithm's, by that key, over that message.
+    """Verify a signature in JOSE form over a message.
 
     Raises:
-        SignatureInvalid: it is not; also where the key is not of the algorithm's kind.
+        SignatureInvalid: the signature is not valid, or the key is not of the algorithm's kind.
     """
     scheme = _SCHEMES[alg]
     if not scheme.owns(public):
@@ -357,9 +353,9 @@ def verify(alg: Algorithm, public: PublicKey, signature: bytes, message: bytes) 
 
 
 def jwk(alg: Algorithm, public: PublicKey, kid: str) -> dict[str, str]:
-    """The public key as a JSON Web Key (RFC 7517, 7518 section 6, 8037), for signatures with `alg` only."""
+    """Return a public key as a JSON Web Key (RFC 7517, 7518 section 6, 8037), for signatures with `alg` only."""
     return {**_SCHEMES[alg].jwk(public), "kid": kid, "alg": alg.jose, "use": "sig"}
 
 
 def _refuse_key(reason: str) -> Never:
-    raise ValidationFailed.of("", "public_key", f"The key is refused: {reason}.")
+    raise ValidationFailed.of("", "public_key", f"The key is rejected: {reason}.")

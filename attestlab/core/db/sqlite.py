@@ -20,7 +20,7 @@ WAL_BYTES = 4 << 20  # the commit that checkpoints the WAL waits for it; with 16
 def engine_of(url: URL) -> Engine:
     """Create an engine whose connections leave BEGIN and COMMIT to us and have the settings for durability."""
     if url.database and url.database != ":memory:":
-        atomic_files.keep_private(Path(url.database))
+        atomic_files.ensure_private_database(Path(url.database))
     engine = create_engine(
         url,
         pool_size=0,

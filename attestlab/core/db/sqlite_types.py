@@ -10,7 +10,7 @@ from uuid import UUID
 from sqlalchemy import DateTime, Dialect, Uuid
 from sqlalchemy.dialects.sqlite import DATETIME
 
-from attestlab.core.ids import id_of
+from attestlab.core.ids import uuid_from_int
 
 
 class SqliteUuid(Uuid[UUID]):
@@ -36,7 +36,7 @@ def _parse_uuid(digits: str | None) -> UUID | None:
     if digits is None:
         return None
     is_plain = len(digits) == 32 and digits.isalnum()
-    return id_of(int(digits, 16)) if is_plain else UUID(digits)  # which raises a precise error
+    return uuid_from_int(int(digits, 16)) if is_plain else UUID(digits)  # which raises a precise error
 
 
 def _parse_time(text: str | None) -> datetime | None:

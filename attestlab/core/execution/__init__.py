@@ -1,1 +1,1 @@
-"""Long work outside of the event loop: threads and child processes with bounded concurrency."""
+"""Long-running work outside the event loop: threads and child processes with bounded concurrency."""

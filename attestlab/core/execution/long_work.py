@@ -1,8 +1,9 @@
-"""Long work that is noticed only where other requests wait: it moves to a thread, and the caller repeats.
+"""Long work that must not run where other requests wait: it moves to a thread, and the caller retries.
 
 A cache of compiled policies is read on the event loop and under the writer's lock. A miss may take half a second
-there. So the code behind the cache calls `keep_others_waiting` before it begins: where other requests wait for this
-thread, that raises `TakesLong`, which carries the work to the one place that knows threads (`web.application`, `desk`).
+there. So the code that fills the cache calls `require_long_work_allowed` first. If other requests wait for this
+thread, that raises `TakesLong`, which carries the work to the callers that manage threads (`web.application` and
+`server.write_queue`).
 """
 
 from __future__ import annotations
@@ -17,16 +18,16 @@ _OTHERS_WAIT: ContextVar[bool] = ContextVar("others wait for this thread", defau
 
 
 class TakesLong(Unavailable):
-    """Work was not begun because other requests wait for this thread; call `work` in another one, then repeat."""
+    """Long work was not started because other requests wait for this thread; run `work` in another, then retry."""
 
     def __init__(self, work: Callable[[], object]) -> None:
-        super().__init__("This needs work that takes long; try again in a second.")
+        super().__init__("This request needs long-running work. Retry in 1 second.")
         self.work = work
 
 
 @contextmanager
-def others_wait() -> Iterator[None]:
-    """Mark a block on the event loop or under the writer's lock."""
+def forbid_long_work() -> Iterator[None]:
+    """Forbid long work in a block that runs on the event loop or under the writer's lock."""
     token = _OTHERS_WAIT.set(True)
     try:
         yield
@@ -34,11 +35,11 @@ def others_wait() -> Iterator[None]:
         _OTHERS_WAIT.reset(token)
 
 
-def keep_others_waiting(work: Callable[[], object]) -> None:
-    """Return where no other request waits for this thread.
+def require_long_work_allowed(work: Callable[[], object]) -> None:
+    """Require that no other request waits for this thread; call it before starting `work`.
 
     Raises:
-        TakesLong: another does.
+        TakesLong: another request waits for this thread.
     """
     if _OTHERS_WAIT.get():
         raise TakesLong(work)

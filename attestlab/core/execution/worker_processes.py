@@ -1,12 +1,11 @@
-"""A few child processes of low priority, for work that would hold Python's interpreter lock for over 20 ms.
+"""A pool of low-priority child processes, for work that would hold Python's interpreter lock for over 20 ms.
 
-A thread is not enough for such work: whenever the event loop has waited for anything, it would wait up to five
-milliseconds for the lock again, dozens of times for one mint. One tenant has one job under way; more of its jobs
-wait in line. A job ends when its time is up or its client goes away: its process is killed, and another is started
-when there is a next job.
+A thread is not enough for such work: after each wait the event loop would need up to five milliseconds to get the
+lock back, dozens of times for one mint. Each tenant runs one job at a time; its further jobs are queued. When a job
+exceeds its time or its client disconnects, its process is killed; the next job starts another process.
 
-Time is up after `timeout_s`, or on a busy machine when the process has had that much processor time, after four
-times as long at the latest: processes of low priority get little of a machine that others use.
+A job exceeds its time when its process has used `timeout_s` of processor time, and at the latest after four times
+`timeout_s` of elapsed time: on a busy machine, low-priority processes get little processor time.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from typing import IO, Any, TypeVar
 from attestlab.core.errors import AttestLabError, Cancelled, Unavailable
 
 MAX_PROCESSES = 2
-MAX_WAITING = 16  # jobs of one tenant, the one under way included
+MAX_WAITING = 16  # jobs of one tenant, including the running one
 IDLE_S = 60.0
 MAX_SLOWDOWN = 4  # how many times `timeout_s` a job may take on a busy machine
 LENGTH = struct.Struct(">Q")
@@ -39,23 +38,23 @@ _COMMAND = (
     "-P",
     "-m",
     "attestlab.core.execution.worker_main",
-)  # -P: never a module from the current folder
+)  # -P: never load a module from the current folder
 _RETRY_AFTER_S = 5
 
 Result = TypeVar("Result")
-WhenGone = Callable[[Callable[[], None]], None]
-"""Has a function called when the client is gone; at once where it is."""
+OnDisconnect = Callable[[Callable[[], None]], None]
+"""Registers a function to call when the client disconnects; calls it immediately if it already has."""
 
 
 class WorkerProcesses:
-    """Runs functions of modules in child processes; `close` ends them.
+    """Runs module-level functions in child processes; `close` ends them.
 
-    Jobs are handed in on an event loop. `_lock` protects `_idle`.
+    `run` is called on an event loop. `_lock` protects `_idle`.
     """
 
     def __init__(self, processes: int = MAX_PROCESSES) -> None:
         self._threads = ThreadPoolExecutor(processes, "attestlab-workers")
-        self._here = Semaphore(processes)
+        self._blocking_slots = Semaphore(processes)
         self._idle: list[_Worker] = []
         self._lock = Lock()
         self._queues: dict[Hashable, _Queue] = {}
@@ -66,73 +65,74 @@ class WorkerProcesses:
         function: Callable[..., Result],
         *arguments: Any,
         timeout_s: float,
-        on_disconnect: WhenGone | None = None,
+        on_disconnect: OnDisconnect | None = None,
     ) -> Result:
-        """Call a module's function in a child process; its arguments and its result are pickled.
+        """Call a module-level function in a child process; its arguments and its result are pickled.
 
         Raises:
-            AttestLabError: what the function raised.
-            Unavailable: it took over `timeout_s`, too many jobs of the tenant wait, or its process died.
-            Cancelled: the client went away.
+            AttestLabError: raised by the function.
+            Unavailable: it took over `timeout_s`, too many jobs of the tenant are queued, or its process died.
+            Cancelled: the client disconnected.
         """
         queue = self._queues.setdefault(tenant, _Queue())
         if queue.jobs >= MAX_WAITING:
             raise Unavailable(
-                f"{MAX_WAITING} large requests of this tenant wait already; try again in a few seconds.",
+                f"Too many large requests of this tenant are queued (limit {MAX_WAITING}). "
+                f"Retry in {_RETRY_AFTER_S} seconds.",
                 retry_after_s=_RETRY_AFTER_S,
             )
         queue.jobs += 1
         try:
             async with queue.turn:
                 job = _Job(pickle.dumps((function, arguments)), timeout_s)
-                result: Result = await self._carry_out(job, on_disconnect)
+                result: Result = await self._run_job(job, on_disconnect)
                 return result
         finally:
             queue.jobs -= 1
             if not queue.jobs:
                 self._queues.pop(tenant, None)
 
-    def run_here(self, function: Callable[..., Result], *arguments: Any, timeout_s: float) -> Result:
-        """`run` for callers without an event loop; of many threads that call it, as many wait as have no process.
+    def run_blocking(self, function: Callable[..., Result], *arguments: Any, timeout_s: float) -> Result:
+        """Do the same as `run` for callers without an event loop; blocks until a process is free.
 
         Raises:
-            AttestLabError: what the function raised.
+            AttestLabError: raised by the function.
             Unavailable: it took over `timeout_s`, or its process died.
         """
         job = _Job(pickle.dumps((function, arguments)), timeout_s)
-        with self._here:
-            result: Result = self._ask(job)
+        with self._blocking_slots:
+            result: Result = self._execute(job)
         return result
 
-    async def _carry_out(self, job: _Job, on_disconnect: WhenGone | None) -> Any:
+    async def _run_job(self, job: _Job, on_disconnect: OnDisconnect | None) -> Any:
         loop = asyncio.get_running_loop()
         if on_disconnect is not None:
-            on_disconnect(lambda: job.give_up(Cancelled("The client went away.")))
+            on_disconnect(lambda: job.cancel(Cancelled("The client disconnected.")))
         try:
-            return await loop.run_in_executor(self._threads, self._ask, job)
+            return await loop.run_in_executor(self._threads, self._execute, job)
         except asyncio.CancelledError:
-            job.give_up(Cancelled("The request was cancelled."))
+            job.cancel(Cancelled("The request was cancelled."))
             raise
         finally:
             loop.call_later(IDLE_S, self._end_idle)
 
-    def _ask(self, job: _Job) -> Any:
-        """Have a process do the job; in a thread, which only waits."""
-        worker = self._take()
+    def _execute(self, job: _Job) -> Any:
+        """Run the job in a child process; called in a thread, which only waits."""
+        worker = self._take_worker()
         try:
-            answer = job.ask(worker)
+            get_result = job.execute(worker)
         except (EOFError, OSError, struct.error):
             worker.end()
-            raise job.reason or Unavailable("The work broke off; try again.") from None
+            raise job.reason or Unavailable("The process of this work died. Retry the request.") from None
         if worker.is_spent:
             worker.end()
         else:
             worker.used_at = monotonic()
             with self._lock:
                 self._idle.append(worker)
-        return answer()
+        return get_result()
 
-    def _take(self) -> _Worker:
+    def _take_worker(self) -> _Worker:
         with self._lock:
             while self._idle:
                 worker = self._idle.pop()
@@ -149,21 +149,21 @@ class WorkerProcesses:
             worker.end()
 
     def close(self) -> None:
-        """End the processes; a job that is under way breaks off with its process's end at the latest."""
+        """End the processes; a running job fails at the latest when its process ends."""
         self._threads.shutdown(wait=False, cancel_futures=True)
         self._end_idle(unused_s=0)
 
 
 @dataclass
 class _Queue:
-    """The jobs of one tenant: one at a time, in the order in which they came."""
+    """The jobs of one tenant: one at a time, in the order of arrival."""
 
     jobs: int = 0
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
 class _Job:
-    """One function to be called; `reason` says why it was given up."""
+    """One function call; `reason` is the error with which it was cancelled."""
 
     def __init__(self, message: bytes, timeout_s: float) -> None:
         self.reason: AttestLabError | None = None
@@ -172,15 +172,15 @@ class _Job:
         self._worker: _Worker | None = None
         self._lock = Lock()
 
-    def give_up(self, reason: AttestLabError) -> None:
-        """Kill the process that is at this job, if any is."""
+    def cancel(self, reason: AttestLabError) -> None:
+        """Kill the process that runs this job, if there is one."""
         with self._lock:
             self.reason = self.reason or reason
             if self._worker is not None:
                 self._worker.process.kill()
 
-    def ask(self, worker: _Worker) -> Callable[[], Any]:
-        """The answer of a process.
+    def execute(self, worker: _Worker) -> Callable[[], Any]:
+        """Send the job to a process and wait; returns a function that returns or raises the result.
 
         Raises:
             EOFError, OSError: the process died, or was killed.
@@ -189,9 +189,9 @@ class _Job:
             if self.reason is not None:
                 raise EOFError
             self._worker = worker
-        told = f"This took over {self._timeout_s:g} s; send less, or ask for less."
-        give_up = partial(self.give_up, Unavailable(told, retry_after_s=_RETRY_AFTER_S))
-        deadline = _Deadline(self._timeout_s, worker.process.pid, give_up)
+        message = f"The request took over {self._timeout_s:g} s. Send or request less data."
+        cancel = partial(self.cancel, Unavailable(message, retry_after_s=_RETRY_AFTER_S))
+        deadline = _Deadline(self._timeout_s, worker.process.pid, cancel)
         try:
             worker.send(self._message)
             return worker.receive()
@@ -202,7 +202,7 @@ class _Job:
 
 
 class _Deadline:
-    """Calls `on_exceeded` once the time of a process is up, from a thread of its own, unless it is cancelled."""
+    """Calls `on_exceeded` from a separate thread when a process exceeds its time, unless it is cancelled."""
 
     def __init__(self, timeout_s: float, pid: int, on_exceeded: Callable[[], None]) -> None:
         self._timeout_s, self._pid, self._on_exceeded = timeout_s, pid, on_exceeded
@@ -230,7 +230,7 @@ class _Deadline:
 def processor_time_s(pid: int) -> float:
     """Return the processor time that a process has used, in seconds (proc(5), utime and stime).
 
-    A system without /proc has no such figure: the time since boot stands for it, so that time limits hold there too.
+    A system without /proc does not provide it; the monotonic clock is used instead, so that time limits still apply.
     """
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
@@ -253,7 +253,7 @@ class _Worker:
         pipe.flush()
 
     def receive(self) -> Callable[[], Any]:
-        """What the function returned, or raised: it is raised when this is called."""
+        """Read the result; returns a function that returns the function's result or raises its error."""
         pipe = self._pipe(self.process.stdout)
         (length,) = LENGTH.unpack(pipe.read(LENGTH.size))
         text = pipe.read(length)
@@ -280,6 +280,6 @@ def _result(*, is_done: bool, value: Any) -> Any:
     if is_done:
         return value
     kind, message, members = value
-    error: AttestLabError = kind.__new__(kind, message)  # its own constructor may want other arguments
+    error: AttestLabError = kind.__new__(kind, message)  # its constructor may take other arguments
     error.__dict__.update(members)
     raise error

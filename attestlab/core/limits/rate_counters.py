@@ -274,7 +274,7 @@ class _FileStore:
 
 def _connect(path: Path, *, timeout_ms: int = BUSY_TIMEOUT_MS) -> sqlite3.Connection:
     if str(path) != ":memory:":
-        atomic_files.keep_private(path)
+        atomic_files.ensure_private_database(path)
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=timeout_ms / 1000)
     try:
         for pragma in ("journal_mode=WAL", "synchronous=OFF"):

@@ -1,1 +1,1 @@
-"""Records that every change leaves: outbox events, audit lines, row digests and hash chains."""
+"""Records of every change: outbox events, audit entries, row digests and hash chains."""

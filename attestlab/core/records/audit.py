@@ -1,8 +1,8 @@
 """The audit trail: who did what to which resource, hash-chained per tenant.
 
-An entry is written in the transaction it records; when it cannot be written, the
-operation does not happen. `metadata.row_sha256` ties the trail to the row it left
-behind, so that a row changed behind the service's back is found.
+An entry is written in the transaction that it records; if it cannot be written, the
+operation does not happen. `metadata.row_sha256` is the digest of the row after the change,
+so that a row changed outside the service is detected.
 """
 
 from dataclasses import dataclass, field
@@ -14,10 +14,10 @@ import orjson
 from sqlalchemy import BigInteger, Index, LargeBinary
 from sqlmodel import Field, SQLModel
 
-from attestlab.core.crypto.canonical_json import canonical_own
+from attestlab.core.crypto.canonical_json import canonical_trusted
 from attestlab.core.db.tables import table_of
 from attestlab.core.db.transaction import Transaction
-from attestlab.core.events import repeats
+from attestlab.core.events import is_same_fact
 from attestlab.core.ids import new_id
 from attestlab.core.records.hash_chain import Chain
 from attestlab.core.strict_json import format_time
@@ -27,7 +27,7 @@ Outcome = Literal["SUCCESS", "FAILURE"]
 
 
 class Actor(Protocol):
-    """Whoever acts: a caller, or the service itself."""
+    """The actor of an audited change: a caller, or a part of the service."""
 
     @property
     def actor_type(self) -> str:
@@ -36,13 +36,13 @@ class Actor(Protocol):
 
     @property
     def actor_id(self) -> str:
-        """The user's, key's or part's id."""
+        """The id of the user, of the API key or of the part of the service."""
         ...
 
 
-@dataclass(slots=True)  # not frozen: that makes each of them four times as slow to make
+@dataclass(slots=True)  # not frozen: creating a frozen instance takes four times as long
 class AuditEntry:
-    """One line of a tenant's trail; `metadata` holds JSON values, never secrets or claims."""
+    """An entry of a tenant's audit trail; `metadata` holds JSON values, never secrets or claims."""
 
     tenant_id: UUID
     actor: Actor
@@ -55,7 +55,7 @@ class AuditEntry:
 
 
 class AuditEvent(SQLModel, table=True):
-    """A stored line; `record` is the canonical JSON that `integrity_hash` covers together with `prev_hash`."""
+    """A stored audit entry; `integrity_hash` covers `record`, which is canonical JSON, and `prev_hash`."""
 
     __tablename__ = "audit_events"
     __table_args__ = (
@@ -84,12 +84,12 @@ _table = table_of(AuditEvent)
 
 
 def record(tx: Transaction, entry: AuditEntry) -> None:
-    """Write `entry` into its tenant's trail, if and only if the transaction commits."""
+    """Add `entry` to its tenant's trail; it is stored if and only if the transaction commits."""
     tx.buffer(BUFFER).append(entry)
 
 
 def write_entries(tx: Transaction) -> None:
-    """Number and chain the entries of a transaction just before its commit."""
+    """Number and chain the buffered entries of a transaction, just before its commit."""
     entries: list[AuditEntry] = tx.buffer(BUFFER)
     chains: dict[UUID, Chain] = {}
     for entry in entries:
@@ -103,14 +103,14 @@ def write_entries(tx: Transaction) -> None:
 
 
 def chain_name(tenant_id: UUID) -> str:
-    """The name of a tenant's chain among all chains."""
+    """Return the name of a tenant's audit chain."""
     return f"audit:{tenant_id}"
 
 
 def _row(chain: Chain, entry: AuditEntry) -> dict[str, Any]:
     entry_id = new_id(entry.at)
-    line = canonical_own(_line(entry_id, entry))
-    seq, integrity_hash, prev_hash = chain.extend(line)
+    record_json = canonical_trusted(_record_of(entry_id, entry))
+    seq, integrity_hash, prev_hash = chain.extend(record_json)
     return {
         "tenant_id": entry.tenant_id,
         "seq": seq,
@@ -122,13 +122,13 @@ def _row(chain: Chain, entry: AuditEntry) -> dict[str, Any]:
         "actor_type": entry.actor.actor_type,
         "actor_id": entry.actor.actor_id,
         "outcome": entry.outcome,
-        "record": line,
+        "record": record_json,
         "integrity_hash": integrity_hash,
         "prev_hash": prev_hash,
     }
 
 
-def _line(entry_id: UUID, entry: AuditEntry) -> dict[str, object]:
+def _record_of(entry_id: UUID, entry: AuditEntry) -> dict[str, object]:
     return {
         "id": entry_id,
         "tenant_id": entry.tenant_id,
@@ -149,10 +149,10 @@ _REPEATED = tuple(
 
 
 def find_inconsistencies(row: Any) -> list[str]:
-    """The columns of a stored line that do not repeat what its record says.
+    """Return the columns of a stored entry that differ from its record.
 
     Raises:
-        ValueError: the record is not one.
+        ValueError: the record is not JSON.
     """
-    said = orjson.loads(row.record)
-    return [name for name in _REPEATED if not repeats(said.get(name), getattr(row, name))]
+    recorded = orjson.loads(row.record)
+    return [name for name in _REPEATED if not is_same_fact(recorded.get(name), getattr(row, name))]

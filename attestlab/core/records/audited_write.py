@@ -1,6 +1,6 @@
-"""Rows whose every change stands in the trail, with the fingerprint of what the row became.
+"""Audited writes: each inserts or changes a row and records the row's new digest in the audit trail.
 
-The change and its line are one transaction; whoever changes such a row in another way is found by fsck.
+The change and its audit entry are one transaction. fsck detects a row that was changed in any other way.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from sqlalchemy import Table, update
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.records import audit
 from attestlab.core.records.audit import Actor, AuditEntry
-from attestlab.core.records.row_digest import MEMBER, row_sha256
+from attestlab.core.records.row_digest import METADATA_KEY, row_sha256
 
 
 @dataclass(frozen=True)
 class AuditContext:
-    """Who does what to whose row, and when; `action` is `<kind>.<verb>`, such as `api_key.revoke`."""
+    """The tenant, actor, action and time of a change; `action` is `<kind>.<verb>`, such as `api_key.revoke`."""
 
     tenant_id: UUID
     actor: Actor
@@ -31,39 +31,42 @@ class AuditContext:
     metadata: dict[str, Any] = field(default_factory=dict)
 
 
-def insert(tx: Transaction, table: Table, row: Mapping[str, Any], deed: AuditContext) -> dict[str, Any]:
-    """Add a row, of which columns that are left out are null; returns the whole of it."""
-    whole = {name: row.get(name) for name in _names(table)}
-    tx.add(table, whole)
-    _record(tx, table, whole, deed)
-    return whole
+def insert(tx: Transaction, table: Table, row: Mapping[str, Any], context: AuditContext) -> dict[str, Any]:
+    """Insert a row and audit it; missing columns are null. Returns the complete row."""
+    complete = {name: row.get(name) for name in _column_names(table)}
+    tx.add(table, complete)
+    _record(tx, table, complete, context)
+    return complete
 
 
 @cache
-def _names(table: Table) -> tuple[str, ...]:
+def _column_names(table: Table) -> tuple[str, ...]:
     return tuple(table.columns.keys())
 
 
 def change(
-    tx: Transaction, table: Table, row: Mapping[str, Any], changes: Mapping[str, Any], deed: AuditContext
+    tx: Transaction, table: Table, row: Mapping[str, Any], changes: Mapping[str, Any], context: AuditContext
 ) -> dict[str, Any]:
-    """Change some columns of a row that was read whole in this transaction; returns what it is now."""
+    """Change some columns of a row and audit it; `row` is the complete row, read in this transaction.
+
+    Returns the changed row.
+    """
     keys = [column == row[column.name] for column in table.primary_key]
     tx.exec(update(table).where(*keys).values(dict(changes)))
     changed = {**row, **changes}
-    _record(tx, table, changed, deed)
+    _record(tx, table, changed, context)
     return changed
 
 
-def _record(tx: Transaction, table: Table, row: Mapping[str, Any], deed: AuditContext) -> None:
+def _record(tx: Transaction, table: Table, row: Mapping[str, Any], context: AuditContext) -> None:
     (key,) = table.primary_key
     entry = AuditEntry(
-        tenant_id=deed.tenant_id,
-        actor=deed.actor,
-        action=deed.action,
-        resource_type=deed.action.partition(".")[0],
+        tenant_id=context.tenant_id,
+        actor=context.actor,
+        action=context.action,
+        resource_type=context.action.partition(".")[0],
         resource_id=str(row[key.name]),
-        at=deed.at,
-        metadata={**deed.metadata, MEMBER: row_sha256(table, row)},
+        at=context.at,
+        metadata={**context.metadata, METADATA_KEY: row_sha256(table, row)},
     )
     audit.record(tx, entry)

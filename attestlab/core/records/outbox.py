@@ -1,7 +1,7 @@
-"""The event outbox: what happened, in the same transaction as the change itself.
+"""The transactional outbox: events, stored in the same transaction as the change they report.
 
-Deliveries read from here; an event that is not in the outbox did not happen, and
-one that is there will not be forgotten. Rows are hash-chained in one sequence.
+Deliveries read events from the outbox. An event is in the outbox if and only if its change
+was committed, so none is lost and none is invented. Rows form one hash chain.
 """
 
 from datetime import datetime
@@ -13,24 +13,24 @@ from sqlalchemy import LargeBinary
 from sqlmodel import Field, SQLModel
 
 from attestlab.core.clock import Clock
-from attestlab.core.crypto.canonical_json import canonical_own
+from attestlab.core.crypto.canonical_json import canonical_trusted
 from attestlab.core.db.storage import CommitHook
 from attestlab.core.db.tables import table_of
 from attestlab.core.db.transaction import Transaction
-from attestlab.core.events import Event, repeats
+from attestlab.core.events import Event, is_same_fact
 from attestlab.core.ids import new_id
-from attestlab.core.records.hash_chain import PLACE_TYPE, Chain
+from attestlab.core.records.hash_chain import SEQUENCE_TYPE, Chain
 from attestlab.core.strict_json import format_time
 
 CHAIN = "outbox"
 
 
 class OutboxEvent(SQLModel, table=True):
-    """One event; `body` is the canonical JSON of the envelope `{id, type, created_at, data}`."""
+    """A stored event; `body` is the canonical JSON of the envelope `{id, type, created_at, data}`."""
 
     __tablename__ = "outbox_events"
 
-    seq: int = Field(primary_key=True, sa_type=PLACE_TYPE, sa_column_kwargs={"autoincrement": False})
+    seq: int = Field(primary_key=True, sa_type=SEQUENCE_TYPE, sa_column_kwargs={"autoincrement": False})
     id: UUID
     tenant_id: UUID
     type: str = Field(max_length=64)
@@ -43,30 +43,30 @@ _table = table_of(OutboxEvent)
 
 
 def publish(tx: Transaction, tenant_id: UUID, event: Event, *, at: datetime) -> None:
-    """Put an event into the outbox of `tenant_id`; it stands there if and only if the transaction commits."""
+    """Publish an event to the outbox of `tenant_id`; it is stored if and only if the transaction commits."""
     tx.buffer(CHAIN).append((tenant_id, event, at))
 
 
 def event_writer(clock: Clock) -> CommitHook:
-    """Number and chain the events of a transaction just before its commit."""
+    """Return the commit hook that numbers and chains the events of a transaction."""
 
-    def seal(tx: Transaction) -> None:
-        told = tx.buffer(CHAIN)
-        if not told:
+    def write_events(tx: Transaction) -> None:
+        published = tx.buffer(CHAIN)
+        if not published:
             return
         chain = Chain(tx, CHAIN)
-        for tenant_id, event, at in told:
+        for tenant_id, event, at in published:
             tx.add(_table, _row(chain, tenant_id, event, at))
-        told.clear()
+        published.clear()
         chain.save(tx)
 
-    return seal
+    return write_events
 
 
 def _row(chain: Chain, tenant_id: UUID, event: Event, at: datetime) -> dict[str, Any]:
     event_id = new_id(at)
-    body = canonical_own(envelope(event_id, event, at))
-    seq, link, _ = chain.extend(linked_bytes(tenant_id, body))
+    body = canonical_trusted(envelope(event_id, event, at))
+    seq, link, _ = chain.extend(chained_bytes(tenant_id, body))
     return {
         "seq": seq,
         "id": event_id,
@@ -79,20 +79,20 @@ def _row(chain: Chain, tenant_id: UUID, event: Event, at: datetime) -> dict[str,
 
 
 def envelope(event_id: UUID, event: Event, at: datetime) -> dict[str, object]:
-    """The envelope of SPEC, Events."""
+    """Return the envelope of an event, as SPEC defines it under Events."""
     return {"id": event_id, "type": event.type, "created_at": format_time(at), "data": event.data()}
 
 
-def linked_bytes(tenant_id: UUID, body: bytes) -> bytes:
-    """What a link of the outbox chain covers: the tenant and the envelope, hence id, type and time."""
+def chained_bytes(tenant_id: UUID, body: bytes) -> bytes:
+    """Return the bytes that a link of the outbox chain covers: the tenant and the envelope with id, type and time."""
     return tenant_id.bytes + body
 
 
 def find_inconsistencies(row: Any) -> list[str]:
-    """The columns of a stored event that do not repeat what its envelope says.
+    """Return the columns of a stored event that differ from its envelope.
 
     Raises:
-        ValueError: the body is not an envelope.
+        ValueError: the body is not JSON.
     """
-    said = orjson.loads(row.body)
-    return [name for name in ("id", "type", "created_at") if not repeats(said.get(name), getattr(row, name))]
+    recorded = orjson.loads(row.body)
+    return [name for name in ("id", "type", "created_at") if not is_same_fact(recorded.get(name), getattr(row, name))]

@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import AttestLabError, SignatureInvalid
-from attestlab.core.records.hash_chain import GENESIS, Chain, head_of, link_hash
+from attestlab.core.records.hash_chain import GENESIS, Chain, link_hash, read_head
 from attestlab.log import store
 from attestlab.log.note.note import Note, VerifierKey
 from attestlab.log.note.trust_policy import TrustPolicy
@@ -99,7 +99,7 @@ def find_inconsistencies(connection: Connection) -> Iterator[tuple[str, str]]:
         if wrong := _wrong_with(connection, row):
             yield where, wrong
         place, last = row.seq + 1, row.hash
-    if (place, last) != head_of(connection, CHAIN):
+    if (place, last) != read_head(connection, CHAIN):
         yield "end", "cosignatures are missing at the end"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from attestlab.core.errors import MAX_FAULTS, FieldError
+from attestlab.core.errors import MAX_REPORTED_ERRORS, FieldError
 from attestlab.policy.language.ast import AllOf, AnyOf, Comparison, Not, Policy, Rule, Tree, order
 from attestlab.policy.language.attributes import (
     MAX_SUGGESTIONS,
@@ -110,5 +110,5 @@ class _Reader:
 
     def _refuse(self, place: Place, code: str, message: str) -> None:
         self.count += 1
-        if len(self.faults) < MAX_FAULTS:
+        if len(self.faults) < MAX_REPORTED_ERRORS:
             self.faults.append(FieldError(pointer(*place), code, message))

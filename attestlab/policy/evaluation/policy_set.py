@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from attestlab.core.crypto.canonical_json import canonical_own, sha256_hex
+from attestlab.core.crypto.canonical_json import canonical_trusted, sha256_hex
 from attestlab.policy.evaluation.evaluator import Decision, Evaluator
 from attestlab.policy.language.ast import Effect, Mode, Policy
 from attestlab.policy.language.context import Values
@@ -109,7 +109,7 @@ class PolicySet:
     @cached_property
     def digest(self) -> str:
         """The SHA-256 of which versions there are and which of them count: what a decision was made with."""
-        return sha256_hex(canonical_own([[member.id, member.digest, member.counts] for member in self.members]))
+        return sha256_hex(canonical_trusted([[member.id, member.digest, member.counts] for member in self.members]))
 
     def __call__(self, values: Values) -> SetDecision:
         """No policy, no objection."""

@@ -17,7 +17,7 @@ from pydantic import ConfigDict, Field, StrictBool, StrictFloat, StrictInt, Stri
 from pydantic_core import ErrorDetails
 
 from attestlab.core.crypto.canonical_json import canonical, sha256_hex
-from attestlab.core.errors import MAX_FAULTS, FieldError, ValidationFailed
+from attestlab.core.errors import MAX_REPORTED_ERRORS, FieldError, ValidationFailed
 from attestlab.core.shapes import In, Uuid
 from attestlab.policy.language.ast import Effect, Mode
 from attestlab.policy.language.attributes import MAX_SUGGESTIONS, Op, nearest
@@ -268,4 +268,4 @@ def refusal(faults: list[FieldError], *, count: int = 0) -> ValidationFailed:
     others = max(len(apart), count) - 1
     more = f" (and {others:,} more)" if others else ""
     told = f"The policy is not valid; {apart[0].field or 'it'}: {apart[0].message}{more}"
-    return ValidationFailed(told, apart[:MAX_FAULTS])
+    return ValidationFailed(told, apart[:MAX_REPORTED_ERRORS])

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-from attestlab.core.errors import MAX_FAULTS, FieldError
+from attestlab.core.errors import MAX_REPORTED_ERRORS, FieldError
 from attestlab.policy.evaluation.evaluator import Evaluator
 from attestlab.policy.language.ast import Policy
 from attestlab.policy.language.attributes import MAX_SUGGESTIONS, Registry, nearest
@@ -32,7 +32,7 @@ def require_sound(document: Document, registry: Registry) -> None:
         for index, case in enumerate(document.tests or ())
         for fault in (*_misread(case, index, normalised), *_unnamed(case, index, ids))
     )
-    told = list(islice(faults, MAX_FAULTS))
+    told = list(islice(faults, MAX_REPORTED_ERRORS))
     if told:
         raise refusal(told)
 

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NamedTuple
 
 from attestlab.core.errors import PayloadTooLarge, UnsupportedMediaType
-from attestlab.core.strict_json import parse_json, require_few_values
+from attestlab.core.strict_json import parse_json, require_value_count
 from attestlab.web.body.payload_stream import (
     PAYLOAD_LIMIT_CHARS,
     PAYLOAD_MEMBER,
@@ -130,7 +130,7 @@ async def _scan(first: bytes, body: RequestBody, run_in_thread: RunInThread) -> 
 
 
 def _parse_text(text: bytes) -> object:
-    require_few_values(text)
+    require_value_count(text)
     return parse_json(text)
 
 

@@ -14,7 +14,7 @@ from sqlmodel import Field, SQLModel
 
 from attestlab.core.db.tables import table_of
 from attestlab.core.db.transaction import AnyRow, Transaction
-from attestlab.core.records.hash_chain import Chain, head_of, link_hash, save_head
+from attestlab.core.records.hash_chain import Chain, link_hash, read_head, save_head
 
 CHAIN = "answers"
 BEGINNING = "answers:beginning"
@@ -73,7 +73,7 @@ def delete_expired(tx: Transaction, *, now: datetime, ttl: timedelta) -> None:
         return
     kept = tx.read_unflushed(in_order.where(answers.c.seq > first.seq, answers.c.created_at >= before)).first()
     if kept is None:
-        beginning, last = head_of(tx.connection, CHAIN)
+        beginning, last = read_head(tx.connection, CHAIN)
     else:
         beginning = kept.seq
         last = tx.read_unflushed(select(answers.c.hash).where(answers.c.seq == beginning - 1)).scalar_one()
@@ -83,12 +83,12 @@ def delete_expired(tx: Transaction, *, now: datetime, ttl: timedelta) -> None:
 
 def find_inconsistencies(connection: Connection) -> Iterator[tuple[str, str]]:
     """Where the chain of answers does not hold, as (place, what is wrong)."""
-    place, last = head_of(connection, BEGINNING)
+    place, last = read_head(connection, BEGINNING)
     for row in connection.execution_options(yield_per=100).execute(select(*answers.c).order_by(answers.c.seq)):
         if row.seq != place or row.hash != link_hash(last, _linked_bytes_of(row)):
             yield str(row.seq), "the chain is broken here"
         place, last = row.seq + 1, row.hash
-    if (place, last) != head_of(connection, CHAIN):
+    if (place, last) != read_head(connection, CHAIN):
         yield "end", "answers are missing at the end"
 
 
