@@ -1,6 +1,6 @@
-"""How fast it is: `make bench` prints one JSON line a figure.
+"""Benchmarks: `make bench` prints one JSON line per figure.
 
-A figure is `{name, value, unit, against?, spread?}`. A ratio is taken in one run, the
-two sides in turn, so that what else the machine does falls on both; `spread` is the
-smallest and the largest of the rounds, `value` their median.
+A figure is `{name, value, unit, against?, spread?}`. A ratio is measured in one run, the
+two sides in turn, so that other work of the machine affects both sides. `value` is the
+median of the rounds, `spread` their smallest and largest value.
 """

@@ -1,4 +1,4 @@
-"""`python -m benchmarks [--only GROUP]`: one JSON line a figure; `--help` names the groups."""
+"""`python -m benchmarks [--only GROUP]`: prints one JSON line per figure; `--help` lists the groups."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchmarks.figures import Figure
 
 
 def _policy_figures(folder: Path) -> Iterator[Figure]:
-    from benchmarks import policy  # the other engines are an extra, `bench`
+    from benchmarks import policy  # loaded late: it imports the other engines, which the extra `bench` installs
 
     return policy.figures(folder)
 
@@ -38,14 +38,14 @@ GROUPS: dict[str, Callable[[Path], Iterator[Figure]]] = {
 
 
 def main() -> None:
-    """Measure the groups asked for, each in a folder that is removed afterwards."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="One JSON line a figure.")
+    """Measure the selected groups, each in a folder that is deleted afterwards."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Print one JSON line per figure.")
     parser.add_argument("--only", choices=GROUPS, help="measure one group")
-    asked = parser.parse_args().only
-    for name in [asked] if asked else GROUPS:
+    selected = parser.parse_args().only
+    for name in [selected] if selected else GROUPS:
         with tempfile.TemporaryDirectory(prefix="attestlab-bench-") as folder:
             for figure in GROUPS[name](Path(folder)):
-                print(figure.line(), flush=True)
+                print(figure.to_json(), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""`access.*` and `limits.*`: what finding out who calls, and counting it, costs before a request is answered."""
+"""`access.*` and `limits.*`: cost of authentication and rate limiting for a request."""
 
 from __future__ import annotations
 
@@ -25,58 +25,61 @@ from benchmarks.world import CLAIMS
 
 ROUNDS = 9
 TIMES = 500
-A_LOT = 1_000_000_000  # requests a minute, so that none is refused
+UNLIMITED = 1_000_000_000  # requests a minute, so that none is refused
 
 
 def figures(folder: Path) -> Iterator[Figure]:
-    """A key and a token that were seen before; and the limiter against a verification in process."""
-    yield from asyncio.run(_measured(folder / "data"))
+    """Yield the cost of a cached key and token, and of the limiter relative to a verification in process."""
+    yield from asyncio.run(_measure(folder / "data"))
 
 
-async def _measured(folder: Path) -> list[Figure]:
+async def _measure(folder: Path) -> list[Figure]:
     lab, made = Installation.init(Settings(data=folder), clock=SystemClock())
-    lab.orgs.set_plan(made.tenant.tenant_id, Plan.ENTERPRISE, {"requests_per_minute": A_LOT})
-    desk = WriteQueue(lab)
-    site = site_of(lab, desk)
-    found = [*_of_authentication(lab, site, made), _of_limiter(lab, site, made)]
-    await desk.finish()
-    site.close()
+    lab.orgs.set_plan(made.tenant.tenant_id, Plan.ENTERPRISE, {"requests_per_minute": UNLIMITED})
+    write_queue = WriteQueue(lab)
+    application = site_of(lab, write_queue)
+    found = [*_authentication_figures(lab, application, made), _limiter_figure(lab, application, made)]
+    await write_queue.finish()
+    application.close()
     lab.close()
     return found
 
 
-def _of_authentication(lab: Installation, site: Application, made: InitResult) -> Iterator[Figure]:
+def _authentication_figures(lab: Installation, application: Application, made: InitResult) -> Iterator[Figure]:
     owner = made.tenant
     person = lab.identity.authenticate(owner.owner_email, owner.owner_password, peer="127.0.0.1", now=lab.clock.now())
     token = lab.identity.sign_in(person).access_token
-    for name, credential in {"key": _key(made), "token": Credential("bearer", token)}.items():
-        call = _call(lab, site, credential)
-        rounds = [_each_us(lambda call=call: site.authenticate(call)) for _ in range(ROUNDS)]  # type: ignore[misc]
+    for name, credential in {"key": _api_key_credential(made), "token": Credential("bearer", token)}.items():
+        request = _make_request(lab, application, credential)
+        rounds = [_time_us(lambda request=request: application.authenticate(request)) for _ in range(ROUNDS)]  # type: ignore[misc]
         yield Figure.of_rounds(f"access.{name}_us", rounds, "us")
 
 
-def _of_limiter(lab: Installation, site: Application, made: InitResult) -> Figure:
-    """Block and bucket of a tenant with a limit, as a share of a verification without its HTTP and its commit."""
-    call = _call(lab, site, _key(made))
-    call.caller = site.authenticate(call)
-    attestation_id = _minted(lab, made)
+def _limiter_figure(lab: Installation, application: Application, made: InitResult) -> Figure:
+    """Return the cost of the block check and bucket of a limited tenant, as a share of a verification.
+
+    The verification is measured without HTTP and without its commit.
+    """
+    request = _make_request(lab, application, _api_key_credential(made))
+    request.caller = application.authenticate(request)
+    attestation_id = _mint(lab, made)
 
     def limit() -> None:
-        site.limiter.require_unblocked(lane_of(call.peer, payer=call.caller), now=call.now)
-        site.limiter.charge(call, call.caller)
+        application.limiter.require_unblocked(lane_of(request.peer, payer=request.caller), now=request.now)
+        application.limiter.charge(request, request.caller)
 
     def verify() -> None:
         lab.attestations.verify(attestation_id)
 
-    rounds = [_each_us(limit) / _each_us(verify) for _ in range(ROUNDS)]
+    rounds = [_time_us(limit) / _time_us(verify) for _ in range(ROUNDS)]
     return Figure.of_rounds("limits.share_of_verify", rounds, "ratio", against="lab.attestations.verify")
 
 
-def _key(made: InitResult) -> Credential:
+def _api_key_credential(made: InitResult) -> Credential:
     return Credential("api_key", made.tenant.api_key)
 
 
-def _minted(lab: Installation, made: InitResult) -> Any:
+def _mint(lab: Installation, made: InitResult) -> Any:
     caller = lab.orgs.service_caller(made.tenant.tenant_id)
     issuer = lab.issuers.create({"name": "Registry", "domain": "r.example"}, caller=caller, alg=Algorithm.ED25519)
     kid = issuer.keys[0]["kid"]
@@ -84,11 +87,11 @@ def _minted(lab: Installation, made: InitResult) -> Any:
     return lab.attestations.mint(request, caller=caller).id
 
 
-def _call(lab: Installation, site: Application, credential: Credential) -> Request:
+def _make_request(lab: Installation, application: Application, credential: Credential) -> Request:
     route = next(route for route in all_routes() if (route.method, route.path) == ("GET", "/v1/issuers"))
-    call = Request(
+    request = Request(
         lab=lab,
-        application=site,
+        application=application,
         route=route,
         method=route.method,
         path=route.path,
@@ -99,11 +102,11 @@ def _call(lab: Installation, site: Application, credential: Credential) -> Reque
         now=lab.clock.now(),
         on_disconnect=lambda tell: None,
     )
-    call.credential = credential
-    return call
+    request.credential = credential
+    return request
 
 
-def _each_us(work: Callable[[], object]) -> float:
+def _time_us(work: Callable[[], object]) -> float:
     work()
     begin = perf_counter()
     for _ in range(TIMES):

@@ -1,4 +1,4 @@
-"""`fsck.*`: how fast `attestlab log fsck` checks an installation, against the least that a check can do."""
+"""`fsck.*`: how fast `attestlab log fsck` checks an installation, against the minimum work of a check."""
 
 from __future__ import annotations
 
@@ -35,20 +35,22 @@ BETWEEN_MINTS = timedelta(milliseconds=1)
 
 @dataclass(frozen=True)
 class Cost:
-    """What one check took: seconds, and seconds of processor time on all cores."""
+    """The duration of one check, and its processor time on all cores."""
 
     wall_s: float
     cpu_s: float
 
 
 def figures(folder: Path) -> Iterator[Figure]:
-    """Entries a second of a whole check and of the floor, and their ratio; the two take turns.
+    """Yield entries per second of a whole check and of the floor, measured in turn, and their ratio.
 
-    The processor time is given too, because it depends less on what else the machine is doing.
+    The processor time is a figure too, because it depends less on other work of the machine.
     """
     settings = Settings(data=folder / "data", database_url=None)
-    fill(settings, ENTRIES)
-    rounds = [(_cost(lambda: _check(settings)), _cost(lambda: _floor(settings))) for _ in range(ROUNDS)]
+    mint_in_groups(settings, ENTRIES)
+    rounds = [
+        (_measure_cost(lambda: _run_fsck(settings)), _measure_cost(lambda: _run_floor(settings))) for _ in range(ROUNDS)
+    ]
     yield Figure.of_rounds("fsck.entries_per_s", [ENTRIES / checked.wall_s for checked, _ in rounds], "1/s")
     yield Figure.of_rounds("fsck.floor_per_s", [ENTRIES / floor.wall_s for _, floor in rounds], "1/s", against=FLOOR)
     ratios = [floor.wall_s / checked.wall_s for checked, floor in rounds]
@@ -57,43 +59,43 @@ def figures(folder: Path) -> Iterator[Figure]:
     yield Figure.of_rounds("fsck.floor_cpu_us", [floor.cpu_s / ENTRIES * 1e6 for _, floor in rounds], "us an entry")
 
 
-def _cost(check: Callable[[], None]) -> Cost:
+def _measure_cost(check: Callable[[], None]) -> Cost:
     began, used = perf_counter(), _cpu_s()
     check()
     return Cost(perf_counter() - began, _cpu_s() - used)
 
 
 def _cpu_s() -> float:
-    """Of this process and of the children that have ended."""
+    """Return the processor time of this process and of its ended children."""
     times = os.times()
     return times.user + times.system + times.children_user + times.children_system
 
 
-def _check(settings: Settings) -> None:
+def _run_fsck(settings: Settings) -> None:
     problems = problems_of(settings)
     assert not problems, problems[:3]
 
 
-def _floor(settings: Settings) -> None:
-    """Read what was attested, hash each entry and verify each signature; nothing is compared."""
+def _run_floor(settings: Settings) -> None:
+    """Read the attestations, hash each entry and verify each signature, without comparing anything."""
     query = "SELECT a.signature, k.spki, l.entry FROM attestations a JOIN issuer_keys k USING (tenant_id, kid) "
     query += 'JOIN log_leaves l ON l."index" = a.log_index'
     with closing(sqlite3.connect(settings.data / "records.db")) as connection:
         for signature, spki, entry in connection.execute(query):
             signed, _dot, raw = signature.rpartition(".")
-            _public_key(spki).verify(b64url_decode(raw), signed.encode())
+            _load_public_key(spki).verify(b64url_decode(raw), signed.encode())
             hashlib.sha256(entry).digest()
 
 
 @cache
-def _public_key(spki: bytes) -> Ed25519PublicKey:
+def _load_public_key(spki: bytes) -> Ed25519PublicKey:
     public = load_der_public_key(spki)
     assert isinstance(public, Ed25519PublicKey)
     return public
 
 
-def fill(settings: Settings, entries: int) -> None:
-    """Mint as a busy server does, in groups; one checkpoint a group."""
+def mint_in_groups(settings: Settings, entries: int) -> None:
+    """Mint as a busy server does: in groups, with one checkpoint per group."""
     clock = FixedClock(datetime.now(UTC) - timedelta(days=1))
     lab, made = Installation.init(settings, clock=clock)
     caller = lab.orgs.service_caller(made.tenant.tenant_id)

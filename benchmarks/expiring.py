@@ -1,4 +1,4 @@
-"""`expiry.*`: a hundred thousand attestations that are due at once, made permanent while others are minted."""
+"""`expiry.*`: time to make a hundred thousand due expiries permanent, while others are minted."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from attestlab.orgs.store import tenants
 from attestlab.settings import Settings
 from benchmarks import world
 from benchmarks.figures import Figure
-from benchmarks.load import Load, Plan, run
-from benchmarks.world import World
+from benchmarks.load import Load, Plan, run_load
+from benchmarks.world import ServedInstallation
 
 DUE = 100_000
 MINTS_A_COMMIT = 500
@@ -33,11 +33,12 @@ BETWEEN_MINTS = timedelta(milliseconds=1)
 
 
 def figures(folder: Path) -> Iterator[Figure]:
-    """How long the sweep takes, and what it costs the mints that go on meanwhile."""
-    with world.served(folder / "quiet") as other:
-        quiet = [_mints(other) for _ in range(QUIET_ROUNDS)]
-        took_s, busy = _sweep(folder / "busy")
-        quiet += [_mints(other) for _ in range(QUIET_ROUNDS)]  # before and after: the machine is not always as fast
+    """Yield the duration of the sweep, and its effect on concurrent mints."""
+    with world.serve_installation(folder / "quiet") as other:
+        quiet = [_run_mints(other) for _ in range(QUIET_ROUNDS)]
+        took_s, busy = _measure_sweep(folder / "busy")
+        # Measured before and after the sweep, because the machine's speed varies.
+        quiet += [_run_mints(other) for _ in range(QUIET_ROUNDS)]
     yield Figure("expiry.100k_s", round(took_s, 1), "s", against=f"mints on {CONNECTIONS} connections meanwhile")
     yield Figure.of_rounds("expiry.mint_p99_ms", [load.p99_ms for load in busy], "ms")
     yield Figure.of_rounds("expiry.mint_p99_quiet_ms", [load.p99_ms for load in quiet], "ms")
@@ -47,24 +48,24 @@ def figures(folder: Path) -> Iterator[Figure]:
     yield Figure.of_rounds("expiry.mint_quiet_per_s", [load.per_second for load in quiet], "1/s")
 
 
-def _sweep(data: Path) -> tuple[float, list[Load]]:
-    """The seconds that it takes, and the mints meanwhile."""
+def _measure_sweep(data: Path) -> tuple[float, list[Load]]:
+    """Return the seconds that the sweep takes, and the loads of mints during it."""
     records, busy = data / "records.db", []
-    with world.served(data, before=_fill) as served, ThreadPoolExecutor(1) as beside:
-        _wait(records, DUE)
+    with world.serve_installation(data, before=_mint_expired) as served, ThreadPoolExecutor(1) as pool:
+        _wait_until_fewer(records, DUE)
         began = monotonic()
-        over = beside.submit(_wait, records, 1)
+        over = pool.submit(_wait_until_fewer, records, 1)
         while not over.done():
-            busy.append(_mints(served))
+            busy.append(_run_mints(served))
         return over.result() - began, busy
 
 
-def _mints(served: World) -> Load:
-    return run(Plan(served.server.port, CONNECTIONS, SECONDS, 0.3, 201, [served.mint_request()]))
+def _run_mints(served: ServedInstallation) -> Load:
+    return run_load(Plan(served.server.port, CONNECTIONS, SECONDS, 0.3, 201, [served.build_mint_request()]))
 
 
-def _fill(data: Path) -> None:
-    """What ran out a day ago, while no server ran."""
+def _mint_expired(data: Path) -> None:
+    """Mint attestations that expired a day ago, while no server ran."""
     clock = FixedClock(datetime.now(UTC) - LONG_AGO)
     lab = Installation.open(Settings(data=data), clock=clock)
     with lab.storage.read() as connection:
@@ -76,7 +77,7 @@ def _fill(data: Path) -> None:
     )
 
     def draft() -> PreparedAttestation:
-        clock.advance(BETWEEN_MINTS)  # ids are led by their time, so all in one millisecond would be in no order at all
+        clock.advance(BETWEEN_MINTS)  # ids begin with their time; within one millisecond they would have no order
         return lab.attestations.prepare(request, caller=caller)
 
     for _ in range(DUE // MINTS_A_COMMIT):
@@ -87,8 +88,8 @@ def _fill(data: Path) -> None:
     lab.close()
 
 
-def _wait(records: Path, fewer_than: int) -> float:
-    """Wait until fewer are due; the moment when that was seen."""
+def _wait_until_fewer(records: Path, fewer_than: int) -> float:
+    """Wait until fewer attestations are due, and return the time of that observation."""
     query = "SELECT count(*) FROM attestations WHERE status = 'VALID' AND expiry_at IS NOT NULL"
     with closing(sqlite3.connect(f"file:{records}?mode=ro", uri=True)) as connection:
         while connection.execute(query).fetchone()[0] >= fewer_than:

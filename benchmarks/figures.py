@@ -1,4 +1,4 @@
-"""A figure, and how a set of rounds becomes one."""
+"""A benchmark figure, made from the values of several rounds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from statistics import median
 
 @dataclass(frozen=True)
 class Figure:
-    """One line of output; `against` says what a ratio was divided by, `spread` is (min, max) of the rounds."""
+    """One line of output; `against` names the divisor of a ratio, `spread` is (min, max) of the rounds."""
 
     name: str
     value: float
@@ -21,23 +21,24 @@ class Figure:
 
     @classmethod
     def of_rounds(cls, name: str, rounds: Sequence[float], unit: str, *, against: str | None = None) -> Figure:
-        """The median of the rounds with its spread."""
-        return cls(name, _short(median(rounds)), unit, against, (_short(min(rounds)), _short(max(rounds))))
+        """Return the median of the rounds with their spread."""
+        smallest, middle, largest = map(_round_to_four_digits, (min(rounds), median(rounds), max(rounds)))
+        return cls(name, middle, unit, against, (smallest, largest))
 
-    def line(self) -> str:
-        """The figure as one line of JSON, without the members it does not have."""
+    def to_json(self) -> str:
+        """Return the figure as one line of JSON, without members that are None."""
         return json.dumps({key: value for key, value in asdict(self).items() if value is not None})
 
 
 def peak_memory_mib() -> float:
-    """Return the most memory that this process ever held, in MiB (Linux's VmHWM).
+    """Return the peak memory of this process, in MiB (Linux's VmHWM).
 
-    `getrusage` would count what the process held that started this one: its value survives `exec`.
+    `getrusage` would include the peak of the parent process, because its value survives `exec`.
     """
     status = Path("/proc/self/status").read_text()
     return int(next(line for line in status.splitlines() if line.startswith("VmHWM")).split()[1]) / 1024
 
 
-def _short(value: float) -> float:
-    """Four significant digits: more would be noise."""
+def _round_to_four_digits(value: float) -> float:
+    """Round to four significant digits; further digits are noise."""
     return float(f"{value:.4g}")

@@ -1,9 +1,9 @@
-"""The floor: the least a Tornado server can do for the same request.
+"""The floor: the minimum work of a Tornado server for the same request.
 
 `POST /verify` parses the JSON and verifies one Ed25519 signature. `POST /mint` parses
-the JSON, makes one Ed25519 signature and answers when one row is durable in SQLite
+the JSON, makes one Ed25519 signature and responds when one row is durable in SQLite
 (WAL, `synchronous=FULL`); rows that wait while a commit is in flight go into the next.
-What AttestLab adds to this, it adds for a reason; `make bench` says how much it costs.
+`make bench` measures the cost of everything that AttestLab does in addition.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Waiting = tuple[Row, "asyncio.Future[None]"]
 
 
 class GroupCommit:
-    """One writer thread; it owns the connection and commits whatever waits."""
+    """One writer thread, which owns the connection and commits all waiting rows together."""
 
     def __init__(self, path: Path, loop: asyncio.AbstractEventLoop) -> None:
         self._path = path
@@ -40,7 +40,7 @@ class GroupCommit:
         threading.Thread(target=self._run, daemon=True).start()
 
     def insert(self, row: Row) -> asyncio.Future[None]:
-        """Done when the row is durable."""
+        """Return a future that is done when the row is durable."""
         future = self._loop.create_future()
         self._queue.put((row, future))
         return future
@@ -55,7 +55,7 @@ class GroupCommit:
             connection.execute("BEGIN IMMEDIATE")
             connection.executemany("INSERT INTO minted VALUES (?, ?, ?)", [row for row, _ in batch])
             connection.execute("COMMIT")
-            self._loop.call_soon_threadsafe(_tell, batch)
+            self._loop.call_soon_threadsafe(_resolve_all, batch)
 
     def _next_batch(self) -> list[Waiting]:
         batch = [self._queue.get()]
@@ -67,7 +67,7 @@ class GroupCommit:
         return batch
 
 
-def _tell(batch: list[Waiting]) -> None:
+def _resolve_all(batch: list[Waiting]) -> None:
     for _, future in batch:
         future.set_result(None)
 

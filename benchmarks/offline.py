@@ -1,4 +1,4 @@
-"""`verify.*`: a bundle checked offline, from its text to the verdict."""
+"""`verify.*`: time of offline verification, from the bundle's text to the verdict."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ NEIGHBOURS = 40  # other attestations in the log, so that the proof has a path
 
 
 def figures(folder: Path) -> Iterator[Figure]:
-    """An Ed25519 bundle that the real server gave; the pinned policy is read once, as a verifier does."""
-    with world.served(folder / "data") as lab:
-        ids = [lab.mint()["id"] for _ in range(NEIGHBOURS)]
-        text, trust = lab.bundle(ids[NEIGHBOURS // 2]), TrustPolicy.unwitnessed(lab.log_vkey)
-    yield Figure.of_rounds("verify.offline_us", [_each_us(text, trust) for _ in range(ROUNDS)], "us")
+    """Yield the time to verify an Ed25519 bundle of the real server, with a trust policy that is parsed once."""
+    with world.serve_installation(folder / "data") as served:
+        ids = [served.mint()["id"] for _ in range(NEIGHBOURS)]
+        text, trust = served.fetch_bundle(ids[NEIGHBOURS // 2]), TrustPolicy.unwitnessed(served.log_vkey)
+    yield Figure.of_rounds("verify.offline_us", [_time_us(text, trust) for _ in range(ROUNDS)], "us")
 
 
-def _each_us(text: str, trust: TrustPolicy) -> float:
+def _time_us(text: str, trust: TrustPolicy) -> float:
     begin = perf_counter()
     for _ in range(TIMES):
         report = verify_bundle(Bundle.parse(json.loads(text)), trust=trust, now=datetime.now(UTC))
         if report.verdict is not Verdict.VALID:
-            raise RuntimeError(f"The bundle is {report.verdict}, so its time says nothing.")
+            raise RuntimeError(f"The bundle is {report.verdict}, so its time is meaningless.")
     return 1e6 * (perf_counter() - begin) / TIMES

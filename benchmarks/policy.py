@@ -1,7 +1,7 @@
-"""`policy.*`: a past of ten million contexts replayed, one context decided, a policy proven; other engines beside it.
+"""`policy.*`: time to replay ten million contexts, to decide one context, to analyse a policy; and other engines.
 
-All on the same 20 rules with 39 conditions. The replay runs in a process of its own, whose peak of
-resident memory is told too.
+All figures use the same 20 rules with 39 conditions. The replay runs in a separate process, and its
+peak of resident memory is a figure too.
 """
 
 from __future__ import annotations
@@ -22,81 +22,81 @@ from attestlab.policy.evaluation.evaluator import Evaluator
 from attestlab.policy.evaluation.policy_set import PolicySet, PolicySetMember
 from attestlab.policy.language.attributes import PLATFORM
 from attestlab.policy.language.context import ContextNormalizer
-from benchmarks import policy_in_force, policy_rivals, policy_world
+from benchmarks import policy_data, policy_enforcement, policy_rivals
 from benchmarks.figures import Figure
 
 ROUNDS = 5
-SAMPLE = 2_000  # contexts that other engines decide in a round
+SAMPLE = 2_000  # contexts that each other engine decides per round
 SINGLES = 20_000
 RULES = 20
 
 
 def figures(folder: Path) -> Iterator[Figure]:
-    """Every figure of the policy engine."""
-    yield from policy_in_force.figures(folder)
+    """Yield all figures of the policy engine."""
+    yield from policy_enforcement.figures(folder)
     contexts = folder / "contexts.parquet"
-    policy_world.write_contexts(contexts)
-    replays = [_replayed(contexts, folder / "decided.parquet") for _ in range(ROUNDS)]
+    policy_data.write_contexts(contexts)
+    replays = [_run_replay(contexts, folder / "decided.parquet") for _ in range(ROUNDS)]
     seconds = [each["seconds"] for each in replays]
     yield Figure.of_rounds("policy.replay_10m", seconds, "s")
     yield Figure.of_rounds("policy.replay_10m_peak", [each["peak_mib"] for each in replays], "MiB")
-    yield from _replayed_with_few_contexts(folder)
-    yield from _simulated(folder, contexts)
-    sample = policy_world.complete_contexts(contexts, SAMPLE)
-    yield from _ratios(sample, 1e6 * median(seconds) / policy_world.CONTEXTS)
-    yield _single(sample)
-    yield from _proofs()
-    yield _counterfactuals(sample)
+    yield from _few_contexts_figures(folder)
+    yield from _simulation_figures(folder, contexts)
+    sample = policy_data.read_complete_contexts(contexts, SAMPLE)
+    yield from _rival_ratios(sample, 1e6 * median(seconds) / policy_data.CONTEXTS)
+    yield _single_decision(sample)
+    yield from _proof_figures()
+    yield _counterfactual_figure(sample)
 
 
 def growth(folder: Path) -> Iterator[Figure]:
-    """How simulation grows: 20, 200 and 1,000 rules over one and ten million decisions, each once.
+    """Yield how simulation grows: 20, 200 and 1,000 rules over one and ten million decisions, each once.
 
-    A name ends with the route: distinct contexts `kept` in memory, or `rows` read anew by each question.
+    A name contains the route: distinct contexts `kept` in memory, or `rows` that each query reads again.
     """
     for millions in (1, 10):
         decisions = folder / f"{millions}m.parquet"
-        policy_world.write_decisions(decisions, millions * 1_000_000)
+        policy_data.write_decisions(decisions, millions * 1_000_000)
         for rules in (RULES, 10 * RULES, 50 * RULES):
-            done = _run("policy_simulation", decisions, rules)
+            done = _run_module("policy_simulation", decisions, rules)
             name = f"policy_growth.{rules}_rules_{millions}m_{'kept' if done['is_kept'] else 'rows'}"
             yield Figure.of_rounds(f"{name}_compare_s", [done["compare_s"]], "s")
             yield Figure.of_rounds(f"{name}_slider_ms", done["sweep_ms"], "ms")
             yield Figure.of_rounds(f"{name}_peak", [done["peak_mib"]], "MiB")
 
 
-def _simulated(folder: Path, contexts: Path) -> Iterator[Figure]:
-    """What a draft would change, the past read for it; then every value of a threshold, distinct contexts at hand.
+def _simulation_figures(folder: Path, contexts: Path) -> Iterator[Figure]:
+    """Yield the time of a comparison, which reads the history, and of sweeps over distinct contexts in memory.
 
-    `compare_10m_apart_s` is where nearly every context is another and none is kept.
+    `compare_10m_apart_s` is the case in which nearly all contexts differ and none is kept in memory.
     """
-    apart = [_run("policy_simulation", contexts, RULES)["compare_s"] for _ in range(ROUNDS)]
+    apart = [_run_module("policy_simulation", contexts, RULES)["compare_s"] for _ in range(ROUNDS)]
     yield Figure.of_rounds("policy.compare_10m_apart_s", apart, "s")
     decisions = folder / "decisions.parquet"
-    policy_world.write_decisions(decisions)
-    done = [_run("policy_simulation", decisions, RULES) for _ in range(ROUNDS)]
+    policy_data.write_decisions(decisions)
+    done = [_run_module("policy_simulation", decisions, RULES) for _ in range(ROUNDS)]
     yield Figure.of_rounds("policy.compare_10m_s", [each["compare_s"] for each in done], "s")
     yield Figure.of_rounds("policy.slider_ms", [ms for each in done for ms in each["sweep_ms"]], "ms")
     yield Figure.of_rounds("policy.simulation_10m_peak", [each["peak_mib"] for each in done], "MiB")
 
 
-def _replayed_with_few_contexts(folder: Path) -> Iterator[Figure]:
-    """The same with 32,000 distinct contexts: row by row, and by a policy so large that contexts are decided."""
+def _few_contexts_figures(folder: Path) -> Iterator[Figure]:
+    """Yield the replay of 32,000 distinct contexts: row by row, and by context with a much larger policy."""
     contexts = folder / "few.parquet"
-    policy_world.write_contexts(contexts, distinct=32_000)
+    policy_data.write_contexts(contexts, distinct=32_000)
     for rules in (RULES, 10 * RULES):
-        done = [_run("policy_replay", contexts, folder / "decided.parquet", rules) for _ in range(ROUNDS)]
+        done = [_run_module("policy_replay", contexts, folder / "decided.parquet", rules) for _ in range(ROUNDS)]
         name = f"policy.replay_10m_few_contexts_{rules}_rules_by_{done[0]['route']}"
         yield Figure.of_rounds(name, [each["seconds"] for each in done], "s")
         yield Figure.of_rounds(f"{name}_peak", [each["peak_mib"] for each in done], "MiB")
 
 
-def _replayed(contexts: Path, out: Path) -> dict[str, Any]:
-    return _run("policy_replay", contexts, out)
+def _run_replay(contexts: Path, out: Path) -> dict[str, Any]:
+    return _run_module("policy_replay", contexts, out)
 
 
-def _run(module: str, *arguments: object) -> dict[str, Any]:
-    """What a module of ours prints, in a process of its own."""
+def _run_module(module: str, *arguments: object) -> dict[str, Any]:
+    """Run a module of ours in a separate process and return its output."""
     done = subprocess.run(
         [sys.executable, "-m", f"benchmarks.{module}", *map(str, arguments)],
         capture_output=True, text=True, check=True,
@@ -104,59 +104,61 @@ def _run(module: str, *arguments: object) -> dict[str, Any]:
     return dict(json.loads(done.stdout))
 
 
-def _ratios(sample: list[dict[str, Any]], replay_us: float) -> Iterator[Figure]:
-    """How many times as long another engine takes for a decision as the replay of ten million does."""
-    policy = policy_world.policy(RULES)
-    evaluate, normalised = Evaluator(policy), ContextNormalizer(PLATFORM)
-    expected = [evaluate(normalised(context).values).allowed for context in sample]
-    for rival in policy_rivals.rivals(policy_world.document(RULES), policy):
-        few = [rival.prepare(context) for context in sample[: policy_rivals.PATIENCE.get(rival.name, SAMPLE)]]
+def _rival_ratios(sample: list[dict[str, Any]], replay_us: float) -> Iterator[Figure]:
+    """Yield how many times as long another engine takes per decision as the replay of ten million."""
+    policy = policy_data.make_policy(RULES)
+    evaluate, normalise = Evaluator(policy), ContextNormalizer(PLATFORM)
+    expected = [evaluate(normalise(context).values).allowed for context in sample]
+    for rival in policy_rivals.list_rivals(policy_data.make_document(RULES), policy):
+        few = [rival.prepare(context) for context in sample[: policy_rivals.MAX_CONTEXTS.get(rival.name, SAMPLE)]]
         if rival.decide(few) != expected[: len(few)]:
-            raise RuntimeError(f"{rival.name} decides otherwise, so its time says nothing.")
-        each_us = [_each_us(rival.decide, few) for _ in range(ROUNDS)]
+            raise RuntimeError(f"{rival.name} decides differently, so its time is meaningless.")
+        each_us = [_time_each_us(rival.decide, few) for _ in range(ROUNDS)]
         yield Figure.of_rounds(
             f"policy.ratio_{rival.name}", [us / replay_us for us in each_us], "ratio", against="policy.replay_10m"
         )
 
 
-def _each_us(batch: Callable[[list[Any]], object], contexts: list[Any]) -> float:
+def _time_each_us(batch: Callable[[list[Any]], object], contexts: list[Any]) -> float:
     begin = perf_counter()
     batch(contexts)
     return 1e6 * (perf_counter() - begin) / len(contexts)
 
 
-def _single(sample: list[dict[str, Any]]) -> Figure:
-    """One raw context normalised and decided, all matching rules found."""
-    evaluate, normalised = Evaluator(policy_world.policy(RULES)), ContextNormalizer(PLATFORM)
+def _single_decision(sample: list[dict[str, Any]]) -> Figure:
+    """Return the time to normalise one raw context and decide it with all matching rules."""
+    evaluate, normalise = Evaluator(policy_data.make_policy(RULES)), ContextNormalizer(PLATFORM)
     contexts = (sample * (SINGLES // len(sample) + 1))[:SINGLES]
 
     def decide_all(contexts: list[dict[str, Any]]) -> None:
         for context in contexts:
-            evaluate(normalised(context).values)
+            evaluate(normalise(context).values)
 
-    return Figure.of_rounds("policy.single_us", [_each_us(decide_all, contexts) for _ in range(ROUNDS)], "us")
+    return Figure.of_rounds("policy.single_us", [_time_each_us(decide_all, contexts) for _ in range(ROUNDS)], "us")
 
 
-def _proofs() -> Iterator[Figure]:
-    """All findings of a policy, and whether it is equivalent to a version with one rule less."""
+def _proof_figures() -> Iterator[Figure]:
+    """Yield the time to analyse a policy, and to decide whether another version is equivalent."""
     for rules in (RULES, 10 * RULES):
-        policy = policy_world.policy(rules)
-        other = policy_world.policy(rules, seed=6)
-        analyze(policy)  # z3 is loaded by the first
-        yield Figure.of_rounds(f"policy.proof_{rules}_ms", [_ms(partial(analyze, policy)) for _ in range(ROUNDS)], "ms")
-        times = [_ms(partial(compare, policy, other)) for _ in range(ROUNDS)]
+        policy = policy_data.make_policy(rules)
+        other = policy_data.make_policy(rules, seed=6)
+        analyze(policy)  # the first call loads z3
+        yield Figure.of_rounds(
+            f"policy.proof_{rules}_ms", [_time_ms(partial(analyze, policy)) for _ in range(ROUNDS)], "ms"
+        )
+        times = [_time_ms(partial(compare, policy, other)) for _ in range(ROUNDS)]
         yield Figure.of_rounds(f"policy.equivalence_{rules}_ms", times, "ms")
 
 
-def _ms(work: Callable[[], object]) -> float:
+def _time_ms(work: Callable[[], object]) -> float:
     begin = perf_counter()
     work()
     return 1000 * (perf_counter() - begin)
 
 
-def _counterfactuals(sample: list[dict[str, Any]]) -> Figure:
-    """The smallest change for each of a hundred contexts; the slowest of a round counts."""
-    policies = PolicySet([PolicySetMember("p", "0" * 64, policy_world.policy(RULES))])
+def _counterfactual_figure(sample: list[dict[str, Any]]) -> Figure:
+    """Return the time to find the smallest change for a context: the slowest of a hundred per round."""
+    policies = PolicySet([PolicySetMember("p", "0" * 64, policy_data.make_policy(RULES))])
     values = [ContextNormalizer(PLATFORM)(context).values for context in sample[:100]]
-    slowest = [max(_ms(partial(counterfactual, policies, each)) for each in values) for _ in range(ROUNDS)]
+    slowest = [max(_time_ms(partial(counterfactual, policies, each)) for each in values) for _ in range(ROUNDS)]
     return Figure.of_rounds("policy.counterfactual_ms", slowest, "ms")

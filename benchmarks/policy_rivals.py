@@ -1,7 +1,7 @@
-"""Other engines on the same rules and contexts; each must give our answers, or its time says nothing.
+"""Other policy engines on the same rules and contexts; each must decide as we do, or its time is meaningless.
 
-Each is given the rules once, in the form that suits it. cedarpy and regopy can tell which rules match, and are asked
-for that beside the effect, as the replay is; the others are asked for the effect alone.
+Each engine gets the rules once, in the form that suits it. cedarpy and regopy can report which rules match, so they
+evaluate that in addition to the effect, as the replay does; the others evaluate only the effect.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ from attestlab.policy.language.ast import Policy
 from attestlab.policy.language.attributes import PLATFORM
 
 Context = dict[str, Any]
-PATIENCE = {"rule_engine": 300, "celpy": 100, "casbin": 500}  # contexts a round, for those that are slow
+MAX_CONTEXTS = {"rule_engine": 300, "celpy": 100, "casbin": 500}  # contexts per round, for slow engines
 
 _SIGNS = {"eq": "==", "ne": "!=", "lt": "<", "lte": "<=", "gt": ">", "gte": ">="}
 
 
 @dataclass(frozen=True)
 class Rival:
-    """An engine that was given the rules. `prepare` makes its own form of a context and is not timed; `decide` is."""
+    """An engine with the rules loaded. `prepare` converts a context to its form and is not timed; `decide` is timed."""
 
     name: str
     prepare: Callable[[Context], Any]
     decide: Callable[[list[Any]], list[bool]]
 
 
-def rivals(document: dict[str, Any], policy: Policy) -> Iterator[Rival]:
-    """Every engine."""
+def list_rivals(document: dict[str, Any], policy: Policy) -> Iterator[Rival]:
+    """Yield all engines."""
     yield _cedarpy(policy)
     yield _regopy(policy)
     yield _zen(document)
@@ -51,7 +51,7 @@ def rivals(document: dict[str, Any], policy: Policy) -> Iterator[Rival]:
 
 
 def _cedarpy(policy: Policy) -> Rival:
-    """Policies and entities are parsed once; both questions of every context go in one batch."""
+    """Parse policies and entities once; a batch contains both requests of every context."""
     policies = cedarpy.PolicySet.from_str(cedar_text(policy))
     entities = cedarpy.Entities.from_json_str("[]")
 
@@ -80,18 +80,18 @@ def _regopy(policy: Policy) -> Rival:
 
 
 def _zen(document: dict[str, Any]) -> Rival:
-    expression = zen.compile_expression(_nested(document, " and "))
-    return Rival("zen", _flat, lambda contexts: [expression.evaluate(context) for context in contexts])
+    expression = zen.compile_expression(_nested_expression(document, " and "))
+    return Rival("zen", _flatten, lambda contexts: [expression.evaluate(context) for context in contexts])
 
 
 def _celpy(document: dict[str, Any]) -> Rival:
-    """CEL has `in` and `!`, but no `not in`."""
+    """Rewrite `not in`, because CEL has only `in` and `!`."""
     environment = celpy.Environment()
-    text = re.sub(r"(\w+) not in (\[[^]]*\])", r"!(\1 in \2)", _nested(document, " && "))
+    text = re.sub(r"(\w+) not in (\[[^]]*\])", r"!(\1 in \2)", _nested_expression(document, " && "))
     program = environment.program(environment.compile(text))
 
     def prepare(context: Context) -> Any:
-        return {name: json_to_cel(value) for name, value in _flat(context).items()}
+        return {name: json_to_cel(value) for name, value in _flatten(context).items()}
 
     return Rival("celpy", prepare, lambda contexts: [bool(program.evaluate(context)) for context in contexts])
 
@@ -103,7 +103,7 @@ def _rule_engine(document: dict[str, Any]) -> Rival:
     def allowed(context: Context) -> bool:
         return bool(next((allows for rule, allows in rules if rule.matches(context)), default))
 
-    return Rival("rule_engine", _flat, lambda contexts: [allowed(context) for context in contexts])
+    return Rival("rule_engine", _flatten, lambda contexts: [allowed(context) for context in contexts])
 
 
 _CASBIN = """
@@ -119,10 +119,10 @@ m = eval(p.sub_rule)
 
 
 class _Subject:
-    """Casbin asks attributes of objects."""
+    """A context as an object, because Casbin reads attributes of objects."""
 
     def __init__(self, context: Context) -> None:
-        self.__dict__.update(_flat(context))
+        self.__dict__.update(_flatten(context))
 
 
 def _casbin(document: dict[str, Any]) -> Rival:
@@ -137,8 +137,8 @@ def _casbin(document: dict[str, Any]) -> Rival:
     return Rival("casbin", _Subject, lambda subjects: [enforcer.enforce(subject) for subject in subjects])
 
 
-def _nested(document: dict[str, Any], joint: str) -> str:
-    """One expression: each rule's condition, its effect, else the next."""
+def _nested_expression(document: dict[str, Any], joint: str) -> str:
+    """Return one expression: each rule's condition selects its effect, or otherwise the next rule."""
     text = "true" if document["default_effect"] == "ALLOW" else "false"
     for rule in reversed(document["rules"]):
         effect = "true" if rule["effect"] == "ALLOW" else "false"
@@ -147,16 +147,16 @@ def _nested(document: dict[str, Any], joint: str) -> str:
 
 
 def _condition(rule: dict[str, Any], joint: str) -> str:
-    """The syntax that these engines have in common."""
-    return joint.join(map(_asked, rule["when"]["all"]))
+    """Return a rule's condition in the syntax that these engines share."""
+    return joint.join(map(_comparison, rule["when"]["all"]))
 
 
-def _asked(leaf: dict[str, Any]) -> str:
+def _comparison(leaf: dict[str, Any]) -> str:
     name, value = leaf["attr"].replace(".", "_"), leaf["value"]
     if isinstance(value, list):
         return f"{name} {leaf['op'].replace('_', ' ')} [{', '.join(map(json.dumps, value))}]"
     return f"{name} {_SIGNS[leaf['op']]} {f'{value}.0' if isinstance(value, int) else json.dumps(value)}"
 
 
-def _flat(context: Context) -> Context:
+def _flatten(context: Context) -> Context:
     return {name.replace(".", "_"): value for name, value in context.items()}

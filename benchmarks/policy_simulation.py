@@ -1,6 +1,6 @@
-"""`python -m benchmarks.policy_simulation CONTEXTS RULES`: one simulation in a process of its own.
+"""`python -m benchmarks.policy_simulation CONTEXTS RULES`: runs one simulation in a separate process.
 
-In force is one policy of so many rules, the draft takes its place with as many others.
+One policy of RULES rules is active; the draft replaces it with as many other rules.
 """
 
 from __future__ import annotations
@@ -16,42 +16,42 @@ from attestlab.simulation.history import ContextsHistory, opened
 from attestlab.simulation.query_session import QuerySession
 from attestlab.simulation.scenarios import Scenario, ScenarioSets, TargetSets
 from attestlab.simulation.simulation import Simulation
-from benchmarks import policy_world
+from benchmarks import policy_data
 from benchmarks.figures import peak_memory_mib
 
-SLIDERS = 5  # thresholds that are swept
+SLIDERS = 5  # swept thresholds
 
 
 def main(contexts: str, rules: str) -> None:
     """Print `{compare_s, sweep_ms, warm_compare_ms, is_kept, peak_mib}` as JSON.
 
-    `compare_s` is the first question: the past is read for it. The others find distinct contexts in memory, where
-    there are few of them, and ask what was never asked before.
+    `compare_s` is the time of the first query, which reads the history. The later queries use the distinct contexts in
+    memory, if there are few, and none of them is cached.
     """
-    draft = policy_world.policy(int(rules))
+    draft = policy_data.make_policy(int(rules))
     begin = perf_counter()
     with Simulation(
-        QuerySession(opened()), ContextsHistory(contexts), _trial(draft, int(rules)), PLATFORM
+        QuerySession(opened()), ContextsHistory(contexts), _make_scenario(draft, int(rules)), PLATFORM
     ) as simulation:
         simulation.compare(["trust_tier"]).flips.rows()
         compare_s = perf_counter() - begin
-        sweeps = [_ms(simulation, *threshold) for threshold in _thresholds(draft)]
+        sweeps = [_time_sweep_ms(simulation, *threshold) for threshold in _find_thresholds(draft)]
         begin = perf_counter()
         simulation.compare(["trust_tier"]).flips.rows()
-        told = {"compare_s": compare_s, "sweep_ms": sweeps, "warm_compare_ms": 1000 * (perf_counter() - begin)}
+        times = {"compare_s": compare_s, "sweep_ms": sweeps, "warm_compare_ms": 1000 * (perf_counter() - begin)}
         peak = peak_memory_mib()
-        print(json.dumps({**told, "is_kept": simulation.is_kept, "peak_mib": peak}))
+        print(json.dumps({**times, "is_kept": simulation.is_kept, "peak_mib": peak}))
 
 
-def _trial(draft: Policy, rules: int) -> Scenario:
-    """All of the specification's seven keys are asked about, so all are held."""
-    tried = PolicySetMember("policy", "1" * 64, draft)
-    stands = PolicySetMember("policy", "0" * 64, policy_world.policy(rules, seed=6))
-    return Scenario(tried, ScenarioSets.of([TargetSets(None, (stands,), (tried,))], tried))
+def _make_scenario(draft: Policy, rules: int) -> Scenario:
+    """Return a scenario that uses all seven keys of the specification, so the simulation keeps all of them."""
+    draft_member = PolicySetMember("policy", "1" * 64, draft)
+    active_member = PolicySetMember("policy", "0" * 64, policy_data.make_policy(rules, seed=6))
+    return Scenario(draft_member, ScenarioSets.of([TargetSets(None, (active_member,), (draft_member,))], draft_member))
 
 
-def _thresholds(policy: Policy) -> list[tuple[str, str]]:
-    """Rules that compare one number with one threshold."""
+def _find_thresholds(policy: Policy) -> list[tuple[str, str]]:
+    """Return rules that compare one number with one threshold."""
     found = []
     for rule in policy.counting:
         asked = [leaf for leaf in leaves(rule.when) if leaf.op in ORDERING and leaf.attribute.type in NUMERIC]
@@ -60,7 +60,7 @@ def _thresholds(policy: Policy) -> list[tuple[str, str]]:
     return found[:SLIDERS]
 
 
-def _ms(simulation: Simulation, rule_id: str, attribute: str) -> float:
+def _time_sweep_ms(simulation: Simulation, rule_id: str, attribute: str) -> float:
     begin = perf_counter()
     simulation.sweep(rule_id, attribute).rows()
     return 1000 * (perf_counter() - begin)

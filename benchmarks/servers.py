@@ -1,4 +1,4 @@
-"""The servers that are measured, each a process of its own on a folder of its own."""
+"""The measured servers, each a separate process with its own data folder."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from urllib.parse import urlsplit
 
 ATTESTLAB = Path(sys.executable).parent / "attestlab"
 STOP_S = 10
-UNLIMITED = "1000000000"  # one address asks for everything here
+UNLIMITED = "1000000000"  # one address sends all requests of a benchmark
 
 
 @dataclass(frozen=True)
 class Server:
-    """A server that said it is ready, and how long that took from the start of its process."""
+    """A server that is ready, and the time from the start of its process until then."""
 
     url: str
     pid: int
@@ -32,27 +32,27 @@ class Server:
         return urlsplit(self.url).port or 80
 
     def cpu_s(self) -> float:
-        """Processor time that it has used so far, all threads, user and system (Linux /proc)."""
+        """Return the processor time used so far by all threads, user and system (Linux /proc)."""
         fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 @contextmanager
-def floor(folder: Path) -> Iterator[Server]:
-    """The bare handler of `benchmarks.floor`."""
-    with started([sys.executable, "-m", "benchmarks.floor", "--data", str(folder)]) as server:
+def run_floor(folder: Path) -> Iterator[Server]:
+    """Run the bare server of `benchmarks.floor`."""
+    with start_server([sys.executable, "-m", "benchmarks.floor", "--data", str(folder)]) as server:
         yield server
 
 
 @contextmanager
-def attestlab(folder: Path) -> Iterator[Server]:
-    """The real server on a folder that `init` has made."""
-    with started([str(ATTESTLAB), "serve", "--data", str(folder), "--port", "0"]) as server:
+def run_attestlab(folder: Path) -> Iterator[Server]:
+    """Run the real server on a folder that `init` has created."""
+    with start_server([str(ATTESTLAB), "serve", "--data", str(folder), "--port", "0"]) as server:
         yield server
 
 
-def init(folder: Path) -> dict[str, Any]:
-    """A fresh data folder; what `attestlab init --json` says about it."""
+def init_data_folder(folder: Path) -> dict[str, Any]:
+    """Create a data folder, and return the output of `attestlab init --json`."""
     done = subprocess.run(
         [str(ATTESTLAB), "init", "--data", str(folder), "--json"], capture_output=True, text=True, check=True
     )
@@ -61,7 +61,7 @@ def init(folder: Path) -> dict[str, Any]:
 
 
 @contextmanager
-def started(command: list[str]) -> Iterator[Server]:
+def start_server(command: list[str]) -> Iterator[Server]:
     """Start a server that prints `ready URL`; end it after the block."""
     begin = perf_counter()
     environment = {**os.environ, "ATTESTLAB_ADDRESS_REQUESTS_PER_MINUTE": UNLIMITED}
@@ -70,7 +70,7 @@ def started(command: list[str]) -> Iterator[Server]:
     try:
         first = process.stdout.readline().split()
         if len(first) != 2 or first[0] != "ready":
-            raise RuntimeError(f"{command[0]} did not say that it is ready.")
+            raise RuntimeError(f"{command[0]} did not print its ready line.")
         yield Server(first[1], process.pid, perf_counter() - begin)
     finally:
         process.terminate()

@@ -1,1 +1,1 @@
-"""Sends the worst body that the limits admit to every route, and watches what that does to other requests."""
+"""Sends the worst body that the limits admit to every route, and measures the effect on other requests."""

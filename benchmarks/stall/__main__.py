@@ -1,6 +1,6 @@
-"""`python -m benchmarks.stall [--only TEXT] [--quick]`: prints one line a defect; exits 1 where there is one.
+"""`python -m benchmarks.stall [--only TEXT] [--quick]`: prints one line per defect and exits with 1 if there is any.
 
-`rules.py` says when an answer is a defect.
+`rules.py` defines defects.
 """
 
 from __future__ import annotations
@@ -12,24 +12,24 @@ from pathlib import Path
 from time import perf_counter
 
 from benchmarks.stall.attack import Attack
-from benchmarks.stall.once_worst import judge, once_worst, pace_s
-from benchmarks.stall.server_under_attack import ServerUnderAttack, probed
-from benchmarks.stall.world import World, attacked
+from benchmarks.stall.once_worst import judge, list_once_worst, measure_pace_s
+from benchmarks.stall.server_under_attack import ServerUnderAttack, watch_server
+from benchmarks.stall.world import AttackedInstallation, serve_attacked_installation
 
 
 def main() -> int:
     """Attack every route, and report."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.stall", description="One line a defect.")
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.stall", description="Print one line per defect.")
     parser.add_argument("--only", default="", help="attack the routes and cases that contain this text")
-    parser.add_argument("--quick", action="store_true", help="the largest bodies alone, each once")
-    parser.add_argument("--once-worst", action="store_true", help="the requests alone that once took seconds")
-    parser.add_argument("--verbose", action="store_true", help="one line a case, also where nothing is wrong")
+    parser.add_argument("--quick", action="store_true", help="send only the largest bodies, each once")
+    parser.add_argument("--once-worst", action="store_true", help="send only the requests that once took seconds")
+    parser.add_argument("--verbose", action="store_true", help="print one line per case, even without a defect")
     options = parser.parse_args()
     begin = perf_counter()
     with (
         tempfile.TemporaryDirectory(prefix="attestlab-stall-") as folder,
-        attacked(Path(folder) / "data") as world,
-        probed(world.server) as server,
+        serve_attacked_installation(Path(folder) / "data") as world,
+        watch_server(world.server) as server,
     ):
         if options.once_worst:
             defects = _attack_as_once(world, server)
@@ -39,10 +39,10 @@ def main() -> int:
     return 1 if defects else 0
 
 
-def _attack_as_once(world: World, server: ServerUnderAttack) -> int:
-    """Print one line a request, and return the number of defects."""
-    pace, count = pace_s(), 0
-    for each in once_worst(world):
+def _attack_as_once(world: AttackedInstallation, server: ServerUnderAttack) -> int:
+    """Print one line per request, and return the number of defects."""
+    pace, count = measure_pace_s(), 0
+    for each in list_once_worst(world):
         verdict = judge(server, each, pace=pace)
         outcome, growth = verdict.outcome, f"x{verdict.growth:.1f}" if verdict.growth else ""
         print(

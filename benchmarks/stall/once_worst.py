@@ -1,7 +1,7 @@
 """The requests that once stalled a server for seconds: a fixed list, for `make soak` and to compare commits.
 
-The same rules judge them as any other case (`rules.py`), but for the bounds on time: these are multiples of the time
-that this machine takes to parse the widest JSON body, so a machine that is four times slower or busy judges alike.
+The same rules apply as for any other case (`rules.py`), except for the time limits. These are multiples of the time
+that this machine takes to parse the widest JSON body, so a slower or busy machine reaches the same result.
 """
 
 from __future__ import annotations
@@ -17,37 +17,37 @@ import httpx
 
 from benchmarks.stall import policies, rules
 from benchmarks.stall.server_under_attack import Outcome, ServerUnderAttack
-from benchmarks.stall.shapes import Case, dumped
+from benchmarks.stall.shapes import Case, dump_json
 from benchmarks.stall.targets import MAX_ROW_BYTES, MAX_UNREQUESTED_BYTES, Target
-from benchmarks.stall.world import World
+from benchmarks.stall.world import AttackedInstallation
 
 WIDE_MEMBERS = 75_000
-MAX_PACES = 20.0  # of the server's own process for one request; the mildest of the defects took 25
+MAX_PACES = 20.0  # processor time of the server's own process per request; the mildest defect took 25
 NOT_GROWING = 0
 
 
 @dataclass(frozen=True)
 class OnceWorst:
-    """One request that was once a defect; `once` says what it did."""
+    """One request that was once a defect; `once` describes its former effect."""
 
     once: str
     target: Target
     case: Case
     size: int
     at_once: int = 1
-    half: int = NOT_GROWING  # the size that twice the input is compared with
+    half: int = NOT_GROWING  # half the size, to measure growth
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What one request did, in figures and as defects."""
+    """The measured effect of one request, and its defects."""
 
     outcome: Outcome
     growth: float | None
     defects: tuple[str, ...]
 
 
-def pace_s() -> float:
+def measure_pace_s() -> float:
     """Measure the processor time that this machine takes to parse 75,000 members."""
     text = json.dumps({f"m{number:06}": number for number in range(WIDE_MEMBERS)})
 
@@ -60,12 +60,12 @@ def pace_s() -> float:
 
 
 def judge(server: ServerUnderAttack, each: OnceWorst, *, pace: float) -> Verdict:
-    """Send the request, and what it is compared with, and report what breaks a rule."""
+    """Send the request, and the ones to compare it with, and report broken rules."""
     body = each.case.make(each.size)
     outcome = server.send(each.target, body, at_once=each.at_once)
-    defects = [*rules.unrequested(each.target, outcome), *rules.undecided(outcome)]
+    defects = [*rules.find_oversized_response(each.target, outcome), *rules.find_server_error(outcome)]
     limit = MAX_PACES * pace
-    defects += rules.stalls(
+    defects += rules.find_stall(
         server, each.target, body, outcome, at_once=each.at_once, max_stall_ms=max(rules.MAX_STALL_MS, 1000 * limit)
     )
     if outcome.own_cpu_s > limit * each.at_once:
@@ -74,12 +74,12 @@ def judge(server: ServerUnderAttack, each: OnceWorst, *, pace: float) -> Verdict
         return Verdict(outcome, None, tuple(defects))
     alone = outcome if each.at_once == 1 else server.send(each.target, body)
     half = server.send(each.target, each.case.make(each.half))
-    defects += rules.grows(server, each.target, each.case, (each.half, each.size), (half, alone))
+    defects += rules.find_superlinear_growth(server, each.target, each.case, (each.half, each.size), (half, alone))
     return Verdict(outcome, alone.cpu_s / max(half.cpu_s, 0.001), tuple(defects))
 
 
-def once_worst(world: World) -> Iterator[OnceWorst]:
-    """The list, once the policies that it needs are written."""
+def list_once_worst(world: AttackedInstallation) -> Iterator[OnceWorst]:
+    """Create the policies that the requests need, and yield the requests."""
     key, stranger = world.credentials["key"], world.credentials["stranger"]
     with httpx.Client(base_url=world.server.url, headers=key, timeout=120) as client:
         client.put("/v1/policies/attributes", json={"attributes": _long_domains()}).raise_for_status()
@@ -92,8 +92,8 @@ def once_worst(world: World) -> Iterator[OnceWorst]:
         return Target(f"GET {path}", "GET", path, key, (), limit)
 
     issuer = {"target_type": "ISSUER", "target_id": world.known["issuer_id"]}
-    misspelt = Case("misspelt values", lambda size: dumped(_misspelt(size, issuer)))
-    wrong = Case("wrong values", lambda size: dumped({"action": "MINT", **issuer, "context": _WRONG_VALUES}))
+    misspelt = Case("misspelt values", lambda size: dump_json(_misspelt_document(size, issuer)))
+    wrong = Case("wrong values", lambda size: dump_json({"action": "MINT", **issuer, "context": _WRONG_VALUES}))
     yield OnceWorst("1.2 s and 6.6 MB", post("/v1/verify", stranger), _UNKNOWN, 975_000, half=480_000)
     yield OnceWorst("20 stall 16.6 s", post("/v1/verify", stranger), _UNKNOWN, 975_000, at_once=20)
     yield OnceWorst("32.7 s", post("/v1/verify", stranger), _ESCAPED, 8_000_000, half=4_000_000)
@@ -116,43 +116,46 @@ _ALIKE = "value" * 10
 _WRONG_VALUES = {f"own.a{number}": f"{_ALIKE}x" for number in range(ENUMS)}
 
 
-def _verified(**members: Any) -> dict[str, Any]:
+def _verify_body(**members: Any) -> dict[str, Any]:
     return {"attestation_id": "01890000-0000-7000-8000-000000000000", **members}
 
 
-def _escaped(size: int) -> bytes:
+def _escaped_body(size: int) -> bytes:
     text = "\\u0041" * (size // 6)
-    return dumped(_verified(payload_b64url="@")).replace(b"@", text.encode())
+    return dump_json(_verify_body(payload_b64url="@")).replace(b"@", text.encode())
 
 
-def _context(size: int) -> bytes:
+def _context_body(size: int) -> bytes:
     context = {f"jurisdictio{number}": "CH" for number in range(size // 24)}
-    return dumped({"action": "MINT", "target_type": "TENANT_DEFAULT", "context": context})
+    return dump_json({"action": "MINT", "target_type": "TENANT_DEFAULT", "context": context})
 
 
 def _long_domains() -> list[dict[str, Any]]:
-    """Enums whose values are alike and long: each misspelt one was compared with all of them."""
+    """Return enums with long, similar values; the server once compared each misspelt value with all of them."""
     values = [f"{_ALIKE}{number:05}" for number in range(1_000)]
     return [{"path": f"own.a{number}", "type": "enum", "domain": values} for number in range(ENUMS)]
 
 
-def _misspelt(size: int, issuer: dict[str, Any]) -> dict[str, Any]:
-    """One list of wrong values, for an issuer: the operator's defaults may not name attributes of its own."""
+def _misspelt_document(size: int, issuer: dict[str, Any]) -> dict[str, Any]:
+    """Return a policy for an issuer with one list of wrong values.
+
+    It is for an issuer because the operator's defaults may not use attributes of the operator's tenant.
+    """
     values = [f"{_ALIKE}x{number:05}" for number in range(size // 60)]
     return policies.document([policies.rule(0, {"attr": "own.a0", "op": "in", "value": values})], **issuer)
 
 
-def _document(make: Callable[[int], dict[str, Any]]) -> Callable[[int], bytes]:
-    return lambda size: dumped(make(size))
+def _document_maker(make: Callable[[int], dict[str, Any]]) -> Callable[[int], bytes]:
+    return lambda size: dump_json(make(size))
 
 
 _PLAIN = Case("plain", lambda size: b"")
 _UNKNOWN = Case(
-    "unknown members", lambda size: dumped(_verified(**{f"m{number:06}": 0 for number in range(size // 13)}))
+    "unknown members", lambda size: dump_json(_verify_body(**{f"m{number:06}": 0 for number in range(size // 13)}))
 )
-_ESCAPED = Case("\\u0041 escapes", _escaped)
-_COUNTRIES = Case("wrong jurisdictions", _document(policies.wrong_lists))
-_CONTEXT = Case("unknown attributes", _context)
-_LONG_KEY = Case("TOML with a dotted key", lambda size: dumped({"toml": policies.long_key(size)}))
-_LEAVES = Case("12,000 leaves", _document(policies.many_leaves))
-_SIMULATED = Case("12,000 leaves", lambda size: dumped({"policy": policies.many_leaves(size), "by": []}))
+_ESCAPED = Case("\\u0041 escapes", _escaped_body)
+_COUNTRIES = Case("wrong jurisdictions", _document_maker(policies.wrong_lists))
+_CONTEXT = Case("unknown attributes", _context_body)
+_LONG_KEY = Case("TOML with a dotted key", lambda size: dump_json({"toml": policies.long_key(size)}))
+_LEAVES = Case("12,000 leaves", _document_maker(policies.many_leaves))
+_SIMULATED = Case("12,000 leaves", lambda size: dump_json({"policy": policies.many_leaves(size), "by": []}))

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from benchmarks.stall.shapes import Case, dumped
+from benchmarks.stall.shapes import Case, dump_json
 
 Put = Callable[[dict[str, Any]], dict[str, Any]]
-"""Where a route takes the document: the body itself, or one member of it."""
+"""Puts the document into a body: as the body itself, or as one member of it."""
 
 LIST_VALUES = 1_000
 RULES = 1_000
@@ -17,43 +17,43 @@ WRONG = ("eqq", "ALLOWW", "ENFORCEE")
 
 
 def document(rules: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
-    """A document with these rules."""
+    """Return a document with these rules."""
     head = {"name": "stall", "category": "MINT", "target_type": "TENANT_DEFAULT", "default_effect": "ALLOW"}
     return {**head, "rules": rules, **more}
 
 
 def rule(number: int, when: Any, effect: str = "ALLOW") -> dict[str, Any]:
-    """One rule."""
+    """Return one rule."""
     return {"id": f"r{number}", "effect": effect, "priority": number, "when": when}
 
 
 def leaf(number: int, attr: str = "key.age_days", op: str = "eq") -> dict[str, Any]:
-    """One leaf that no other equals."""
+    """Return one leaf condition, different for each number."""
     return {"attr": attr, "op": op, "value": number}
 
 
 def cases(put: Put) -> Iterator[Case]:
-    """Every kind of bad document for one route."""
+    """Yield all kinds of bad documents for one route."""
     for name, made in _KINDS.items():
         yield Case(f"policy: {name}", partial(_body, put, made))
 
 
 def toml_cases(put: Put) -> Iterator[Case]:
-    """Bad TOML, for routes that take it."""
+    """Yield bad TOML for routes that accept TOML."""
     for name, made in _TOML.items():
         yield Case(f"policy as TOML: {name}", partial(_toml_body, put, made))
 
 
 def _body(put: Put, made: Callable[[int], dict[str, Any]], size: int) -> bytes:
-    return dumped(put(made(size)))
+    return dump_json(put(made(size)))
 
 
 def _toml_body(put: Put, made: Callable[[int], str], size: int) -> bytes:
-    return dumped(put({"toml": made(size)}))
+    return dump_json(put({"toml": made(size)}))
 
 
 def wrong_lists(size: int) -> dict[str, Any]:
-    """Lists of countries, none of which is one."""
+    """Return a document with lists of invalid countries."""
     words = max(1, size // 6)
     lists = [[f"{word % 46_656:03x}"[-3:] for word in range(at, min(at + LIST_VALUES, words))]
              for at in range(0, words, LIST_VALUES)]  # fmt: skip
@@ -68,7 +68,7 @@ def _long_wrong_lists(size: int) -> dict[str, Any]:
 
 def _wrong_words(size: int) -> dict[str, Any]:
     when = {"any": [leaf(number, "key.age_dayz", "eqq") for number in range(min(200, max(1, size // 60)))]}
-    return document([rule(n, when, "ALLOWW") for n in range(min(RULES, max(1, size // len(dumped(when)))))])
+    return document([rule(n, when, "ALLOWW") for n in range(min(RULES, max(1, size // len(dump_json(when)))))])
 
 
 def _unknown_attributes(size: int) -> dict[str, Any]:
@@ -80,7 +80,7 @@ def many_leaves(size: int) -> dict[str, Any]:
 
 
 def _spread(size: int, each: Callable[[int], dict[str, Any]]) -> dict[str, Any]:
-    """As many leaves as fit, 200 in a rule."""
+    """Return a document with as many leaves as fit, 200 per rule."""
     count = max(1, min(12_000, size // 60))
     leaves = [each(number) for number in range(count)]
     parts = [leaves[at : at + 200] for at in range(0, count, 200)]
@@ -91,7 +91,7 @@ def _deep(size: int) -> dict[str, Any]:
     when: dict[str, Any] = leaf(1)
     for _ in range(13):
         when = {"not": {"not": when}}
-    return document([rule(n, when) for n in range(min(RULES, max(1, size // len(dumped(when)))))])
+    return document([rule(n, when) for n in range(min(RULES, max(1, size // len(dump_json(when)))))])
 
 
 def _unknown_members(size: int) -> dict[str, Any]:
@@ -128,7 +128,7 @@ def _dotted(size: int) -> str:
 
 
 def _deep_dots(size: int) -> str:
-    """Keys of many dots: each is walked from its beginning."""
+    """Return keys with many dots, each of which the parser follows from its start."""
     return "\n".join(f"{'a.' * 30}b{number} = 1" for number in range(size // 72))
 
 

@@ -1,7 +1,7 @@
-"""A process that asks for `/healthz` without pause and reports the longest wait since it was last read.
+"""A process that requests `/healthz` without pause and reports the longest wait since the last report.
 
-A line on stdin is answered with one JSON line: `{"worst_ms", "median_ms", "count"}`. The probe finishes the
-request that is under way first, so a stall that began before the line is in its answer.
+For each line on stdin it prints one JSON line: `{"worst_ms", "median_ms", "count"}`. The probe first finishes its
+request in flight, so the report includes a stall that began before the line.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import select
 import sys
 from time import perf_counter, sleep
 
-from benchmarks.load import Connection, request
+from benchmarks.load import Connection, format_request
 
 PAUSE_S = 0.002
 _TIMEOUT_S = 120.0
@@ -19,11 +19,11 @@ _TIMEOUT_S = 120.0
 
 def main(port: int) -> None:
     """Probe until stdin is closed."""
-    asked, waits = request("GET", "/healthz").encode(), [0.0]
+    probe, waits = format_request("GET", "/healthz").encode(), [0.0]
     connection = Connection(port)
     connection.socket.settimeout(_TIMEOUT_S)
     while True:
-        waits.append(_wait_ms(connection, asked))
+        waits.append(_wait_ms(connection, probe))
         if select.select([sys.stdin], [], [], 0)[0]:
             if not sys.stdin.readline():
                 return
@@ -34,10 +34,10 @@ def main(port: int) -> None:
         sleep(PAUSE_S)
 
 
-def _wait_ms(connection: Connection, asked: bytes) -> float:
+def _wait_ms(connection: Connection, probe: bytes) -> float:
     connection.sent_at = perf_counter()
-    connection.send(asked)
-    while connection.answer() is None:
+    connection.send(probe)
+    while connection.read_response() is None:
         pass
     return 1000 * (perf_counter() - connection.sent_at)
 

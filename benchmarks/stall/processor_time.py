@@ -1,4 +1,4 @@
-"""Processor time of another process (Linux): a busy machine delays a server, and leaves this figure as it is."""
+"""Processor time of another process (Linux), a figure that a busy machine does not change."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ _PROCESS_CLOCK = 2  # CPUCLOCK_SCHED of the kernel's posix-timers.h
 
 
 def own_s(pid: int) -> float:
-    """Return the seconds that a process used, all its threads included, to the nanosecond."""
+    """Return the processor seconds of a process, including all its threads, to the nanosecond."""
     return time.clock_gettime(~pid << 3 | _PROCESS_CLOCK)
 
 
 def total_s(pid: int) -> float:
-    """Return the seconds that a process and all its children used, ended children included."""
+    """Return the processor seconds of a process and all its children, including ended ones."""
     return own_s(pid) + _ended_children_s(pid) + sum(map(_child_s, _children(pid)))
 
 
-def waited_s(pid: int) -> float:
+def waiting_s(pid: int) -> float:
     """Return the seconds that a process's threads were ready to run and waited for a processor."""
     delays = (each.read_text().split()[1] for each in Path(f"/proc/{pid}/task").glob("*/schedstat"))
     return sum(map(int, delays)) / 1e9
@@ -31,7 +31,7 @@ def _ended_children_s(pid: int) -> float:
 
 
 def _children(pid: int) -> list[int]:
-    """Any thread may have started a child."""
+    """Return the children of all threads, because any thread may start one."""
     listed = Path(f"/proc/{pid}/task").glob("*/children")
     return [int(child) for each in listed for child in each.read_text().split()]
 

@@ -1,4 +1,4 @@
-"""Sends requests to a server and measures what they do to it and to the requests of others."""
+"""Sends requests to a server and measures their effect on it and on other requests."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ from benchmarks.stall.targets import Target
 REQUEST_TIMEOUT_S = 90.0
 MIN_CONTROL_S = 0.2
 MAX_CONTROL_S = 2.0
-BROKEN_OFF = 599
-_CLOCKS = (processor_time.own_s, processor_time.total_s, processor_time.waited_s)
+CONNECTION_BROKEN = 599
+_CLOCKS = (processor_time.own_s, processor_time.total_s, processor_time.waiting_s)
 ReadProbe = Callable[[], float]
 """Returns the longest wait of the probe, in ms, since the last call."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Effects of one request, or of several at once."""
+    """The measured effects of one request, or of several concurrent ones."""
 
     status: int
     answer_bytes: int
-    probe_ms: float  # the longest wait for /healthz meanwhile
+    probe_ms: float  # the longest wait for /healthz during the request
     cpu_s: float  # of the server and its children
-    own_cpu_s: float  # of the server's process alone, where the event loop runs, without what the probe costs
+    own_cpu_s: float  # of the server's process only, which runs the event loop, without the cost of the probe
     wall_s: float
-    waited_s: float = 0.0  # the server's threads for a processor
+    waiting_s: float = 0.0  # for which the server's threads waited for a processor
 
 
 class ServerUnderAttack:
-    """A server and the probe that watches it; `sent` counts requests."""
+    """A server and the probe that measures it; `sent` counts requests."""
 
     def __init__(self, server: Server, read_probe: ReadProbe) -> None:
         self._server = server
@@ -49,7 +49,7 @@ class ServerUnderAttack:
         self.sent = 0
 
     def send(self, target: Target, body: bytes, *, at_once: int = 1) -> Outcome:
-        """Send one request, or `at_once` equal ones, and measure until all are answered."""
+        """Send one request, or `at_once` equal ones concurrently, and measure until all have a response."""
         self.sent += at_once
         self._read_probe()
         pid = self._server.pid
@@ -65,13 +65,13 @@ class ServerUnderAttack:
         return Outcome(status, size, probe_ms, total, own, wall_s, max(0.0, now[2] - waited))
 
     def _measure_probe_share(self) -> float:
-        """Measure the share of a processor that answering the probe takes."""
+        """Measure the share of a processor that responses to the probe take."""
         sleep(MIN_CONTROL_S)
         before, begin = processor_time.own_s(self._server.pid), perf_counter()
         sleep(MAX_CONTROL_S)
         return (processor_time.own_s(self._server.pid) - before) / (perf_counter() - begin)
 
-    def control_ms(self, as_long_as: Outcome) -> float:
+    def measure_control_ms(self, as_long_as: Outcome) -> float:
         """Measure the probe's longest wait without any attack, for as long as an attack took."""
         self._read_probe()
         sleep(min(MAX_CONTROL_S, max(MIN_CONTROL_S, as_long_as.wall_s)))
@@ -87,14 +87,14 @@ class ServerUnderAttack:
             answer = connection.getresponse()
             return answer.status, len(answer.read())
         except (OSError, http.client.HTTPException):
-            return BROKEN_OFF, 0
+            return CONNECTION_BROKEN, 0
         finally:
             connection.close()
 
 
 @contextmanager
-def probed(server: Server) -> Iterator[ServerUnderAttack]:
-    """Watch a server with a probe process until the block ends."""
+def watch_server(server: Server) -> Iterator[ServerUnderAttack]:
+    """Measure a server with a probe process until the block ends."""
     command = [sys.executable, "-m", "benchmarks.stall.probe", str(server.port)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdin is not None

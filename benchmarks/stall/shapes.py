@@ -1,6 +1,6 @@
 """The worst bodies for a JSON Schema: widest, deepest, longest, with the most elements and the most faults.
 
-Every maker takes a size in bytes and returns a body of about that size; twice the size is twice the input.
+Each maker takes a size in bytes and returns a body of about that size; twice the size means twice the input.
 """
 
 from __future__ import annotations
@@ -13,25 +13,25 @@ from uuid import uuid4
 Maker = Callable[[int], bytes]
 Schema = Mapping[str, Any]
 DEPTH = 60  # the parser admits 64 levels
-READ_APART = frozenset({"payload_b64url"})  # members that code of their own reads, whatever their schemas say
+READ_APART = frozenset({"payload_b64url"})  # members with a reader of their own, independent of their schemas
 
 
 class Case(NamedTuple):
-    """One kind of body; `name` says what is large in it."""
+    """One kind of body, named after the part that is large."""
 
     name: str
     make: Maker
 
 
 class Schemas:
-    """The schemas of one OpenAPI document; `known` holds values that a name stands for, such as a real `kid`."""
+    """The schemas of one OpenAPI document; `known` maps member names to real values, such as a `kid`."""
 
     def __init__(self, document: Schema, known: Mapping[str, Any]) -> None:
         self._definitions: Schema = document["components"]["schemas"]
         self._known = known
 
     def resolve(self, schema: Schema) -> Schema:
-        """The schema itself, behind references; of alternatives the first that is not null."""
+        """Resolve references, and return the first alternative that is not null."""
         if "$ref" in schema:
             return self.resolve(self._definitions[schema["$ref"].rpartition("/")[2]])
         if "anyOf" in schema:
@@ -41,7 +41,7 @@ class Schemas:
         return schema
 
     def example(self, schema: Schema, name: str = "") -> Any:
-        """A value that the schema admits, as far as a schema says it."""
+        """Return a value that the schema admits, as far as the schema determines it."""
         if name in self._known:
             return self._known[name]
         schema = self.resolve(schema)
@@ -63,17 +63,17 @@ class Schemas:
         }
 
     def cases(self, schema: Schema) -> Iterator[Case]:
-        """Every kind of bad body for one schema."""
+        """Yield all kinds of bad bodies for one schema."""
         schema = self.resolve(schema)
         base = self.example(schema)
         if not isinstance(base, dict):
             return
-        yield Case("unknown members", _wide(base, None))
-        yield Case("deep unknown member", _deep(base, "unknown"))
+        yield Case("unknown members", _wide_maker(base, None))
+        yield Case("deep unknown member", _deep_maker(base, "unknown"))
         yield from self._members(base, schema.get("properties", {}))
 
     def _members(self, base: dict[str, Any], properties: Mapping[str, Schema]) -> Iterator[Case]:
-        """The cases of each member; of members that are alike, of the first."""
+        """Yield the cases of each member; of similar members only those of the first."""
         seen = set()
         for name, schema in properties.items():
             part = self.resolve(schema)
@@ -86,18 +86,18 @@ class Schemas:
         kind = part.get("type")
         if kind == "array":
             item = self.example(part.get("items", {}))
-            yield Case(f"many {name}", _filled(base, name, item, lambda value, _: value))
-            yield Case(f"many wrong {name}", _filled(base, name, None, lambda _, index: [index]))
+            yield Case(f"many {name}", _filled_maker(base, name, item, lambda value, _: value))
+            yield Case(f"many wrong {name}", _filled_maker(base, name, None, lambda _, index: [index]))
         elif kind == "object" or "properties" in part:
-            yield Case(f"wide {name}", _wide(base, name))
-            yield Case(f"deep {name}", _deep(base, name))
+            yield Case(f"wide {name}", _wide_maker(base, name))
+            yield Case(f"deep {name}", _deep_maker(base, name))
         elif kind == "string" and "enum" not in part:
-            yield Case(f"long {name}", _long(base, name, "a"))
-            yield Case(f"escaped {name}", _long(base, name, "\\u0041"))
+            yield Case(f"long {name}", _long_maker(base, name, "a"))
+            yield Case(f"escaped {name}", _long_maker(base, name, "\\u0041"))
 
 
 def _kind(name: str, part: Schema) -> str:
-    """What members share that are read alike: everything in their schemas but words for people."""
+    """Return a key that is equal for members with the same schema, ignoring descriptions for people."""
     rules = {key: value for key, value in part.items() if key not in ("title", "description", "examples", "default")}
     return json.dumps([name in READ_APART and name, rules], sort_keys=True)
 
@@ -107,42 +107,42 @@ def _text(schema: Schema) -> str:
     return formats.get(str(schema.get("format")), "a" * max(1, int(schema.get("minLength", 1))))
 
 
-def _wide(base: dict[str, Any], name: str | None) -> Maker:
-    """Unknown members, in the body itself or in its member `name`."""
+def _wide_maker(base: dict[str, Any], name: str | None) -> Maker:
+    """Return a maker of unknown members, in the body itself or in its member `name`."""
 
     def make(size: int) -> bytes:
         members = {f"m{index:06}": 0 for index in range(size // 13)}
-        return dumped({**base, **members} if name is None else {**base, name: members})
+        return dump_json({**base, **members} if name is None else {**base, name: members})
 
     return make
 
 
-def _deep(base: dict[str, Any], name: str) -> Maker:
+def _deep_maker(base: dict[str, Any], name: str) -> Maker:
     def make(size: int) -> bytes:
         nest: Any = {}
         for _ in range(DEPTH - 2):
             nest = {"a": nest}
-        return dumped({**base, name: {f"m{index:06}": nest for index in range(size // (6 * DEPTH))}})
+        return dump_json({**base, name: {f"m{index:06}": nest for index in range(size // (6 * DEPTH))}})
 
     return make
 
 
-def _filled(base: dict[str, Any], name: str, item: Any, each: Callable[[Any, int], Any]) -> Maker:
+def _filled_maker(base: dict[str, Any], name: str, item: Any, each: Callable[[Any, int], Any]) -> Maker:
     def make(size: int) -> bytes:
-        count = max(1, size // (len(dumped(each(item, 99_999))) + 1))
-        return dumped({**base, name: [each(item, index) for index in range(count)]})
+        count = max(1, size // (len(dump_json(each(item, 99_999))) + 1))
+        return dump_json({**base, name: [each(item, index) for index in range(count)]})
 
     return make
 
 
-def _long(base: dict[str, Any], name: str, unit: str) -> Maker:
+def _long_maker(base: dict[str, Any], name: str, unit: str) -> Maker:
     def make(size: int) -> bytes:
         text = f'"{unit * (size // len(unit))}"'
-        return dumped({**base, name: "@"}).replace(f'"{name}":"@"'.encode(), f'"{name}":{text}'.encode())
+        return dump_json({**base, name: "@"}).replace(f'"{name}":"@"'.encode(), f'"{name}":{text}'.encode())
 
     return make
 
 
-def dumped(value: Any) -> bytes:
-    """JSON without blanks."""
+def dump_json(value: Any) -> bytes:
+    """Return JSON without blanks."""
     return json.dumps(value, separators=(",", ":")).encode()

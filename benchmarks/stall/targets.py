@@ -1,4 +1,4 @@
-"""Every route of OpenAPI with the callers and the bodies that attack it."""
+"""The targets: every route of OpenAPI, with the callers and bodies that attack it."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from urllib.request import urlopen
 from uuid import uuid4
 
 from benchmarks.stall import policies
-from benchmarks.stall.shapes import Case, Schemas, dumped
-from benchmarks.stall.world import World
+from benchmarks.stall.shapes import Case, Schemas, dump_json
+from benchmarks.stall.world import AttackedInstallation
 
 MAX_UNREQUESTED_BYTES = 64_000
-MAX_ROW_BYTES = 2_000  # of a list; its documents are asked for one by one
-DEFAULT_ROWS = 50  # of a page where the client names no limit
+MAX_ROW_BYTES = 2_000  # of a list; documents are fetched one by one
+DEFAULT_ROWS = 50  # of a page if the client gives no limit
 _PARAMETER = re.compile(r"/\{(\w+)\}")
 _BARE = Case("plain", lambda size: b"")
 
@@ -38,8 +38,8 @@ class Target:
         return self.method != "GET"
 
 
-def targets(world: World) -> Iterator[Target]:
-    """Those that take a body first, for what they write makes lists longer."""
+def list_targets(world: AttackedInstallation) -> Iterator[Target]:
+    """Yield routes with a body first, because the objects that they create make lists longer."""
     with urlopen(f"{world.server.url}/openapi.json") as answer:
         document = json.load(answer)
     listed = [
@@ -50,47 +50,51 @@ def targets(world: World) -> Iterator[Target]:
     for method, path, operation in sorted(listed, key=lambda each: each[0] == "GET"):
         schemas = Schemas(document, world.known)
         yield from (
-            _reads(world, path, operation) if method == "GET" else _writes(world, schemas, method, path, operation)
+            _read_targets(world, path, operation)
+            if method == "GET"
+            else _write_targets(world, schemas, method, path, operation)
         )
 
 
-def _writes(world: World, schemas: Schemas, method: str, path: str, operation: Mapping[str, Any]) -> Iterator[Target]:
+def _write_targets(
+    world: AttackedInstallation, schemas: Schemas, method: str, path: str, operation: Mapping[str, Any]
+) -> Iterator[Target]:
     schema = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema")
     if schema is None:
         return
-    cases = [*_by_hand(method, path, schemas), *schemas.cases(schema)]
+    cases = [*_handwritten_cases(method, path, schemas), *schemas.cases(schema)]
     known, *strangers = _callers(operation, path)
-    address = _filled(world, path)
+    address = _fill_path(world, path)
     yield Target(f"{method} {path} as {known}", method, address, world.credentials[known], cases)
-    for who in strangers:  # refused before the body is read
+    for who in strangers:  # the server refuses them before it reads the body
         yield Target(f"{method} {path} as {who}", method, address, world.credentials[who], cases[:1])
 
 
-def _reads(world: World, path: str, operation: Mapping[str, Any]) -> Iterator[Target]:
+def _read_targets(world: AttackedInstallation, path: str, operation: Mapping[str, Any]) -> Iterator[Target]:
     names = [each["name"] for each in operation.get("parameters", []) if each["in"] == "query"]
     who = _callers(operation, path)[0]
     for query in ["", *_queries(world, names)]:
-        target = _filled(world, path) + query
+        target = _fill_path(world, path) + query
         limit = _max_answer_bytes(names, query)
         yield Target(f"GET {path}{query[:40]} as {who}", "GET", target, world.credentials[who], [_BARE], limit)
 
 
 def _max_answer_bytes(names: Sequence[str], query: str) -> float:
-    """What the client asked for: so many rows, or one thing that it named."""
+    """Return the size limit for the requested rows; there is none for a single object."""
     if "limit" not in names:
         return float("inf")
     rows = int(query.partition("=")[2]) if query.startswith("?limit=") else DEFAULT_ROWS
     return max(MAX_UNREQUESTED_BYTES, rows * MAX_ROW_BYTES)
 
 
-def _queries(world: World, names: Sequence[str]) -> Iterator[str]:
+def _queries(world: AttackedInstallation, names: Sequence[str]) -> Iterator[str]:
     for name in names:
         value = {"limit": "100", "format": "toml", **{key: str(value) for key, value in world.known.items()}}.get(name)
         yield f"?{name}={quote(value or 'a' * 4_000)}"
 
 
 def _callers(operation: Mapping[str, Any], path: str) -> list[str]:
-    """Who attacks: a stranger where the route is public; else the caller that it is for, and a stranger."""
+    """Return the attackers: a stranger if the route is public, otherwise its intended caller and a stranger."""
     security = operation.get("security", [])
     if not security:
         return ["stranger"]
@@ -98,8 +102,8 @@ def _callers(operation: Mapping[str, Any], path: str) -> list[str]:
     return [known, "stranger"]
 
 
-def _filled(world: World, path: str) -> str:
-    """The path with ids of things that exist."""
+def _fill_path(world: AttackedInstallation, path: str) -> str:
+    """Return the path with ids of existing objects."""
 
     def value(match: re.Match[str]) -> str:
         name = match[1]
@@ -108,8 +112,8 @@ def _filled(world: World, path: str) -> str:
     return _PARAMETER.sub(value, path)
 
 
-def _by_hand(method: str, path: str, schemas: Schemas) -> list[Case]:
-    """What no schema says: where a document goes, and what a context is."""
+def _handwritten_cases(method: str, path: str, schemas: Schemas) -> list[Case]:
+    """Return cases for values that no schema describes: policy documents and contexts."""
     if (method, path) in _DOCUMENTS:
         put = _DOCUMENTS[method, path]
         return [*policies.cases(put), *policies.toml_cases(put)]
@@ -124,24 +128,24 @@ _DOCUMENTS: dict[tuple[str, str], Callable[[dict[str, Any]], dict[str, Any]]] = 
 }
 
 
-def _evaluated(context: Callable[[int], dict[str, Any]]) -> Callable[[int], bytes]:
+def _evaluate_body(context: Callable[[int], dict[str, Any]]) -> Callable[[int], bytes]:
     asked = {"action": "MINT", "target_type": "TENANT_DEFAULT"}
-    return lambda size: dumped({**asked, "context": context(size)})
+    return lambda size: dump_json({**asked, "context": context(size)})
 
 
 def _attributes(size: int) -> bytes:
-    """Enums of many long values."""
+    """Return a body of enums with many long values."""
     values = [f"{'value' * 10}{number:05}" for number in range(min(1_000, size // 60))]
     count = min(190, max(1, size // (60 * len(values))))
-    return dumped({"attributes": [{"path": f"own.a{n}", "type": "enum", "domain": values} for n in range(count)]})
+    return dump_json({"attributes": [{"path": f"own.a{n}", "type": "enum", "domain": values} for n in range(count)]})
 
 
 _CONTEXTS = {
     "/v1/policies/attributes": [Case("long domains", _attributes)],
     "/v1/policies/evaluate": [
-        Case("unknown attributes", _evaluated(lambda size: {f"jurisdictio{n}": "CH" for n in range(size // 24)})),
-        Case("wrong values", _evaluated(lambda size: {f"own.a{n}": "value" * 12 + "x" for n in range(size // 80)})),
-        Case("one long value", _evaluated(lambda size: {"jurisdiction": "CH" * (size // 2)})),
-        Case("one long name", _evaluated(lambda size: {"jurisdiction" * (size // 12): "CH"})),
+        Case("unknown attributes", _evaluate_body(lambda size: {f"jurisdictio{n}": "CH" for n in range(size // 24)})),
+        Case("wrong values", _evaluate_body(lambda size: {f"own.a{n}": "value" * 12 + "x" for n in range(size // 80)})),
+        Case("one long value", _evaluate_body(lambda size: {"jurisdiction": "CH" * (size // 2)})),
+        Case("one long name", _evaluate_body(lambda size: {"jurisdiction" * (size // 12): "CH"})),
     ],
 }

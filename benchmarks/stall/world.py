@@ -1,4 +1,4 @@
-"""The installation that is attacked: one of each thing, many of what lists show, and every kind of caller."""
+"""The attacked installation: one object of each kind, many objects in lists, and every kind of caller."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ ATTEMPTS = 3
 
 
 @dataclass(frozen=True)
-class World:
-    """A server, the credentials of each kind of caller, and the ids that paths and bodies name."""
+class AttackedInstallation:
+    """A server, the credentials of each kind of caller, and the ids for paths and bodies."""
 
     server: Server
     credentials: Mapping[str, Mapping[str, str]]
@@ -36,20 +36,20 @@ class World:
 
 
 @contextmanager
-def attacked(data: Path) -> Iterator[World]:
-    """A fresh installation, served."""
+def serve_attacked_installation(data: Path) -> Iterator[AttackedInstallation]:
+    """Serve a fresh installation."""
     lab, made = Installation.init(Settings(data=data))
     consumer = lab.orgs.add_consumer("ada@consumers.example", PASSWORD, name="Ada")
     lab.orgs.set_plan(consumer.tenant_id, Plan.ENTERPRISE, {})
     lab.close()
     credentials = made.public()
-    with servers.attestlab(data) as server:
+    with servers.run_attestlab(data) as server:
         people = {
             "user": (credentials["owner_email"], credentials["owner_password"]),
             "consumer": ("ada@consumers.example", PASSWORD),
         }
         bearers = {who: {"Authorization": f"Bearer {_token(server, *account)}"} for who, account in people.items()}
-        world = World(server, {"key": {"X-API-Key": credentials["api_key"]}, **bearers, "stranger": {}})
+        world = AttackedInstallation(server, {"key": {"X-API-Key": credentials["api_key"]}, **bearers, "stranger": {}})
         with httpx.Client(base_url=server.url, headers=world.credentials["key"], timeout=120) as client:
             _fill(world, client, credentials)
         yield world
@@ -61,19 +61,19 @@ def _token(server: Server, email: str, password: str) -> str:
     return token
 
 
-def _fill(world: World, client: httpx.Client, credentials: Mapping[str, str]) -> None:
-    issuer = _made(client, "/v1/issuers", {"name": "Registrar", "domain": "registrar.example", "alg": "Ed25519"})
+def _fill(world: AttackedInstallation, client: httpx.Client, credentials: Mapping[str, str]) -> None:
+    issuer = _create(client, "/v1/issuers", {"name": "Registrar", "domain": "registrar.example", "alg": "Ed25519"})
     kid = issuer["keys"][0]["kid"]
     base = {"issuer_id": issuer["id"], "kid": kid, "alg": "Ed25519", "schema": "degree", "claims": CLAIMS}
     for _ in range(60):
-        minted = _made(client, "/v1/attestations/mint", base)
-    ids = {name: _made(client, path, {"name": "one"})["id"] for name, path in _NAMED.items()}
+        minted = _create(client, "/v1/attestations/mint", base)
+    ids = {name: _create(client, path, {"name": "one"})["id"] for name, path in _NAMED.items()}
     for _ in range(MANY_POLICIES):
-        policy = _made(client, "/v1/policies", policies.many_leaves(POLICY_BYTES))
+        policy = _create(client, "/v1/policies", policies.many_leaves(POLICY_BYTES))
     asked = {"action": "MINT", "target_type": "TENANT_DEFAULT", "context": {}}
-    decision = _made(client, "/v1/policies/evaluate", asked)
-    small = _made(client, "/v1/policies", policies.document([policies.rule(0, policies.leaf(0))]))
-    report = _made(client, "/v1/policies/simulate", {"policy_id": small["id"], "by": []})
+    decision = _create(client, "/v1/policies/evaluate", asked)
+    small = _create(client, "/v1/policies", policies.document([policies.rule(0, policies.leaf(0))]))
+    report = _create(client, "/v1/policies/simulate", {"policy_id": small["id"], "by": []})
     world.known.update(base, domain="registrar.example", email="ada@example.com", policy_id=policy["id"])
     world.known.update(
         action="MINT", target_type="TENANT_DEFAULT", target_issuer_id=issuer["id"], attestation_id=minted["id"]
@@ -90,8 +90,8 @@ def _fill(world: World, client: httpx.Client, credentials: Mapping[str, str]) ->
 _NAMED = {"/v1/verification-profiles": "/v1/verification-profiles", "/v1/attestation-packs": "/v1/attestation-packs"}
 
 
-def _made(client: httpx.Client, path: str, body: dict[str, Any]) -> Any:
-    """Make something; on a busy machine a large policy may need a second attempt within its time limit."""
+def _create(client: httpx.Client, path: str, body: dict[str, Any]) -> Any:
+    """Create an object; on a busy machine a large policy may exceed its time limit and need a second attempt."""
     for _ in range(ATTEMPTS):
         answer = client.post(path, json=body, headers={"Idempotency-Key": secrets.token_hex(16)})
         if answer.is_success:

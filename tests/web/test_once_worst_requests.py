@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.servers import started
+from benchmarks.servers import start_server
 from benchmarks.stall import rules
-from benchmarks.stall.once_worst import OnceWorst, judge, once_worst, pace_s
-from benchmarks.stall.server_under_attack import ServerUnderAttack, probed
+from benchmarks.stall.once_worst import OnceWorst, judge, list_once_worst, measure_pace_s
+from benchmarks.stall.server_under_attack import ServerUnderAttack, watch_server
 from benchmarks.stall.shapes import Case
 from benchmarks.stall.targets import MAX_UNREQUESTED_BYTES, Target
-from benchmarks.stall.world import World, attacked
+from benchmarks.stall.world import AttackedInstallation, serve_attacked_installation
 
 STALLING_SERVER = Path(__file__).with_name("stalling_server.py")
 SIZES = (64_000, 128_000)
@@ -22,37 +22,39 @@ pytestmark = pytest.mark.soak
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AttackedInstallation]:
     """A real server with attestations, large policies and every kind of caller."""
-    with attacked(Path(tmp_path_factory.mktemp("stall")) / "data") as served:
+    with serve_attacked_installation(Path(tmp_path_factory.mktemp("stall")) / "data") as served:
         yield served
 
 
 @pytest.fixture(scope="module")
-def server(world: World) -> Iterator[ServerUnderAttack]:
+def server(world: AttackedInstallation) -> Iterator[ServerUnderAttack]:
     """The same server, with a probe that asks for /healthz."""
-    with probed(world.server) as watched:
+    with watch_server(world.server) as watched:
         yield watched
 
 
-def test_no_request_that_once_was_a_defect_breaks_a_rule(world: World, server: ServerUnderAttack) -> None:
-    pace = pace_s()
+def test_no_request_that_once_was_a_defect_breaks_a_rule(
+    world: AttackedInstallation, server: ServerUnderAttack
+) -> None:
+    pace = measure_pace_s()
 
     def broken_rules(each: OnceWorst) -> list[str]:
         return [f"{each.target.name}, {each.case.name}: {defect}" for defect in judge(server, each, pace=pace).defects]
 
-    assert [line for each in once_worst(world) for line in broken_rules(each)] == []
+    assert [line for each in list_once_worst(world) for line in broken_rules(each)] == []
 
 
 def test_the_rules_find_a_server_whose_event_loop_computes_with_the_cube_of_the_input() -> None:
     target = Target("POST /", "POST", "/", {}, (), MAX_UNREQUESTED_BYTES)
     case = Case("zeros", lambda size: b"0" * size)
 
-    with started([sys.executable, str(STALLING_SERVER)]) as stalling, probed(stalling) as watched:
+    with start_server([sys.executable, str(STALLING_SERVER)]) as stalling, watch_server(stalling) as watched:
         half, whole = (watched.send(target, case.make(size)) for size in SIZES)
-        stalls = list(rules.stalls(watched, target, case.make(SIZES[1]), whole))
-        grows = list(rules.grows(watched, target, case, SIZES, (half, whole)))
+        stalls = list(rules.find_stall(watched, target, case.make(SIZES[1]), whole))
+        grows = list(rules.find_superlinear_growth(watched, target, case, SIZES, (half, whole)))
 
     assert stalls, f"an answer took {whole.wall_s:.2f} s of the event loop"
     assert grows, f"{half.cpu_s:.2f} s, then {whole.cpu_s:.2f} s"
-    assert list(rules.unrequested(target, whole)) == ["answers with 100,000 bytes"]
+    assert list(rules.find_oversized_response(target, whole)) == ["answers with 100,000 bytes"]

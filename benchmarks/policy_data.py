@@ -1,4 +1,4 @@
-"""What the policy figures are taken on: 20 rules with 39 conditions, and ten million typed contexts."""
+"""Input of the policy benchmarks: 20 rules with 39 conditions, and ten million typed contexts."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ COUNTRIES = ["CH", "DE", "FR", "US", "NO", "SE", "IT", "ES", "GB", "NL",
 ENUMS = ("trust_tier", "status", "risk_rating", "assurance_level", "key.status")
 
 
-def document(rules: int, seed: int = 5) -> dict[str, Any]:
-    """A policy of `rules` rules, two conditions each but for the last, over the specification's seven keys."""
+def make_document(rules: int, seed: int = 5) -> dict[str, Any]:
+    """Return a policy over the specification's seven keys; each rule has two conditions, except the last one."""
     chance = random.Random(seed)
     written = [
         {
             "id": f"r{number}",
             "effect": chance.choice(["ALLOW", "DENY"]),
             "priority": number,
-            "when": {"all": [_leaf(chance) for _ in range(1 if number == rules - 1 else 2)]},
+            "when": {"all": [_random_condition(chance) for _ in range(1 if number == rules - 1 else 2)]},
         }
         for number in range(rules)
     ]
@@ -35,12 +35,12 @@ def document(rules: int, seed: int = 5) -> dict[str, Any]:
             "rules": written}  # fmt: skip
 
 
-def policy(rules: int, seed: int = 5) -> Policy:
-    """The same, typed."""
-    return bind(Document.read(document(rules, seed)), PLATFORM)
+def make_policy(rules: int, seed: int = 5) -> Policy:
+    """Return the same policy, typed."""
+    return bind(Document.read(make_document(rules, seed)), PLATFORM)
 
 
-def _leaf(chance: random.Random) -> dict[str, Any]:
+def _random_condition(chance: random.Random) -> dict[str, Any]:
     kind = chance.randrange(4)
     if kind == 0:
         op = chance.choice(["lt", "lte", "gt", "gte"])
@@ -53,15 +53,15 @@ def _leaf(chance: random.Random) -> dict[str, Any]:
 
 
 def write_contexts(path: Path, count: int = CONTEXTS, *, distinct: int | None = None) -> None:
-    """Typed Parquet, one column a key; every tenth risk rating and every twentieth age is missing.
+    """Write typed Parquet, one column per key; every tenth risk rating and every twentieth age is missing.
 
-    With `distinct` there are so many distinct contexts at most, in no order.
+    `distinct` limits the number of distinct contexts, which are in no order.
     """
-    columns = [f"{_picked(COUNTRIES, 0)} AS jurisdiction"]
+    columns = [f"{_pick_sql(COUNTRIES, 0)} AS jurisdiction"]
     for salt, name in enumerate(ENUMS, 1):
-        value = _picked(list(PLATFORM[name].values), salt)
-        columns.append(f'{_missing(value, 10, 20) if name == "risk_rating" else value} AS "{name}"')
-    columns.append(f'{_missing("(hash(i * 31 + 9) % 1500)::DOUBLE", 20, 21)} AS "key.age_days"')
+        value = _pick_sql(list(PLATFORM[name].values), salt)
+        columns.append(f'{_missing_sql(value, 10, 20) if name == "risk_rating" else value} AS "{name}"')
+    columns.append(f'{_missing_sql("(hash(i * 31 + 9) % 1500)::DOUBLE", 20, 21)} AS "key.age_days"')
     seed = "range" if distinct is None else f"hash(range) % {distinct}"
     rows = f"SELECT {seed} AS i FROM range({count})"
     with duckdb.connect() as connection:
@@ -69,32 +69,32 @@ def write_contexts(path: Path, count: int = CONTEXTS, *, distinct: int | None = 
 
 
 def write_decisions(path: Path, count: int = CONTEXTS) -> None:
-    """Typed Parquet as decisions come: a thousand issuers, asked about on 406 days, their keys a day older each day.
+    """Write typed Parquet like real decisions: a thousand issuers on 406 days, with keys a day older each day.
 
     So there are 406,000 distinct contexts. Every tenth issuer has no risk rating, every twentieth key no age.
     """
-    columns = [f"{_picked(COUNTRIES, 0, 'issuer')} AS jurisdiction"]
+    columns = [f"{_pick_sql(COUNTRIES, 0, 'issuer')} AS jurisdiction"]
     for salt, name in enumerate(ENUMS, 1):
-        value = _picked(list(PLATFORM[name].values), salt, "issuer")
-        columns.append(f'{_missing(value, 10, 20, "issuer") if name == "risk_rating" else value} AS "{name}"')
+        value = _pick_sql(list(PLATFORM[name].values), salt, "issuer")
+        columns.append(f'{_missing_sql(value, 10, 20, "issuer") if name == "risk_rating" else value} AS "{name}"')
     age = "(hash(issuer * 31 + 9) % 1100 + day)::DOUBLE"
-    columns.append(f'{_missing(age, 20, 21, "issuer")} AS "key.age_days"')
+    columns.append(f'{_missing_sql(age, 20, 21, "issuer")} AS "key.age_days"')
     rows = f"SELECT hash(i) % 1000 AS issuer, hash(i + 1) % 406 AS day FROM range({count}) t(i)"
     with duckdb.connect() as connection:
         connection.execute(f"COPY (SELECT {', '.join(columns)} FROM ({rows})) TO '{path}' (FORMAT parquet)")
 
 
-def _picked(values: list[str], salt: int, what: str = "i") -> str:
+def _pick_sql(values: list[str], salt: int, what: str = "i") -> str:
     listed = ", ".join(f"'{value}'" for value in values)
     return f"[{listed}][1 + (hash({what} * 31 + {salt}) % {len(values)})::INTEGER]"
 
 
-def _missing(value: str, one_in: int, salt: int, what: str = "i") -> str:
+def _missing_sql(value: str, one_in: int, salt: int, what: str = "i") -> str:
     return f"CASE WHEN hash({what} * 31 + {salt}) % {one_in} <> 0 THEN {value} END"
 
 
-def complete_contexts(path: Path, count: int) -> list[dict[str, Any]]:
-    """The first contexts that miss nothing: engines disagree about missing values, and here only time is compared."""
+def read_complete_contexts(path: Path, count: int) -> list[dict[str, Any]]:
+    """Return the first contexts without missing values; engines treat those differently, and only time is compared."""
     with duckdb.connect() as connection:
         names = ", ".join(f'"{name}"' for name in PLATFORM)
         whole = " AND ".join(f'"{name}" IS NOT NULL' for name in PLATFORM)
