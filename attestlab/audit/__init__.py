@@ -1,1 +1,1 @@
-"""The audit trail, for those who may read it."""
+"""Access to the audit trail, and records of denied attempts."""

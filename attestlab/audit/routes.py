@@ -1,4 +1,4 @@
-"""The HTTP door of the trail."""
+"""HTTP routes for the audit trail."""
 
 import json
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ _LIST = "audit"
 
 @routes.get("/v1/audit/events", scope=Scope.AUDIT_READ, limit=Limit("audit", 30, 60))
 async def list_events(request: Request, query: TrailQuery) -> Page[AuditEventOut]:
-    """The tenant's audit trail, newest first: who did, or tried, what."""
+    """The tenant's audit trail, newest first: actions and attempts, with their actors."""
     names = ("actor_id", "action", "resource_type", "resource_id", "outcome")
     filter_ = store.AuditFilter(
         tenant_id=request.caller.tenant_id,
@@ -29,7 +29,7 @@ async def list_events(request: Request, query: TrailQuery) -> Page[AuditEventOut
     )
     rows = await request.application.run_in_thread(
         partial(_list_events, request, filter_, query.limit + 1)
-    )  # a filter may pass over many lines
+    )  # a filter may skip many events
     page_rows, cursor = split_page(rows, limit=query.limit, kind=_LIST, position=lambda row: [row.seq])
     return Page[AuditEventOut](items=[_event(row) for row in page_rows], next_cursor=cursor)
 
@@ -40,7 +40,7 @@ def _list_events(request: Request, filter_: store.AuditFilter, limit: int) -> Se
 
 
 def _event(row: AnyRow) -> AuditEventOut:
-    """A line as its record says it: what the hash covers is what goes out."""
+    """Converts a stored record to its response: the response contains exactly what the hash covers."""
     return AuditEventOut(
         **json.loads(row.record), integrity_hash=row.integrity_hash.hex(), prev_hash=row.prev_hash.hex()
     )

@@ -1,4 +1,4 @@
-"""What goes over the wire of the trail."""
+"""Wire models of the audit trail."""
 
 from typing import Annotated, Any, Literal
 
@@ -11,7 +11,7 @@ Exact = Annotated[str, Field(min_length=1, max_length=128)]
 
 
 class TrailQuery(PageQuery):
-    """Which lines to list; each filter is exact, `from` is inclusive, `to` exclusive."""
+    """Filters of the audit trail; each one matches exactly, `from` is inclusive, `to` exclusive."""
 
     actor_id: Exact | None = None
     action: Exact | None = None
@@ -23,7 +23,10 @@ class TrailQuery(PageQuery):
 
 
 class AuditEventOut(Out):
-    """One line. `integrity_hash` is the SHA-256 (hex) of `prev_hash`'s 32 bytes and the canonical JSON of the rest."""
+    """An audit event of the trail.
+
+    `integrity_hash` is the SHA-256 (hex) of `prev_hash`'s 32 bytes and the canonical JSON of the other members.
+    """
 
     id: Uuid
     tenant_id: Uuid

@@ -1,4 +1,4 @@
-"""Every query about the trail; columns are named, values are parameters."""
+"""Queries for the audit trail; columns are named, values are parameters."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _KIND = (events.c.resource_type, events.c.action)
 
 @dataclass(frozen=True)
 class AuditFilter:
-    """Which lines of a tenant's; `equal` maps columns to what they must hold, None to anything."""
+    """A filter of a tenant's audit events; `equal` maps columns to required values, None matches any value."""
 
     tenant_id: UUID
     equal: dict[str, str | None] = field(default_factory=dict)
@@ -30,7 +30,7 @@ class AuditFilter:
     before: int | None = None
 
     def query(self) -> Select[Any]:
-        """All of them, in no order."""
+        """Builds the query for all matching events, unordered."""
         query = select(*_COLUMNS).where(events.c.tenant_id == self.tenant_id)
         query = query.where(*(events.c[name] == value for name, value in self.equal.items() if value is not None))
         if self.since is not None:
@@ -41,13 +41,13 @@ class AuditFilter:
 
     @property
     def is_by_kind(self) -> bool:
-        """Whether they are told by what was done, and by nothing that tells them better."""
+        """Whether the filter names a resource type or action, but no actor or resource, which select better."""
         equal = {name for name, value in self.equal.items() if value is not None}
         return bool(equal & {"resource_type", "action"}) and not equal & {"actor_id", "resource_id"}
 
 
 def list_events(connection: Connection, filter_: AuditFilter, *, limit: int) -> Sequence[AnyRow]:
-    """The newest lines that are filter_, the newest first."""
+    """Lists the newest matching events, newest first."""
     if not filter_.is_by_kind:
         return connection.execute(_newest(filter_.query(), limit)).all()
     of_each = [
@@ -69,9 +69,9 @@ def _matches_kind(kind: AnyRow) -> list[Any]:
 
 
 def _iterate_kinds(connection: Connection, filter_: AuditFilter) -> Iterator[AnyRow]:
-    """Each pair of resource type and action that the trail has and that is filter_: some dozens, a look at each.
+    """Yields each matching pair of resource type and action in the trail: some dozens, one index lookup each.
 
-    So one index serves whoever asks about either: every line that is written pays for each index.
+    So one index serves filters by either column; every further index would slow down each write.
     """
     query = select(*_KIND).where(events.c.tenant_id == filter_.tenant_id).order_by(*_KIND).limit(1)
     kind, action = filter_.equal.get("resource_type"), filter_.equal.get("action")
@@ -81,6 +81,6 @@ def _iterate_kinds(connection: Connection, filter_: AuditFilter) -> Iterator[Any
     while found is not None:
         if action in (None, found.action):
             yield found
-        # Of one kind by action alone: SQLite would else read every line of the kinds behind it.
+        # For one resource type, compare the action only: otherwise SQLite would read every event of later types.
         behind = tuple_(*_KIND) > tuple_(*found) if kind is None else _KIND[1] > found.action
         found = connection.execute(query.where(behind)).first()

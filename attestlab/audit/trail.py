@@ -1,4 +1,4 @@
-"""Attempts that were denied, in the trail of whoever made them, or of the operator where nobody knows who it was."""
+"""Denied attempts, recorded in the trail of the caller's tenant, or of the operator if the caller is unknown."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from attestlab.web.request import Request
 ATTEMPT = "request.denied"
 BLOCK = "address.block"
 SIGN_IN = "session.create"
-ADDRESS_DIGITS = 16  # of the SHA-256: enough to see that attempts are alike
+ADDRESS_DIGITS = 16  # of the SHA-256: enough to recognise repeated attempts
 
 
 class UnknownActor:
-    """Whoever presented a credential that was never ours."""
+    """The actor of a request whose credential was never valid."""
 
     actor_type = "SERVICE"
     actor_id = "stranger"
 
 
 def record_denied(tx: Transaction, request: Request, error: AttestLabError) -> None:
-    """Record an attempt at what the caller may not do."""
+    """Records an attempt at an action that the caller may not do."""
     metadata = {"code": error.code, "path": request.path[:200], "peer": request.peer, "request_id": request.request_id}
     if isinstance(error, SignInFailed):
         audit.record(tx, _failed_sign_in(tx, error, request.now, metadata))
@@ -50,7 +50,7 @@ def record_denied(tx: Transaction, request: Request, error: AttestLabError) -> N
 
 
 def record_blocked(tx: Transaction, block: BlockedClient) -> None:
-    """Record that an address was blocked, with the tenant whose credential it used, else with the operator."""
+    """Records that a client was blocked, with the tenant whose credential it used, otherwise with the operator."""
     caller = block.caller if isinstance(block.caller, Caller) else None
     entry = AuditEntry(
         tenant_id=caller.tenant_id if caller else store.get_operator_id(tx),
@@ -66,7 +66,7 @@ def record_blocked(tx: Transaction, block: BlockedClient) -> None:
 
 
 def _failed_sign_in(tx: Transaction, error: SignInFailed, at: datetime, metadata: dict[str, Any]) -> AuditEntry:
-    """A login that failed: with the person whose address it was, else with the operator, and never the address."""
+    """Builds the entry of a failed login: with the account's tenant, otherwise the operator; never with the address."""
     return AuditEntry(
         tenant_id=error.tenant_id or store.get_operator_id(tx),
         actor=UnknownActor(),

@@ -1,1 +1,1 @@
-"""Attestations on their way to whom they are for: told by e-mail, and waiting for those who have no account yet."""
+"""Delivery of attestations: recipients get an e-mail, and the attestation once they have an account."""

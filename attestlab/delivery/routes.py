@@ -1,4 +1,4 @@
-"""The HTTP door of deliveries."""
+"""HTTP routes for deliveries."""
 
 from uuid import UUID
 
@@ -12,7 +12,7 @@ routes = Routes("delivery")
 
 @routes.get("/v1/attestations/{id}/delivery", scope=Scope.ATTESTATIONS_READ)
 def delivery(request: Request, id: UUID) -> DeliveryOut:
-    """Whether the recipient has the attestation, or it waits until they open an account with the address."""
+    """The delivery state of an attestation: delivered, or pending until the recipient opens an account."""
     row = request.lab.deliveries.get(id, caller=request.caller)
     return DeliveryOut(
         attestation_id=id,

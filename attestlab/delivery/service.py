@@ -1,4 +1,4 @@
-"""The verbs of delivery: send an attestation to whom it is for, hand over what waited for somebody."""
+"""Service for deliveries: send an attestation to its recipient, and deliver pending ones to a new account."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ from attestlab.orgs.rules import Caller
 
 
 class DeliveryState(StrEnum):
-    """PENDING waits for somebody to open an account with the address; DELIVERED is final."""
+    """PENDING until an account with the address is opened; DELIVERED is final."""
 
     PENDING = "PENDING"
     DELIVERED = "DELIVERED"
 
 
 class PostMaster:
-    """The actor of what is handed over when an account is opened."""
+    """The actor of deliveries that happen because an account was opened."""
 
     actor_type = "SERVICE"
     actor_id = "attestlab-delivery"
 
 
 class Deliveries:
-    """Attestations on their way; whom they are for gets the link with the key."""
+    """Deliveries of attestations; the recipient's mail contains the share link."""
 
     def __init__(self, *, storage: Storage, mails: Mails, links: Links) -> None:
         self.storage = storage
@@ -46,7 +46,10 @@ class Deliveries:
         self.links = links
 
     def send(self, tx: Transaction, attestation: Mapping[str, Any], *, actor: Actor, at: datetime) -> None:
-        """Tell whom a fresh attestation is for, in the transaction that mints it; an account has it at once."""
+        """Sends a new attestation to its recipient, in the transaction that issues it.
+
+        A recipient who has an account gets it immediately.
+        """
         address = role_rules.normalize_address(attestation["recipient_email"])
         person = org_store.find_user_by_address(tx.exec, address)
         account = person if person is not None and person["status"] in (None, UserStatus.ACTIVE) else None
@@ -76,7 +79,7 @@ class Deliveries:
         )
 
     def deliver_waiting(self, tx: Transaction, *, user_id: UUID, address: str, at: datetime) -> int:
-        """Hand over what waited for somebody who has an account now; returns how much that was."""
+        """Delivers all pending attestations for the address of a new account; returns their number."""
         waiting = store.list_waiting(tx.exec, address)
         for row in waiting:
             changes = {"user_id": user_id, "state": DeliveryState.DELIVERED.value, "delivered_at": at}
@@ -85,10 +88,10 @@ class Deliveries:
         return len(waiting)
 
     def get(self, attestation_id: UUID, *, caller: Caller) -> Mapping[str, Any]:
-        """How far the attestation has come.
+        """Returns the delivery of an attestation.
 
         Raises:
-            NotFound: there is none of that id in the caller's tenant, or it is for nobody.
+            NotFound: the caller's tenant has no attestation with this id, or it has no recipient.
         """
         with self.storage.read() as connection:
             return store.get_delivery(connection.execute, attestation_id, tenant_id=caller.tenant_id)

@@ -1,4 +1,4 @@
-"""What goes over the wire about deliveries."""
+"""Wire models of deliveries."""
 
 from typing import Literal
 
@@ -6,7 +6,7 @@ from attestlab.core.shapes import Moment, Out, Uuid
 
 
 class DeliveryOut(Out):
-    """How far an attestation has come on its way to whom it is for."""
+    """The delivery state of an attestation."""
 
     attestation_id: Uuid
     recipient_email: str

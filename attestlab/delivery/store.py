@@ -1,4 +1,4 @@
-"""Every query about deliveries; columns are named, values are parameters."""
+"""Queries for deliveries; columns are named, values are parameters."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ deliveries = table_of(Delivery)
 
 
 def get_delivery(execute: Execute, attestation_id: UUID, *, tenant_id: UUID) -> dict[str, Any]:
-    """The delivery of a tenant's attestation.
+    """Returns the delivery of a tenant's attestation.
 
     Raises:
-        NotFound: there is no such attestation of the tenant's, or it is for nobody.
+        NotFound: the tenant has no such attestation, or it has no recipient.
     """
     mine = (deliveries.c.attestation_id == attestation_id, deliveries.c.tenant_id == tenant_id)
     row = execute(select(*deliveries.c).where(*mine)).mappings().first()
@@ -28,7 +28,7 @@ def get_delivery(execute: Execute, attestation_id: UUID, *, tenant_id: UUID) -> 
 
 
 def list_waiting(execute: Execute, address: str) -> list[dict[str, Any]]:
-    """What waits for somebody with this address, oldest first."""
+    """Lists the pending deliveries for this address, oldest first."""
     waits = (deliveries.c.recipient_email == address, deliveries.c.user_id.is_(None))
     found = execute(select(*deliveries.c).where(*waits).order_by(deliveries.c.attestation_id))
     return [dict(row) for row in found.mappings()]

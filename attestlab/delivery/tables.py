@@ -1,4 +1,4 @@
-"""The rows of this capability."""
+"""The table of deliveries."""
 
 from datetime import datetime
 from uuid import UUID
@@ -7,7 +7,7 @@ from sqlmodel import Field, SQLModel
 
 
 class Delivery(SQLModel, table=True):
-    """An attestation for somebody; `user_id` is their account, once they have one."""
+    """An attestation with a recipient; `user_id` is the recipient's account, if any."""
 
     __tablename__ = "deliveries"
 

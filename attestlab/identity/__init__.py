@@ -1,1 +1,1 @@
-"""Who signs in: passwords, sessions, tokens."""
+"""Sign-in of people: passwords, sessions and tokens."""

@@ -1,4 +1,4 @@
-"""What happens to accounts; the docstrings are the event catalogue."""
+"""Events of accounts; the docstrings are the event catalogue."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from attestlab.core.events import Event
 
 @dataclass(frozen=True)
 class PasswordChanged(Event, type="security.password_changed"):
-    """A person changed their password; every other session of theirs ended."""
+    """A person changed their password; all their other sessions ended."""
 
     user_id: UUID
     sessions_ended: int
@@ -20,7 +20,7 @@ class PasswordChanged(Event, type="security.password_changed"):
 
 @dataclass(frozen=True)
 class SuspiciousActivity(Event, type="security.suspicious_activity"):
-    """Something happened to an account that its owner would not do; `reason` says what."""
+    """An account shows activity that its owner would not cause; `reason` names it."""
 
     user_id: UUID
     session_id: UUID

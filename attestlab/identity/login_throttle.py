@@ -1,6 +1,6 @@
-"""How often somebody may attempt a password: counted for each account and each address, before anything slow is done.
+"""Limit of password attempts, counted per account and per address before any slow work starts.
 
-Every attempt counts as a failure until it has succeeded, so that many at once get no further than many in turn.
+Every attempt counts as a failure until it succeeds, so concurrent attempts get no further than sequential ones.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MAX_ATTEMPTS_PER_PEER = 30
 
 @dataclass(frozen=True, slots=True)
 class LoginAttempt:
-    """Who guesses whose password: the account by the SHA-256 of its address, known or not."""
+    """A login attempt: the SHA-256 of the account's address, which need not exist, and the client's address."""
 
     address_sha256: str
     peer: str
@@ -34,10 +34,10 @@ class LoginAttempt:
 
 
 def count_attempt(counters: Counters, attempt: LoginAttempt, *, now: datetime) -> None:
-    """Count an attempt.
+    """Counts a login attempt.
 
     Raises:
-        RateLimited: there were too many that failed.
+        RateLimited: too many attempts failed.
     """
     for key, limit in ((attempt.peer_key, MAX_ATTEMPTS_PER_PEER), (attempt.account_key, MAX_ATTEMPTS_PER_ACCOUNT)):
         count = counters.count(key, limit=limit, window_s=WINDOW_S, now=now)
@@ -46,11 +46,15 @@ def count_attempt(counters: Counters, attempt: LoginAttempt, *, now: datetime) -
 
 
 def clear_attempt(counters: Counters, attempt: LoginAttempt, *, now: datetime) -> None:
-    """Take the attempt back; the account's count begins anew, the address keeps its other failures."""
+    """Uncounts a successful attempt: resets the account's count; the client's address keeps its other failures."""
     counters.reset(attempt.account_key)
     counters.count(attempt.peer_key, limit=MAX_ATTEMPTS_PER_PEER, window_s=WINDOW_S, now=now, cost=-1)
 
 
 def _too_many_attempts(limit: int, wait_s: float) -> RateLimited:
     details = {"limit": limit, "window_seconds": WINDOW_S, "retry_after_seconds": max(1, -int(-wait_s // 1))}
-    return RateLimited("Too many failed sign-ins; wait before the next.", details=details, retry_after_s=wait_s)
+    return RateLimited(
+        f"Too many failed sign-ins (limit {limit}). Retry in {details['retry_after_seconds']} seconds.",
+        details=details,
+        retry_after_s=wait_s,
+    )

@@ -1,4 +1,4 @@
-"""The HTTP door of signing in."""
+"""HTTP routes for sign-in, tokens and the current user."""
 
 from dataclasses import asdict
 from uuid import UUID
@@ -26,7 +26,7 @@ _CACHE_CONTROL = "public, max-age=300"
 
 
 async def _authenticate_user(request: Request, body: LoginIn) -> AuthenticatedUser:
-    """The person, before the write: their password takes long to verify."""
+    """Authenticates the person before the write, because verifying a password is slow."""
     authenticate = request.lab.identity.authenticate
     user: AuthenticatedUser = await request.application.hash_password(
         lambda: authenticate(body.email, body.password, peer=request.peer, now=request.now)
@@ -35,7 +35,7 @@ async def _authenticate_user(request: Request, body: LoginIn) -> AuthenticatedUs
 
 
 async def _prepare_password(request: Request, body: PasswordIn) -> AuthenticatedUser:
-    """The person and the hash of the new password, before the write."""
+    """Verifies the current password and hashes the new one before the write."""
     current, new, prepare = body.current_password, body.new_password, request.lab.identity.prepare_password
     user: AuthenticatedUser = await request.application.hash_password(
         lambda: prepare(current, new, caller=request.caller, peer=request.peer, now=request.now)
@@ -45,20 +45,20 @@ async def _prepare_password(request: Request, body: PasswordIn) -> Authenticated
 
 @routes.post("/v1/auth/login", scope=PUBLIC, prepare=_authenticate_user, secret=True)
 def login(request: Request, body: LoginIn, prepared: AuthenticatedUser) -> TokensOut:
-    """Sign in; a wrong password and an unknown address are the same refusal."""
+    """Sign in. A wrong password and an unknown address give the same error."""
     return _tokens(request.lab.identity.sign_in(prepared))
 
 
 @routes.post("/v1/auth/refresh", scope=PUBLIC, secret=True)
 def refresh(request: Request, body: RefreshIn) -> TokensOut:
-    """Exchange a refresh token for the next tokens; used twice, it ends the session."""
+    """Exchange a refresh token for the next tokens; a second use ends the session."""
     issued = request.lab.identity.sessions.refresh(body.refresh_token)
     return request.commit_then_raise(issued) if isinstance(issued, AuthInvalid) else _tokens(issued)
 
 
 @routes.post("/v1/auth/logout", scope=Requirement(user_only=True), status=204, secret=True)
 def logout(request: Request, body: LogoutIn | None) -> None:
-    """End the session; its access token is worth nothing from the next request on."""
+    """End the session; its access token is invalid from the next request on."""
     refresh_token = None if body is None else body.refresh_token
     request.lab.identity.sessions.sign_out(caller=request.caller, refresh_token=refresh_token)
 
@@ -71,7 +71,7 @@ def jwks(request: Request) -> TokenKeysOut:
 
 @routes.get("/v1/me", scope=Requirement())
 def me(request: Request) -> MeOut:
-    """Who the request was made by, and what they may do."""
+    """The user or API key of this request, and its permissions."""
     caller = request.caller
     credential = CredentialOut(
         type="jwt" if caller.actor_type == "USER" else "api_key",
@@ -85,7 +85,7 @@ def me(request: Request) -> MeOut:
 
 @routes.post("/v1/me/password", scope=Requirement(user_only=True), status=204, prepare=_prepare_password, secret=True)
 def change_password(request: Request, body: PasswordIn, prepared: AuthenticatedUser) -> None:
-    """Change one's password; every other session of one's own ends."""
+    """Change one's password; all other sessions of the person end."""
     request.lab.identity.change_password(prepared, caller=request.caller)
 
 

@@ -1,7 +1,7 @@
-"""Who is signed in: the claims of an access token (RFC 7519), the shape of a refresh token, a person's rights.
+"""Rules of identity: access token claims (RFC 7519), the format of refresh tokens, and a person's permissions.
 
-An access token says what SPEC (JWT) lists, and beside that its session (`sid`) and its own id (`jti`).
-It names rights and does not carry them: those come from the records, each time.
+An access token has the claims that SPEC (JWT) lists, plus its session (`sid`) and its own id (`jti`). Its roles are
+informative only: permissions are read from the database on every request.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from attestlab.orgs.rules import (
 ACCESS_TOKEN_TTL_S = 3600
 REFRESH_TOKEN_TTL = timedelta(days=30)
 REFRESH_TOKEN_BYTES = 32
-MAX_TIMESTAMP = 4_102_444_800  # the year 2100; beyond, arithmetic with dates ends before numbers do
-MAX_CLOCK_SKEW_S = 300  # by which the clock of a host that issued a token may be ahead
+MAX_TIMESTAMP = 4_102_444_800  # the year 2100; later dates would overflow date arithmetic
+MAX_CLOCK_SKEW_S = 300  # how far the clock of the host that issued a token may be ahead
 _TYPES: dict[str, type] = {
     "sub": str,
     "tenant_id": str,
@@ -51,7 +51,7 @@ _REFRESH = re.compile(r"[A-Za-z0-9_-]{43}")
 
 
 class SessionEndReason(StrEnum):
-    """Why a session is over."""
+    """The reason why a session ended."""
 
     LOGOUT = "logout"
     REUSE = "reuse"
@@ -59,9 +59,9 @@ class SessionEndReason(StrEnum):
 
 
 class SignInFailed(AuthInvalid):
-    """A login that failed; told like every other AuthInvalid. What it was about is for the audit trail alone.
+    """A failed login. Clients see the same error as for every AuthInvalid; its details are for the audit trail only.
 
-    `tenant_id` and `user_id` are None for an address that nobody has.
+    `tenant_id` and `user_id` are None if no account has the address.
     """
 
     def __init__(self, address_sha256: str, *, tenant_id: UUID | None = None, user_id: UUID | None = None) -> None:
@@ -72,7 +72,7 @@ class SignInFailed(AuthInvalid):
 
 
 def normalize_address(email: str) -> str:
-    """Normalizes an e-mail address for account lookup; invalid text is only trimmed and lowercased and matches nothing.
+    """Normalizes an e-mail address for account lookup. Invalid text is trimmed and lowercased, and matches no account.
 
     >>> normalize_address(" Ada@Example.ORG "), normalize_address("Nobody")
     ('ada@example.org', 'nobody')
@@ -84,18 +84,18 @@ def normalize_address(email: str) -> str:
 
 
 def hash_address(email: str) -> str:
-    """The SHA-256 (hex) of an address, for places where it must not stand in clear."""
+    """Computes the SHA-256 (hex) of an address, for places that must not contain it in clear text."""
     return hashlib.sha256(normalize_address(email).encode()).hexdigest()
 
 
 def is_active(status: str | None) -> bool:
-    """Whether a person may sign in: not while they are only invited, and never again once removed."""
+    """Whether a person may sign in: not while only invited, and never again once removed."""
     return status is None or status == UserStatus.ACTIVE
 
 
 @dataclass(frozen=True, slots=True)
 class Claims:
-    """What an access token says; `iat` and `exp` are whole seconds since 1970."""
+    """The claims of an access token; `iat` and `exp` are whole seconds since 1970."""
 
     sub: UUID
     tenant_id: UUID
@@ -109,7 +109,7 @@ class Claims:
 
     @classmethod
     def of(cls, person: Caller, *, email: str, issuer: str, jti: str, at: datetime) -> Claims:
-        """What is claims of a person who is in a session, for an hour from `at`."""
+        """Builds the claims for a person in a session, valid for an hour from `at`."""
         iat, roles = int(at.timestamp()), tuple(sorted(person.roles))
         sid = UUID(person.credential_id)
         return cls(
@@ -118,10 +118,10 @@ class Claims:
 
     @classmethod
     def parse(cls, payload: bytes) -> Claims:
-        """The claims in a payload: all of them and no others, each of its type, in our one spelling.
+        """Parses a payload: exactly these claims, each of its type, in canonical spelling.
 
         Raises:
-            AuthInvalid: they are not.
+            AuthInvalid: the payload differs from that.
         """
         try:
             members: Any = parse_json(payload)
@@ -136,33 +136,33 @@ class Claims:
         return claims
 
     def canonical(self) -> bytes:
-        """The payload: canonical JSON (RFC 8785)."""
+        """Serializes the payload as canonical JSON (RFC 8785)."""
         values: dict[str, object] = {name: getattr(self, name) for name in _TYPES}
         ids = {name: str(values[name]) for name in ("sub", "tenant_id", "sid")}
         return canonical({**values, **ids, "roles": list(self.roles)})
 
     def require_valid(self, *, issuer: str) -> None:
-        """Refuse claims of somebody else, and a lifetime that we never gave.
+        """Rejects claims of another issuer, and a lifetime that this service never issues.
 
         Raises:
-            AuthInvalid: they are such.
+            AuthInvalid: issuer, lifetime or issue time is wrong.
         """
         if self.iss != issuer or self.exp - self.iat != ACCESS_TOKEN_TTL_S or not 0 <= self.iat <= MAX_TIMESTAMP:
             raise AuthInvalid
 
     def is_current(self, now: datetime) -> bool:
-        """Whether the token has begun and not ended."""
+        """Whether the token's lifetime has begun and not ended."""
         at = now.timestamp()
         return self.iat <= at + MAX_CLOCK_SKEW_S and at < self.exp
 
     @property
     def expires_at(self) -> datetime:
-        """The moment from which on the token is worth nothing."""
+        """The time from which the token is invalid."""
         return datetime.fromtimestamp(self.exp, UTC)
 
 
 def _has_exact_claims(claims: Any) -> bool:
-    """Every claim is there, no other, and each is exactly of its type (`true` is no number)."""
+    """Whether all claims are present, no others, and each has exactly its type (`true` is no number)."""
     if not isinstance(claims, dict) or claims.keys() != _TYPES.keys():
         return False
     return all(type(claims[name]) is kind for name, kind in _TYPES.items()) and all(
@@ -171,15 +171,15 @@ def _has_exact_claims(claims: Any) -> bool:
 
 
 def compose_refresh_token(prefix: str, chance: bytes) -> str:
-    """The whole refresh token around 32 random bytes."""
+    """Composes a refresh token from 32 random bytes."""
     return f"{prefix}r_{b64url_encode(chance)}"
 
 
 def hash_refresh_token(token: str, *, prefix: str) -> bytes:
-    """The SHA-256 by which a refresh token is found.
+    """Computes the SHA-256 by which a refresh token is looked up.
 
     Raises:
-        AuthInvalid: this was never one of ours.
+        AuthInvalid: the text does not have the format of our refresh tokens.
     """
     lead, body = f"{prefix}r_", token.removeprefix(f"{prefix}r_")
     if not token.startswith(lead) or _REFRESH.fullmatch(body) is None:
@@ -193,7 +193,7 @@ def hash_refresh_token(token: str, *, prefix: str) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Permissions:
-    """What a person may do, and as what."""
+    """A person's realm, roles and scopes."""
 
     realm: Realm
     roles: frozenset[Role]
@@ -202,9 +202,9 @@ class Permissions:
 
 @lru_cache(maxsize=256)
 def permissions_for(roles: str, realm: str | None) -> Permissions:
-    """The rights of somebody with these stored roles in a tenant of this stored realm.
+    """Derives permissions from a person's stored roles and the tenant's stored realm.
 
-    A consumer has the fixed scopes of consumers and no role, whatever the row says.
+    A consumer has the fixed scopes of consumers and no role, regardless of the row.
     """
     if realm == Realm.CONSUMER:
         return Permissions(Realm.CONSUMER, frozenset(), CONSUMER_SCOPES)

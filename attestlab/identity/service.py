@@ -1,4 +1,4 @@
-"""The verbs of people: sign in, change one's password, see who one is."""
+"""Service for identity: authenticate a user, sign in, change the password, return the current user."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from attestlab.settings import Settings
 
 @dataclass(frozen=True)
 class AuthenticatedUser:
-    """A person whose password was right a moment ago; `next_hash` takes the place of its hash, where there is one."""
+    """A person whose password was just verified; `next_hash`, if set, replaces the password's stored hash."""
 
     user_id: UUID
     password_hash: str = field(repr=False)
@@ -40,7 +40,7 @@ class AuthenticatedUser:
 
 @dataclass(frozen=True)
 class CurrentUser:
-    """Who a credential stands for; `email` is None for an API key, whose own id and name these are."""
+    """The user or API key of a credential; `email` is None for a key, whose own id and name are given."""
 
     id: UUID
     tenant_id: UUID
@@ -51,10 +51,10 @@ class CurrentUser:
 
 
 class Identity:
-    """People and their passwords; `issuer` says what the `iss` of their tokens is.
+    """Accounts and their passwords; `issuer` returns the `iss` of their tokens.
 
-    What is called slow verifies or makes an argon2id hash, and belongs neither on the
-    event loop nor under the writer's lock.
+    Methods marked slow create or verify an argon2id hash. Call them neither on the event loop nor under the writer
+    lock.
     """
 
     def __init__(
@@ -74,11 +74,11 @@ class Identity:
         self.sessions = Sessions(storage=storage, clock=clock, tokens=self.tokens, key_prefix=settings.key_prefix)
 
     def authenticate(self, email: str, password: str, *, peer: str, now: datetime) -> AuthenticatedUser:
-        """The person with this address and password; slow, whether there is one or not.
+        """Returns the person with this address and password; slow, whether the account exists or not.
 
         Raises:
             RateLimited: too many attempts failed, for this account or from this peer.
-            SignInRefused: there is no such person, or they may not sign in.
+            SignInFailed: no such person exists, the password is wrong, or they may not sign in.
         """
         attempt = LoginAttempt(rules.hash_address(email), peer)
         login_throttle.count_attempt(self.counters, attempt, now=now)
@@ -93,10 +93,10 @@ class Identity:
         )
 
     def sign_in(self, user: AuthenticatedUser) -> Tokens:
-        """Begin a session.
+        """Starts a session.
 
         Raises:
-            AuthInvalid: the account or its password changed since it was user.
+            AuthInvalid: the account or its password changed since it was authenticated.
         """
         with self.storage.write() as tx:
             now = self.clock.now()
@@ -109,12 +109,12 @@ class Identity:
     def prepare_password(
         self, current: str, new: str, *, caller: Caller, peer: str, now: datetime
     ) -> AuthenticatedUser:
-        """The caller, user by their current password, with the hash of the new one; slow.
+        """Verifies the caller's current password and hashes the new one; slow.
 
         Raises:
-            ValidationFailed: the new one is too easily guessed.
+            ValidationFailed: the new password is too easy to guess.
             RateLimited: too many attempts failed.
-            PermissionDenied: the current one is another.
+            PermissionDenied: the current password is wrong.
         """
         with self.storage.read() as connection:
             email = _require_row(store.find_person(connection, UUID(caller.actor_id))).email
@@ -122,15 +122,15 @@ class Identity:
         try:
             user = self.authenticate(email, current, peer=peer, now=now)
         except SignInFailed:
-            message = "This is not the current password."
+            message = "The current password is wrong."
             raise PermissionDenied(message, details={"reason": "wrong_password"}) from None
         return replace(user, next_hash=passwords.hash_password(new))
 
     def change_password(self, user: AuthenticatedUser, *, caller: Caller) -> None:
-        """Exchange the password's hash, and end every other session of the caller's.
+        """Replaces the password's hash and ends all other sessions of the caller.
 
         Raises:
-            AuthInvalid: the account or its password changed since it was user.
+            AuthInvalid: the account or its password changed since it was authenticated.
         """
         with self.storage.write() as tx:
             now = self.clock.now()
@@ -142,10 +142,10 @@ class Identity:
             outbox.publish(tx, person.tenant_id, event, at=now)
 
     def current_user(self, *, caller: Caller) -> CurrentUser:
-        """Who the caller's credential stands for.
+        """Returns the user or API key of the caller's credential.
 
         Raises:
-            AuthInvalid: nobody any more.
+            AuthInvalid: the user or key no longer exists.
         """
         with self.storage.read() as connection:
             if caller.actor_type == "USER":
@@ -175,7 +175,7 @@ def _require_row(row: AnyRow | None) -> AnyRow:
 
 
 def _require_unchanged(tx: Transaction, user: AuthenticatedUser) -> AnyRow:
-    """The person as they are under the writer's lock, if they may sign in and the password is the one that was seen."""
+    """Returns the person's row, read under the writer lock, if they may sign in and the password is unchanged."""
     tx.flush()
     person = _require_row(store.find_person(tx.connection, user.user_id))
     same = hmac.compare_digest(person.password_hash, user.password_hash)

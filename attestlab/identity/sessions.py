@@ -1,7 +1,7 @@
-"""Sessions: from the login to the logout, one access token at a time (RFC 6749 section 6, RFC 9700 section 4.14).
+"""Sessions: from login to logout, one access token at a time (RFC 6749 section 6, RFC 9700 section 4.14).
 
-A refresh token is used once and brings the next. One that comes a second time is in two hands,
-and nobody can tell whose are the right ones, so the whole session ends.
+A refresh token is used once and replaced. If one is used a second time, two parties hold it, and the service cannot
+know which is legitimate, so the whole session ends.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from attestlab.orgs.rules import Caller
 
 @dataclass(frozen=True)
 class Tokens:
-    """What a person signs in with from now on."""
+    """The tokens of a session: one for access, one to refresh."""
 
     access_token: str = field(repr=False)
     refresh_token: str = field(repr=False)
 
 
 class Sessions:
-    """Who is signed in; `key_prefix` begins our refresh tokens."""
+    """Sessions of signed-in people; `key_prefix` is the prefix of our refresh tokens."""
 
     def __init__(self, *, storage: Storage, clock: Clock, tokens: AccessTokens, key_prefix: str) -> None:
         self.storage = storage
@@ -47,10 +47,10 @@ class Sessions:
         self.key_prefix = key_prefix
 
     def authenticate(self, token: str, *, now: datetime) -> Caller:
-        """The person behind an access token, with the rights that the records give them now.
+        """Returns the person of an access token, with their current permissions from the database.
 
         Raises:
-            AuthInvalid: it is not ours or not current, or its session or account is over.
+            AuthInvalid: the token is invalid or expired, or its session or account has ended.
         """
         claims = self.tokens.verify(token)
         caller = self.storage.cached_read(claims, lambda connection: _load_caller(connection, claims))
@@ -59,7 +59,7 @@ class Sessions:
         return caller
 
     def begin(self, tx: Transaction, person: AnyRow, *, at: datetime) -> Tokens:
-        """A new session of this person."""
+        """Starts a session for this person."""
         session_id = new_id(at)
         row = {"id": session_id, "tenant_id": person.tenant_id, "user_id": person.id, "created_at": at}
         caller = caller_of(person, session_id)
@@ -67,12 +67,13 @@ class Sessions:
         return self._issue_tokens(tx, person, caller, at)
 
     def refresh(self, refresh_token: str) -> Tokens | AuthInvalid:
-        """The next tokens of a session, for a refresh token that is used up by this.
+        """Uses up a refresh token and returns the session's next tokens.
 
-        Where it was used before, that its session ends must be kept: so this refusal is returned, not raised.
+        If the token was used before, its session ends. That change must be committed, so the error is returned, not
+        raised.
 
         Raises:
-            AuthInvalid: it is unknown or expired, or its session or account is over.
+            AuthInvalid: the token is unknown or expired, or its session or account has ended.
         """
         secret_sha256 = rules.hash_refresh_token(refresh_token, prefix=self.key_prefix)
         with self.storage.write() as tx:
@@ -91,13 +92,13 @@ class Sessions:
             return self._issue_tokens(tx, person, caller, now)
 
     def sign_out(self, *, caller: Caller, refresh_token: str | None = None) -> None:
-        """End the caller's session, and that of the refresh token where it is another one of theirs."""
+        """Ends the caller's session, and the session of `refresh_token` if it is another one of theirs."""
         with self.storage.write() as tx:
             ending = {UUID(caller.credential_id), self._find_session(tx, refresh_token)}
             self._end(tx, ending.__contains__, SessionEndReason.LOGOUT, caller, self.clock.now())
 
     def end_others(self, tx: Transaction, reason: SessionEndReason, *, caller: Caller, at: datetime) -> int:
-        """End every session of the caller's but the one they are in; returns how many."""
+        """Ends all sessions of the caller except the current one; returns their number."""
         return self._end(tx, UUID(caller.credential_id).__ne__, reason, caller, at)
 
     def _issue_tokens(self, tx: Transaction, person: AnyRow, caller: Caller, now: datetime) -> Tokens:
@@ -132,7 +133,7 @@ class Sessions:
         caller: Caller,
         now: datetime,
     ) -> int:
-        """End those of the person's open sessions that `should_end` selects; returns how many."""
+        """Ends the person's open sessions that `should_end` selects; returns their number."""
         ending = [
             session for session in store.list_open_sessions(tx, UUID(caller.actor_id)) if should_end(session["id"])
         ]
@@ -142,7 +143,7 @@ class Sessions:
         return len(ending)
 
     def _find_session(self, tx: Transaction, refresh_token: str | None) -> UUID | None:
-        """The session that a refresh token continues; None for one that is not ours."""
+        """Returns the session of a refresh token; None if the token is not one of ours."""
         if refresh_token is None:
             return None
         try:
@@ -154,7 +155,7 @@ class Sessions:
 
 
 def caller_of(person: AnyRow, session_id: UUID, expires_at: datetime | None = None) -> Caller:
-    """A person in a session of theirs."""
+    """Builds the caller for a person in one of their sessions."""
     rights = rules.permissions_for(person.roles, person.realm)
     return Caller(
         person.tenant_id,
@@ -173,10 +174,10 @@ def caller_of(person: AnyRow, session_id: UUID, expires_at: datetime | None = No
 def _load_session(
     connection: Connection, session_id: UUID, expires_at: datetime | None = None
 ) -> tuple[AnyRow, Caller]:
-    """The person of a session that goes on.
+    """Loads an open session's person and caller.
 
     Raises:
-        AuthInvalid: it is over, or the account is.
+        AuthInvalid: the session or the account has ended.
     """
     person = store.find_person_by_session(connection, session_id)
     if person is None:

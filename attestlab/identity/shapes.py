@@ -1,4 +1,4 @@
-"""What goes over the wire about signing in (CONTRACT section 3)."""
+"""Wire models of sign-in, tokens and the current user (CONTRACT section 3)."""
 
 from typing import Annotated, Any, Literal
 
@@ -13,33 +13,33 @@ Token = Annotated[str, StringConstraints(min_length=1, max_length=256)]
 
 
 class LoginIn(In):
-    """An address and its password."""
+    """An e-mail address and its password."""
 
     email: Email
     password: Password
 
 
 class RefreshIn(In):
-    """A refresh token, which is used up by this."""
+    """A refresh token; this request uses it up."""
 
     refresh_token: Token
 
 
 class LogoutIn(In):
-    """The refresh token of another session that is to end as well."""
+    """The refresh token of another session to end as well."""
 
     refresh_token: Token | None = None
 
 
 class PasswordIn(In):
-    """A person's password, and the next one."""
+    """A person's current password and the new one."""
 
     current_password: Password
     new_password: Password
 
 
 class TokensOut(Out):
-    """What a person signs in with from now on; times are in seconds."""
+    """The tokens of a session; times are in seconds."""
 
     access_token: str
     token_type: Literal["Bearer"] = "Bearer"
@@ -49,7 +49,7 @@ class TokensOut(Out):
 
 
 class CredentialOut(Out):
-    """What the request was made with."""
+    """The credential of this request."""
 
     type: Literal["api_key", "jwt"]
     id: Uuid
@@ -58,7 +58,7 @@ class CredentialOut(Out):
 
 
 class MeOut(Out):
-    """Who the request was made by; `email` is null for an API key."""
+    """The user or API key of this request; `email` is null for an API key."""
 
     id: Uuid
     tenant_id: Uuid
@@ -73,6 +73,6 @@ class MeOut(Out):
 
 
 class TokenKeysOut(Out):
-    """The keys that access tokens are signed with, as a JSON Web Key Set (RFC 7517)."""
+    """The keys that sign access tokens, as a JSON Web Key Set (RFC 7517)."""
 
     keys: list[dict[str, Any]]

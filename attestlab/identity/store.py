@@ -1,4 +1,4 @@
-"""Every query about sessions and tokens; columns are named, values are parameters."""
+"""Queries for sessions, tokens and their users; columns are named, values are parameters."""
 
 from __future__ import annotations
 
@@ -49,27 +49,27 @@ _KEY_HOLDER = (
 
 
 def find_person(connection: Connection, user_id: UUID) -> AnyRow | None:
-    """A person with what matters of their tenant."""
+    """Returns a person with the needed columns of their tenant, or None."""
     return connection.execute(_BY_ID, {"id": user_id}).first()
 
 
 def find_person_by_address(connection: Connection, address: str) -> AnyRow | None:
-    """The person with this e-mail address, which is trimmed and in lower case, as stored ones are."""
+    """Returns the person with this e-mail address, trimmed and lowercased as stored addresses are."""
     return connection.execute(_BY_ADDRESS, {"address": address}).first()
 
 
 def find_person_by_session(connection: Connection, session_id: UUID) -> AnyRow | None:
-    """The person whose session this is, with `ended_at` of the session."""
+    """Returns the person of a session, with the session's `ended_at`."""
     return connection.execute(_BY_SESSION, {"session_id": session_id}).first()
 
 
 def find_key_holder(connection: Connection, key_id: UUID) -> AnyRow | None:
-    """An API key's name and tenant."""
+    """Returns an API key's name and tenant."""
     return connection.execute(_KEY_HOLDER, {"id": key_id}).first()
 
 
 def find_first_org(connection: Connection, tenant_id: UUID) -> UUID | None:
-    """The organization that came with the tenant."""
+    """Returns the organization that was created with the tenant."""
     found: UUID | None = connection.execute(
         select(orgs.c.id).where(orgs.c.tenant_id == tenant_id).order_by(orgs.c.created_at, orgs.c.id).limit(1)
     ).scalar()
@@ -77,35 +77,35 @@ def find_first_org(connection: Connection, tenant_id: UUID) -> UUID | None:
 
 
 def get_user(tx: Transaction, user_id: UUID) -> Columns:
-    """A person's own row, to be changed."""
+    """Returns a user's own row, for an update."""
     return dict(tx.exec(select(*users.c).where(users.c.id == user_id)).mappings().one())
 
 
 def list_open_sessions(tx: Transaction, user_id: UUID) -> list[Columns]:
-    """A person's sessions that go on, to be ended."""
+    """Lists a person's open sessions, for an update."""
     ongoing = select(*sessions.c).where(sessions.c.user_id == user_id, sessions.c.ended_at.is_(None))
     return [dict(row) for row in tx.exec(ongoing.order_by(sessions.c.id)).mappings()]
 
 
 def find_refresh_token(tx: Transaction, secret_sha256: bytes) -> Columns | None:
-    """The refresh token whose secret has this SHA-256, to be used."""
+    """Returns the refresh token whose secret has this SHA-256, for an update."""
     found = tx.exec(select(*refresh_tokens.c).where(refresh_tokens.c.secret_sha256 == secret_sha256))
     row = found.mappings().first()
     return None if row is None else dict(row)
 
 
 def list_signing_keys(connection: Connection) -> list[AnyRow]:
-    """Every key that signs or signed access tokens, the newest first."""
+    """Lists all keys that sign or signed access tokens, newest first."""
     newest_first = select(*token_keys.c).order_by(token_keys.c.created_at.desc(), token_keys.c.kid)
     return list(connection.execute(newest_first))
 
 
 def list_token_keys(tx: Transaction) -> list[dict[str, Any]]:
-    """Every key that signed tokens, every column of it."""
+    """Lists all columns of all keys that sign or signed access tokens."""
     return [dict(row) for row in tx.exec(select(*token_keys.c).order_by(token_keys.c.kid)).mappings()]
 
 
 def find_newest_signing_key(tx: Transaction) -> AnyRow | None:
-    """The key that signs, also one that this very transaction made; None where there is none yet."""
+    """Returns the current signing key, including one created in this transaction; None if there is none yet."""
     newest_first = select(*token_keys.c).order_by(token_keys.c.created_at.desc(), token_keys.c.kid)
     return tx.exec(newest_first.limit(1)).first()

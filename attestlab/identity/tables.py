@@ -1,4 +1,4 @@
-"""The rows of this capability."""
+"""Tables of token keys, sessions and refresh tokens."""
 
 from datetime import datetime
 from uuid import UUID
@@ -8,7 +8,7 @@ from sqlmodel import Field, SQLModel
 
 
 class TokenKey(SQLModel, table=True):
-    """A key that signs access tokens; its private half is sealed. The newest one signs, all are published."""
+    """A key that signs access tokens; its private key is sealed. The newest key signs, all are published."""
 
     __tablename__ = "token_keys"
 
@@ -20,9 +20,9 @@ class TokenKey(SQLModel, table=True):
 
 
 class Session(SQLModel, table=True):
-    """A person who signed in, from the login to the logout: the family of their refresh tokens.
+    """A session of a person, from login to logout: the family of their refresh tokens.
 
-    It has `ended_at` once it is over, and `ended_because` of what.
+    Once it has ended, `ended_at` is its end and `ended_because` the reason.
     """
 
     __tablename__ = "sessions"
@@ -36,7 +36,7 @@ class Session(SQLModel, table=True):
 
 
 class RefreshToken(SQLModel, table=True):
-    """A refresh token of a session; only the SHA-256 of its secret is kept. It is used once."""
+    """A refresh token of a session, used once; only the SHA-256 of its secret is stored."""
 
     __tablename__ = "refresh_tokens"
 

@@ -1,8 +1,8 @@
-"""Access tokens: JWTs (RFC 7519, 8725) as compact JWS (RFC 7515), and the keys that sign them (RFC 7517, 7638).
+"""Access tokens: JWTs (RFC 7519, 8725) as compact JWS (RFC 7515), and their signing keys (RFC 7517, 7638).
 
-A token is never asked how it wants to be verified: its header must be, byte for byte, the one
-header of a key that is in the records. That a token was signed here and says what it says stays
-true, so it is remembered; whether its session goes on is asked anew each time, by `service`.
+A token does not choose how it is verified: its header must equal, byte for byte, the header of a stored key. A
+verified signature stays valid, so its claims are cached. `Sessions` checks on every request whether the session is
+still open.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ CACHE_CAPACITY = 10_000
 
 
 class Service:
-    """The actor of what the service does of its own accord."""
+    """The actor of the service's own actions."""
 
     actor_type = "SERVICE"
     actor_id = "attestlab"
@@ -39,7 +39,7 @@ class Service:
 
 @dataclass(frozen=True, slots=True)
 class Verifier:
-    """The public half of a key that signs tokens."""
+    """The public key of a token signing key."""
 
     kid: str
     alg: Algorithm
@@ -48,7 +48,7 @@ class Verifier:
 
 @dataclass(frozen=True, slots=True)
 class Signer:
-    """The key that signs tokens."""
+    """The private key of a token signing key."""
 
     kid: str
     alg: Algorithm
@@ -56,28 +56,28 @@ class Signer:
 
 
 class AccessTokens:
-    """Signs access tokens and proves them; `issuer` says what `iss` is."""
+    """Signs and verifies access tokens; `issuer` returns the `iss` claim."""
 
     def __init__(self, *, storage: Storage, keyring: Keyring, issuer: Callable[[], str]) -> None:
         self.storage = storage
         self.keyring = keyring
         self.issuer = issuer
         self._signer: Signer | None = None
-        self._verifiers: dict[str, Verifier] = {}  # by the one protected header of each
+        self._verifiers: dict[str, Verifier] = {}  # by the protected header, of which each key has exactly one
         self._verified: dict[bytes, Claims] = {}  # by the SHA-256 of the token
 
     def sign(self, tx: Transaction, claims: Claims, *, at: datetime) -> str:
-        """The token that says so; the first one of an installation makes the key."""
+        """Signs the claims; the first token of an installation creates the key."""
         signer = self._signer or self._load_signer(tx) or self.create_key(tx, at=at)
         if self._signer is None:
             tx.after_commit(lambda: self._remember_signer(signer))
         return jws.sign_compact(signer.alg, signer.private, signer.kid, claims.canonical())
 
     def verify(self, token: str) -> Claims:
-        """What a token says that was signed here, whether it is current or not.
+        """Verifies a token's signature and returns its claims, whether it is current or not.
 
         Raises:
-            AuthInvalid: it was not, or is not spelled as we spell it.
+            AuthInvalid: it was not signed here, or is not in canonical form.
         """
         digest = hashlib.sha256(token.encode()).digest()
         claims = self._verified.get(digest)
@@ -89,11 +89,11 @@ class AccessTokens:
         return claims
 
     def public_jwks(self) -> list[dict[str, str]]:
-        """Every public key as a JWK, the newest first; the first is made by the first login."""
+        """Returns all public keys as JWKs, newest first; the first login creates the first key."""
         return [signing.jwk(key.alg, key.public, key.kid) for key in self._list_verifiers()]
 
     def create_key(self, tx: Transaction, *, at: datetime, alg: Algorithm = Algorithm.ED25519) -> Signer:
-        """Make a key that signs from now on, in processes that have not signed yet; the older ones go on verifying."""
+        """Creates a signing key. Processes that have not signed yet use it from now on; older keys still verify."""
         private = signing.generate(alg)
         public = private.public_key()
         kid = thumbprint(alg, public)
@@ -111,7 +111,7 @@ class AccessTokens:
         return Signer(kid, alg, private)
 
     def rewrap(self, tx: Transaction, new: Keyring, *, at: datetime) -> int:
-        """Seal the private halves under another key-encryption key; returns how many those were."""
+        """Seals the private keys under another key-encryption key; returns their number."""
         rows = store.list_token_keys(tx)
         for row in rows:
             owner: dict[str, Any] = {"tenant_id": None, "issuer_id": None, "kid": row["kid"], "alg": row["alg"]}
@@ -136,7 +136,7 @@ class AccessTokens:
         return claims
 
     def _find_verifier(self, header: str) -> Verifier:
-        """The key whose header this is; another process may have made it a moment ago."""
+        """Returns the key with this header; reloads the keys, since another process may have just created it."""
         if header not in self._verifiers:
             self._verifiers = {jws.protected_header(key.alg, key.kid): key for key in self._list_verifiers()}
         if header not in self._verifiers:
@@ -148,7 +148,7 @@ class AccessTokens:
             return [_verifier_from(row) for row in store.list_signing_keys(connection)]
 
     def _remember_signer(self, signer: Signer) -> None:
-        """Only once the transaction that may have made it is durable."""
+        """Caches the signer; runs after the commit, because the transaction may have created the key."""
         self._signer = signer
 
     def _load_signer(self, tx: Transaction) -> Signer | None:
@@ -161,7 +161,7 @@ class AccessTokens:
 
 
 def thumbprint(alg: Algorithm, public: PublicKey) -> str:
-    """The key's name: its JWK thumbprint (RFC 7638), base64url SHA-256."""
+    """Computes the key id: the JWK thumbprint (RFC 7638), base64url SHA-256."""
     extra = ("kid", "alg", "use")
     members = {name: value for name, value in signing.jwk(alg, public, "").items() if name not in extra}
     return b64url_encode(hashlib.sha256(canonical(members)).digest())

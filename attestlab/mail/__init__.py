@@ -1,1 +1,1 @@
-"""E-mails: written with what they tell of, and carried when that is durable."""
+"""E-mails: stored in the transaction that they report on, and delivered after its commit."""

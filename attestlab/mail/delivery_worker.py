@@ -1,7 +1,7 @@
-"""The courier of one server process: takes mails that are due to where they go, a few at once.
+"""The delivery worker of a server process: delivers due mails, several at once.
 
-Nothing is delivered within a transaction. The threads that deliver are daemons: a mail server that does
-not answer must not keep the process from ending.
+No delivery runs within a transaction. The delivery threads are daemons, so that a mail server that does not respond
+cannot keep the process from ending.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Write = Callable[[Job], Coroutine[Any, Any, Any]]
 
 
 class DeliveryWorker:
-    """Carries mails from `start` to `finish`; `write` runs a job in the next group commit."""
+    """Delivers mails from `start` to `finish`; `write` runs a job in the next group commit."""
 
     def __init__(
         self,
@@ -49,11 +49,14 @@ class DeliveryWorker:
         self._stopping = False
 
     def start(self, background: Supervisor) -> None:
-        """Begin to carry, in a task of the running loop."""
+        """Starts the worker as a task of the running event loop."""
         self._task = background.start("mail", self._run)
 
     async def finish(self, *, within_s: float) -> None:
-        """Carry no more than the mails that are on their way; those that take longer are left, and carried again."""
+        """Starts no further delivery and waits up to `within_s` seconds for running ones.
+
+        A slower delivery is abandoned and repeated later.
+        """
         self._stopping = True
         self._wake_up.set()
         loop = asyncio.get_running_loop()
@@ -65,10 +68,9 @@ class DeliveryWorker:
             delivery.cancel()
 
     async def _run(self, completed_round: Round) -> None:
-        """Carry what is due now, what is posted, and what falls due.
+        """Delivers mails that are due, mails that are enqueued, and mails that become due.
 
-        An error, such as of records that cannot be reached, ends it: the supervisor starts it again, and what is due
-        stays due.
+        An error, such as an unreachable database, ends this task: the supervisor restarts it, and due mails stay due.
         """
         loop = asyncio.get_running_loop()
 
@@ -87,7 +89,7 @@ class DeliveryWorker:
             self._mails.on_enqueued.remove(wake_up)
 
     async def _start_due_deliveries(self) -> None:
-        """Start a delivery of each mail that is due, as far as there is room; one that ends wakes this again."""
+        """Starts a delivery of each due mail, up to the limit; a finished delivery wakes the worker."""
         while self._has_room() and (mail := await self._write(self._mails.lease)) is not None:
             delivery = asyncio.create_task(self._process(mail))
             self._deliveries.add(delivery)
@@ -109,7 +111,7 @@ class DeliveryWorker:
         await self._record(outcome)
 
     async def _attempt(self, mail: LeasedMail) -> Job:
-        """Deliver a mail; returns the job that records what became of it."""
+        """Delivers a mail; returns the job that records the outcome."""
         try:
             await _run_in_daemon_thread(lambda: self._deliver(mail))
         except InvalidMessage as error:
@@ -122,15 +124,15 @@ class DeliveryWorker:
         return lambda tx: self._mails.mark_sent(tx, mail.id)
 
     async def _keep_lease(self, mail: LeasedMail) -> None:
-        """Renew the claim while the delivery runs, unless another process has it by now."""
+        """Renews the lease while the delivery runs, unless another process holds it now."""
         is_leased = True
         while is_leased:
             await asyncio.sleep(self._renewal_interval_s)
-            with suppress(Exception):  # the records cannot be reached, so no other process can claim the mail either
+            with suppress(Exception):  # the database is unreachable, so no other process can lease the mail either
                 is_leased = await self._write(lambda tx: self._mails.renew_lease(tx, mail))
 
     async def _record(self, outcome: Job) -> None:
-        """Record an outcome, as often as it takes: a mail that was accepted must not be sent again."""
+        """Records an outcome, with unlimited retries: a mail that was accepted must not be sent again."""
         while True:
             try:
                 await self._write(outcome)
@@ -153,7 +155,7 @@ class DeliveryWorker:
 
 
 async def _run_in_daemon_thread(work: Callable[[], None]) -> None:
-    """Run `work` in a thread that ends with the process."""
+    """Runs `work` in a thread that ends with the process."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[None] = loop.create_future()
 

@@ -1,9 +1,9 @@
-"""Internet messages in plain text (RFC 5322, 2047, 6532), written and checked as bytes.
+"""Internet messages in plain text (RFC 5322, 2047, 6532), written and verified as bytes.
 
-A parser that reads a header while a program writes it decodes encoded words in what people typed: a
-tenant's name then writes headers and body. So this module writes every byte itself. Text of people is
-plain ASCII that no reader decodes, or it is encoded as a whole. Before a message leaves, it is parsed
-again: names, number and values of its headers and its text must be exactly ours.
+A library that parses a header while it writes it decodes encoded words in user input, so a tenant's name could
+inject headers and a body. Therefore this module writes every byte itself: user text is either plain ASCII that no
+reader decodes, or encoded as a whole. Before a message is sent it is parsed again: the names, number and values of
+its headers, and its text, must be exactly ours.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from uuid import UUID
 from attestlab.core.errors import ValidationFailed
 
 MAX_PLAIN_CHARACTERS = 66  # with `Subject: ` before it, a line stays below the 78 of RFC 5322
-MAX_WORD_BYTES = 39  # of text in an encoded word, which then is 64 characters long; RFC 2047 allows 75
+MAX_WORD_BYTES = 39  # of text in an encoded word, which then has 64 characters; RFC 2047 allows 75
 ENCODED_WORD = "=?"
 FOLD = "\r\n "
 _PLAIN = re.compile(r"[!-~](?:[ -~]*[!-~])?")
@@ -36,18 +36,18 @@ _INVISIBLE = ("Cc", "Cf", "Cs", "Zl", "Zp")  # control, format (with the bidi on
 
 
 class InvalidMessage(ValueError):
-    """A message that must not be sent: a recipient would read other headers, or another text, than ours."""
+    """A message that must not be sent, because a recipient would read other headers or another text than ours."""
 
 
 class Sender(NamedTuple):
-    """The name that recipients see, which may be empty, and the address that mails come from."""
+    """The sender's display name, which may be empty, and address."""
 
     name: str
     address: str
 
     @classmethod
     def parse(cls, text: str) -> Sender:
-        """Read `name@host`, or `Name <name@host>`.
+        """Parses `name@host`, or `Name <name@host>`.
 
         Raises:
             ValidationFailed: `text` has another form.
@@ -55,7 +55,7 @@ class Sender(NamedTuple):
         try:
             return cls._parsed(text)
         except InvalidMessage:
-            message = "ATTESTLAB_MAIL_FROM is an address such as AttestLab <attestlab@example.org>."
+            message = "Invalid ATTESTLAB_MAIL_FROM. Set it to an address such as AttestLab <attestlab@example.org>."
             raise ValidationFailed.of("mail_from", "email", message) from None
 
     @classmethod
@@ -69,7 +69,7 @@ class Sender(NamedTuple):
 
 
 class Header(NamedTuple):
-    """A header field: its bytes after the colon, still as text, and the value that a recipient reads."""
+    """A header field: its encoded value, and the value that a recipient reads."""
 
     name: str
     written: str
@@ -78,7 +78,7 @@ class Header(NamedTuple):
 
 @dataclass(frozen=True)
 class Message:
-    """The bytes of a message, with the addresses of its envelope (RFC 5321)."""
+    """The bytes of a message, and the addresses of its envelope (RFC 5321)."""
 
     mail_id: UUID
     sender: str
@@ -87,15 +87,15 @@ class Message:
 
     @property
     def needs_smtputf8(self) -> bool:
-        """Whether an address has a local part outside of ASCII (RFC 6531)."""
+        """Whether an address has a non-ASCII local part (RFC 6531)."""
         return not (self.sender + self.recipient).isascii()
 
 
 def compose(*, mail_id: UUID, sender: Sender, recipient: str, subject: str, text: str, at: datetime) -> Message:
-    """Write a message and check its bytes; its Message-ID follows from `mail_id`, which identifies a second copy.
+    """Writes a message and verifies its bytes; its Message-ID is derived from `mail_id` and identifies a second copy.
 
     Raises:
-        UnfitMessage: a recipient would not read exactly this subject, this text and our headers.
+        InvalidMessage: a recipient would not read exactly this subject, this text and our headers.
     """
     lines = re.split(r"\r\n|\r|\n", text)
     require_visible(recipient=recipient, subject=subject, text="".join(lines))
@@ -119,9 +119,9 @@ def compose(*, mail_id: UUID, sender: Sender, recipient: str, subject: str, text
 
 
 def encode_domain(address: str) -> str:
-    """The address with its domain in A-labels (RFC 5890) where its local part is ASCII.
+    """Encodes the domain of an address in A-labels (RFC 5890) if its local part is ASCII.
 
-    Every mail server takes such an address; others need SMTPUTF8 whatever their domain is.
+    Every mail server accepts such an address; other non-ASCII addresses need SMTPUTF8 whatever their domain is.
 
     >>> encode_domain("ada@bücher.example"), encode_domain("ädä@bücher.example")
     ('ada@xn--bcher-kva.example', 'ädä@bücher.example')
@@ -138,10 +138,10 @@ def encode_domain(address: str) -> str:
 
 
 def require_visible(**texts: str) -> None:
-    """Refuse control and format characters, with which a text shows as another.
+    """Rejects control and format characters, which can make a text display as another.
 
     Raises:
-        UnfitMessage: a text has one.
+        InvalidMessage: a text contains such a character.
     """
     for name, text in texts.items():
         if any(unicodedata.category(character) in _INVISIBLE for character in text):
@@ -149,10 +149,10 @@ def require_visible(**texts: str) -> None:
 
 
 def verify_rendering(content: bytes, headers: Sequence[Header], text: str) -> None:
-    """Read the bytes as a recipient does, and refuse those that say more or less than `headers` and `text`.
+    """Parses the bytes as a recipient does, and rejects any difference from `headers` and `text`.
 
     Raises:
-        UnfitMessage: a name, the number or a value of the headers differs, or the text does.
+        InvalidMessage: a name, the number or a value of the headers differs, or the text does.
     """
     head, _, body = content.partition(b"\r\n\r\n")
     if not all(_HEADER_LINE.fullmatch(line) for line in head.decode().split("\r\n")):
@@ -177,7 +177,7 @@ def _domain(address: str) -> str:
 
 
 def _format_mailbox(sender: Sender) -> tuple[str, str]:
-    """The From header as it is written and as it is read."""
+    """Returns the From header as written and as read."""
     address = f"<{sender.address}>"
     if not sender.name:
         return sender.address, sender.address
@@ -192,12 +192,12 @@ def _encode_if_needed(text: str) -> str:
 
 
 def _is_plain(text: str) -> bool:
-    """Whether every reader shows these ASCII characters as they are, on one line."""
+    """Whether every reader displays this ASCII text unchanged, on one line."""
     return len(text) <= MAX_PLAIN_CHARACTERS and ENCODED_WORD not in text and bool(_PLAIN.fullmatch(text))
 
 
 def _encode_words(text: str) -> str:
-    """The whole of a text in encoded words (RFC 2047), none of which divides a character."""
+    """Encodes a text in encoded words (RFC 2047), none of which splits a character."""
     words, word = [], b""
     for character in map(str.encode, text):
         if len(word + character) > MAX_WORD_BYTES:
@@ -208,7 +208,7 @@ def _encode_words(text: str) -> str:
 
 
 def _decode_value(value: str) -> str:
-    """The value of a header with its folds and its encoded words undone."""
+    """Decodes a header's value: removes folds and decodes encoded words."""
     unfolded = value.replace("\r\n", "").encode("utf-8", "surrogateescape").decode("utf-8")
     parts = decode_header(unfolded)
     return "".join(part if isinstance(part, str) else part.decode(charset or "ascii") for part, charset in parts)

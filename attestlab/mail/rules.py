@@ -1,4 +1,4 @@
-"""What becomes of an e-mail, and when it is tried again."""
+"""Rules for the delivery of e-mails: states, attempts and pauses."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ FIRST_PAUSE = timedelta(minutes=1)
 MAX_RETRY_PAUSE = timedelta(hours=1)
 LEASE_TTL = timedelta(minutes=2)  # longer than a delivery has until its final dot (`smtp.SmtpTimeouts.handover_s`)
 LEASE_RENEWAL_INTERVAL_S = 30.0
-MAX_DELIVERIES = 4  # that one process runs at once, so that a slow one delays no other
+MAX_DELIVERIES = 4  # concurrent deliveries of a process, so that a slow one does not delay the others
 
 
 class MailText(NamedTuple):
@@ -30,7 +30,7 @@ class MailStatus(StrEnum):
 
 
 def pause_after(attempts: int) -> timedelta:
-    """How long to wait after so many attempts: a minute, doubling up to an hour.
+    """Returns the pause after a number of attempts: a minute, doubling up to an hour.
 
     >>> [int(pause_after(attempts).total_seconds() / 60) for attempts in (1, 2, 3, 7, 10)]
     [1, 2, 4, 60, 60]
@@ -39,9 +39,9 @@ def pause_after(attempts: int) -> timedelta:
 
 
 def describe_error(fault: BaseException) -> str:
-    """A failed attempt, for the records: its kind and code alone.
+    """Describes a failed attempt for the database: its class and code only.
 
-    What a server answers may quote the message, and that holds a secret.
+    A server's reply may quote the message, which contains a secret.
     """
     code = getattr(fault, "smtp_code", None) or getattr(fault, "errno", None)
     return f"{type(fault).__name__} {code}" if isinstance(code, int) else type(fault).__name__

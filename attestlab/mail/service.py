@@ -1,8 +1,8 @@
-"""Service for e-mails: post one with the change that it reports, claim it, record the outcome.
+"""Service for e-mails: enqueue one with the change that it reports, lease it, record the outcome.
 
-A mail is carried at least once. A process that claims a mail moves its next attempt to the end of the claim, under
-the writer's lock, and renews the claim while it delivers, so that no two processes deliver it at once. A process
-that dies only delays it until the claim ends. The Message-ID stays the same, which identifies a second copy.
+A mail is delivered at least once. A process that leases a mail sets its next attempt to the end of the lease, under
+the writer lock, and renews the lease while it delivers, so that no two processes deliver it at once. If the process
+dies, the mail is only delayed until the lease ends. The Message-ID stays the same, which identifies a second copy.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SUBJECT_LENGTH = 200
 
 
 class PostOffice:
-    """The actor of what happens to mails."""
+    """The actor of changes to mails."""
 
     actor_type = "SERVICE"
     actor_id = "attestlab-mail"
@@ -36,7 +36,7 @@ class PostOffice:
 
 @dataclass(frozen=True)
 class LeasedMail:
-    """A mail that this process carries in its n-th attempt; the text is still sealed."""
+    """A mail that this process delivers in its n-th attempt; the text is still sealed."""
 
     id: UUID
     recipient: str
@@ -47,7 +47,7 @@ class LeasedMail:
 
 
 class Mails:
-    """E-mails on their way; `callback` are called back once new ones are durable."""
+    """The queue of e-mails; the callbacks in `on_enqueued` run once new mails are durable."""
 
     def __init__(self, *, keyring: Keyring, clock: Clock) -> None:
         self.keyring = keyring
@@ -57,10 +57,10 @@ class Mails:
     def enqueue(
         self, tx: Transaction, *, tenant_id: UUID, recipient: str, subject: str, text: str, at: datetime
     ) -> UUID:
-        """Put a mail beside what it tells of: it goes out if and only if the transaction commits.
+        """Stores a mail in the transaction that it reports on: it is sent if and only if the transaction commits.
 
         Raises:
-            ValidationFailed: recipient or subject are more than one line.
+            ValidationFailed: recipient or subject contain more than one line.
         """
         _require_one_line(recipient=recipient, subject=subject)
         mail_id = new_id(at)
@@ -80,7 +80,7 @@ class Mails:
         return mail_id
 
     def lease(self, tx: Transaction) -> LeasedMail | None:
-        """Claim the mail that has been due longest, for `LEASE_TTL`; None if no mail is due."""
+        """Leases the mail that has been due longest, for `LEASE_TTL`; returns None if no mail is due."""
         now = self.clock.now()
         row = store.find_due(tx, now)
         if row is None:
@@ -90,28 +90,28 @@ class Mails:
         return LeasedMail(row["id"], row["recipient"], row["subject"], row["created_at"], row["sealed"], attempt)
 
     def renew_lease(self, tx: Transaction, mail: LeasedMail) -> bool:
-        """Keep a claim for another `LEASE_TTL`; False if the mail has ended, or another process claimed it since."""
+        """Extends a lease by `LEASE_TTL`; returns False if the mail is final or another process has leased it since."""
         now, row = self.clock.now(), store.get_mail(tx, mail.id)
         if is_leased := _is_leased(row, mail):
             self._change(tx, row, {"next_attempt_at": now + LEASE_TTL}, "mail.renew", now)
         return is_leased
 
     def text_of(self, mail: LeasedMail) -> str:
-        """What the mail says.
+        """Unseals the mail's text.
 
         Raises:
-            IntegrityFailed: it was changed, or sealed under another key.
+            IntegrityFailed: the text was altered, or sealed under another key.
         """
         return self.keyring.unseal_secret(mail.sealed, purpose=_purpose(mail.id)).decode()
 
     def mark_sent(self, tx: Transaction, mail_id: UUID) -> None:
-        """Record the delivery, even if another process holds the claim by now, and forget the text."""
+        """Records the delivery, even if another process now holds the lease, and deletes the text."""
         now = self.clock.now()
         changes = {"status": MailStatus.CARRIED.value, "carried_at": now, "last_error": None}
         self._end(tx, store.get_mail(tx, mail_id), changes, "mail.carry", now)
 
     def mark_failed(self, tx: Transaction, mail: LeasedMail, *, error: str) -> None:
-        """Record a failed attempt; the next one follows after a pause, and after the last one the mail is given up."""
+        """Records a failed attempt: schedules the next one after a pause, or gives the mail up after the last one."""
         now, row = self.clock.now(), store.get_mail(tx, mail.id)
         if not _is_leased(row, mail):
             return
@@ -122,17 +122,17 @@ class Mails:
             self.give_up(tx, mail, error=error)
 
     def give_up(self, tx: Transaction, mail: LeasedMail, *, error: str) -> None:
-        """End a mail that no further attempt can deliver, and forget its text."""
+        """Marks a mail that no further attempt can deliver as failed, and deletes its text."""
         row, changes = store.get_mail(tx, mail.id), {"status": MailStatus.FAILED.value, "last_error": error}
         self._end(tx, row, changes, "mail.give_up", self.clock.now())
 
     def _end(self, tx: Transaction, row: dict[str, Any], changes: dict[str, Any], action: str, now: datetime) -> None:
-        """What another process has ended already stays as it is."""
+        """Makes a mail final, unless another process has already done so."""
         if row["status"] == MailStatus.WAITING:
             self._change(tx, row, {**changes, "sealed": b"", "next_attempt_at": None}, action, now)
 
     def rewrap(self, tx: Transaction, new: Keyring) -> int:
-        """Seal the texts that wait under another key-encryption key; returns how many those were."""
+        """Seals the waiting texts under another key-encryption key; returns their number."""
         now, waiting = self.clock.now(), store.list_waiting(tx)
         for row in waiting:
             sealed = self.keyring.rewrap_secret(row["sealed"], new, purpose=_purpose(row["id"]))
@@ -160,4 +160,4 @@ def _purpose(mail_id: UUID) -> str:
 def _require_one_line(**texts: str) -> None:
     for name, text in texts.items():
         if len(text.splitlines()) != 1:
-            raise ValidationFailed.of(name, "one_line", f"The {name} of an e-mail is one line.")
+            raise ValidationFailed.of(name, "one_line", f"The {name} of an e-mail must be one line.")

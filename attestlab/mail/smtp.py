@@ -1,7 +1,7 @@
-"""A mail server that takes messages over SMTP (RFC 5321), and how long each part of that may take.
+"""SMTP client (RFC 5321) with a deadline for each step.
 
-Two moments decide. Until the final dot is sent, a broken delivery is repeated without harm, so all of
-it together has a short deadline. Once the server has accepted the message, nothing is an error.
+Two moments matter. Until the final dot is sent, a broken delivery can be repeated without harm, so all steps up to
+it share a short deadline. Once the server has accepted the message, later failures are ignored.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _ACCEPTED = re.compile(rb"2\d\d[ \r\n-]?")
 
 @dataclass(frozen=True)
 class SmtpTimeouts:
-    """Seconds until a delivery is broken off; each is for the whole step, not for a single byte of it."""
+    """Timeouts of a delivery in seconds; each is for the whole step, not for a single byte."""
 
     connect_s: float = 10  # to one address of the server
     reply_s: float = 60  # a reply before the final dot
@@ -37,7 +37,7 @@ class SmtpTimeouts:
 
 @dataclass(frozen=True)
 class MailServer:
-    """A mail server; a password goes there over TLS alone, except on the same machine."""
+    """A mail server; a password is sent over TLS only, except to the same machine."""
 
     host: str
     port: int
@@ -48,10 +48,10 @@ class MailServer:
 
     @classmethod
     def of(cls, url: str, *, timeouts: SmtpTimeouts = SmtpTimeouts()) -> MailServer:
-        """From `smtp://user:password@host:port`, or `smtps://` for TLS from the first byte.
+        """Parses `smtp://user:password@host:port`, or `smtps://` for TLS from the first byte.
 
         Raises:
-            ValidationFailed: it is no such address.
+            ValidationFailed: the URL has another form.
         """
         parts = _parse_server_url(url)
         user = None if parts.username is None else unquote(parts.username)
@@ -60,10 +60,10 @@ class MailServer:
         return cls(parts.hostname or "", port, parts.scheme == "smtps", user, password, timeouts)
 
     def deliver(self, message: Message) -> None:
-        """Hand the message over; returns once the server has accepted it, whatever happens after that.
+        """Transmits the message; returns once the server has accepted it, regardless of later failures.
 
         Raises:
-            OSError: the server cannot be reached, refuses (smtplib.SMTPException) or takes too long, or TLS fails.
+            OSError: the server is unreachable, refuses (smtplib.SMTPException) or takes too long, or TLS fails.
         """
         session = self._connect()
         try:
@@ -92,33 +92,33 @@ class MailServer:
 
 
 class _Deadline:
-    """The moment at which the current step ends: never after the handover, but for the final reply."""
+    """The deadline of the current step: at most the end of the handover, except for the final reply."""
 
     def __init__(self, handover_s: float) -> None:
         self._handover = self._step = time.monotonic() + handover_s
 
     def start(self, within_s: float) -> None:
-        """Start a step of the handover."""
+        """Starts a step of the handover."""
         self._step = min(time.monotonic() + within_s, self._handover)
 
     def start_after_handover(self, within_s: float) -> None:
-        """Start a step after the final dot, which has its whole time."""
+        """Starts a step after the final dot, with its own full timeout."""
         self._step = time.monotonic() + within_s
 
     def remaining_s(self) -> float:
-        """Seconds until the step must end.
+        """Returns the seconds that remain for the step.
 
         Raises:
-            TimeoutError: it should have ended.
+            TimeoutError: the deadline has passed.
         """
         remaining = self._step - time.monotonic()
         if remaining <= 0:
-            raise TimeoutError("The mail server takes too long.")
+            raise TimeoutError("The mail server timed out.")
         return remaining
 
 
 class _Replies:
-    """Lines of replies, read before a deadline and within `MAX_REPLY_BYTES`; smtplib reads them as a file."""
+    """Reader of reply lines with a deadline and a limit of `MAX_REPLY_BYTES`; smtplib reads it as a file."""
 
     def __init__(self, sock: socket.socket, deadline: _Deadline) -> None:
         self._sock = sock
@@ -127,11 +127,11 @@ class _Replies:
         self._allowed_bytes = MAX_REPLY_BYTES
 
     def reset(self) -> None:
-        """Allow the next reply its whole length."""
+        """Resets the length limit for the next reply."""
         self._allowed_bytes = MAX_REPLY_BYTES
 
     def readline(self, limit: int) -> bytes:
-        """Read to the end of a line, to `limit` bytes, or to the end of the connection."""
+        """Reads to the end of a line, up to `limit` bytes, or to the end of the connection."""
         while b"\n" not in self._buffer and len(self._buffer) < limit and self._receive():
             pass
         end = min(self._buffer.find(b"\n") + 1 or limit, limit)
@@ -146,11 +146,11 @@ class _Replies:
         return bool(received)
 
     def close(self) -> None:
-        """Do nothing: the session closes the socket."""
+        """Does nothing: the session closes the socket."""
 
 
 class _Session(smtplib.SMTP):
-    """One connection; every reply has a deadline and a length."""
+    """An SMTP connection; every reply has a deadline and a maximum length."""
 
     file: _Replies | None
 
@@ -163,19 +163,19 @@ class _Session(smtplib.SMTP):
         smtplib.SMTP.__init__(self, host, port, timeout=self._timeouts.connect_s)
 
     def getreply(self) -> tuple[int, bytes]:
-        """Read a reply within `reply_s`."""
+        """Reads a reply within `reply_s`."""
         self._deadline.start(self._timeouts.reply_s)
         self._replies().reset()
         return super().getreply()
 
     def send(self, s: bytes | str) -> None:  # type: ignore[override]  # smtplib itself sends nothing else
-        """Send within what remains of the current step."""
+        """Sends within the remaining time of the current step."""
         if self.sock is not None:
             self.sock.settimeout(self._deadline.remaining_s())
         super().send(s)
 
     def transmit(self, message: Message) -> None:
-        """Take the message through MAIL, RCPT and DATA to its acceptance.
+        """Sends the message with MAIL, RCPT and DATA, up to its acceptance.
 
         Raises:
             smtplib.SMTPException: the server does not accept it.
@@ -190,7 +190,7 @@ class _Session(smtplib.SMTP):
         self._require_accepted()
 
     def quit_quietly(self) -> None:
-        """End the session. Raises nothing: what the server makes of QUIT changes nothing about the message."""
+        """Ends the session. Never raises: the server's reply to QUIT does not affect the accepted message."""
         with suppress(Exception):
             self._deadline.start_after_handover(self._timeouts.quit_s)
             self.putcmd("QUIT")
@@ -207,7 +207,10 @@ class _Session(smtplib.SMTP):
         return (" BODY=8BITMIME" if self.has_extn("8bitmime") else "") + utf8
 
     def _require_accepted(self) -> None:
-        """Read the code of the reply to the final dot; it decides, even if the rest of the reply never comes."""
+        """Reads the code of the reply to the final dot.
+
+        The code decides, even if the rest of the reply never arrives.
+        """
         self._replies().reset()
         start = self._replies().readline(len("250 "))
         if not start:
@@ -229,7 +232,7 @@ class _Session(smtplib.SMTP):
 
 
 class _TlsSession(_Session, smtplib.SMTP_SSL):
-    """One connection with TLS from the first byte; smtplib verifies a certificate only with a context that does."""
+    """A connection with TLS from the first byte; smtplib verifies certificates only with a verifying context."""
 
     def _open(self, host: str, port: int) -> None:
         context = ssl.create_default_context()
@@ -237,7 +240,7 @@ class _TlsSession(_Session, smtplib.SMTP_SSL):
 
 
 def _dot_stuff(content: bytes) -> bytes:
-    """The lines of a message and the final dot, with a second dot before each line that begins with one."""
+    """Terminates the message with the final dot, and doubles the dot of each line that begins with one."""
     return re.sub(rb"(?m)^\.", b"..", content.removesuffix(b"\r\n")) + b"\r\n.\r\n"
 
 
@@ -249,6 +252,8 @@ def _parse_server_url(url: str) -> SplitResult:
     except ValueError:
         is_one = is_bare = False
     if not (is_one and is_bare):
-        message = "ATTESTLAB_SMTP_URL is smtp://user:password@host:port, or smtps:// for TLS from the start."
+        message = (
+            "Invalid ATTESTLAB_SMTP_URL. Set it to smtp://user:password@host:port, or smtps:// for TLS from the start."
+        )
         raise ValidationFailed.of("smtp_url", "url", message)
     return parts

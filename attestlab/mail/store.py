@@ -1,4 +1,4 @@
-"""Every query about e-mails; columns are named, values are parameters."""
+"""Queries for e-mails; columns are named, values are parameters."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ _DUE = (
 
 
 def find_due(tx: Transaction, now: datetime) -> dict[str, Any] | None:
-    """The mail that has waited longest for its next attempt.
+    """Returns the mail that has been due longest, or None.
 
-    One whose next attempt is further ahead than any pause was written while a clock was wrong, and is due.
+    A mail whose next attempt is later than the longest pause was stored while a clock was wrong, and counts as due.
     """
     row = tx.exec(_DUE, {"now": now, "latest": now + 2 * MAX_RETRY_PAUSE}).mappings().first()
     return None if row is None else dict(row)
 
 
 def list_waiting(tx: Transaction) -> list[dict[str, Any]]:
-    """Every mail whose text is still there."""
+    """Lists all mails whose text is still stored."""
     texts = select(*mails.c).where(mails.c.status == MailStatus.WAITING.value).order_by(mails.c.id)
     return [dict(row) for row in tx.exec(texts).mappings()]
 
 
 def get_mail(tx: Transaction, mail_id: UUID) -> dict[str, Any]:
-    """One mail, every column of it, to be changed."""
+    """Returns all columns of one mail, for an update."""
     return dict(tx.exec(_BY_ID, {"id": mail_id}).mappings().one())

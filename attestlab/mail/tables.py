@@ -1,4 +1,4 @@
-"""The row of this capability."""
+"""The table of e-mails."""
 
 from datetime import datetime
 from uuid import UUID
@@ -8,7 +8,7 @@ from sqlmodel import Field, SQLModel
 
 
 class Mail(SQLModel, table=True):
-    """An e-mail on its way; its text may hold a secret link, so it is sealed, and emptied once it was carried."""
+    """An e-mail in the queue; its text may contain a secret link, so it is sealed, and deleted after delivery."""
 
     __tablename__ = "mails"
 

@@ -1,4 +1,4 @@
-"""Where e-mails go: to a mail server (SMTP, RFC 5321) where one is set up, else into a Maildir."""
+"""Transports for e-mails: a mail server (SMTP, RFC 5321) if one is configured, otherwise a Maildir."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ FOLDERS = ("tmp", "new", "cur")
 
 
 class Transport(Protocol):
-    """Takes a message to where it is read or passed on; returns once that is sure."""
+    """Delivers a message; returns once the delivery is certain."""
 
     def deliver(self, message: Message) -> None:
-        """Deliver; slow."""
+        """Delivers the message; slow."""
         ...
 
 
 def open_transport(smtp_url: SecretStr | None, *, folder: Path) -> Transport:
-    """The mail server of `smtp_url`, or the Maildir `folder`.
+    """Returns the mail server at `smtp_url`, or the Maildir `folder`.
 
     Raises:
-        ValidationFailed: the address is none; the message does not repeat it, for it may hold a password.
+        ValidationFailed: the URL is invalid; the message does not repeat it, because it may contain a password.
     """
     return Maildir(folder) if smtp_url is None else MailServer.of(smtp_url.get_secret_value())
 
 
 @dataclass(frozen=True)
 class Maildir:
-    """A folder that mail programs read (maildir(5)); each message is a file for its owner alone."""
+    """A folder that mail programs read (maildir(5)); each message is a file that only its owner can read."""
 
     folder: Path
 
     def deliver(self, message: Message) -> None:
-        """Write the message; once it is in `new` it is whole and on disk. A second copy takes the first one's place."""
+        """Writes the message; once it is in `new` it is complete and on disk. A second copy replaces the first."""
         atomic_files.make_private_folder(self.folder)
         for name in FOLDERS:
             atomic_files.make_private_folder(self.folder / name)

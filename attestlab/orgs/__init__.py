@@ -1,1 +1,1 @@
-"""Tenants, their organisations, people and API keys: who is calling, and with which rights."""
+"""Tenants, their organizations, people and API keys; authentication and permissions of callers."""

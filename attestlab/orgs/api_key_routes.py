@@ -1,4 +1,4 @@
-"""The HTTP door of API keys: of tenants, and of consumers."""
+"""HTTP routes for the API keys of tenants and consumers."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -20,7 +20,7 @@ _CONSUMERS = Requirement(user_only=True, realm=Realm.CONSUMER)
 
 @routes.post("/v1/api-keys", scope=_MANAGERS, status=201, limit=Limit("api-keys", 20, 86_400), secret=True)
 def create(request: Request, body: ApiKeyIn) -> ApiKeyMadeOut:
-    """Make an API key; its secret is in this answer and never page_rows again."""
+    """Create an API key; only this response contains its secret."""
     keys, scopes = request.lab.api_keys, frozenset(body.scopes)
     created = keys.create(body.name, scopes=scopes, environment=body.environment, caller=request.caller)
     request.respond_headers["Location"] = f"/v1/api-keys/{created.row['id']}"
@@ -29,7 +29,7 @@ def create(request: Request, body: ApiKeyIn) -> ApiKeyMadeOut:
 
 @routes.get("/v1/api-keys", scope=_MANAGERS)
 def list_keys(request: Request, query: PageQuery) -> Page[ApiKeyOut]:
-    """The tenant's API keys, newest first, revoked ones included."""
+    """The tenant's API keys, newest first, including revoked ones."""
     return _page(request, query)
 
 
@@ -41,31 +41,31 @@ def get(request: Request, id: UUID) -> ApiKeyOut:
 
 @routes.post("/v1/api-keys/{id}/revoke", scope=_MANAGERS)
 def revoke(request: Request, id: UUID, body: RevokeApiKeyIn | None) -> ApiKeyOut:
-    """Revoke an API key for good; the very next request with it is a 401."""
+    """Revoke an API key permanently; the next request with it gets a 401."""
     return _revoke(request, id, body)
 
 
 @routes.post("/v1/api-keys/{id}/compromise", scope=_MANAGERS)
 def compromise(request: Request, id: UUID, body: CompromiseIn) -> ApiKeyOut:
-    """Flag an API key as known to others; it is revoked by this."""
+    """Flag an API key as compromised, which also revokes it."""
     return _key_out(request.lab.api_keys.compromise(id, reason=body.reason, caller=request.caller))
 
 
 @routes.post("/v1/consumer/api-keys", scope=_CONSUMERS, status=201, secret=True)
 def create_for_consumer(request: Request, body: ConsumerKeyIn) -> ApiKeyMadeOut:
-    """Make a key of one's own: five fixed scopes, for 90 days, at most five at a time."""
+    """Create a consumer's own key: five fixed scopes, for 90 days, at most five at a time."""
     return _created_key_out(request.lab.api_keys.create_for_consumer(body.name, caller=request.caller))
 
 
 @routes.get("/v1/consumer/api-keys", scope=_CONSUMERS)
 def list_of_consumer(request: Request, query: PageQuery) -> Page[ApiKeyOut]:
-    """One's own keys, newest first, revoked and expired ones included."""
+    """The consumer's own keys, newest first, including revoked and expired ones."""
     return _page(request, query)
 
 
 @routes.post("/v1/consumer/api-keys/{id}/revoke", scope=_CONSUMERS)
 def revoke_of_consumer(request: Request, id: UUID, body: RevokeApiKeyIn | None) -> ApiKeyOut:
-    """Revoke a key of one's own for good."""
+    """Revoke one of the consumer's own keys permanently."""
     return _revoke(request, id, body)
 
 

@@ -1,7 +1,7 @@
-"""The verbs of API keys: make one, look, revoke, flag; for tenants and for consumers (CONTRACT section 3).
+"""Service for API keys of tenants and consumers: create, get, list, revoke, flag (CONTRACT section 3).
 
-A secret is shown once and kept as SHA-256 alone. A revocation is for good, and holds from
-the moment of its commit in every process, since each request asks the records.
+A secret is shown once and stored as SHA-256 only. A revocation is permanent, and takes effect with its commit in
+every process, because each request reads the database.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class CreatedApiKey:
-    """A fresh key: its row, and its secret, shown this once."""
+    """A new key: its row, and its secret, which is shown only once."""
 
     row: Row = field(repr=False)
     secret: str = field(repr=False)
 
 
 class ApiKeys:
-    """A tenant's keys, each with the status that it has at this moment."""
+    """A tenant's keys, each with its current status."""
 
     def __init__(self, *, storage: Storage, clock: Clock, settings: Settings) -> None:
         self.storage = storage
@@ -55,28 +55,30 @@ class ApiKeys:
         caller: Caller,
         environment: Environment = Environment.LIVE,
     ) -> CreatedApiKey:
-        """A key of the caller's tenant, which may do no more than the caller.
+        """Creates a key of the caller's tenant, with no more scopes than the caller has.
 
         Raises:
-            ValidationFailed: the name is not one line, there is no scope, or production is asked for a dev key.
-            PermissionDenied: a scope is missing to the caller.
+            ValidationFailed: the name is not one line, there is no scope, or a dev key is requested in production.
+            PermissionDenied: the caller lacks one of the scopes.
         """
         name = rules.validate_display_name("name", name)
         if not scopes:
-            raise ValidationFailed.of("/scopes", "too_short", f"A key needs some of the scopes {', '.join(Scope)}.")
+            raise ValidationFailed.of(
+                "/scopes", "too_short", f"A key needs at least one scope. Valid scopes: {', '.join(Scope)}."
+            )
         if environment is Environment.DEV and self.settings.env is Stage.PRODUCTION:
-            raise ValidationFailed.of("/environment", "dev", "Production takes live keys only.")
+            raise ValidationFailed.of("/environment", "dev", "Production accepts live keys only.")
         rules.require_scopes_within(scopes, caller.scopes)
         columns = {"name": name, "environment": environment.value, "scopes": _format_scopes(scopes)}
         with self.storage.write() as tx:
             return self.add(tx, columns, tenant_id=caller.tenant_id, actor=caller, at=self.clock.now())
 
     def create_for_consumer(self, name: str, *, caller: Caller) -> CreatedApiKey:
-        """A key of a consumer's own, with the five fixed scopes, for 90 days.
+        """Creates a consumer's own key, with the five fixed scopes, for 90 days.
 
         Raises:
             ValidationFailed: the name is not one line.
-            Conflict: five of theirs are active.
+            Conflict: five of their keys are active.
         """
         columns = {
             "name": rules.validate_display_name("name", name),
@@ -101,7 +103,7 @@ class ApiKeys:
         at: datetime,
         is_consumers: bool = False,
     ) -> CreatedApiKey:
-        """Insert an active key with a fresh secret; whoever calls this has decided that it may be made."""
+        """Inserts an active key with a new secret; the caller of this method has checked the permissions."""
         secret = self._secret(Environment(columns["environment"]), is_consumers)
         row = {
             "id": new_id(at),
@@ -118,26 +120,26 @@ class ApiKeys:
         )
 
     def get(self, key_id: UUID, *, caller: Caller) -> Row:
-        """One of the caller's tenant's keys.
+        """Returns one of the keys of the caller's tenant.
 
         Raises:
-            NotFound: there is none of that id in the caller's tenant.
+            NotFound: the caller's tenant has no key with this id.
         """
         with self.storage.read() as connection:
             row = store.get_owned(connection.execute, store.api_keys, key_id, tenant_id=caller.tenant_id)
         return self._current(row)
 
     def list_page(self, *, caller: Caller, before: UUID | None = None, limit: int = 50) -> Sequence[Row]:
-        """The tenant's keys, newest first, revoked ones included."""
+        """Lists the tenant's keys, newest first, including revoked ones."""
         with self.storage.read() as connection:
             rows = store.list_page(connection, store.api_keys, tenant_id=caller.tenant_id, before=before, limit=limit)
         return [self._current(row) for row in rows]
 
     def revoke(self, key_id: UUID, *, reason: str | None, caller: Caller) -> Row:
-        """Revoke a key for good; a second time nothing changes, the first reason included.
+        """Revokes a key permanently; repeating it changes nothing, not even the reason.
 
         Raises:
-            NotFound: there is none of that id in the caller's tenant.
+            NotFound: the caller's tenant has no key with this id.
         """
         with self.storage.write() as tx:
             row = store.get_owned(tx.exec, store.api_keys, key_id, tenant_id=caller.tenant_id)
@@ -146,10 +148,10 @@ class ApiKeys:
             return self._change(tx, row, _revocation_changes(reason, self.clock.now()), "api_key.revoke", caller)
 
     def compromise(self, key_id: UUID, *, reason: str, caller: Caller) -> Row:
-        """Flag a key as known to others, which revokes it; told once, however often it is flagged.
+        """Flags a key as compromised and revokes it; the event is published once, however often the key is flagged.
 
         Raises:
-            NotFound: there is none of that id in the caller's tenant.
+            NotFound: the caller's tenant has no key with this id.
         """
         with self.storage.write() as tx:
             row = store.get_owned(tx.exec, store.api_keys, key_id, tenant_id=caller.tenant_id)
@@ -177,7 +179,7 @@ class ApiKeys:
 
 
 def _format_scopes(scopes: AbstractSet[Scope | ConsumerScope]) -> str:
-    """Scopes as they are stored, always in the same order."""
+    """Formats scopes for storage, always in the same order."""
     return " ".join(scope for scope in (*ConsumerScope, *Scope) if scope in scopes)
 
 

@@ -1,4 +1,4 @@
-"""What happens in a team and to its keys; the docstrings are the event catalogue."""
+"""Events of teams and API keys; the docstrings are the event catalogue."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from attestlab.core.events import Event
 
 @dataclass(frozen=True)
 class MemberInvited(Event, type="team.member_invited"):
-    """Somebody was invited, or invited again; the address itself is not told."""
+    """A person was invited, for the first time or again; the event does not contain the address."""
 
     user_id: UUID
     role: str
@@ -21,7 +21,7 @@ class MemberInvited(Event, type="team.member_invited"):
 
 @dataclass(frozen=True)
 class MemberJoined(Event, type="team.member_joined"):
-    """An invitation was accepted."""
+    """A person accepted an invitation."""
 
     user_id: UUID
     role: str
@@ -30,7 +30,7 @@ class MemberJoined(Event, type="team.member_joined"):
 
 @dataclass(frozen=True)
 class MemberRemoved(Event, type="team.member_removed"):
-    """A person was removed; their sessions are over."""
+    """A person was removed; their sessions ended."""
 
     user_id: UUID
     removed_at: datetime
@@ -48,7 +48,7 @@ class RoleChanged(Event, type="team.role_changed"):
 
 @dataclass(frozen=True)
 class ApiKeyCompromised(Event, type="security.api_key_compromised"):
-    """An API key was flagged compromised, and is revoked."""
+    """An API key was flagged as compromised and revoked."""
 
     api_key_id: UUID
     compromised_at: datetime

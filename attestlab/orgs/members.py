@@ -1,8 +1,7 @@
-"""The verbs of a team: invite, join, look, change a role, remove.
+"""Service for members: invite, accept, get, list, change a role, remove.
 
-An invitation is an e-mail with a token that is nowhere else; of it the SHA-256 is kept. What
-nobody may undo by two requests at once, such as removing the last two owners, is decided
-under the writer's lock.
+An invitation is an e-mail with a token that exists nowhere else; its SHA-256 is stored. Rules that two concurrent
+requests could break, such as that one owner must remain, are checked under the writer lock.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class AcceptInvitation:
-    """Somebody with a good invitation, and the hash of the password they chose."""
+    """A valid invitation, and the hash of the password that its recipient chose."""
 
     token_sha256: bytes
     password_hash: str = field(repr=False)
@@ -45,22 +44,22 @@ class AcceptInvitation:
 
 @dataclass(frozen=True)
 class Person:
-    """The actor of what people do before they have signed in."""
+    """The actor of a person who has not signed in yet."""
 
     actor_id: str
     actor_type: str = "USER"
 
 
 class OnAccountOpened(Protocol):
-    """What is done for everybody who gets an account, in the transaction that opens it."""
+    """A callback for each new account, in the transaction that opens it."""
 
     def __call__(self, tx: Transaction, *, user_id: UUID, address: str, at: datetime) -> object:
-        """`normalize_address` is theirs from this moment on, in lower case."""
+        """Handles a new account; `address` belongs to it from now on, in lower case."""
         ...
 
 
 class People:
-    """The people of a tenant; `portal_url` begins the links that are mailed to them."""
+    """The members of a tenant; mailed links begin with `portal_url`."""
 
     def __init__(
         self, *, storage: Storage, clock: Clock, mails: Mails, portal_url: str, on_account_opened: OnAccountOpened
@@ -72,12 +71,12 @@ class People:
         self.portal_url = portal_url
 
     def invite(self, email: str, *, role: Role, caller: Caller, name: str | None = None) -> Row:
-        """Invite somebody by e-mail; inviting them again voids the link that they got before.
+        """Invites a person by e-mail; a repeated invitation invalidates the previous link.
 
         Raises:
-            ValidationFailed: the address or the name is none.
-            PermissionDenied: the caller may not make anyone this.
-            Conflict: the address belongs to somebody already, here or elsewhere.
+            ValidationFailed: the address or the name is invalid.
+            PermissionDenied: the caller may not grant this role.
+            Conflict: the address belongs to an existing account, in this tenant or another.
         """
         address = role_rules.normalize_address(email)
         name = "" if name is None else rules.validate_display_name("name", name)
@@ -105,11 +104,11 @@ class People:
         return row
 
     def prepare_join(self, token: str, password: str) -> AcceptInvitation:
-        """Look at an invitation and hash the password; slow.
+        """Validates an invitation and hashes the password; slow.
 
         Raises:
-            NotFound: the token is unknown, used or expired; nobody is told which.
-            ValidationFailed: the password is too easily guessed.
+            NotFound: the token is unknown, used or expired; the error does not distinguish these.
+            ValidationFailed: the password is too easy to guess.
         """
         token_sha256 = role_rules.hash_invitation(token)
         with self.storage.read() as connection:
@@ -118,10 +117,10 @@ class People:
         return AcceptInvitation(token_sha256, passwords.hash_password(password))
 
     def join(self, acceptance: AcceptInvitation, *, name: str | None = None) -> Row:
-        """Accept an invitation, which is used up by this; it opens an account.
+        """Accepts an invitation, which uses it up and opens an account.
 
         Raises:
-            NotFound: it was used, renewed or taken back since it was looked at.
+            NotFound: the invitation was used, renewed or withdrawn since `prepare_join`.
             ValidationFailed: the name is not one line.
         """
         with self.storage.write() as tx:
@@ -144,26 +143,26 @@ class People:
         return joined
 
     def get(self, user_id: UUID, *, caller: Caller) -> Row:
-        """One of the tenant's people.
+        """Returns one of the tenant's people.
 
         Raises:
-            NotFound: there is none of that id in the caller's tenant.
+            NotFound: the caller's tenant has no person with this id.
         """
         with self.storage.read() as connection:
             return store.get_owned(connection.execute, store.users, user_id, tenant_id=caller.tenant_id)
 
     def list_page(self, *, caller: Caller, before: UUID | None = None, limit: int = 50) -> Sequence[Row]:
-        """The tenant's people, the newest first; whoever was removed is there without a name."""
+        """Lists the tenant's people, newest first; a removed person is listed without a name."""
         with self.storage.read() as connection:
             return store.list_page(connection, store.users, tenant_id=caller.tenant_id, before=before, limit=limit)
 
     def change_role(self, user_id: UUID, role: Role, *, caller: Caller) -> Row:
-        """Give somebody another role.
+        """Changes a person's role.
 
         Raises:
-            NotFound: there is none of that id in the caller's tenant.
-            PermissionDenied: the caller may not give this role, or not to them, or raises themselves.
-            Conflict: they were removed, or are the last owner.
+            NotFound: the caller's tenant has no person with this id.
+            PermissionDenied: the caller may not grant this role, not change this person, or would promote themselves.
+            Conflict: the person was removed, or is the last owner.
         """
         with self.storage.write() as tx:
             row = store.get_owned(tx.exec, store.users, user_id, tenant_id=caller.tenant_id)
@@ -185,12 +184,12 @@ class People:
             )
 
     def remove(self, user_id: UUID, *, caller: Caller) -> None:
-        """Remove somebody: of them an id remains, their sessions are over, their address is free again.
+        """Removes a person: only an id remains, their sessions end, their address is free again.
 
         Raises:
-            NotFound: there is none of that id in the caller's tenant.
-            PermissionDenied: the caller may not remove an owner, or one of the platform's people.
-            Conflict: they are the last owner.
+            NotFound: the caller's tenant has no person with this id.
+            PermissionDenied: the caller may not remove an owner, or a person with a platform role.
+            Conflict: the person is the last owner.
         """
         with self.storage.write() as tx:
             row = store.get_owned(tx.exec, store.users, user_id, tenant_id=caller.tenant_id)
@@ -206,7 +205,7 @@ class People:
     def _invite_or_renew(
         self, tx: Transaction, address: str, name: str, invitation: Row, caller: Caller, now: datetime
     ) -> dict[str, Any]:
-        """The row of whoever is invited, anew or again."""
+        """Creates an invited person, or renews their invitation; returns the row."""
         known = store.find_user_by_address(tx.exec, address)
         if known is None:
             row = {
@@ -239,7 +238,7 @@ class People:
 
     def _require_may_set_role(self, tx: Transaction, row: Row, role: Role, caller: Caller) -> None:
         if row["status"] == UserStatus.REMOVED:
-            raise Conflict("This person was removed; invite them again.", details={"status": row["status"]})
+            raise Conflict("This person was removed. Invite them again.", details={"status": row["status"]})
         current = role_rules.parse_roles(row["roles"])
         role_rules.require_may_grant(
             role, caller=caller, is_operators=store.get_tenant(tx.exec, caller.tenant_id)["is_operator"]
@@ -249,7 +248,7 @@ class People:
             role_rules.require_no_self_promotion(current, role)
 
     def _require_other_holders(self, tx: Transaction, row: dict[str, Any], losing: frozenset[Role]) -> None:
-        """Who was only invited leaves nothing behind; of those who joined, others must remain."""
+        """Requires that other people keep the roles; an invited person has not joined, so their roles do not matter."""
         if row["status"] != UserStatus.INVITED:
             role_rules.require_not_last(losing, {Role(role) for role in store.list_roles_of_others(tx, row)})
 

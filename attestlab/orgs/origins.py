@@ -1,4 +1,4 @@
-"""Web origins (RFC 6454) that a tenant lists, so that nobody is sent back to where it did not say."""
+"""Web origins (RFC 6454) that a tenant allows, so that no person is redirected to an unlisted site."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ _DEFAULT_PORTS = {"https": 443, "http": 80}
 
 
 def normalize_origins(sent: Sequence[str], *, allow_loopback: bool) -> list[str]:
-    """The origins in their one spelling, each once, in the order in which they came.
+    """Normalizes origins to one spelling, without duplicates, in their given order.
 
-    With `allow_loopback` plain http is accepted of this very machine, for trying out.
+    With `allow_loopback`, plain http is accepted for the local machine, for tests.
 
     Raises:
-        ValidationFailed: there are too many, or one is no origin that may be listed.
+        ValidationFailed: there are too many, or one is not an acceptable origin.
     """
     if len(sent) > MAX_ORIGINS:
-        raise ValidationFailed.of("/return_origins", "too_many", f"At most {MAX_ORIGINS} origins can be listed.")
+        raise ValidationFailed.of("/return_origins", "too_many", f"Too many origins (limit {MAX_ORIGINS}).")
     spelled = [_normalize_origin(text, f"/return_origins/{place}", allow_loopback) for place, text in enumerate(sent)]
     return list(dict.fromkeys(spelled))
 
@@ -36,16 +36,16 @@ def _normalize_origin(text: str, field: str, allow_loopback: bool) -> str:
         shown = "" if port in (None, _DEFAULT_PORTS[parts.scheme]) else f":{port}"
         if _HOST.fullmatch(host.lower()):
             return f"{parts.scheme}://{host.lower()}{shown}"
-    message = "An origin is https://host or https://host:port, without a path; in the sandbox also http://localhost."
+    message = "Invalid origin. Expected https://host or https://host:port without a path; in the sandbox also http://localhost."
     raise ValidationFailed.of(field, "origin", message)
 
 
 def _split(text: str) -> tuple[SplitResult | None, int | None]:
-    """The parts of what is scheme, host and port and nothing else; None where it is not."""
+    """Splits text that consists of scheme, host and port only; returns None for other text."""
     try:
         parts = urlsplit(text)
         port = parts.port
-    except ValueError:  # brackets without an address in them, a port that is no number
+    except ValueError:  # brackets without an address, or a port that is not a number
         return None, None
     is_bare = len(text) <= MAX_ORIGIN_LENGTH and text[len(parts.scheme) :] == f"://{parts.netloc}"
     return (parts, port) if is_bare and port != 0 and parts.hostname else (None, None)

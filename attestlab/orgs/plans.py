@@ -1,7 +1,7 @@
-"""What each plan allows: the one table of every limit that depends on one (SPEC, Limits by tier; CONTRACT section 2).
+"""Plans: the one table of all limits that depend on the plan (SPEC, Limits by tier; CONTRACT section 2).
 
-`None` is unlimited. ENTERPRISE is what the operator agrees with a tenant, so it begins
-without limits and is given them one by one, as any tenant can be.
+`None` is unlimited. The limits of ENTERPRISE are agreed with each tenant: the plan has no limits by default, and the
+operator sets them one by one, as for any tenant.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from attestlab.orgs.rules import Plan
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Allowance:
-    """How much a tenant may do; each field is a count, or None where there is no limit."""
+    """The limits of a tenant; each field is a count, or None without a limit."""
 
     requests_per_minute: int | None
     attestations_per_day: int | None
@@ -31,7 +31,7 @@ class Allowance:
     policy_attributes: int | None
     verification_profiles: int | None
     attestation_packs: int | None
-    has_endpoint_limits: bool  # whether limits of single endpoints hold, such as 100 mints a minute
+    has_endpoint_limits: bool  # whether limits of single endpoints apply, such as 100 mints a minute
 
 
 PLANS: dict[Plan, Allowance] = {
@@ -96,13 +96,13 @@ PLANS: dict[Plan, Allowance] = {
         has_endpoint_limits=False,
     ),
 }
-MAX_DIGITS = 9  # of a limit; a thousand million is as good as none
+MAX_DIGITS = 9  # of a limit; a larger one would not limit anything
 ADJUSTABLE = tuple(field.name for field in fields(Allowance) if field.name != "has_endpoint_limits")
 
 
 @lru_cache(maxsize=1024)
 def allowance_for(plan: str, adjusted: str | None = None) -> Allowance:
-    """What a plan allows, with what the operator set for one tenant (a JSON object, as it is stored).
+    """Returns the allowance of a plan, with the operator's adjustments for the tenant (a JSON object, as stored).
 
     >>> allowance_for("FREE").issuers, allowance_for("FREE", '{"issuers": 5}').issuers
     (2, 5)
@@ -111,24 +111,26 @@ def allowance_for(plan: str, adjusted: str | None = None) -> Allowance:
 
 
 def encode_adjustments(changes: Mapping[str, int | None]) -> str | None:
-    """Limits that the operator sets for one tenant, as they are stored.
+    """Validates and encodes the limits that the operator sets for one tenant.
 
     Raises:
-        ValidationFailed: there is no such limit, or it is negative.
+        ValidationFailed: a limit is unknown or negative.
     """
     for name, value in changes.items():
         if name not in ADJUSTABLE:
-            raise ValidationFailed.of(name, "unknown", f"There is no limit {name}; there are {', '.join(ADJUSTABLE)}.")
+            raise ValidationFailed.of(
+                name, "unknown", f"Unknown limit '{name}'. Valid limits: {', '.join(ADJUSTABLE)}."
+            )
         if value is not None and value < 0:
-            raise ValidationFailed.of(name, "negative", f"{name} is a count from 0, or none.")
+            raise ValidationFailed.of(name, "negative", f"{name} must be 0 or more, or none.")
     return json.dumps(dict(changes), sort_keys=True) if changes else None
 
 
 def parse_limits(assignments: Iterable[str]) -> dict[str, int | None]:
-    """Limits as the command line writes them.
+    """Parses limits as the command line takes them.
 
     Raises:
-        ValidationFailed: one of them does not read `name=count`.
+        ValidationFailed: an assignment is not `name=count` or `name=none`.
 
     >>> parse_limits(["issuers=5", "agents=none"])
     {'issuers': 5, 'agents': None}
@@ -137,11 +139,11 @@ def parse_limits(assignments: Iterable[str]) -> dict[str, int | None]:
     for assignment in assignments:
         name, _, value = assignment.partition("=")
         if value != "none" and not (value.isascii() and value.isdigit() and len(value) <= MAX_DIGITS):
-            raise ValidationFailed.of(name, "count", f"{assignment!r} is no limit; write name=count or name=none.")
+            raise ValidationFailed.of(name, "count", f"Invalid limit {assignment!r}. Write name=count or name=none.")
         found[name] = None if value == "none" else int(value)
     return found
 
 
 def public_limits(allowed: Allowance) -> dict[str, int | bool | None]:
-    """By name, for people and programs."""
+    """Returns the limits by name."""
     return asdict(allowed)

@@ -1,8 +1,8 @@
-"""Plan caps, each enforced where it is used up.
+"""Quotas of plans, each enforced where it is consumed.
 
-Attestations, issuers and keys are counted under the writer's lock, in the transaction that uses
-them; verifications in the shared counters (`attestations/metering/daily_meter.py`). Either way exactly as many
-get through as the plan allows, however many processes serve requests at once.
+Attestations, issuers and keys are counted under the writer lock, in the transaction that uses them; verifications
+in the shared counters (`attestations/metering/daily_meter.py`). Either way exactly as many succeed as the plan
+allows, however many processes serve requests concurrently.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ DAY_S = 86_400
 
 
 def allowance_of(caller: Caller) -> Allowance:
-    """What the caller's tenant may do."""
+    """Returns the allowance of the caller's tenant."""
     return allowance_for(caller.plan, caller.adjusted)
 
 
 def require_capacity(resource: str, limit: int | None, used: Callable[[], int]) -> None:
-    """Refuse one more where the plan has no room for it; `get_used` is asked only where there is a limit.
+    """Requires that the plan allows one more; `used` is called only if there is a limit.
 
     Raises:
         QuotaExceeded: `details` are `{resource, limit, used}`.
     """
     if limit is not None and (found := used()) >= limit:
         raise QuotaExceeded(
-            f"The plan allows {limit} {resource.replace('_', ' ')}; ask the operator for a larger one.",
+            f"The plan allows {limit} {resource.replace('_', ' ')}. Ask the operator for a larger plan.",
             details={"resource": resource, "limit": limit, "used": found},
         )
 
 
 def require_within_limit(resource: str, limit: int | None, wanted: int, used: int) -> None:
-    """Refuse a replacement that holds more than the plan allows; `get_used` is how many the tenant has now.
+    """Requires that a replacement holds no more than the plan allows; `used` is the tenant's current number.
 
     Raises:
         QuotaExceeded: `details` are `{resource, limit, used}`.
@@ -55,7 +55,7 @@ def require_within_limit(resource: str, limit: int | None, wanted: int, used: in
 
 
 def spent_today(connection: Connection, caller: Caller, metric: str, *, at: datetime) -> Count | None:
-    """The limit of the day that the caller's tenant has used up; None where there is room, or no limit."""
+    """Returns the daily limit that the caller's tenant has exhausted; None if there is room, or no limit."""
     limit = allowance_of(caller).attestations_per_day if metric == usage.ATTESTATIONS else None
     if limit is None or usage.get_used(connection, caller.tenant_id, metric, at.date()) < limit:
         return None
@@ -64,22 +64,24 @@ def spent_today(connection: Connection, caller: Caller, metric: str, *, at: date
 
 
 def count_attestation(tx: Transaction, caller: Caller, *, at: datetime) -> None:
-    """Count one attestation of the caller's tenant; the day is UTC's.
+    """Counts one attestation of the caller's tenant, per UTC day.
 
     Raises:
-        RateLimited: it would be one more than the plan allows in a day.
+        RateLimited: the plan's daily limit is reached.
     """
     limit = allowance_of(caller).attestations_per_day
     if limit is not None and usage.used_with_pending(tx, caller.tenant_id, usage.ATTESTATIONS, at=at) >= limit:
-        message = f"The plan allows {limit} attestations a day (UTC); go on tomorrow, or ask the operator for more."
+        message = (
+            f"Daily quota of {limit} attestations reached (resets at 00:00 UTC). Contact the operator to raise it."
+        )
         raise RateLimited.over(message, limit=limit, window_s=DAY_S, wait_s=(next_utc_day(at) - at).total_seconds())
     usage.count_use(tx, caller.tenant_id, usage.ATTESTATIONS, at=at)
 
 
 def verifications_exhausted(limit: int, *, at: datetime) -> BillingLimit:
-    """The refusal of a verification beyond the daily `limit` of the issuer's plan."""
+    """Builds the error for a verification beyond the daily `limit` of the issuer's plan."""
     return BillingLimit(
-        f"The issuer's plan allows {limit} verifications a day (UTC); verify offline, or come back tomorrow.",
+        f"The issuer's daily quota of {limit} verifications is reached (resets at 00:00 UTC). Verify offline.",
         details={
             "resource": usage.VERIFICATIONS,
             "limit": limit,
@@ -89,5 +91,5 @@ def verifications_exhausted(limit: int, *, at: datetime) -> BillingLimit:
 
 
 def next_utc_day(at: datetime) -> datetime:
-    """The moment at which the next UTC day begins."""
+    """Returns the start of the next UTC day."""
     return datetime.combine(at.astimezone(UTC).date() + timedelta(days=1), time(), UTC)

@@ -1,8 +1,7 @@
-"""Who may bring whom into a tenant, and as what: sentences over roles (CONTRACT sections 3 and 11).
+"""Rules for roles: which caller may invite, change or remove which member (CONTRACT sections 3 and 11).
 
-A person has one role in the tenant; the operator's people may have one on the platform
-beside it. Owners answer for owners, super admins for the platform; a key has no role,
-so it can do neither.
+A person has one role in the tenant; the operator's people may also have one on the platform. Only owners manage
+owners, and only super admins manage platform roles; a key has no role, so it can do neither.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ _REQUIRED_ROLES = (Role.OWNER, Role.SUPER_ADMIN)
 
 
 class UserStatus(StrEnum):
-    """INVITED becomes ACTIVE with a password; REMOVED is final."""
+    """Status of a member. INVITED becomes ACTIVE when a password is set; REMOVED is final."""
 
     ACTIVE = "ACTIVE"
     INVITED = "INVITED"
@@ -30,41 +29,41 @@ class UserStatus(StrEnum):
 
 
 def normalize_address(text: str, *, field: str = "/email") -> str:
-    """An e-mail address as accounts are found by it: in lower case (RFC 5321, 6531).
+    """Validates and normalizes an e-mail address for account lookup, in lower case (RFC 5321, 6531).
 
     Raises:
-        ValidationFailed: mail could never arrive there.
+        ValidationFailed: mail cannot be delivered to it.
     """
-    from email_validator import EmailNotValidError, validate_email  # slow to import, and most processes never need it
+    from email_validator import EmailNotValidError, validate_email  # slow to import; most processes never need it
 
     try:
         valid = validate_email(text.strip(), check_deliverability=False)
-        if "=?" in valid.local_part:  # RFC 2047: in a header, a reader could decode it to another address
+        if "=?" in valid.local_part:  # RFC 2047: a reader could decode it in a header to another address
             raise EmailNotValidError("The part before the @-sign has =?, with which encoded words begin.")
         return valid.normalized.lower()
     except EmailNotValidError as error:
         raise ValidationFailed.of(
-            field, "email", f"An e-mail address like ada@example.org is needed. {error}"
+            field, "email", f"Invalid e-mail address. Expected an address such as ada@example.org. {error}"
         ) from None
 
 
 def removed_address(user_id: object) -> str:
-    """What stands in the place of a removed person's address; no mail can arrive there (RFC 2606)."""
+    """Returns the placeholder for a removed person's address; no mail can be delivered to it (RFC 2606)."""
     return f"{user_id}@removed.invalid"
 
 
 def hash_invitation(token: str) -> bytes:
-    """By what an invitation is found; the token itself is nowhere but in the mail."""
+    """Computes the SHA-256 by which an invitation is looked up; the token itself exists only in the mail."""
     return hashlib.sha256(token.encode()).digest()
 
 
 def parse_roles(stored: str) -> frozenset[Role]:
-    """The roles of a stored list."""
+    """Parses a stored list of roles."""
     return frozenset(map(Role, stored.split()))
 
 
 def format_roles(roles: Set[Role]) -> str:
-    """Roles as they are stored, always in the same order.
+    """Formats roles for storage, always in the same order.
 
     >>> format_roles({Role.SUPER_ADMIN, Role.OWNER})
     'owner super_admin'
@@ -73,14 +72,15 @@ def format_roles(roles: Set[Role]) -> str:
 
 
 def public_roles(roles: Set[Role]) -> str:
-    """Roles as events tell them, separated by commas."""
+    """Formats roles for events, separated by commas."""
     return format_roles(roles).replace(" ", ",")
 
 
 def with_role(current: Set[Role], role: Role) -> frozenset[Role]:
-    """The roles of somebody who is given one more: a platform role stands beside that in the tenant.
+    """Returns the roles after a person is given `role`.
 
-    A role in the tenant stands alone, so that whoever becomes a member is a member and nothing else.
+    A platform role is added to the role in the tenant. A role in the tenant replaces all others, so that a new member
+    is a member and nothing else.
 
     >>> format_roles(with_role({Role.OWNER}, Role.REVIEWER))
     'owner reviewer'
@@ -91,10 +91,11 @@ def with_role(current: Set[Role], role: Role) -> frozenset[Role]:
 
 
 def require_may_grant(role: Role, *, caller: Caller, is_operators: bool) -> None:
-    """Refuse a caller who may not make anyone this; `is_operators` says whose tenant it is.
+    """Requires that the caller may grant a role; `is_operators` tells whether the tenant is the operator's.
 
     Raises:
-        PermissionDenied: an owner is made by an owner, a platform role given by a super admin, and only there.
+        PermissionDenied: only an owner makes owners, and only a super admin gives platform roles, in the operator's
+            tenant.
     """
     if role in PLATFORM_ROLES and not is_operators:
         message = f"{role} is a role of the operator's own tenant."
@@ -103,10 +104,10 @@ def require_may_grant(role: Role, *, caller: Caller, is_operators: bool) -> None
 
 
 def require_may_change(roles: Set[Role], *, caller: Caller) -> None:
-    """Refuse a caller who may not change or remove somebody with these roles.
+    """Requires that the caller may change or remove a person with these roles.
 
     Raises:
-        PermissionDenied: it takes an owner, or a super admin.
+        PermissionDenied: the caller is not an owner, or not a super admin.
     """
     needed = [Role.OWNER] if Role.OWNER in roles else []
     needed += [Role.SUPER_ADMIN] if roles & PLATFORM_ROLES else []
@@ -116,13 +117,13 @@ def require_may_change(roles: Set[Role], *, caller: Caller) -> None:
 
 
 def require_no_self_promotion(current: Set[Role], role: Role) -> None:
-    """Refuse to raise oneself in the tenant.
+    """Rejects a promotion of oneself in the tenant.
 
     Raises:
-        PermissionDenied: somebody else has to do that.
+        PermissionDenied: another person must do that.
     """
     if role in _BY_RANK and _BY_RANK.index(role) > max(map(_rank, current), default=-1):
-        raise PermissionDenied("Nobody raises their own role; ask an owner.", details={"reason": "own_role"})
+        raise PermissionDenied("You cannot raise your own role. Ask an owner.", details={"reason": "own_role"})
 
 
 def _rank(role: Role) -> int:
@@ -130,9 +131,9 @@ def _rank(role: Role) -> int:
 
 
 def require_not_last(losing: Set[Role], others: Set[Role]) -> None:
-    """Refuse to leave a tenant without an owner, or the platform without a super admin.
+    """Requires that the tenant keeps an owner, and the platform a super admin.
 
-    `losing` are the roles that somebody is about to lose, `others` those that the other active people have.
+    `losing` are the roles that a person is about to lose, `others` the roles of the other active people.
 
     Raises:
         Conflict: `details.reason` is `last_owner` or `last_super_admin`.
@@ -140,5 +141,5 @@ def require_not_last(losing: Set[Role], others: Set[Role]) -> None:
     for role in _REQUIRED_ROLES:
         if role in losing and role not in others:
             shown = role.replace("_", " ")
-            message = f"This is the last {shown}; make somebody else one first."
+            message = f"This is the last {shown}. Give the role to another person first."
             raise Conflict(message, details={"reason": f"last_{role}"})

@@ -1,4 +1,4 @@
-"""The HTTP door of organizations and the people in them."""
+"""HTTP routes for organizations and their members."""
 
 import json
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ _USERS = "users"
 
 @routes.get("/v1/orgs", scope=Scope.USERS_READ)
 def list_orgs(request: Request, query: PageQuery) -> list[OrgOut]:
-    """The tenant's organizations, newest first; `Link` (RFC 8288) and `X-Next-Cursor` lead to the next page."""
+    """The tenant's organizations, newest first; `Link` (RFC 8288) and `X-Next-Cursor` point to the next page."""
     rows = request.lab.orgs.list_page(
         caller=request.caller, before=decode_id(_ORGS, query.cursor), limit=query.limit + 1
     )
@@ -34,7 +34,7 @@ def list_orgs(request: Request, query: PageQuery) -> list[OrgOut]:
 
 @routes.post("/v1/orgs", scope=Scope.USERS_WRITE, status=201)
 def create_org(request: Request, body: OrgIn) -> OrgOut:
-    """Make a further organization of the tenant."""
+    """Create another organization of the tenant."""
     org = request.lab.orgs.create(body.name, slug=body.slug, caller=request.caller)
     request.respond_headers["Location"] = f"/v1/orgs/{org['id']}"
     return _org_out(org)
@@ -48,7 +48,7 @@ def get_org(request: Request, id: UUID) -> OrgOut:
 
 @routes.patch("/v1/orgs/{id}", scope=Scope.USERS_WRITE)
 def update_org(request: Request, id: UUID, body: OrgPatch) -> OrgOut:
-    """Rename an organization, or list the origins to which people may be sent back."""
+    """Rename an organization, or set the origins that people may be redirected to."""
     return _org_out(request.lab.orgs.update(id, caller=request.caller, **body.changes()))
 
 
@@ -64,14 +64,14 @@ def list_users(request: Request, query: PageQuery) -> Page[UserOut]:
 
 @routes.post("/v1/users", scope=Scope.USERS_WRITE, status=201)
 def invite(request: Request, body: UserIn) -> UserOut:
-    """Invite somebody by e-mail, or again, which voids the link that they got before."""
+    """Invite a person by e-mail; a repeated invitation invalidates the previous link."""
     invited = request.lab.people.invite(body.email, role=body.role, name=body.name, caller=request.caller)
     request.respond_headers["Location"] = f"/v1/users/{invited['id']}"
     return _user_out(invited)
 
 
 async def _prepare_joining(request: Request, body: JoinIn) -> AcceptInvitation:
-    """The invitation and the password's hash, before the write: hashing takes long."""
+    """Validates the invitation and hashes the password before the write, because hashing is slow."""
     acceptance: AcceptInvitation = await request.application.hash_password(
         request.lab.people.prepare_join, body.token, body.password
     )
@@ -80,7 +80,7 @@ async def _prepare_joining(request: Request, body: JoinIn) -> AcceptInvitation:
 
 @routes.post("/v1/users/accept-invite", scope=PUBLIC, prepare=_prepare_joining, secret=True)
 def accept_invite(request: Request, body: JoinIn, prepared: AcceptInvitation) -> UserOut:
-    """Join with the token of an invitation; it is good once, for seven days."""
+    """Accept an invitation with its token, which is valid once, for seven days."""
     return _user_out(request.lab.people.join(prepared, name=body.name))
 
 
@@ -92,13 +92,13 @@ def get_user(request: Request, id: UUID) -> UserOut:
 
 @routes.patch("/v1/users/{id}", scope=Scope.USERS_WRITE)
 def change_role(request: Request, id: UUID, body: UserPatch) -> UserOut:
-    """Give somebody another role."""
+    """Change a person's role."""
     return _user_out(request.lab.people.change_role(id, body.role, caller=request.caller))
 
 
 @routes.delete("/v1/users/{id}", scope=Scope.USERS_WRITE, status=204)
 def remove(request: Request, id: UUID) -> None:
-    """Remove somebody; their sessions are over at once, and of them an id remains."""
+    """Remove a person; their sessions end immediately, and only an id of them remains."""
     request.lab.people.remove(id, caller=request.caller)
 
 

@@ -1,10 +1,8 @@
-"""Who may call: plans, scopes, and the shape of an API key (CONTRACT section 3).
+"""Rules for callers: plans, scopes, and the format of API keys (CONTRACT section 3).
 
-A key is `<prefix>_<environment>_` (a consumer's: `<consumer prefix>_`) and 32 base62
-characters, of which the last six are the CRC-32 of the 26 before, so that a typo is
-caught without asking anyone.
-The 26 random characters carry 154 bits; the checksum protects against slips of the
-hand, never against an attacker.
+A key is `<prefix>_<environment>_` (for consumers `<consumer prefix>_`) and 32 base62 characters. The last six are
+the CRC-32 of the first 26, so that a typo is detected without a query. The 26 random characters carry 154 bits; the
+checksum protects against typing errors, never against an attacker.
 """
 
 from __future__ import annotations
@@ -27,8 +25,8 @@ RANDOM_LENGTH = 26
 CHECKSUM_LENGTH = 6
 PREFIX_LENGTH = 6
 MAX_NAME_LENGTH = 200
-MAX_SLUG_LENGTH = 40  # of a chosen one; a number that makes it unique may follow
-MAX_CONSUMER_KEYS = 5  # active ones of one account
+MAX_SLUG_LENGTH = 40  # of a chosen slug; a number that makes it unique may be appended
+MAX_CONSUMER_KEYS = 5  # active keys per account
 CONSUMER_KEY_TTL = timedelta(days=90)
 _SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _BODY = re.compile(f"[0-9A-Za-z]{{{RANDOM_LENGTH + CHECKSUM_LENGTH}}}")
@@ -37,7 +35,7 @@ ActorType = Literal["API_KEY", "USER", "SERVICE"]
 
 
 class Scope(StrEnum):
-    """What a tenant key may be allowed to do (SPEC, Key types)."""
+    """An action that a tenant key may be allowed to perform (SPEC, Key types)."""
 
     ATTESTATIONS_MINT = "attestations:mint"
     ATTESTATIONS_READ = "attestations:read"
@@ -50,7 +48,7 @@ class Scope(StrEnum):
 
 
 class Plan(StrEnum):
-    """What a tenant has subscribed to (SPEC, Limits by tier)."""
+    """A tenant's subscription (SPEC, Limits by tier)."""
 
     FREE = "FREE"
     STARTER = "STARTER"
@@ -59,7 +57,7 @@ class Plan(StrEnum):
 
 
 class ConsumerScope(StrEnum):
-    """What only a consumer's credential may do, beside minting and reading attestations."""
+    """A scope that only consumers have, besides minting and reading attestations."""
 
     CONSUMER_READ = "consumer:read"
     CONSUMER_WRITE = "consumer:write"
@@ -67,7 +65,7 @@ class ConsumerScope(StrEnum):
 
 
 class Role(StrEnum):
-    """What a person is in a tenant; and, of the operator's people, on the platform."""
+    """A person's role in a tenant; people of the operator may also have a platform role."""
 
     OWNER = "owner"
     ADMIN = "admin"
@@ -107,7 +105,7 @@ class OrgStatus(StrEnum):
 
 
 class ApiKeyStatus(StrEnum):
-    """REVOKED and EXPIRED are final; EXPIRED is told by the clock and never stored."""
+    """Status of an API key. REVOKED and EXPIRED are final; EXPIRED is derived from the clock and never stored."""
 
     ACTIVE = "ACTIVE"
     REVOKED = "REVOKED"
@@ -115,7 +113,7 @@ class ApiKeyStatus(StrEnum):
 
 
 class Environment(StrEnum):
-    """The marker inside a key; production refuses `dev`."""
+    """The environment marker in a key; production rejects `dev`."""
 
     LIVE = "live"
     DEV = "dev"
@@ -123,7 +121,7 @@ class Environment(StrEnum):
 
 @dataclass(frozen=True)
 class Caller:
-    """Who is calling, as proven by the credential and by nothing else the request says."""
+    """The authenticated caller, derived from the credential only."""
 
     tenant_id: UUID
     actor_type: ActorType
@@ -134,11 +132,11 @@ class Caller:
     realm: Realm = Realm.TENANT
     roles: frozenset[Role] = frozenset()
     credential_id: str = ""  # the key's id again, or that of the person's session
-    expires_at: datetime | None = None  # of the credential; whoever finds a caller has checked it
+    expires_at: datetime | None = None  # of the credential; checked by the code that authenticates the caller
 
 
 def checksum(random_part: str) -> str:
-    """The zero-padded base62 CRC-32 of the random part.
+    """Computes the zero-padded base62 CRC-32 of the random part.
 
     >>> checksum("0" * 26)
     '3vSKjy'
@@ -151,15 +149,15 @@ def checksum(random_part: str) -> str:
 
 
 def compose_api_key(prefix: str, environment: Environment, random_part: str) -> str:
-    """The whole key around 26 random base62 characters."""
+    """Composes an API key from 26 random base62 characters."""
     return f"{prefix}_{environment}_{random_part}{checksum(random_part)}"
 
 
 def api_key_environment(secret: str, *, prefix: str) -> Environment:
-    """Where a key is meant for, once its shape and checksum hold.
+    """Parses a key's environment after verifying its format and checksum.
 
     Raises:
-        AuthInvalid: this was never one of our keys, or it was mistyped.
+        AuthInvalid: the text is not one of our keys, or was mistyped.
     """
     for environment in Environment:
         lead = f"{prefix}_{environment}_"
@@ -170,12 +168,12 @@ def api_key_environment(secret: str, *, prefix: str) -> Environment:
 
 
 def compose_consumer_key(prefix: str, random_part: str) -> str:
-    """A consumer's whole key around 26 random base62 characters."""
+    """Composes a consumer's key from 26 random base62 characters."""
     return f"{prefix}_{random_part}{checksum(random_part)}"
 
 
 def is_consumer_key(secret: str, *, prefix: str) -> bool:
-    """Whether it has the shape of a consumer's key, and its checksum holds."""
+    """Whether the text has the format of a consumer's key and a valid checksum."""
     lead = f"{prefix}_"
     return secret.startswith(lead) and _is_sound(secret[len(lead) :])
 
@@ -190,48 +188,48 @@ def _is_sound(body: str) -> bool:
 
 
 def key_status(stored: str, expires_at: datetime | None, now: datetime) -> ApiKeyStatus:
-    """What a key is at this moment."""
+    """Returns the status of a key at this time."""
     is_over = expires_at is not None and now >= expires_at
     return ApiKeyStatus.EXPIRED if is_over and stored == ApiKeyStatus.ACTIVE else ApiKeyStatus(stored)
 
 
 def require_scopes_within(wanted: Set[Scope], held: Set[Scope | ConsumerScope]) -> None:
-    """Nobody gives a key more than they may do themselves.
+    """Requires that a new key gets no scope that its creator lacks.
 
     Raises:
-        PermissionDenied: `details.required_scope` is the first one that is missing.
+        PermissionDenied: `details.required_scope` is the first scope that the creator lacks.
     """
     for scope in Scope:
         if scope in wanted and scope not in held:
-            message = f"A key cannot have the scope {scope}, which its creator does not have."
+            message = f"A key cannot have the scope {scope}, because its creator lacks it."
             raise PermissionDenied(message, details={"required_scope": scope.value})
 
 
 def key_prefix(secret: str) -> str:
-    """The leading characters by which people tell their keys apart; far too few to guess the rest."""
+    """Returns the leading characters that identify a key to people; far too few to guess the rest."""
     return secret[: secret.rindex("_") + 1 + PREFIX_LENGTH]
 
 
 def validate_display_name(field: str, text: str) -> str:
-    """A name to show: trimmed, one line, 1 to 200 characters, none of them invisible or unassigned.
+    """Validates and trims a display name: one line, 1 to 200 characters, none of them invisible or unassigned.
 
-    Marks that turn the direction of writing count as invisible: with them a name shows as another.
+    Characters that change the writing direction count as invisible, because they make a name display as another.
     """
     trimmed = text.strip()
     if not 0 < len(trimmed) <= MAX_NAME_LENGTH or any(map(_is_invisible, trimmed)):
-        message = f"{field} is one line of 1 to {MAX_NAME_LENGTH} printable characters."
+        message = f"{field} must be one line of 1 to {MAX_NAME_LENGTH} printable characters."
         raise ValidationFailed.of(f"/{field}", "one_line", message)
     return trimmed
 
 
 def _is_invisible(character: str) -> bool:
-    """Control, format, surrogate, private and unassigned ones, and the two separators that break a line."""
+    """Whether a character is control, format, surrogate, private or unassigned, or a line or paragraph separator."""
     category = unicodedata.category(character)
     return category[0] == "C" or category in ("Zl", "Zp")
 
 
 def slug(name: str) -> str:
-    """A name as a part of an address, at most 40 characters.
+    """Derives a URL slug from a name, at most 40 characters.
 
     >>> slug("Universität Zürich, Archiv"), slug("株式会社")
     ('universitat-zurich-archiv', 'tenant')
@@ -241,19 +239,19 @@ def slug(name: str) -> str:
 
 
 def validate_slug(text: str) -> str:
-    """A part of an address that somebody chose, as it is.
+    """Validates a slug that a caller chose.
 
     Raises:
-        ValidationFailed: it could not stand in an address.
+        ValidationFailed: it is not a valid slug.
     """
     if len(text) > MAX_SLUG_LENGTH or not _SLUG.fullmatch(text):
-        message = f"A slug is 1 to {MAX_SLUG_LENGTH} of a-z and 0-9, with single hyphens between them."
+        message = f"A slug must be 1 to {MAX_SLUG_LENGTH} characters a-z and 0-9, with single hyphens between them."
         raise ValidationFailed.of("/slug", "slug", message)
     return text
 
 
 def free_slug(wanted: str, taken: Set[str]) -> str:
-    """`wanted`, or with the first number from 2 that nobody has.
+    """Returns `wanted`, or `wanted` with the first free number from 2.
 
     >>> free_slug("acme", {"acme", "acme-3"}), free_slug("acme", {"acme", "acme-2", "acme-3"})
     ('acme-2', 'acme-4')

@@ -1,4 +1,4 @@
-"""The verbs of tenants and organizations: create one, look, change it, find the caller behind a key."""
+"""Service for tenants and organizations: create, get, list, update, and authenticate an API key."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PASSWORD_BYTES = 18
 
 @dataclass(frozen=True)
 class TenantCreated:
-    """A fresh tenant with its owner's password and its first key, both shown this once."""
+    """A new tenant with its owner's password and its first key, both shown only once."""
 
     tenant_id: UUID
     org_id: UUID
@@ -44,7 +44,7 @@ class TenantCreated:
     api_key: str = field(repr=False)
 
     def public(self) -> dict[str, str]:
-        """As the command line prints it."""
+        """Returns the values that the command line prints."""
         return {
             "tenant_id": str(self.tenant_id),
             "org_id": str(self.org_id),
@@ -56,20 +56,20 @@ class TenantCreated:
 
 @dataclass(frozen=True)
 class ConsumerCreated:
-    """A fresh consumer, and the tenant that is theirs alone."""
+    """A new consumer, and the tenant that belongs to them alone."""
 
     consumer_id: UUID
     tenant_id: UUID
     email: str
 
     def public(self) -> dict[str, str]:
-        """As the command line prints it."""
+        """Returns the values that the command line prints."""
         return {"consumer_id": str(self.consumer_id), "tenant_id": str(self.tenant_id), "email": self.email}
 
 
 @dataclass(frozen=True)
 class Installer:
-    """The actor of what is done on the command line, before anyone can sign in."""
+    """The actor of the command line, before any person can sign in."""
 
     actor_type: str = "SERVICE"
     actor_id: str = "attestlab-cli"
@@ -88,18 +88,18 @@ class Orgs:
         self.api_keys = ApiKeys(storage=storage, clock=clock, settings=settings)
 
     def create_tenant(self, name: str, *, plan: Plan, operator: bool = False) -> TenantCreated:
-        """A tenant with its organization, an owner, and a live key with every tenant scope.
+        """Creates a tenant with its organization, an owner, and a live key with every tenant scope.
 
         Raises:
             ValidationFailed: the name is empty, too long or not one line.
-            Conflict: there is an operator already.
+            Conflict: an operator exists already.
         """
         name = rules.validate_display_name("name", name)
         password = secrets.token_urlsafe(PASSWORD_BYTES)
         password_hash = passwords.hash_password(password)
         with self.storage.write() as tx:
             if operator and store.has_operator(tx):
-                raise Conflict("There is an operator's tenant already; create this one without `operator`.")
+                raise Conflict("An operator's tenant exists already. Create this tenant without `operator`.")
             now = self.clock.now()
             tenant_id = _add_tenant(tx, {"name": name, "plan": plan.value, "is_operator": operator}, now)
             desired = rules.slug(name)
@@ -114,16 +114,16 @@ class Orgs:
             }
             owner_id = self._add_user(tx, {**owner, "tenant_id": tenant_id, "org_id": org_id}, now)
             columns: dict[str, Any] = {"name": "First key", "environment": Environment.LIVE.value}
-            columns |= {"scopes": " ".join(Scope), "created_by": owner_id}  # who is handed both
+            columns |= {"scopes": " ".join(Scope), "created_by": owner_id}  # the owner receives both
             secret = self.api_keys.add(tx, columns, tenant_id=tenant_id, actor=Installer(), at=now).secret
         return TenantCreated(tenant_id, org_id, owner["email"], password, secret)
 
     def add_consumer(self, email: str, password: str, *, name: str) -> ConsumerCreated:
-        """A person with an account of their own, in a tenant that is theirs alone; slow.
+        """Creates a consumer: a person with an account in a tenant of their own; slow.
 
         Raises:
             ValidationFailed: address, name or password are not acceptable.
-            Conflict: the address belongs to somebody already.
+            Conflict: the address belongs to an existing account.
         """
         address, name = role_rules.normalize_address(email), rules.validate_display_name("name", name)
         passwords.require_acceptable(password, email=address, field="/password")
@@ -132,18 +132,18 @@ class Orgs:
             now = self.clock.now()
             kind = {"plan": Plan.FREE.value, "is_operator": False, "realm": Realm.CONSUMER.value}
             tenant_id = _add_tenant(tx, {"name": name, **kind}, now)
-            # Theirs is no organization that anyone looks up, so its address says nothing of them.
+            # The slug contains nothing about the person, since no other user looks this organization up.
             org = _add_org(tx, tenant_id, name, f"consumer-{tenant_id.hex}", Installer(), now)
             person = {"email": address, "name": name, "password_hash": password_hash, "roles": Role.MEMBER.value}
             user_id = self._add_user(tx, {**person, "tenant_id": tenant_id, "org_id": org["id"], "joined_at": now}, now)
         return ConsumerCreated(user_id, tenant_id, address)
 
     def set_plan(self, tenant_id: UUID, plan: Plan, limits: Mapping[str, int | None]) -> Mapping[str, Any]:
-        """Give a tenant another plan, and limits of its own beside it; those that it had before are over.
+        """Sets a tenant's plan and its individual limits; earlier individual limits are dropped.
 
         Raises:
             NotFound: there is no such tenant.
-            ValidationFailed: there is no such limit, or it is no count.
+            ValidationFailed: a limit is unknown or not a count.
         """
         changes = {"plan": plan.value, "adjusted": plans.encode_adjustments(limits)}
         with self.storage.write() as tx:
@@ -154,11 +154,12 @@ class Orgs:
             return audited_write.change(tx, store.tenants, row, changes, deed)
 
     def authenticate(self, connection: Connection, secret: str) -> Caller:
-        """The caller behind an API key; the lookup is by SHA-256, so no secret is ever compared.
+        """Returns the caller of an API key; the lookup is by SHA-256, so no secret is compared.
+
+        Does not check `expires_at`: the code that authenticates each request does.
 
         Raises:
-            AuthInvalid: malformed, unknown, revoked, or a dev key in production. That it has expired is for the
-                one who asks at each request to see, by `expires_at`.
+            AuthInvalid: the key is malformed, unknown, revoked, or a dev key in production.
         """
         environment = self._environment(secret)
         if environment is Environment.DEV and self.settings.env is Stage.PRODUCTION:
@@ -182,7 +183,7 @@ class Orgs:
         return caller
 
     def service_caller(self, tenant_id: UUID) -> Caller:
-        """The service itself acting for a tenant, with every scope; for demos and notebooks in process.
+        """Returns the service itself as a caller for a tenant, with every scope; for demos and notebooks in process.
 
         Raises:
             NotFound: there is no such tenant.
@@ -192,41 +193,41 @@ class Orgs:
         return Caller(tenant_id, "SERVICE", "attestlab", frozenset(Scope), found["plan"], adjusted=found["adjusted"])
 
     def list_page(self, *, caller: Caller, before: UUID | None = None, limit: int = 50) -> Sequence[Mapping[str, Any]]:
-        """The tenant's organizations, newest first."""
+        """Lists the tenant's organizations, newest first."""
         with self.storage.read() as connection:
             return store.list_page(connection, store.orgs, tenant_id=caller.tenant_id, before=before, limit=limit)
 
     def get(self, org_id: UUID, *, caller: Caller) -> Mapping[str, Any]:
-        """One of the tenant's organizations.
+        """Returns one of the tenant's organizations.
 
         Raises:
-            NotFound: there is none of that id in the caller's tenant.
+            NotFound: the caller's tenant has no organization with this id.
         """
         with self.storage.read() as connection:
             return store.get_owned(connection.execute, store.orgs, org_id, tenant_id=caller.tenant_id)
 
     def create(self, name: str, *, caller: Caller, slug: str | None = None) -> Mapping[str, Any]:
-        """A further organization of the tenant; without a `slug` it gets the first one like its name that is free.
+        """Creates another organization of the tenant; without a `slug`, one is derived from the name.
 
         Raises:
             ValidationFailed: name or slug are not acceptable.
-            Conflict: somebody has the slug.
+            Conflict: the slug is taken.
         """
         name = rules.validate_display_name("name", name)
         desired = rules.slug(name) if slug is None else rules.validate_slug(slug)
         with self.storage.write() as tx:
             taken = store.list_slugs_like(tx, desired)
             if slug is not None and slug in taken:
-                raise Conflict(f"The slug {slug} is taken; choose another.", details={"reason": "slug_taken"})
+                raise Conflict(f"The slug {slug} is taken. Choose another.", details={"reason": "slug_taken"})
             return _add_org(tx, caller.tenant_id, name, rules.free_slug(desired, taken), caller, self.clock.now())
 
     def update(
         self, org_id: UUID, *, caller: Caller, name: str | None = None, return_origins: Sequence[str] | None = None
     ) -> Mapping[str, Any]:
-        """Change what is given; what is None stays as it is.
+        """Updates the given fields; a field that is None is unchanged.
 
         Raises:
-            NotFound: there is none of that id in the caller's tenant.
+            NotFound: the caller's tenant has no organization with this id.
             ValidationFailed: the name, or one of the origins, is not acceptable.
         """
         asked: dict[str, Any] = {}
@@ -254,7 +255,7 @@ class Orgs:
         return user_id
 
     def _environment(self, secret: str) -> Environment:
-        """What a key is for, by its shape alone; a consumer's is always live."""
+        """Derives the environment from a key's format; a consumer's key is always live."""
         if rules.is_consumer_key(secret, prefix=self.settings.consumer_key_prefix):
             return Environment.LIVE
         return rules.api_key_environment(secret, prefix=self.settings.key_prefix)
@@ -281,5 +282,5 @@ def _add_org(tx: Transaction, tenant_id: UUID, name: str, slug: str, actor: Acto
 
 @lru_cache(maxsize=256)
 def _parse_scopes(stored: str) -> frozenset[Scope | ConsumerScope]:
-    """The scopes of a stored list; few different ones exist."""
+    """Parses a stored list of scopes; cached, because few different lists exist."""
     return frozenset(ConsumerScope(name) if name in list(ConsumerScope) else Scope(name) for name in stored.split())

@@ -1,4 +1,4 @@
-"""What goes over the wire about keys, organizations and people (SPEC, API key; CONTRACT sections 3 and 11)."""
+"""Wire models of keys, organizations and people (SPEC, API key; CONTRACT sections 3 and 11)."""
 
 from typing import Annotated, Any, Literal
 
@@ -15,7 +15,7 @@ Text = Annotated[str, StringConstraints(min_length=1, max_length=2048)]
 
 
 class ApiKeyIn(In):
-    """A key to be made; its scopes are some of the creator's own."""
+    """A key to create; its scopes are a subset of the creator's."""
 
     name: Name
     scopes: Annotated[list[Scope], Field(min_length=1, max_length=len(Scope))]
@@ -23,7 +23,7 @@ class ApiKeyIn(In):
 
 
 class ConsumerKeyIn(In):
-    """A consumer's key to be made; scopes and lifetime are fixed."""
+    """A consumer's key to create; scopes and lifetime are fixed."""
 
     name: Name
 
@@ -35,7 +35,7 @@ class RevokeApiKeyIn(In):
 
 
 class CompromiseIn(In):
-    """Why a key is believed to be known to others."""
+    """The reason why a key is considered compromised."""
 
     reason: Reason
 
@@ -58,30 +58,30 @@ class ApiKeyOut(Out):
 
 
 class ApiKeyMadeOut(ApiKeyOut):
-    """A fresh API key; its secret is shown in this answer and never again."""
+    """A new API key; only this response contains its secret."""
 
     secret: str
 
 
 class OrgIn(In):
-    """An organization to be made; without a slug it gets one like its name."""
+    """An organization to create; without a slug, one is derived from the name."""
 
     name: Name
     slug: Annotated[str, StringConstraints(min_length=1, max_length=40)] | None = None
 
 
 class OrgPatch(In):
-    """Changes of an organization; what is left out stays."""
+    """Changes of an organization; omitted fields are unchanged."""
 
     name: Name = Field(default="", json_schema_extra=omit_default)
     return_origins: list[Text] = Field(
         default=[],
         json_schema_extra=omit_default,
-        description="https://host[:port], to which people may be sent back",
+        description="https://host[:port] to which people may be redirected",
     )
 
     def changes(self) -> dict[str, Any]:
-        """Only what was sent."""
+        """Returns the fields that were sent."""
         return self.model_dump(exclude_unset=True)
 
 
@@ -99,7 +99,7 @@ class OrgOut(Out):
 
 
 class UserIn(In):
-    """Somebody to be invited."""
+    """A person to invite."""
 
     email: Email
     role: Role
@@ -107,13 +107,13 @@ class UserIn(In):
 
 
 class UserPatch(In):
-    """Another role for somebody."""
+    """A new role for a person."""
 
     role: Role
 
 
 class JoinIn(In):
-    """An invitation's token, and the password that its bearer chooses."""
+    """An invitation's token, and the password that its recipient chooses."""
 
     token: Annotated[str, StringConstraints(min_length=1, max_length=256)]
     password: Annotated[str, StringConstraints(min_length=1, max_length=MAX_BYTES)]
@@ -121,7 +121,7 @@ class JoinIn(In):
 
 
 class UserOut(Out):
-    """A person of the tenant; of whoever was removed an id remains."""
+    """A person of the tenant; of a removed person only an id remains."""
 
     id: Uuid
     tenant_id: Uuid

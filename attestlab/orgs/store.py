@@ -1,4 +1,4 @@
-"""Every query about tenants, organizations, people and keys; columns are named, values are parameters."""
+"""Queries for tenants, organizations, people and keys; columns are named, values are parameters."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ _BY_SECRET = (
 
 
 def find_key_by_secret(connection: Connection, secret_sha256: bytes) -> AnyRow | None:
-    """The key whose secret has this SHA-256, with what matters of its tenant."""
+    """Returns the key whose secret has this SHA-256, with the needed columns of its tenant."""
     return connection.execute(_BY_SECRET, {"secret_sha256": secret_sha256}).first()
 
 
 def get_tenant(execute: Execute, tenant_id: UUID) -> dict[str, Any]:
-    """A tenant's row, every column of it.
+    """Returns all columns of a tenant.
 
     Raises:
-        NotFound: there is none.
+        NotFound: there is no such tenant.
     """
     row = execute(select(*tenants.c).where(tenants.c.id == tenant_id)).mappings().first()
     if row is None:
@@ -57,10 +57,10 @@ def get_tenant(execute: Execute, tenant_id: UUID) -> dict[str, Any]:
 
 
 def get_owned(execute: Execute, table: Any, row_id: UUID, *, tenant_id: UUID) -> dict[str, Any]:
-    """The tenant's own row of a table, every column of it; another tenant's is as unknown as none.
+    """Returns all columns of a tenant's own row; a row of another tenant counts as missing.
 
     Raises:
-        NotFound: there is none.
+        NotFound: the tenant has no such row.
     """
     query = select(*table.c).where(table.c.id == row_id, table.c.tenant_id == tenant_id)
     row = execute(query).mappings().first()
@@ -72,7 +72,7 @@ def get_owned(execute: Execute, table: Any, row_id: UUID, *, tenant_id: UUID) ->
 def list_page(
     connection: Connection, table: Any, *, tenant_id: UUID, before: UUID | None, limit: int
 ) -> list[dict[str, Any]]:
-    """The tenant's rows of a table, newest first, from the one behind `before`."""
+    """Lists the tenant's rows of a table, newest first, after `before`."""
     query = select(*table.c).where(table.c.tenant_id == tenant_id)
     if before is not None:
         query = query.where(table.c.id < before)
@@ -80,27 +80,27 @@ def list_page(
 
 
 def count_active_keys(tx: Transaction, tenant_id: UUID, now: datetime) -> int:
-    """How many keys of a tenant work at this moment."""
-    goes_on = or_(api_keys.c.expires_at.is_(None), api_keys.c.expires_at > now)
+    """Counts the active, unexpired keys of a tenant."""
+    is_unexpired = or_(api_keys.c.expires_at.is_(None), api_keys.c.expires_at > now)
     mine = (api_keys.c.tenant_id == tenant_id, api_keys.c.status == ApiKeyStatus.ACTIVE.value)
-    found: int = tx.exec(select(func.count()).select_from(api_keys).where(*mine, goes_on)).scalar_one()
+    found: int = tx.exec(select(func.count()).select_from(api_keys).where(*mine, is_unexpired)).scalar_one()
     return found
 
 
 def find_user_by_address(execute: Execute, address: str) -> dict[str, Any] | None:
-    """The person with this e-mail address, whosever tenant they are in."""
+    """Returns the person with this e-mail address in any tenant."""
     row = execute(select(*users.c).where(users.c.email == address)).mappings().first()
     return None if row is None else dict(row)
 
 
 def find_user_by_invitation(execute: Execute, token_sha256: bytes) -> dict[str, Any] | None:
-    """The person to whom the token with this SHA-256 was mailed last, and who has not used it."""
+    """Returns the person whose latest, unused invitation token has this SHA-256."""
     row = execute(select(*users.c).where(users.c.invitation_sha256 == token_sha256)).mappings().first()
     return None if row is None else dict(row)
 
 
 def list_roles_of_others(tx: Transaction, user: dict[str, Any]) -> set[str]:
-    """Every role that some other active person of the same tenant has."""
+    """Lists all roles of the other active people in the same tenant."""
     is_active = or_(users.c.status.is_(None), users.c.status == UserStatus.ACTIVE.value)
     others = (users.c.tenant_id == user["tenant_id"], users.c.id != user["id"], is_active)
     return {
@@ -109,24 +109,24 @@ def list_roles_of_others(tx: Transaction, user: dict[str, Any]) -> set[str]:
 
 
 def get_first_org(execute: Execute, tenant_id: UUID) -> UUID:
-    """The organization that came with the tenant."""
+    """Returns the organization that was created with the tenant."""
     oldest = select(orgs.c.id).where(orgs.c.tenant_id == tenant_id).order_by(orgs.c.created_at, orgs.c.id).limit(1)
     found: UUID = execute(oldest).scalar_one()
     return found
 
 
 def list_slugs_like(tx: Transaction, slug: str) -> set[str]:
-    """Every taken slug that is this one, or begins with it and a hyphen."""
+    """Lists the taken slugs that equal this one or begin with it and a hyphen."""
     alike = (orgs.c.slug == slug) | orgs.c.slug.startswith(f"{slug}-", autoescape=True)
     return set(tx.exec(select(orgs.c.slug).where(alike)).scalars())
 
 
 def has_operator(tx: Transaction) -> bool:
-    """Whether the operator's own tenant is there."""
+    """Whether the operator's tenant exists."""
     return tx.exec(select(tenants.c.id).where(tenants.c.is_operator)).first() is not None
 
 
 def get_operator_id(tx: Transaction) -> UUID:
-    """The operator's own tenant, which every installation has."""
+    """Returns the operator's tenant, which every installation has."""
     found: UUID = tx.exec(select(tenants.c.id).where(tenants.c.is_operator)).scalar_one()
     return found

@@ -1,7 +1,7 @@
-"""The rows of this capability.
+"""Tables of tenants, organizations, people and API keys.
 
-A column that a later revision adds to an audited table is nullable and says `since`, so that the
-fingerprints of rows that were audited before stay good.
+A column that a later revision adds to an audited table is nullable and marked `since`, so that the digests of rows
+that were audited before remain valid.
 """
 
 from datetime import datetime
@@ -15,10 +15,10 @@ SINCE_0003: dict[str, Any] = {"info": {"since": "0003"}}
 
 
 class Tenant(SQLModel, table=True):
-    """Who the service works for; everything else belongs to one.
+    """A customer of the service; all other data belongs to a tenant.
 
-    `adjusted` is the JSON object of the limits that the operator set for this tenant alone. A consumer
-    has a tenant of their own, which `realm` marks.
+    `adjusted` is a JSON object of the limits that the operator set for this tenant only. A consumer has a tenant of
+    their own, which `realm` marks.
     """
 
     __tablename__ = "tenants"
@@ -50,8 +50,8 @@ class Org(SQLModel, table=True):
 class User(SQLModel, table=True):
     """A person; `password_hash` is argon2id, `roles` are separated by spaces.
 
-    Without a `status` they are ACTIVE. Whoever was INVITED has no password yet, and of the token that was
-    mailed to them only the SHA-256 is kept. Whoever was REMOVED keeps nothing but an id.
+    Without a `status` they are ACTIVE. An INVITED person has no password yet, and of the mailed token only the SHA-256
+    is stored. Of a REMOVED person only an id remains.
     """
 
     __tablename__ = "users"
@@ -75,7 +75,7 @@ class User(SQLModel, table=True):
 
 
 class ApiKey(SQLModel, table=True):
-    """A tenant's key; only the SHA-256 of the secret is kept. `scopes` are separated by spaces."""
+    """A tenant's key; only the SHA-256 of the secret is stored. `scopes` are separated by spaces."""
 
     __tablename__ = "api_keys"
 

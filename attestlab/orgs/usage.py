@@ -1,7 +1,7 @@
-"""What a tenant has used, counted per UTC day and durable like everything else.
+"""Usage of a tenant, counted per UTC day, and as durable as all other data.
 
-Uses of one transaction are added up and written once, so that counting a thousand
-verifications of one commit costs what counting one does.
+The uses of a transaction are added up and written once, so that counting a thousand verifications in one commit
+costs as much as counting one.
 """
 
 from collections import Counter
@@ -22,7 +22,7 @@ VERIFICATIONS = "verifications"
 
 
 class UsageDay(SQLModel, table=True):
-    """How much of one metric a tenant used on one UTC day."""
+    """A tenant's usage of one metric on one UTC day."""
 
     __tablename__ = "usage_days"
 
@@ -38,12 +38,12 @@ _ADD = Upsert(_table, key=("tenant_id", "metric", "day"), change=lambda new: {"u
 
 
 def count_use(tx: Transaction, tenant_id: UUID, metric: str, *, at: datetime, times: int = 1) -> None:
-    """Count one use, or several, if and only if the transaction commits."""
+    """Counts one or more uses, if and only if the transaction commits."""
     tx.buffer(BUFFER).append(((tenant_id, metric, at.date()), times))
 
 
 def write_counts(tx: Transaction) -> None:
-    """Write the uses of a transaction just before its commit."""
+    """Writes the uses of a transaction just before its commit."""
     uses = tx.buffer(BUFFER)
     if not uses:
         return
@@ -56,18 +56,18 @@ def write_counts(tx: Transaction) -> None:
 
 
 def list_days(connection: Connection) -> Iterator[tuple[UUID, str, date, int]]:
-    """Everything that was counted, as (tenant, metric, day, how much)."""
+    """Yields all counts as (tenant, metric, day, count)."""
     for row in connection.execute(select(_table.c.tenant_id, _table.c.metric, _table.c.day, _table.c.used)):
         yield row[0], row[1], row[2], row[3]
 
 
 def get_used(connection: Connection, tenant_id: UUID, metric: str, day: date) -> int:
-    """How much of `metric` the tenant used on `day`."""
+    """Returns a tenant's usage of `metric` on `day`."""
     return connection.execute(_USED, {"tenant_id": tenant_id, "metric": metric, "day": day}).scalar() or 0
 
 
 def used_with_pending(tx: Transaction, tenant_id: UUID, metric: str, *, at: datetime) -> int:
-    """How much of `metric` the tenant used on the day of `at`, together with what this transaction counts."""
+    """Returns a tenant's usage of `metric` on the day of `at`, including this transaction's uncommitted uses."""
     place = (tenant_id, metric, at.date())
     known = ("usage", place)
     if known not in tx.cache:

@@ -1,1 +1,1 @@
-"""The HTTP toolkit: knows no capability and no policy of ours."""
+"""The HTTP toolkit. It depends on no capability and contains no business policy."""

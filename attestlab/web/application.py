@@ -1,4 +1,4 @@
-"""`Application`: what an application hands to the web toolkit, and all that an exchange needs of it."""
+"""`Application`: the routes, callbacks, limits and thread pools that every request handler uses."""
 
 from __future__ import annotations
 
@@ -30,26 +30,26 @@ Result = TypeVar("Result")
 # Returns the caller behind `request.credential`, in the form that `Requirement.require` takes, or raises AuthInvalid.
 Authenticate = Callable[[Request], Any]
 _READ_THREADS = 6  # each with a connection to the database; SQLite is read on the event loop
-_LONG_THREADS = 6  # two proofs and two simulations may hold some for long
-_BODY_THREADS = 2  # read by Python's code, so more of them would only wait for each other
+_LONG_THREADS = 6  # two proofs and two simulations may occupy some for a long time
+_BODY_THREADS = 2  # bodies are parsed under the GIL, so more threads would only wait for each other
 _PASSWORD_THREADS = 2  # each needs 64 MiB while it hashes
 
 
-# Runs a job in the next group commit; returns what it returned once that is durable.
+# Runs a job in the next group commit; returns the job's result once it is durable.
 Write = Callable[[Callable[[Any], Any]], Awaitable[Any]]
 
 
-# Records an attempt that was denied; `request.caller` is None where nobody knows who it was.
+# Records a denied attempt; `request.caller` is None if the caller is unknown.
 OnDenied = Callable[[Request, AttestLabError], Awaitable[None]]
 
 
-# Notes a verification that is answered; it is written down with a later group.
+# Records a verification that was answered; it is stored with a later group commit.
 OnMetered = Callable[[Any], None]
 
 
 @dataclass(frozen=True, slots=True)
 class BlockedClient:
-    """An address was blocked for what came from it, of `caller` where the credential was somebody's."""
+    """A client that was blocked for exceeding its limits; `caller` is known if its credential was valid."""
 
     address: str
     caller: Any
@@ -57,27 +57,27 @@ class BlockedClient:
     request_id: str
 
 
-# Records that an address was blocked.
+# Records that a client was blocked.
 OnBlocked = Callable[[BlockedClient], Awaitable[None]]
 
 
 class ExecuteWrite(Protocol):
-    """Does a write once, durably: `route.prepare`, idempotency, the transaction, `route.run`, `render`."""
+    """Executes a write once, durably: `route.prepare`, idempotency, the transaction, `route.run`, `render`."""
 
     def __call__(self, request: Request, body: BaseModel | None) -> Awaitable[Response]: ...
 
 
 def generate_request_id() -> str:
-    """A fresh request id."""
+    """Generates a random request id."""
     return secrets.token_hex(8)
 
 
 class Application:
-    """An application as the web toolkit sees it.
+    """The routes and services of an application, as the request handler uses them.
 
-    `reads_inline` says that authentication, counts and GET routes are so fast that they run on the
-    event loop (SQLite in the same process); otherwise they run in a thread. `checks_tenant_header`
-    says that X-Tenant-ID must agree with the credential; otherwise it is not even looked at.
+    With `reads_inline`, authentication, rate counts and GET routes run on the event loop, because they are fast enough
+    there (SQLite in the same process); otherwise they run in a thread. With `checks_tenant_header`, X-Tenant-ID must
+    match the credential's tenant; otherwise the header is ignored.
     """
 
     def __init__(
@@ -121,7 +121,10 @@ class Application:
         self._date = ""
 
     async def read(self, function: Callable[..., Result], *arguments: Any) -> Result:
-        """Run what only reads, where this application wants its reads to run; long work runs in a thread first."""
+        """Runs a read on the event loop or in a thread, as `reads_inline` sets.
+
+        On the event loop, work that a read declares as long runs in a thread first.
+        """
         if not self.reads_inline:
             return await asyncio.get_running_loop().run_in_executor(self._reads, function, *arguments)
         try:
@@ -132,22 +135,22 @@ class Application:
         return function(*arguments)
 
     async def run_in_thread(self, function: Callable[..., Result], *arguments: Any) -> Result:
-        """Run what takes long in threads that no read needs; a call to another host belongs to `outward`."""
+        """Runs long work in threads that no read uses; calls to other hosts belong in `outbound`."""
         return await asyncio.get_running_loop().run_in_executor(self._long, function, *arguments)
 
     async def hash_password(self, function: Callable[..., Result], *arguments: Any) -> Result:
-        """Run what makes or verifies a password's hash in threads that no other work holds."""
+        """Creates or verifies a password hash in threads that no other work uses."""
         return await asyncio.get_running_loop().run_in_executor(self._passwords, function, *arguments)
 
     def date_header(self, now: datetime) -> str:
-        """The `Date` field for this second."""
+        """Returns the `Date` header for this second, cached."""
         second = now.replace(microsecond=0)
         if second != self._date_second:
             self._date_second, self._date = second, format_datetime(second, usegmt=True)
         return self._date
 
     def close(self) -> None:
-        """End the threads."""
+        """Shuts down the thread pools."""
         self.bodies.close()
         self.outbound.close()
         for pool in (self._reads, self._long, self._passwords):

@@ -1,4 +1,4 @@
-"""The credential a request presents, as it stands in its headers; whether it is good is not decided here."""
+"""The credential in a request's headers. Verifying it is up to `Application.authenticate`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from attestlab.core.errors import AuthInvalid, AuthRequired
 
 
 class Credential(NamedTuple):
-    """A secret and what it claims to be."""
+    """A secret and its declared kind."""
 
     kind: Literal["api_key", "bearer"]
     secret: str
@@ -19,11 +19,11 @@ class Credential(NamedTuple):
 
 
 def extract_credential(headers: Mapping[str, str]) -> Credential:
-    """The API key, from `X-API-Key` or `Authorization: ApiKey` (either form, everywhere), or the bearer token.
+    """Extracts the API key from `X-API-Key` or `Authorization: ApiKey`, both accepted everywhere, or the bearer token.
 
     Raises:
-        AuthRequired: there is none.
-        AuthInvalid: there are two that differ, or another scheme.
+        AuthRequired: the request has no credential.
+        AuthInvalid: two credentials differ, or the scheme is unknown.
     """
     key, authorization = headers.get("x-api-key"), headers.get("authorization")
     if authorization is None:

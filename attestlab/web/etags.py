@@ -1,4 +1,4 @@
-"""Strong entity tags from the bytes of an answer, and If-None-Match (RFC 9110 sections 8.8.3 and 13.1.2)."""
+"""Strong entity tags computed from a response's bytes, and If-None-Match (RFC 9110 sections 8.8.3 and 13.1.2)."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _OF_BODY = ("Content-Type", "Content-Length")
 
 
 def strong_etag(body: bytes) -> str:
-    """The tag of a representation: equal tags, equal bytes."""
+    """Computes the strong entity tag of a representation: equal tags mean equal bytes."""
     return f'"{b64url_encode(sha256(body).digest()[:_TAG_BYTES])}"'
 
 
 def apply_if_none_match(answer: Response, if_none_match: str | None) -> Response:
-    """The answer to a GET with its tag; 304 without a body where the client already has it.
+    """Adds the entity tag to a GET's response, and turns it into a 304 without a body if the client has it already.
 
-    A refusal has no tag: a condition counts only where the answer would be a success (RFC 9110 section 13.2.1).
+    An error has no tag: a condition is evaluated only where the response would be a success (RFC 9110 section 13.2.1).
     """
     if answer.status >= 300:
         return answer
@@ -33,5 +33,5 @@ def apply_if_none_match(answer: Response, if_none_match: str | None) -> Response
 
 
 def _matches(if_none_match: str, tag: str) -> bool:
-    # If-None-Match compares weakly: a `W/` before a tag makes no difference.
+    # If-None-Match uses weak comparison: a `W/` before a tag is ignored.
     return if_none_match.strip() == "*" or tag in _OPAQUE_TAG.findall(if_none_match)

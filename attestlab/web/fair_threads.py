@@ -1,4 +1,4 @@
-"""Threads that many owners share fairly: each owner runs one piece of work at a time."""
+"""A thread pool that many owners share fairly: each owner runs one task at a time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Result = TypeVar("Result")
 
 
 class _Turn:
-    """The queue of one owner; `users` run or wait."""
+    """The queue of one owner; `users` counts its running and waiting tasks."""
 
     __slots__ = ("lock", "users")
 
@@ -21,10 +21,10 @@ class _Turn:
 
 
 class FairThreads:
-    """A thread pool in which no owner holds more than one thread.
+    """A thread pool in which no owner occupies more than one thread.
 
-    Work of one owner waits in order of arrival, so the pool's own queue holds at most one piece of each owner, and an
-    owner who sends much delays only itself. Belongs to one event loop.
+    An owner's tasks wait in order of arrival, so the pool's own queue holds at most one task of each owner, and an
+    owner that submits many tasks delays only itself. Belongs to one event loop.
     """
 
     def __init__(self, threads: int, name: str) -> None:
@@ -32,7 +32,7 @@ class FairThreads:
         self._turns: dict[str, _Turn] = {}
 
     async def run(self, owner: str, function: Callable[..., Result], *arguments: object) -> Result:
-        """Run `function` in a thread once all that `owner` handed in before is done."""
+        """Runs `function` in a thread after all earlier tasks of `owner` have finished."""
         turn = self._turns.setdefault(owner, _Turn())
         turn.users += 1
         try:
@@ -44,5 +44,5 @@ class FairThreads:
                 del self._turns[owner]
 
     def close(self) -> None:
-        """End the threads; work that has begun is finished."""
+        """Shuts down the pool; running tasks finish."""
         self._pool.shutdown(wait=False)

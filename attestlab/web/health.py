@@ -1,4 +1,4 @@
-"""`/healthz`: this process answers. `/readyz`: what it stands on answers too."""
+"""Health routes: `/healthz` reports that the process responds, `/readyz` that its dependencies respond too."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from attestlab.web.request import Request
 from attestlab.web.routing.authorization import PUBLIC
 from attestlab.web.routing.routes import Routes
 
-# Returns when all is well, at once or awaited on the event loop; raises otherwise.
+# Returns, immediately or awaited on the event loop, if the dependency works; raises otherwise.
 Check = Callable[[], Awaitable[None] | None]
 
 
@@ -22,23 +22,23 @@ class Health(Out):
 
 
 class Readiness(Health):
-    """The process can do its work; every check is `ok` or `failed`."""
+    """Readiness of the process; each check is `ok` or `failed`."""
 
     checks: dict[str, str]
 
 
 def health_routes(checks: Mapping[str, Check]) -> Routes:
-    """The two routes; `checks` by name."""
+    """Builds the two health routes; `checks` maps names to checks."""
     routes = Routes("operations")
 
     @routes.get("/healthz", scope=PUBLIC, charged=False)
     async def healthz(request: Request) -> Health:
-        """Whether the process runs; answered on the event loop, because every pool of threads may be full."""
+        """Report that the process runs. Runs on the event loop, because every thread pool may be full."""
         return Health(status="ok")
 
     @routes.get("/readyz", scope=PUBLIC, charged=False)
     async def readyz(request: Request) -> Readiness:
-        """Whether the process can do its work; 503 with the failed checks where it cannot."""
+        """Report whether the process can serve requests; 503 with the failed checks if it cannot."""
         found = {name: await _run_check(request, check) for name, check in checks.items()}
         errors = {name: error for name, error in found.items() if error is not None}
         results = {name: "failed" if name in errors else "ok" for name in checks}
@@ -51,7 +51,7 @@ def health_routes(checks: Mapping[str, Check]) -> Routes:
 
 
 async def _run_check(request: Request, check: Check) -> Exception | None:
-    """The error that a check raises; the text of a foreign one stays in the log of the part that failed."""
+    """Runs a check and returns its error. The text of a foreign error stays in the log of the failed component."""
     try:
         outcome = await request.application.read(check)
         if isawaitable(outcome):

@@ -1,8 +1,8 @@
-"""The server's own log: one JSON object a line on stderr.
+"""The server's own log: one JSON object per line on stderr.
 
-Writing a line never raises and never waits for the reader: a line that stderr does not take (full disk, closed pipe, a
-reader that no longer reads) is lost and counted, and the next line that it takes is preceded by that count.
-Never local variables and never the values of rows: they hold claims, addresses and secrets.
+Writing a line never raises and never waits for the reader. A line that stderr does not accept (full disk, closed
+pipe, a reader that stopped reading) is lost and counted; the next line that it accepts is preceded by that count.
+Lines never contain local variables or values of rows, because those hold claims, addresses and secrets.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from typing import Any
 from attestlab.core.error_text import text_without_values
 
 REPEAT_INTERVAL_S = 1.0
-MAX_FRAMES = 40  # of one error; those nearest to the failure
-MAX_ERRORS = 8  # of one chain or group
-PIECE_BYTES = select.PIPE_BUF  # a pipe that is ready takes so many without waiting
+MAX_FRAMES = 40  # of one error; the innermost frames
+MAX_ERRORS = 8  # in one chain or group of errors
+PIECE_BYTES = select.PIPE_BUF  # a pipe that is ready accepts this many without blocking
 
 
 class Stderr:
-    """Standard error: it takes a whole line at once, or the line is counted as lost. Used from any thread."""
+    """Writer for standard error: accepts a whole line immediately or counts it as lost. Thread-safe."""
 
     def __init__(self) -> None:
         self.lost = 0
@@ -38,14 +38,14 @@ class Stderr:
         self._lock = threading.Lock()
 
     def write(self, render: Callable[[], str]) -> None:
-        """Write the line that `render` returns, after the number of those that were lost before it."""
+        """Writes the line that `render` returns, preceded by the number of lines that were lost before it."""
         with self._lock:
             try:
                 if self._unreported:
                     self._send(_format_line("log lines lost", "warning", lost=self._unreported))
                     self._unreported = 0
                 self._send(render())
-            except Exception:  # nothing that happens to the log may end the work that it is about
+            except Exception:  # a failure of the log must not end the work that it reports
                 self._unreported += 1
                 self.lost += 1
                 self.on_lost()
@@ -54,7 +54,7 @@ class Stderr:
         begun = "\n" if self._is_midline else ""
         descriptor = _stderr_descriptor()
         if descriptor is None:
-            sys.stderr.write(begun + line)  # of an embedding program or a test, not a file
+            sys.stderr.write(begun + line)  # replaced by an embedding program or a test; not a file
             sys.stderr.flush()
         else:
             self._send_pieces(descriptor, memoryview((begun + line).encode("utf-8", "backslashreplace")))
@@ -70,21 +70,22 @@ class Stderr:
 
 
 STDERR = Stderr()
-_repeated: dict[str, tuple[float, int]] = {}  # by event: when its last line was written, and how many were left out
+# By event: the time of its last line, and the number of lines omitted since.
+_repeated: dict[str, tuple[float, int]] = {}
 
 
 def log_request_failure(fault: BaseException, *, request_id: str) -> None:
-    """Log a request that ended in an unforeseen way."""
+    """Logs a request that ended with an unexpected error."""
     _log_error("request failed", fault, request_id=request_id)
 
 
 def log_part_failure(fault: BaseException, *, part: str) -> None:
-    """Log work behind the requests that failed and will be tried again."""
+    """Logs background work that failed and will be retried."""
     _log_error("part failed", fault, part=part)
 
 
 def log_repeated_failure(event: str, fault: BaseException, **facts: str) -> None:
-    """Log a failure that may recur with every request: one line a second for each event. `omitted` counts the rest."""
+    """Logs a failure that may recur with every request: one line per second and event. `omitted` counts the others."""
     now = monotonic()
     last, omitted = _repeated.get(event, (-REPEAT_INTERVAL_S, 0))
     if now < last + REPEAT_INTERVAL_S:
@@ -95,7 +96,7 @@ def log_repeated_failure(event: str, fault: BaseException, **facts: str) -> None
 
 
 def log_warning(event: str, **facts: Any) -> None:
-    """Log a setting, or a state of the machine, that the operator should know of."""
+    """Logs a setting, or a state of the machine, that the operator should know."""
     STDERR.write(lambda: _format_line(event, "warning", **facts))
 
 
@@ -113,7 +114,7 @@ def _format_line(event: str, level: str, **facts: Any) -> str:
 
 
 def _iterate_causes(error: BaseException | None) -> Iterator[BaseException]:
-    """An error and what caused it, the members of a group included; each once."""
+    """Yields an error and its causes, including the members of a group, each once."""
     waiting, seen = [error], set[int]()
     while waiting and len(seen) < MAX_ERRORS:
         error = waiting.pop(0)
@@ -136,10 +137,10 @@ def _describe_error(error: BaseException) -> dict[str, Any]:
 
 
 def _stderr_descriptor() -> int | None:
-    """The file descriptor of standard error; None where it is no file.
+    """Returns the file descriptor of standard error, or None if it is not a file.
 
     Raises:
-        BrokenPipeError: the process was started without one, or has closed it.
+        BrokenPipeError: the process was started without standard error, or has closed it.
     """
     if sys.stderr is None or sys.stderr.closed:
         raise BrokenPipeError("standard error is closed")
@@ -150,10 +151,10 @@ def _stderr_descriptor() -> int | None:
 
 
 class _LibraryLogHandler(logging.Handler):
-    """Takes what libraries log at WARNING and above, such as asyncio and Tornado, into this log."""
+    """Writes records of libraries such as asyncio and Tornado, from WARNING up, to this log."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Log a record; of an error its description, since the library's text may quote values."""
+        """Logs a record; for an error its description only, because the library's text may quote values."""
         error = record.exc_info[1] if record.exc_info else None
         if error is None:
             STDERR.write(lambda: _format_line("library", "warning", logger=record.name, message=record.getMessage()))
@@ -162,7 +163,7 @@ class _LibraryLogHandler(logging.Handler):
 
 
 def capture_library_logs() -> None:
-    """Let the log of libraries, and of threads that end with an error, come out as lines of this log."""
+    """Routes the logs of libraries, and the errors of threads, into this log."""
     logging.basicConfig(handlers=[_LibraryLogHandler(logging.WARNING)], force=True)
     threading.excepthook = _log_thread_failure
 
@@ -173,7 +174,7 @@ def _log_thread_failure(ended: threading.ExceptHookArgs) -> None:
 
 
 def log_loop_failure(_loop: object, context: dict[str, Any]) -> None:
-    """Log what asyncio reports; its own text would quote the error with its values."""
+    """Logs an error that asyncio reports, without asyncio's own text, which would quote the error's values."""
     error = context.get("exception")
     if isinstance(error, BaseException):
         log_part_failure(error, part="event loop")

@@ -1,4 +1,4 @@
-"""Counts and latencies for Prometheus, by route template: a path with an id in it would be a series of its own."""
+"""Request counts and latencies for Prometheus, by route template: paths with ids would create one series per id."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _UNROUTED = "(none)"
 
 
 class Metrics:
-    """What this server has answered: one process, or all of its workers. Used from the event loop, but as stated."""
+    """Metrics of one process, or of all workers. Call on the event loop, unless a method states otherwise."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -53,11 +53,11 @@ class Metrics:
         self._failed_commits = Counter(
             "attestlab_commits_failed", "Commits that failed, by their cause.", ("cause",), registry=self.registry
         )
-        # The library looks children up by their labels under a lock; here they are found by route and status.
+        # Cache by route and status: the library would look children up by label under a lock.
         self._children: dict[tuple[int, int], tuple[Counter, Histogram]] = {}
 
     def count_response(self, route: Route | None, status: int, seconds: float) -> None:
-        """Count one answer."""
+        """Counts one response."""
         children = self._children.get((id(route), status))
         if children is None:
             children = self._children[id(route), status] = self._label_series(route, status)
@@ -65,21 +65,21 @@ class Metrics:
         children[1].observe(seconds)
 
     def count_lost_line(self) -> None:
-        """Count a line of the log that could not be written; from any thread."""
+        """Counts a log line that could not be written. Thread-safe."""
         self._lost_lines.inc()
 
     def count_failed_commit(self, cause: str) -> None:
-        """Count a commit that failed; from any thread."""
+        """Counts a failed commit. Thread-safe."""
         self._failed_commits.labels(cause).inc()
 
     def count_submission(self, witness: str, outcome: str, size: int | None) -> None:
-        """Count what came of handing a checkpoint to a witness; `size` is that of the tree that it cosigned."""
+        """Counts the outcome of submitting a checkpoint to a witness; `size` is the tree size that it cosigned."""
         self._submissions.labels(witness, outcome).inc()
         if size is not None:
             self._cosigned.labels(witness).set(size)
 
     def render(self) -> bytes:
-        """Everything in the text format 0.0.4; from any thread."""
+        """Renders all metrics in text format 0.0.4. Thread-safe."""
         if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
             return generate_latest(self.registry)
         of_all = CollectorRegistry()
@@ -92,12 +92,12 @@ class Metrics:
 
 
 def metrics_routes(metrics: Metrics) -> Routes:
-    """`GET /metrics`."""
+    """Builds `GET /metrics`."""
     routes = Routes("operations")
 
     @routes.get("/metrics", scope=PUBLIC, charged=False)
     async def exposition(request: Request) -> RawResponse:
-        """What this server has answered, for Prometheus; a thread writes it, which takes over 10 ms."""
+        """Metrics for Prometheus. A thread renders them, because that takes over 10 ms."""
         text = await request.application.bodies.run(owner_of(request), metrics.render)
         return RawResponse(text, CONTENT_TYPE_PLAIN_0_0_4)
 

@@ -1,4 +1,4 @@
-"""Calls to other hosts while a client waits: threads of their own, one call an owner, refused instead of queued."""
+"""Calls to other hosts while a client waits: in separate threads, one call per owner, rejected instead of queued."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ RETRY_AFTER_S = 5
 
 
 class OutboundCalls:
-    """A bounded number of calls to other hosts, at most one of each owner.
+    """Calls to other hosts, limited in number, at most one per owner.
 
-    A host that does not answer holds a thread until the call's timeout. So these threads do no other work, and a call
-    beyond the bounds fails at once, because a queue would only hand the delay to the next owner. Belongs to one event
-    loop.
+    A host that does not respond occupies a thread until the call's timeout. So these threads do no other work, and a
+    call beyond the limits fails immediately, because a queue would only pass the delay on to the next owner. Belongs to
+    one event loop.
     """
 
     def __init__(self, max_calls: int = MAX_CALLS) -> None:
@@ -28,10 +28,10 @@ class OutboundCalls:
         self._owners: set[str] = set()
 
     async def run(self, owner: str, function: Callable[..., Result], *arguments: object) -> Result:
-        """Run `function` in a thread now; the owner's place is taken until it returns, even if the client leaves.
+        """Runs `function` in a thread now; its slot is released when it returns, even if the client disconnects.
 
         Raises:
-            Unavailable: a call of this owner is in flight, or as many calls as there may be.
+            Unavailable: a call of this owner is in flight, or the limit of concurrent calls is reached.
         """
         if owner in self._owners:
             raise _unavailable("A call to another host is already in flight for this tenant (limit 1).")
@@ -43,7 +43,7 @@ class OutboundCalls:
         return await asyncio.wrap_future(future)
 
     def close(self) -> None:
-        """End the threads; calls in flight are finished."""
+        """Shuts down the threads; calls in flight finish."""
         self._pool.shutdown(wait=False)
 
 

@@ -1,9 +1,9 @@
-"""Lists: newest first, a page at a time, stable while rows are added (CONTRACT section 2).
+"""Pagination: lists are newest first, one page at a time, and stable while rows are added (CONTRACT section 2).
 
-A cursor names the position of the last row that was shown, so a store asks for what comes
-after it. It is opaque and carries a check, so that a cursor that was cut, or made for another
-list, is refused instead of silently starting somewhere else. The check is no secret: a cursor
-opens nothing that the caller could not list anyway.
+A cursor encodes the position of the last row on a page, so a store queries the rows after it. It is opaque and
+carries a checksum, so that a truncated cursor, or one made for another list, is rejected instead of silently
+starting somewhere else. The checksum is not secret: a cursor gives access to nothing that the caller could not list
+anyway.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ class PageQuery(In):
 
 
 class OffsetPageQuery(PageQuery):
-    """The query of a list that can also be counted into; a cursor goes before an offset."""
+    """The query of a list that also takes an offset; a cursor takes precedence over an offset."""
 
     offset: Annotated[int, Field(ge=0, le=2**31)] = 0
 
     @property
     def rows_to_skip(self) -> int:
-        """How many rows to leave out behind the cursor: none where there is one."""
+        """The number of rows to skip; 0 if there is a cursor."""
         return 0 if self.cursor is not None else self.offset
 
 
@@ -56,20 +56,20 @@ class Page(Out, Generic[Item]):
 def split_page(
     rows: Sequence[Row], *, limit: int, kind: str, position: Callable[[Row], Position]
 ) -> tuple[Sequence[Row], str | None]:
-    """The rows to show and the cursor to what follows, of up to `limit + 1` rows that a store found."""
+    """Splits up to `limit + 1` rows from a store into the page's rows and the cursor of the next page."""
     if len(rows) <= limit:
         return rows, None
     return rows[:limit], encode_cursor(kind, position(rows[limit - 1]))
 
 
 def encode_cursor(kind: str, position: Position) -> str:
-    """The cursor for what comes after `position` in the list named `kind`."""
+    """Encodes the cursor for the rows after `position` in the list named `kind`."""
     text = json.dumps(list(position), separators=(",", ":")).encode()
     return b64url_encode(_checksum(kind, text) + text)
 
 
 def decode_position(kind: str, cursor: str) -> list[str | int]:
-    """The position that `cursor` names.
+    """Decodes the position in `cursor`.
 
     Raises:
         ValidationFailed: it is not a cursor of this list.
@@ -91,7 +91,7 @@ def decode_position(kind: str, cursor: str) -> list[str | int]:
 
 
 def decode_number(kind: str, cursor: str | None) -> int | None:
-    """The number that a cursor names, for a list in the order of one; None without a cursor.
+    """Decodes the cursor of a list that is ordered by a number; None without a cursor.
 
     Raises:
         ValidationFailed: it is not a cursor of this list.
@@ -105,7 +105,7 @@ def decode_number(kind: str, cursor: str | None) -> int | None:
 
 
 def decode_id(kind: str, cursor: str | None) -> UUID | None:
-    """The id that a cursor names, for a list in the order of one; None without a cursor.
+    """Decodes the cursor of a list that is ordered by id; None without a cursor.
 
     Raises:
         ValidationFailed: it is not a cursor of this list.
@@ -127,4 +127,4 @@ def _checksum(kind: str, text: bytes) -> bytes:
 
 
 def _reject_cursor() -> Never:
-    raise ValidationFailed.of("/cursor", "cursor", "This is not a cursor of this list; start again without one.")
+    raise ValidationFailed.of("/cursor", "cursor", "Invalid cursor for this list. Omit it to start at the first page.")

@@ -1,7 +1,7 @@
-"""Errors as they go out: the envelope of CONTRACT section 1, and the status that belongs to each class.
+"""Error responses: the envelope of CONTRACT section 1, and the HTTP status of each error class.
 
-Never a stack trace: what nobody foresaw is logged with the request id, and the caller
-is told only that id.
+A response never contains a stack trace: an unexpected error is logged with the request id, and the client gets only
+that id.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ STATUS_OF: dict[type[errors.AttestLabError], int] = {
     errors.KeyringMismatch: 503,
 }
 WWW_AUTHENTICATE = 'ApiKey realm="attestlab", Bearer realm="attestlab"'
-_INTERNAL_ERROR = "Something went wrong on our side; the request id names it in our log."
+_INTERNAL_ERROR = "Internal error. Quote the request id when you report it."
 
 
 class ErrorEnvelope(Out):
@@ -53,12 +53,12 @@ class ErrorEnvelope(Out):
 
 
 def http_status(error: errors.AttestLabError) -> int:
-    """The HTTP status of the nearest class that has one."""
+    """Returns the HTTP status of the nearest class in the error's hierarchy that has one."""
     return next(STATUS_OF[kind] for kind in type(error).__mro__ if kind in STATUS_OF)
 
 
 def error_response(error: errors.AttestLabError, request_id: str) -> Response:
-    """The envelope for a foreseen error; one that is our own error is told as a crash."""
+    """Builds the envelope of an expected error; an error with status 500 becomes an internal error."""
     status = http_status(error)
     if status == 500:
         return internal_error_response(error, request_id)
@@ -76,13 +76,13 @@ def error_response(error: errors.AttestLabError, request_id: str) -> Response:
 
 
 def unavailable_response(error: BaseException, request_id: str) -> Response:
-    """The records cannot be reached, read or locked now; nothing was changed."""
+    """Builds the 503 for a database that cannot be reached, read or locked now; the request changed nothing."""
     logging_setup.log_repeated_failure("records unreachable", error, request_id=request_id)
-    return error_response(errors.Unavailable("The records cannot be reached right now; try again shortly."), request_id)
+    return error_response(errors.Unavailable("The database cannot be reached right now. Retry shortly."), request_id)
 
 
 def internal_error_response(error: BaseException, request_id: str) -> Response:
-    """The envelope for what nobody foresaw; the story goes to the log alone."""
+    """Builds the envelope of an unexpected error; its details go to the log only."""
     logging_setup.log_request_failure(error, request_id=request_id)
     envelope = {
         "code": "INTERNAL_ERROR",

@@ -1,4 +1,4 @@
-"""`Request`: everything a route may know of the request it answers."""
+"""`Request`: all data of one request that a route handler may use."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-# Has a function called on the loop, once, when the client is gone; at once where it is.
+# Registers a callback that runs once on the event loop when the client disconnects, or now if it already has.
 OnDisconnect = Callable[[Callable[[], None]], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Deferred:
-    """A result that can only be made once the log has sealed what the route appended."""
+    """A result that can be created only after the log has sequenced the entries that the route appended."""
 
     make: Callable[[], Any]
 
 
 @dataclass(frozen=True, slots=True)
 class CommittedError:
-    """A refusal that leaves something behind: raised once what the route changed is durable."""
+    """An error that is raised after the route's changes are durable."""
 
     error: AttestLabError
 
 
 class Request:
-    """One request on its way through a route.
+    """One request, as a route handler receives it.
 
-    A write route may run more than once for one call (its group is tried again without
-    a neighbour that failed), so what it leaves here must come out the same each time.
+    A write route may run more than once for one request, because its group is retried without a job that failed. So
+    everything it stores here must be the same each time.
     """
 
     __slots__ = (
@@ -81,18 +81,18 @@ class Request:
         now: datetime,
         on_disconnect: OnDisconnect,
     ) -> None:
-        self.lab = lab  # the composition root, whose type only the capabilities know
+        self.lab = lab  # the composition root; only the capabilities know its type
         self.application = application  # for async routes and `prepare`: `read`, `run_in_thread`, `write`
         self.route = route
         self.method = method
         self.path = path  # as sent
         self.path_values = path_values
         self.headers = headers
-        self.peer = peer  # the client's address: the socket's other end, or what a trusted proxy says of it
+        self.peer = peer  # the client's address: the socket's peer, or the one that a trusted proxy forwards
         self.request_id = request_id
         self.now = now
         self.on_disconnect = on_disconnect
-        self.credential: Credential | None = None  # as presented, not yet believed; None on a public route
+        self.credential: Credential | None = None  # as presented, not yet verified; None on a public route
         self.caller: Any = None  # what `authenticate` returned; None on a public route
         self.rate: Count | None = None  # the tightest limit that applied so far
         self.query: Any = None
@@ -102,23 +102,22 @@ class Request:
         self.respond_headers: dict[str, str] = {}
 
     def header(self, name: str) -> str | None:
-        """A request header, whatever its case; None where it was not sent."""
+        """Returns a request header by name, ignoring case, or None if it was not sent."""
         return self.headers.get(name.lower())
 
     def disconnected(self) -> Event:
-        """An event that is set when the client closes its connection before it is answered; ask on the loop.
+        """Returns an event that is set when the client disconnects before it gets its response. Call on the event loop.
 
-        For work that takes seconds and that nobody wants but whoever asked for it. Only where this is asked is the
-        client watched at all.
+        Use it for long work whose result only this client needs. Disconnects are monitored only after the first call.
         """
         gone = Event()
         self.on_disconnect(gone.set)
         return gone
 
     def defer(self, make: Callable[[], Result]) -> Result:
-        """Return this from a write route whose answer holds a proof: `make` runs when the proof is known."""
+        """Defers the result of a write route until its inclusion proof is known, and creates it with `make`."""
         return cast(Result, Deferred(make))
 
     def commit_then_raise(self, error: AttestLabError) -> Any:
-        """Return this from a write route that refuses, and yet keeps what it changed; raising takes that back."""
+        """Rejects the request from a write route but keeps its changes; raising the error would roll them back."""
         return CommittedError(error)

@@ -1,8 +1,8 @@
-"""One request and its answer.
+"""Handles one request and produces its response.
 
-In this order, so that a refusal costs as little as it can and tells nobody more than they may
-know: path and method, who is calling, how often, and what they may do, declared length and type
-of the body; only then is the body read, and checked; only then does the route run.
+The order keeps a rejection cheap and discloses no more than the client may know: path and method, authentication,
+rate limits, authorization, the body's declared length and type. Only then is the body read and validated, and only
+then does the route run.
 """
 
 from __future__ import annotations
@@ -55,17 +55,17 @@ from attestlab.web.routing.authorization import PUBLIC, require_same_tenant
 from attestlab.web.routing.routes import Route
 from attestlab.web.validation import validate_body, validate_query
 
-# Attempts to do what one may not do, as opposed to what cannot be done.
+# Attempts at something that the caller may not do, as opposed to something that is impossible.
 DENIALS = (AuthInvalid, PermissionDenied, TenantIdentityUnverified, QuotaExceeded, BillingLimit)
-# Those of them that no plan of whoever makes them limits; so their lines are limited by address.
+# Denials that no plan of the caller limits; their audit entries are limited by address instead.
 UNPAID = (AuthInvalid, BillingLimit)
-# Refusals that are no error of the request; a body that was read for one costs nothing.
+# Errors that the request did not cause; a body that was read before such an error is not charged.
 NOT_CHARGED = (RateLimited, BillingLimit, Unavailable)
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
 class RequestHandler:
-    """The life of one request, from its head to the bytes of its answer."""
+    """One request, from its head to the bytes of its response."""
 
     __slots__ = (
         "_application",
@@ -94,26 +94,26 @@ class RequestHandler:
         self._rate: Count | None = None
         self._route: Route | None = None
         self._request: Request | None = None
-        self._payer: Any = None  # the caller whose tenant's limits it draws on; None: those of the address
+        self._payer: Any = None  # the caller whose tenant is charged; None: the address is charged
         self._started_at = perf_counter()
         self._now = application.clock.now()
         sent = head.headers.get("x-request-id", "")
         self._request_id = sent if _REQUEST_ID.fullmatch(sent) else application.new_request_id()
 
     async def run(self) -> None:
-        """Find the answer; an error becomes one too.
+        """Produces the response; an error becomes an error response.
 
         Raises:
-            StreamClosedError: the client went away while its body was read.
+            StreamClosedError: the client disconnected while its body was read.
         """
         await self._await_response(self._respond())
 
     async def reject(self, error: AttestLabError) -> None:
-        """Answer with an error that came before there was anything to run."""
+        """Responds with an error that occurred before a route could run."""
         await self._await_response(self._reject_unrouted(error))
 
     async def _await_response(self, answering: Awaitable[Response]) -> None:
-        """Wait for the answer; what goes wrong on the way becomes one, also while a refusal is noted."""
+        """Awaits the response; an unexpected error becomes one too, even if it occurs while an error is recorded."""
         try:
             self._response = await self._respond_or_reject(answering)
         except StreamClosedError:
@@ -123,7 +123,7 @@ class RequestHandler:
             self._response = answered(error, self._request_id)
 
     def response(self, *, close: bool) -> bytes:
-        """The answer as it goes over the wire; `close` announces that it is the connection's last."""
+        """Returns the response's bytes; `close` announces that the server closes the connection after it."""
         try:
             message = self._compose(close=close)
         except ValueError as error:  # a route put a line break into a header
@@ -142,7 +142,10 @@ class RequestHandler:
             return problems.error_response(refused, self._request_id)
 
     async def _record_error(self, error: AttestLabError) -> AttestLabError:
-        """A refusal once it is counted, and told of where it is an attempt that was denied; which may change it."""
+        """Counts a rejected request and records a denied attempt.
+
+        Returns the error to send, which may be another one.
+        """
         limiter, call = self._application.limiter, self._request
         error = await self._charge_error(error)
         attempt = (error.attempt if isinstance(error, NotFound) else None) or error
@@ -159,7 +162,10 @@ class RequestHandler:
         return error
 
     async def _charge_error(self, error: AttestLabError) -> AttestLabError:
-        """Charge the address for what was refused of it; where it cannot pay, that is what the answer says."""
+        """Charges a rejected request to the client's address.
+
+        Returns the error to send: `OverLimit` if the address has exhausted its limit.
+        """
         call = self._request
         if call is None or self._payer is not None or is_probe(call.route) or isinstance(error, NOT_CHARGED):
             return error
@@ -173,7 +179,7 @@ class RequestHandler:
         return error
 
     async def _record_violation(self, error: OverLimit) -> OverLimit:
-        """The violation that is one too many says for how long such requests of the address are blocked by it."""
+        """Counts a violation; the one that reaches the limit blocks the lane, and its error states for how long."""
         limiter = self._application.limiter
         if not await self._application.read(lambda: limiter.record_violation(self._lane(), now=self._now)):
             return error
@@ -181,7 +187,7 @@ class RequestHandler:
         return OverLimit(error.count, caller=error.caller, wait_s=BLOCK_DURATION_S)
 
     async def _reject_unrouted(self, error: AttestLabError) -> Response:
-        """Refuse what no route answers; it costs the address what any request does."""
+        """Rejects a request that no route matches; it costs the address as much as any other request."""
         await self._application.read(self._charge_address)
         raise error
 
@@ -230,7 +236,10 @@ class RequestHandler:
         body_reader.require_json(self._head.headers)
 
     def _admit(self, request: Request) -> None:
-        """Find out who is calling, count it, and refuse those who may not; in one go, for it may be in a thread."""
+        """Authenticates the caller, charges the request and checks authorization.
+
+        All of it is one call, because it may run in a thread.
+        """
         application, needs = self._application, request.route.needs
         if needs is PUBLIC:
             self._require_unblocked_public(request)
@@ -253,7 +262,7 @@ class RequestHandler:
         return request.caller
 
     def _require_unblocked_public(self, request: Request) -> None:
-        """Let a tenant's request for a public route pass at a blocked address, as one that the tenant pays for."""
+        """Admits a tenant's authenticated request for a public route from a blocked address, charged to the tenant."""
         limiter = self._application.limiter
         try:
             limiter.require_unblocked(self._lane(), now=request.now)
@@ -304,7 +313,10 @@ class RequestHandler:
 
 
 def _validate_large_body(request: Request, model: type[BaseModel], sent: body_reader.ParsedBody) -> BaseModel:
-    """The body; and, while no other request waits for it, the canonical form that an Idempotency-Key is bound to."""
+    """Validates the body, and computes the canonical form that an Idempotency-Key is bound to.
+
+    The canonical form is computed in this thread so that the event loop stays free.
+    """
     body = validate_body(model, sent.text, sent.document)
     if idempotency.is_keyed(request):
         request.canonical = canonical(sent.document)

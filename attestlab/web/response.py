@@ -1,4 +1,4 @@
-"""What goes back: status, headers and body, and the one place that composes every response's head."""
+"""Responses: status, headers and body, and the only place that writes a response's head."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 JSON = "application/json"
 _STATUS_LINES = {status.value: f"HTTP/1.1 {status.value} {status.phrase}" for status in HTTPStatus}
-# What a browser may do with an answer that it was lured to: nothing. Pages for people send a policy of their own.
+# Forbids a browser that was lured to an API response to do anything with it. HTML pages send their own policy.
 _PROTECTING = (
     ("Content-Security-Policy", "\r\nContent-Security-Policy: default-src 'none'; frame-ancestors 'none'"),
     ("Referrer-Policy", "\r\nReferrer-Policy: no-referrer"),
@@ -27,7 +27,7 @@ _WITHOUT_LENGTH = frozenset({204, 304})
 
 
 class Response(NamedTuple):
-    """A finished answer; `body` is sent, and remembered with an idempotency key, byte for byte."""
+    """A finished response; `body` is sent, and stored with an idempotency key, byte for byte."""
 
     status: int
     headers: Mapping[str, str]
@@ -36,7 +36,7 @@ class Response(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RawResponse:
-    """What a route returns when its answer is not a model: bytes as they are; `status` where it is not the route's."""
+    """A route's result that is not a model: bytes as they are; `status` overrides the route's status."""
 
     body: bytes
     content_type: str
@@ -45,7 +45,7 @@ class RawResponse:
 
 
 def render(route: Route, request: Request, result: Any) -> Response:
-    """The answer that `result` of `route` means: a model as JSON, `RawResponse` as it is, None as nothing."""
+    """Renders a route's result: a model as JSON, `RawResponse` unchanged, None as an empty body."""
     if isinstance(result, Deferred):
         result = result.make()
     status = route.status
@@ -58,21 +58,21 @@ def render(route: Route, request: Request, result: Any) -> Response:
         headers, body = {"Content-Type": JSON}, route.serializer.to_json(result)
     if route.cache_control is not None:
         headers["Cache-Control"] = route.cache_control
-    elif route.method == "GET":  # kept with its ETag and asked for again; nobody else's copy where it took a credential
+    elif route.method == "GET":  # revalidated by ETag; never in a shared cache if it needed a credential
         headers["Cache-Control"] = "no-cache" if route.needs is PUBLIC else "private, no-cache"
     headers.update(request.respond_headers)
     return Response(status, headers, body)
 
 
 def compose(answer: Response, *, request_id: str, date: str, rate: Count, close: bool, without_body: bool) -> bytes:
-    """The response as it goes over the wire; `rate` is the tightest limit that applied to its request.
+    """Serializes a response for the wire; `rate` is the tightest limit that applied to its request.
 
     Raises:
-        ValueError: a header holds a line break or a character outside of Latin-1.
+        ValueError: a header contains a line break or a character outside Latin-1.
     """
     fields = "".join([f"\r\n{name}: {value}" for name, value in answer.headers.items()])
     if fields.count("\n") != len(answer.headers) or fields.count("\r") != len(answer.headers):
-        raise ValueError("A response header holds a line break.")
+        raise ValueError("A response header contains a line break.")
     if "Cache-Control" not in answer.headers:
         fields += "\r\nCache-Control: no-store"
     if answer.status not in _WITHOUT_LENGTH:
@@ -90,7 +90,7 @@ def compose(answer: Response, *, request_id: str, date: str, rate: Count, close:
 
 
 def _rate_fields(rate: Count) -> str:
-    """SPEC, Rate limit headers: on every response."""
+    """Formats the rate limit headers, which every response carries (SPEC, Rate limit headers)."""
     return (
         f"\r\nX-RateLimit-Limit: {rate.limit}\r\nX-RateLimit-Remaining: {rate.remaining}"
         f"\r\nX-RateLimit-Reset: {math.ceil(rate.reset_at)}\r\nX-RateLimit-Policy: {rate.limit};w={rate.window_s}"

@@ -1,6 +1,6 @@
-"""Supervisor of the background tasks of one event loop: a task that ends is logged and restarted after a growing pause.
+"""Supervisor of an event loop's background tasks: logs a task that ends and restarts it after a growing pause.
 
-Between its end and its next completed round a task counts as down, which `/readyz` reports as `background`.
+From its failure until its next completed round a task counts as down, which `/readyz` reports as `background`.
 """
 
 from __future__ import annotations
@@ -21,31 +21,33 @@ Work = Callable[[Round], Awaitable[None]]
 
 
 class Supervisor:
-    """Starts background tasks; each ends by its own `finish`. Every method is called on the event loop."""
+    """Starts background tasks; each is ended by its own `finish`. Call every method on the event loop."""
 
     def __init__(self, *, min_pause_s: float = MIN_PAUSE_S, max_pause_s: float = MAX_PAUSE_S) -> None:
         self._pauses = min_pause_s, max_pause_s
         self._tasks: list[Supervised] = []
 
     def start(self, name: str, work: Work) -> Supervised:
-        """Run `work` from now on; `name` stands in the log and at `/readyz`."""
+        """Starts `work`; `name` identifies it in the log and at `/readyz`."""
         task = Supervised(name, work, *self._pauses)
         self._tasks.append(task)
         return task
 
     def check(self) -> None:
-        """Require every task to be running, with a completed round since its last failure.
+        """Requires every task to be running, with a completed round since its last failure.
 
         Raises:
-            Unavailable: a task has failed and not run again.
+            Unavailable: a task has failed and not completed a round since.
         """
         down = [f"{task.name} ({task.failure})" for task in self._tasks if task.failure is not None]
         if down:
-            raise Unavailable(f"Background work failed and is tried again: {', '.join(down)}. The log has the cause.")
+            raise Unavailable(
+                f"Background tasks failed and are restarted: {', '.join(down)}. See the log for the cause."
+            )
 
 
 class Supervised:
-    """One background task. `failure` is the class of the error that ended it; None while all is well."""
+    """One background task. `failure` is the class name of the error that ended it, or None while it works."""
 
     def __init__(self, name: str, work: Work, min_pause_s: float, max_pause_s: float) -> None:
         self.name = name
@@ -57,7 +59,7 @@ class Supervised:
         self._task = asyncio.create_task(self._run(), name=name)
 
     async def finish(self, *, within_s: float) -> None:
-        """Let the task end by itself within that time, then cancel it; it is not restarted."""
+        """Lets the task end by itself within `within_s` seconds, then cancels it; it is not restarted."""
         self._stopping.set()
         if within_s:
             await asyncio.wait([self._task], timeout=within_s)

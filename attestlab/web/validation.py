@@ -1,4 +1,4 @@
-"""Checks of bodies and queries against the models that routes declare; every fault names its field."""
+"""Validation of bodies and queries against the models that routes declare; every error names its field."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from pydantic import BaseModel, ValidationError
 from attestlab.core.errors import MAX_REPORTED_ERRORS, FieldError, ValidationFailed
 
 _MAX_PARAMETERS = 50
-_MAX_NAME_CHARS = 64  # of a member's name that an answer repeats
-_MAX_ELEMENTS = 1000  # of a list of models; each such list has a lower limit of its own
+_MAX_NAME_CHARS = 64  # of a member's name that a response repeats
+_MAX_ELEMENTS = 1000  # of a list of models; each such list has its own, lower limit
 _PLAIN_NUMBER = re.compile(r"0|-?[1-9][0-9]*")
-_OWN_PREFIX = "Value error, "  # pydantic puts it before what a validator of ours said
+_OWN_PREFIX = "Value error, "  # pydantic puts it before the message of our own validators
 
 
 def validate_body(model: type[BaseModel], text: bytes, document: object) -> BaseModel:
-    """Validate strict JSON `text`, parsed as `document`, with no coercion between JSON's types.
+    """Validates strict JSON `text`, parsed as `document`, without coercion between JSON types.
 
     Raises:
         ValidationFailed: a field is missing, unknown or of the wrong type; fields are JSON Pointers.
@@ -34,10 +34,10 @@ def validate_body(model: type[BaseModel], text: bytes, document: object) -> Base
 
 
 def validate_query(model: type[BaseModel] | None, text: str) -> BaseModel | None:
-    """The model that a query string spells; None where the route takes no query.
+    """Validates a query string against a model; returns None if the route takes no query.
 
     Raises:
-        ValidationFailed: a parameter is unknown, given twice, or of the wrong type; fields are JSON Pointers.
+        ValidationFailed: a parameter is unknown, repeated, or of the wrong type; fields are JSON Pointers.
     """
     values = _parse_parameters(text) if text else {}
     if model is None:
@@ -52,14 +52,12 @@ def validate_query(model: type[BaseModel] | None, text: str) -> BaseModel | None
 
 
 def _require_plain_numbers(model: type[BaseModel], values: Mapping[str, str]) -> None:
-    """A whole number has one spelling; pydantic would also take 1_0, +5, 05 and one with blanks around it."""
+    """Requires the canonical spelling of integers; pydantic would also accept 1_0, +5, 05 and surrounding blanks."""
     for name, field in model.model_fields.items():
         text = values.get(field.alias or name)
         is_number = int in (field.annotation, *get_args(field.annotation))
         if text is not None and is_number and not _PLAIN_NUMBER.fullmatch(text):
-            fault = FieldError(
-                _pointer((field.alias or name,)), "int_parsing", "A whole number is written in plain digits."
-            )
+            fault = FieldError(_pointer((field.alias or name,)), "int_parsing", "Write a whole number in plain digits.")
             raise _error_of_faults("query", [fault], 1)
 
 
@@ -69,24 +67,24 @@ def _parse_parameters(text: str) -> dict[str, Any]:
             text, keep_blank_values=True, strict_parsing=True, errors="strict", max_num_fields=_MAX_PARAMETERS
         )
     except ValueError:
-        raise ValidationFailed("The query string is not `name=value&...` in UTF-8.") from None
+        raise ValidationFailed("Invalid query string. Expected `name=value&...` in UTF-8.") from None
     values = dict(pairs)
     if len(values) != len(pairs):
-        raise ValidationFailed("A query parameter is given twice; give each one once.")
+        raise ValidationFailed("Duplicate query parameter. Send each parameter once.")
     if "\x00" in "".join(values.values()):
-        raise ValidationFailed("A query parameter has a NUL character.")
+        raise ValidationFailed("A query parameter contains a NUL character.")
     return values
 
 
 def _unknown_parameters_error(values: dict[str, Any]) -> ValidationFailed:
-    named = [FieldError(_pointer((name,)), "extra_forbidden", "This route has no such parameter.") for name in values]
+    named = [FieldError(_pointer((name,)), "extra_forbidden", "Unknown parameter.") for name in values]
     return ValidationFailed("The query is not valid.", named)
 
 
 def _reject_many_unknown(model: type[BaseModel], document: object) -> None:
-    """Refuse a body with more unknown members than an answer lists.
+    """Rejects a body with more unknown members than a response lists.
 
-    pydantic would make an error of each one first: half a second for the 75,000 that 1 MiB holds.
+    pydantic would first create an error for each one: half a second for the 75,000 that 1 MiB can contain.
     """
     faults: list[FieldError] = []
     count = _count_unknown(model, document, (), faults)
@@ -95,7 +93,7 @@ def _reject_many_unknown(model: type[BaseModel], document: object) -> None:
 
 
 def _count_unknown(model: type[BaseModel], value: object, place: tuple[Any, ...], faults: list[FieldError]) -> int:
-    """Count the members of `value` that `model` forbids; the first `MAX_REPORTED_ERRORS` of them join `faults`."""
+    """Counts the members of `value` that `model` forbids, and appends the first `MAX_REPORTED_ERRORS` to `faults`."""
     if not isinstance(value, dict) or model.model_config.get("extra") != "forbid":
         return 0
     members = _members_of(model)
@@ -117,7 +115,7 @@ def _count_unknown(model: type[BaseModel], value: object, place: tuple[Any, ...]
 
 @cache
 def _members_of(model: type[BaseModel]) -> dict[str, type[BaseModel] | None]:
-    """The members that `model` has in JSON, each with the one model of its value, or of its elements."""
+    """Returns the JSON members of `model`, each with the one model of its value or of its list elements."""
     return {field.alias or name: _find_model(field.annotation) for name, field in model.model_fields.items()}
 
 
@@ -137,7 +135,7 @@ def _validation_error(where: str, error: ValidationError) -> ValidationFailed:
 
 
 def _error_of_faults(where: str, faults: list[FieldError], count: int) -> ValidationFailed:
-    """Refuse for `count` faults, of which `faults` are listed."""
+    """Builds the error for `count` faults, of which `faults` are listed."""
     more = count - len(faults)
     first = f"{faults[0].field or 'it'}: {faults[0].message}"
     rest = f" (and {more:,} more faults)" if more else ""
@@ -145,7 +143,7 @@ def _error_of_faults(where: str, faults: list[FieldError], count: int) -> Valida
 
 
 def _pointer(location: tuple[Any, ...]) -> str:
-    """RFC 6901; a member's name is cut where it is longer than an answer repeats."""
+    """Formats a JSON Pointer (RFC 6901); truncates names that are longer than a response repeats."""
     return "".join("/" + _truncate(str(part)).replace("~", "~0").replace("/", "~1") for part in location)
 
 

@@ -1,1 +1,1 @@
-"""Reading of request bodies: strict JSON, with one large member as a stream."""
+"""Reading of request bodies: strict JSON, with one large member streamed."""

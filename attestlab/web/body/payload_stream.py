@@ -1,10 +1,10 @@
-"""A file inside of JSON: the member `payload_b64url`, taken out while the text still arrives.
+"""A file inside JSON: extracts the member `payload_b64url` from the body while it arrives.
 
-The file itself is never kept (CONTRACT section 5), only its SHA-256 and sizes. So a body of
-52 million characters needs a few hundred kilobytes of memory: `PayloadScanner` follows the text just
-far enough to know where that member's string begins and ends, hashes what it spells, and keeps
-the rest with an empty string in its place. Only the inside of one string literal is left out,
-and only base64url, escaped or not, so the rest is well-formed exactly where the whole is.
+The file itself is never stored (CONTRACT section 5), only its SHA-256 and sizes, so a body of 52 million characters
+needs a few hundred kilobytes of memory. `PayloadScanner` follows the text just far enough to know where that
+member's string begins and ends, hashes the decoded string, and keeps the rest with an empty string in its place.
+It removes only the inside of one string literal, and only base64url, escaped or not, so the rest is well-formed
+exactly if the whole body is.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from attestlab.core.strict_json import b64url_decode
 PAYLOAD_MEMBER: Final = "payload_b64url"
 PAYLOAD_LIMIT_CHARS: Final = 52_428_800
 REST_LIMIT_BYTES: Final = 1024 * 1024
-MAX_MARKS: Final = 100_000  # quotes, brackets, colons, commas: a tenth of a second
+MAX_MARKS: Final = 100_000  # quotes, brackets, colons, commas; they take a tenth of a second
 FIELD: Final = f"/{PAYLOAD_MEMBER}"
 
 _ALPHABET = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 _TO_STANDARD = bytes.maketrans(b"-_", b"+/")
 _NOT_STRUCTURE = re.compile(rb'[^"{}\[\]:,]*')
-# The inside of a string literal up to its closing quote, or up to an escape that is cut off after its backslash.
+# The inside of a string literal up to its closing quote, or up to an escape cut off after its backslash.
 _INSIDE = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
 _MAX_ESCAPE_BYTES = 6  # \uXXXX
 _STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 
 
 def _nested_pattern(levels: int) -> bytes:
-    """A pattern of text with arrays and objects that nest at most so many levels deep."""
+    """Builds a pattern for text whose arrays and objects nest at most `levels` deep."""
     parts = [rb'[^"{}\[\]]++', _STRING]
     if levels:
         inner = _nested_pattern(levels - 1)
@@ -42,12 +42,12 @@ def _nested_pattern(levels: int) -> bytes:
     return b"(?:" + b"|".join(parts) + b")*+"
 
 
-_BELOW_MEMBERS = re.compile(_nested_pattern(4), re.DOTALL)  # where no payload is looked for
+_BELOW_MEMBERS = re.compile(_nested_pattern(4), re.DOTALL)  # text in which no payload can begin
 _MAX_NAME_BYTES = 6 * len(PAYLOAD_MEMBER)  # every character as \uXXXX
 
 
 class Payload(NamedTuple):
-    """What is known of a file that was sent."""
+    """The digest and sizes of a file that was sent."""
 
     sha256: bytes  # of the file's bytes
     size: int  # of the file, in bytes
@@ -55,21 +55,21 @@ class Payload(NamedTuple):
 
 
 class PayloadDecoder:
-    """Decodes base64url piece by piece, as strictly as `core.strict_json.b64url_decode`, and hashes it."""
+    """Decodes base64url in pieces, as strictly as `core.encoding.b64url_decode`, and hashes the result."""
 
     def __init__(self, *, limit_chars: int = PAYLOAD_LIMIT_CHARS) -> None:
         self._limit = limit_chars
         self._hash = hashlib.sha256()
         self._size = 0
         self._chars = 0
-        self._pending = b""  # the last group stays here, for only the end may be short or padded
+        self._pending = b""  # the last group, because only the end may be short or padded
 
     def feed(self, chars: bytes) -> None:
-        """Take the next characters.
+        """Decodes the next characters.
 
         Raises:
-            PayloadTooLarge: more than the limit have come.
-            ValidationFailed: one of them is not base64url.
+            PayloadTooLarge: the total exceeds the limit.
+            ValidationFailed: a character is not base64url.
         """
         self._chars += len(chars)
         if self._chars > self._limit:
@@ -80,13 +80,11 @@ class PayloadDecoder:
         groups = text[:whole]
         if strangers := groups.translate(None, _ALPHABET):
             stranger = ascii(chr(strangers[0]))
-            raise ValidationFailed.of(
-                FIELD, "base64url", f"{stranger} is not base64url; the alphabet is A-Z a-z 0-9 - _."
-            )
+            raise ValidationFailed.of(FIELD, "base64url", f"{stranger} is not base64url. Use only A-Z a-z 0-9 - _.")
         self._hash_bytes(binascii.a2b_base64(groups.translate(_TO_STANDARD)))
 
     def finish(self) -> Payload:
-        """What the characters were.
+        """Returns the digest and sizes of the decoded payload.
 
         Raises:
             ValidationFailed: the end has a wrong length, padding or trailing bits.
@@ -101,7 +99,7 @@ class PayloadDecoder:
 
 
 def decode_payload(text: str) -> Payload:
-    """The payload that a whole string spells."""
+    """Decodes and hashes a payload that is available as one string."""
     digest = PayloadDecoder()
     digest.feed(text.encode("utf-8"))
     return digest.finish()
@@ -117,18 +115,18 @@ class PayloadScanner:
         self._rest_limit = rest_limit_bytes
         self._rest = bytearray()
         self._payload: Payload | None = None
-        self._digest: PayloadDecoder | None = None  # open while inside of the payload's string
-        self._cut_escape = b""  # as much as has come of an escape within it
+        self._digest: PayloadDecoder | None = None  # set while inside the payload's string
+        self._cut_escape = b""  # the part of an escape that has arrived so far
         self._in_string = False
         self._escaped = False
         self._depth = 0
-        self._string_at = 0  # where the last string at depth 1 begins in the rest
-        self._key = b""  # its spelling, once it has ended
+        self._string_at = 0  # start, in the rest, of the last string at depth 1
+        self._key = b""  # its literal, once it has ended
         self._after_colon = False
-        self._marks = 0  # that were looked at one by one
+        self._marks = 0  # number of marks handled one by one
 
     def feed(self, piece: bytes) -> None:
-        """Take the next bytes of the text, cut anywhere.
+        """Scans the next bytes of the text, cut anywhere.
 
         Raises:
             PayloadTooLarge: the payload or the rest exceeds its limit.
@@ -144,7 +142,7 @@ class PayloadScanner:
                 at = self._scan_to_mark(piece, at)
 
     def finish(self) -> tuple[bytes, Payload | None]:
-        """The rest, and the payload where there was one."""
+        """Returns the rest, and the payload if there was one."""
         return bytes(self._rest), self._payload
 
     def _scan_payload(self, piece: bytes, at: int, digest: PayloadDecoder) -> int:
@@ -185,7 +183,7 @@ class PayloadScanner:
         self._marks += 1
         if self._marks > MAX_MARKS:
             raise ValidationFailed.of(
-                "", "too_fine", "The body has too many members beside its payload; send fewer, or nest them less."
+                "", "too_fine", "The body has too many members besides its payload. Send fewer, or nest them less."
             )
         if mark == b'"':
             self._open_string()
@@ -200,7 +198,7 @@ class PayloadScanner:
     def _open_string(self) -> None:
         if self._depth == 1 and self._after_colon and _is_payload_member(self._key):
             if self._payload is not None:
-                raise ValidationFailed.of(FIELD, "duplicate_member", f"{PAYLOAD_MEMBER} stands twice; send it once.")
+                raise ValidationFailed.of(FIELD, "duplicate_member", f"Duplicate object member {PAYLOAD_MEMBER}.")
             self._digest = PayloadDecoder(limit_chars=self._payload_limit)
         else:
             self._in_string = True
@@ -214,7 +212,7 @@ class PayloadScanner:
 
 
 def _unescape(inside: bytes) -> bytes:
-    """The characters that the inside of a string literal spells; JSON lets a writer spell any of them as \\uXXXX."""
+    """Decodes the inside of a string literal; JSON allows any character to be written as \\uXXXX."""
     if b"\\" not in inside:
         return inside
     try:
@@ -224,10 +222,10 @@ def _unescape(inside: bytes) -> bytes:
 
 
 def _end_before_cut_escape(text: bytes, end: int) -> int:
-    """Where the last escape of `text` begins if it may be cut off, else `end`.
+    """Returns the start of the last escape in `text` if it may be cut off, otherwise `end`.
 
-    A backslash that is itself escaped may be taken for the beginning of one. No base64url has any, so what comes
-    of it is refused either way.
+    A backslash that is itself escaped may be mistaken for the start of an escape. base64url contains no backslash, so
+    such a text is rejected either way.
     """
     slash = text.rfind(b"\\", max(0, end - _MAX_ESCAPE_BYTES + 1), end)
     is_cut = slash >= 0 and text[slash + 1 : slash + 2] == b"u"
@@ -240,7 +238,7 @@ def _match_end(pattern: re.Pattern[bytes], piece: bytes, at: int) -> int:
 
 
 def _is_payload_member(literal: bytes) -> bool:
-    """Whether a string literal, quotes included, is the member's name, spelt with escapes or without."""
+    """Whether a string literal, including its quotes, is the payload member's name, with or without escapes."""
     if b"\\" not in literal:
         return literal == b'"payload_b64url"'
     try:

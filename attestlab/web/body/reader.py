@@ -1,8 +1,7 @@
-"""From bytes to a JSON document: collected within limits, parsed strictly, its payload taken out.
+"""Reads a request body: collects it within limits, parses it strictly and extracts its payload.
 
-Bodies up to 1 MiB are collected and parsed. A larger one is only possible where the route
-takes a payload; it is scanned and hashed piece by piece in a thread, and the next piece is not
-read before the last one is done.
+Bodies up to 1 MiB are collected and parsed. A larger body is accepted only by a route that takes a payload; it is
+scanned and hashed in pieces in a thread, and the next piece is read only after the previous one is processed.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from attestlab.web.http1.request_body import RequestBody
 
 RunInThread = Callable[..., Awaitable[Any]]  # runs a function in a thread: `await run_in_thread(function, *arguments)`
 
-# What is parsed and validated on the loop: some 0.1 ms, and under 3 ms where each byte is a bracket or a number.
+# Bodies up to this size are parsed on the loop: about 0.1 ms, and under 3 ms if each byte is a bracket or number.
 INLINE_BYTES = 16 * 1024
 _BATCH_BYTES = 256 * 1024
 _SLICE_BYTES = 32 * 1024
@@ -32,7 +31,7 @@ _UTF8 = frozenset({"utf-8", "utf8"})
 
 
 class ParsedBody(NamedTuple):
-    """A body that was understood."""
+    """A parsed body and its payload."""
 
     text: bytes  # JSON, the payload's string empty
     document: object  # the same, parsed
@@ -40,7 +39,7 @@ class ParsedBody(NamedTuple):
 
 
 def require_json(headers: Mapping[str, str]) -> None:
-    """Refuse a body that does not say it is JSON in UTF-8, uncompressed."""
+    """Rejects a body that is not declared as uncompressed JSON in UTF-8."""
     declared = headers.get("content-type", "")
     if declared != "application/json" and not _is_json(declared):
         raise UnsupportedMediaType(declared, "application/json in UTF-8")
@@ -49,7 +48,7 @@ def require_json(headers: Mapping[str, str]) -> None:
 
 
 def require_length(length: int, *, limit_bytes: int, with_payload: bool) -> None:
-    """Refuse, before it is read, a body whose declared length cannot be within the limits."""
+    """Rejects a body by its declared length before it is read, if that length exceeds the limits."""
     if with_payload and length > PAYLOAD_LIMIT_CHARS + REST_LIMIT_BYTES:
         raise PayloadTooLarge(PAYLOAD_LIMIT_CHARS, "payload")
     if not with_payload and length > limit_bytes:
@@ -59,11 +58,11 @@ def require_length(length: int, *, limit_bytes: int, with_payload: bool) -> None
 async def read_body(
     body: RequestBody, *, limit_bytes: int, with_payload: bool, run_in_thread: RunInThread
 ) -> ParsedBody | None:
-    """The document that `body` spells; None where it is empty.
+    """Reads and parses a body; returns None if it is empty.
 
     Raises:
         PayloadTooLarge: the payload, or everything else, exceeds its limit.
-        ValidationFailed: it is not strict JSON, or its payload not base64url.
+        ValidationFailed: it is not strict JSON, or its payload is not base64url.
     """
     if with_payload:
         limit_bytes = REST_LIMIT_BYTES
@@ -81,7 +80,7 @@ async def read_body(
 
 
 async def _collect(body: RequestBody, limit_bytes: int) -> bytes:
-    """The whole body, or the beginning of one that exceeds the limit."""
+    """Collects the whole body, or the beginning of one that exceeds the limit."""
     first = await body.read_chunk()
     if body.is_finished:
         return first
@@ -109,7 +108,7 @@ def _parse_body(text: bytes, with_payload: bool) -> ParsedBody:
 
 
 def _extract_payload(text: bytes, spelt: str) -> tuple[bytes, Payload | None]:
-    """The text without its payload. Only a scan knows which literal it is where one stands twice, or may be escaped."""
+    """Removes the payload from the text. Only a scan can find the literal if it occurs twice or may contain escapes."""
     literal = f'"{spelt}"'.encode()
     if b"\\" not in text and text.count(literal) == 1:
         return text.replace(literal, b'""'), decode_payload(spelt)
@@ -135,13 +134,13 @@ def _parse_text(text: bytes) -> object:
 
 
 def _feed_slices(scanner: PayloadScanner, batch: bytes) -> None:
-    """Scan in slices, between which the event loop gets its turn."""
+    """Scans in slices, so that the event loop can run in between."""
     for start in range(0, len(batch), _SLICE_BYTES):
         scanner.feed(batch[start : start + _SLICE_BYTES])
 
 
 def is_large(sent: ParsedBody) -> bool:
-    """Whether validating it takes longer than the event loop may be held."""
+    """Whether validating the body takes longer than the event loop may be blocked."""
     return len(sent.text) > INLINE_BYTES
 
 

@@ -1,4 +1,4 @@
-"""Accepting connections: as many as there is room for, and none while the process has no file to spare."""
+"""Accepts connections up to a limit, and pauses while the process has no free file descriptor."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from attestlab.web import logging_setup
 from attestlab.web.rate_limit.client_address import IPNetwork, is_within, rate_limit_key
 
 PAUSE_S = 0.25
-SPARE_FILES = 128  # for databases, threads and exports beside the connections
+SPARE_FILES = 128  # for databases, threads and exports
 MIN_CONNECTIONS = 16
 LOOPBACK = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
-_AT_ONCE = 128  # connections accepted before others get their turn
+_AT_ONCE = 128  # connections accepted before the event loop runs other tasks
 _NO_FILES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _WARNING_INTERVAL_S = 60.0
 
@@ -27,7 +27,7 @@ OnAccepted = Callable[[socket.socket, Any], None]
 
 
 def raise_file_limit() -> int:
-    """Raise the soft limit of open files to the hard one; returns how many files the process may have open."""
+    """Raises the soft limit of open files to the hard limit, and returns the hard limit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
@@ -36,9 +36,9 @@ def raise_file_limit() -> int:
 
 @dataclass
 class ConnectionLimits:
-    """How many connections a process keeps at once, in total and from one address.
+    """The numbers of connections that a process accepts, in total and per address.
 
-    Addresses in `exempt` have no limit of their own: behind a proxy all clients have the proxy's address.
+    Addresses in `exempt` have no limit of their own: behind a proxy, all clients have the proxy's address.
     """
 
     total: int
@@ -48,16 +48,16 @@ class ConnectionLimits:
 
     @classmethod
     def within_files(cls, files: int, *, total: int, per_address: int, exempt: Sequence[IPNetwork]) -> ConnectionLimits:
-        """The room of a process that may have so many files open."""
+        """Derives the limits of a process that may open `files` files."""
         return cls(max(MIN_CONNECTIONS, min(total, files - SPARE_FILES)), per_address, exempt)
 
     @property
     def is_full(self) -> bool:
-        """Whether no further connection has room."""
+        """Whether the total is reached."""
         return self._open.total() >= self.total
 
     def try_acquire(self, address: str) -> bool:
-        """Count a connection from `address`, unless it has too many; whether it was counted."""
+        """Counts a connection from `address` unless the address has too many; returns whether it was counted."""
         place = rate_limit_key(address)
         if self._open[place] >= self.per_address and not is_within(address, self.exempt):
             return False
@@ -65,7 +65,7 @@ class ConnectionLimits:
         return True
 
     def release(self, address: str) -> None:
-        """Forget a connection that was counted."""
+        """Uncounts a closed connection."""
         place = rate_limit_key(address)
         self._open[place] -= 1
         if not self._open[place]:
@@ -73,10 +73,10 @@ class ConnectionLimits:
 
 
 class Acceptor:
-    """Accepts what arrives at one listening socket; pauses while there is no room, or no file for it.
+    """Accepts connections at one listening socket; pauses while a limit is reached or no file descriptor is free.
 
-    The kernel keeps in its queue who arrives meanwhile. Without a pause, a connection that cannot be accepted wakes the
-    event loop again and again.
+    Clients that arrive during a pause wait in the kernel's queue. Without the pause, a connection that cannot be
+    accepted would wake the event loop again and again.
     """
 
     def __init__(self, listening: socket.socket, limits: ConnectionLimits, on_accepted: OnAccepted) -> None:
@@ -89,7 +89,7 @@ class Acceptor:
         self._loop.add_reader(listening, self._accept)
 
     def stop(self) -> None:
-        """Accept nothing more; the socket stays open."""
+        """Stops accepting; the socket stays open."""
         if self._resume_timer is not None:
             self._resume_timer.cancel()
         self._loop.remove_reader(self._listening)
@@ -97,7 +97,7 @@ class Acceptor:
     def _accept(self) -> None:
         for _ in range(_AT_ONCE):
             if self._limits.is_full:
-                return self._pause(f"{self._limits.total} connections are open, as many as there is room for")
+                return self._pause(f"{self._limits.total} connections are open, the limit")
             try:
                 connection, address = self._listening.accept()
             except BlockingIOError:

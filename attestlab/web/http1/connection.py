@@ -1,10 +1,9 @@
-"""One client's connection: its requests one after another, each answered before the next is read.
+"""One client's connection: serves its requests in sequence, answering each before it reads the next.
 
-Our own reading of HTTP/1.1 on Tornado's `IOStream`, in place of `tornado.http1connection`, for
-three things that one cannot do: answer malformed HTTP with our envelope, let a client that is
-still sending read its refusal (a lingering close, where a plain one would reset the
-connection under it), and spend a third of the time on a request. Whatever no route of ours
-knows can still be answered by Tornado: `_delegate_to_tornado`.
+This is our own HTTP/1.1 reader on Tornado's `IOStream` instead of `tornado.http1connection`, for three reasons. It
+answers malformed HTTP with our error envelope. It lets a client that is still sending read its rejection: a
+lingering close, where a plain close would reset the connection. And it spends a third of the time per request.
+Paths without a route can still be served by Tornado: `_delegate_to_tornado`.
 """
 
 from __future__ import annotations
@@ -28,8 +27,8 @@ from attestlab.web.request_handler import RequestHandler
 
 HEAD_LIMIT_BYTES = 16 * 1024
 LINGER_LIMIT_BYTES = 256 * 1024 * 1024
-_MIN_UPLOAD_BYTES_PER_S = 32 * 1024  # so many bytes that arrive earn a second more
-_YIELD_AFTER_BYTES = 4 * 1024  # after so many, other connections get their turn
+_MIN_UPLOAD_BYTES_PER_S = 32 * 1024  # this many received bytes extend the deadline by a second
+_YIELD_AFTER_BYTES = 4 * 1024  # after this many bytes, other connections run
 _CRLF = b"\r\n"
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _MALFORMED = RequestHead("", "", "", {}, keep_alive=False, length=0, awaits_continue=False)
@@ -37,28 +36,28 @@ _MALFORMED = RequestHead("", "", "", {}, keep_alive=False, length=0, awaits_cont
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeouts:
-    """How long a client may take, in seconds; whoever takes longer is cut off."""
+    """Timeouts of a client, in seconds; a client that exceeds one is disconnected."""
 
     idle_s: float = 75  # between requests
     head_s: float = 10  # for a request's head, once it has begun
-    body_s: float = 30  # for a body, and a second more for every 32 KiB of it that arrive
-    write_s: float = 30  # to take an answer
-    linger_s: float = 5  # to read a refusal while still sending
+    body_s: float = 30  # for a body, plus a second for every 32 KiB received
+    write_s: float = 30  # to receive a response
+    linger_s: float = 5  # to read a rejection while still sending
 
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """The context that Tornado's handlers ask a connection for."""
+    """The context that Tornado's handlers read from a connection."""
 
     remote_ip: str
     protocol: str = "http"
 
 
 class Connection:
-    """Serves one socket until either side has had enough.
+    """Serves one socket until the client or the server closes it.
 
-    `deadline` (in the loop's time) says until when the client is waited for. The server watches
-    it and closes the stream when it has passed; a timer for each read would cost more than the read.
+    `deadline` (in the event loop's time) is the time until which the connection waits for the client. The server polls
+    it and closes the stream after it has passed; a timer per read would cost more than the read.
     """
 
     def __init__(
@@ -69,34 +68,34 @@ class Connection:
         timeouts: Timeouts,
         fallback: HTTPServerConnectionDelegate | None = None,
     ) -> None:
-        self.buffer = bytearray()  # what has arrived and was not yet read
+        self.buffer = bytearray()  # received bytes that were not read yet
         self.stream = stream
         self.deadline = inf
         self.between_requests = True
-        self.draining = False  # the server stops: the request in hand is answered and no further one
+        self.draining = False  # the server stops: finish the current request and accept no further one
         self._application = application
         self._peer = peer
         self._timeouts = timeouts
         self._fallback = fallback
         self._time = asyncio.get_running_loop().time
-        self._remaining_s = 0.0  # how long the client may still keep us waiting
+        self._remaining_s = 0.0  # how long the server still waits for the client
         self._owes_continue = False
         self._bytes_since_yield = 0
         stream.set_nodelay(True)
 
     async def serve(self) -> None:
-        """Answer every request; returns when the connection is done with."""
+        """Serves requests until the connection is closed."""
         try:
             while await self._serve_one():
                 pass
         except StreamClosedError:
-            return  # the client went away, or was too slow; what was committed stays
+            return  # the client disconnected or was too slow; commits stay
         except BaseException:
             self.stream.close()
             raise
 
     async def read_more(self) -> None:
-        """Read on; for whoever reads the head or the body."""
+        """Reads more bytes into `buffer`, for the readers of heads and bodies."""
         if self._owes_continue:
             self._owes_continue = False
             await self.stream.write(_CONTINUE)
@@ -111,18 +110,18 @@ class Connection:
             await self._yield_to_loop()
 
     def on_disconnect(self, callback: Callable[[], None]) -> None:
-        """Call `callback` once the stream is closed, at once where it is; for whoever answers the request in hand.
+        """Calls `callback` once the stream is closed, or immediately if it already is.
 
-        The stream listens for that by reading ahead, into its own buffer, where the next read begins. As soon as a
-        further request waits there it reads no more, and a client that goes then is not missed. One that has only
-        ended its sending counts as gone: to the socket the two look alike.
+        Tornado detects a disconnect by reading ahead into its own buffer, where the next read begins. With a pipelined
+        request in that buffer it stops reading, so a later disconnect is not noticed. A half-closed connection counts
+        as disconnected, since the socket cannot tell them apart.
         """
         self.stream.set_close_callback(callback)
         if self.stream.closed():
             callback()
 
     async def _serve_one(self) -> bool:
-        """Answer one request; whether another may follow."""
+        """Serves one request; returns whether another may follow."""
         try:
             raw = await self._read_head()
             head = parse_head(raw)
@@ -154,7 +153,7 @@ class Connection:
             await self.read_more()
         return take_buffered(self, end + len(END_OF_HEAD))[:end].removeprefix(
             _CRLF
-        )  # an empty line before it is passed over
+        )  # an empty line before the request line is ignored
 
     async def _reject_malformed(self, fault: AttestLabError) -> bool:
         handler = RequestHandler(
@@ -165,7 +164,7 @@ class Connection:
         return await self._close_lingering(lingering=True)
 
     async def _delegate_to_tornado(self, raw: bytes, fallback: HTTPServerConnectionDelegate) -> bool:
-        """Let Tornado's own machinery, websockets included, answer this one request."""
+        """Lets Tornado's HTTP implementation, including websockets, answer this request."""
         _push_back(self.stream, raw + END_OF_HEAD + self.buffer)
         self.buffer.clear()
         parameters = HTTP1ConnectionParameters(body_timeout=self._timeouts.body_s)
@@ -180,7 +179,10 @@ class Connection:
             self.deadline = inf
 
     async def _close_lingering(self, *, lingering: bool) -> bool:
-        """Close. A client that still sends is let finish, within bounds, for a close with unread bytes is a reset."""
+        """Closes the connection; a client that is still sending may finish first, within limits.
+
+        Closing a socket with unread bytes would reset the connection before the client has read the response.
+        """
         if lingering or self.buffer:
             self.buffer.clear()
             self.deadline = self._time() + self._timeouts.linger_s
@@ -199,10 +201,9 @@ class Connection:
 
 
 def _push_back(stream: IOStream, data: bytes) -> None:
-    """Let the next read begin with `data`.
+    """Makes the next read begin with `data`.
 
-    Tornado has no public way to say so. Its buffer may hold more already, for a stream reads
-    ahead, so the bytes go before that and nowhere else.
+    Tornado has no public API for this. Its buffer may hold bytes that were read ahead, so `data` goes before them.
     """
     stream._read_buffer[:0] = data
     stream._read_buffer_size += len(data)

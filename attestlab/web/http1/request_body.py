@@ -1,7 +1,6 @@
 """The body of a request as it arrives: by length, or in chunks (RFC 9112 sections 6 and 7).
 
-A body is read only when someone asks for it, so a refusal can be answered before the
-client has sent a single byte of it.
+A body is read only on demand, so a request can be rejected before the client has sent a byte of its body.
 """
 
 from __future__ import annotations
@@ -12,12 +11,12 @@ from typing import Protocol
 from attestlab.web.http1.request_head import RequestHead, reject, require_fields
 
 PIECE_BYTES = 64 * 1024
-# Size lines, extensions and trailers of one body. Chunks of a few bytes cost far more to read than to send.
+# Limit for size lines, extensions and trailers of a body: tiny chunks cost far more to read than to send.
 FRAMING_LIMIT_BYTES = 4 * 1024 * 1024
 _MAX_LINE_BYTES = 4096
 _CRLF = b"\r\n"
 _TOKEN = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]++"
-# chunk-ext of RFC 9112 section 7.1.1; blanks may stand only around ";" and "=".
+# chunk-ext of RFC 9112 section 7.1.1; blanks are allowed only around ";" and "=".
 _QUOTED = rb'"(?:[\t \x21\x23-\x5b\x5d-\x7e\x80-\xff]|\\[\t\x20-\x7e\x80-\xff])*+"'
 _VALUE = rb"(?:[ \t]*=[ \t]*(?:" + _TOKEN + rb"|" + _QUOTED + rb"))?"
 _EXTENSION = rb"[ \t]*;[ \t]*" + _TOKEN + _VALUE
@@ -25,27 +24,27 @@ _CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})(?:" + _EXTENSION + rb")*+")
 
 
 class ByteSource(Protocol):
-    """Where bytes come from: a connection."""
+    """A source of bytes, such as a connection."""
 
     buffer: bytearray
 
     async def read_more(self) -> None:
-        """Wait until `buffer` is longer than it was."""
+        """Waits until more bytes are appended to `buffer`."""
         ...
 
 
 class RequestBody(Protocol):
-    """What is left of one request's body."""
+    """The unread rest of a request's body."""
 
     bytes_read: int  # bytes that `some` returned so far
 
     @property
     def is_finished(self) -> bool:
-        """Nothing of it is left to be read."""
+        """Whether the whole body was read."""
         ...
 
     async def read_chunk(self) -> bytes:
-        """The next bytes, at most about `PIECE_BYTES`; empty at the end.
+        """Reads the next bytes, at most about `PIECE_BYTES`; returns empty bytes at the end.
 
         Raises:
             ValidationFailed: the chunks are not well-formed.
@@ -53,24 +52,24 @@ class RequestBody(Protocol):
         ...
 
     def discard_buffered(self) -> bool:
-        """Drop what has already arrived unasked; whether that was all of it."""
+        """Discards buffered bytes of the body; returns whether the body is complete."""
         ...
 
 
 def open_body(head: RequestHead, source: ByteSource) -> RequestBody:
-    """The body that `head` announces."""
+    """Returns the reader for the body that `head` declares."""
     return ChunkedBody(source) if head.length is None else FixedBody(source, head.length)
 
 
 def take_buffered(source: ByteSource, count: int) -> bytes:
-    """The first bytes that are here, `count` at most."""
+    """Removes and returns up to `count` buffered bytes."""
     piece = bytes(source.buffer[:count])
     del source.buffer[:count]
     return piece
 
 
 class FixedBody:
-    """A body of known length; the empty one too."""
+    """A body of known length, which may be 0."""
 
     __slots__ = ("_left", "_source", "bytes_read")
 
@@ -99,15 +98,15 @@ class FixedBody:
 
 
 class ChunkedBody:
-    """A body whose length is known at its end; small chunks are handed on together."""
+    """A chunked body, whose length is known only at its end; small chunks are returned together."""
 
     __slots__ = ("_framing", "_left", "_source", "bytes_read", "is_finished")
 
     def __init__(self, source: ByteSource) -> None:
         self.bytes_read = 0
         self._source = source
-        self._left = 0  # bytes of the open chunk
-        self._framing = 0  # bytes spent on size lines and trailers
+        self._left = 0  # unread bytes of the current chunk
+        self._framing = 0  # bytes of size lines and trailers so far
         self.is_finished = False
 
     async def read_chunk(self) -> bytes:
@@ -133,7 +132,7 @@ class ChunkedBody:
             self.is_finished = True
 
     async def _skip_trailers(self) -> None:
-        """Read the trailer section; its fields mean nothing here, and yet must be fields."""
+        """Reads the trailer section and ignores its fields, which must still be well-formed."""
         while line := await self._read_line():
             require_fields(line + _CRLF)
 
@@ -149,9 +148,9 @@ class ChunkedBody:
     async def _read_line(self) -> bytes:
         while (end := self._source.buffer.find(_CRLF, 0, _MAX_LINE_BYTES)) < 0:
             if len(self._source.buffer) >= _MAX_LINE_BYTES:
-                reject("a line among the chunks is too long")
+                reject(f"a line between its chunks exceeds {_MAX_LINE_BYTES} bytes")
             await self._source.read_more()
         self._framing += end + len(_CRLF)
         if self._framing > FRAMING_LIMIT_BYTES:
-            reject("there is too much between its chunks")
+            reject(f"its chunk sizes and trailers exceed {FRAMING_LIMIT_BYTES} bytes")
         return take_buffered(self._source, end + len(_CRLF))[:end]

@@ -1,8 +1,7 @@
-"""The head of an HTTP/1.1 request, read strictly (RFC 9112; field grammar RFC 9110).
+"""Strict parser for the head of an HTTP/1.1 request (RFC 9112; field grammar RFC 9110).
 
-What two readers could frame differently is how requests are smuggled past a proxy, so
-bare line feeds, folded fields, repeated lengths and every transfer coding but `chunked`
-are refused rather than repaired.
+Request smuggling relies on two parsers that frame a message differently. So bare line feeds, folded fields,
+repeated lengths and every transfer coding but `chunked` are rejected rather than repaired.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ _MAX_LENGTH_DIGITS = 15  # digits; a petabyte
 
 
 class RequestHead(NamedTuple):
-    """What the client asked for, before its body."""
+    """The request line, fields and framing of a request, before its body."""
 
     method: str
     path: str  # as sent, percent-encoded
@@ -43,10 +42,10 @@ class RequestHead(NamedTuple):
 
 
 def parse_head(raw: bytes) -> RequestHead:
-    """The request line and fields in `raw`, which ends before the empty line.
+    """Parses the request line and fields in `raw`, which ends before the empty line.
 
     Raises:
-        ValidationFailed: it is not HTTP/1.1 as this module understands it.
+        ValidationFailed: it is not HTTP/1.1 as this module accepts it.
     """
     line, _, fields = (raw + b"\r\n").decode("latin-1").partition("\r\n")
     start = _REQUEST_LINE.fullmatch(line)
@@ -63,7 +62,7 @@ def parse_head(raw: bytes) -> RequestHead:
 
 
 def reject_bare_line_feed(raw: bytes | bytearray) -> None:
-    """Refuse early what would otherwise wait for an end that its sender believes to have sent."""
+    """Rejects a head with a bare line feed early: its sender believes the head is complete and would wait."""
     if _BARE_LINE_FEED.search(raw):
         reject("a line ends in a bare line feed")
 
@@ -73,10 +72,10 @@ def reject(why: str) -> Never:
 
 
 def require_fields(lines: bytes) -> None:
-    """Refuse trailer lines, each with its end, that are not fields.
+    """Rejects trailer lines, each with its line end, that are not fields.
 
     Raises:
-        ValidationFailed: one of them is none.
+        ValidationFailed: a line is not a field.
     """
     _parse_fields(lines.decode("latin-1"))
 
@@ -93,7 +92,7 @@ def _parse_fields(text: str) -> dict[str, str]:
 
 
 def _require_host(fields: str, headers: Mapping[str, str], *, modern: bool) -> None:
-    """Refuse a request without exactly one valid Host field (RFC 9112 section 3.2); HTTP/1.0 may leave it out."""
+    """Rejects a request without exactly one valid Host field (RFC 9112 section 3.2); HTTP/1.0 may omit it."""
     count = len(_HOST_FIELD.findall(fields))
     if count > 1 or (modern and not count):
         reject("there is not exactly one Host field")
@@ -103,7 +102,7 @@ def _require_host(fields: str, headers: Mapping[str, str], *, modern: bool) -> N
 
 
 def _is_host(text: str) -> bool:
-    """Whether it is `uri-host [":" port]`.
+    """Whether `text` is `uri-host [":" port]`.
 
     >>> [_is_host(text) for text in ("a.example:80", "[::1]", "[::1", "a b", "a:80:80", "a:99999", "user@a")]
     [True, True, False, False, False, False, False]
@@ -123,7 +122,10 @@ def _is_ipv6(text: str) -> bool:
 
 
 def _origin_form(method: str, target: str) -> str:
-    """`/path?query` of a target in origin-form or absolute-form (RFC 9112 section 3.2); `/*` of `OPTIONS *`."""
+    """Returns `/path?query` of a target in origin-form or absolute-form (RFC 9112 section 3.2).
+
+    For `OPTIONS *` it returns `/*`.
+    """
     if target.startswith("/") and method != "CONNECT":
         return target
     if target == "*" and method == "OPTIONS":

@@ -1,4 +1,4 @@
-"""The server: listens, keeps the time of its connections, and stops without dropping a request."""
+"""The HTTP server: accepts connections, enforces their deadlines, and stops without dropping a request."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from attestlab.web.http1.connection import Connection, Peer, Timeouts
 
 _READ_CHUNK_BYTES = 32 * 1024
 _BUFFER_LIMIT_BYTES = 1024 * 1024
-_POLL_INTERVAL_S = 0.25  # how often connections are looked at; the precision of every `Timeouts`
+_POLL_INTERVAL_S = 0.25  # how often deadlines are checked; the precision of all `Timeouts`
 _IDLE_GRACE_S = 0.1
 MAX_CONNECTIONS = 4096
 
 
 class Server(TCPServer):
-    """Serves a `Application`; `fallback`, a Tornado application, answers the paths that it does not know.
+    """Serves an `Application`; `fallback`, a Tornado application, answers the paths that it does not route.
 
-    Speaks plain HTTP/1.1: TLS, and the addresses that a proxy forwards, are the proxy's business.
+    Speaks plain HTTP/1.1: TLS, and the client addresses that a proxy forwards, are the proxy's responsibility.
     """
 
     def __init__(
@@ -46,11 +46,11 @@ class Server(TCPServer):
 
     @property
     def open_connections(self) -> int:
-        """How many clients are connected."""
+        """The number of connected clients."""
         return len(self._connections)
 
     def add_sockets(self, sockets: Any) -> None:
-        """Listen; from within a running event loop."""
+        """Listens on the sockets. Call within a running event loop."""
         for listening in sockets:
             self._sockets[listening.fileno()] = listening
             self._handlers[listening.fileno()] = Acceptor(listening, self._limits, self._accept).stop
@@ -58,7 +58,7 @@ class Server(TCPServer):
             self._deadline_check.start()
 
     async def handle_stream(self, stream: IOStream, address: tuple[Any, ...]) -> None:
-        """Serve a new connection; called by Tornado."""
+        """Serves a new connection; called by Tornado."""
         remote_ip = _remote_address(stream.socket, address)
         connection = Connection(self._application, stream, Peer(remote_ip), self._timeouts, self._fallback)
         self._connections.add(connection)
@@ -69,22 +69,22 @@ class Server(TCPServer):
             self._limits.release(remote_ip)
 
     def _accept(self, accepted: socket.socket, address: Any) -> None:
-        """Serve a connection that there is room for; close it where its address has too many."""
+        """Serves a connection, or closes it if its address has too many."""
         if self._limits.try_acquire(_remote_address(accepted, address)):
             self._handle_connection(accepted, address)
         else:
             accepted.close()
 
     async def stop_gracefully(self, *, within_s: float = 5) -> None:
-        """Refuse new connections, finish the requests that were accepted, close."""
-        await asyncio.sleep(0)  # connections that the kernel has already accepted become ours
+        """Refuses new connections, finishes the accepted requests, then closes."""
+        await asyncio.sleep(0)  # accept the connections that wait in the kernel's queue
         self.stop()
         for connection in self._connections:
             connection.draining = True
         loop = asyncio.get_running_loop()
         began = loop.time()
         while self._connections and loop.time() < began + within_s:
-            # A request that is on its way still gets its answer; who sends nothing is let go.
+            # A request in transit still gets its response; an idle connection is closed.
             if loop.time() > began + _IDLE_GRACE_S:
                 self._close(idle_only=True)
             await asyncio.sleep(0.01)

@@ -1,11 +1,11 @@
-"""Writes that can be repeated: the answer is stored with its Idempotency-Key in the transaction that it speaks of.
+"""Idempotency-Key: the response of a write is stored with its key, in the write's own transaction.
 
-A repeat gets the stored status and body byte for byte. Because answer and change are
-one commit, a crash between commit and answer leaves a retry that finds what was done.
-Refusals (400, 401, 403, 429) are not remembered: they changed nothing.
+A repeated request gets the stored status and body byte for byte. Response and change are one commit, so a client
+that retries after a crash between commit and response finds the result. Errors (400, 401, 403, 429) are not stored,
+because they changed nothing.
 
-Where a route is `secret` the answer is sealed, bound to its record_id, and the fingerprint is keyed: without
-the key-encryption key nobody reads the one or tries passwords against the other.
+If a route is `secret`, the stored response is sealed and bound to its record, and the fingerprint is keyed: without
+the key-encryption key, the response cannot be read and passwords cannot be tested against the fingerprint.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from attestlab.web.response import Response
 HEADER = "Idempotency-Key"
 RECORD_TTL = timedelta(hours=24)
 MEMO = "idempotency.known"
-SEALED = b"sealed "  # before the stored headers of an answer that is; others begin as JSON does
+SEALED = b"sealed "  # prefix of the stored headers of a sealed response; others begin as JSON
 _KEY = re.compile(r"[\x20-\x7e]{1,255}")
 
 _BY_RECORD_ID = select(
@@ -44,10 +44,10 @@ _BY_RECORD_ID = select(
 
 @dataclass(frozen=True, slots=True)
 class IdempotencyKey:
-    """One keyed write: `record_id` is the tenant, route and key; `fingerprint` the request. Both are SHA-256.
+    """One keyed write. `record_id` identifies tenant, route and key; `fingerprint` the request. Both are SHA-256.
 
-    `sealing` is the keyring where the answer is a secret as a whole; `link_key_of` gives the key of a
-    share link, which is left out of every stored answer.
+    `sealing` is the keyring that seals the whole response if it is secret; `link_key_of` returns the key of a share
+    link, which is removed from every stored response.
     """
 
     record_id: bytes
@@ -58,17 +58,17 @@ class IdempotencyKey:
 
     @property
     def purpose(self) -> str:
-        """What a sealed answer is for."""
+        """The purpose to which a sealed response is bound."""
         return f"answer {self.record_id.hex()}"
 
 
 def is_keyed(request: Request) -> bool:
-    """Whether the call carries a key that its route honours."""
+    """Whether the request carries a key that its route honours."""
     return request.route.idempotency != "none" and request.header(HEADER) is not None
 
 
 def read_key(request: Request) -> IdempotencyKey | None:
-    """What this call wants done once; None where it carries no key or the route has no use for one.
+    """Reads the request's idempotency key; None if it has none or the route ignores it.
 
     Raises:
         ValidationFailed: the key is missing where it is required, or malformed.
@@ -83,7 +83,9 @@ def read_key(request: Request) -> IdempotencyKey | None:
             )
         return None
     if not _KEY.fullmatch(key):
-        raise ValidationFailed.of(f"/{HEADER}", "malformed", "An Idempotency-Key is 1-255 printable ASCII characters.")
+        raise ValidationFailed.of(
+            f"/{HEADER}", "malformed", "An Idempotency-Key must be 1-255 printable ASCII characters."
+        )
     owner = str(request.caller.tenant_id) if request.caller is not None else _anonymous_owner(request)
     record_id, fingerprint = _hash_key(owner, route.method, route.path, key), _fingerprint_of(request)
     if not route.secret:
@@ -93,13 +95,13 @@ def read_key(request: Request) -> IdempotencyKey | None:
             request.now,
             link_key_of=lambda attestation: request.lab.links.share_key(attestation),
         )
-    # Of one tenant's people each keeps their own secrets: another's repeat is another request.
+    # Each person of a tenant has their own secrets, so another person's repeat is another request.
     keyring, asked_by = request.lab.keyring, "" if request.caller is None else request.caller.credential_id
     return IdempotencyKey(record_id, keyring.keyed_sha256(fingerprint + asked_by.encode()), request.now, keyring)
 
 
 def _anonymous_owner(request: Request) -> str:
-    """Whoever calls without being known: their address, and the credential they show where it opens more."""
+    """Identifies a client without authentication: its address, and its credential where that gives more access."""
     shown = [request.header(name) for name in ("X-API-Key", "Authorization")]
     return "\n".join([f"anonymous {request.peer}", *filter(None, shown)])
 
@@ -117,19 +119,19 @@ def _fingerprint_of(request: Request) -> bytes:
 
 
 def lookup(connection: Connection, key: IdempotencyKey) -> Response | None:
-    """The answer that was given before.
+    """Returns the stored response, or None.
 
     Raises:
-        IdempotencyKeyReused: it was given to another request.
+        IdempotencyKeyReused: the key was used for another request.
     """
     row = _load_records(connection, [key.record_id])[key.record_id]
     return _response_of(None if row is None or row.created_at < key.at - RECORD_TTL else row, key)
 
 
 def reserve(tx: Transaction, key: IdempotencyKey, *, group_record_ids: Collection[bytes]) -> Response | None:
-    """`lookup` under the writer's lock; where nothing is remembered the record_id is free afterwards.
+    """Runs `lookup` under the writer lock; if nothing is stored, the key is free for this write.
 
-    The record_ids of the whole group (`group_record_ids`) are looked up in one query.
+    The records of the whole group (`group_record_ids`) are loaded in one query.
     """
     known: dict[bytes, AnyRow | None] = tx.cache.setdefault(MEMO, {})
     if not known:
@@ -141,7 +143,7 @@ def reserve(tx: Transaction, key: IdempotencyKey, *, group_record_ids: Collectio
 
 
 def _load_records(connection: Connection, record_ids: Collection[bytes]) -> dict[bytes, AnyRow | None]:
-    """What is remembered in each of the record_ids."""
+    """Loads the stored record of each id, or None."""
     asked = list(record_ids)
     found = {row.place: row for row in connection.execute(_BY_RECORD_ID, {"record_ids": asked})}
     return {record_id: found.get(record_id) for record_id in asked}
@@ -163,12 +165,12 @@ def _response_of(row: AnyRow | None, key: IdempotencyKey) -> Response | None:
 
 def _require_keyring(key: IdempotencyKey) -> Keyring:
     if key.sealing is None:
-        raise IntegrityFailed("A sealed answer is remembered where answers are not sealed.")
+        raise IntegrityFailed("A stored response is sealed, but this route does not seal responses.")
     return key.sealing
 
 
 def store_response(tx: Transaction, key: IdempotencyKey, answer: Response) -> None:
-    """Keep the answer, in the same transaction as what it tells."""
+    """Stores the response in the transaction of its change."""
     headers, body = json.dumps(dict(answer.headers)).encode(), answer.body
     if key.sealing is not None:
         headers, body = SEALED + headers, sealing.seal_secret(tx, key.sealing, body, purpose=key.purpose)

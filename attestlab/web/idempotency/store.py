@@ -1,8 +1,7 @@
-"""The answers behind `idempotency`: kept for a day, hash-chained, so that none is changed or lost unnoticed.
+"""Store of idempotency records: kept for a day, and hash-chained, so that a change or loss is detected.
 
-A forged answer would lie to a client that repeats itself, and a lost one would let the
-repeat be done twice. Answers are forgotten from the chain's beginning only; where it begins
-now stands beside its end.
+A forged response would mislead a client that retries, and a lost one would let the retry act twice. Records are
+deleted only from the beginning of the chain; its current beginning is stored with its end.
 """
 
 from collections.abc import Iterator
@@ -21,7 +20,7 @@ BEGINNING = "answers:beginning"
 
 
 class IdempotencyRecord(SQLModel, table=True):
-    """An answer that was given, under the hash of tenant, route and key; kept for a day."""
+    """A response, stored for a day under the hash of tenant, route and key."""
 
     __tablename__ = "remembered_answers"
 
@@ -39,7 +38,7 @@ answers = table_of(IdempotencyRecord)
 
 
 def chain_records(tx: Transaction) -> None:
-    """Number and chain the answers of a transaction just before its commit."""
+    """Numbers and chains a transaction's records just before its commit."""
     given: list[dict[str, Any]] = tx.buffer(CHAIN)
     if not given:
         return
@@ -54,16 +53,19 @@ def chain_records(tx: Transaction) -> None:
 def linked_bytes(
     *, place: bytes, fingerprint: bytes, status: int, headers: bytes, body: bytes, created_at: datetime
 ) -> bytes:
-    """What a link covers: every column. Two are 32 bytes long, and the length of the headers is told."""
+    """Serializes the columns that a link covers: all of them.
+
+    `place` and `fingerprint` are 32 bytes long each, and the length of the headers is included, so it is unambiguous.
+    """
     told = f"{status} {created_at.astimezone(UTC).isoformat()} {len(headers)}\n".encode()
     return b"".join((place, fingerprint, told, headers, body))
 
 
 def delete_expired(tx: Transaction, *, now: datetime, ttl: timedelta) -> None:
-    """Remove the answers that were kept long enough; called once a transaction, and most find none.
+    """Deletes expired records; called once per transaction, and most calls find none.
 
-    Answers with a time in the future were given while a clock was wrong. Their place in the chain tells their
-    age: they go with the first answer behind them that was kept long enough.
+    A record with a time in the future was stored while a clock was wrong. Its position in the chain determines its age:
+    it is deleted together with the first expired record after it.
     """
     before, in_order = now - ttl, select(answers.c.seq, answers.c.created_at).order_by(answers.c.seq).limit(1)
     first = tx.read_unflushed(in_order).first()
@@ -82,7 +84,7 @@ def delete_expired(tx: Transaction, *, now: datetime, ttl: timedelta) -> None:
 
 
 def find_inconsistencies(connection: Connection) -> Iterator[tuple[str, str]]:
-    """Where the chain of answers does not hold, as (place, what is wrong)."""
+    """Yields each broken link of the record chain as (place, problem)."""
     place, last = read_head(connection, BEGINNING)
     for row in connection.execution_options(yield_per=100).execute(select(*answers.c).order_by(answers.c.seq)):
         if row.seq != place or row.hash != link_hash(last, _linked_bytes_of(row)):

@@ -1,7 +1,7 @@
-"""Whose address a request comes from: the socket's other end, unless that is a proxy we were told to trust.
+"""The client's address: the socket's peer, or the address that a trusted proxy forwards.
 
-`X-Forwarded-For` is a list to which each proxy adds the address that it sees. So its right end is
-as true as the proxies are, and everything to the left of the first stranger is only a claim.
+`X-Forwarded-For` is a list to which each proxy appends the address that it sees. So its right end is as reliable as
+the proxies, and everything to the left of the first untrusted address is only a claim.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from attestlab.web import logging_setup
 
 IPNetwork = IPv4Network | IPv6Network
 _CACHE_SIZE = 4096
-_NETWORK_BITS = 64  # of an IPv6 address: whoever has one has all that share them
-_UNNAMED = "local"  # of a socket that has no address
+_NETWORK_BITS = 64  # of an IPv6 address: a client controls all addresses of its /64
+_UNNAMED = "local"  # for a socket without an address
 
 
 class ClientAddressResolver:
-    """Tells addresses; `trusted` are the networks of proxies whose word is taken."""
+    """Resolves client addresses; `trusted` are the networks of trusted proxies."""
 
     def __init__(self, trusted: Sequence[IPNetwork] = ()) -> None:
         self._trusted = tuple(trusted)
         self._has_warned = False
 
     def client(self, peer: str, forwarded: str | None) -> str:
-        """The address of the client; `forwarded` is the X-Forwarded-For that came from `peer`.
+        """Returns the client's address; `forwarded` is the X-Forwarded-For that `peer` sent.
 
-        Where a trusted proxy forwards nothing that can be read, it is taken for the client itself.
+        If a trusted proxy forwards no readable address, the proxy counts as the client.
         """
         if forwarded is None:
             return peer
@@ -48,7 +48,7 @@ class ClientAddressResolver:
         return client
 
     def _warn(self, peer: str) -> None:
-        """Warn once: behind a proxy that is not trusted all clients share the limits of its address."""
+        """Warns once: behind an untrusted proxy, all clients share the limits of its address."""
         if not self._has_warned:
             self._has_warned = True
             logging_setup.log_warning(
@@ -69,7 +69,7 @@ def is_within(client: str, networks: Sequence[IPNetwork]) -> bool:
 
 @lru_cache(maxsize=_CACHE_SIZE)
 def rate_limit_key(client: str) -> str:
-    """The address as limits count it: all of an IPv4 one, the network of an IPv6 one.
+    """Returns the part of an address that limits count: all of an IPv4 address, the /64 network of an IPv6 address.
 
     >>> [rate_limit_key(client) for client in ("203.0.113.9", "2001:db8:1:2:3:4:5:6", "::ffff:203.0.113.9")]
     ['203.0.113.9', '2001:db8:1:2::/64', '203.0.113.9']
@@ -82,7 +82,7 @@ def rate_limit_key(client: str) -> str:
 
 @lru_cache(maxsize=_CACHE_SIZE)
 def _parse_address(text: str) -> IPv4Address | IPv6Address | None:
-    """IPv4 within IPv6 counts as what it is; an address that cannot be read is none."""
+    """Parses an address; IPv4-mapped IPv6 becomes IPv4, and an unreadable address becomes None."""
     try:
         address = ip_address(text)
     except ValueError:

@@ -1,12 +1,12 @@
-"""How often somebody may ask (SPEC, Limits; CONTRACT section 2).
+"""Rate limits of requests (SPEC, Limits; CONTRACT section 2).
 
-A tenant has a bucket of its plan's size, whatever credential, header or spelling of a path it
-comes with; whoever shows no valid credential draws on the bucket of their address. Some routes
-have a window of their own beside it. Requests that go on regardless are blocked for a while: those of a
-tenant at an address, of the address's public pages, or of the address without a valid credential.
+A tenant has a bucket of its plan's size, whichever credential, header or spelling of a path it uses. A client
+without a valid credential draws on the bucket of its address. Some routes also have a window of their own. A client
+that keeps exceeding limits is blocked for a while, per lane: a tenant at an address, the address's public pages, or
+the address without a valid credential.
 
-Which limit applied is told on every response. The counts are shared by all processes, so a
-method here is one or a few short statements; on PostgreSQL it is called in a thread.
+Every response states the limit that applied. All processes share the counts, so each method here is one or a few
+short statements; on PostgreSQL it is called in a thread.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from attestlab.web.routing.routes import Limit, Route
 
 VIOLATIONS = Limit("violations", 5, 600)  # the last of which blocks the lane
 BLOCK_DURATION_S = 15 * 60
-# Of credentials that are not valid, from one address: each leaves a line in an audit trail, which is kept for good.
+# Invalid credentials from one address: each is recorded in an audit trail, which is kept permanently.
 FAILURES = Limit("failed", 600, 60)
 
-REFUSED_BYTES_PER_REQUEST = 16 * 1024  # a refused body costs its address one request more for each
+REFUSED_BYTES_PER_REQUEST = 16 * 1024  # a rejected body costs its address another request for each
 
 
 class RateLimits(Protocol):
-    """What the limiter asks of a plan."""
+    """The limits of a plan that the limiter reads."""
 
     @property
     def requests_per_minute(self) -> int | None:
@@ -39,21 +39,21 @@ class RateLimits(Protocol):
 
     @property
     def has_endpoint_limits(self) -> bool:
-        """Whether the limits of single routes hold."""
+        """Whether the limits of single routes apply."""
         ...
 
 
-# The limit of the day by its name that a caller's tenant has used up; None where there is room.
+# Returns the named daily limit if the caller's tenant has exhausted it, otherwise None.
 SpentToday = Callable[[Any, str, datetime], Count | None]
 
 
 class OverLimit(RateLimited):
-    """A limit was violated: `count` says which, `caller` whose credential it was."""
+    """A limit was exceeded: `count` is that limit, `caller` the one whose credential was used."""
 
     def __init__(self, count: Count, *, caller: Any = None, wait_s: float | None = None) -> None:
         wait_s = count.retry_after_s if wait_s is None else wait_s
         told = RateLimited.over(
-            "Too many requests; send the next one after Retry-After.",
+            "Too many requests. Retry after the time in Retry-After.",
             limit=count.limit,
             window_s=count.window_s,
             wait_s=wait_s,
@@ -68,7 +68,7 @@ class ClientBlocked(OverLimit):
 
 
 class Limiter:
-    """Every limit of requests; `allowance_of` tells what a caller's plan allows."""
+    """All rate limits of requests; `allowance_of` returns the limits of a caller's plan."""
 
     def __init__(
         self,
@@ -86,10 +86,10 @@ class Limiter:
         self._spent_today = spent_today
 
     def require_unblocked(self, lane: str, *, now: datetime) -> None:
-        """Refuse a request of a blocked lane.
+        """Rejects a request of a blocked lane.
 
         Raises:
-            ClientBlocked: the lane is blocked; that does not prolong the block.
+            ClientBlocked: the lane is blocked; this request does not extend the block.
         """
         left_s = self._counters.blocked_for_s(f"block:{lane}", now=now)
         if left_s:
@@ -97,10 +97,10 @@ class Limiter:
             raise ClientBlocked(Count(False, limit, 0, window_s, now.timestamp() + left_s, left_s))
 
     def charge(self, request: Request, payer: Any) -> Count:
-        """Take what the request costs `payer`, or its address where there is none; returns the tightest limit.
+        """Charges the request to `payer`, or to its address without one; returns the tightest limit.
 
         Raises:
-            OverLimit: there is not so much left; of several exhausted limits it names the one with the longest wait.
+            OverLimit: a limit is exhausted; if several are, it names the one with the longest wait.
         """
         if not request.route.charged:
             return self.peek(request.peer, now=request.now)
@@ -118,35 +118,37 @@ class Limiter:
         return tightest(applied) if applied else self.peek(request.peer, now=request.now)
 
     def _find_longest_wait(self, applied: list[Count], limit: Limit | None, payer: Any, *, now: datetime) -> Count:
-        """Of all limits that are exhausted, the one with the longest wait."""
+        """Returns the exhausted limit with the longest wait."""
         exhausted = [count for count in applied if not count.allowed]
         if limit is not None:
             exhausted += self._list_exhausted(limit, payer, now=now)
         return max(exhausted, key=lambda count: count.retry_after_s)
 
     def _list_exhausted(self, limit: Limit, payer: Any, *, now: datetime) -> list[Count]:
-        """The window of a route, and the day that its requests use up, where nothing is left of them."""
+        """Lists the route's window and its daily limit, if exhausted."""
         window = self._count(
             payer, limit, limit.requests + 1, now=now
-        )  # more than a window ever allows: counts nothing
+        )  # more than a window allows, so it counts nothing
         today = None if limit.daily is None else self._spent_today(payer, limit.daily, now)
         return [count for count in (window, today) if count is not None and not count.remaining]
 
     def charge_refused(self, request: Request, *, body_bytes: int) -> Count | None:
-        """Charge a request that was refused, and shows no valid credential, to its address: for itself, where that was
-        not done before, and for its body; returns None where neither costs anything.
+        """Charges a rejected request without a valid credential to its address.
+
+        The charge is for its body, and for the request itself if it was not charged yet. Returns None if neither costs
+        anything.
 
         Raises:
-            OverLimit: there is not so much left.
+            OverLimit: the address has too few tokens left.
         """
         cost = (0 if request.route.charged else 1) + body_bytes // REFUSED_BYTES_PER_REQUEST
         return self.charge_address(request.peer, now=request.now, cost=cost) if cost else None
 
     def charge_address(self, client: str, *, now: datetime, cost: int = 1, page: bool = False) -> Count:
-        """Take tokens of the address, or of its public pages.
+        """Takes tokens from the bucket of the address, or of its public pages.
 
         Raises:
-            OverLimit: it has not so many.
+            OverLimit: the bucket has too few tokens.
         """
         place = f"address:{lane_of(client, page=page)}"
         count = self._counters.take(place, per_minute=self._address_per_minute, now=now, cost=cost)
@@ -155,19 +157,22 @@ class Limiter:
         return count
 
     def peek(self, client: str, *, now: datetime) -> Count:
-        """How the bucket of an address stands; costs nothing of it."""
+        """Returns the state of an address's bucket without taking a token."""
         return self._counters.peek(f"address:{rate_limit_key(client)}", per_minute=self._address_per_minute, now=now)
 
     def full_bucket(self, *, now: datetime) -> Count:
-        """The bucket of an address from which nothing was taken; for answers that must not depend on the counts."""
+        """Returns the state of an untouched bucket, for responses that must not depend on the counts."""
         return self._counters.full_bucket(per_minute=self._address_per_minute, now=now)
 
     def take_available(self, request: Request, limit: Limit, wanted: int) -> tuple[int, OverLimit | None]:
-        """How many of `wanted` items of one request still fit into a limit, and what the others are told."""
+        """Charges as many of `wanted` items of one request as a limit allows.
+
+        Returns their number, and the error for the other items.
+        """
         if not self._allowance_of(request.caller).has_endpoint_limits:
             return wanted, None
         taken, count = wanted, self._count(request.caller, limit, wanted, now=request.now)
-        while not count.allowed and count.remaining:  # as many as there is room for, unless others were quicker
+        while not count.allowed and count.remaining:  # retry with the remaining number, which other requests may reduce
             taken = min(taken, count.remaining)
             count = self._count(request.caller, limit, taken, now=request.now)
         request.rate = count if request.rate is None else tightest([request.rate, count])
@@ -183,11 +188,11 @@ class Limiter:
         return self._counters.count(place, limit=limit.requests, window_s=limit.window_s, now=now, cost=cost)
 
     def count_failure(self, client: str, *, now: datetime) -> Count:
-        """Count an attempt that leaves a line in a trail, and that nobody's plan pays for."""
+        """Counts an attempt that is recorded in an audit trail and that no plan limits."""
         return self._count_for_lane(FAILURES, rate_limit_key(client), now)
 
     def record_violation(self, lane: str, *, now: datetime) -> bool:
-        """Count a violation; whether it is the one that blocks the lane, of which there is exactly one."""
+        """Counts a violation; returns whether it is the one that blocks the lane, of which there is exactly one."""
         count = self._count_for_lane(VIOLATIONS, lane, now)
         blocks = count.allowed and not count.remaining
         if blocks:
@@ -199,10 +204,10 @@ class Limiter:
 
 
 def lane_of(client: str, *, payer: Any = None, page: bool = False) -> str:
-    """Which requests of an address are blocked together.
+    """Returns the lane of a request: requests of an address in the same lane are blocked together.
 
-    Those with valid credentials of one tenant, those for public pages, or those without a valid credential. So neither
-    another tenant behind the same address nor its readers pay for what one of them does.
+    A lane holds requests with valid credentials of one tenant, requests for public pages, or requests without a valid
+    credential. So a block affects neither another tenant behind the same address nor its readers.
     """
     address = rate_limit_key(client)
     if payer is not None:
@@ -211,22 +216,25 @@ def lane_of(client: str, *, payer: Any = None, page: bool = False) -> str:
 
 
 def owner_of(request: Request) -> str:
-    """The tenant or the address that a request's work is shared out to."""
+    """Returns the tenant or address that a request's work is scheduled for."""
     return rate_limit_key(request.peer) if request.caller is None else f"tenant:{request.caller.tenant_id}"
 
 
 def is_probe(route: Route) -> bool:
-    """Whether it watches the service: then it is answered even where counts cannot be, and blocks mean nothing."""
+    """Whether a route monitors the service.
+
+    Such a route is answered even if counts are unavailable, and ignores blocks.
+    """
     return route.method == "GET" and not route.charged
 
 
 def tightest(counts: list[Count]) -> Count:
-    """The limit of which the least is left."""
+    """Returns the limit with the least remaining."""
     return min(counts, key=lambda count: count.remaining)
 
 
 def limit_for(fault: RateLimited, *, now: datetime) -> Count | None:
-    """The limit that a refusal speaks of, be it one that is not counted here; None where it names none."""
+    """Returns the limit that an error reports, including limits counted elsewhere, or None."""
     if isinstance(fault, OverLimit):
         return fault.count
     limit, window_s, wait_s = fault.details.get("limit"), fault.details.get("window_seconds"), fault.retry_after_s

@@ -1,1 +1,1 @@
-"""Declared routes, the router that finds them, what each requires, and OpenAPI made from them."""
+"""Route declarations, the router, the requirements of each route, and OpenAPI generated from them."""

@@ -1,4 +1,4 @@
-"""What a route needs of whoever calls it, declared beside the route; the access table and its tests read the same."""
+"""The requirements that a route declares for its caller. The access table and its tests read the same declarations."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class Requirement:
     realm: str | None = None
 
     def require(self, caller: Any) -> None:
-        """Refuse a caller who lacks something.
+        """Rejects a caller who lacks a requirement.
 
         Raises:
-            PermissionDenied: `details` says what is required.
+            PermissionDenied: `details` names the missing requirement.
         """
         if self.user_only and caller.actor_type != "USER":
-            raise PermissionDenied("This needs a person who signed in.", details={"required_credential": "jwt"})
+            raise PermissionDenied("This needs a signed-in person.", details={"required_credential": "jwt"})
         if self.tenant_only and caller.realm == "consumer":
             raise PermissionDenied("This is for tenants, not for consumers.", details={"required_realm": "tenant"})
         if self.realm is not None and caller.realm != self.realm:
@@ -64,20 +64,20 @@ Access = str | Requirement | None  # a scope, more than that, or PUBLIC
 
 
 def requirement_of(access: Access) -> Requirement | None:
-    """A scope alone is the shorthand for needing just that."""
+    """Returns the requirement of a route; a scope alone is shorthand for `Requirement(scope=...)`."""
     return Requirement(scope=access) if isinstance(access, str) else access
 
 
 def users_with(roles: Collection[str]) -> Requirement:
-    """A person who signed in and has any of these roles."""
+    """Requires a signed-in person with any of these roles."""
     return Requirement(roles=tuple(roles), user_only=True)
 
 
 def require_same_tenant(claimed: str | None, caller: Any) -> None:
-    """Refuse a caller who names a tenant in a header that is not their credential's.
+    """Rejects a request whose X-Tenant-ID header is not the tenant of its credential.
 
     Raises:
-        TenantIdentityUnverified: it is another one, or none that can be read.
+        TenantIdentityUnverified: the header has another tenant, or is malformed.
     """
     if claimed is not None and claimed.lower() != str(caller.tenant_id):
         raise TenantIdentityUnverified

@@ -1,4 +1,4 @@
-"""OpenAPI 3.1, from the very routes and models that check and answer the requests."""
+"""OpenAPI 3.1, generated from the same routes and models that validate and answer requests."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ Schemas = Mapping[tuple[str, str], dict[str, Any]]  # by operation id and role
 
 
 def openapi_routes(others: Sequence[Route], *, title: str, version: str) -> Routes:
-    """`GET /openapi.json`, which describes `others` and itself."""
+    """Builds `GET /openapi.json`, which describes `others` and itself."""
     routes = Routes("operations")
 
     @cache
@@ -60,8 +60,8 @@ def openapi_routes(others: Sequence[Route], *, title: str, version: str) -> Rout
 
 
 def describe(routes: Iterable[Route], *, title: str, version: str) -> bytes:
-    """The description of `routes` as JSON."""
-    from openapi_pydantic import OpenAPI  # slow to import, and only ever needed here
+    """Describes `routes` as an OpenAPI document in JSON."""
+    from openapi_pydantic import OpenAPI  # slow to import, and needed only here
 
     listed = list(routes)
     schemas, definitions = _build_schemas(listed)
@@ -82,7 +82,7 @@ def describe(routes: Iterable[Route], *, title: str, version: str) -> bytes:
 
 
 def operation_id(route: Route) -> str:
-    """A name for the operation, unique as long as a capability names no two routes alike."""
+    """Returns the operation's id, unique as long as a capability has no two handlers of the same name."""
     return f"{route.tag}_{route.function.__name__}"
 
 
@@ -103,7 +103,7 @@ def _build_schemas(routes: Sequence[Route]) -> tuple[Schemas, dict[str, Any]]:
 
 
 def _resolve_properties(reference: Mapping[str, Any] | None, definitions: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What a query model's reference stands for; no properties where the route takes no query."""
+    """Resolves the reference to a query model; returns no properties if the route takes no query."""
     return {"properties": {}} if reference is None else definitions[reference["$ref"].rpartition("/")[2]]
 
 
@@ -125,7 +125,7 @@ def _build_operation(route: Route, schemas: Schemas, query: Mapping[str, Any]) -
 
 
 def _security(needs: Requirement) -> list[dict[str, list[str]]]:
-    """The schemes a route takes; OpenAPI 3.1 lets each name the scopes and roles that it must carry."""
+    """Lists the security schemes of a route; OpenAPI 3.1 lets each one name its required scopes and roles."""
     required = [*([str(needs.scope)] if needs.scope else []), *map(str, needs.roles)]
     schemes = ["bearer"] if needs.user_only else list(_SECURITY_SCHEMES)
     return [{scheme: required} for scheme in schemes]

@@ -1,7 +1,7 @@
-"""From method and path to a route: a dictionary for fixed paths, a tree of segments for the rest.
+"""Router: finds the route for a method and path, by dictionary for fixed paths and by a segment tree otherwise.
 
-A fixed segment goes before a parameter, a parameter before the rest of a path, and a path
-that leads nowhere is tried again one step back.
+A fixed segment takes precedence over a parameter, and a parameter over the rest of a path. If a branch leads to no
+route, the search backtracks.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _NO_VALUES: Mapping[str, Any] = {}
 
 
 class Match(NamedTuple):
-    """A route, and the values that stand in its path."""
+    """A route, and the values of its path parameters."""
 
     route: Route
     values: Mapping[str, Any]
 
 
 class _Node:
-    """A place in the tree of segments."""
+    """A node of the segment tree."""
 
     __slots__ = ("fixed", "methods", "parameter", "rest")
 
@@ -44,7 +44,7 @@ class _Node:
 
 
 class Router:
-    """Every route of an application."""
+    """All routes of an application."""
 
     def __init__(self, routes: Iterable[Route]) -> None:
         self._root = _Node()
@@ -53,12 +53,12 @@ class Router:
             self._add(route)
 
     def find(self, method: str, path: str) -> Match:
-        """The route that answers.
+        """Finds the route for a method and path.
 
         Raises:
             NotFound: no route has this path.
-            MethodNotAllowed: one has, with other methods.
-            ValidationFailed: a value in the path cannot be one.
+            MethodNotAllowed: a route has this path, but not this method.
+            ValidationFailed: a path parameter is malformed.
         """
         wanted = "GET" if method == "HEAD" else method
         fixed = self._fixed.get(path)
@@ -75,7 +75,7 @@ class Router:
         raise NotFound("route", path[:_MAX_QUOTED_CHARS])
 
     def has_path(self, path: str) -> bool:
-        """Whether any method of this path has a route."""
+        """Whether the path has a route for any method."""
         return path in self._fixed or any(_matching_nodes(self._root, _decode_segments(path), ()))
 
     def _add(self, route: Route) -> None:
@@ -103,7 +103,7 @@ _MatchingNode = tuple[dict[str, Route], tuple[str, ...]]
 
 
 def _matching_nodes(node: _Node, segments: tuple[str, ...], texts: tuple[str, ...]) -> Iterator[_MatchingNode]:
-    """Every place where the path ends at a route, the most fixed one first, with the texts of its parameters."""
+    """Yields the methods of each matching route, the most specific first, with the texts of its parameters."""
     if not segments:
         if node.methods:
             yield node.methods, texts
@@ -143,7 +143,7 @@ def _parse_value(name: str, kind: type, text: str) -> Any:
         return parse_uuid(text, field=f"/{name}")
     if kind is int:
         if not _INTEGER.fullmatch(text):
-            raise ValidationFailed.of(f"/{name}", "int", f"{name} is a whole number in plain digits.")
+            raise ValidationFailed.of(f"/{name}", "int", f"{name} must be a whole number in plain digits.")
         return int(text)
     return text
 

@@ -1,6 +1,6 @@
-"""Routes: what a handler needs is declared beside it, and read once, at import.
+"""Routes: a handler's requirements are declared with it, and read once, at import.
 
-The same declaration makes the request's checks, the access table and OpenAPI. A route is
+The same declaration generates the request's validation, the access table and OpenAPI. A route is
 
     routes = Routes("issuers")
 
@@ -8,13 +8,13 @@ The same declaration makes the request's checks, the access table and OpenAPI. A
     def create(request: Request, body: IssuerIn) -> IssuerOut:
         \"\"\"Register an issuer.\"\"\"
 
-Parameters are known by name: `request` first; `body` and `query` are pydantic models (a body
-annotated `Model | None` may be left out); `prepared` is what `prepare` returned; every other
-name stands in the path as `{name}` (UUID, int or str) or, at its end, `{name...}` for the rest
-of the path. What is returned is a model, `RawResponse`, or None.
+Parameters are bound by name: `request` first; `body` and `query` are pydantic models (a body annotated
+`Model | None` is optional); `prepared` is the result of `prepare`; every other name is a path parameter `{name}`
+(UUID, int or str) or, at the end of the path, `{name...}` for its rest. A handler returns a model, `RawResponse`,
+or None.
 
-A GET is read on the loop. The function of any other method runs inside of a write job, unless
-it is `async`: then it is awaited on the loop and sees to its own writes.
+A GET runs on the event loop or in a read thread. The handler of any other method runs inside a write job, unless it
+is `async`: then it is awaited on the loop and performs its own writes.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ _BY_NAME = frozenset({"request", "query", "body", "prepared", "return"})
 
 
 class Limit(NamedTuple):
-    """At most so many requests of one tenant in each window, without burst (SPEC, Per-endpoint limits).
+    """A limit of requests per tenant and window, without burst (SPEC, Per-endpoint limits).
 
-    Routes that name the same one share it. `daily` names what they also use up by the day.
+    Routes that name the same limit share it. `daily` names the daily limit that they also consume.
     """
 
     name: str
@@ -58,23 +58,23 @@ class Limit(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """One method of one path: what it needs, and the function that answers it."""
+    """One method of one path: its requirements and its handler."""
 
     method: str
     path: str  # the template, such as /v1/issuers/{id}
     tag: str
     function: Callable[..., Any]
-    needs: Requirement | None  # PUBLIC: anyone may call it, and credentials are not even looked at
+    needs: Requirement | None  # PUBLIC: anyone may call it, and credentials are ignored
     status: int
-    body_limit: int  # bytes; where a payload is taken, of the rest of the body
+    body_limit: int  # bytes; without the payload, if the route takes one
     payload: bool  # a huge `payload_b64url` is streamed; its facts are in `request.payload`
     idempotency: Idempotency
     prepare: Prepare | None  # runs on the loop before the write job, for work that needs no transaction
     cache_control: str | None
-    limit: Limit | None  # of its own, beside that of the caller's plan
-    page: bool  # a public page for people: it draws on a bucket of its address's own
+    limit: Limit | None  # its own limit, in addition to that of the caller's plan
+    page: bool  # a public page for people: it has a separate bucket of the client's address
     charged: bool  # whether a request counts towards the limit of its caller or address
-    secret: bool  # body or answer hold a secret, so what is remembered of them is sealed and keyed
+    secret: bool  # body or response hold a secret, so its idempotency record is sealed and keyed
     path_types: Mapping[str, type]
     query: type[BaseModel] | None
     body: type[BaseModel] | None
@@ -84,7 +84,7 @@ class Route:
     is_async: bool
 
     def run(self, request: Request, body: BaseModel | None = None, prepared: object = None) -> Any:
-        """Call the function with what it asks for; an awaitable where it is async."""
+        """Calls the handler with its declared arguments; returns an awaitable if the handler is async."""
         arguments = dict(request.path_values)
         if self.query is not None:
             arguments["query"] = request.query
@@ -96,7 +96,7 @@ class Route:
 
 
 class Routes:
-    """The routes of one capability, in the order they were written."""
+    """The routes of one capability, in the order of their declaration."""
 
     def __init__(self, tag: str) -> None:
         self.tag = tag
@@ -115,7 +115,7 @@ class Routes:
         charged: bool = True,
         page: bool = False,
     ) -> Callable[[Handler], Handler]:
-        """A read. It answers HEAD too, carries a strong ETag and honours If-None-Match."""
+        """Declares a read. It also answers HEAD, carries a strong ETag and honours If-None-Match."""
         return self._route(
             "GET", path, scope=scope, status=200, cache_control=cache_control, limit=limit, charged=charged, page=page
         )
@@ -134,7 +134,7 @@ class Routes:
         charged: bool = True,
         secret: bool = False,
     ) -> Callable[[Handler], Handler]:
-        """A write that honours Idempotency-Key unless it says otherwise."""
+        """Declares a write, which honours Idempotency-Key by default."""
         return self._route(
             "POST",
             path,
@@ -152,15 +152,15 @@ class Routes:
     def put(
         self, path: str, *, scope: Access, status: int = 200, prepare: Prepare | None = None
     ) -> Callable[[Handler], Handler]:
-        """A write that repeats without harm."""
+        """Declares an idempotent replacement."""
         return self._route("PUT", path, scope=scope, status=status, prepare=prepare)
 
     def patch(self, path: str, *, scope: Access, status: int = 200) -> Callable[[Handler], Handler]:
-        """A write of some fields."""
+        """Declares a partial update."""
         return self._route("PATCH", path, scope=scope, status=status)
 
     def delete(self, path: str, *, scope: Access, status: int = 200) -> Callable[[Handler], Handler]:
-        """A removal."""
+        """Declares a removal."""
         return self._route("DELETE", path, scope=scope, status=status)
 
     def _route(
@@ -219,13 +219,13 @@ def _path_types(path: str, hints: Mapping[str, Any], function: Callable[..., Any
     asked = {name: hint for name, hint in hints.items() if name not in _BY_NAME}
     if sorted(in_path) != sorted(asked) or not set(asked.values()) <= set(PATH_TYPES):
         raise TypeError(
-            f"{function.__qualname__} takes {asked} from the path {path}; names must agree and types be known."
+            f"{function.__qualname__} takes {asked} from the path {path}. The names must agree and the types be known."
         )
     return {name: asked[name] for name in in_path}
 
 
 def _model_of(hint: Any) -> type[BaseModel] | None:
-    """`Model` of `Model` and of `Model | None`."""
+    """Returns the model of `Model` or `Model | None`."""
     models = [part for part in (get_args(hint) or (hint,)) if isinstance(part, type) and issubclass(part, BaseModel)]
     return models[0] if models else None
 
