@@ -55,7 +55,7 @@ class Payload(NamedTuple):
 
 
 class PayloadDecoder:
-    """Decodes base64url in pieces, as strictly as `core.encoding.b64url_decode`, and hashes the result."""
+    """Decodes base64url in pieces, as strictly as `core.strict_json.b64url_decode`, and hashes the result."""
 
     def __init__(self, *, limit_chars: int = PAYLOAD_LIMIT_CHARS) -> None:
         self._limit = limit_chars
