@@ -262,7 +262,7 @@ class Installation:
     def _operator_caller(self) -> Caller:
         """The operator's own tenant, for whoever runs Python here and names no caller."""
         with self.storage.read() as connection:
-            operator = lake_store.operator_id(connection)
+            operator = lake_store.get_operator_id(connection)
         return self.orgs.service_caller(operator)
 
     def sweep(self, tx: Transaction) -> None:

@@ -17,7 +17,7 @@ from time import perf_counter
 from typing import Any
 
 from attestlab.policy.analysis.analyzer import analyze, compare
-from attestlab.policy.evaluation.counterfactual import counterfactual
+from attestlab.policy.evaluation.counterfactual import find_counterfactual
 from attestlab.policy.evaluation.evaluator import Evaluator
 from attestlab.policy.evaluation.policy_set import PolicySet, PolicySetMember
 from attestlab.policy.language.attributes import PLATFORM
@@ -160,5 +160,5 @@ def _counterfactual_figure(sample: list[dict[str, Any]]) -> Figure:
     """Return the time to find the smallest change for a context: the slowest of a hundred per round."""
     policies = PolicySet([PolicySetMember("p", "0" * 64, policy_data.make_policy(RULES))])
     values = [ContextNormalizer(PLATFORM)(context).values for context in sample[:100]]
-    slowest = [max(_time_ms(partial(counterfactual, policies, each)) for each in values) for _ in range(ROUNDS)]
+    slowest = [max(_time_ms(partial(find_counterfactual, policies, each)) for each in values) for _ in range(ROUNDS)]
     return Figure.of_rounds("policy.counterfactual_ms", slowest, "ms")

@@ -14,7 +14,7 @@ from time import perf_counter
 from typing import Any
 
 from attestlab.installation import Installation
-from attestlab.lake.store import operator_id
+from attestlab.lake.store import get_operator_id
 from attestlab.policy.active_policies import PolicyQuery
 from attestlab.policy.evaluation.binder import bind
 from attestlab.policy.evaluation.evaluator import Evaluator
@@ -53,16 +53,18 @@ def _service_decisions(data: Path) -> Figure:
     """Return the time to evaluate, store and audit one decision, in groups like the server's, including the commit."""
     lab = Installation.open(Settings(data=data))
     with lab.storage.read() as connection:
-        caller = lab.orgs.service_caller(operator_id(connection))
+        caller = lab.orgs.service_caller(get_operator_id(connection))
     question = PolicyQuery(Category.VERIFY, TargetType.TENANT_DEFAULT)
     rounds = []
     for number in range(SERVICE_ROUNDS * 3):
         contexts = [{**CONTEXT, "key.age_days": number * CONNECTIONS + days} for days in range(CONNECTIONS)]
         began = perf_counter()
-        asked = [lab.policy_decisions.decide(question, each, caller=caller) for each in contexts]  # none is cached
+        asked = [
+            lab.policy_decisions.evaluate_context(question, each, caller=caller) for each in contexts
+        ]  # none is cached
         with lab.storage.write():
             for each in asked:
-                lab.policy_decisions.keep(each, caller=caller)
+                lab.policy_decisions.record(each, caller=caller)
         rounds.append((perf_counter() - began) / CONNECTIONS * 1e6)
     lab.close()
     return Figure.of_rounds("policy.service_us", rounds[SERVICE_ROUNDS:], "us", against=f"groups of {CONNECTIONS}")
@@ -79,7 +81,7 @@ def _activate_policy(data: Path) -> None:
     """Activate a policy of the operator's tenant that allows the measured verification."""
     lab = Installation.open(Settings(data=data))
     with lab.storage.read() as connection:
-        caller = lab.orgs.service_caller(operator_id(connection))
+        caller = lab.orgs.service_caller(get_operator_id(connection))
     made = lab.policies.create(_find_allowing_document(), caller=caller)
     with lab.simulations.of(made["id"], caller=caller) as simulation:
         digest = simulation.report().digest

@@ -20,8 +20,8 @@ import rule_engine
 import zen
 from celpy.adapter import json_to_cel
 
-from attestlab.policy.formats.cedar import cedar_context, cedar_text
-from attestlab.policy.formats.rego import PACKAGE, rego_text
+from attestlab.policy.formats.cedar import to_cedar, to_cedar_context
+from attestlab.policy.formats.rego import PACKAGE, to_rego
 from attestlab.policy.language.ast import Policy
 from attestlab.policy.language.attributes import PLATFORM
 
@@ -52,11 +52,11 @@ def list_rivals(document: dict[str, Any], policy: Policy) -> Iterator[Rival]:
 
 def _cedarpy(policy: Policy) -> Rival:
     """Parse policies and entities once; a batch contains both requests of every context."""
-    policies = cedarpy.PolicySet.from_str(cedar_text(policy))
+    policies = cedarpy.PolicySet.from_str(to_cedar(policy))
     entities = cedarpy.Entities.from_json_str("[]")
 
     def prepare(context: Context) -> Any:
-        facts = cedar_context(context, PLATFORM)
+        facts = to_cedar_context(context, PLATFORM)
         about = {"principal": 'U::"u"', "resource": 'R::"r"', "context": facts}
         return [{**about, "action": f'Action::"{action}"'} for action in ("decide", "match")]
 
@@ -70,7 +70,7 @@ def _cedarpy(policy: Policy) -> Rival:
 
 def _regopy(policy: Policy) -> Rival:
     interpreter = regopy.Interpreter()
-    interpreter.add_module("policy", rego_text(policy))
+    interpreter.add_module("policy", to_rego(policy))
 
     def allowed(text: str) -> bool:
         interpreter.set_input_term(text)

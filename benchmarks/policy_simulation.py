@@ -10,9 +10,9 @@ import sys
 from time import perf_counter
 
 from attestlab.policy.evaluation.policy_set import PolicySetMember
-from attestlab.policy.language.ast import Policy, leaves
+from attestlab.policy.language.ast import Policy, iterate_comparisons
 from attestlab.policy.language.attributes import NUMERIC, ORDERING, PLATFORM
-from attestlab.simulation.history import ContextsHistory, opened
+from attestlab.simulation.history import ContextsHistory, open_connection
 from attestlab.simulation.query_session import QuerySession
 from attestlab.simulation.scenarios import Scenario, ScenarioSets, TargetSets
 from attestlab.simulation.simulation import Simulation
@@ -31,7 +31,7 @@ def main(contexts: str, rules: str) -> None:
     draft = policy_data.make_policy(int(rules))
     begin = perf_counter()
     with Simulation(
-        QuerySession(opened()), ContextsHistory(contexts), _make_scenario(draft, int(rules)), PLATFORM
+        QuerySession(open_connection()), ContextsHistory(contexts), _make_scenario(draft, int(rules)), PLATFORM
     ) as simulation:
         simulation.compare(["trust_tier"]).flips.rows()
         compare_s = perf_counter() - begin
@@ -40,7 +40,7 @@ def main(contexts: str, rules: str) -> None:
         simulation.compare(["trust_tier"]).flips.rows()
         times = {"compare_s": compare_s, "sweep_ms": sweeps, "warm_compare_ms": 1000 * (perf_counter() - begin)}
         peak = peak_memory_mib()
-        print(json.dumps({**times, "is_kept": simulation.is_kept, "peak_mib": peak}))
+        print(json.dumps({**times, "is_kept": simulation.is_cached, "peak_mib": peak}))
 
 
 def _make_scenario(draft: Policy, rules: int) -> Scenario:
@@ -53,8 +53,10 @@ def _make_scenario(draft: Policy, rules: int) -> Scenario:
 def _find_thresholds(policy: Policy) -> list[tuple[str, str]]:
     """Return rules that compare one number with one threshold."""
     found = []
-    for rule in policy.counting:
-        asked = [leaf for leaf in leaves(rule.when) if leaf.op in ORDERING and leaf.attribute.type in NUMERIC]
+    for rule in policy.enforced_rules:
+        asked = [
+            leaf for leaf in iterate_comparisons(rule.when) if leaf.op in ORDERING and leaf.attribute.type in NUMERIC
+        ]
         if len(asked) == 1:
             found.append((rule.id, asked[0].attribute.path))
     return found[:SLIDERS]

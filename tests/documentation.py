@@ -33,7 +33,7 @@ from attestlab.installation import Installation
 from attestlab.orgs.rules import Plan
 from attestlab.policy.analysis.analyzer import analyze
 from attestlab.policy.evaluation.binder import bind
-from attestlab.policy.formats.toml import document_of
+from attestlab.policy.formats.toml import parse_toml
 from attestlab.policy.language import policy_tests
 from attestlab.policy.language.attributes import PLATFORM
 
@@ -167,10 +167,10 @@ class Documented:
 
     def create_policy(self, block: Block) -> None:
         """Create the policy of a TOML block as `policy_id`; it must pass its own tests and have no findings."""
-        document = document_of(block.text)
+        document = parse_toml(block.text)
         policy = bind(document, PLATFORM)
         assert document.tests, block.place
-        assert policy_tests.failing(document, policy, PLATFORM) == [], block.place
+        assert policy_tests.find_failing(document, policy, PLATFORM) == [], block.place
         assert analyze(policy) == [], block.place
         self.names["policy_id"] = self.world.lab.policies.create(document, caller=self.world.caller)["id"]
 

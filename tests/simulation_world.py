@@ -41,8 +41,8 @@ def member(name: str, raw: Mapping[str, Any] | Policy) -> PolicySetMember:
 
 def trial_of(draft: PolicySetMember, *others: PolicySetMember, replaced: PolicySetMember | None = None) -> Scenario:
     """A draft that stands behind others, or takes the place of one that stands there."""
-    before = tuple(each for each in (*others, replaced) if each is not None and each.counts)
-    after = tuple(each for each in (*others, draft) if each.counts)
+    before = tuple(each for each in (*others, replaced) if each is not None and each.is_enforced)
+    after = tuple(each for each in (*others, draft) if each.is_enforced)
     return Scenario(draft, ScenarioSets.of([TargetSets(None, before, after)], draft))
 
 
@@ -54,16 +54,16 @@ def written(path: Path, contexts: Sequence[Mapping[str, Any]]) -> list[Values]:
     return values
 
 
-def simulation_of(path: Path, trial: Scenario, *, by: Sequence[str] = ()) -> Simulation:
+def simulation_of(path: Path, scenario: Scenario, *, by: Sequence[str] = ()) -> Simulation:
     """A simulation of a file."""
     return Simulation(
-        QuerySession(duckdb.connect(config={"threads": 1})), ContextsHistory(str(path)), trial, REGISTRY, by=by
+        QuerySession(duckdb.connect(config={"threads": 1})), ContextsHistory(str(path)), scenario, REGISTRY, by=by
     )
 
 
-def sides(trial: Scenario) -> tuple[PolicySet, PolicySet]:
+def sides(scenario: Scenario) -> tuple[PolicySet, PolicySet]:
     """The policies before and after."""
-    (place,) = trial.sets.places
+    (place,) = scenario.sets.places
     return PolicySet(place.before), PolicySet(place.after)
 
 
@@ -111,9 +111,9 @@ def without(policy: Policy, rule_id: str) -> Policy:
     return replace(policy, rules=tuple(rule for rule in policy.rules if rule.id != rule_id))
 
 
-def allowed_by(trial: Scenario, draft: Policy, values: Sequence[Values]) -> list[bool]:
+def allowed_by(scenario: Scenario, draft: Policy, values: Sequence[Values]) -> list[bool]:
     """What the policies say with another text in the draft's place."""
-    (place,) = trial.sets.places
-    found = [replace(each, policy=draft) if each == trial.draft else each for each in place.after]
-    evaluators = [Evaluator(each.policy) for each in found if each.counts]
+    (place,) = scenario.sets.places
+    found = [replace(each, policy=draft) if each == scenario.draft else each for each in place.after]
+    evaluators = [Evaluator(each.policy) for each in found if each.is_enforced]
     return [all(evaluate(each).allowed for evaluate in evaluators) for each in values]

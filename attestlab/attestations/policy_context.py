@@ -16,10 +16,10 @@ from attestlab.core.strict_json import parse_time
 if TYPE_CHECKING:  # the offline verifier loads no database
     from attestlab.attestations.verification.status_proof import StatusHistory
     from attestlab.issuers.store import SigningKey
-    from attestlab.policy.active_policies import Circumstances
+    from attestlab.policy.active_policies import PolicyContext
 
 
-def build_mint_context(key: SigningKey, *, now: datetime) -> Circumstances:
+def build_mint_context(key: SigningKey, *, now: datetime) -> PolicyContext:
     """The issuer's and the key's standing, as a mint relies on it."""
     return {
         "jurisdiction": key.jurisdiction,
@@ -31,7 +31,7 @@ def build_mint_context(key: SigningKey, *, now: datetime) -> Circumstances:
     }
 
 
-def build_record_context(row: Any, *, now: datetime) -> Circumstances:
+def build_record_context(row: Any, *, now: datetime) -> PolicyContext:
     """The same of an attestation with its evidence: how issuer and key stand now, not how they stood at the mint.
 
     An issuer or a key that is gone is missing.

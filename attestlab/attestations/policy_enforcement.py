@@ -71,10 +71,10 @@ class PolicyEnforcement:
         """
         context = policy_context.build_mint_context(key, now=now)
         query = _build_issuer_query(Category.MINT, key.issuer_id)
-        pending = self.decisions.ask_now(tx, query, context, tenant_id=caller.tenant_id)
+        pending = self.decisions.evaluate_in(tx, query, context, tenant_id=caller.tenant_id)
         if pending is None:
             return None
-        decision_id: str = decisions.write(tx, pending, actor=caller, at=now)["id"]
+        decision_id: str = decisions.record_decision(tx, pending, actor=caller, at=now)["id"]
         if pending.allowed:
             return decision_id
         return _build_denial("this mint", RecordedDecision(pending, caller), decision_id)
@@ -83,18 +83,18 @@ class PolicyEnforcement:
         """Evaluate the issuer's policies for a verification, and those of the requested profile."""
         context = policy_context.build_record_context(row, now=now)
         query = _build_issuer_query(Category.VERIFY, row.issuer_id)
-        issuers = self.decisions.ask(query, context, tenant_id=row.tenant_id)
+        issuers = self.decisions.evaluate(query, context, tenant_id=row.tenant_id)
         if profile is None:
             return _collect_decisions((issuers, ANONYMOUS))
         query = PolicyQuery(Category.VERIFY, TargetType.VERIFICATION_PROFILE, profile.id)
-        own = self.decisions.ask(query, context, tenant_id=profile.caller.tenant_id)
+        own = self.decisions.evaluate(query, context, tenant_id=profile.caller.tenant_id)
         return _collect_decisions((issuers, ANONYMOUS), (own, profile.caller))
 
     def evaluate_export(self, row: Any, *, caller: Caller | None, now: datetime) -> PolicyDecisions:
         """Evaluate the issuer's policies for a bundle export; `caller` is None for an export by link."""
         context = policy_context.build_record_context(row, now=now)
         query = _build_issuer_query(Category.BUNDLE_EXPORT, row.issuer_id)
-        pending = self.decisions.ask(query, context, tenant_id=row.tenant_id)
+        pending = self.decisions.evaluate(query, context, tenant_id=row.tenant_id)
         return _collect_decisions((pending, caller or ANONYMOUS))
 
 
@@ -104,7 +104,7 @@ def record_decisions(
     """Record all policy decisions, and return the error for the caller when one of them denies `what`."""
     denial = None
     for item in policy_decisions:
-        row = decisions.write(tx, item.pending, actor=item.actor, at=at)
+        row = decisions.record_decision(tx, item.pending, actor=item.actor, at=at)
         if not item.pending.allowed:
             denial = denial or _build_denial(what, item, row["id"])
     return denial
@@ -137,9 +137,9 @@ def _collect_decisions(*candidates: tuple[PendingDecision | None, Actor]) -> Pol
 
 def _build_denial(what: str, item: RecordedDecision, decision_id: str) -> PermissionDenied:
     if isinstance(item.actor, AnonymousActor):
-        return rules.denied_to_strangers(what, decision_id=decision_id)
+        return rules.make_external_denial(what, decision_id=decision_id)
     decision = item.pending.decision
-    return rules.denied(
+    return rules.make_denial(
         what,
         reasons=decision.reasons,
         matched_policy=decision.matched_policy,

@@ -335,7 +335,7 @@ class Attestations:
     ) -> VerificationOutcome:
         now = self.clock.now()
         if profile is not None:
-            policy_store.owned_profile(connection.execute, profile.id, tenant_id=profile.caller.tenant_id)
+            policy_store.get_profile(connection.execute, profile.id, tenant_id=profile.caller.tenant_id)
         row = store.get_with_evidence(connection, attestation_id)
         if row is None:
             return VerificationOutcome(attestation_id, None, NOT_FOUND, now)

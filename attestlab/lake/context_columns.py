@@ -14,9 +14,9 @@ from typing import Any
 import pyarrow as pa
 
 from attestlab.policy.language.attributes import Attribute, AttributeType, Registry
-from attestlab.policy.sql.compiler import column
+from attestlab.policy.sql.compiler import quote_column
 
-APART = "@"  # no path begins with it
+COLLISION_PREFIX = "@"  # no path begins with it
 ARROW = {"text": pa.string(), "number": pa.float64(), "truth": pa.bool_()}
 
 _KIND_OF_VALUE = {str: "text", int: "number", float: "number", bool: "truth"}
@@ -30,7 +30,7 @@ _KINDS = {
 }
 
 
-def spread(context: Mapping[str, Any]) -> dict[str, Any]:
+def to_columns(context: Mapping[str, Any]) -> dict[str, Any]:
     """The values of a stored context by their columns; numbers are floats."""
     return {
         f"{path}|{_KIND_OF_VALUE[type(value)]}": float(value) if type(value) is int else value
@@ -38,40 +38,43 @@ def spread(context: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def columns_of(names: Iterable[str]) -> dict[str, Any]:
+def column_types(names: Iterable[str]) -> dict[str, Any]:
     """Those of the names that are columns of contexts, with their types, in order."""
     return {name: ARROW[name.rpartition("|")[2]] for name in sorted(set(names)) if "|" in name}
 
 
-def shown(names: Iterable[str], registry: Registry, *, beside: Iterable[str]) -> list[str]:
+def select_attributes(names: Iterable[str], registry: Registry, *, reserved: Iterable[str]) -> list[str]:
     """SQL that gives each attribute by its path: of those registered today, and of those that decisions still have.
 
     A value of a kind that the attribute has no more is missing, as it is to a policy. `names` are the columns there
     are; an attribute called like one of `beside` has `@` before its name.
     """
-    there, taken = set(names), set(beside)
-    kinds = {name.rpartition("|")[0]: name.rpartition("|")[2] for name in sorted(there)}
+    columns, reserved_names = set(names), set(reserved)
+    kinds = {name.rpartition("|")[0]: name.rpartition("|")[2] for name in sorted(columns)}
     kinds |= {path: _KINDS[attribute.type] for path, attribute in registry.items()}
     return [
-        f"{_source(path, kind, there)} AS {_named(path, apart=path in taken)}" for path, kind in sorted(kinds.items())
+        f"{_source_sql(path, kind, columns)} AS {_column_name(path, is_prefixed=path in reserved_names)}"
+        for path, kind in sorted(kinds.items())
     ]
 
 
-def recorded(attribute: Attribute, names: Iterable[str]) -> tuple[str, list[str]]:
+def select_recorded(attribute: Attribute, names: Iterable[str]) -> tuple[str, list[str]]:
     """SQL that gives an attribute's values of the kind it has today, and the columns with those of other kinds."""
-    there, kind = set(names), _KINDS[attribute.type]
-    others = [other for other in ARROW if other != kind and f"{attribute.path}|{other}" in there]
-    return _source(attribute.path, kind, there), [_quoted(attribute.path, f"|{other}") for other in others]
+    columns, kind = set(names), _KINDS[attribute.type]
+    others = [other for other in ARROW if other != kind and f"{attribute.path}|{other}" in columns]
+    return _source_sql(attribute.path, kind, columns), [
+        _quote_with_suffix(attribute.path, f"|{other}") for other in others
+    ]
 
 
-def _source(path: str, kind: str, there: set[str]) -> str:
-    return _quoted(path, f"|{kind}") if f"{path}|{kind}" in there else f"NULL::{_SQL[kind]}"
+def _source_sql(path: str, kind: str, columns: set[str]) -> str:
+    return _quote_with_suffix(path, f"|{kind}") if f"{path}|{kind}" in columns else f"NULL::{_SQL[kind]}"
 
 
-def _named(path: str, *, apart: bool) -> str:
-    return f'"{APART}' + column(path)[1:] if apart else column(path)
+def _column_name(path: str, *, is_prefixed: bool) -> str:
+    return f'"{COLLISION_PREFIX}' + quote_column(path)[1:] if is_prefixed else quote_column(path)
 
 
-def _quoted(path: str, suffix: str) -> str:
-    """The identifier of a path, which `column` has checked to be one, with a suffix of ours."""
-    return column(path)[:-1] + f'{suffix}"'
+def _quote_with_suffix(path: str, suffix: str) -> str:
+    """The identifier of a path, which `quote_column` has checked to be one, with a suffix of ours."""
+    return quote_column(path)[:-1] + f'{suffix}"'

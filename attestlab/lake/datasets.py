@@ -63,50 +63,50 @@ class Dataset:
     def table(self, facts: Iterable[Fact]) -> pa.Table:
         """Facts as a table, sorted by tenant, time and number."""
         rows = list(facts)
-        fields = {**self.columns, **context_columns.columns_of(set().union(*rows))}
+        fields = {**self.columns, **context_columns.column_types(set().union(*rows))}
         columns = {name: [row.get(name) for row in rows] for name in fields}
-        made = pa.table(columns, schema=pa.schema(list(fields.items())))
+        table = pa.table(columns, schema=pa.schema(list(fields.items())))
         order = [] if self.is_public else ["tenant_id"]
-        return made.sort_by([(name, "ascending") for name in [*order, self.time, self.number]])
+        return table.sort_by([(name, "ascending") for name in [*order, self.time, self.number]])
 
 
-def _entries(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Iterator[Fact]:
-    for row in store.entries(connection, first, end, tenant_id):
-        said = json.loads(row.entry)
-        told = {name: said.get(name) for name in ("type", "issuer_id", "kid", "alg", "status")}
-        attestation_id = said.get("id")
+def _read_entries(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Iterator[Fact]:
+    for row in store.select_entries(connection, first, end, tenant_id):
+        entry = json.loads(row.entry)
+        fields = {name: entry.get(name) for name in ("type", "issuer_id", "kid", "alg", "status")}
+        attestation_id = entry.get("id")
         yield {
-            **told,
+            **fields,
             "log_index": row.index,
-            "at": parse_time(said["at"]),
+            "at": parse_time(entry["at"]),
             "attestation_id": attestation_id,
             "leaf_hash": row.leaf_hash.hex(),
             "entry": row.entry.decode(),
         }
 
 
-def _minted(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Iterator[Fact]:
-    return _with_texts(store.minted(connection, first, end, tenant_id))
+def _read_mints(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Iterator[Fact]:
+    return _with_text_ids(store.select_mints(connection, first, end, tenant_id))
 
 
-def _ends(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Iterator[Fact]:
-    told = [(row.index, json.loads(row.entry)) for row in store.status_entries(connection, first, end)]
-    owners = store.tenants_of(connection, {UUID(said["id"]) for _, said in told})
-    for index, said in told:
-        owner = owners[UUID(said["id"])]
+def _read_ends(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Iterator[Fact]:
+    entries = [(row.index, json.loads(row.entry)) for row in store.select_status_entries(connection, first, end)]
+    owners = store.find_tenants(connection, {UUID(entry["id"]) for _, entry in entries})
+    for index, entry in entries:
+        owner = owners[UUID(entry["id"])]
         if tenant_id in (None, owner):
             yield {
                 "log_index": index,
                 "tenant_id": str(owner),
-                "attestation_id": said["id"],
-                "status": said["status"],
-                "superseded_by": said["superseded_by"],
-                "at": parse_time(said["at"]),
+                "attestation_id": entry["id"],
+                "status": entry["status"],
+                "superseded_by": entry["superseded_by"],
+                "at": parse_time(entry["at"]),
             }
 
 
-def _verified(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Iterator[Fact]:
-    for row in store.verified(connection, first, end, tenant_id):
+def _read_verifications(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Iterator[Fact]:
+    for row in store.select_verifications(connection, first, end, tenant_id):
         data = json.loads(row.body)["data"]
         minute = data.get("minute")
         yield {
@@ -123,36 +123,36 @@ def _verified(connection: Connection, first: int, end: int, tenant_id: UUID | No
         }
 
 
-def _lines(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Iterator[Fact]:
-    for row in store.lines(connection, first, end, tenant_id):
-        said = orjson.loads(row.record)
-        said["seq"] = row.seq
-        said["timestamp"] = datetime.fromisoformat(said["timestamp"])
-        said["metadata"] = orjson.dumps(said["metadata"]).decode()
-        said["integrity_hash"] = row.integrity_hash.hex()
-        said["prev_hash"] = row.prev_hash.hex()
-        yield said
+def _read_audit(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Iterator[Fact]:
+    for row in store.select_audit_lines(connection, first, end, tenant_id):
+        record = orjson.loads(row.record)
+        record["seq"] = row.seq
+        record["timestamp"] = datetime.fromisoformat(record["timestamp"])
+        record["metadata"] = orjson.dumps(record["metadata"]).decode()
+        record["integrity_hash"] = row.integrity_hash.hex()
+        record["prev_hash"] = row.prev_hash.hex()
+        yield record
 
 
-def _decided(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Iterator[Fact]:
-    for fact in _with_texts(store.decided(connection, first, end, tenant_id)):
-        fact["matched_rules"] = _rules(fact["matched_rules"])
-        fact.update(_context(fact.pop("input")))
+def _read_decisions(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Iterator[Fact]:
+    for fact in _with_text_ids(store.select_decisions(connection, first, end, tenant_id)):
+        fact["matched_rules"] = _parse_rules(fact["matched_rules"])
+        fact.update(_parse_context(fact.pop("input")))
         yield fact
 
 
 @lru_cache(maxsize=1_024)  # circumstances are few, and decisions many
-def _context(asked: str) -> Fact:
-    return context_columns.spread(json.loads(asked)["context"])
+def _parse_context(canonical_input: str) -> Fact:
+    return context_columns.to_columns(json.loads(canonical_input)["context"])
 
 
 @lru_cache(maxsize=1_024)
-def _rules(matched: str) -> list[str]:
-    found: list[str] = json.loads(matched)
-    return found
+def _parse_rules(rules_json: str) -> list[str]:
+    rules: list[str] = json.loads(rules_json)
+    return rules
 
 
-def _with_texts(rows: Rows) -> Iterator[Fact]:
+def _with_text_ids(rows: Rows) -> Iterator[Fact]:
     """Rows by their columns, with ids as texts."""
     names = tuple(rows.keys())
     for row in rows:
@@ -173,7 +173,7 @@ LOG_ENTRIES = Dataset(
         **_columns(TEXT, "type issuer_id attestation_id kid alg status leaf_hash entry"),
     },
     "at",
-    _entries,
+    _read_entries,
 )
 ATTESTATIONS = Dataset(
     "attestations",
@@ -187,14 +187,14 @@ ATTESTATIONS = Dataset(
         **_columns(TIME, "key_created_at expiry_at created_at"),
     },
     "created_at",
-    _minted,
+    _read_mints,
 )
 ENDS = Dataset(
     "ends",
     Numbering.LOG,
     {"log_index": WHOLE, **_columns(TEXT, "tenant_id attestation_id status superseded_by"), "at": TIME},
     "at",
-    _ends,
+    _read_ends,
 )
 VERIFICATIONS = Dataset(
     "verifications",
@@ -207,7 +207,7 @@ VERIFICATIONS = Dataset(
         **_columns(TIME, "minute at"),
     },
     "at",
-    _verified,
+    _read_verifications,
 )
 AUDIT = Dataset(
     "audit",
@@ -219,7 +219,7 @@ AUDIT = Dataset(
         **_columns(TEXT, "integrity_hash prev_hash"),
     },
     "timestamp",
-    _lines,
+    _read_audit,
 )
 DECISIONS = Dataset(
     "decisions",
@@ -232,7 +232,7 @@ DECISIONS = Dataset(
         "matched_rules": TEXTS,
     },
     "created_at",
-    _decided,
+    _read_decisions,
     typed=True,
 )
 ALL = (LOG_ENTRIES, ATTESTATIONS, ENDS, VERIFICATIONS, AUDIT, DECISIONS)

@@ -33,10 +33,10 @@ _COMMAND = (
 class ExportProcess:
     """Sweeps one lake beside a server, with a rest of `rest_s` after each export."""
 
-    def __init__(self, lake: Lake, *, rest_s: float = COOLDOWN_S) -> None:
-        self._lake, self._rest_s = lake, rest_s
-        self._settled: dict[Any, int] = {}  # what was filled when nothing was due
-        self._rests_until = 0.0
+    def __init__(self, lake: Lake, *, cooldown_s: float = COOLDOWN_S) -> None:
+        self._lake, self._cooldown_s = lake, cooldown_s
+        self._idle_parts: dict[Any, int] = {}  # what was filled when nothing was due
+        self._cooldown_until = 0.0
 
     async def sweep(self) -> int:
         """`Lake.sweep` in a process of its own, where there may be anything due; how many parts.
@@ -45,33 +45,35 @@ class ExportProcess:
             RuntimeError: that process failed; what it said.
             OSError: there can be no such process.
         """
-        if monotonic() < self._rests_until:
+        if monotonic() < self._cooldown_until:
             return 0
-        filled = await asyncio.to_thread(self._lake.filled)
-        if filled == self._settled:
+        full_parts = await asyncio.to_thread(self._lake.full_parts)
+        if full_parts == self._idle_parts:
             return 0
         try:
-            written = await self._beside()
+            written = await self._run_process()
         finally:
-            self._rests_until = monotonic() + self._rest_s  # after a failure too, which would be the same at once
+            self._cooldown_until = (
+                monotonic() + self._cooldown_s
+            )  # after a failure too, which would be the same at once
         if written == 0:
-            self._settled = filled
+            self._idle_parts = full_parts
         return written
 
-    async def _beside(self) -> int:
+    async def _run_process(self) -> int:
         process = await asyncio.create_subprocess_exec(*_COMMAND, stdin=PIPE, stdout=PIPE, stderr=PIPE)
         try:
-            told, complaint = await process.communicate(json.dumps(self._lake.place).encode())
+            output, errors = await process.communicate(json.dumps(self._lake.connection_info).encode())
         except asyncio.CancelledError:
-            await _end(process)
+            await _kill(process)
             raise
         if process.returncode != 0:
-            said = complaint.decode(errors="replace").strip()
-            raise RuntimeError(f"The export ended with {process.returncode}: {said}")
-        return int(told)
+            message = errors.decode(errors="replace").strip()
+            raise RuntimeError(f"The export ended with {process.returncode}: {message}")
+        return int(output)
 
 
-async def _end(process: Process) -> None:
+async def _kill(process: Process) -> None:
     """A part that is not finished leaves nothing behind."""
     if process.returncode is None:
         process.kill()
@@ -84,9 +86,9 @@ def main() -> None:
     from attestlab.core.db.storage import Storage  # after this, for loading is half of the work
     from attestlab.lake.service import Lake
 
-    place = json.load(sys.stdin)
-    storage = Storage(place["records"])
-    lake = Lake(storage=storage, folder=Path(place["folder"]), rows_a_part=place["rows_a_part"])
+    info = json.load(sys.stdin)
+    storage = Storage(info["records"])
+    lake = Lake(storage=storage, folder=Path(info["folder"]), rows_a_part=info["rows_a_part"])
     try:
         print(lake.sweep())
     except Exception as error:  # the server logs what is printed here, and a traceback's text would quote values

@@ -15,7 +15,7 @@ from attestlab.core.db.storage import Storage
 from attestlab.core.errors import Conflict
 from attestlab.lake import datasets, store
 from attestlab.lake.datasets import Dataset
-from attestlab.lake.parts import Parts, forget_unfinished, parts_of, write_part
+from attestlab.lake.parts import Parts, delete_unfinished, find_parts, write_part
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,55 +44,57 @@ class Exporter:
         """
         due = self._due(whole_parts_only=whole_parts_only)[:at_most]
         if due:
-            forget_unfinished(self.folder)
-        for stretch in due:
-            self._write(stretch)
+            delete_unfinished(self.folder)
+        for sequence_range in due:
+            self._write(sequence_range)
         return len(due)
 
     def _due(self, *, whole_parts_only: bool) -> list[SequenceRange]:
         """Every stretch that lacks a part, the first of each sequence before the second of any."""
-        found: list[tuple[int, int, SequenceRange]] = []
-        for backlog in self._backlogs(least=self._rows_a_part if whole_parts_only else 1):
+        ranges: list[tuple[int, int, SequenceRange]] = []
+        for backlog in self._backlogs(min_length=self._rows_a_part if whole_parts_only else 1):
             size = self._rows_a_part
             for turn, first in enumerate(range(backlog.first, backlog.end, size)):
                 end = min(first + size, backlog.end)
                 if end - first == size or not whole_parts_only:
-                    stretch = SequenceRange(backlog.dataset, backlog.tenant_id, first, end)
-                    found.append((turn, backlog.first - backlog.end, stretch))
-        return [stretch for _, _, stretch in sorted(found, key=lambda item: item[:2])]
+                    sequence_range = SequenceRange(backlog.dataset, backlog.tenant_id, first, end)
+                    ranges.append((turn, backlog.first - backlog.end, sequence_range))
+        return [sequence_range for _, _, sequence_range in sorted(ranges, key=lambda item: item[:2])]
 
-    def _backlogs(self, *, least: int) -> Iterator[SequenceRange]:
+    def _backlogs(self, *, min_length: int) -> Iterator[SequenceRange]:
         with self._storage.read() as connection:
-            lengths = store.lengths(connection, least=least)
+            lengths = store.sequence_lengths(connection, min_length=min_length)
         for dataset in datasets.ALL:
             for tenant_id, length in lengths[dataset.numbering].items():
-                folder = folder_of(self.folder, dataset, tenant_id)
-                done = require_behind(parts_of(folder, dataset.columns), length, dataset)
-                yield SequenceRange(dataset, tenant_id, done.end, length)
+                folder = sequence_folder(self.folder, dataset, tenant_id)
+                parts = require_not_ahead(find_parts(folder, dataset.columns), length, dataset)
+                yield SequenceRange(dataset, tenant_id, parts.end, length)
 
-    def _write(self, stretch: SequenceRange) -> None:
-        dataset = stretch.dataset
+    def _write(self, sequence_range: SequenceRange) -> None:
+        dataset = sequence_range.dataset
         with self._storage.read() as connection:
-            table = dataset.table(dataset.read(connection, stretch.first, stretch.end, stretch.tenant_id))
-        folder = folder_of(self.folder, dataset, stretch.tenant_id)
-        write_part(folder, stretch.first, stretch.end - 1, table)
+            table = dataset.table(
+                dataset.read(connection, sequence_range.first, sequence_range.end, sequence_range.tenant_id)
+            )
+        folder = sequence_folder(self.folder, dataset, sequence_range.tenant_id)
+        write_part(folder, sequence_range.first, sequence_range.end - 1, table)
 
 
-def folder_of(lake: Path, dataset: Dataset, tenant_id: UUID | None) -> Path:
+def sequence_folder(lake: Path, dataset: Dataset, tenant_id: UUID | None) -> Path:
     """Where the parts of a sequence are."""
     folder = lake / dataset.name
     return folder / str(tenant_id) if dataset.by_tenant else folder
 
 
-def require_behind(done: Parts, length: int, dataset: Dataset) -> Parts:
+def require_not_ahead(parts: Parts, length: int, dataset: Dataset) -> Parts:
     """Refuse parts of records that are longer than ours: those were replaced by an older copy.
 
     Raises:
         Conflict: they are.
     """
-    if done.end > length:
+    if parts.end > length:
         raise Conflict(
-            f"The lake's {dataset.name} go up to {done.end}, the records to {length}: they are an older copy. "
+            f"The lake's {dataset.name} go up to {parts.end}, the records to {length}: they are an older copy. "
             "Whoever runs this installation runs `attestlab lake rebuild`."
         )
-    return done
+    return parts

@@ -39,11 +39,11 @@ class LakePart:
 class Parts:
     """The parts that together hold a sequence from its beginning, each number once; `end` is the next number."""
 
-    found: Sequence[LakePart]
+    chain: Sequence[LakePart]
     end: int
 
 
-def parts_of(folder: Path, columns: Collection[str] = ()) -> Parts:
+def find_parts(folder: Path, columns: Collection[str] = ()) -> Parts:
     """Follow the parts from number 0 on, the longest first where several begin alike; each has all of `columns`.
 
     What a gap cuts off, and what overlaps, is not read: the records still have it.
@@ -79,12 +79,12 @@ def write_part(folder: Path, first: int, last: int, table: Any) -> LakePart:
     _make_folder(folder)
     part = LakePart(folder / f"{first:020d}-{last:020d}.parquet", first, last)
     with atomic_files.write_atomically(part.path, is_private=True) as file:
-        file.write(_encoded(table))
+        file.write(_encode_parquet(table))
     atomic_files.fsync_dir(folder)
     return part
 
 
-def _encoded(table: Any) -> bytes:
+def _encode_parquet(table: Any) -> bytes:
     """A table as Parquet, with checksums of its pages and the digest of the whole."""
     from pyarrow import parquet
 
@@ -96,13 +96,13 @@ def _encoded(table: Any) -> bytes:
     return file.getvalue()
 
 
-def forget_unfinished(folder: Path) -> None:
+def delete_unfinished(folder: Path) -> None:
     """Remove what killed exports left aside; only whoever holds the lake's lock may."""
     for aside in folder.rglob(f".*{atomic_files.DRAFT_SUFFIX}"):
         aside.unlink(missing_ok=True)
 
 
-def forget(folder: Path) -> None:
+def delete_all(folder: Path) -> None:
     """Remove every part, all that the records do not need; whoever holds the lock may."""
     for path in folder.iterdir() if folder.is_dir() else ():
         if path.is_dir():
@@ -118,13 +118,13 @@ def _make_folder(folder: Path) -> None:
 
 
 @contextmanager
-def sole(folder: Path, *, waiting: bool = False) -> Iterator[bool]:
+def exclusive_lock(folder: Path, *, wait: bool = False) -> Iterator[bool]:
     """Whether we are the one process that writes this lake, for as long as this lasts; its death lets go of it."""
     atomic_files.make_private_folder(folder)
     file = atomic_files.open_private(folder / LOCK_NAME, os.O_RDWR)
     try:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | (0 if waiting else fcntl.LOCK_NB))
+            fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         except BlockingIOError:
             yield False
         else:

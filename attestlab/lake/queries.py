@@ -35,15 +35,15 @@ class LakeConnectionInfo(NamedTuple):
     dataset: str
 
 
-class _Failed(NamedTuple):
+class _QueryError(NamedTuple):
     """An error of DuckDB: the name of its class, and what it says."""
 
     kind: str
     message: str
 
 
-def asked(
-    workers: WorkerProcesses, place: LakeConnectionInfo, query: str, parameters: Parameters
+def run_query(
+    workers: WorkerProcesses, info: LakeConnectionInfo, query: str, parameters: Parameters
 ) -> duckdb.DuckDBPyRelation:
     """The rows of one query, as a relation of a connection that has nothing else.
 
@@ -53,40 +53,42 @@ def asked(
         duckdb.Error: DuckDB refuses it, or it wants a file.
     """
     query.encode()  # raises for a lone surrogate, before a child process is started
-    found = workers.run_blocking(answered, place, query, parameters, timeout_s=TIMEOUT_S)
-    if isinstance(found, _Failed):
-        raise getattr(duckdb, found.kind, duckdb.Error)(found.message)
+    result = workers.run_blocking(run_query_in_child, info, query, parameters, timeout_s=TIMEOUT_S)
+    if isinstance(result, _QueryError):
+        raise getattr(duckdb, result.kind, duckdb.Error)(result.message)
     connection = duckdb.connect(":memory:", config={"python_enable_replacements": False})
     connection.execute("SET arrow_lossless_conversion = true")
     connection.execute("SET TimeZone = 'UTC'")
-    with pa.ipc.open_stream(found) as reader:
+    with pa.ipc.open_stream(result) as reader:
         return connection.from_arrow(reader.read_all())
 
 
-def answered(place: LakeConnectionInfo, query: str, parameters: Parameters) -> bytes | _Failed:
+def run_query_in_child(info: LakeConnectionInfo, query: str, parameters: Parameters) -> bytes | _QueryError:
     """In the child process: the rows as an Arrow stream.
 
     Raises:
-        ValidationFailed, Unavailable: see `asked`.
+        ValidationFailed, Unavailable: see `run_query`.
     """
-    from attestlab.lake.relations import TenantLake, facts_of, reading, require_one_query
+    from attestlab.lake.relations import TenantLake, get_dataset, require_one_query, translate_read_errors
 
-    connection = facts_of(TenantLake(_storage(place.records), place.folder, place.tenant_id), place.dataset).look()
+    connection = get_dataset(
+        TenantLake(_open_records(info.records), info.folder, info.tenant_id), info.dataset
+    ).connect()
     _limit_memory()
     require_one_query(connection, query)
     try:
-        with reading():
-            return _stream(connection.sql(query, params=parameters))
+        with translate_read_errors():
+            return _encode_arrow_stream(connection.sql(query, params=parameters))
     except (duckdb.OutOfMemoryException, MemoryError, pa.ArrowMemoryError):
         message = f"The query needs over {MAX_MEMORY_BYTES >> 20:,} MiB; select fewer rows or columns, or group them."
         raise Unavailable(message) from None
     except duckdb.Error as error:
-        return _Failed(type(error).__name__, str(error))
+        return _QueryError(type(error).__name__, str(error))
     except (TypeError, UnicodeError, ValueError) as error:
         raise ValidationFailed(f"The query cannot be asked: {error}") from None
 
 
-def _stream(relation: duckdb.DuckDBPyRelation | None) -> bytes:
+def _encode_arrow_stream(relation: duckdb.DuckDBPyRelation | None) -> bytes:
     if relation is None:
         raise ValidationFailed("Ask one query that reads `this`, such as `select count(*) from this`.")
     sink, size = pa.BufferOutputStream(), 0
@@ -103,7 +105,7 @@ def _stream(relation: duckdb.DuckDBPyRelation | None) -> bytes:
 
 
 @cache
-def _storage(records: str) -> Storage:
+def _open_records(records: str) -> Storage:
     return Storage(records)
 
 

@@ -28,31 +28,31 @@ from attestlab.core.execution.worker_processes import WorkerProcesses
 from attestlab.lake import context_columns, queries, store
 from attestlab.lake import datasets as lake_datasets
 from attestlab.lake.datasets import Dataset
-from attestlab.lake.exporter import folder_of, require_behind
-from attestlab.lake.parts import LakePart, Parts, parts_of
+from attestlab.lake.exporter import require_not_ahead, sequence_folder
+from attestlab.lake.parts import LakePart, Parts, find_parts
 from attestlab.policy import attribute_documents
-from attestlab.policy.attribute_registry import own_attributes
+from attestlab.policy.attribute_registry import load_own_attributes
 
 if TYPE_CHECKING:
     import pandas as pd
 
 MEMORY_LIMIT = "1GB"  # of one look; it cannot spill, for that would be files
-_OF_A_STREAM = re.compile("IOError|OSError|[Ss]tream|get_next")
+_STREAM_ERROR = re.compile("IOError|OSError|[Ss]tream|get_next")
 """What DuckDB says where pyarrow could not go on with a part; it has no class of its own for it."""
 
-_VERIFYING = datasets.ParquetFileFormat(
+_CHECKSUMMED_PARQUET = datasets.ParquetFileFormat(
     default_fragment_scan_options=datasets.ParquetFragmentScanOptions(page_checksum_verification=True)
 )
 """Every page is verified as it is read: a part may be damaged after it was found whole."""
 
-_SEALED: dict[str, str | bool | int | float | list[str]] = {
+_SEALED_CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "memory_limit": MEMORY_LIMIT,
     "temp_directory": "",
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
     "python_enable_replacements": False,  # the variables of whoever called are no tables
 }
-ENDED = {
+STATUS_COLUMNS = {
     "status": "coalesce(ended.status, 'VALID')",
     "ended_at": "ended.at",
     "ended_index": "ended.log_index",
@@ -61,13 +61,13 @@ ENDED = {
 """What the view of attestations has beside the columns of their mints."""
 
 _ATTESTATIONS = (
-    f"SELECT minted.*, {', '.join(f'{source} AS {name}' for name, source in ENDED.items())} "
+    f"SELECT minted.*, {', '.join(f'{source} AS {name}' for name, source in STATUS_COLUMNS.items())} "
     "FROM minted LEFT JOIN (SELECT attestation_id, arg_max(ends_, ends_.log_index) AS ended "
     "FROM ends AS ends_ GROUP BY attestation_id) ON attestation_id = minted.id"
 )
 
 Relation = duckdb.DuckDBPyRelation
-Ask = Callable[[str, str, queries.Parameters], Relation]
+RunQuery = Callable[[str, str, queries.Parameters], Relation]
 """Asks the data set of this name."""
 Tables = list[Any]
 """pyarrow tables and data sets; all rows are the caller's, each once."""
@@ -79,15 +79,15 @@ class DatasetReader:
     `len` counts the facts. Columns stand in docs/lake.md.
     """
 
-    def __init__(self, name: str, look: Callable[[], duckdb.DuckDBPyConnection], ask: Ask) -> None:
+    def __init__(self, name: str, connect: Callable[[], duckdb.DuckDBPyConnection], run_query: RunQuery) -> None:
         self.name = name
-        self._ask = ask
-        self.look = look
+        self._run_query = run_query
+        self.connect = connect
         """A sealed connection of one's own that has the facts as the view `this`, of the moment of the call."""
 
     def rel(self) -> Relation:
         """The facts as a lazy DuckDB relation, of the moment of the call."""
-        return self.look().table("this")
+        return self.connect().table("this")
 
     def sql(self, query: str, parameters: queries.Parameters = None) -> Relation:
         """One query that reads `this`, such as `select action, count(*) from this group by all`.
@@ -100,7 +100,7 @@ class DatasetReader:
             Unavailable: it takes over a minute or a gigabyte; its rows have over 256 MiB; or a part is damaged.
             duckdb.Error: DuckDB refuses it, or it wants a file.
         """
-        return self._ask(self.name, query, parameters)
+        return self._run_query(self.name, query, parameters)
 
     def df(self) -> pd.DataFrame:
         """The facts as a frame; times are UTC.
@@ -108,7 +108,7 @@ class DatasetReader:
         Raises:
             Unavailable: a part is damaged.
         """
-        with reading():
+        with translate_read_errors():
             return self.rel().df()
 
     def arrow(self) -> pa.Table:
@@ -117,7 +117,7 @@ class DatasetReader:
         Raises:
             Unavailable: a part is damaged.
         """
-        with reading():
+        with translate_read_errors():
             return self.rel().arrow().read_all()
 
     def to_parquet(self, path: str | PathLike[str]) -> int:
@@ -127,7 +127,7 @@ class DatasetReader:
             OSError: the file cannot be written.
             Unavailable: a part is damaged.
         """
-        with reading():
+        with translate_read_errors():
             reader = self.rel().arrow()
             count = 0
             with parquet.ParquetWriter(path, reader.schema, compression="zstd", write_page_checksum=True) as writer:
@@ -140,9 +140,9 @@ class DatasetReader:
             return count
 
     def __len__(self) -> int:
-        with reading():
-            found = self.look().execute("SELECT count(*) FROM this").fetchall()
-        return int(found[0][0])
+        with translate_read_errors():
+            rows = self.connect().execute("SELECT count(*) FROM this").fetchall()
+        return int(rows[0][0])
 
     def __repr__(self) -> str:
         return f"<{self.name}: {len(self):,} facts>"
@@ -156,63 +156,73 @@ class TenantLake:
     ) -> None:
         self._storage, self._folder, self._tenant_id = storage, folder, tenant_id
         self._workers = workers
-        self.decisions = DatasetReader("decisions", self._decisions, self._ask)
-        self.verifications = self._plain(lake_datasets.VERIFICATIONS)
-        self.log_entries = self._plain(lake_datasets.LOG_ENTRIES)
-        self.audit = self._plain(lake_datasets.AUDIT)
-        self.attestations = DatasetReader("attestations", self._attestations, self._ask)
+        self.decisions = DatasetReader("decisions", self._decisions, self._run_query)
+        self.verifications = self._reader(lake_datasets.VERIFICATIONS)
+        self.log_entries = self._reader(lake_datasets.LOG_ENTRIES)
+        self.audit = self._reader(lake_datasets.AUDIT)
+        self.attestations = DatasetReader("attestations", self._attestations, self._run_query)
 
-    def past(self) -> duckdb.DuckDBPyConnection:
+    def history(self) -> duckdb.DuckDBPyConnection:
         """Decisions and mints as of one moment, as `decided` and `minted`, with columns as parts have them."""
-        decided, minted = self._seen(lake_datasets.DECISIONS, lake_datasets.ATTESTATIONS)
-        return sealed({"decided": decided, "minted": minted})
+        decided, minted = self._read_snapshot(lake_datasets.DECISIONS, lake_datasets.ATTESTATIONS)
+        return open_sealed({"decided": decided, "minted": minted})
 
-    def _plain(self, dataset: Dataset) -> DatasetReader:
-        return DatasetReader(dataset.name, lambda: sealed({"this": self._seen(dataset)[0]}), self._ask)
+    def _reader(self, dataset: Dataset) -> DatasetReader:
+        return DatasetReader(
+            dataset.name, lambda: open_sealed({"this": self._read_snapshot(dataset)[0]}), self._run_query
+        )
 
-    def _ask(self, dataset: str, query: str, parameters: queries.Parameters) -> Relation:
+    def _run_query(self, dataset: str, query: str, parameters: queries.Parameters) -> Relation:
         if self._workers is None:
             raise Conflict("A child process asks no other; use `look`.")
         records = self._storage.url.render_as_string(hide_password=False)
         place = queries.LakeConnectionInfo(records, self._folder, self._tenant_id, dataset)
-        return queries.asked(self._workers, place, query, parameters)
+        return queries.run_query(self._workers, place, query, parameters)
 
     def _attestations(self) -> duckdb.DuckDBPyConnection:
-        minted, ended = self._seen(lake_datasets.ATTESTATIONS, lake_datasets.ENDS)
-        return sealed({"minted": minted, "ends": ended}, _ATTESTATIONS)
+        minted, ended = self._read_snapshot(lake_datasets.ATTESTATIONS, lake_datasets.ENDS)
+        return open_sealed({"minted": minted, "ends": ended}, _ATTESTATIONS)
 
     def _decisions(self) -> duckdb.DuckDBPyConnection:
-        (decided,) = self._seen(lake_datasets.DECISIONS)
+        (decided,) = self._read_snapshot(lake_datasets.DECISIONS)
         with self._storage.read() as connection:
-            registry = attribute_documents.registry_of(own_attributes(connection.execute, self._tenant_id))
+            registry = attribute_documents.build_registry(load_own_attributes(connection.execute, self._tenant_id))
         own = lake_datasets.DECISIONS.columns
-        attributes = context_columns.shown(context_columns.columns_of(decided[-1].schema.names), registry, beside=own)
-        return sealed({"decided": decided}, f"SELECT {', '.join([*own, *attributes])} FROM decided")
+        attributes = context_columns.select_attributes(
+            context_columns.column_types(decided[-1].schema.names), registry, reserved=own
+        )
+        return open_sealed({"decided": decided}, f"SELECT {', '.join([*own, *attributes])} FROM decided")
 
-    def _seen(self, *wanted: Dataset) -> list[Tables]:
+    def _read_snapshot(self, *wanted: Dataset) -> list[Tables]:
         """The parts, then what the records have beyond them, all of it as of one transaction."""
-        done = {each.name: parts_of(folder_of(self._folder, each, self._tenant_id), each.columns) for each in wanted}
+        parts = {
+            each.name: find_parts(sequence_folder(self._folder, each, self._tenant_id), each.columns) for each in wanted
+        }
         with self._storage.read() as connection:
-            return [self._tables(connection, each, done[each.name]) for each in wanted]
+            return [self._tables(connection, each, parts[each.name]) for each in wanted]
 
-    def _tables(self, connection: Connection, dataset: Dataset, done: Parts) -> Tables:
+    def _tables(self, connection: Connection, dataset: Dataset, parts: Parts) -> Tables:
         """What is exported, as a data set that shows the caller's rows only; last the rest, as a table."""
-        length = store.length(connection, dataset.numbering, self._tenant_id)
-        require_behind(done, length, dataset)
-        rest = dataset.table(dataset.read(connection, done.end, length, self._tenant_id))
-        schema = _schema(dataset, done.found, rest.schema.names)
-        rest = pa.table({name: _column(rest, name, schema) for name in schema.names}, schema=schema)
-        if not done.found:
-            return [rest]
-        exported = datasets.dataset([str(part.path) for part in done.found], schema=schema, format=_VERIFYING)
+        length = store.sequence_length(connection, dataset.numbering, self._tenant_id)
+        require_not_ahead(parts, length, dataset)
+        unexported = dataset.table(dataset.read(connection, parts.end, length, self._tenant_id))
+        schema = _schema(dataset, parts.chain, unexported.schema.names)
+        unexported = pa.table(
+            {name: _column_or_nulls(unexported, name, schema) for name in schema.names}, schema=schema
+        )
+        if not parts.chain:
+            return [unexported]
+        exported = datasets.dataset(
+            [str(part.path) for part in parts.chain], schema=schema, format=_CHECKSUMMED_PARQUET
+        )
         owned = compute.field("tenant_id") == str(self._tenant_id)
-        return [exported if dataset.is_public else exported.filter(owned), rest]
+        return [exported if dataset.is_public else exported.filter(owned), unexported]
 
 
-def facts_of(lake: TenantLake, dataset: str) -> DatasetReader:
+def get_dataset(lake: TenantLake, dataset: str) -> DatasetReader:
     """The data set of a lake that has this name."""
-    found: DatasetReader = getattr(lake, dataset)
-    return found
+    reader: DatasetReader = getattr(lake, dataset)
+    return reader
 
 
 def _schema(dataset: Dataset, parts: Sequence[LakePart], names: Iterable[str]) -> pa.Schema:
@@ -220,23 +230,23 @@ def _schema(dataset: Dataset, parts: Sequence[LakePart], names: Iterable[str]) -
     used = set(names)
     if dataset.typed:
         used |= {name for part in parts for name in parquet.read_schema(part.path).names}
-    return pa.schema(list({**dataset.columns, **context_columns.columns_of(used)}.items()))
+    return pa.schema(list({**dataset.columns, **context_columns.column_types(used)}.items()))
 
 
-def _column(table: pa.Table, name: str, schema: pa.Schema) -> Any:
+def _column_or_nulls(table: pa.Table, name: str, schema: pa.Schema) -> Any:
     return table[name] if name in table.column_names else pa.nulls(table.num_rows, schema.field(name).type)
 
 
-def sealed(tables: Mapping[str, Tables], this: str | None = None) -> duckdb.DuckDBPyConnection:
+def open_sealed(tables: Mapping[str, Tables], this: str | None = None) -> duckdb.DuckDBPyConnection:
     """A connection that has these tables, each the union of its parts, and can reach nothing else.
 
     `this` is the query of the view `this`, where none of the tables is it. Names are ours, never a caller's.
     """
-    connection = duckdb.connect(":memory:", config=_SEALED)
-    for name, found in tables.items():
-        for number, table in enumerate(found):
+    connection = duckdb.connect(":memory:", config=_SEALED_CONFIG)
+    for name, members in tables.items():
+        for number, table in enumerate(members):
             connection.register(f"{name}_{number}", table)
-        union = " UNION ALL BY NAME ".join(f"SELECT * FROM {name}_{number}" for number in range(len(found)))
+        union = " UNION ALL BY NAME ".join(f"SELECT * FROM {name}_{number}" for number in range(len(members)))
         connection.execute(f"CREATE VIEW {name} AS {union}")
     if this is not None:
         connection.execute(f"CREATE VIEW this AS {this}")
@@ -249,7 +259,7 @@ def sealed(tables: Mapping[str, Tables], this: str | None = None) -> duckdb.Duck
 
 
 @contextmanager
-def reading() -> Iterator[None]:
+def translate_read_errors() -> Iterator[None]:
     """Whatever reads parts: one whose schema is whole may still be damaged within, which shows only now.
 
     Raises:
@@ -258,7 +268,7 @@ def reading() -> Iterator[None]:
     try:
         yield
     except (duckdb.InvalidInputException, duckdb.IOException, pa.ArrowException) as error:
-        if not _OF_A_STREAM.search(str(error)):
+        if not _STREAM_ERROR.search(str(error)):
             raise
         raise Unavailable(
             "A part of the lake cannot be read; ask again, and if it stays so, "

@@ -12,7 +12,7 @@ from uuid import UUID
 from attestlab.core.db.storage import Storage
 from attestlab.core.execution.worker_processes import WorkerProcesses
 from attestlab.lake import store
-from attestlab.lake.parts import forget, sole
+from attestlab.lake.parts import delete_all, exclusive_lock
 from attestlab.lake.store import Numbering
 from attestlab.orgs.rules import Caller
 
@@ -53,7 +53,7 @@ class Lake:
             Conflict: the lake knows more than the records.
             OSError: a part could not be written.
         """
-        with sole(self.folder, waiting=True):
+        with exclusive_lock(self.folder, wait=True):
             return self._exporter().export(whole_parts_only=False)
 
     def rebuild(self) -> int:
@@ -64,20 +64,20 @@ class Lake:
         Raises:
             OSError: a part could not be removed or written.
         """
-        with sole(self.folder, waiting=True):
-            forget(self.folder)
+        with exclusive_lock(self.folder, wait=True):
+            delete_all(self.folder)
             return self._exporter().export(whole_parts_only=False)
 
     @property
-    def place(self) -> dict[str, Any]:
+    def connection_info(self) -> dict[str, Any]:
         """What another process has to know to open this lake; with the records' password, where they have one."""
         records = self._storage.url.render_as_string(hide_password=False)
         return {"records": records, "folder": str(self.folder), "rows_a_part": self.rows_a_part}
 
-    def filled(self) -> dict[tuple[Numbering, UUID | None], int]:
+    def full_parts(self) -> dict[tuple[Numbering, UUID | None], int]:
         """How many parts the numbers of each sequence fill; where this has grown, a part may be due."""
         with self._storage.read() as connection:
-            lengths = store.lengths(connection, least=self.rows_a_part)
+            lengths = store.sequence_lengths(connection, min_length=self.rows_a_part)
         return {
             (numbering, tenant_id): length // self.rows_a_part
             for numbering, of_tenants in lengths.items()
@@ -91,9 +91,9 @@ class Lake:
             Conflict: the lake knows more than the records.
             OSError: a part could not be written.
         """
-        if not self.filled():
+        if not self.full_parts():
             return 0
-        with sole(self.folder) as is_sole:
+        with exclusive_lock(self.folder) as is_sole:
             return self._exporter().export(whole_parts_only=True, at_most=PARTS_A_SWEEP) if is_sole else 0
 
     def _exporter(self) -> Exporter:

@@ -38,7 +38,7 @@ _DECIDED = (
     "id", "tenant_id", "created_at", "action", "target_type", "target_id", "allowed", "matched_rules",
     "policy_set_digest", "members", "input", "input_sha256",
 )  # fmt: skip
-AT_ONCE = 500  # ids in one query
+MAX_IDS_PER_QUERY = 500  # ids in one query
 
 Rows = CursorResult[tuple[Any, ...]]
 
@@ -51,7 +51,7 @@ class Numbering(StrEnum):
     TRAIL = "trail"
 
 
-def length(connection: Connection, numbering: Numbering, tenant_id: UUID) -> int:
+def sequence_length(connection: Connection, numbering: Numbering, tenant_id: UUID) -> int:
     """How long a sequence is, as far as a tenant can have facts in it."""
     if numbering is Numbering.LOG:
         return _log_length(connection)
@@ -59,13 +59,13 @@ def length(connection: Connection, numbering: Numbering, tenant_id: UUID) -> int
     return hash_chain.read_head(connection, name)[0]
 
 
-def lengths(connection: Connection, *, least: int) -> dict[Numbering, dict[UUID | None, int]]:
+def sequence_lengths(connection: Connection, *, min_length: int) -> dict[Numbering, dict[UUID | None, int]]:
     """How long each sequence is, those with at least so many numbers; only trails belong to a tenant."""
-    log, told = _log_length(connection), hash_chain.read_head(connection, outbox.CHAIN)[0]
+    log, outbox_length = _log_length(connection), hash_chain.read_head(connection, outbox.CHAIN)[0]
     return {
-        Numbering.LOG: {None: log} if log >= least else {},
-        Numbering.OUTBOX: {None: told} if told >= least else {},
-        Numbering.TRAIL: _trail_lengths(connection, least),
+        Numbering.LOG: {None: log} if log >= min_length else {},
+        Numbering.OUTBOX: {None: outbox_length} if outbox_length >= min_length else {},
+        Numbering.TRAIL: _trail_lengths(connection, min_length),
     }
 
 
@@ -74,26 +74,26 @@ def _log_length(connection: Connection) -> int:
     return size
 
 
-def _trail_lengths(connection: Connection, least: int) -> dict[UUID | None, int]:
+def _trail_lengths(connection: Connection, min_length: int) -> dict[UUID | None, int]:
     query = select(_chains.c.name, _chains.c.length).where(
-        _chains.c.name.startswith(_TRAILS, autoescape=True), _chains.c.length >= least
+        _chains.c.name.startswith(_TRAILS, autoescape=True), _chains.c.length >= min_length
     )
     return {UUID(row.name.removeprefix(_TRAILS)): row.length for row in connection.execute(query)}
 
 
-def operator_id(connection: Connection) -> UUID:
+def get_operator_id(connection: Connection) -> UUID:
     """The operator's own tenant."""
-    found: UUID = connection.execute(select(tenants.c.id).where(tenants.c.is_operator)).scalar_one()
-    return found
+    result: UUID = connection.execute(select(tenants.c.id).where(tenants.c.is_operator)).scalar_one()
+    return result
 
 
-def entries(connection: Connection, first: int, end: int, _tenant_id: UUID | None) -> Rows:
+def select_entries(connection: Connection, first: int, end: int, _tenant_id: UUID | None) -> Rows:
     """Entries of the log, which everybody may read."""
     query = select(leaves.c.index, leaves.c.leaf_hash, leaves.c.entry)
     return connection.execute(query.where(leaves.c.index >= first, leaves.c.index < end))
 
 
-def minted(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Rows:
+def select_mints(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Rows:
     """Attestations by the index of their mint: what never changes of them, and nothing that tells of a person."""
     wanted = [attestations.c.log_index >= first, attestations.c.log_index < end]
     wanted += [] if tenant_id is None else [attestations.c.tenant_id == tenant_id]
@@ -102,22 +102,22 @@ def minted(connection: Connection, first: int, end: int, tenant_id: UUID | None)
     return connection.execute(select(*columns).join_from(attestations, keys, signed_with, isouter=True).where(*wanted))
 
 
-def status_entries(connection: Connection, first: int, end: int) -> Rows:
+def select_status_entries(connection: Connection, first: int, end: int) -> Rows:
     """The log's entries that end an attestation."""
     query = select(leaves.c.index, leaves.c.entry).where(leaves.c.kind == EntryType.ATTESTATION_STATUS.value)
     return connection.execute(query.where(leaves.c.index >= first, leaves.c.index < end).order_by(leaves.c.index))
 
 
-def tenants_of(connection: Connection, attestation_ids: Iterable[UUID]) -> Mapping[UUID, UUID]:
+def find_tenants(connection: Connection, attestation_ids: Iterable[UUID]) -> Mapping[UUID, UUID]:
     """Whose each of these attestations is."""
-    found: dict[UUID, UUID] = {}
+    result: dict[UUID, UUID] = {}
     for ids in _chunks(list(attestation_ids)):
         query = select(attestations.c.id, attestations.c.tenant_id).where(attestations.c.id.in_(ids))
-        found |= {row.id: row.tenant_id for row in connection.execute(query)}
-    return found
+        result |= {row.id: row.tenant_id for row in connection.execute(query)}
+    return result
 
 
-def verified(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Rows:
+def select_verifications(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Rows:
     """What the outbox tells of verifications."""
     wanted = [_outbox.c.seq >= first, _outbox.c.seq < end]
     wanted += [_outbox.c.type.in_([VerificationCompleted.type, VerificationFailed.type])]
@@ -126,23 +126,23 @@ def verified(connection: Connection, first: int, end: int, tenant_id: UUID | Non
     return connection.execute(select(*columns).where(*wanted))
 
 
-def lines(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Rows:
+def select_audit_lines(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Rows:
     """Lines of one tenant's trail."""
     columns = (trail.c.seq, trail.c.record, trail.c.integrity_hash, trail.c.prev_hash)
-    return connection.execute(select(*columns).where(*_stretch(first, end, tenant_id)))
+    return connection.execute(select(*columns).where(*_in_range(first, end, tenant_id)))
 
 
-def decided(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Rows:
+def select_decisions(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Rows:
     """Decisions of one tenant, numbered by the line of the trail that each of them has."""
     columns = [decisions.c[name] for name in _DECIDED]
     query = select(trail.c.seq, *columns).join_from(trail, decisions, decisions.c.id == trail.c.resource_id)
-    return connection.execute(query.where(*_stretch(first, end, tenant_id), trail.c.action == EVALUATED))
+    return connection.execute(query.where(*_in_range(first, end, tenant_id), trail.c.action == EVALUATED))
 
 
-def _stretch(first: int, end: int, tenant_id: UUID | None) -> list[Any]:
+def _in_range(first: int, end: int, tenant_id: UUID | None) -> list[Any]:
     return [trail.c.tenant_id == tenant_id, trail.c.seq >= first, trail.c.seq < end]
 
 
 def _chunks(ids: list[UUID]) -> Iterator[list[UUID]]:
-    for start in range(0, len(ids), AT_ONCE):
-        yield ids[start : start + AT_ONCE]
+    for start in range(0, len(ids), MAX_IDS_PER_QUERY):
+        yield ids[start : start + MAX_IDS_PER_QUERY]

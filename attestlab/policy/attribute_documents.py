@@ -11,38 +11,38 @@ from attestlab.core.crypto.canonical_json import canonical
 from attestlab.core.errors import FieldError, ValidationFailed
 from attestlab.policy.language.attributes import NUMERIC, PLATFORM, Attribute, AttributeType, Registry
 
-NONE = "[]"
+NO_ATTRIBUTES = "[]"
 
 
 @lru_cache(maxsize=256)
-def registry_of(own: str) -> Registry:
+def build_registry(own: str) -> Registry:
     """The registry of a tenant whose own attributes are stored as `own`; kept, for every decision asks for it."""
-    return PLATFORM.with_own(map(attribute_of, json.loads(own))) if own != NONE else PLATFORM
+    return PLATFORM.with_own(map(parse_attribute, json.loads(own))) if own != NO_ATTRIBUTES else PLATFORM
 
 
-def stored(own: Iterable[Mapping[str, Any]]) -> str:
+def serialize_attributes(own: Iterable[Mapping[str, Any]]) -> str:
     """Own attributes as they are stored, checked.
 
     Raises:
         ValidationFailed: one means nothing, or stands in another's way.
     """
-    text = canonical([json_of(attribute) for attribute in _read(own)]).decode()
-    registry_of(text)
+    text = canonical([dump_attribute(attribute) for attribute in _parse_attributes(own)]).decode()
+    build_registry(text)
     return text
 
 
-def _read(own: Iterable[Mapping[str, Any]]) -> list[Attribute]:
+def _parse_attributes(own: Iterable[Mapping[str, Any]]) -> list[Attribute]:
     read = []
     for index, each in enumerate(own):
         try:
-            read.append(attribute_of(each))
+            read.append(parse_attribute(each))
         except ValidationFailed as error:
             fields = [FieldError(f"/attributes/{index}{f.field}", f.code, f.message) for f in error.fields]
             raise ValidationFailed(error.message, fields) from None
     return read
 
 
-def attribute_of(told: Mapping[str, Any]) -> Attribute:
+def parse_attribute(told: Mapping[str, Any]) -> Attribute:
     """An attribute from JSON: `{path, type, domain?, unit?, mutable?}`.
 
     The `domain` of an enum is a list of its values, that of a number `{min?, max?}`.
@@ -64,7 +64,7 @@ def attribute_of(told: Mapping[str, Any]) -> Attribute:
     )
 
 
-def json_of(attribute: Attribute) -> dict[str, Any]:
+def dump_attribute(attribute: Attribute) -> dict[str, Any]:
     """An attribute as JSON; the `domain` of what has none is null."""
     bounds = {"min": attribute.least, "max": attribute.most}
     limits = {name: bound for name, bound in bounds.items() if bound is not None}

@@ -34,7 +34,7 @@ class AttributeRegistryService:
     def get(self, *, caller: Caller) -> Registry:
         """What the tenant's policies may ask about."""
         with self.storage.read() as connection:
-            return attribute_documents.registry_of(own_attributes(connection.execute, caller.tenant_id))
+            return attribute_documents.build_registry(load_own_attributes(connection.execute, caller.tenant_id))
 
     def check(self, own: Sequence[Mapping[str, Any]], *, caller: Caller) -> CheckedAttributes:
         """Check new attributes against every version of the tenant's policies, without the writer's lock.
@@ -45,13 +45,13 @@ class AttributeRegistryService:
             ValidationFailed: one means nothing, or stands in another's way.
             Conflict: a version that was ever written could not be read any more.
         """
-        text = attribute_documents.stored(own)
-        registry = attribute_documents.registry_of(text)
+        text = attribute_documents.serialize_attributes(own)
+        registry = attribute_documents.build_registry(text)
         with self.storage.read() as connection:
-            look = connection.execute
-            before = own_attributes(look, caller.tenant_id)
-            versions = store.count_versions(look, caller.tenant_id)
-            _require_readable(look, caller.tenant_id, registry, changed=_changed(before, registry))
+            execute = connection.execute
+            before = load_own_attributes(execute, caller.tenant_id)
+            versions = store.count_versions(execute, caller.tenant_id)
+            _require_readable(execute, caller.tenant_id, registry, changed=_changed_paths(before, registry))
         return CheckedAttributes(text, len(own), before, versions)
 
     def replace(self, own: Sequence[Mapping[str, Any]] | CheckedAttributes, *, caller: Caller) -> None:
@@ -65,9 +65,9 @@ class AttributeRegistryService:
         checked = own if isinstance(own, CheckedAttributes) else self.check(own, caller=caller)
         with self.storage.write() as tx:
             _require_unchanged(tx, checked, caller.tenant_id)
-            tx.cache[store.CHANGED] = True
+            tx.cache[store.POLICIES_CHANGED] = True
             now = self.clock.now()
-            row = store.own_attributes(tx.exec, caller.tenant_id)
+            row = store.find_own_attributes(tx.exec, caller.tenant_id)
             used = 0 if row is None else len(json.loads(row["attributes"]))
             quotas.require_within_limit(
                 "policy_attributes", quotas.allowance_of(caller).policy_attributes, checked.count, used
@@ -82,27 +82,27 @@ class AttributeRegistryService:
             outbox.publish(tx, caller.tenant_id, event, at=now)
 
 
-def registry_for(execute: Execute, tenant_id: UUID, target_type: str) -> Registry:
+def load_registry(execute: Execute, tenant_id: UUID, target_type: str) -> Registry:
     """What a policy may ask about; the operator's defaults are the platform's, so they ask what every tenant has."""
     if target_type == TargetType.TENANT_DEFAULT and store.is_operator(execute, tenant_id):
         return PLATFORM
-    return attribute_documents.registry_of(own_attributes(execute, tenant_id))
+    return attribute_documents.build_registry(load_own_attributes(execute, tenant_id))
 
 
-def own_attributes(execute: Execute, tenant_id: UUID) -> str:
+def load_own_attributes(execute: Execute, tenant_id: UUID) -> str:
     """A tenant's own attributes as they are stored."""
-    row = store.own_attributes(execute, tenant_id)
-    return attribute_documents.NONE if row is None else str(row["attributes"])
+    row = store.find_own_attributes(execute, tenant_id)
+    return attribute_documents.NO_ATTRIBUTES if row is None else str(row["attributes"])
 
 
-def document_in(version: Mapping[str, Any]) -> Document:
+def parse_document(version: Mapping[str, Any]) -> Document:
     """The document of a stored version."""
     return Document.read(json.loads(version["document"]))
 
 
-def _changed(before: str, registry: Registry) -> set[str]:
+def _changed_paths(before: str, registry: Registry) -> set[str]:
     """The paths of own attributes that `registry` lacks, or has with another meaning."""
-    own = map(attribute_documents.attribute_of, json.loads(before))
+    own = map(attribute_documents.parse_attribute, json.loads(before))
     return {each.path for each in own if registry.get(each.path) != each}
 
 
@@ -111,12 +111,12 @@ def _require_readable(execute: Execute, tenant_id: UUID, registry: Registry, *, 
     if not changed:
         return
     is_operator = store.is_operator(execute, tenant_id)
-    for row in store.documents_of(execute, tenant_id):
+    for row in store.iterate_documents(execute, tenant_id):
         is_default = is_operator and row.target_type == TargetType.TENANT_DEFAULT
         if is_default or not any(f'"{path}"' in row.document for path in changed):
             continue
         try:
-            bind(document_in({"document": row.document}), registry)
+            bind(parse_document({"document": row.document}), registry)
         except ValidationFailed as error:
             raise Conflict(
                 f"Version {row.version} of policy {row.policy_id} asks about what would change: {error.message}",
@@ -126,6 +126,6 @@ def _require_readable(execute: Execute, tenant_id: UUID, registry: Registry, *, 
 
 def _require_unchanged(tx: Transaction, checked: CheckedAttributes, tenant_id: UUID) -> None:
     """Refuse a check that others overtook: versions are never deleted, so their number says it."""
-    seen = (own_attributes(tx.exec, tenant_id), store.count_versions(tx.exec, tenant_id))
+    seen = (load_own_attributes(tx.exec, tenant_id), store.count_versions(tx.exec, tenant_id))
     if seen != (checked.before, checked.versions):
         raise Conflict("Attributes or policies of the tenant changed during the check; send the attributes again.")

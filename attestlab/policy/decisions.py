@@ -20,10 +20,10 @@ from attestlab.core.records.audit import Actor, AuditEntry
 from attestlab.core.records.row_digest import METADATA_KEY, RowDigestTemplate
 from attestlab.orgs.rules import Caller
 from attestlab.policy import active_policies, store
-from attestlab.policy.active_policies import ActivePolicies, Circumstances, PolicyQuery
-from attestlab.policy.attribute_registry import own_attributes
-from attestlab.policy.evaluation.counterfactual import Counterfactual, counterfactual
-from attestlab.policy.evaluation.explanation import ExplainedRule, explain, missing
+from attestlab.policy.active_policies import ActivePolicies, PolicyContext, PolicyQuery
+from attestlab.policy.attribute_registry import load_own_attributes
+from attestlab.policy.evaluation.counterfactual import Counterfactual, find_counterfactual
+from attestlab.policy.evaluation.explanation import ExplainedRule, explain, find_missing
 from attestlab.policy.evaluation.policy_set import PolicySet, PolicySetMember, SetDecision
 from attestlab.policy.language.context import Diagnostic, NormalizedContext
 
@@ -36,9 +36,9 @@ class PendingDecision:
     """A decision that nobody has written down yet; `tenant_id` is whose policies were asked, beside the platform's."""
 
     tenant_id: UUID
-    question: PolicyQuery
-    typed: NormalizedContext
-    force: ActivePolicies
+    query: PolicyQuery
+    normalized: NormalizedContext
+    active: ActivePolicies
     decision: SetDecision
 
     @property
@@ -49,29 +49,29 @@ class PendingDecision:
     @cached_property
     def row(self) -> Row:
         """What is kept of it, but for its id and its time; made once where it is kept often."""
-        question, spelt = self.question, self.question.input(self.typed)
-        diagnostics = [[each.path, each.code, each.message] for each in self.typed.diagnostics]
+        query, canonical_input = self.query, self.query.canonical_input(self.normalized)
+        diagnostics = [[each.path, each.code, each.message] for each in self.normalized.diagnostics]
         return {
             "tenant_id": self.tenant_id,
-            "action": question.action.value,
-            "target_type": question.target_type.value,
-            "target_id": question.target_id,
-            "input": spelt.decode(),
-            "input_sha256": sha256_hex(spelt),
+            "action": query.action.value,
+            "target_type": query.target_type.value,
+            "target_id": query.target_id,
+            "input": canonical_input.decode(),
+            "input_sha256": sha256_hex(canonical_input),
             "diagnostics": json.dumps(diagnostics),
-            "policy_set_digest": self.force.policies.digest,
-            "members": self.force.members,
+            "policy_set_digest": self.active.policies.digest,
+            "members": self.active.members,
             "allowed": self.decision.allowed,
             "matched_rules": json.dumps(self.decision.matched_rules),
         }
 
     @cached_property
-    def fingerprints(self) -> RowDigestTemplate:
+    def digest_template(self) -> RowDigestTemplate:
         """What makes the fingerprints of its rows."""
         return RowDigestTemplate(store.decisions, self.row, but=("created_at", "id"))
 
     @cached_property
-    def told(self) -> Row:
+    def audit_metadata(self) -> Row:
         """What the trail says of it."""
         return {name: self.row[name] for name in ("input_sha256", "policy_set_digest", "allowed")}
 
@@ -87,7 +87,7 @@ class EvaluatedDecision:
 
 @dataclass(frozen=True)
 class ExplainedPolicy:
-    """What one policy of the set said, rule by rule; `missing` are attributes it asked about in vain."""
+    """What one policy of the set said, rule by rule; `find_missing` are attributes it asked about in vain."""
 
     member: PolicySetMember
     version: int
@@ -114,47 +114,49 @@ class Decisions:
         self.storage = storage
         self.clock = clock
 
-    def evaluate(self, question: PolicyQuery, context: Mapping[str, Any], *, caller: Caller) -> EvaluatedDecision:
+    def evaluate_and_record(
+        self, query: PolicyQuery, context: Mapping[str, Any], *, caller: Caller
+    ) -> EvaluatedDecision:
         """Decide and keep the decision, audited with the hash of its input.
 
         Raises:
             ValidationFailed: TENANT_DEFAULT names a target, or another target type none.
         """
-        return self.keep(self.decide(question, context, caller=caller), caller=caller)
+        return self.record(self.evaluate_context(query, context, caller=caller), caller=caller)
 
-    def decide(self, question: PolicyQuery, context: Mapping[str, Any], *, caller: Caller) -> PendingDecision:
+    def evaluate_context(self, query: PolicyQuery, context: Mapping[str, Any], *, caller: Caller) -> PendingDecision:
         """Ask the policies that are in force, and leave nothing behind.
 
         Raises:
             ValidationFailed: TENANT_DEFAULT names a target, or another target type none.
         """
-        question.require_sound()
-        name = ("policies that would apply", caller.tenant_id, question)
-        force = self.storage.cached_read(
-            name, lambda connection: active_policies.asked_by(connection.execute, question, caller.tenant_id)
+        query.require_valid_target()
+        name = ("policies that would apply", caller.tenant_id, query)
+        active = self.storage.cached_read(
+            name, lambda connection: active_policies.load_policies(connection.execute, query, caller.tenant_id)
         )
-        return _decided(force, question, context, caller.tenant_id)
+        return _decide(active, query, context, caller.tenant_id)
 
-    def ask(self, question: PolicyQuery, circumstances: Circumstances, *, tenant_id: UUID) -> PendingDecision | None:
+    def evaluate(self, query: PolicyQuery, context: PolicyContext, *, tenant_id: UUID) -> PendingDecision | None:
         """What the policies that apply say of something that is about to happen; None where there are none."""
-        name = ("policies that apply", tenant_id, question)
-        force = self.storage.cached_read(
-            name, lambda connection: active_policies.applying(connection.execute, question, tenant_id)
+        name = ("policies that apply", tenant_id, query)
+        active = self.storage.cached_read(
+            name, lambda connection: active_policies.find_policies(connection.execute, query, tenant_id)
         )
-        return None if force is None else _answered(force, question, circumstances, tenant_id)
+        return None if active is None else _decide_cached(active, query, context, tenant_id)
 
-    def ask_now(
-        self, tx: Transaction, question: PolicyQuery, circumstances: Circumstances, *, tenant_id: UUID
+    def evaluate_in(
+        self, tx: Transaction, query: PolicyQuery, context: PolicyContext, *, tenant_id: UUID
     ) -> PendingDecision | None:
         """`ask` under the writer's lock, so that nothing that was switched on before is passed by."""
-        force = active_policies.applying_now(tx, question, tenant_id)
-        return None if force is None else _answered(force, question, circumstances, tenant_id)
+        active = active_policies.find_policies_in(tx, query, tenant_id)
+        return None if active is None else _decide_cached(active, query, context, tenant_id)
 
-    def keep(self, asked: PendingDecision, *, caller: Actor) -> EvaluatedDecision:
+    def record(self, pending: PendingDecision, *, caller: Actor) -> EvaluatedDecision:
         """Write a decision down, with what is needed to make it again; `caller` is who had it made."""
         with self.storage.write() as tx:
-            row = write(tx, asked, actor=caller, at=self.clock.now())
-        return EvaluatedDecision(row, asked.decision, asked.typed.diagnostics)
+            row = record_decision(tx, pending, actor=caller, at=self.clock.now())
+        return EvaluatedDecision(row, pending.decision, pending.normalized.diagnostics)
 
     def explain(self, decision_id: str, *, caller: Caller) -> Explanation:
         """Make a decision again from what was kept, and say why it came out so; may take milliseconds.
@@ -163,57 +165,56 @@ class Decisions:
             NotFound: no such decision of the tenant's.
         """
         with self.storage.read() as connection:
-            row = store.decision(connection, decision_id, tenant_id=caller.tenant_id)
-            own = own_attributes(connection.execute, caller.tenant_id)
+            row = store.get_decision(connection, decision_id, tenant_id=caller.tenant_id)
+            own = load_own_attributes(connection.execute, caller.tenant_id)
             kept = [(UUID(policy_id), version, shadow) for policy_id, version, shadow in json.loads(row["members"])]
             found = [
-                (store.member(connection.execute, policy_id, version), shadow) for policy_id, version, shadow in kept
+                (store.get_member(connection.execute, policy_id, version), shadow)
+                for policy_id, version, shadow in kept
             ]
-        policies = PolicySet(active_policies.member_of(each, shadow, own) for each, shadow in found)
-        values = active_policies.normaliser(own)(json.loads(row["input"])["context"]).values
+        policies = PolicySet(active_policies.compile_member(each, shadow, own) for each, shadow in found)
+        values = active_policies.get_normalizer(own)(json.loads(row["input"])["context"]).values
         decision = policies(values)
-        told = [
+        explained = [
             ExplainedPolicy(
-                said.member,
+                result.member,
                 version,
-                said.decision.effect.value,
-                explain(said.member.policy, values),
-                missing(said.member.policy, values),
+                result.decision.effect.value,
+                explain(result.member.policy, values),
+                find_missing(result.member.policy, values),
             )
-            for said, (_, version, _) in zip(decision.said, kept, strict=True)
+            for result, (_, version, _) in zip(decision.results, kept, strict=True)
         ]
         reproduced = (decision.allowed, list(decision.matched_rules), policies.digest) == (
             row["allowed"],
             json.loads(row["matched_rules"]),
             row["policy_set_digest"],
         )
-        return Explanation(row, decision, told, counterfactual(policies, values), reproduced)
+        return Explanation(row, decision, explained, find_counterfactual(policies, values), reproduced)
 
 
-def write(tx: Transaction, asked: PendingDecision, *, actor: Actor, at: datetime) -> Row:
+def record_decision(tx: Transaction, pending: PendingDecision, *, actor: Actor, at: datetime) -> Row:
     """Add a decision and its line in the trail, as `audited.insert` does: each verification waits for this."""
-    row = {**asked.row, "id": f"dec_{new_ulid(at)}", "created_at": at}
+    row = {**pending.row, "id": f"dec_{new_ulid(at)}", "created_at": at}
     tx.add(store.decisions, row)
-    told = {**asked.told, METADATA_KEY: asked.fingerprints.sha256(row)}
-    entry = AuditEntry(asked.tenant_id, actor, EVALUATED, "policy_decision", row["id"], at, metadata=told)
+    audit_metadata = {**pending.audit_metadata, METADATA_KEY: pending.digest_template.sha256(row)}
+    entry = AuditEntry(pending.tenant_id, actor, EVALUATED, "policy_decision", row["id"], at, metadata=audit_metadata)
     audit.record(tx, entry)
     return row
 
 
-def _answered(
-    force: ActivePolicies, question: PolicyQuery, circumstances: Circumstances, tenant_id: UUID
+def _decide_cached(
+    active: ActivePolicies, query: PolicyQuery, context: PolicyContext, tenant_id: UUID
 ) -> PendingDecision:
     """The same circumstances have the same answer as long as the same versions are in force."""
-    place = (tenant_id, question, *circumstances.items())
-    found: PendingDecision | None = force.answers.get(place)
-    if found is None:
-        found = _decided(force, question, circumstances, tenant_id)
-        force.remember(place, found)
-    return found
+    key = (tenant_id, query, *context.items())
+    pending: PendingDecision | None = active.cached_decisions.get(key)
+    if pending is None:
+        pending = _decide(active, query, context, tenant_id)
+        active.cache_decision(key, pending)
+    return pending
 
 
-def _decided(
-    force: ActivePolicies, question: PolicyQuery, context: Mapping[str, Any], tenant_id: UUID
-) -> PendingDecision:
-    typed = force.normalised(context)
-    return PendingDecision(tenant_id, question, typed, force, force.policies(typed.values))
+def _decide(active: ActivePolicies, query: PolicyQuery, context: Mapping[str, Any], tenant_id: UUID) -> PendingDecision:
+    normalized = active.normalizer(context)
+    return PendingDecision(tenant_id, query, normalized, active, active.policies(normalized.values))

@@ -21,7 +21,7 @@ from attestlab.policy.attribute_registry import AttributeRegistryService
 from attestlab.policy.checked_input import CheckedAttributes, CheckedDocument
 from attestlab.policy.decisions import Decisions
 from attestlab.policy.evaluation.binder import bind
-from attestlab.policy.formats.toml import document_in_body, toml_of
+from attestlab.policy.formats.toml import format_toml, parse_body
 from attestlab.policy.language import policy_tests
 from attestlab.policy.language.document import Document, TargetType
 from attestlab.policy.service import ActivationCheck, Policies
@@ -29,7 +29,7 @@ from attestlab.policy.service import ActivationCheck, Policies
 LARGE_BYTES = 16 * 1024
 CHECK_TIMEOUT_S = 15.0
 PROOF_TIMEOUT_S = 60.0  # two proofs of 20 s each, and what comes before them
-Written = bytes | UUID
+PolicyArgument = bytes | UUID
 """A document as JSON or TOML in a JSON object, or a policy whose newest version is meant."""
 
 
@@ -39,12 +39,12 @@ def check(text: bytes, own: str, is_operator: bool) -> CheckedDocument:
     Raises:
         ValidationFailed: it is no policy, or means nothing under these attributes.
     """
-    document = read(text)
+    document = read_document(text)
     if is_operator and document.target_type is TargetType.TENANT_DEFAULT:
-        own = attribute_documents.NONE
-    registry = attribute_documents.registry_of(own)
+        own = attribute_documents.NO_ATTRIBUTES
+    registry = attribute_documents.build_registry(own)
     bind(document, registry)
-    policy_tests.require_sound(document, registry)
+    policy_tests.require_valid(document, registry)
     return CheckedDocument(
         document.name,
         document.category,
@@ -62,46 +62,50 @@ def check_attributes(records: str, own: list[dict[str, Any]], caller: Caller) ->
     Raises:
         ValidationFailed, Conflict: see `AttributeRegistryService.check`.
     """
-    return attributes_and_json(AttributeRegistryService(storage=storage_at(records), clock=SystemClock()), own, caller)
+    return check_and_render_attributes(
+        AttributeRegistryService(storage=open_records(records), clock=SystemClock()), own, caller
+    )
 
 
-def attributes_and_json(
+def check_and_render_attributes(
     vocabulary: AttributeRegistryService, own: list[dict[str, Any]], caller: Caller
 ) -> tuple[CheckedAttributes, bytes]:
     """Check attributes, and render the answer that shows them."""
     checked = vocabulary.check(own, caller=caller)
-    return checked, rendering.attributes(attribute_documents.registry_of(checked.stored)).model_dump_json().encode()
+    return checked, rendering.render_attributes(
+        attribute_documents.build_registry(checked.stored)
+    ).model_dump_json().encode()
 
 
-def shown_attributes(records: str, caller: Caller) -> bytes:
+def render_attributes(records: str, caller: Caller) -> bytes:
     """Show what a tenant's policies may ask about, as the JSON of `AttributesOut`."""
-    registry = AttributeRegistryService(storage=storage_at(records), clock=SystemClock()).get(caller=caller)
-    return rendering.attributes(registry).model_dump_json().encode()
+    registry = AttributeRegistryService(storage=open_records(records), clock=SystemClock()).get(caller=caller)
+    return rendering.render_attributes(registry).model_dump_json().encode()
 
 
-def read(text: bytes) -> Document:
+def read_document(text: bytes) -> Document:
     """The document that was sent, as JSON or as `{"toml": "..."}`.
 
     Raises:
         ValidationFailed: it is no policy.
     """
-    return document_in_body(json.loads(text))
+    return parse_body(json.loads(text))
 
 
-def toml(text: bytes) -> bytes:
+def convert_to_toml(text: bytes) -> bytes:
     """A stored document as TOML."""
-    return toml_of(Document.read(json.loads(text))).encode()
+    return format_toml(Document.read(json.loads(text))).encode()
 
 
-def analyze(records: str, policy: Written, against: Written | None, caller: Caller) -> bytes:
+def analyze(records: str, policy: PolicyArgument, against: PolicyArgument | None, caller: Caller) -> bytes:
     """What is true of a policy for every context there could be, as the JSON of `AnalysisOut`.
 
     Raises:
         NotFound, ValidationFailed, Unavailable: see `Policies.analyze`.
     """
-    other = None if against is None else written(against)
-    found = _policies(records).analyze(written(policy), against=other, caller=caller)
-    return rendering.analysed(found).model_dump_json().encode()
+    other = None if against is None else parse_policy_argument(against)
+    found = _policies(records).analyze(parse_policy_argument(policy), against=other, caller=caller)
+    return rendering.render_analysis(found).model_dump_json().encode()
 
 
 def examine(records: str, policy_id: UUID, caller: Caller) -> ActivationCheck:
@@ -119,30 +123,30 @@ def explain(records: str, decision_id: str, caller: Caller, now: datetime) -> by
     Raises:
         NotFound: no such decision of the tenant's.
     """
-    found = Decisions(storage=storage_at(records), clock=FixedClock(now)).explain(decision_id, caller=caller)
-    return rendering.explained(found).model_dump_json(by_alias=True).encode()
+    found = Decisions(storage=open_records(records), clock=FixedClock(now)).explain(decision_id, caller=caller)
+    return rendering.render_explanation(found).model_dump_json(by_alias=True).encode()
 
 
-def written(policy: Written) -> Document | UUID:
+def parse_policy_argument(policy: PolicyArgument) -> Document | UUID:
     """A document, or the policy whose newest version is meant.
 
     Raises:
         ValidationFailed: it is no policy.
     """
-    return policy if isinstance(policy, UUID) else read(policy)
+    return policy if isinstance(policy, UUID) else read_document(policy)
 
 
 @lru_cache(maxsize=1)  # a process works for one server
-def storage_at(records: str) -> Storage:
+def open_records(records: str) -> Storage:
     """The records, for reading."""
     return Storage(records)
 
 
 def _policies(records: str) -> Policies:
-    return Policies(storage=storage_at(records), clock=SystemClock(), simulations=_Unasked(), operator=_no_operator)
+    return Policies(storage=open_records(records), clock=SystemClock(), simulations=_NoReports(), operator=_no_operator)
 
 
-class _Unasked:
+class _NoReports:
     """Nothing is activated here, so no report is asked for."""
 
     def require_current(self, tx: Transaction, *, policy_id: UUID, digest: str, simulation_digest: str | None) -> None:

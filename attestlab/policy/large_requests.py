@@ -18,13 +18,13 @@ def is_large(request: Request) -> bool:
     return int(request.header("Content-Length") or LARGE_BYTES + 1) > LARGE_BYTES
 
 
-async def has_large(request: Request) -> bool:
+async def has_large_policies(request: Request) -> bool:
     """Whether what the tenant's questions are answered from takes long."""
     chars: int = await request.application.run_in_thread(lambda: request.lab.policies.longest_text(request.caller))
     return chars > LARGE_BYTES
 
 
-async def in_process(
+async def run_in_process(
     request: Request, function: Callable[..., Any], *arguments: Any, timeout_s: float = PROOF_TIMEOUT_S
 ) -> Any:
     """What a function of `jobs` returns, called in a child process that ends with its client."""
@@ -33,12 +33,12 @@ async def in_process(
     return await workers.run(tenant_id, function, *arguments, timeout_s=timeout_s, on_disconnect=request.on_disconnect)
 
 
-def records(request: Request) -> str:
+def records_url(request: Request) -> str:
     """Where a child process finds the records; with their password, where they have one."""
     url: str = request.lab.storage.url.render_as_string(hide_password=False)
     return url
 
 
-def sent(policy: dict[str, Any] | UUID | None) -> bytes | UUID | None:
+def encode_policy(policy: dict[str, Any] | UUID | None) -> bytes | UUID | None:
     """A document as it goes to a child process."""
     return orjson.dumps(policy) if isinstance(policy, dict) else policy

@@ -37,53 +37,53 @@ Row = Mapping[str, Any]
 Model = TypeVar("Model", bound=BaseModel)
 
 
-def policy(row: Row, version: Row) -> PolicyOut:
+def render_policy(row: Row, version: Row) -> PolicyOut:
     """Render a policy with its newest text, which may be a megabyte: it is copied, not parsed.
 
     The stored text is canonical JSON, so `tests` is its last member where it has any.
     """
     text: str = version["document"]
     said = {"name", "category", "target_type", *([] if row["target_id"] is None else ["target_id"])}
-    rest = policy_summary(row, version).model_dump_json(exclude=said)
+    rest = render_summary(row, version).model_dump_json(exclude=said)
     tests = "" if text.endswith("]}") else '"tests":null,'
-    return _spliced(PolicyOut, f"{text[:-1]},{tests}{rest[1:]}")
+    return _as_raw_response(PolicyOut, f"{text[:-1]},{tests}{rest[1:]}")
 
 
-def policy_summary(row: Row, version: Row) -> PolicySummaryOut:
+def render_summary(row: Row, version: Row) -> PolicySummaryOut:
     """Render a policy without its text."""
     shown = {name: row[name] for name in PolicySummaryOut.model_fields if name in row}
     return PolicySummaryOut(**{**shown, "digest": version["digest"]})
 
 
-def policy_version(row: Row, version: Row) -> PolicyVersionOut:
+def render_version(row: Row, version: Row) -> PolicyVersionOut:
     """Render one text of a policy; it is copied, not parsed."""
-    rest = policy_version_summary(row, version).model_dump_json()
-    return _spliced(PolicyVersionOut, f'{rest[:-1]},"document":{version["document"]}}}')
+    rest = render_version_summary(row, version).model_dump_json()
+    return _as_raw_response(PolicyVersionOut, f'{rest[:-1]},"document":{version["document"]}}}')
 
 
-def policy_version_summary(row: Row, version: Row) -> PolicyVersionSummaryOut:
+def render_version_summary(row: Row, version: Row) -> PolicyVersionSummaryOut:
     """Render one version of a policy without its text."""
     stands = {name: row[name] for name in ("status", "active_version", "shadow_version")}
     shown = {name: version[name] for name in PolicyVersionSummaryOut.model_fields if name in version}
     return PolicyVersionSummaryOut(**{**shown, "status": status_of_version(version["version"], **stands)})
 
 
-def _spliced(_: type[Model], text: str) -> Model:
+def _as_raw_response(_: type[Model], text: str) -> Model:
     """The JSON of a model as a route returns it; nothing is validated again."""
     return cast(Model, RawResponse(text.encode(), JSON))
 
 
-def attributes(registry: Registry) -> AttributesOut:
+def render_attributes(registry: Registry) -> AttributesOut:
     """A registry."""
     return AttributesOut(
         items=[
-            AttributeOut(**attribute_documents.json_of(each), own=path not in PLATFORM)
+            AttributeOut(**attribute_documents.dump_attribute(each), own=path not in PLATFORM)
             for path, each in registry.items()
         ]
     )
 
 
-def evaluated(decided: EvaluatedDecision) -> EvaluateOut:
+def render_decision(decided: EvaluatedDecision) -> EvaluateOut:
     """A decision in both documented shapes."""
     decision = decided.decision
     return EvaluateOut(
@@ -104,7 +104,7 @@ def _effect(decision: SetDecision) -> Any:
     return "ALLOW" if decision.allowed else "DENY"
 
 
-def explained(found: Explanation) -> DecisionOut:
+def render_explanation(found: Explanation) -> DecisionOut:
     """A decision and why it came out so."""
     row, decision = found.row, found.decision
     shown = {name: row[name] for name in DecisionOut.model_fields if name in row}
@@ -112,7 +112,7 @@ def explained(found: Explanation) -> DecisionOut:
         DiagnosticOut(path=path, code=code, message=told) for path, code, told in json.loads(row["diagnostics"])
     ]
     changes = found.counterfactual.changes
-    proposed = None if changes is None else [ChangeOut(**_members(each)) for each in changes]
+    proposed = None if changes is None else [ChangeOut(**_change_fields(each)) for each in changes]
     return DecisionOut(
         **{
             **shown,
@@ -125,19 +125,19 @@ def explained(found: Explanation) -> DecisionOut:
             "matched_rule": decision.matched_rule,
             "reason": decision.reason,
             "diagnostics": diagnostics,
-            "policies": [_policy(each, decision) for each in found.policies],
+            "policies": [_render_policy_explanation(each, decision) for each in found.policies],
             "counterfactual": CounterfactualOut(changes=proposed, complete=found.counterfactual.complete),
             "reproduced": found.reproduced,
         }
     )
 
 
-def _members(change: Any) -> dict[str, Any]:
+def _change_fields(change: Any) -> dict[str, Any]:
     return {name: getattr(change, name) for name in ChangeOut.model_fields}
 
 
-def _policy(found: ExplainedPolicy, decision: SetDecision) -> ExplainedPolicyOut:
-    said = next(each for each in decision.said if each.member is found.member)
+def _render_policy_explanation(found: ExplainedPolicy, decision: SetDecision) -> ExplainedPolicyOut:
+    said = next(each for each in decision.results if each.member is found.member)
     rules = [
         ExplainedRuleOut(
             id=each.rule.id,
@@ -154,8 +154,8 @@ def _policy(found: ExplainedPolicy, decision: SetDecision) -> ExplainedPolicyOut
         name=found.member.policy.name,
         version=found.version,
         digest=found.member.digest,
-        counts=found.member.counts,
-        deciding=said is decision.deciding,
+        counts=found.member.is_enforced,
+        deciding=said is decision.deciding_result,
         effect=found.effect,  # type: ignore[arg-type]  # one of two words
         matched_rules=list(said.decision.matched),
         monitored_rules=list(said.decision.monitored),
@@ -164,7 +164,7 @@ def _policy(found: ExplainedPolicy, decision: SetDecision) -> ExplainedPolicyOut
     )
 
 
-def analysed(found: AnalysisReport) -> AnalysisOut:
+def render_analysis(found: AnalysisReport) -> AnalysisOut:
     """What was proven."""
     findings = [
         FindingOut(kind=each.kind.value, rule_id=each.rule_id, by=list(each.by), witness=each.witness)

@@ -11,10 +11,10 @@ from attestlab.policy.active_policies import PolicyQuery
 from attestlab.policy.attribute_registry import AttributeRegistryService
 from attestlab.policy.checked_input import CheckedAttributes, CheckedDocument
 from attestlab.policy.decisions import Decisions, PendingDecision
-from attestlab.policy.formats.toml import document_in_body
+from attestlab.policy.formats.toml import parse_body
 from attestlab.policy.jobs import CHECK_TIMEOUT_S, LARGE_BYTES
 from attestlab.policy.language.document import Category, Document, TargetType
-from attestlab.policy.large_requests import has_large, in_process, is_large, records, sent
+from attestlab.policy.large_requests import encode_policy, has_large_policies, is_large, records_url, run_in_process
 from attestlab.policy.rules import ACTIVATORS
 from attestlab.policy.service import ActivationCheck, Policies
 from attestlab.policy.shapes import (
@@ -55,27 +55,27 @@ async def attributes(request: Request) -> AttributesOut:
     """What the tenant's policies may ask about."""
     own, _ = await request.application.read(lambda: request.lab.policies.attributes_of(request.caller))
     if len(own) > LARGE_BYTES:
-        text = await in_process(request, jobs.shown_attributes, records(request), request.caller)
+        text = await run_in_process(request, jobs.render_attributes, records_url(request), request.caller)
         return cast(AttributesOut, RawResponse(text, JSON))
-    return rendering.attributes(request.lab.policy_attributes.get(caller=request.caller))
+    return rendering.render_attributes(request.lab.policy_attributes.get(caller=request.caller))
 
 
-async def _attributes(request: Request, body: AttributesIn) -> tuple[CheckedAttributes, bytes]:
+async def _check_attributes(request: Request, body: AttributesIn) -> tuple[CheckedAttributes, bytes]:
     """Check against every version of the tenant's policies, and render the answer, without the writer's lock."""
     own = [each.model_dump(mode="json") for each in body.attributes]
     checked: tuple[CheckedAttributes, bytes]
-    if is_large(request) or await has_large(request):
-        arguments = (records(request), own, request.caller)
-        checked = await in_process(request, jobs.check_attributes, *arguments, timeout_s=CHECK_TIMEOUT_S)
+    if is_large(request) or await has_large_policies(request):
+        arguments = (records_url(request), own, request.caller)
+        checked = await run_in_process(request, jobs.check_attributes, *arguments, timeout_s=CHECK_TIMEOUT_S)
     else:
         vocabulary: AttributeRegistryService = request.lab.policy_attributes
         checked = await request.application.run_in_thread(
-            lambda: jobs.attributes_and_json(vocabulary, own, request.caller)
+            lambda: jobs.check_and_render_attributes(vocabulary, own, request.caller)
         )
     return checked
 
 
-@routes.put("/v1/policies/attributes", scope=_TENANT, prepare=_attributes)
+@routes.put("/v1/policies/attributes", scope=_TENANT, prepare=_check_attributes)
 def set_attributes(request: Request, body: AttributesIn, prepared: tuple[CheckedAttributes, bytes]) -> AttributesOut:
     """Replace the tenant's own attributes."""
     checked, shown = prepared
@@ -83,68 +83,72 @@ def set_attributes(request: Request, body: AttributesIn, prepared: tuple[Checked
     return cast(AttributesOut, RawResponse(shown, JSON))
 
 
-async def _asked(request: Request, body: EvaluateIn) -> PendingDecision:
+async def _decide(request: Request, body: EvaluateIn) -> PendingDecision:
     """Decide, which only reads; a large context is read in a thread. Only keeping the decision waits for the writer."""
     action, target_type = body.action or body.category, body.target_type or body.binding_target_type
     question = PolicyQuery(cast(Category, action), cast(TargetType, target_type), body.target_id)
     decisions: Decisions = request.lab.policy_decisions
     where = request.application.run_in_thread if is_large(request) else request.application.read
-    asked: PendingDecision = await where(lambda: decisions.decide(question, body.context, caller=request.caller))
+    asked: PendingDecision = await where(
+        lambda: decisions.evaluate_context(question, body.context, caller=request.caller)
+    )
     return asked
 
 
-@routes.post("/v1/policies/evaluate", scope=_TENANT, prepare=_asked)
+@routes.post("/v1/policies/evaluate", scope=_TENANT, prepare=_decide)
 def evaluate(request: Request, body: EvaluateIn, prepared: PendingDecision) -> EvaluateOut:
     """Ask all policies that apply; the decision is kept and audited."""
-    return rendering.evaluated(request.lab.policy_decisions.keep(prepared, caller=request.caller))
+    return rendering.render_decision(request.lab.policy_decisions.record(prepared, caller=request.caller))
 
 
 @routes.get("/v1/policies/decisions/{id}", scope=_TENANT)
 async def decision(request: Request, id: str) -> DecisionOut:
     """Why a decision came out as it did, and what would have to change."""
-    if await has_large(request):
+    if await has_large_policies(request):
         now = request.lab.clock.now()
-        text = await in_process(request, jobs.explain, records(request), id, request.caller, now)
+        text = await run_in_process(request, jobs.explain, records_url(request), id, request.caller, now)
         return cast(DecisionOut, RawResponse(text, JSON))
     found = await request.application.run_in_thread(
         lambda: request.lab.policy_decisions.explain(id, caller=request.caller)
     )
-    return rendering.explained(found)
+    return rendering.render_explanation(found)
 
 
 @routes.post("/v1/policies/analyze", scope=_TENANT, idempotency="none")
 async def analyze(request: Request, body: AnalyzeIn) -> AnalysisOut:
     """What is true of a policy for every context there could be."""
-    if is_large(request) or await has_large(request):
+    if is_large(request) or await has_large_policies(request):
         policies: Policies = request.lab.policies
-        wanted = (sent(body.policy or body.policy_id), sent(body.against))
+        wanted = (encode_policy(body.policy or body.policy_id), encode_policy(body.against))
         with policies.proofs.acquire():
-            text = await in_process(request, jobs.analyze, records(request), *wanted, request.caller)
+            text = await run_in_process(request, jobs.analyze, records_url(request), *wanted, request.caller)
         return cast(AnalysisOut, RawResponse(text, JSON))
-    policy = body.policy_id if body.policy is None else document_in_body(body.policy)
-    against = document_in_body(body.against) if isinstance(body.against, dict) else body.against
+    policy = body.policy_id if body.policy is None else parse_body(body.policy)
+    against = parse_body(body.against) if isinstance(body.against, dict) else body.against
     found = await request.application.run_in_thread(
         lambda: request.lab.policies.analyze(policy, against=against, caller=request.caller)
     )
-    return rendering.analysed(found)
+    return rendering.render_analysis(found)
 
 
-async def _read(request: Request, body: PolicyIn) -> Document | CheckedDocument:
+async def _read_document(request: Request, body: PolicyIn) -> Document | CheckedDocument:
     """The document that was sent; a large one is read and typed in another process, before anybody holds the lock."""
     if not is_large(request):
-        return document_in_body(body.root)
+        return parse_body(body.root)
     own, is_operator = await request.application.read(lambda: request.lab.policies.attributes_of(request.caller))
     text = orjson.dumps(body.root)
-    checked: CheckedDocument = await in_process(request, jobs.check, text, own, is_operator, timeout_s=CHECK_TIMEOUT_S)
+    checked: CheckedDocument = await run_in_process(
+        request, jobs.check, text, own, is_operator, timeout_s=CHECK_TIMEOUT_S
+    )
     return checked
 
 
-@routes.post("/v1/policies", scope=_TENANT, status=201, prepare=_read)
+@routes.post("/v1/policies", scope=_TENANT, status=201, prepare=_read_document)
 def create(request: Request, body: PolicyIn, prepared: Document | CheckedDocument) -> PolicyOut:
     """Write a policy; it decides nothing yet."""
     made = request.lab.policies.create(prepared, caller=request.caller)
     request.respond_headers["Location"] = f"/v1/policies/{made['id']}"
-    return _shown(request, made["id"])
+    return _render_newest(request, made["id"])
 
 
 @routes.get("/v1/policies", scope=_TENANT)
@@ -154,7 +158,7 @@ def list_policies(request: Request, query: PageQuery) -> Page[PolicySummaryOut]:
         caller=request.caller, before=decode_id(_LIST, query.cursor), limit=query.limit + 1
     )
     shown, cursor = split_page(found, limit=query.limit, kind=_LIST, position=lambda pair: [str(pair[0]["id"])])
-    return Page[PolicySummaryOut](items=[rendering.policy_summary(*pair) for pair in shown], next_cursor=cursor)
+    return Page[PolicySummaryOut](items=[rendering.render_summary(*pair) for pair in shown], next_cursor=cursor)
 
 
 @routes.get("/v1/policies/{id}", scope=_TENANT)
@@ -162,19 +166,23 @@ async def get(request: Request, id: UUID, query: FormatQuery) -> PolicyOut:
     """One policy with its newest text; `?format=json` or `?format=toml` gives the text alone."""
     row, version = await request.application.read(lambda: request.lab.policies.get(id, caller=request.caller))
     if query.format is None:
-        return rendering.policy(row, version)
+        return rendering.render_policy(row, version)
     if query.format == "json":
         return cast(PolicyOut, RawResponse(version["document"].encode(), "application/json"))
     text = version["document"].encode()
-    toml = jobs.toml(text) if len(text) <= LARGE_BYTES else await in_process(request, jobs.toml, text)
+    toml = (
+        jobs.convert_to_toml(text)
+        if len(text) <= LARGE_BYTES
+        else await run_in_process(request, jobs.convert_to_toml, text)
+    )
     return cast(PolicyOut, RawResponse(toml, "application/toml; charset=utf-8"))
 
 
-@routes.put("/v1/policies/{id}", scope=_TENANT, prepare=_read)
+@routes.put("/v1/policies/{id}", scope=_TENANT, prepare=_read_document)
 def update(request: Request, id: UUID, body: PolicyIn, prepared: Document | CheckedDocument) -> PolicyOut:
     """Write a new version; the one in force stays in force."""
     request.lab.policies.update(id, prepared, caller=request.caller)
-    return _shown(request, id)
+    return _render_newest(request, id)
 
 
 @routes.get("/v1/policies/{id}/versions", scope=_TENANT)
@@ -183,31 +191,31 @@ def versions(request: Request, id: UUID, query: PageQuery) -> Page[PolicyVersion
     before = decode_number(_VERSIONS, query.cursor)
     row, found = request.lab.policies.versions(id, caller=request.caller, before=before, limit=query.limit + 1)
     shown, cursor = split_page(found, limit=query.limit, kind=_VERSIONS, position=lambda each: [each["version"]])
-    listed = [rendering.policy_version_summary(row, each) for each in shown]
+    listed = [rendering.render_version_summary(row, each) for each in shown]
     return Page[PolicyVersionSummaryOut](items=listed, next_cursor=cursor)
 
 
 @routes.get("/v1/policies/{id}/versions/{version}", scope=_TENANT)
 def version(request: Request, id: UUID, version: int) -> PolicyVersionOut:
     """One version with its text."""
-    return rendering.policy_version(*request.lab.policies.version(id, version, caller=request.caller))
+    return rendering.render_version(*request.lab.policies.version(id, version, caller=request.caller))
 
 
 @routes.post("/v1/policies/{id}/shadow", scope=_TENANT)
 def shadow(request: Request, id: UUID) -> PolicyOut:
     """Have the newest version evaluated beside those that count."""
     request.lab.policies.shadow(id, caller=request.caller)
-    return _shown(request, id)
+    return _render_newest(request, id)
 
 
-async def _examined(request: Request, body: ActivateIn) -> ActivationCheck:
+async def _examine(request: Request, body: ActivateIn) -> ActivationCheck:
     """Tests and proofs take time, and are done before anybody waits for the writer."""
     policy_id: UUID = request.path_values["id"]
-    if await has_large(request):
+    if await has_large_policies(request):
         policies: Policies = request.lab.policies
         with policies.proofs.acquire():
-            examined: ActivationCheck = await in_process(
-                request, jobs.examine, records(request), policy_id, request.caller
+            examined: ActivationCheck = await run_in_process(
+                request, jobs.examine, records_url(request), policy_id, request.caller
             )
         return examined
     found: ActivationCheck = await request.application.run_in_thread(
@@ -216,7 +224,7 @@ async def _examined(request: Request, body: ActivateIn) -> ActivationCheck:
     return found
 
 
-@routes.post("/v1/policies/{id}/activate", scope=_PEOPLE, prepare=_examined)
+@routes.post("/v1/policies/{id}/activate", scope=_PEOPLE, prepare=_examine)
 def activate(request: Request, id: UUID, body: ActivateIn, prepared: ActivationCheck) -> PolicyOut:
     """Have the newest version decide from now on."""
     request.lab.policies.activate(
@@ -227,15 +235,15 @@ def activate(request: Request, id: UUID, body: ActivateIn, prepared: ActivationC
         note=body.note,
         caller=request.caller,
     )
-    return _shown(request, id)
+    return _render_newest(request, id)
 
 
 @routes.post("/v1/policies/{id}/archive", scope=_PEOPLE)
 def archive(request: Request, id: UUID) -> PolicyOut:
     """Take a policy out of force, for good."""
     request.lab.policies.archive(id, caller=request.caller)
-    return _shown(request, id)
+    return _render_newest(request, id)
 
 
-def _shown(request: Request, policy_id: UUID) -> PolicyOut:
-    return rendering.policy(*request.lab.policies.get(policy_id, caller=request.caller))
+def _render_newest(request: Request, policy_id: UUID) -> PolicyOut:
+    return rendering.render_policy(*request.lab.policies.get(policy_id, caller=request.caller))

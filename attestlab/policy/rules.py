@@ -14,7 +14,7 @@ from attestlab.orgs.rules import Role
 from attestlab.policy.language.document import Category, TargetType
 
 ACTIVATORS = (Role.OWNER, Role.ADMIN)
-DENIED = "policy_denied"
+DENIED_REASON = "policy_denied"
 
 
 class PolicyStatus(StrEnum):
@@ -56,21 +56,21 @@ def require_open(status: str) -> None:
         raise Conflict("The policy is archived; make a new one.", details={"status": status})
 
 
-def require_same_place(*, stands: tuple[str, str, object], wanted: tuple[Category, TargetType, object]) -> None:
+def require_same_target(*, current: tuple[str, str, object], requested: tuple[Category, TargetType, object]) -> None:
     """A version is for the action and the target of those before it.
 
     Raises:
         ValidationFailed: it names others.
     """
     names = ("category", "target_type", "target_id")
-    for name, old, new in zip(names, stands, wanted, strict=True):
+    for name, old, new in zip(names, current, requested, strict=True):
         if old != new:
             raise ValidationFailed.of(
                 f"/{name}", "changed", f"The {name} of a policy stays {old}; make another policy."
             )
 
 
-def require_asked(category: Category, target_type: TargetType) -> None:
+def require_reachable(category: Category, target_type: TargetType) -> None:
     """A policy that nobody would ever ask is not written: whoever did would think that it decides.
 
     Raises:
@@ -124,7 +124,7 @@ def is_single_person(author: str, actor: str, *, activators: int) -> bool:
     return True
 
 
-def denied(
+def make_denial(
     what: str,
     *,
     reasons: Sequence[str],
@@ -138,7 +138,7 @@ def denied(
     `matched_policy` decided, by its default where `matched_rule` is None.
     """
     decided = {"matched_policy": matched_policy, "matched_rule": matched_rule, "matched_rules": list(matched_rules)}
-    details = {"reason": DENIED, **decided, "reasons": list(reasons)}
+    details = {"reason": DENIED_REASON, **decided, "reasons": list(reasons)}
     why = "; ".join(reason.rstrip(". ") for reason in reasons)
     return PermissionDenied(
         f"Policies deny {what}: {why}. Ask GET /v1/policies/decisions/{decision_id} what would turn it.",
@@ -146,9 +146,9 @@ def denied(
     )
 
 
-def denied_to_strangers(what: str, *, decision_id: str) -> PermissionDenied:
+def make_external_denial(what: str, *, decision_id: str) -> PermissionDenied:
     """What anybody else is told: that it is so, and nothing of another's rules."""
     return PermissionDenied(
         f"The issuer's policies deny {what}; ask the issuer, and name {decision_id}.",
-        details={"reason": DENIED, "decision_id": decision_id},
+        details={"reason": DENIED_REASON, "decision_id": decision_id},
     )

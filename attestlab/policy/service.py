@@ -23,8 +23,8 @@ from attestlab.orgs import quotas
 from attestlab.orgs.role_rules import parse_roles
 from attestlab.orgs.rules import Caller
 from attestlab.policy import attribute_documents, rules, store
-from attestlab.policy.analysis.analyzer import AnalysisFinding, PolicyComparison, analyze, compare, dead_rules
-from attestlab.policy.attribute_registry import document_in, own_attributes, registry_for
+from attestlab.policy.analysis.analyzer import AnalysisFinding, PolicyComparison, analyze, compare, find_dead_rules
+from attestlab.policy.attribute_registry import load_own_attributes, load_registry, parse_document
 from attestlab.policy.checked_input import CheckedDocument
 from attestlab.policy.evaluation.binder import bind
 from attestlab.policy.events import (
@@ -115,11 +115,11 @@ class Policies:
                 "created_at": now,
                 "updated_at": now,
             }
-            made = audited_write.insert(tx, store.policies, row, _deed(caller, "policy.create", now))
-            self._write(tx, made, document, caller, now)
-            event = PolicyCreated(policy_id=made["id"], version=1, digest=document.digest, created_at=now)
+            policy = audited_write.insert(tx, store.policies, row, _audit_context(caller, "policy.create", now))
+            self._write(tx, policy, document, caller, now)
+            event = PolicyCreated(policy_id=policy["id"], version=1, digest=document.digest, created_at=now)
             outbox.publish(tx, caller.tenant_id, event, at=now)
-            return made
+            return policy
 
     def update(self, policy_id: UUID, document: Document | CheckedDocument, *, caller: Caller) -> Row:
         """Write a new version; what is in force stays in force.
@@ -131,14 +131,14 @@ class Policies:
             ValidationFailed: as for `create`, or it is for another action or target.
         """
         with self.storage.write() as tx:
-            row = store.owned(tx.exec, policy_id, tenant_id=caller.tenant_id)
+            row = store.get_policy(tx.exec, policy_id, tenant_id=caller.tenant_id)
             rules.require_open(row["status"])
             quotas.require_capacity(
                 "versions_per_policy", quotas.allowance_of(caller).versions_per_policy, lambda: row["version"]
             )
-            stands = (row["category"], row["target_type"], row["target_id"])
-            rules.require_same_place(
-                stands=stands, wanted=(document.category, document.target_type, document.target_id)
+            current = (row["category"], row["target_type"], row["target_id"])
+            rules.require_same_target(
+                current=current, requested=(document.category, document.target_type, document.target_id)
             )
             self._checked(tx, document, caller)
             now = self.clock.now()
@@ -146,7 +146,7 @@ class Policies:
             event = PolicyUpdated(
                 policy_id=policy_id, version=row["version"] + 1, digest=document.digest, updated_at=now
             )
-            changed = self._change(tx, row, changes, _deed(caller, "policy.update", now), event)
+            changed = self._change(tx, row, changes, _audit_context(caller, "policy.update", now), event)
             self._write(tx, changed, document, caller, now)
             return changed
 
@@ -158,7 +158,7 @@ class Policies:
             Conflict: it is archived, or its newest version is the one in force.
         """
         with self.storage.write() as tx:
-            row = store.owned(tx.exec, policy_id, tenant_id=caller.tenant_id)
+            row = store.get_policy(tx.exec, policy_id, tenant_id=caller.tenant_id)
             rules.require_open(row["status"])
             if row["version"] == row["active_version"]:
                 raise Conflict("This version is in force already; write a new one to watch it.")
@@ -166,7 +166,7 @@ class Policies:
             status = rules.status_of(active_version=row["active_version"], shadow_version=row["version"])
             changes = {"shadow_version": row["version"], "status": status.value}
             event = PolicyShadowed(policy_id=policy_id, version=row["version"], shadowed_at=now)
-            return self._change(tx, row, changes, _deed(caller, "policy.shadow", now), event)
+            return self._change(tx, row, changes, _audit_context(caller, "policy.shadow", now), event)
 
     def examine(self, policy_id: UUID, *, caller: Caller) -> ActivationCheck:
         """Run the tests of the newest version and look for dead rules; takes time, and holds no lock.
@@ -176,13 +176,15 @@ class Policies:
             Unavailable: it took too long, or others prove.
         """
         with self.storage.read() as connection:
-            row = store.owned(connection.execute, policy_id, tenant_id=caller.tenant_id)
-            document = document_in(store.version(connection.execute, policy_id, row["version"]))
-            registry = registry_for(connection.execute, caller.tenant_id, document.target_type)
+            row = store.get_policy(connection.execute, policy_id, tenant_id=caller.tenant_id)
+            document = parse_document(store.get_version(connection.execute, policy_id, row["version"]))
+            registry = load_registry(connection.execute, caller.tenant_id, document.target_type)
         policy = bind(document, registry)
         with self.proofs.acquire():
-            dead = dead_rules(policy)
-        return ActivationCheck(row["version"], tuple(policy_tests.failing(document, policy, registry)), tuple(dead))
+            dead = find_dead_rules(policy)
+        return ActivationCheck(
+            row["version"], tuple(policy_tests.find_failing(document, policy, registry)), tuple(dead)
+        )
 
     def activate(
         self,
@@ -203,13 +205,13 @@ class Policies:
             PermissionDenied: the author would switch it on, and somebody else could.
         """
         with self.storage.write() as tx:
-            row = store.owned(tx.exec, policy_id, tenant_id=caller.tenant_id)
+            row = store.get_policy(tx.exec, policy_id, tenant_id=caller.tenant_id)
             rules.require_open(row["status"])
             if row["version"] != examined.version:
                 raise Conflict("A new version was written meanwhile; look at it, and activate again.")
             rules.require_passing(examined.failing_tests)
             rules.require_acknowledged(examined.dead_rules, acknowledged)
-            version = store.version(tx.exec, policy_id, row["version"])
+            version = store.get_version(tx.exec, policy_id, row["version"])
             alone = self._is_single_person(tx, version["author"], caller)
             self.simulations.require_current(
                 tx, policy_id=policy_id, digest=version["digest"], simulation_digest=simulation_digest
@@ -231,12 +233,12 @@ class Policies:
             Conflict: it is archived.
         """
         with self.storage.write() as tx:
-            row = store.owned(tx.exec, policy_id, tenant_id=caller.tenant_id)
+            row = store.get_policy(tx.exec, policy_id, tenant_id=caller.tenant_id)
             rules.require_open(row["status"])
             now = self.clock.now()
             changes = {"active_version": None, "shadow_version": None, "status": PolicyStatus.ARCHIVED.value}
             event = PolicyArchived(policy_id=policy_id, archived_at=now)
-            return self._change(tx, row, changes, _deed(caller, "policy.archive", now), event)
+            return self._change(tx, row, changes, _audit_context(caller, "policy.archive", now), event)
 
     def get(self, policy_id: UUID, *, caller: Caller) -> tuple[Row, Row]:
         """A policy and its newest version.
@@ -245,14 +247,14 @@ class Policies:
             NotFound: no such policy of the tenant's.
         """
         with self.storage.read() as connection:
-            row = store.owned(connection.execute, policy_id, tenant_id=caller.tenant_id)
-            return row, store.version(connection.execute, policy_id, row["version"])
+            row = store.get_policy(connection.execute, policy_id, tenant_id=caller.tenant_id)
+            return row, store.get_version(connection.execute, policy_id, row["version"])
 
     def page(self, *, caller: Caller, before: UUID | None = None, limit: int = 50) -> list[tuple[Row, Row]]:
         """The tenant's policies with their newest versions, newest first; no version has its text."""
         with self.storage.read() as connection:
-            rows = store.page(connection, tenant_id=caller.tenant_id, before=before, limit=limit)
-            newest = store.newest_of(connection.execute, [row["id"] for row in rows])
+            rows = store.list_policies(connection, tenant_id=caller.tenant_id, before=before, limit=limit)
+            newest = store.newest_versions(connection.execute, [row["id"] for row in rows])
         return [(row, newest[row["id"]]) for row in rows]
 
     def versions(
@@ -264,8 +266,8 @@ class Policies:
             NotFound: no such policy of the tenant's.
         """
         with self.storage.read() as connection:
-            row = store.owned(connection.execute, policy_id, tenant_id=caller.tenant_id)
-            return row, store.versions_of(connection, policy_id, before=before, limit=limit)
+            row = store.get_policy(connection.execute, policy_id, tenant_id=caller.tenant_id)
+            return row, store.list_versions(connection, policy_id, before=before, limit=limit)
 
     def version(self, policy_id: UUID, number: int, *, caller: Caller) -> tuple[Row, Row]:
         """A policy and one of its versions.
@@ -274,19 +276,19 @@ class Policies:
             NotFound: no such policy of the tenant's, or no such version of it.
         """
         with self.storage.read() as connection:
-            row = store.owned(connection.execute, policy_id, tenant_id=caller.tenant_id)
-            return row, store.version(connection.execute, policy_id, number)
+            row = store.get_policy(connection.execute, policy_id, tenant_id=caller.tenant_id)
+            return row, store.get_version(connection.execute, policy_id, number)
 
     def attributes_of(self, caller: Caller) -> tuple[str, bool]:
         """The tenant's own attributes as they are stored, and whether the tenant is the operator's."""
         with self.storage.read() as connection:
-            look = connection.execute
-            return own_attributes(look, caller.tenant_id), store.is_operator(look, caller.tenant_id)
+            execute = connection.execute
+            return load_own_attributes(execute, caller.tenant_id), store.is_operator(execute, caller.tenant_id)
 
     def longest_text(self, caller: Caller) -> int:
         """How many characters the longest text has that is newest, in force or in shadow, the platform's included."""
         with self.storage.read() as connection:
-            return store.longest_text(connection.execute, caller.tenant_id)
+            return store.max_document_length(connection.execute, caller.tenant_id)
 
     def read(self, policy: Document | UUID, *, caller: Caller) -> Policy:
         """What a document, or the newest version of a policy, means to the tenant.
@@ -296,11 +298,11 @@ class Policies:
             ValidationFailed: it means nothing under the tenant's attributes.
         """
         with self.storage.read() as connection:
-            look = connection.execute
+            execute = connection.execute
             if isinstance(policy, UUID):
-                row = store.owned(look, policy, tenant_id=caller.tenant_id)
-                policy = document_in(store.version(look, policy, row["version"]))
-            return bind(policy, registry_for(look, caller.tenant_id, policy.target_type))
+                row = store.get_policy(execute, policy, tenant_id=caller.tenant_id)
+                policy = parse_document(store.get_version(execute, policy, row["version"]))
+            return bind(policy, load_registry(execute, caller.tenant_id, policy.target_type))
 
     def analyze(
         self, policy: Document | UUID, *, against: Document | UUID | None = None, caller: Caller
@@ -339,18 +341,18 @@ class Policies:
         return groups_sql(self.read(policy, caller=caller), dialect=dialect, table=table)
 
     def _checked(self, tx: Transaction, document: Document | CheckedDocument, caller: Caller) -> None:
-        rules.require_asked(document.category, document.target_type)
+        rules.require_reachable(document.category, document.target_type)
         if document.target_type is TargetType.ISSUER and document.target_id is not None:
             issuer_store.get(tx.exec, document.target_id, tenant_id=caller.tenant_id)
         if document.target_type is TargetType.VERIFICATION_PROFILE and document.target_id is not None:
-            store.owned_profile(tx.exec, document.target_id, tenant_id=caller.tenant_id)
-        registry = registry_for(tx.exec, caller.tenant_id, document.target_type)
+            store.get_profile(tx.exec, document.target_id, tenant_id=caller.tenant_id)
+        registry = load_registry(tx.exec, caller.tenant_id, document.target_type)
         if isinstance(document, CheckedDocument):
-            if attribute_documents.registry_of(document.own) != registry:
+            if attribute_documents.build_registry(document.own) != registry:
                 raise Conflict("The tenant's attributes changed while the policy was read; send it again.")
             return
         bind(document, registry)
-        policy_tests.require_sound(document, registry)
+        policy_tests.require_valid(document, registry)
 
     def _write(
         self, tx: Transaction, row: Row, document: Document | CheckedDocument, caller: Caller, now: datetime
@@ -364,18 +366,18 @@ class Policies:
             "author": caller.actor_id,
             "created_at": now,
         }
-        audited_write.insert(tx, store.versions, version, _deed(caller, "policy_version.create", now))
+        audited_write.insert(tx, store.versions, version, _audit_context(caller, "policy_version.create", now))
 
     def _change(self, tx: Transaction, row: Row, changes: Mapping[str, Any], deed: AuditContext, event: Event) -> Row:
         outbox.publish(tx, deed.tenant_id, event, at=deed.at)
-        tx.cache[store.CHANGED] = True
+        tx.cache[store.POLICIES_CHANGED] = True
         return audited_write.change(tx, store.policies, row, {**changes, "updated_at": deed.at}, deed)
 
     def _is_single_person(self, tx: Transaction, author: str, caller: Caller) -> bool:
-        roles = store.roles_in(tx.exec, caller.tenant_id)
+        roles = store.list_active_roles(tx.exec, caller.tenant_id)
         activators = sum(1 for each in roles if parse_roles(each) & set(rules.ACTIVATORS))
-        return rules.is_single_person(store.person_behind(tx.exec, author), caller.actor_id, activators=activators)
+        return rules.is_single_person(store.find_person(tx.exec, author), caller.actor_id, activators=activators)
 
 
-def _deed(caller: Caller, action: str, now: datetime) -> AuditContext:
+def _audit_context(caller: Caller, action: str, now: datetime) -> AuditContext:
     return AuditContext(caller.tenant_id, caller, action, now)

@@ -42,7 +42,7 @@ class ActivateIn(In):
     note: Annotated[str, Field(max_length=1_024)] | None = None
 
 
-Words = Annotated[list[Annotated[str, Field(max_length=TEXT_LENGTH)]], Field(max_length=MAX_ENUM_VALUES)]
+EnumValues = Annotated[list[Annotated[str, Field(max_length=TEXT_LENGTH)]], Field(max_length=MAX_ENUM_VALUES)]
 
 
 class BoundsIn(In):
@@ -52,7 +52,7 @@ class BoundsIn(In):
     max: float | None = None
 
 
-def _one_fault(value: Any, read: ValidatorFunctionWrapHandler) -> Any:
+def _single_domain_error(value: Any, read: ValidatorFunctionWrapHandler) -> Any:
     """What each member of the union says of a wrong domain helps nobody; one sentence says what it is."""
     try:
         return read(value)
@@ -61,7 +61,7 @@ def _one_fault(value: Any, read: ValidatorFunctionWrapHandler) -> Any:
         raise PydanticCustomError("domain", f"A domain is {what}, or {{min, max}}, of a number.") from None
 
 
-Domain = Annotated[Words | BoundsIn | None, WrapValidator(_one_fault)]
+Domain = Annotated[EnumValues | BoundsIn | None, WrapValidator(_single_domain_error)]
 
 
 class AttributeIn(In):

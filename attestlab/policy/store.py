@@ -23,12 +23,14 @@ attributes = table_of(PolicyAttributes)
 profiles = table_of(VerificationProfile)
 decisions = table_of(PolicyDecision)
 
-_WITHOUT_TEXT = [column for column in versions.c if column.name != "document"]  # a text may have a megabyte
-_TEXTS_AT_ONCE = 8
-CHANGED = "policies.changed"  # in a transaction's memo once it changed which policies apply, or what they may ask about
+_SUMMARY_COLUMNS = [column for column in versions.c if column.name != "document"]  # a text may have a megabyte
+_DOCUMENTS_PER_FETCH = 8
+POLICIES_CHANGED = (
+    "policies.changed"  # in a transaction's memo once it changed which policies apply, or what they may ask about
+)
 
 
-def owned(execute: Execute, policy_id: UUID, *, tenant_id: UUID) -> dict[str, Any]:
+def get_policy(execute: Execute, policy_id: UUID, *, tenant_id: UUID) -> dict[str, Any]:
     """The tenant's policy, every column of it.
 
     Raises:
@@ -54,7 +56,7 @@ def count_profiles(execute: Execute, tenant_id: UUID) -> int:
     )
 
 
-def page(connection: Connection, *, tenant_id: UUID, before: UUID | None, limit: int) -> list[dict[str, Any]]:
+def list_policies(connection: Connection, *, tenant_id: UUID, before: UUID | None, limit: int) -> list[dict[str, Any]]:
     """The tenant's policies, newest first."""
     query = select(*policies.c).where(policies.c.tenant_id == tenant_id)
     if before is not None:
@@ -62,7 +64,7 @@ def page(connection: Connection, *, tenant_id: UUID, before: UUID | None, limit:
     return [dict(row) for row in connection.execute(query.order_by(policies.c.id.desc()).limit(limit)).mappings()]
 
 
-def version(execute: Execute, policy_id: UUID, number: int) -> dict[str, Any]:
+def get_version(execute: Execute, policy_id: UUID, number: int) -> dict[str, Any]:
     """One version of a policy.
 
     Raises:
@@ -75,22 +77,22 @@ def version(execute: Execute, policy_id: UUID, number: int) -> dict[str, Any]:
     return dict(row)
 
 
-def newest_of(execute: Execute, policy_ids: Sequence[UUID]) -> dict[UUID, dict[str, Any]]:
+def newest_versions(execute: Execute, policy_ids: Sequence[UUID]) -> dict[UUID, dict[str, Any]]:
     """The newest version of each policy, by the policy's id, without its text."""
     newest = and_(policies.c.id == versions.c.policy_id, policies.c.version == versions.c.version)
-    query = select(*_WITHOUT_TEXT).join(policies, newest).where(policies.c.id.in_(policy_ids))
+    query = select(*_SUMMARY_COLUMNS).join(policies, newest).where(policies.c.id.in_(policy_ids))
     return {row["policy_id"]: dict(row) for row in execute(query).mappings()}
 
 
-def versions_of(connection: Connection, policy_id: UUID, *, before: int | None, limit: int) -> list[dict[str, Any]]:
+def list_versions(connection: Connection, policy_id: UUID, *, before: int | None, limit: int) -> list[dict[str, Any]]:
     """The versions of a policy, newest first, without their texts."""
-    query = select(*_WITHOUT_TEXT).where(versions.c.policy_id == policy_id)
+    query = select(*_SUMMARY_COLUMNS).where(versions.c.policy_id == policy_id)
     if before is not None:
         query = query.where(versions.c.version < before)
     return [dict(row) for row in connection.execute(query.order_by(versions.c.version.desc()).limit(limit)).mappings()]
 
 
-def longest_text(execute: Execute, tenant_id: UUID) -> int:
+def max_document_length(execute: Execute, tenant_id: UUID) -> int:
     """How many characters the longest text has that questions of the tenant may be answered from; 0 without any."""
     wanted = (policies.c.version, policies.c.active_version, policies.c.shadow_version)
     is_default = policies.c.target_type == TargetType.TENANT_DEFAULT.value
@@ -104,12 +106,12 @@ def longest_text(execute: Execute, tenant_id: UUID) -> int:
     return int(execute(query).scalar() or 0)
 
 
-def documents_of(execute: Execute, tenant_id: UUID) -> Iterator[AnyRow]:
+def iterate_documents(execute: Execute, tenant_id: UUID) -> Iterator[AnyRow]:
     """Yield `(policy_id, version, document, target_type)` of every version that a tenant ever wrote."""
     of = versions.c.policy_id == policies.c.id
     columns = (versions.c.policy_id, versions.c.version, versions.c.document, policies.c.target_type)
     query = select(*columns).join(policies, of).where(policies.c.tenant_id == tenant_id)
-    yield from execute(query.execution_options(yield_per=_TEXTS_AT_ONCE))
+    yield from execute(query.execution_options(yield_per=_DOCUMENTS_PER_FETCH))
 
 
 def count_versions(execute: Execute, tenant_id: UUID) -> int:
@@ -119,7 +121,7 @@ def count_versions(execute: Execute, tenant_id: UUID) -> int:
     return int(execute(mine).scalar_one())
 
 
-def _in_force() -> Any:
+def _active_versions_query() -> Any:
     is_default = policies.c.target_type == TargetType.TENANT_DEFAULT.value
     is_target = and_(policies.c.target_type == bindparam("target_type"), policies.c.target_id == bindparam("target_id"))
     is_platform = and_(tenants.c.is_operator, is_default)
@@ -141,11 +143,11 @@ def _in_force() -> Any:
     )
 
 
-_IN_FORCE = _in_force()  # built once: every commit has it asked again
+_ACTIVE_VERSIONS = _active_versions_query()  # built once: every commit has it asked again
 _OWN_ATTRIBUTES = select(*attributes.c).where(attributes.c.tenant_id == bindparam("tenant_id"))
 
 
-def in_force(
+def list_active_versions(
     execute: Execute, *, tenant_id: UUID, action: str, target_type: str, target_id: UUID | None
 ) -> Sequence[AnyRow]:
     """The versions that apply, those in shadow included: the platform's, then the tenant's default, then the target's.
@@ -154,11 +156,11 @@ def in_force(
     operator's tenant. `own` are the tenant's own attributes as they are stored, null where it never had any.
     """
     asked = {"tenant_id": tenant_id, "action": action, "target_type": target_type, "target_id": target_id}
-    return execute(_IN_FORCE, asked).all()
+    return execute(_ACTIVE_VERSIONS, asked).all()
 
 
-def member(execute: Execute, policy_id: UUID, number: int) -> AnyRow:
-    """One version as `in_force` gives it, whether it still is or not."""
+def get_member(execute: Execute, policy_id: UUID, number: int) -> AnyRow:
+    """One version as `list_active_versions` gives it, whether it still is or not."""
     is_platform = and_(tenants.c.is_operator, policies.c.target_type == TargetType.TENANT_DEFAULT.value)
     columns = (versions.c.policy_id, versions.c.version, versions.c.digest, versions.c.document)
     return execute(
@@ -169,7 +171,7 @@ def member(execute: Execute, policy_id: UUID, number: int) -> AnyRow:
     ).one()
 
 
-def owned_profile(execute: Execute, profile_id: UUID, *, tenant_id: UUID) -> dict[str, Any]:
+def get_profile(execute: Execute, profile_id: UUID, *, tenant_id: UUID) -> dict[str, Any]:
     """The tenant's verification profile; another tenant's is as unknown as none.
 
     Raises:
@@ -182,7 +184,7 @@ def owned_profile(execute: Execute, profile_id: UUID, *, tenant_id: UUID) -> dic
     return dict(row)
 
 
-def profiles_page(execute: Execute, *, tenant_id: UUID, before: UUID | None, limit: int) -> list[dict[str, Any]]:
+def list_profiles(execute: Execute, *, tenant_id: UUID, before: UUID | None, limit: int) -> list[dict[str, Any]]:
     """The tenant's verification profiles, newest first."""
     query = select(*profiles.c).where(profiles.c.tenant_id == tenant_id)
     if before is not None:
@@ -190,7 +192,7 @@ def profiles_page(execute: Execute, *, tenant_id: UUID, before: UUID | None, lim
     return [dict(row) for row in execute(query.order_by(profiles.c.id.desc()).limit(limit)).mappings()]
 
 
-def own_attributes(execute: Execute, tenant_id: UUID) -> dict[str, Any] | None:
+def find_own_attributes(execute: Execute, tenant_id: UUID) -> dict[str, Any] | None:
     """The tenant's own attributes; None where it never had any."""
     row = execute(_OWN_ATTRIBUTES, {"tenant_id": tenant_id}).mappings().first()
     return None if row is None else dict(row)
@@ -201,13 +203,13 @@ def is_operator(execute: Execute, tenant_id: UUID) -> bool:
     return bool(execute(select(tenants.c.is_operator).where(tenants.c.id == tenant_id)).scalar_one())
 
 
-def roles_in(execute: Execute, tenant_id: UUID) -> list[str]:
+def list_active_roles(execute: Execute, tenant_id: UUID) -> list[str]:
     """The stored roles of each person who is active in a tenant."""
     is_active = or_(users.c.status.is_(None), users.c.status == UserStatus.ACTIVE.value)
     return [row.roles for row in execute(select(users.c.roles).where(users.c.tenant_id == tenant_id, is_active))]
 
 
-def person_behind(execute: Execute, actor_id: str) -> str:
+def find_person(execute: Execute, actor_id: str) -> str:
     """Who made the key that acted; whoever acted where it was no key, or nobody knows who made it."""
     try:
         key_id = UUID(actor_id)
@@ -217,7 +219,7 @@ def person_behind(execute: Execute, actor_id: str) -> str:
     return actor_id if made_by is None else str(made_by)
 
 
-def decision(connection: Connection, decision_id: str, *, tenant_id: UUID) -> dict[str, Any]:
+def get_decision(connection: Connection, decision_id: str, *, tenant_id: UUID) -> dict[str, Any]:
     """A decision of the tenant's.
 
     Raises:

@@ -27,77 +27,81 @@ class Label:
     rule: str | None
 
 
-def labels(sets: ScenarioSets) -> list[Label]:
+def list_labels(sets: ScenarioSets) -> list[Label]:
     """Everybody who can decide."""
     return [
         Label(index * STEP + place, member.id, rule)
         for index, member in enumerate(sets.members)
-        for place, rule in enumerate([None, *(rule.id for rule in member.policy.counting)])
+        for place, rule in enumerate([None, *(rule.id for rule in member.policy.enforced_rules)])
     ]
 
 
-def both_sides(sets: ScenarioSets, rows: str) -> str:
+def before_and_after(sets: ScenarioSets, rows: str) -> str:
     """A query over `rows` that adds `@before`, `@after` (BOOLEAN) and `@why_before`, `@why_after` (a label's code).
 
     Where no policy applies everything is allowed, and nobody's label is NULL.
     """
     firsts = [
-        f"{_where_asked(sets, member, first_sql(member.policy))} AS {_first(index)}"
+        f"{_where_member(sets, member, first_sql(member.policy))} AS {_first_column(index)}"
         for index, member in enumerate(sets.members)
     ]
     sides: list[tuple[str, Callable[[TargetSets], tuple[PolicySetMember, ...]]]]
     sides = [("before", lambda place: place.before), ("after", lambda place: place.after)]
-    said = [
-        f"{_in_each_place(sets, side, spelt)} AS {name}"
+    columns = [
+        f"{_per_target(sets, side, compile_side)} AS {name}"
         for suffix, side in sides
-        for spelt, name in ((_all_allow, f'"@{suffix}"'), (_decider, f'"@why_{suffix}"'))
+        for compile_side, name in ((_all_allow, f'"@{suffix}"'), (_decider, f'"@why_{suffix}"'))
     ]
-    return f"SELECT *, {', '.join(said)} FROM (SELECT {', '.join(['*', *firsts])} FROM {rows})"
+    return f"SELECT *, {', '.join(columns)} FROM (SELECT {', '.join(['*', *firsts])} FROM {rows})"
 
 
-def others_allow(trial: Scenario) -> str:
+def others_allow(scenario: Scenario) -> str:
     """A BOOLEAN expression: whether every policy but the draft allows, once it is in force."""
-    places = trial.sets.places
-    return _cases([_conjunction([member for member in place.after if member != trial.draft]) for place in places])
+    places = scenario.sets.places
+    return _case_by_target(
+        [_conjunction([member for member in place.after if member != scenario.draft]) for place in places]
+    )
 
 
-def before_allows(trial: Scenario) -> str:
+def before_allows(scenario: Scenario) -> str:
     """A BOOLEAN expression: whether the policies that are in force allow."""
-    return _cases([_conjunction(place.before) for place in trial.sets.places])
+    return _case_by_target([_conjunction(place.before) for place in scenario.sets.places])
 
 
 def _conjunction(members: Sequence[PolicySetMember]) -> str:
     return " AND ".join(case_sql(member.policy) for member in members) or "TRUE"
 
 
-def _first(index: int) -> str:
+def _first_column(index: int) -> str:
     return f'"@f{index}"'
 
 
-def _where_asked(sets: ScenarioSets, member: PolicySetMember, expression: str) -> str:
+def _where_member(sets: ScenarioSets, member: PolicySetMember, expression: str) -> str:
     """CASE is lazy: rows of other places cost nothing."""
-    asked = [str(number) for number, place in enumerate(sets.places) if member in place.before or member in place.after]
-    if len(asked) == len(sets.places):
+    places = [
+        str(number) for number, place in enumerate(sets.places) if member in place.before or member in place.after
+    ]
+    if len(places) == len(sets.places):
         return expression
-    return f"CASE WHEN {PLACE} IN ({', '.join(asked)}) THEN {expression} END" if asked else "0"
+    return f"CASE WHEN {PLACE} IN ({', '.join(places)}) THEN {expression} END" if places else "0"
 
 
-def _in_each_place(
+def _per_target(
     sets: ScenarioSets,
     side: Callable[[TargetSets], tuple[PolicySetMember, ...]],
-    spelt: Callable[[Sequence[tuple[int, PolicySetMember]]], str],
+    compile_side: Callable[[Sequence[tuple[int, PolicySetMember]]], str],
 ) -> str:
     numbers = {member: index for index, member in enumerate(sets.members)}
-    spelled = [spelt([(numbers[member], member) for member in side(place)]) for place in sets.places]
-    return _cases(spelled)
+    expressions = [compile_side([(numbers[member], member) for member in side(place)]) for place in sets.places]
+    return _case_by_target(expressions)
 
 
-def _cases(spelled: Sequence[str]) -> str:
+def _case_by_target(expressions: Sequence[str]) -> str:
     """One expression for all places; the first is everybody's who has no other."""
-    if len(set(spelled)) == 1:
-        return f"({spelled[0]})"
-    whens = " ".join(f"WHEN {number} THEN {each}" for number, each in enumerate(spelled) if number)
-    return f"CASE {PLACE} {whens} ELSE {spelled[0]} END"
+    if len(set(expressions)) == 1:
+        return f"({expressions[0]})"
+    whens = " ".join(f"WHEN {number} THEN {each}" for number, each in enumerate(expressions) if number)
+    return f"CASE {PLACE} {whens} ELSE {expressions[0]} END"
 
 
 def _all_allow(members: Sequence[tuple[int, PolicySetMember]]) -> str:
@@ -105,14 +109,14 @@ def _all_allow(members: Sequence[tuple[int, PolicySetMember]]) -> str:
 
 
 def _allows(index: int, member: PolicySetMember) -> str:
-    return f"{_first(index)} {'>=' if member.policy.default is Effect.ALLOW else '>'} 0"
+    return f"{_first_column(index)} {'>=' if member.policy.default is Effect.ALLOW else '>'} 0"
 
 
 def _decider(members: Sequence[tuple[int, PolicySetMember]]) -> str:
     """The first policy that denies; if none does, the first of which a rule matches, else the first."""
     if not members:
         return "NULL"
-    codes = {index: f"{index * STEP} + abs({_first(index)})" for index, _ in members}
+    codes = {index: f"{index * STEP} + abs({_first_column(index)})" for index, _ in members}
     whens = [f"WHEN NOT {_allows(index, member)} THEN {codes[index]}" for index, member in members]
-    whens += [f"WHEN {_first(index)} <> 0 THEN {codes[index]}" for index, _ in members]
+    whens += [f"WHEN {_first_column(index)} <> 0 THEN {codes[index]}" for index, _ in members]
     return f"CASE {' '.join(whens)} ELSE {codes[members[0][0]]} END"

@@ -19,7 +19,7 @@ from attestlab.lake.relations import measure_progress
 from attestlab.policy.language.attributes import Attribute, AttributeType
 from attestlab.policy.language.document import Category
 from attestlab.policy.sql import contexts_file
-from attestlab.policy.sql.compiler import column, literal
+from attestlab.policy.sql.compiler import literal, quote_column
 from attestlab.policy.sql.replay import typed_columns
 from attestlab.simulation.decision_queries import COUNT, EXAMPLE, PLACE
 from attestlab.simulation.query_session import QuerySession
@@ -33,7 +33,7 @@ HISTORY = {
     '"@allowed"': "allowed",
     '"@matched"': "matched_rules",
 }
-UNASKED = 1 << 52  # no trail is so long; so an example is a decision where there is one
+FIRST_MINT_NUMBER = 1 << 52  # no trail is so long; so an example is a decision where there is one
 AT_MINT = {
     "jurisdiction": "snapshot_jurisdiction",
     "trust_tier": "snapshot_trust_tier",
@@ -47,8 +47,8 @@ AT_MINT = {
 """What `attestations.policy_context` says of a mint, in columns of the lake's attestations."""
 
 MEMORY_LIMIT = "1GB"
-WORTH_KEEPING = 4  # distinct contexts are kept where there are this many times fewer of them than rows
-MIN_CACHED_ROWS = 1_000_000  # so many take some 50 MiB, and a few times as much while they are found
+MIN_ROWS_PER_CONTEXT = 4  # distinct contexts are kept where there are this many times fewer of them than rows
+MAX_CACHED_CONTEXTS = 1_000_000  # so many take some 50 MiB, and a few times as much while they are found
 TARGET_SEGMENT = "target_id"
 
 Attributes = Mapping[str, Attribute]
@@ -69,7 +69,7 @@ class DecisionHistory:
     """A tenant's decisions as the lake's look shows them, of one action and window (`start` <= made < `end`).
 
     `target` None takes those of every target. Of mints there is more to try a draft on: those that no policy was
-    asked about, for there was none, as issuer and key stood then. Their numbers begin at `UNASKED`, and their
+    asked about, for there was none, as issuer and key stood then. Their numbers begin at `FIRST_MINT_NUMBER`, and their
     id is the attestation's.
     """
 
@@ -82,28 +82,37 @@ class DecisionHistory:
     def raw(self, connection: duckdb.DuckDBPyConnection, attributes: Attributes) -> str:
         """Beside the attributes: the decision's id and target, what was decided, whether a value has another kind."""
         names = [str(name) for name, *_ in connection.execute("DESCRIBE SELECT * FROM decided").fetchall()]
-        told = {NUMBER: "seq", ID: "id", TARGET: "target_id", **HISTORY}
-        elsewhere = []
+        columns = {NUMBER: "seq", ID: "id", TARGET: "target_id", **HISTORY}
+        retyped_conditions = []
         for path, attribute in sorted(attributes.items()):
-            told[column(path)], others = context_columns.recorded(attribute, names)
-            elsewhere += [f"{other} IS NOT NULL" for other in others]
-        told[RETYPED] = " OR ".join(elsewhere) or "FALSE"
-        wanted = [f"action = {literal(self.action)}", *self._window()]
+            columns[quote_column(path)], others = context_columns.select_recorded(attribute, names)
+            retyped_conditions += [f"{other} IS NOT NULL" for other in others]
+        columns[RETYPED] = " OR ".join(retyped_conditions) or "FALSE"
+        conditions = [f"action = {literal(self.action)}", *self._window()]
         if self.target is not None:
-            wanted += [f"target_type = {literal(self.target.type)}", f"target_id = {literal(str(self.target.id))}"]
-        asked = f"SELECT {_listed(told)} FROM decided WHERE {' AND '.join(wanted)}"
-        return f"{asked} UNION ALL {self._unasked(attributes)}" if self.action == Category.MINT else asked
+            conditions += [f"target_type = {literal(self.target.type)}", f"target_id = {literal(str(self.target.id))}"]
+        decisions = f"SELECT {_select_list(columns)} FROM decided WHERE {' AND '.join(conditions)}"
+        return (
+            f"{decisions} UNION ALL {self._mints_without_decision(attributes)}"
+            if self.action == Category.MINT
+            else decisions
+        )
 
-    def _unasked(self, attributes: Attributes) -> str:
+    def _mints_without_decision(self, attributes: Attributes) -> str:
         """The mints without a decision, with the columns of those that have one."""
-        told = {NUMBER: f"{UNASKED} + log_index", ID: "id", TARGET: "issuer_id", **dict.fromkeys(HISTORY, "NULL")}
+        columns = {
+            NUMBER: f"{FIRST_MINT_NUMBER} + log_index",
+            ID: "id",
+            TARGET: "issuer_id",
+            **dict.fromkeys(HISTORY, "NULL"),
+        }
         for path, attribute in sorted(attributes.items()):
-            told[column(path)] = AT_MINT.get(path) or context_columns.recorded(attribute, ())[0]
-        told[RETYPED] = "FALSE"
-        wanted = ["decision_id IS NULL", *self._window()]
+            columns[quote_column(path)] = AT_MINT.get(path) or context_columns.select_recorded(attribute, ())[0]
+        columns[RETYPED] = "FALSE"
+        conditions = ["decision_id IS NULL", *self._window()]
         if self.target is not None:
-            wanted.append(f"issuer_id = {literal(str(self.target.id))}")
-        return f"SELECT {_listed(told)} FROM minted WHERE {' AND '.join(wanted)}"
+            conditions.append(f"issuer_id = {literal(str(self.target.id))}")
+        return f"SELECT {_select_list(columns)} FROM minted WHERE {' AND '.join(conditions)}"
 
     @property
     def whole(self) -> DecisionHistory:
@@ -113,12 +122,14 @@ class DecisionHistory:
     def _window(self) -> list[str]:
         bounds = {">=": self.start, "<": self.end}
         return [
-            f"created_at {sign} {literal(at.isoformat())}::TIMESTAMPTZ" for sign, at in bounds.items() if at is not None
+            f"created_at {sign} {literal(moment.isoformat())}::TIMESTAMPTZ"
+            for sign, moment in bounds.items()
+            if moment is not None
         ]
 
 
-def _listed(told: Mapping[str, str]) -> str:
-    return ", ".join(f"{source} AS {name}" for name, source in told.items())
+def _select_list(columns: Mapping[str, str]) -> str:
+    return ", ".join(f"{source} AS {name}" for name, source in columns.items())
 
 
 @dataclass(frozen=True)
@@ -135,18 +146,20 @@ class ContextsHistory:
             ValidationFailed: there is no such file, or it is no Parquet.
         """
         rows = contexts_file.ContextsFile.of(connection, self.path).rows(attributes)
-        told = {NUMBER: contexts_file.ROW, ID: "NULL::VARCHAR", TARGET: "NULL::VARCHAR", RETYPED: "FALSE"}
-        return f"SELECT * EXCLUDE ({contexts_file.ROW}), {_listed(told)} FROM ({rows})"
+        columns = {NUMBER: contexts_file.ROW, ID: "NULL::VARCHAR", TARGET: "NULL::VARCHAR", RETYPED: "FALSE"}
+        return f"SELECT * EXCLUDE ({contexts_file.ROW}), {_select_list(columns)} FROM ({rows})"
 
 
-def opened() -> duckdb.DuckDBPyConnection:
+def open_connection() -> duckdb.DuckDBPyConnection:
     """A connection that can read files, for whoever runs Python here; it knows how far a query is."""
     connection = duckdb.connect(config={"memory_limit": MEMORY_LIMIT})
     measure_progress(connection)
     return connection
 
 
-def typed(session: QuerySession, past: History, attributes: Attributes, known: dict[str, str]) -> str:
+def typed_query(
+    session: QuerySession, history: History, attributes: Attributes, known_expressions: dict[str, str]
+) -> str:
     """A query with every attribute as a policy would see it today, beside what `raw` has.
 
     `@retyped` says that a value counts for something else than when it was recorded. `known` are the expressions that
@@ -155,20 +168,20 @@ def typed(session: QuerySession, past: History, attributes: Attributes, known: d
     Raises:
         ValidationFailed: a column of a file cannot be what its attribute is.
     """
-    raw = session.with_connection(lambda connection: past.raw(connection, attributes))
-    new = {path: attribute for path, attribute in attributes.items() if path not in known}
-    known |= session.with_connection(lambda connection: typed_columns(connection, new, f"({raw})"))
-    found = {path: known[path] for path in sorted(attributes)}
-    beside = [NUMBER, ID, TARGET, *(HISTORY if past.has_history else ())]
+    raw = session.with_connection(lambda connection: history.raw(connection, attributes))
+    new = {path: attribute for path, attribute in attributes.items() if path not in known_expressions}
+    known_expressions |= session.with_connection(lambda connection: typed_columns(connection, new, f"({raw})"))
+    expressions = {path: known_expressions[path] for path in sorted(attributes)}
+    internal = [NUMBER, ID, TARGET, *(HISTORY if history.has_history else ())]
     changed = [RETYPED]
-    if past.has_history:
-        changed += [f"{column(path)} IS DISTINCT FROM {expression}" for path, expression in found.items()]
-    listed = [*beside, f"({' OR '.join(changed)}) AS {RETYPED}"]
-    listed += [f"{expression} AS {column(path)}" for path, expression in found.items()]
+    if history.has_history:
+        changed += [f"{quote_column(path)} IS DISTINCT FROM {expression}" for path, expression in expressions.items()]
+    listed = [*internal, f"({' OR '.join(changed)}) AS {RETYPED}"]
+    listed += [f"{expression} AS {quote_column(path)}" for path, expression in expressions.items()]
     return f"SELECT {', '.join(listed)} FROM ({raw})"
 
 
-def keep(
+def materialize_contexts(
     session: QuerySession, rows: str, segments: Sequence[str], attributes: Attributes, places: Sequence[TargetSets]
 ) -> bool:
     """Make `contexts`: how often each context was met in each place, and the first row that has it.
@@ -176,30 +189,36 @@ def keep(
     A table of the distinct ones where there are few of them, else a view of the rows; whether it is a table. In the
     table enums are DuckDB's, which compare four times as fast as texts. `segments` are internal columns beside.
     """
-    paths = [column(path) for path in sorted(attributes)]
+    paths = [quote_column(path) for path in sorted(attributes)]
     keys = ", ".join([PLACE, *segments, *paths])
-    placed = f"SELECT *, {_place(places)} AS {PLACE} FROM ({rows})"
+    placed = f"SELECT *, {_place_sql(places)} AS {PLACE} FROM ({rows})"
     ((count, distinct),) = session.run(f"SELECT count(*), approx_count_distinct(hash({keys})) FROM ({placed})")
-    is_kept = bool(count >= WORTH_KEEPING * distinct or distinct <= MIN_CACHED_ROWS)
-    if is_kept:
+    is_cached = bool(count >= MIN_ROWS_PER_CONTEXT * distinct or distinct <= MAX_CACHED_CONTEXTS)
+    if is_cached:
         grouped = f"SELECT count(*)::BIGINT AS {COUNT}, min({NUMBER}) AS {EXAMPLE}, {keys} FROM ({placed}) GROUP BY ALL"
-        listed = [COUNT, EXAMPLE, PLACE, *segments, *(_small(path, attributes[path]) for path in sorted(attributes))]
+        listed = [
+            COUNT,
+            EXAMPLE,
+            PLACE,
+            *segments,
+            *(_stored_column(path, attributes[path]) for path in sorted(attributes)),
+        ]
         session.run(f"CREATE OR REPLACE TABLE distinct_contexts AS SELECT {', '.join(listed)} FROM ({grouped})")
         session.run("CREATE OR REPLACE VIEW contexts AS FROM distinct_contexts")
     else:
         each = f"SELECT 1::BIGINT AS {COUNT}, {NUMBER} AS {EXAMPLE}, {keys} FROM ({placed})"
         session.run(f"CREATE OR REPLACE VIEW contexts AS {each}")
-    return is_kept
+    return is_cached
 
 
-def _small(path: str, attribute: Attribute) -> str:
+def _stored_column(path: str, attribute: Attribute) -> str:
     """A column as it is kept; each constant that a rule compares an enum with is one of its values."""
     if attribute.type is not AttributeType.ENUM:
-        return column(path)
-    return f"{column(path)}::ENUM({', '.join(map(literal, attribute.values))}) AS {column(path)}"
+        return quote_column(path)
+    return f"{quote_column(path)}::ENUM({', '.join(map(literal, attribute.values))}) AS {quote_column(path)}"
 
 
-def _place(places: Sequence[TargetSets]) -> str:
+def _place_sql(places: Sequence[TargetSets]) -> str:
     named = [(number, place.target) for number, place in enumerate(places) if place.target is not None]
     whens = " ".join(f"WHEN {literal(str(target.id))} THEN {number}" for number, target in named)
     return f"(CASE {TARGET} {whens} ELSE 0 END)::INTEGER" if whens else "0::INTEGER"

@@ -11,7 +11,7 @@ from attestlab.core.clock import FixedClock
 from attestlab.core.crypto.keyring import Keyring
 from attestlab.lake.service import Lake
 from attestlab.orgs.rules import Caller
-from attestlab.policy.jobs import Written, storage_at, written
+from attestlab.policy.jobs import PolicyArgument, open_records, parse_policy_argument
 from attestlab.simulation.service import Simulations
 
 if TYPE_CHECKING:
@@ -19,15 +19,20 @@ if TYPE_CHECKING:
 
 
 def simulate(
-    place: Mapping[str, Any], policy: Written, options: Mapping[str, Any], limit_s: float, caller: Caller, now: datetime
+    place: Mapping[str, Any],
+    policy: PolicyArgument,
+    options: Mapping[str, Any],
+    limit_s: float,
+    caller: Caller,
+    now: datetime,
 ) -> tuple[ComposedReport, dict[str, Any]]:
     """Try a policy on the past of the lake at `place`; the report is signed and kept by the server.
 
     Raises:
         NotFound, Conflict, ValidationFailed, Cancelled, Unavailable: see `Simulations.run`.
     """
-    storage = storage_at(place["records"])
+    storage = open_records(place["records"])
     lake = Lake(storage=storage, folder=Path(place["folder"]), rows_a_part=place["rows_a_part"])
     unsigned = Keyring(bytes(32))
     simulations = Simulations(storage=storage, clock=FixedClock(now), keyring=unsigned, lake=lake, time_limit_s=limit_s)
-    return simulations.run(written(policy), caller=caller, **options)
+    return simulations.run(parse_policy_argument(policy), caller=caller, **options)

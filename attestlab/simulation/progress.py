@@ -7,21 +7,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Lock
 
-NEARLY = 0.99  # 1 says that the verb is done, and an estimate says no such thing
+MAX_ESTIMATE = 0.99  # 1 says that the verb is done, and an estimate says no such thing
 
 
 @dataclass(slots=True)
-class _Run:
+class _Step:
     """A part of the whole, `begins` to `ends`, in so many steps."""
 
-    begins: float
-    ends: float
+    start: float
+    end: float
     steps: int
     done: int = 0
 
-    def at(self, within: float) -> float:
+    def position(self, inner: float) -> float:
         """The place that is reached; more steps than were announced are all the last."""
-        return self.begins + (self.ends - self.begins) * (min(self.done, self.steps - 1) + within) / self.steps
+        return self.start + (self.end - self.start) * (min(self.done, self.steps - 1) + inner) / self.steps
 
 
 class Progress:
@@ -29,22 +29,22 @@ class Progress:
 
     def __init__(self, query_progress: Callable[[], float]) -> None:
         self._query_progress = query_progress
-        self._runs: list[_Run] = []
-        self._is_asking = False
-        self._reached = 0.0
+        self._runs: list[_Step] = []
+        self._is_query_running = False
+        self._fraction = 0.0
         self._lock = Lock()  # a reader that was slow must not carry one verb's place into the next
 
     @property
-    def reached(self) -> float:
+    def fraction(self) -> float:
         """0 to 1."""
         with self._lock:
             if self._runs:
-                within = min(1.0, max(0.0, self._query_progress() / 100)) if self._is_asking else 0.0
-                self._reached = max(self._reached, min(NEARLY, self._runs[-1].at(within)))
-            return self._reached
+                inner = min(1.0, max(0.0, self._query_progress() / 100)) if self._is_query_running else 0.0
+                self._fraction = max(self._fraction, min(MAX_ESTIMATE, self._runs[-1].position(inner)))
+            return self._fraction
 
     @contextmanager
-    def of(self, steps: int, *, is_query: bool = False) -> Iterator[None]:
+    def track(self, steps: int, *, is_query: bool = False) -> Iterator[None]:
         """A verb of so many steps begins, or a step of one that runs; within are its own. What fails stays there."""
         self._begin(max(1, steps), is_query)
         is_done = False
@@ -58,19 +58,19 @@ class Progress:
         with self._lock:
             if self._runs:
                 outer = self._runs[-1]
-                self._runs.append(_Run(outer.at(0.0), outer.at(1.0), steps))
+                self._runs.append(_Step(outer.position(0.0), outer.position(1.0), steps))
             else:
-                self._runs, self._reached = [_Run(0.0, 1.0, steps)], 0.0
-            self._is_asking = is_query
+                self._runs, self._fraction = [_Step(0.0, 1.0, steps)], 0.0
+            self._is_query_running = is_query
 
     def _end(self, is_done: bool) -> None:
         with self._lock:
-            self._is_asking = False
+            self._is_query_running = False
             ended = self._runs.pop()
             if not is_done:
                 return
             if self._runs:
                 self._runs[-1].done += 1
-                self._reached = max(self._reached, min(NEARLY, ended.ends))
+                self._fraction = max(self._fraction, min(MAX_ESTIMATE, ended.end))
             else:
-                self._reached = 1.0
+                self._fraction = 1.0

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from attestlab.core.errors import Cancelled, Unavailable
-from attestlab.lake.relations import reading
+from attestlab.lake.relations import translate_read_errors
 from attestlab.simulation.progress import Progress
 
 if TYPE_CHECKING:
@@ -42,15 +42,15 @@ class QuerySession:
         with self._working():
             return self._connection.execute(sql, list(parameters)).fetchall()
 
-    def relation(self, sql: str, take: Callable[[duckdb.DuckDBPyRelation], Any]) -> Any:
+    def relation(self, sql: str, convert: Callable[[duckdb.DuckDBPyRelation], Any]) -> Any:
         """What `take` makes of a query's relation; raises as `run` does."""
         with self._working():
-            return take(self._connection.sql(sql))
+            return convert(self._connection.sql(sql))
 
-    def with_connection(self, work: Callable[[duckdb.DuckDBPyConnection], Any]) -> Any:
+    def with_connection(self, function: Callable[[duckdb.DuckDBPyConnection], Any]) -> Any:
         """What `work` asks of the connection itself; raises as `run` does."""
         with self._working():
-            return work(self._connection)
+            return function(self._connection)
 
     def frame(self, sql: str) -> Frame:
         """A query as a frame; nothing is asked yet."""
@@ -64,11 +64,11 @@ class QuerySession:
     @property
     def progress(self) -> float:
         """How much of what runs, or ran last, is done: 0 to 1, never back, and 1 once all of it is."""
-        return self._progress.reached
+        return self._progress.fraction
 
     def steps(self, count: int) -> AbstractContextManager[None]:
         """What is asked within is one run of about so many steps; a query alone is one."""
-        return self._progress.of(count)
+        return self._progress.track(count)
 
     def cancel(self, message: str = "The simulation was cancelled.") -> None:
         """Stop what runs, for good, and return when it has stopped; from any thread."""
@@ -77,14 +77,16 @@ class QuerySession:
             self._connection.interrupt()
 
     @contextmanager
-    def within(self, seconds: float, message: str, *, given_up: Callable[[], bool] = lambda: False) -> Iterator[None]:
+    def deadline(
+        self, seconds: float, message: str, *, is_cancelled: Callable[[], bool] = lambda: False
+    ) -> Iterator[None]:
         """Cancel what is not done in time, at once where there is none; or as soon as it is `given_up`."""
-        ends, done = monotonic() + seconds, Event()
+        deadline_at, done = monotonic() + seconds, Event()
 
         def cancelled() -> bool:
-            if given_up():
+            if is_cancelled():
                 self.cancel("Nobody waits for the simulation any more.")
-            elif monotonic() >= ends:
+            elif monotonic() >= deadline_at:
                 self.cancel(message)
             else:
                 return False
@@ -111,7 +113,7 @@ class QuerySession:
         try:
             if self._cancelled is not None:
                 raise self._cancelled
-            with reading(), self._progress.of(1, is_query=True):
+            with translate_read_errors(), self._progress.track(1, is_query=True):
                 yield
         except duckdb.InterruptException:
             raise self._cancelled or Cancelled("The simulation was interrupted.") from None

@@ -10,35 +10,35 @@ from attestlab.simulation.shapes import GroupOut, KeptReportOut, RuleEffectOut, 
 from attestlab.simulation.signing import SignedReport
 
 
-def simulated(kept: SignedReport, beside: dict[str, Any]) -> SimulationOut:
+def render_simulation(signed: SignedReport, extras: dict[str, Any]) -> SimulationOut:
     """A report with what is told beside it."""
-    swept, turned = beside["sweep"], beside["counterfactual"]
+    sweep, counterfactual = extras["sweep"], extras["counterfactual"]
     return SimulationOut.model_validate(
         {
-            **kept.content,
-            "report_digest": kept.digest,
-            "signature": kept.signature,
-            "groups": [GroupOut(**row) for row in beside["groups"]],
-            "contexts": beside["contexts"],
-            "counterfactual": None if turned is None else _turned(turned),
-            "rules": [RuleEffectOut(**row) for row in beside["rules"]],
-            "sweep": None if swept is None else [_swept(row) for row in swept],
+            **signed.content,
+            "report_digest": signed.digest,
+            "signature": signed.signature,
+            "groups": [GroupOut(**row) for row in extras["groups"]],
+            "contexts": extras["contexts"],
+            "counterfactual": None if counterfactual is None else _render_counterfactual(counterfactual),
+            "rules": [RuleEffectOut(**row) for row in extras["rules"]],
+            "sweep": None if sweep is None else [_render_sweep_row(row) for row in sweep],
         }
     )
 
 
-def report(kept: SignedReport) -> KeptReportOut:
+def render_report(signed: SignedReport) -> KeptReportOut:
     """A report as it was kept."""
-    return KeptReportOut(report_digest=kept.digest, report=kept.content, signature=kept.signature)
+    return KeptReportOut(report_digest=signed.digest, report=signed.content, signature=signed.signature)
 
 
-def _turned(found: Counterfactual) -> CounterfactualOut:
-    if found.changes is None:
-        return CounterfactualOut(changes=None, complete=found.complete)
-    told = [{name: getattr(each, name) for name in ChangeOut.model_fields} for each in found.changes]
-    return CounterfactualOut(changes=[ChangeOut(**each) for each in told], complete=found.complete)
+def _render_counterfactual(counterfactual: Counterfactual) -> CounterfactualOut:
+    if counterfactual.changes is None:
+        return CounterfactualOut(changes=None, complete=counterfactual.complete)
+    fields = [{name: getattr(each, name) for name in ChangeOut.model_fields} for each in counterfactual.changes]
+    return CounterfactualOut(changes=[ChangeOut(**each) for each in fields], complete=counterfactual.complete)
 
 
-def _swept(row: dict[str, Any]) -> SweptOut:
+def _render_sweep_row(row: dict[str, Any]) -> SweptOut:
     values = [value for name, value in row.items() if name.startswith("value")]
     return SweptOut(values=values, **{name: row[name] for name in SweptOut.model_fields if name != "values"})

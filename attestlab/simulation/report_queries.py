@@ -9,42 +9,57 @@ from collections.abc import Mapping, Sequence
 
 from attestlab.policy.evaluation.policy_set import PolicySetMember
 from attestlab.policy.language.ast import Rule
-from attestlab.policy.sql.compiler import WORD_BITS, decided_sql, first_sql, literal, mask_sql, next_words, rule_sql
+from attestlab.policy.sql.compiler import (
+    WORD_BITS,
+    clear_lowest_bit,
+    decided_sql,
+    first_sql,
+    literal,
+    mask_sql,
+    rule_sql,
+)
 from attestlab.simulation import decision_queries
 from attestlab.simulation.decision_queries import COUNT, EXAMPLE, PLACE, STEP
 from attestlab.simulation.scenarios import Scenario, ScenarioSets
 
 MAX_ROWS = 1_000  # of a frame that could have more; what is met most often comes first
-_TAKEN = {"from", "to", "count", "n", "number", "policy_before", "rule_before", "policy_after", "rule_after"}
+_RESERVED_COLUMNS = {"from", "to", "count", "n", "number", "policy_before", "rule_before", "policy_after", "rule_after"}
 
 
-def decided(sets: ScenarioSets, rows: str, keys: Sequence[str] = ()) -> str:
+def decisions_query(sets: ScenarioSets, rows: str, keys: Sequence[str] = ()) -> str:
     """A query with `keys` of `rows`, `@n`, `@example`, `allowed`, `why` (a label's code) and `matched_rules` after.
 
     `matched_rules` are all counting rules that match, the deciding policy's first, each id once.
     """
     words = {member: _words(index, member) for index, member in enumerate(sets.members)}
     masks = [
-        f"{_where_counted(sets, member, mask)} AS {name}"
+        f"{_where_enforced(sets, member, mask)} AS {name}"
         for member, names in words.items()
-        for mask, name in zip(mask_sql(member.policy.counting), names, strict=True)
+        for mask, name in zip(mask_sql(member.policy.enforced_rules), names, strict=True)
     ]
-    masked = f"SELECT {', '.join(['*', *masks])} FROM ({decision_queries.both_sides(sets, rows)})"
+    masked = f"SELECT {', '.join(['*', *masks])} FROM ({decision_queries.before_and_after(sets, rows)})"
     named = ['"@after"', '"@why_after"', *(name for names in words.values() for name in names)]
     sums = f"sum({COUNT})::BIGINT AS {COUNT}, min({EXAMPLE}) AS {EXAMPLE}"
     grouped = f"SELECT {', '.join([sums, *keys, *named])} FROM ({masked}) GROUP BY ALL"
-    named = [COUNT, EXAMPLE, *keys, '"@after" AS allowed', '"@why_after" AS why', f'{_matched(sets, words)} AS "@m"']
+    named = [
+        COUNT,
+        EXAMPLE,
+        *keys,
+        '"@after" AS allowed',
+        '"@why_after" AS why',
+        f'{_matched_rules(sets, words)} AS "@m"',
+    ]
     once = 'list_filter("@m", lambda name, place: list_position("@m", name) = place) AS matched_rules'
-    shown = [COUNT, EXAMPLE, *keys, "allowed", "why", once]
-    return f"SELECT {', '.join(shown)} FROM (SELECT {', '.join(named)} FROM ({grouped}))"
+    columns = [COUNT, EXAMPLE, *keys, "allowed", "why", once]
+    return f"SELECT {', '.join(columns)} FROM (SELECT {', '.join(named)} FROM ({grouped}))"
 
 
 def groups(sets: ScenarioSets) -> str:
     """What would be decided: `allowed`, `policy`, `rule`, `matched_rules`, `count`; the most first."""
-    told = decided(sets, "contexts")
+    decisions = decisions_query(sets, "contexts")
     return (
         f"SELECT allowed, policy, rule, matched_rules, sum({COUNT})::BIGINT AS count "
-        f"FROM ({told}) LEFT JOIN labels ON code = why GROUP BY ALL "
+        f"FROM ({decisions}) LEFT JOIN labels ON code = why GROUP BY ALL "
         f"ORDER BY count DESC, policy, rule, matched_rules LIMIT {MAX_ROWS}"
     )
 
@@ -54,11 +69,11 @@ def flips_table(sets: ScenarioSets, by: Mapping[str, str]) -> str:
 
     `by` has the expression of each segment by its name.
     """
-    segments = [f"{text} AS {_shown(path)}" for path, text in by.items()]
+    segments = [f"{text} AS {_segment_column(path)}" for path, text in by.items()]
     keys = ['"@before"', '"@after"', '"@why_before"', '"@why_after"', *segments]
     return (
         f"SELECT {', '.join(keys)}, sum({COUNT})::BIGINT AS n, min({EXAMPLE}) AS {EXAMPLE} "
-        f"FROM ({decision_queries.both_sides(sets, 'contexts')}) GROUP BY ALL"
+        f"FROM ({decision_queries.before_and_after(sets, 'contexts')}) GROUP BY ALL"
     )
 
 
@@ -79,7 +94,7 @@ def transitions(table: str) -> str:
 
 def flips(table: str, by: Sequence[str]) -> str:
     """`from`, `to`, the segments, `count`; from DENY to ALLOW first."""
-    segments = "".join(f", {_shown(path)}" for path in by)
+    segments = "".join(f", {_segment_column(path)}" for path in by)
     return (
         f"SELECT {_FROM_TO}{segments}, sum(n)::BIGINT AS count FROM {table} WHERE {_FLIPPED} "
         f"GROUP BY ALL ORDER BY {_DANGER_FIRST}{segments} LIMIT {MAX_ROWS}"
@@ -94,7 +109,7 @@ def why(table: str) -> str:
     )
 
 
-def picked(table: str, most: int) -> str:
+def sample(table: str, most: int) -> str:
     """One row for each way to flip, the commonest first: its number, and as `why` and `flips` have it."""
     return (
         f"SELECT {EXAMPLE} AS number, {_FROM_TO}, {_WHY}, n AS count FROM {table} {_LABELLED} WHERE {_FLIPPED} "
@@ -102,37 +117,37 @@ def picked(table: str, most: int) -> str:
     )
 
 
-def coverage(trial: Scenario) -> str:
+def coverage(scenario: Scenario) -> str:
     """For each rule of the draft `rule`, `effect`, `priority`, `hits` (it matches), `decisive` (it decides)."""
-    rules = trial.rules
+    rules = scenario.rules
     if not rules:
-        return f"SELECT rule, effect, priority, 0::BIGINT AS hits, 0::BIGINT AS decisive FROM ({_listed(rules)})"
+        return f"SELECT rule, effect, priority, 0::BIGINT AS hits, 0::BIGINT AS decisive FROM ({_rules_query(rules)})"
     hits = ", ".join(f"coalesce(sum({COUNT}) FILTER (WHERE {rule_sql(rule)}), 0)::BIGINT" for rule in rules)
     hit = f"SELECT unnest(range({len(rules)})) AS place, unnest(h) AS hits FROM (SELECT [{hits}] AS h FROM contexts)"
-    first = first_sql(trial.draft.policy)
+    first = first_sql(scenario.draft.policy)
     decisive = f"SELECT abs({first}) - 1 AS place, sum({COUNT})::BIGINT AS decisive FROM contexts GROUP BY ALL"
     return (
-        f"SELECT rule, effect, priority, hits, coalesce(decisive, 0) AS decisive FROM ({_listed(rules)}) "
+        f"SELECT rule, effect, priority, hits, coalesce(decisive, 0) AS decisive FROM ({_rules_query(rules)}) "
         f"JOIN ({hit}) USING (place) LEFT JOIN ({decisive}) USING (place) ORDER BY place"
     )
 
 
-def marginal(trial: Scenario) -> str:
+def marginal(scenario: Scenario) -> str:
     """For each rule of the draft `rule`, `effect`, and what would flip without it: `would_allow`, `would_deny`."""
-    rules = trial.rules
-    if not rules or not trial.draft.counts:
+    rules = scenario.rules
+    if not rules or not scenario.draft.is_enforced:
         nothing = "0::BIGINT AS would_allow, 0::BIGINT AS would_deny"
-        return f"SELECT rule, effect, {nothing} FROM ({_listed(rules)}) ORDER BY place"
-    policy = trial.draft.policy
-    words = _words(0, trial.draft)
+        return f"SELECT rule, effect, {nothing} FROM ({_rules_query(rules)}) ORDER BY place"
+    policy = scenario.draft.policy
+    words = _words(0, scenario.draft)
     masks = ", ".join(f"{mask} AS {name}" for mask, name in zip(mask_sql(rules), words, strict=True))
-    rest = ", ".join(f"{word} AS {name}" for word, name in zip(next_words(words), words, strict=True))
+    rest = ", ".join(f"{word} AS {name}" for word, name in zip(clear_lowest_bit(words), words, strict=True))
     places = [
         f"WHEN {word} <> 0 THEN bit_count(xor({word}, {word} - 1::UBIGINT)) - 1 + {number * WORD_BITS}"
         for number, word in enumerate(words)
     ]
     lowest = f"CASE {' '.join(places)} END"
-    others = decision_queries.others_allow(trial)
+    others = decision_queries.others_allow(scenario)
     masked = f"SELECT {COUNT}, {others} AS others, {masks} FROM contexts"
     first = f"SELECT {COUNT}, others, {lowest} AS place, {decided_sql(policy, words)} AS own, {rest} FROM ({masked})"
     without = f"SELECT {COUNT}, place, own, {decided_sql(policy, words)} AS without FROM ({first}) WHERE others"
@@ -142,11 +157,11 @@ def marginal(trial: Scenario) -> str:
     )
     return (
         "SELECT rule, effect, coalesce(would_allow, 0) AS would_allow, coalesce(would_deny, 0) AS would_deny "
-        f"FROM ({_listed(rules)}) LEFT JOIN ({summed}) USING (place) ORDER BY place"
+        f"FROM ({_rules_query(rules)}) LEFT JOIN ({summed}) USING (place) ORDER BY place"
     )
 
 
-def _listed(rules: Sequence[Rule]) -> str:
+def _rules_query(rules: Sequence[Rule]) -> str:
     """The rules as rows, in the order in which they decide."""
     rows = ", ".join(
         f"({n}, {literal(rule.id)}, {literal(rule.effect.value)}, {rule.priority})" for n, rule in enumerate(rules)
@@ -155,40 +170,40 @@ def _listed(rules: Sequence[Rule]) -> str:
     return f"SELECT * FROM (VALUES {values}) AS t(place, rule, effect, priority){'' if rows else ' LIMIT 0'}"
 
 
-def _shown(path: str) -> str:
+def _segment_column(path: str) -> str:
     """The name of a segment's column; an attribute that is called like another column has `@` before it."""
-    return f'"@{path}"' if path in _TAKEN else f'"{path}"'
+    return f'"@{path}"' if path in _RESERVED_COLUMNS else f'"{path}"'
 
 
 def _words(index: int, member: PolicySetMember) -> list[str]:
-    return [f'"@w{index}_{number}"' for number in range(-(-len(member.policy.counting) // WORD_BITS))]
+    return [f'"@w{index}_{number}"' for number in range(-(-len(member.policy.enforced_rules) // WORD_BITS))]
 
 
-def _where_counted(sets: ScenarioSets, member: PolicySetMember, mask: str) -> str:
+def _where_enforced(sets: ScenarioSets, member: PolicySetMember, mask: str) -> str:
     counted = [str(number) for number, place in enumerate(sets.places) if member in place.after]
     if len(counted) == len(sets.places):
         return mask
     return f"CASE WHEN {PLACE} IN ({', '.join(counted)}) THEN {mask} ELSE 0::UBIGINT END" if counted else "0::UBIGINT"
 
 
-def _matched(sets: ScenarioSets, words: dict[PolicySetMember, list[str]]) -> str:
+def _matched_rules(sets: ScenarioSets, words: dict[PolicySetMember, list[str]]) -> str:
     """The names of all rules that match, the deciding policy's first; some may stand there twice."""
-    lists = [_names(member.policy.counting, words[member]) for member in sets.members]
+    lists = [_rule_names(member.policy.enforced_rules, words[member]) for member in sets.members]
     if len(lists) < 2:
         return "".join(lists) or "[]::VARCHAR[]"
     deciding = " ".join(f"WHEN {index} THEN {text}" for index, text in enumerate(lists))
-    ordered = ", ".join(lists[number] for number in _order(sets))
+    ordered = ", ".join(lists[number] for number in _member_order(sets))
     return f'list_concat(CASE "@why_after" // {STEP} {deciding} ELSE [] END, {ordered})'
 
 
-def _order(sets: ScenarioSets) -> list[int]:
+def _member_order(sets: ScenarioSets) -> list[int]:
     """The members as they stand in their sets: policies of one target come after those of all."""
     numbers = {member: index for index, member in enumerate(sets.members)}
     placed = [numbers[member] for place in sets.places for member in place.after]
     return list(dict.fromkeys([*placed, *range(len(sets.members))]))
 
 
-def _names(rules: Sequence[Rule], words: Sequence[str]) -> str:
+def _rule_names(rules: Sequence[Rule], words: Sequence[str]) -> str:
     parts = [
         f"list_filter([{', '.join(literal(rule.id) for rule in rules[n * WORD_BITS : (n + 1) * WORD_BITS])}], "
         f"lambda name, place: ({word} >> (place - 1)::UBIGINT) & 1::UBIGINT = 1::UBIGINT)"

@@ -59,7 +59,7 @@ class ComposedReport:
         }
 
 
-def found(
+def compose_report(
     simulation: Simulation, draft: PolicyDraft, *, report_id: UUID, tenant_id: UUID, made_by: str, made_at: datetime
 ) -> ComposedReport:
     """Run what a report tells: the self-check first, then what would change.
@@ -76,10 +76,10 @@ def found(
         told = {
             "decided": decided,
             "unasked": unasked,
-            "left_out": simulation.left_out,
+            "left_out": simulation.excluded_rows,
             "last_decision_seq": last,
             "transitions": compared.transitions.rows(),
-            "flips": [_segmented(row) for row in flips[:MAX_FLIPS]],
+            "flips": [_with_segments(row) for row in flips[:MAX_FLIPS]],
             "why": why[:MAX_FLIPS],
             "examples": [_without(row, "number", "context") for row in examples],
         }
@@ -88,8 +88,8 @@ def found(
         "format": FORMAT,
         "report_id": str(report_id),
         "tenant_id": str(tenant_id),
-        "policy": _policy(draft),
-        **_sets(simulation),
+        "policy": _policy_facts(draft),
+        **_set_digests(simulation),
         "window": _window(simulation),
         "by": list(simulation.by),
         "self_check": {**check, "examples": list(checked.examples)},
@@ -97,11 +97,11 @@ def found(
         "made_at": format_time(made_at),
         "made_by": made_by,
     }
-    contexts = tuple(_present(row["context"] or {}) for row in examples)
-    return ComposedReport(tenant_id, draft.policy_id, simulation.trial.baseline_digest, made_at, content, contexts)
+    contexts = tuple(_without_missing(row["context"] or {}) for row in examples)
+    return ComposedReport(tenant_id, draft.policy_id, simulation.scenario.baseline_digest, made_at, content, contexts)
 
 
-def _policy(draft: PolicyDraft) -> dict[str, Any]:
+def _policy_facts(draft: PolicyDraft) -> dict[str, Any]:
     document = draft.document
     return {
         "id": None if draft.policy_id is None else str(draft.policy_id),
@@ -114,29 +114,29 @@ def _policy(draft: PolicyDraft) -> dict[str, Any]:
     }
 
 
-def _sets(simulation: Simulation) -> dict[str, Any]:
+def _set_digests(simulation: Simulation) -> dict[str, Any]:
     """The sets of the draft's own target; a default is tried in the places of other targets too."""
     place = simulation.sets.places[0]
     return {
         "set_before": PolicySet(place.before).digest,
         "set_after": PolicySet(place.after).digest,
-        "baseline_digest": simulation.trial.baseline_digest,
+        "baseline_digest": simulation.scenario.baseline_digest,
     }
 
 
 def _window(simulation: Simulation) -> dict[str, str | None]:
-    past = simulation.past
-    start, end = (past.start, past.end) if isinstance(past, DecisionHistory) else (None, None)
+    history = simulation.history
+    start, end = (history.start, history.end) if isinstance(history, DecisionHistory) else (None, None)
     return {"from": None if start is None else format_time(start), "to": None if end is None else format_time(end)}
 
 
-def _segmented(row: dict[str, Any]) -> dict[str, Any]:
+def _with_segments(row: dict[str, Any]) -> dict[str, Any]:
     plain = {name: row[name] for name in ("from", "to", "count")}
     segments = {name.removeprefix("@"): value for name, value in row.items() if name not in plain}
     return {**plain, "segments": segments}
 
 
-def _present(context: dict[str, Any]) -> dict[str, Any]:
+def _without_missing(context: dict[str, Any]) -> dict[str, Any]:
     return {path: value for path, value in context.items() if value is not None}
 
 

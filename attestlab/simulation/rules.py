@@ -21,7 +21,7 @@ class ReportSummary:
     baseline_digest: str
     made_at: datetime
     unexpected_flips: int
-    left_out: int
+    excluded_rows: int
 
 
 def require_current(report: ReportSummary | None, *, document_digest: str, baseline_digest: str, now: datetime) -> None:
@@ -33,15 +33,17 @@ def require_current(report: ReportSummary | None, *, document_digest: str, basel
             (`self_check_failed`).
     """
     if report is None:
-        raise _refused("simulation_missing", "No such simulation of this policy is known; simulate this version,")
+        raise _conflict("simulation_missing", "No such simulation of this policy is known; simulate this version,")
     if report.document_digest != document_digest:
-        raise _refused("simulation_stale", "The simulation is of another version; simulate this one,")
+        raise _conflict("simulation_stale", "The simulation is of another version; simulate this one,")
     if report.baseline_digest != baseline_digest:
-        raise _refused("simulation_stale", "What is in force, or an attribute, has changed since; simulate anew,")
+        raise _conflict("simulation_stale", "What is in force, or an attribute, has changed since; simulate anew,")
     if now - report.made_at > REPORT_TTL:
-        raise _refused("simulation_stale", "The simulation is older than 24 hours; simulate anew,")
-    if report.left_out:
-        raise _refused("simulation_windowed", f"The simulation left {report.left_out:,} of the past out; simulate all,")
+        raise _conflict("simulation_stale", "The simulation is older than 24 hours; simulate anew,")
+    if report.excluded_rows:
+        raise _conflict(
+            "simulation_windowed", f"The simulation left {report.excluded_rows:,} of the past out; simulate all,"
+        )
     if report.unexpected_flips:
         details = {"reason": "self_check_failed", "unexpected_flips": report.unexpected_flips}
         raise Conflict(
@@ -51,5 +53,5 @@ def require_current(report: ReportSummary | None, *, document_digest: str, basel
         )
 
 
-def _refused(reason: str, message: str) -> Conflict:
+def _conflict(reason: str, message: str) -> Conflict:
     return Conflict(f"{message} and activate it with the report's digest.", details={"reason": reason})

@@ -17,14 +17,14 @@ from sqlalchemy import Connection
 from attestlab.core.crypto.canonical_json import canonical_trusted, sha256_hex
 from attestlab.core.db.transaction import AnyRow
 from attestlab.policy import store
-from attestlab.policy.active_policies import member_of
-from attestlab.policy.attribute_registry import own_attributes, registry_for
+from attestlab.policy.active_policies import compile_member
+from attestlab.policy.attribute_registry import load_own_attributes, load_registry
 from attestlab.policy.evaluation.binder import bind
 from attestlab.policy.evaluation.policy_set import PolicySet, PolicySetMember
 from attestlab.policy.language.ast import Rule
 from attestlab.policy.language.attributes import Attribute
 from attestlab.policy.language.document import Document, TargetType
-from attestlab.simulation.store import baseline, own_targets
+from attestlab.simulation.store import list_active_digests, list_own_targets
 
 DRAFT = "draft"
 """What a text is called that is no policy's; it comes after those of its kind, as a new policy would."""
@@ -99,68 +99,72 @@ class Scenario:
     @classmethod
     def alone(cls, draft: PolicySetMember) -> Scenario:
         """A draft beside no other policy, where everything was allowed."""
-        return cls(draft, ScenarioSets.of([TargetSets(None, (), _counting([draft]))], draft))
+        return cls(draft, ScenarioSets.of([TargetSets(None, (), _enforced([draft]))], draft))
 
     @property
     def rules(self) -> tuple[Rule, ...]:
         """The draft's rules that can decide, in the order in which they do."""
-        return self.draft.policy.counting
+        return self.draft.policy.enforced_rules
 
 
-def trial_of(connection: Connection, draft: PolicyDraft, tenant_id: UUID) -> Scenario:
+def build_scenario(connection: Connection, draft: PolicyDraft, tenant_id: UUID) -> Scenario:
     """What stands in force for the draft's action, and what would with it.
 
     Raises:
         ValidationFailed: the draft means nothing under the tenant's attributes.
     """
-    own = own_attributes(connection.execute, tenant_id)
-    registry = registry_for(connection.execute, tenant_id, draft.document.target_type)
+    own = load_own_attributes(connection.execute, tenant_id)
+    registry = load_registry(connection.execute, tenant_id, draft.document.target_type)
     member = PolicySetMember(draft.id, draft.document.digest, bind(draft.document, registry))
     is_platform = draft.target.id is None and store.is_operator(connection.execute, tenant_id)
     places = []
-    for target in _targets(connection, draft, tenant_id):
-        found = _in_force(connection, draft, target or draft.target, tenant_id)
+    for target in _iterate_targets(connection, draft, tenant_id):
+        found = _list_active_versions(connection, draft, target or draft.target, tenant_id)
         with_draft = [*(row for row in found if str(row.policy_id) != draft.id), None]
-        after = sorted(with_draft, key=lambda row: _rank(row, draft, is_platform=is_platform))
+        after = sorted(with_draft, key=lambda row: _sort_key(row, draft, is_platform=is_platform))
         places.append(
             TargetSets(
                 target,
-                _counting(member_of(row, False, own) for row in found),
-                _counting(member if row is None else member_of(row, False, own) for row in after),
+                _enforced(compile_member(row, False, own) for row in found),
+                _enforced(member if row is None else compile_member(row, False, own) for row in after),
             )
         )
     return Scenario(
-        member, ScenarioSets.of(places, member), baseline_digest(connection, draft.document.category.value, tenant_id)
+        member,
+        ScenarioSets.of(places, member),
+        compute_baseline_digest(connection, draft.document.category.value, tenant_id),
     )
 
 
-def baseline_digest(connection: Connection, action: str, tenant_id: UUID) -> str:
+def compute_baseline_digest(connection: Connection, action: str, tenant_id: UUID) -> str:
     """The SHA-256 of what is in force for an action, and of the attributes that rules may ask about."""
-    own = own_attributes(connection.execute, tenant_id)
-    versions = [[str(row.policy_id), row.digest] for row in baseline(connection, action, tenant_id)]
+    own = load_own_attributes(connection.execute, tenant_id)
+    versions = [[str(row.policy_id), row.digest] for row in list_active_digests(connection, action, tenant_id)]
     return sha256_hex(canonical_trusted({"attributes": own, "in_force": versions}))
 
 
-def recorded(connection: Connection, members: str, tenant_id: UUID) -> PolicySet:
+def load_recorded_set(connection: Connection, members: str, tenant_id: UUID) -> PolicySet:
     """The set that a decision names: `[[policy id, version, in shadow]]`.
 
     Raises:
         sqlalchemy.exc.NoResultFound, ValueError, TypeError: a version is not there, or the text says nothing.
     """
-    own = own_attributes(connection.execute, tenant_id)
+    own = load_own_attributes(connection.execute, tenant_id)
     kept = [(UUID(policy_id), version, bool(shadow)) for policy_id, version, shadow in json.loads(members)]
-    return PolicySet(member_of(store.member(connection.execute, each, n), shadow, own) for each, n, shadow in kept)
+    return PolicySet(
+        compile_member(store.get_member(connection.execute, each, n), shadow, own) for each, n, shadow in kept
+    )
 
 
-def _targets(connection: Connection, draft: PolicyDraft, tenant_id: UUID) -> Iterator[Target | None]:
+def _iterate_targets(connection: Connection, draft: PolicyDraft, tenant_id: UUID) -> Iterator[Target | None]:
     yield None
     if draft.document.target_type is TargetType.TENANT_DEFAULT:
-        for row in own_targets(connection, draft.document.category.value, tenant_id):
+        for row in list_own_targets(connection, draft.document.category.value, tenant_id):
             yield Target(row.target_type, row.target_id)
 
 
-def _in_force(connection: Connection, draft: PolicyDraft, target: Target, tenant_id: UUID) -> list[AnyRow]:
-    found = store.in_force(
+def _list_active_versions(connection: Connection, draft: PolicyDraft, target: Target, tenant_id: UUID) -> list[AnyRow]:
+    found = store.list_active_versions(
         connection.execute,
         tenant_id=tenant_id,
         action=draft.document.category.value,
@@ -170,7 +174,7 @@ def _in_force(connection: Connection, draft: PolicyDraft, target: Target, tenant
     return [row for row in found if not row.in_shadow]
 
 
-def _rank(row: AnyRow | None, draft: PolicyDraft, *, is_platform: bool) -> tuple[bool, bool, str]:
+def _sort_key(row: AnyRow | None, draft: PolicyDraft, *, is_platform: bool) -> tuple[bool, bool, str]:
     """The order of `policy.store.in_force`: the platform's, the tenant's default, the target's, each by their ids."""
     if row is None:
         last = "g" if draft.policy_id is None else str(draft.policy_id)  # behind every hex digit
@@ -179,5 +183,5 @@ def _rank(row: AnyRow | None, draft: PolicyDraft, *, is_platform: bool) -> tuple
     return (not row.is_platform, not is_default, str(row.policy_id))
 
 
-def _counting(members: Iterable[PolicySetMember]) -> tuple[PolicySetMember, ...]:
-    return tuple(member for member in members if member.counts)
+def _enforced(members: Iterable[PolicySetMember]) -> tuple[PolicySetMember, ...]:
+    return tuple(member for member in members if member.is_enforced)

@@ -26,19 +26,19 @@ from attestlab.lake.service import Lake
 from attestlab.orgs.rules import Caller
 from attestlab.policy import rules as policy_rules
 from attestlab.policy import store as policy_store
-from attestlab.policy.attribute_registry import document_in, registry_for
+from attestlab.policy.attribute_registry import load_registry, parse_document
 from attestlab.policy.evaluation.policy_set import PolicySet
 from attestlab.policy.language.document import Document, TargetType
 from attestlab.simulation import rules, store
 from attestlab.simulation.rules import ReportSummary
-from attestlab.simulation.scenarios import PolicyDraft, baseline_digest, recorded, trial_of
+from attestlab.simulation.scenarios import PolicyDraft, build_scenario, compute_baseline_digest, load_recorded_set
 from attestlab.simulation.signing import REPORTS, TYP, SignedReport
 
 if TYPE_CHECKING:
     from attestlab.simulation.history import History
     from attestlab.simulation.reports import ComposedReport
     from attestlab.simulation.simulation import Simulation
-    from attestlab.simulation.sweeps import Named
+    from attestlab.simulation.sweeps import ThresholdName
 
 TIME_LIMIT_S = 20
 _TOO_LONG = (
@@ -59,7 +59,7 @@ class Simulations:
         self.lake = lake
         self.key = ServiceKey(keyring, REPORTS)
         self.time_limit_s = time_limit_s
-        self.few = ConcurrencyLimit(MAX_CONCURRENT_SIMULATIONS, "simulations")
+        self.concurrency = ConcurrencyLimit(MAX_CONCURRENT_SIMULATIONS, "simulations")
 
     def of(
         self,
@@ -85,7 +85,7 @@ class Simulations:
                 attribute of `by` is unknown; `start` is not before `end`, or has no time zone; `contexts` cannot be
                 read as Parquet.
         """
-        return self._opened(self._draft(policy, replaces, caller), start, end, by, contexts, caller)
+        return self._open(self._draft(policy, replaces, caller), start, end, by, contexts, caller)
 
     def run(
         self,
@@ -95,10 +95,10 @@ class Simulations:
         start: datetime | None = None,
         end: datetime | None = None,
         by: Sequence[str] = (),
-        sweep: Sequence[Named] = (),
+        sweep: Sequence[ThresholdName] = (),
         points: int = 200,
         counterfactual: str | None = None,
-        given_up: Callable[[], bool] = lambda: False,
+        is_cancelled: Callable[[], bool] = lambda: False,
         caller: Caller,
     ) -> tuple[ComposedReport, dict[str, Any]]:
         """Everything that the service answers, within its time; the report is not kept yet.
@@ -117,18 +117,18 @@ class Simulations:
         draft = self._draft(policy, replaces, caller)
         message = _TOO_LONG.format(self.time_limit_s)
         with (
-            self.few.acquire(),
-            self._opened(draft, start, end, by, None, caller) as simulation,
-            simulation.session.within(self.time_limit_s, message, given_up=given_up),
+            self.concurrency.acquire(),
+            self._open(draft, start, end, by, None, caller) as simulation,
+            simulation.session.deadline(self.time_limit_s, message, is_cancelled=is_cancelled),
         ):
-            swept = _swept(simulation, sweep, points)  # first, for a faulty one costs little then
-            turned = None if counterfactual is None else simulation.counterfactual(counterfactual)
+            sweep_rows = _run_sweep(simulation, sweep, points)  # first, for a faulty one costs little then
+            counterfactual_change = None if counterfactual is None else simulation.counterfactual(counterfactual)
             report = self.compose(simulation, draft, caller=caller)
             effects = {row["rule"]: row for row in simulation.marginal().rows()}
-            told = [{**row, **effects[row["rule"]]} for row in simulation.coverage().rows()]
+            rule_effects = [{**row, **effects[row["rule"]]} for row in simulation.coverage().rows()]
             groups = simulation.decide().rows()
-            beside = {"groups": groups, "contexts": report.contexts, "rules": told}
-            return report, {**beside, "sweep": swept, "counterfactual": turned}
+            extras = {"groups": groups, "contexts": report.contexts, "rules": rule_effects}
+            return report, {**extras, "sweep": sweep_rows, "counterfactual": counterfactual_change}
 
     def compose(self, simulation: Simulation, draft: PolicyDraft, *, caller: Caller) -> ComposedReport:
         """What a simulation found, as a report that is not kept yet.
@@ -137,10 +137,10 @@ class Simulations:
             ValidationFailed: the past has no history.
             Cancelled, Unavailable: see `QuerySession.run`.
         """
-        from attestlab.simulation.reports import found
+        from attestlab.simulation.reports import compose_report
 
         now = self.clock.now()
-        return found(
+        return compose_report(
             simulation,
             draft,
             report_id=new_id(now),
@@ -149,11 +149,14 @@ class Simulations:
             made_at=now,
         )
 
-    def keep(self, report: ComposedReport, *, caller: Caller) -> SignedReport:
+    def save(self, report: ComposedReport, *, caller: Caller) -> SignedReport:
         """Write a report down, so that an activation may name it."""
         with self.storage.write() as tx:
-            told = {"policy_id": report.content["policy"]["id"], "document_digest": report.content["policy"]["digest"]}
-            deed = AuditContext(caller.tenant_id, caller, "simulation_report.create", report.made_at, told)
+            facts = {
+                "policy_id": report.content["policy"]["id"],
+                "document_digest": report.content["policy"]["digest"],
+            }
+            deed = AuditContext(caller.tenant_id, caller, "simulation_report.create", report.made_at, facts)
             audited_write.insert(tx, store.reports, report.row(caller.actor_id), deed)
         return SignedReport(report.digest, report.content, self.key.sign(report.content, typ=TYP))
 
@@ -164,7 +167,7 @@ class Simulations:
             NotFound: there is none of this digest.
         """
         with self.storage.read() as connection:
-            row = store.report(connection, digest, tenant_id=caller.tenant_id)
+            row = store.get_report(connection, digest, tenant_id=caller.tenant_id)
         content = json.loads(row.report)
         return SignedReport(digest, content, self.key.sign(content, typ=TYP))
 
@@ -174,35 +177,35 @@ class Simulations:
         Raises:
             Conflict: see `rules.require_current`.
         """
-        row = None if simulation_digest is None else store.report_on(tx, simulation_digest, policy_id)
+        row = None if simulation_digest is None else store.find_report(tx, simulation_digest, policy_id)
         if row is None:
             rules.require_current(None, document_digest=digest, baseline_digest="", now=self.clock.now())
             return
-        told = json.loads(row.report)
-        spoken = ReportSummary(
-            row.document_digest, row.baseline_digest, row.made_at, row.unexpected_flips, told["left_out"]
+        content = json.loads(row.report)
+        summary = ReportSummary(
+            row.document_digest, row.baseline_digest, row.made_at, row.unexpected_flips, content["left_out"]
         )
-        today = baseline_digest(tx.connection, told["policy"]["category"], row.tenant_id)
-        rules.require_current(spoken, document_digest=digest, baseline_digest=today, now=self.clock.now())
+        today = compute_baseline_digest(tx.connection, content["policy"]["category"], row.tenant_id)
+        rules.require_current(summary, document_digest=digest, baseline_digest=today, now=self.clock.now())
 
     def _draft(self, policy: Document | UUID, replaces: UUID | None, caller: Caller) -> PolicyDraft:
         with self.storage.read() as connection:
-            look = connection.execute
+            execute = connection.execute
             if isinstance(policy, UUID):
-                row = policy_store.owned(look, policy, tenant_id=caller.tenant_id)
+                row = policy_store.get_policy(execute, policy, tenant_id=caller.tenant_id)
                 policy_rules.require_open(row["status"])
                 return PolicyDraft(
-                    document_in(policy_store.version(look, policy, row["version"])), policy, row["version"]
+                    parse_document(policy_store.get_version(execute, policy, row["version"])), policy, row["version"]
                 )
             if replaces is not None:
-                row = policy_store.owned(look, replaces, tenant_id=caller.tenant_id)
+                row = policy_store.get_policy(execute, replaces, tenant_id=caller.tenant_id)
                 policy_rules.require_open(row["status"])
-                stands = (row["category"], row["target_type"], row["target_id"])
-                wanted = (policy.category, policy.target_type, policy.target_id)
-                policy_rules.require_same_place(stands=stands, wanted=wanted)
+                current = (row["category"], row["target_type"], row["target_id"])
+                requested = (policy.category, policy.target_type, policy.target_id)
+                policy_rules.require_same_target(current=current, requested=requested)
         return PolicyDraft(policy, replaces)
 
-    def _opened(
+    def _open(
         self,
         draft: PolicyDraft,
         start: datetime | None,
@@ -211,42 +214,44 @@ class Simulations:
         contexts: str | PathLike[str] | None,
         caller: Caller,
     ) -> Simulation:
-        from attestlab.simulation.history import ContextsHistory, DecisionHistory, opened
+        from attestlab.simulation.history import ContextsHistory, DecisionHistory, open_connection
         from attestlab.simulation.query_session import QuerySession
         from attestlab.simulation.simulation import Simulation
 
         _require_window(start, end)
         tenant_id = caller.tenant_id
         with self.storage.read() as connection:
-            trial = trial_of(connection, draft, tenant_id)
-            registry = registry_for(connection.execute, tenant_id, draft.document.target_type)
+            scenario = build_scenario(connection, draft, tenant_id)
+            registry = load_registry(connection.execute, tenant_id, draft.document.target_type)
         target = None if draft.document.target_type is TargetType.TENANT_DEFAULT else draft.target
-        past: History = DecisionHistory(draft.document.category.value, target, start, end)
+        history: History = DecisionHistory(draft.document.category.value, target, start, end)
         if contexts is not None:
-            past, found = ContextsHistory(fspath(contexts)), opened()
-            past.raw(found, {})  # what cannot be read is refused at once
+            history, duckdb_connection = ContextsHistory(fspath(contexts)), open_connection()
+            history.raw(duckdb_connection, {})  # what cannot be read is refused at once
         else:
-            found = self.lake(caller).past()
+            duckdb_connection = self.lake(caller).history()
 
-        def asked(members: str) -> PolicySet:
+        def load_recorded(members: str) -> PolicySet:
             with self.storage.read() as connection:
-                return recorded(connection, members, tenant_id)
+                return load_recorded_set(connection, members, tenant_id)
 
         def report(simulation: Simulation) -> SignedReport:
-            return self.keep(self.compose(simulation, draft, caller=caller), caller=caller)
+            return self.save(self.compose(simulation, draft, caller=caller), caller=caller)
 
-        return Simulation(QuerySession(found), past, trial, registry, by=by, recorded=asked, reporter=report)
+        return Simulation(
+            QuerySession(duckdb_connection), history, scenario, registry, by=by, recorded=load_recorded, reporter=report
+        )
 
 
 def _require_window(start: datetime | None, end: datetime | None) -> None:
-    for field, at in (("/from", start), ("/to", end)):
-        if at is not None and at.utcoffset() is None:
-            raise ValidationFailed.of(field, "no_time_zone", f"{at} has no time zone; say one, such as UTC.")
+    for field, moment in (("/from", start), ("/to", end)):
+        if moment is not None and moment.utcoffset() is None:
+            raise ValidationFailed.of(field, "no_time_zone", f"{moment} has no time zone; say one, such as UTC.")
     if start is not None and end is not None and start >= end:
         raise ValidationFailed.of("/to", "window", "The window ends before it begins; `from` comes before `to`.")
 
 
-def _swept(simulation: Simulation, sweep: Sequence[Named], points: int) -> list[dict[str, Any]] | None:
+def _run_sweep(simulation: Simulation, sweep: Sequence[ThresholdName], points: int) -> list[dict[str, Any]] | None:
     if not sweep:
         return None
     if len(sweep) == 1:

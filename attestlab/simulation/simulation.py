@@ -6,29 +6,29 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from attestlab.core.errors import FieldError, NotFound, ValidationFailed
-from attestlab.policy.evaluation.counterfactual import Counterfactual, counterfactual
+from attestlab.policy.evaluation.counterfactual import Counterfactual, find_counterfactual
 from attestlab.policy.evaluation.policy_set import PolicySet
 from attestlab.policy.language.attributes import Attribute, AttributeType, Registry, Value
 from attestlab.policy.language.context import ContextNormalizer, Values
-from attestlab.policy.sql.compiler import column, literal
+from attestlab.policy.sql.compiler import literal, quote_column
 from attestlab.simulation import report_queries
-from attestlab.simulation.decision_queries import COUNT, labels
+from attestlab.simulation.decision_queries import COUNT, list_labels
 from attestlab.simulation.history import (
+    FIRST_MINT_NUMBER,
     ID,
     NUMBER,
     TARGET,
     TARGET_SEGMENT,
-    UNASKED,
     DecisionHistory,
     History,
-    keep,
-    typed,
+    materialize_contexts,
+    typed_query,
 )
 from attestlab.simulation.query_session import Frame, QuerySession
 from attestlab.simulation.scenarios import Scenario, TargetSets
-from attestlab.simulation.self_check import MAX_EXAMPLES, SelfCheck, checked
+from attestlab.simulation.self_check import MAX_EXAMPLES, SelfCheck, run_self_check
 from attestlab.simulation.signing import SignedReport
-from attestlab.simulation.sweeps import Named, Threshold, sweep_sql
+from attestlab.simulation.sweeps import Threshold, ThresholdName, sweep_sql
 
 MAX_SEGMENTS = 3
 TEXTS = frozenset({AttributeType.ENUM, AttributeType.TEXT})
@@ -56,8 +56,8 @@ class Simulation:
     def __init__(
         self,
         session: QuerySession,
-        past: History,
-        trial: Scenario,
+        history: History,
+        scenario: Scenario,
         registry: Registry,
         *,
         by: Sequence[str] = (),
@@ -65,18 +65,18 @@ class Simulation:
         reporter: Callable[[Simulation], SignedReport] | None = None,
     ) -> None:
         self.session = session
-        self.past = past
-        self.trial = trial
-        self.sets = trial.sets
+        self.history = history
+        self.scenario = scenario
+        self.sets = scenario.sets
         self.by = _segments(by, registry)
         self._registry = registry
         self._recorded = recorded
         self._reporter = reporter
         self._typed: dict[str, str] = {}
         self._rows: str | None = None
-        self._kept: frozenset[str] | None = None
+        self._cached_paths: frozenset[str] | None = None
         self._tables = 0
-        self.is_kept = False
+        self.is_cached = False
         """Whether the distinct contexts are in memory, so that no question reads the rows any more."""
 
     def __enter__(self) -> Simulation:
@@ -149,9 +149,9 @@ class Simulation:
         Raises:
             ValidationFailed: the rule has no such threshold, or several; or `points` is less than 1.
         """
-        return self._swept([Threshold.of(self.trial.rules, rule_id, attribute, op)], points)
+        return self._swept([Threshold.find(self.scenario.rules, rule_id, attribute, op)], points)
 
-    def sweep2(self, first: Named, second: Named, *, points: int = POINTS_OF_TWO) -> Frame:
+    def sweep2(self, first: ThresholdName, second: ThresholdName, *, points: int = POINTS_OF_TWO) -> Frame:
         """Every pair of values of two thresholds, each `(rule_id, attribute)` or `(rule_id, attribute, op)`.
 
         Columns as of `sweep`, with `value_0` and `value_1`; at most about `points` of each.
@@ -159,7 +159,7 @@ class Simulation:
         Raises:
             ValidationFailed: a rule has no such threshold, or several; both are the same; `points` is less than 1.
         """
-        found = [Threshold.of(self.trial.rules, *named, number=n) for n, named in enumerate((first, second))]
+        found = [Threshold.find(self.scenario.rules, *named, number=n) for n, named in enumerate((first, second))]
         if found[0] == found[1]:
             raise ValidationFailed.of("/sweep/1", "same_threshold", "Both are the same threshold; sweep it alone.")
         return self._swept(found, points)
@@ -167,12 +167,12 @@ class Simulation:
     def coverage(self) -> Frame:
         """How often each rule of the draft matches (`hits`) and decides in it (`decisive`); 0 hits: never met."""
         self._require(self.by)
-        return self.session.frame(report_queries.coverage(self.trial))
+        return self.session.frame(report_queries.coverage(self.scenario))
 
     def marginal(self) -> Frame:
         """What would flip if one rule of the draft were not there: `rule`, `effect`, `would_allow`, `would_deny`."""
         self._require(self.by)
-        return self.session.frame(report_queries.marginal(self.trial))
+        return self.session.frame(report_queries.marginal(self.scenario))
 
     def self_check(self) -> SelfCheck:
         """Ask the sets that the decisions name again, and count what comes out otherwise than it was recorded.
@@ -181,9 +181,9 @@ class Simulation:
             ValidationFailed: the past has no history.
             Cancelled, Unavailable: see `QuerySession.run`.
         """
-        if self._recorded is None or not self.past.has_history:
+        if self._recorded is None or not self.history.has_history:
             raise ValidationFailed("Contexts alone have no history; a self-check needs decisions of the lake.")
-        return checked(self.session, self.past, self._recorded, self._typed)
+        return run_self_check(self.session, self.history, self._recorded, self._typed)
 
     def counterfactual(self, of: int | str | Mapping[str, Value]) -> Counterfactual:
         """The smallest change that turns the new answer around, for a decision's id, a row's number, or a context.
@@ -194,7 +194,7 @@ class Simulation:
         """
         with self.session.steps(3):
             values, place = (self._taken(of), self.sets.places[0]) if isinstance(of, Mapping) else self._context(of)
-            return counterfactual(PolicySet(place.after), values)
+            return find_counterfactual(PolicySet(place.after), values)
 
     def report(self) -> SignedReport:
         """What was found, kept and signed: self-check, transitions, flips, why, examples.
@@ -214,21 +214,21 @@ class Simulation:
 
         That number is its line in the trail; None where there is no decision.
         """
-        mints, decisions = f"{NUMBER} >= {UNASKED}", f"{NUMBER} < {UNASKED}"
+        mints, decisions = f"{NUMBER} >= {FIRST_MINT_NUMBER}", f"{NUMBER} < {FIRST_MINT_NUMBER}"
         told = f"count(*) FILTER ({mints}), max({NUMBER}) FILTER ({decisions})"
         with self.session.steps(3):
             ((unasked, last),) = self.session.run(f"SELECT {told} FROM ({self._read()})")
         return int(unasked), None if last is None else int(last)
 
     @property
-    def left_out(self) -> int:
+    def excluded_rows(self) -> int:
         """How many rows of the past are outside of the window."""
-        past = self.past
-        if not isinstance(past, DecisionHistory) or past == past.whole:
+        history = self.history
+        if not isinstance(history, DecisionHistory) or history == history.whole:
             return 0
         seen, all_of_it = (
             self.session.with_connection(lambda connection, each=each: each.raw(connection, {}))  # type: ignore[misc]
-            for each in (past, past.whole)
+            for each in (history, history.whole)
         )
         ((count,),) = self.session.run(f"SELECT (SELECT count(*) FROM ({all_of_it})) - (SELECT count(*) FROM ({seen}))")
         return int(count)
@@ -239,7 +239,7 @@ class Simulation:
                 "/points", "points", f"{points!r} are no points; ask for a whole number from 1 on."
             )
         self._require(self.by)
-        return self.session.frame(sweep_sql(self.trial, thresholds, points=points))
+        return self.session.frame(sweep_sql(self.scenario, thresholds, points=points))
 
     def _attributes(self, paths: Sequence[str] = ()) -> dict[str, Attribute]:
         return {**self._registered((*self.by, *paths)), **self.sets.attributes()}
@@ -248,31 +248,31 @@ class Simulation:
         return {path: self._registry[path] for path in paths if path in self._registry}
 
     def _read(self, paths: Sequence[str] = ()) -> str:
-        return typed(self.session, self.past, self._attributes(paths), self._typed)
+        return typed_query(self.session, self.history, self._attributes(paths), self._typed)
 
     def _require(self, paths: Sequence[str]) -> None:
         """Have `contexts` with every attribute that is asked about."""
         wanted = frozenset({*self._attributes(paths), *(path for path in (*self.by, *paths) if path == TARGET_SEGMENT)})
         with self.session.steps(7):  # two to type, three to keep, two for labels
-            if self._kept is not None and wanted <= self._kept:
+            if self._cached_paths is not None and wanted <= self._cached_paths:
                 return
-            wanted |= self._kept or frozenset()
+            wanted |= self._cached_paths or frozenset()
             attributes = {**self._registered(sorted(wanted)), **self.sets.attributes()}
-            self._rows = typed(self.session, self.past, attributes, self._typed)
+            self._rows = typed_query(self.session, self.history, attributes, self._typed)
             segments = [TARGET] if TARGET_SEGMENT in wanted else []
-            self.is_kept = keep(self.session, self._rows, segments, attributes, self.sets.places)
-            if self._kept is None:
+            self.is_cached = materialize_contexts(self.session, self._rows, segments, attributes, self.sets.places)
+            if self._cached_paths is None:
                 self._label()
-            self._kept = wanted
+            self._cached_paths = wanted
 
     def _shown(self, segments: Sequence[str]) -> dict[str, str]:
         """The columns of segments, as SQL that gives plain values."""
-        found = {path: column(path) for path in segments if path in self._registry}
+        found = {path: quote_column(path) for path in segments if path in self._registry}
         texts = {path: f"{text}::VARCHAR" for path, text in found.items() if self._registry[path].type in TEXTS}
         return {path: TARGET for path in segments if path == TARGET_SEGMENT} | found | texts
 
     def _label(self) -> None:
-        told = labels(self.sets)
+        told = list_labels(self.sets)
         columns = [[each.code for each in told], [each.policy for each in told], [each.rule for each in told]]
         self.session.run("CREATE TABLE labels (code INTEGER, policy VARCHAR, rule VARCHAR)")
         self.session.run("INSERT INTO labels SELECT unnest(?), unnest(?), unnest(?)", columns)
@@ -282,13 +282,13 @@ class Simulation:
 
         Every column says whose it is, for attributes may be called as ours are.
         """
-        picked = report_queries.picked(table, MAX_EXAMPLES)
+        picked = report_queries.sample(table, MAX_EXAMPLES)
         numbers = [str(row[0]) for row in self.session.run(f"SELECT number FROM ({picked})")]
         chosen = f"SELECT * FROM ({self._rows}) WHERE {NUMBER} IN ({', '.join(numbers) or 'NULL'})"
-        context = ", ".join(f"{column(path)} := r.{column(path)}" for path in sorted(self._attributes()))
+        context = ", ".join(f"{quote_column(path)} := r.{quote_column(path)}" for path in sorted(self._attributes()))
         return (
-            f"SELECT p.number, CASE WHEN p.number < {UNASKED} THEN r.{ID} END AS decision_id, "
-            f"CASE WHEN p.number >= {UNASKED} THEN r.{ID} END AS attestation_id, "
+            f"SELECT p.number, CASE WHEN p.number < {FIRST_MINT_NUMBER} THEN r.{ID} END AS decision_id, "
+            f"CASE WHEN p.number >= {FIRST_MINT_NUMBER} THEN r.{ID} END AS attestation_id, "
             f'r.{TARGET} AS target_id, p."from", p."to", p.policy_before, p.rule_before, '
             f"p.policy_after, p.rule_after, p.count, {f'struct_pack({context})' if context else 'NULL'} AS context "
             f"FROM ({picked}) AS p JOIN ({chosen}) AS r ON r.{NUMBER} = p.number "
@@ -310,7 +310,7 @@ class Simulation:
             raise NotFound("decision of the simulated past", of)
         attributes = self._attributes()
         key = f"{NUMBER} = {of}" if isinstance(of, int) else f"{ID} = {literal(of)}"
-        listed = ", ".join([TARGET, *map(column, attributes)])
+        listed = ", ".join([TARGET, *map(quote_column, attributes)])
         rows = self.session.run(f"SELECT {listed} FROM ({self._read()}) WHERE {key} LIMIT 1")
         if not rows:
             raise NotFound("decision of the simulated past", of)

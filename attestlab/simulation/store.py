@@ -18,7 +18,7 @@ from attestlab.simulation.tables import SimulationReport
 reports = table_of(SimulationReport)
 
 
-def own_targets(connection: Connection, action: str, tenant_id: UUID) -> Sequence[AnyRow]:
+def list_own_targets(connection: Connection, action: str, tenant_id: UUID) -> Sequence[AnyRow]:
     """`(target_type, target_id)` of everything that has policies of its own in force for an action."""
     columns = (policies.c.target_type, policies.c.target_id)
     query = select(*columns).where(policies.c.tenant_id == tenant_id, policies.c.category == action)
@@ -28,7 +28,7 @@ def own_targets(connection: Connection, action: str, tenant_id: UUID) -> Sequenc
     ).all()
 
 
-def baseline(connection: Connection, action: str, tenant_id: UUID) -> Sequence[AnyRow]:
+def list_active_digests(connection: Connection, action: str, tenant_id: UUID) -> Sequence[AnyRow]:
     """`(policy_id, digest)` of every version in force for an action: the tenant's, and the platform's."""
     of = and_(versions.c.policy_id == policies.c.id, versions.c.version == policies.c.active_version)
     is_platform = and_(tenants.c.is_operator, policies.c.target_type == TargetType.TENANT_DEFAULT.value)
@@ -41,7 +41,7 @@ def baseline(connection: Connection, action: str, tenant_id: UUID) -> Sequence[A
     ).all()
 
 
-def report(connection: Connection, digest: str, *, tenant_id: UUID) -> AnyRow:
+def get_report(connection: Connection, digest: str, *, tenant_id: UUID) -> AnyRow:
     """A report of the tenant's.
 
     Raises:
@@ -54,7 +54,7 @@ def report(connection: Connection, digest: str, *, tenant_id: UUID) -> AnyRow:
     return row
 
 
-def report_on(tx: Transaction, digest: str, policy_id: UUID) -> AnyRow | None:
+def find_report(tx: Transaction, digest: str, policy_id: UUID) -> AnyRow | None:
     """A report on a version of this policy, made by its own tenant."""
     own = and_(policies.c.id == reports.c.policy_id, policies.c.tenant_id == reports.c.tenant_id)
     query = select(*reports.c).join(policies, own).where(reports.c.digest == digest, policies.c.id == policy_id)

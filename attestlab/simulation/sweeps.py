@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from itertools import product
 
 from attestlab.core.errors import ValidationFailed
-from attestlab.policy.language.ast import Comparison, Rule, leaves
+from attestlab.policy.language.ast import Comparison, Rule, iterate_comparisons
 from attestlab.policy.language.attributes import NUMERIC, ORDERING, Op
-from attestlab.policy.sql.compiler import column, rules_sql
+from attestlab.policy.sql.compiler import quote_column, rules_sql
 from attestlab.simulation import decision_queries
 from attestlab.simulation.decision_queries import COUNT
 from attestlab.simulation.scenarios import Scenario
 
-Named = tuple[str, str] | tuple[str, str, str | None]
+ThresholdName = tuple[str, str] | tuple[str, str, str | None]
 """A threshold as it is asked for: the rule's id, the attribute, and `op` where that is not enough."""
 
 _HIGH_IS_TRUE = frozenset({Op.GT, Op.GTE})
@@ -35,7 +35,7 @@ class Threshold:
     leaf: Comparison
 
     @classmethod
-    def of(
+    def find(
         cls, rules: Sequence[Rule], rule_id: str, attribute: str, op: str | None = None, *, number: int = 0
     ) -> Threshold:
         """The threshold of a rule on an attribute; `op` tells which where there are several.
@@ -49,16 +49,18 @@ class Threshold:
         if rule is None:
             message = f"No rule {rule_id!r} of the draft can decide."
             raise ValidationFailed.of(f"/sweep/{number}/rule_id", "unknown_rule", message)
-        found = [leaf for leaf in leaves(rule.when) if leaf.attribute.path == attribute and leaf.op in ORDERING]
-        found = [leaf for leaf in found if leaf.attribute.type in NUMERIC and op in (None, leaf.op.value)]
-        if len(found) != 1:
+        comparisons = [
+            leaf for leaf in iterate_comparisons(rule.when) if leaf.attribute.path == attribute and leaf.op in ORDERING
+        ]
+        comparisons = [leaf for leaf in comparisons if leaf.attribute.type in NUMERIC and op in (None, leaf.op.value)]
+        if len(comparisons) != 1:
             raise ValidationFailed.of(
                 f"/sweep/{number}/attribute",
                 "threshold",
-                f"{rule_id} compares {attribute} with {len(found)} thresholds{f' by {op}' if op else ''}; "
+                f"{rule_id} compares {attribute} with {len(comparisons)} thresholds{f' by {op}' if op else ''}; "
                 "name one by attribute and op (lt, lte, gt, gte).",
             )
-        return cls(rule_id, found[0])
+        return cls(rule_id, comparisons[0])
 
     @property
     def value(self) -> float:
@@ -71,32 +73,34 @@ class Threshold:
         return (side == "high") is (self.leaf.op in _HIGH_IS_TRUE)
 
     @property
-    def joined(self) -> str:
+    def join_operator(self) -> str:
         """How a value `x` finds the first threshold `v` that it is on the low side of."""
         return "<=" if self.leaf.op in _AT_IT_IS_LOW else "<"
 
 
-def sweep_sql(trial: Scenario, thresholds: Sequence[Threshold], *, points: int) -> str:
+def sweep_sql(scenario: Scenario, thresholds: Sequence[Threshold], *, points: int) -> str:
     """A query with `value` (or `value_0`, `value_1`), `allowed`, `denied`, `opened`, `closed`, `is_current`.
 
     `opened` are denied by what is in force and would be allowed, `closed` the contrary. The values are those that
     occur, thinned evenly to about `points`, the present threshold, and one beyond the end where every row changes side.
     """
-    axes = [f"axis_{number} AS ({_axis(number, threshold, points)})" for number, threshold in enumerate(thresholds)]
-    steps = [f"cells AS ({_cells(trial, thresholds)})", *axes, f"binned AS ({_binned(thresholds)})"]
+    axes = [
+        f"axis_{number} AS ({_axis_query(number, threshold, points)})" for number, threshold in enumerate(thresholds)
+    ]
+    steps = [f"cells AS ({_cells_query(scenario, thresholds)})", *axes, f"binned AS ({_binned_query(thresholds)})"]
     source, sides = "binned", len(thresholds)
     for number in reversed(range(sides)):
-        steps.append(f"summed_{number} AS ({_summed(number, source, number)})")
+        steps.append(f"summed_{number} AS ({_cumulated_query(number, source, number)})")
         source = f"summed_{number}"
     totals = "SELECT coalesce(sum(was_allowed), 0) AS was_allowed, coalesce(sum(rows), 0) AS rows FROM cells"
-    return f"WITH {', '.join(steps)}, totals AS ({totals}) {_shown(thresholds, source)}"
+    return f"WITH {', '.join(steps)}, totals AS ({totals}) {_result_query(thresholds, source)}"
 
 
 def _states(count: int) -> list[tuple[str, ...]]:
     return list(product(("low", "high"), repeat=count))
 
 
-def _cells(trial: Scenario, thresholds: Sequence[Threshold]) -> str:
+def _cells_query(scenario: Scenario, thresholds: Sequence[Threshold]) -> str:
     """How many rows of each value (or pair) are opened and closed on each side."""
     counted = [f'"@x_{n}" AS x_{n}' for n in range(len(thresholds))]
     counted += [f"sum({COUNT}) AS rows", f'coalesce(sum({COUNT}) FILTER ("@was"), 0) AS was_allowed']
@@ -104,18 +108,18 @@ def _cells(trial: Scenario, thresholds: Sequence[Threshold]) -> str:
         then = f'("@others" AND "@{state}")'
         counted.append(f'coalesce(sum({COUNT}) FILTER ({then} AND NOT "@was"), 0) AS opened_{state}')
         counted.append(f'coalesce(sum({COUNT}) FILTER ("@was" AND NOT {then}), 0) AS closed_{state}')
-    return f"SELECT {', '.join(counted)} FROM ({_answers(trial, thresholds)}) GROUP BY ALL"
+    return f"SELECT {', '.join(counted)} FROM ({_answers_query(scenario, thresholds)}) GROUP BY ALL"
 
 
-def _answers(trial: Scenario, thresholds: Sequence[Threshold]) -> str:
+def _answers_query(scenario: Scenario, thresholds: Sequence[Threshold]) -> str:
     """Each row's answer on each side (or pair of sides).
 
     Only rules with a swept leaf are asked more than once. What comes before the first of them, between and behind is
     the same on all sides; what comes behind is asked where nothing before has decided.
     """
-    before = {"@was": decision_queries.before_allows(trial), "@others": decision_queries.others_allow(trial)}
-    before |= {f"@x_{n}": f"{column(each.leaf.attribute.path)}::DOUBLE" for n, each in enumerate(thresholds)}
-    rules, default = trial.rules, trial.draft.policy.default
+    before = {"@was": decision_queries.before_allows(scenario), "@others": decision_queries.others_allow(scenario)}
+    before |= {f"@x_{n}": f"{quote_column(each.leaf.attribute.path)}::DOUBLE" for n, each in enumerate(thresholds)}
+    rules, default = scenario.rules, scenario.draft.policy.default
     swept = sorted({number for number, rule in enumerate(rules) for each in thresholds if each.rule_id == rule.id})
     starts, ends = [0, *(number + 1 for number in swept)], [*swept, len(rules)]
     parts = [rules_sql(rules[start:end], None) for start, end in zip(starts[:-1], ends[:-1], strict=True)]
@@ -126,14 +130,14 @@ def _answers(trial: Scenario, thresholds: Sequence[Threshold]) -> str:
         order = ['"@part_0"']
         for number, place in enumerate(swept, 1):
             name = "_".join(["@rule", str(number), *_sides_of(rules[place].id, thresholds, state)])
-            behind[name] = _if_undecided(rules_sql([rules[place]], None, _forced(thresholds, state)))
+            behind[name] = _if_undecided(rules_sql([rules[place]], None, _forced_answers(thresholds, state)))
             order += [f'"{name}"', f'"@part_{number}"']
-        answers["@" + "_".join(state)] = f"coalesce({', '.join(order)})" if trial.draft.counts else "TRUE"
-    rows = _beside(_beside("contexts", {**before, "@part_0": parts[0]}), behind)
-    return _beside(rows, answers)
+        answers["@" + "_".join(state)] = f"coalesce({', '.join(order)})" if scenario.draft.is_enforced else "TRUE"
+    rows = _with_columns(_with_columns("contexts", {**before, "@part_0": parts[0]}), behind)
+    return _with_columns(rows, answers)
 
 
-def _forced(thresholds: Sequence[Threshold], state: Sequence[str]) -> dict[tuple[str, Comparison], bool]:
+def _forced_answers(thresholds: Sequence[Threshold], state: Sequence[str]) -> dict[tuple[str, Comparison], bool]:
     return {(each.rule_id, each.leaf): each.answer(side) for each, side in zip(thresholds, state, strict=True)}
 
 
@@ -146,16 +150,16 @@ def _if_undecided(expression: str) -> str:
     return f'CASE WHEN "@part_0" IS NULL THEN {expression} END'
 
 
-def _beside(rows: str, columns: Mapping[str, str]) -> str:
+def _with_columns(rows: str, columns: Mapping[str, str]) -> str:
     """A query over `rows` with more columns."""
     source = rows if rows.isidentifier() else f"({rows})"
     listed = ", ".join(f'{text} AS "{name}"' for name, text in columns.items())
     return f"SELECT *, {listed} FROM {source}"
 
 
-def _axis(number: int, threshold: Threshold, points: int) -> str:
+def _axis_query(number: int, threshold: Threshold, points: int) -> str:
     attribute = threshold.leaf.attribute
-    beyond = "min(v) - 1.0" if threshold.joined == "<=" else "max(v) + 1.0"
+    beyond = "min(v) - 1.0" if threshold.join_operator == "<=" else "max(v) + 1.0"
     bounds = [f"v >= {attribute.least}"] if attribute.least is not None else []
     bounds += [f"v <= {attribute.most}"] if attribute.most is not None else []
     numbered = (
@@ -169,14 +173,14 @@ def _axis(number: int, threshold: Threshold, points: int) -> str:
     return f"SELECT v, row_number() OVER (ORDER BY v) AS p FROM ({every})"
 
 
-def _binned(thresholds: Sequence[Threshold]) -> str:
+def _binned_query(thresholds: Sequence[Threshold]) -> str:
     """The cells by the first threshold that they lie on the low side of; what lies beyond all of them comes after."""
     source = "cells"
     for number, threshold in enumerate(thresholds):
         beyond = f"(SELECT count(*) + 1 FROM axis_{number})"
         source = (
             f"(SELECT c.*, coalesce(a.p, {beyond}) AS p_{number} FROM {source} AS c "
-            f"ASOF LEFT JOIN axis_{number} AS a ON c.x_{number} {threshold.joined} a.v)"
+            f"ASOF LEFT JOIN axis_{number} AS a ON c.x_{number} {threshold.join_operator} a.v)"
         )
     places = [f"p_{number}" for number in range(len(thresholds))]
     sums = [f"sum({name}) AS {name}" for name in _measures(_states(len(thresholds)))]
@@ -187,7 +191,7 @@ def _measures(states: Sequence[tuple[str, ...]]) -> list[str]:
     return [f"{kind}_{'_'.join(state)}" if state else kind for state in states for kind in ("opened", "closed")]
 
 
-def _summed(number: int, source: str, left: int) -> str:
+def _cumulated_query(number: int, source: str, left: int) -> str:
     """One axis summed away: each of its thresholds has what is below it on its low side, the rest on its high side.
 
     `left` axes remain to be summed; the others have been.
@@ -211,15 +215,15 @@ def _summed(number: int, source: str, left: int) -> str:
     ]
     named = [*keys, f"p_{number}"]
     columns = ", ".join([*(f"g.{name}" for name in named), *low_high])
-    joined = f"SELECT {columns} FROM ({grid}) AS g LEFT JOIN {source} AS b USING ({', '.join(named)})"
+    join_operator = f"SELECT {columns} FROM ({grid}) AS g LEFT JOIN {source} AS b USING ({', '.join(named)})"
     partition = f"PARTITION BY {', '.join(keys)} " if keys else ""
     return (
-        f"SELECT {', '.join([*named, *values])} FROM ({joined}) "
+        f"SELECT {', '.join([*named, *values])} FROM ({join_operator}) "
         f"WINDOW whole AS ({partition.strip()}), upto AS ({partition}ORDER BY p_{number})"
     )
 
 
-def _shown(thresholds: Sequence[Threshold], source: str) -> str:
+def _result_query(thresholds: Sequence[Threshold], source: str) -> str:
     names = ["value"] if len(thresholds) == 1 else [f"value_{number}" for number in range(len(thresholds))]
     values = [f"axis_{number}.v AS {name}" for number, name in enumerate(names)]
     joins = " ".join(f"JOIN axis_{n} ON axis_{n}.p = s.p_{n}" for n in range(len(thresholds)))

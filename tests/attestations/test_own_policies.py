@@ -21,7 +21,7 @@ from attestlab.core.clock import FixedClock
 from attestlab.core.errors import ValidationFailed
 from attestlab.installation import Installation
 from attestlab.orgs.rules import Caller
-from attestlab.policy.formats.toml import toml_of
+from attestlab.policy.formats.toml import format_toml
 from attestlab.policy.language.attributes import PLATFORM
 from attestlab.policy.language.document import Document
 
@@ -165,7 +165,7 @@ def test_the_command_takes_them_in_both_notations(
     with board.lab.storage.read() as connection:
         (tmp_path / "trust.txt").write_text(f"log {board.lab.log.vkey(connection)}\nquorum none\n")
     (tmp_path / "bundle.json").write_text(json.dumps(bundle_of(board, minted(board))))
-    (tmp_path / "risks.toml").write_text(toml_of(Document.read(about_verifying(HIGH_RISK))))
+    (tmp_path / "risks.toml").write_text(format_toml(Document.read(about_verifying(HIGH_RISK))))
     (tmp_path / "any.json").write_text(
         json.dumps(about_verifying(rule("any", "ALLOW", leaf("status", "eq", "ACTIVE"))))
     )

@@ -20,7 +20,7 @@ def export(folder: str) -> None:
     lab = Installation.open(Settings(data=Path(folder)))
     lab.lake.rows_a_part = 5
     with lab.storage.read() as connection:
-        caller = lab.orgs.service_caller(store.operator_id(connection))
+        caller = lab.orgs.service_caller(store.get_operator_id(connection))
     owner = Owner.of(lab, caller, f"Northfield{os.getpid()}")
     os.write(1, b"at work\n")
     while True:

@@ -99,7 +99,7 @@ def rule_by_policies(lab: Installation, caller: Caller) -> None:
         lab.policies.update(made["id"], Document.read(policy_world.document(allow, name="again")), caller=caller)
         lab.policies.shadow(made["id"], caller=caller)
         question = PolicyQuery(Category.MINT, TargetType.TENANT_DEFAULT)
-        lab.policy_decisions.evaluate(question, {"status": "ACTIVE", "nobody": default}, caller=caller)
+        lab.policy_decisions.evaluate_and_record(question, {"status": "ACTIVE", "nobody": default}, caller=caller)
         with lab.simulations.of(made["id"], caller=caller) as simulation:
             simulation.report()
 

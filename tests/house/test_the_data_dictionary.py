@@ -151,7 +151,7 @@ MADE: dict[str, bytes] = {
     "log_entry:status.list": entries.status_list(entries.FIRST, size=1, digest=b"", at=AT),
 }
 LAKE = {f"lake:{each.name}": {*each.columns} for each in datasets.ALL if each is not datasets.ENDS}
-LAKE["lake:attestations"] |= {*relations.ENDED}
+LAKE["lake:attestations"] |= {*relations.STATUS_COLUMNS}
 LAKE["lake:decisions"] |= {"<attribute>"}
 
 

@@ -17,7 +17,7 @@ from nursery import Nursery
 from attestlab.core.errors import Conflict, Unavailable
 from attestlab.installation import Installation
 from attestlab.lake import datasets
-from attestlab.lake.parts import parts_of, write_part
+from attestlab.lake.parts import find_parts, write_part
 from attestlab.lake.service import PARTS_A_SWEEP, Lake
 from attestlab.orgs.rules import Caller
 from attestlab.settings import Settings
@@ -57,7 +57,7 @@ def test_a_sweep_writes_whole_parts_only_and_a_few_at_a_time(world: World) -> No
         world.act(number)
 
     assert world.lab.lake.sweep() == PARTS_A_SWEEP
-    assert {part.last - part.first for part in parts_of(world.lab.lake.folder / "log_entries").found} == {3}
+    assert {part.last - part.first for part in find_parts(world.lab.lake.folder / "log_entries").chain} == {3}
     while world.lab.lake.sweep():
         pass
     widths = {int(path.stem[21:]) - int(path.stem[:20]) for path in files_of(world.lab)}
@@ -103,7 +103,7 @@ def test_a_part_that_lacks_a_column_is_read_from_the_records_and_written_again(w
     for number in range(16):
         world.act(number)
     world.lab.lake.export()
-    parts = parts_of(world.lab.lake.folder / "attestations").found
+    parts = find_parts(world.lab.lake.folder / "attestations").chain
     before = {part.path: part.path.read_bytes() for part in parts}
     for part in parts[1:]:
         pq.write_table(pq.read_table(part.path).drop_columns(["decision_id", "key_created_at"]), part.path)
@@ -143,17 +143,17 @@ def test_no_row_is_read_from_a_part_in_which_any_bit_was_flipped(world: World) -
         world.act(number)
     world.lab.lake.export()
     dataset, facts_seen = datasets.ATTESTATIONS, world.seen(world.owner)["attestations"]
-    part = parts_of(world.lab.lake.folder / dataset.name, dataset.columns).found[0]
+    part = find_parts(world.lab.lake.folder / dataset.name, dataset.columns).chain[0]
     before, content = facts_seen.arrow().sort_by("log_index"), part.path.read_bytes()
     chance = random.Random(14)
     for turn in range(120):
         part.path.write_bytes(flipped(content, chance.randrange(len(content) * 8)))
-        found = parts_of(part.path.parent, dataset.columns).found
+        found = find_parts(part.path.parent, dataset.columns).chain
         assert part.path not in [each.path for each in found]
         if turn % 12 == 0:
             assert facts_seen.arrow().sort_by("log_index").equals(before), "the records have the rows"
     part.path.write_bytes(content)
-    assert part.path in [each.path for each in parts_of(part.path.parent, dataset.columns).found]
+    assert part.path in [each.path for each in find_parts(part.path.parent, dataset.columns).chain]
 
 
 def test_a_damaged_part_is_written_again(world: World) -> None:
@@ -189,7 +189,7 @@ def test_a_part_that_is_damaged_after_it_was_found_whole_is_refused(
     for number in range(8):
         world.act(number)
     world.lab.lake.export()
-    for part in parts_of(world.lab.lake.folder / "attestations").found:
+    for part in find_parts(world.lab.lake.folder / "attestations").chain:
         damage(part.path)
     monkeypatch.setattr("attestlab.core.parquet_digest.is_intact", lambda _path: True)  # a moment ago it was
     arguments = [tmp_path / "out.parquet"] if verb == "to_parquet" else []
@@ -208,7 +208,7 @@ def test_parts_that_overlap_are_read_once(world: World) -> None:
         world.act(number)
     world.lab.lake.export()
     folder = world.lab.lake.folder / "log_entries"
-    first, second = (pq.read_table(part.path) for part in parts_of(folder).found[:2])
+    first, second = (pq.read_table(part.path) for part in find_parts(folder).chain[:2])
     for name, table in {"0-5": first, "2-7": second}.items():
         low, high = name.split("-")
         write_part(folder, int(low) + 1, int(high), table.slice(0, 0))
@@ -253,7 +253,7 @@ def test_a_lake_ahead_of_restored_records_is_refused_until_it_is_rebuilt(world: 
         world.act(number)
     world.lab.lake.export()
     part = files_of(world.lab)[0]
-    last = parts_of(part.parent).found[-1]
+    last = find_parts(part.parent).chain[-1]
     shutil.copy(last.path, part.parent / f"{last.last + 1:020d}-{last.last + 90:020d}.parquet")
 
     with pytest.raises(Conflict, match="lake rebuild") as refused:
@@ -339,7 +339,7 @@ def test_an_exporter_killed_at_random_moments_writes_every_fact_once(
     caller = _operator(lab)
     world = World(lab, None, Owner(lab, caller, caller.tenant_id, ""), None)  # type: ignore[arg-type]  # one tenant, no clock
     assert ids_seen(world, world.owner) == ids_recorded(lab, caller.tenant_id)
-    assert all(len(parts_of(lab.lake.folder / name).found) > 3 for name in ("log_entries", "attestations"))
+    assert all(len(find_parts(lab.lake.folder / name).chain) > 3 for name in ("log_entries", "attestations"))
     for dataset in datasets.ALL:
         folder = lab.lake.folder / dataset.name / (str(caller.tenant_id) if dataset.by_tenant else "")
         _require_named_for_what_they_hold(folder, dataset.number)
@@ -350,12 +350,12 @@ def _operator(lab: Installation) -> Caller:
     from attestlab.lake import store
 
     with lab.storage.read() as connection:
-        return lab.orgs.service_caller(store.operator_id(connection))
+        return lab.orgs.service_caller(store.get_operator_id(connection))
 
 
 def _require_named_for_what_they_hold(folder: Path, number: str) -> None:
     """No part holds a number that its name does not say, nor one twice."""
-    for part in parts_of(folder).found:
+    for part in find_parts(folder).chain:
         held = pq.read_table(part.path)[number].to_pylist()
         assert len(held) == len(set(held))
         assert all(part.first <= each <= part.last for each in held)

@@ -27,7 +27,7 @@ def _sweep(exports: ExportProcess) -> int:
 def test_another_process_writes_what_is_due_and_is_asked_again_when_more_is(world: World) -> None:
     for number in range(12):
         world.act(number)
-    exports = ExportProcess(world.lab.lake, rest_s=0)
+    exports = ExportProcess(world.lab.lake, cooldown_s=0)
 
     assert _sweep(exports) == PARTS_A_SWEEP
     while _sweep(exports):
@@ -75,7 +75,7 @@ def test_an_export_that_fails_is_told_and_tried_again(world: World) -> None:
         world.act(number)
     folder = world.lab.lake.folder
     folder.write_text("no folder")
-    exports = ExportProcess(world.lab.lake, rest_s=0)
+    exports = ExportProcess(world.lab.lake, cooldown_s=0)
 
     with pytest.raises(RuntimeError, match=r"(?s)The export ended with 1: .*(FileExistsError|NotADirectoryError)"):
         _sweep(exports)

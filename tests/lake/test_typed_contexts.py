@@ -15,7 +15,7 @@ from policy_world import document, leaf, rule, typed
 from attestlab.core.errors import ValidationFailed
 from attestlab.lake.datasets import DECISIONS
 from attestlab.policy.language.document import Document
-from attestlab.policy.sql.contexts_file import OF_A_DECISION
+from attestlab.policy.sql.contexts_file import DECISION_COLUMNS
 from attestlab.policy.sql.replay import replay
 
 OWN: list[dict[str, Any]] = [
@@ -137,7 +137,7 @@ def test_exported_decisions_tell_an_attribute_from_a_column_of_theirs(world: Wor
 
 
 def test_a_replay_knows_the_columns_of_exported_decisions() -> None:
-    assert set(DECISIONS.columns) == OF_A_DECISION
+    assert set(DECISIONS.columns) == DECISION_COLUMNS
 
 
 def test_an_attribute_that_changes_its_type_hides_no_decision(world: World) -> None:

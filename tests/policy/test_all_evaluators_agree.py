@@ -21,7 +21,7 @@ from attestlab.policy.evaluation.explanation import explain
 from attestlab.policy.language.ast import Policy
 from attestlab.policy.language.attributes import Value
 from attestlab.policy.language.context import ContextNormalizer, Values
-from attestlab.policy.sql.compiler import COLUMN_TYPES, case_sql, column, decided_sql, literal, mask_sql
+from attestlab.policy.sql.compiler import COLUMN_TYPES, case_sql, decided_sql, literal, mask_sql, quote_column
 
 pytestmark = pytest.mark.more_in_soak
 
@@ -39,7 +39,7 @@ SOME = settings(MANY, max_examples=examples(40, many=100))
 def database() -> Iterator[duckdb.DuckDBPyConnection]:
     """DuckDB with a table of typed contexts, one column an attribute."""
     connection = duckdb.connect(config={"threads": 1})
-    columns = ", ".join(f"{column(path)} {COLUMN_TYPES[a.type]}" for path, a in REGISTRY.items())
+    columns = ", ".join(f"{quote_column(path)} {COLUMN_TYPES[a.type]}" for path, a in REGISTRY.items())
     connection.execute(f"CREATE TABLE contexts (i INTEGER, {columns})")
     with connection:
         yield connection
@@ -49,10 +49,10 @@ def decided_by_sql(
     connection: duckdb.DuckDBPyConnection, policy: Policy, contexts: Sequence[Values]
 ) -> list[tuple[bool, bool, list[str], list[str]]]:
     """For each context: what CASE says, what the mask says, the rules in the mask, the watched ones."""
-    watched = [rule for rule in policy.rules if not rule.counts]
-    masks = [*mask_sql(policy.counting), *mask_sql(watched)]
+    watched = [rule for rule in policy.rules if not rule.is_enforced]
+    masks = [*mask_sql(policy.enforced_rules), *mask_sql(watched)]
     words = [f"w{index}" for index in range(len(masks))]
-    counting = words[: len(mask_sql(policy.counting))]
+    counting = words[: len(mask_sql(policy.enforced_rules))]
     listed = ", ".join([f"{mask} AS {word}" for mask, word in zip(masks, words, strict=True)] or ["0 AS none"])
     rows = connection.execute(
         f"SELECT by_case, {decided_sql(policy, counting)}, {', '.join(words) or '0'} "
@@ -62,7 +62,7 @@ def decided_by_sql(
         (
             by_case,
             by_mask,
-            named(found[: len(counting)], [rule.id for rule in policy.counting]),
+            named(found[: len(counting)], [rule.id for rule in policy.enforced_rules]),
             named(found[len(counting) :], [rule.id for rule in watched]),
         )
         for by_case, by_mask, *found in rows
@@ -72,7 +72,7 @@ def decided_by_sql(
 def rows_of(contexts: Sequence[Values]) -> str:
     """The contexts as VALUES, typed like the table."""
     rows = ", ".join(f"({i}, {', '.join(spelt(c.get(path)) for path in REGISTRY)})" for i, c in enumerate(contexts))
-    names = ", ".join(["i", *map(column, REGISTRY)])
+    names = ", ".join(["i", *map(quote_column, REGISTRY)])
     return f"SELECT * FROM contexts UNION ALL SELECT * FROM (VALUES {rows}) AS t({names})"
 
 
@@ -119,7 +119,7 @@ def test_an_explanation_says_matched_where_the_rule_matches(raw: dict[str, Any],
     """The tree that is shown to people is no other opinion."""
     policy, values = typed(raw), NORMALISED(context).values
 
-    shown = [each.rule.id for each in explain(policy, values) if each.matched and each.rule.counts]
+    shown = [each.rule.id for each in explain(policy, values) if each.matched and each.rule.is_enforced]
     assert tuple(shown) == Evaluator(policy)(values).matched
 
 

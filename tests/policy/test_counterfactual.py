@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from policy_world import REGISTRY, document, json_policies, leaf, raw_contexts, rule, typed
 
-from attestlab.policy.analysis.partitions import cells_of
-from attestlab.policy.evaluation.counterfactual import counterfactual
+from attestlab.policy.analysis.partitions import partition
+from attestlab.policy.evaluation.counterfactual import find_counterfactual
 from attestlab.policy.evaluation.policy_set import PolicySet, PolicySetMember
 from attestlab.policy.language.context import ContextNormalizer, Values
 
@@ -28,7 +28,7 @@ def policy_set(*documents: dict[str, Any]) -> PolicySet:
 
 def fewest_by_trying_all(policies: PolicySet, values: Values, most: int = 2) -> int | None:
     """Every change of up to `most` attributes, tried one by one."""
-    cells = cells_of([member.policy for member in policies.members if member.counts])
+    cells = partition([member.policy for member in policies.members if member.is_enforced])
     mutable = [path for path in cells if REGISTRY[path].mutable]
     before = policies(values).allowed
     for count in range(1, most + 1):
@@ -45,7 +45,7 @@ def fewest_by_trying_all(policies: PolicySet, values: Values, most: int = 2) -> 
 def test_it_turns_the_decision_around_and_none_is_smaller(raws: list[dict[str, Any]], context: dict[str, Any]) -> None:
     policies, values = policy_set(*raws), NORMALISED(context).values
 
-    found = counterfactual(policies, values)
+    found = find_counterfactual(policies, values)
 
     fewest = fewest_by_trying_all(policies, values)
     assert found.complete
@@ -61,7 +61,7 @@ def test_it_turns_the_decision_around_and_none_is_smaller(raws: list[dict[str, A
 def test_it_names_the_nearest_value_and_how_far_one_may_go() -> None:
     policies = policy_set(document(rule("old", "DENY", leaf("key.age_days", "gte", 90)), default_effect="ALLOW"))
 
-    changes = counterfactual(policies, {"key.age_days": 400.0}).changes
+    changes = find_counterfactual(policies, {"key.age_days": 400.0}).changes
 
     assert changes is not None
     (change,) = changes
@@ -72,7 +72,7 @@ def test_it_names_the_nearest_value_and_how_far_one_may_go() -> None:
 def test_what_nobody_can_change_is_not_proposed() -> None:
     policies = policy_set(document(rule("where", "DENY", leaf("jurisdiction", "eq", "CH")), default_effect="ALLOW"))
 
-    assert counterfactual(policies, {"jurisdiction": "CH"}).changes is None
+    assert find_counterfactual(policies, {"jurisdiction": "CH"}).changes is None
 
 
 def test_a_search_that_finds_no_end_says_so() -> None:
@@ -89,6 +89,6 @@ def test_a_search_that_finds_no_end_says_so() -> None:
     raw = document(rule("a", "ALLOW", {"all": [*pairs, *twins, {"not": leaf("size", "eq", "S")}]}))
     policies = PolicySet([PolicySetMember("p", "0" * 64, bind(Document.read(raw), registry))])
 
-    found = counterfactual(policies, {f"x{n}": False for n in range(40)} | {"is_resident": False, "size": "M"})
+    found = find_counterfactual(policies, {f"x{n}": False for n in range(40)} | {"is_resident": False, "size": "M"})
 
     assert found.changes is None

@@ -89,8 +89,8 @@ def test_every_policy_must_allow_and_the_one_that_denies_comes_first() -> None:
     assert not decision.allowed
     assert decision.matched_rules == ("s1", "s2", "w1")
     assert decision.reasons == ("The key is too young.",)
-    assert decision.deciding is not None
-    assert decision.deciding.member.id == "strict"
+    assert decision.deciding_result is not None
+    assert decision.deciding_result.member.id == "strict"
 
 
 def test_a_default_that_denies_decides_though_a_rule_of_another_policy_matches() -> None:
@@ -159,7 +159,7 @@ def test_shadow_and_monitor_are_evaluated_and_never_counted() -> None:
     decision = policies(NOW)
 
     assert (decision.allowed, decision.matched_rules) == (True, ())
-    assert [said.decision.matched for said in decision.said] == [("a",), ("b",)]
+    assert [said.decision.matched for said in decision.results] == [("a",), ("b",)]
 
 
 def test_the_digest_of_a_set_tells_what_counts() -> None:

@@ -15,8 +15,8 @@ from policy_world import HOSTILE, REGISTRY, document, json_policies, leaf, raw_c
 
 from attestlab.core.errors import ValidationFailed
 from attestlab.policy.evaluation.evaluator import Evaluator
-from attestlab.policy.formats.cedar import MAX_CEDAR_RULES, cedar_context, cedar_text
-from attestlab.policy.formats.rego import PACKAGE, rego_text
+from attestlab.policy.formats.cedar import MAX_CEDAR_RULES, to_cedar, to_cedar_context
+from attestlab.policy.formats.rego import PACKAGE, to_rego
 from attestlab.policy.language.ast import Policy
 from attestlab.policy.language.context import ContextNormalizer, Values
 
@@ -28,15 +28,15 @@ SOME = settings(max_examples=examples(30, many=100), deadline=None, suppress_hea
 
 def by_cedar(policy: Policy, contexts: list[Values]) -> list[tuple[bool, set[str]]]:
     """Allowed and the rules that match, as Cedar has it."""
-    text = cedar_text(policy)
+    text = to_cedar(policy)
     requests = [
         {"principal": 'User::"u"', "action": f'Action::"{action}"', "resource": 'Thing::"t"',
-         "context": cedar_context(values, REGISTRY)}
+         "context": to_cedar_context(values, REGISTRY)}
         for values in contexts for action in ("decide", "match")
     ]  # fmt: skip
     answers = cedarpy.is_authorized_batch(requests, text, [])
     assert not any(answer.diagnostics.errors for answer in answers)
-    names = [each.id for each in policy.counting]
+    names = [each.id for each in policy.enforced_rules]
     return [
         (bool(decide.allowed), {names[int(reason.removeprefix("policy")) - 1] for reason in match.diagnostics.reasons})
         for decide, match in zip(answers[::2], answers[1::2], strict=True)
@@ -46,7 +46,7 @@ def by_cedar(policy: Policy, contexts: list[Values]) -> list[tuple[bool, set[str
 def by_rego(policy: Policy, contexts: list[Values]) -> list[tuple[bool, set[str]]]:
     """Allowed and the rules that match, as Rego has it."""
     interpreter = regopy.Interpreter()
-    interpreter.add_module("policy", rego_text(policy))
+    interpreter.add_module("policy", to_rego(policy))
     answers = []
     for values in contexts:
         # As text: handed over as a dict, an escaped character of a constant is two to this engine and one in the input.
@@ -94,9 +94,9 @@ def test_what_cedar_cannot_hold_is_refused(number: float) -> None:
     policy = typed(document(rule("r", "ALLOW", leaf("claims.amount", "gt", number))))
 
     with pytest.raises(ValidationFailed, match="four digits"):
-        cedar_text(policy)
+        to_cedar(policy)
     with pytest.raises(ValidationFailed, match="four digits"):
-        cedar_context({"claims.amount": number}, REGISTRY)
+        to_cedar_context({"claims.amount": number}, REGISTRY)
 
 
 def test_the_largest_policy_that_cedar_gets_is_taken_and_a_larger_one_refused() -> None:
@@ -107,7 +107,7 @@ def test_the_largest_policy_that_cedar_gets_is_taken_and_a_larger_one_refused() 
         (True, {f"r{MAX_CEDAR_RULES - 1}"})
     ]
     with pytest.raises(ValidationFailed, match="at most"):
-        cedar_text(of(MAX_CEDAR_RULES + 1))
+        to_cedar(of(MAX_CEDAR_RULES + 1))
 
 
 def test_policies_of_which_no_rule_is_enabled_are_their_default() -> None:

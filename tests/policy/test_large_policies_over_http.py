@@ -21,7 +21,7 @@ from attestlab.policy import attribute_registry, jobs
 from attestlab.policy.evaluation import policy_set
 from attestlab.policy.evaluation.binder import bind
 from attestlab.policy.evaluation.evaluator import Evaluator
-from attestlab.policy.formats.toml import toml_of
+from attestlab.policy.formats.toml import format_toml
 from attestlab.policy.language.ast import Policy
 from attestlab.policy.language.attributes import Registry
 from attestlab.policy.language.context import ContextNormalizer, NormalizedContext
@@ -52,12 +52,14 @@ def key(team: Team) -> Iterator[httpx.Client]:
 
 def test_a_large_policy_is_written_changed_and_read_as_a_small_one(team: Team, key: httpx.Client) -> None:
     made = key.post("/v1/policies", json=LARGE).json()
-    as_toml = key.put(f"/v1/policies/{made['id']}", json={"toml": toml_of(Document.read({**LARGE, "mode": "MONITOR"}))})
+    as_toml = key.put(
+        f"/v1/policies/{made['id']}", json={"toml": format_toml(Document.read({**LARGE, "mode": "MONITOR"}))}
+    )
     read = key.get(f"/v1/policies/{made['id']}", params={"format": "toml"}).text
 
     assert (made["digest"], made["version"]) == (Document.read(LARGE).digest, 1)
     assert (as_toml.status_code, as_toml.json()["mode"], as_toml.json()["rules"]) == (200, "MONITOR", made["rules"])
-    assert read == toml_of(Document.read({**LARGE, "mode": "MONITOR"}))
+    assert read == format_toml(Document.read({**LARGE, "mode": "MONITOR"}))
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from attestlab.policy.evaluation.evaluator import Evaluator
 from attestlab.policy.language.ast import Policy
 from attestlab.policy.language.attributes import AttributeType
 from attestlab.policy.language.context import ContextNormalizer, Values
-from attestlab.policy.sql.dialects import Dialect, groups_of, groups_sql
+from attestlab.policy.sql.dialects import Dialect, groups_sql, parse_groups
 from attestlab.policy.sql.replay import DecisionGroup
 
 pytestmark = pytest.mark.more_in_soak
@@ -94,7 +94,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
 
 def counted(policy: Policy, contexts: Sequence[Values]) -> list[DecisionGroup]:
     """What the evaluator says of each context, in groups."""
-    evaluate, order = Evaluator(policy), [rule.id for rule in policy.counting]
+    evaluate, order = Evaluator(policy), [rule.id for rule in policy.enforced_rules]
     found = Counter((d.allowed, tuple(sorted(d.matched, key=order.index))) for d in map(evaluate, contexts))
     groups = [DecisionGroup(allowed, matched, count) for (allowed, matched), count in found.items()]
     return sorted(groups, key=lambda group: (-group.count, group.allowed, group.matched))
@@ -106,7 +106,7 @@ def agree(ask: Asked, dialect: Dialect, raw: dict[str, Any], contexts: list[dict
 
     found = ask(values, groups_sql(policy, dialect=dialect))
 
-    assert groups_of(policy, found) == counted(policy, values)
+    assert parse_groups(policy, found) == counted(policy, values)
 
 
 @SOME

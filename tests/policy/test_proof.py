@@ -12,11 +12,11 @@ from hypothesis import HealthCheck, given, settings
 from policy_world import document, json_policies, leaf, rule, typed
 
 from attestlab.core.errors import Unavailable
-from attestlab.policy.analysis.analyzer import AnalysisFinding, FindingKind, analyze, compare, dead_rules
-from attestlab.policy.analysis.partitions import cells_of, representatives
+from attestlab.policy.analysis.analyzer import AnalysisFinding, FindingKind, analyze, compare, find_dead_rules
+from attestlab.policy.analysis.partitions import partition, representatives
 from attestlab.policy.analysis.smt_encoding import SmtEncoding
-from attestlab.policy.evaluation.evaluator import Evaluator, compiled
-from attestlab.policy.language.ast import Policy, positive_form
+from attestlab.policy.evaluation.evaluator import Evaluator, compile_form
+from attestlab.policy.language.ast import Policy, to_normal_form
 from attestlab.policy.language.context import Values
 
 pytestmark = pytest.mark.more_in_soak
@@ -37,7 +37,7 @@ def told(findings: list[AnalysisFinding]) -> list[tuple[str, str | None, tuple[s
 
 def every_context(policies: list[Policy]) -> list[Values] | None:
     """One context of each class there is; None where there are too many to try."""
-    each = representatives(cells_of(policies))
+    each = representatives(partition(policies))
     if math.prod(len(values) for values in each.values()) > 20_000:
         return None
     return [
@@ -55,7 +55,7 @@ def test_findings_are_those_of_trying_every_class_of_contexts(raw: dict[str, Any
         return
     decisions = [(Evaluator(policy)(values), values) for values in contexts]
     rules = {each.id: each for each in policy.rules}
-    dead = {name for name, each in rules.items() if not any(map(compiled(positive_form(each)), contexts))}
+    dead = {name for name, each in rules.items() if not any(map(compile_form(to_normal_form(each)), contexts))}
     deciding = {decision.matched[0] for decision, _ in decisions if decision.matched}
     met = {
         frozenset((one, other))
@@ -69,9 +69,9 @@ def test_findings_are_those_of_trying_every_class_of_contexts(raw: dict[str, Any
 
     of_kind = {kind: [f for f in findings if f.kind is kind] for kind in FindingKind}
     assert {f.rule_id for f in of_kind[FindingKind.DEAD]} == dead
-    assert dead_rules(policy) == [each.id for each in policy.rules if each.id in dead]
+    assert find_dead_rules(policy) == [each.id for each in policy.rules if each.id in dead]
     assert {f.rule_id for f in of_kind[FindingKind.SHADOWED]} == {
-        each.id for each in policy.counting if each.id not in dead | deciding
+        each.id for each in policy.enforced_rules if each.id not in dead | deciding
     }
     assert {frozenset((f.rule_id, by)) for f in of_kind[FindingKind.CONTRADICTING] for by in f.by} == met
     assert bool(of_kind[FindingKind.DEFAULT_UNREACHABLE]) is all(decision.matched for decision, _ in decisions)

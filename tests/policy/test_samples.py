@@ -9,7 +9,7 @@ import pytest
 
 from attestlab.policy.analysis.analyzer import analyze
 from attestlab.policy.evaluation.binder import bind
-from attestlab.policy.formats.toml import document_of, toml_of
+from attestlab.policy.formats.toml import format_toml, parse_toml
 from attestlab.policy.language import policy_tests
 from attestlab.policy.language.attributes import PLATFORM
 from attestlab.policy.language.document import Document
@@ -20,13 +20,13 @@ SAMPLES = sorted((Path(__file__).parents[2] / "data" / "policies").iterdir())
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.name)
 def test_a_sample_passes_its_tests_and_has_no_findings(path: Path) -> None:
     text = path.read_text()
-    document = Document.read(json.loads(text)) if path.suffix == ".json" else document_of(text)
+    document = Document.read(json.loads(text)) if path.suffix == ".json" else parse_toml(text)
     policy = bind(document, PLATFORM)
 
     assert document.tests
-    assert policy_tests.failing(document, policy, PLATFORM) == []
+    assert policy_tests.find_failing(document, policy, PLATFORM) == []
     assert analyze(policy) == []
-    assert document_of(toml_of(document)) == document
+    assert parse_toml(format_toml(document)) == document
 
 
 def test_a_test_that_expects_something_else_fails_by_its_name() -> None:
@@ -35,4 +35,6 @@ def test_a_test_that_expects_something_else_fails_by_its_name() -> None:
     raw["tests"][1]["matched_rules"] = []
     document = Document.read(raw)
 
-    assert policy_tests.failing(document, bind(document, PLATFORM), PLATFORM) == [case["name"] for case in raw["tests"]]
+    assert policy_tests.find_failing(document, bind(document, PLATFORM), PLATFORM) == [
+        case["name"] for case in raw["tests"]
+    ]

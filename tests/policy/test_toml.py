@@ -9,7 +9,7 @@ import pytest
 from policy_world import document, leaf, rule
 
 from attestlab.core.errors import ValidationFailed
-from attestlab.policy.formats.toml import document_of, toml_of
+from attestlab.policy.formats.toml import format_toml, parse_toml
 from attestlab.policy.language.document import Document
 
 HEAD = """
@@ -28,7 +28,7 @@ when = { attr = "trust_tier", op = "eq", value = "BASIC" }
 def faults_of(text: str) -> list[tuple[str, str]]:
     """Place and code of what is refused."""
     with pytest.raises(ValidationFailed) as refused:
-        document_of(text)
+        parse_toml(text)
     return [(fault.field, fault.code) for fault in refused.value.fields]
 
 
@@ -69,7 +69,7 @@ def test_a_null_in_a_context_is_left_out_for_it_means_missing() -> None:
     """In a list too: a context's list is never the value of an attribute, with a null in it or without."""
     written = document_with_test({"jurisdiction": None, "key": {"age_days": None, "alg": "Ed25519"}, "note": [None, 1]})
 
-    (case,) = document_of(toml_of(written)).tests or ()
+    (case,) = parse_toml(format_toml(written)).tests or ()
 
     assert case.context == {"key": {"alg": "Ed25519"}, "note": [1]}
 
@@ -77,7 +77,7 @@ def test_a_null_in_a_context_is_left_out_for_it_means_missing() -> None:
 def test_what_is_written_is_read_as_the_same_policy() -> None:
     written = document_with_test({"claims": {"amount": 1.5}, "key.age_days": 5, 'odd "key"': [True, {"a": []}]})
 
-    assert document_of(toml_of(written)) == written
+    assert parse_toml(format_toml(written)) == written
 
 
 @pytest.mark.parametrize("part", ["a", '"a"', "'a'", '"\u2028"', '"."'])
@@ -95,7 +95,7 @@ def test_dots_in_texts_and_comments_and_numbers_are_no_keys() -> None:
     reason = f'reason = "{dots}" # {dots}\n'
     numbers = f'{{ note = [{", ".join(["1.5"] * 40)}], other = """\n{dots}\\"""" }}'
 
-    assert document_of(HEAD + reason + with_test(numbers).removeprefix(HEAD)).tests
+    assert parse_toml(HEAD + reason + with_test(numbers).removeprefix(HEAD)).tests
 
 
 def test_a_large_policy_is_written_as_toml_in_linear_time() -> None:
@@ -108,7 +108,7 @@ def test_a_large_policy_is_written_as_toml_in_linear_time() -> None:
 def _steps_of_writing(leaves: int) -> int:
     rules = [rule(f"r{number}", "DENY", leaf("key.age_days", "eq", number)) for number in range(leaves)]
     written = Document.read(document(*rules))
-    toml_of(written)  # what is loaded at first use is no part of it
+    format_toml(written)  # what is loaded at first use is no part of it
     profile = cProfile.Profile()
-    profile.runcall(toml_of, written)
+    profile.runcall(format_toml, written)
     return sum(entry.callcount for entry in profile.getstats())

@@ -133,9 +133,9 @@ def test_the_set_after_is_the_set_that_decides_once_it_is_switched_on(lab: Insta
             lab.policies.update(second, Document.read({**OTHER, "name": "again"}), caller=caller)
         digest = simulated(lab, caller, policy)
         foretold = lab.simulations.get(digest, caller=caller).content
-        before = lab.policy_decisions.decide(question, {}, caller=caller).force.policies.digest
+        before = lab.policy_decisions.evaluate_context(question, {}, caller=caller).active.policies.digest
         activate(lab, caller, policy, digest)
-        after = lab.policy_decisions.decide(question, {}, caller=caller).force.policies.digest
+        after = lab.policy_decisions.evaluate_context(question, {}, caller=caller).active.policies.digest
         assert (foretold["set_before"], foretold["set_after"]) == (before, after)
 
 
@@ -144,10 +144,10 @@ def test_a_report_that_left_a_part_of_the_past_out_is_not_enough(
 ) -> None:
     """A window that holds all of it is; one that an earlier decision lies before, or that is empty, is not."""
     question = Question(Category.MINT, TargetType.TENANT_DEFAULT)
-    lab.policy_decisions.evaluate(question, {}, caller=caller)
+    lab.policy_decisions.evaluate_and_record(question, {}, caller=caller)
     policy, start = made(lab, caller), clock.now()
     clock.advance(timedelta(hours=1))
-    lab.policy_decisions.evaluate(question, {}, caller=caller)
+    lab.policy_decisions.evaluate_and_record(question, {}, caller=caller)
     late = clock.now()
 
     whole = simulated(lab, caller, policy, start=start, end=late + timedelta(hours=1))

@@ -16,11 +16,11 @@ from attestlab.core.clock import FixedClock
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.installation import Installation
 from attestlab.issuers.rules import TrustTier
-from attestlab.lake.context_columns import recorded
+from attestlab.lake.context_columns import select_recorded
 from attestlab.orgs.rules import Caller
 from attestlab.policy.language.attributes import PLATFORM
 from attestlab.policy.language.document import Document
-from attestlab.policy.sql.compiler import column
+from attestlab.policy.sql.compiler import quote_column
 from attestlab.simulation.history import AT_MINT
 from attestlab.simulation.simulation import Simulation
 
@@ -147,11 +147,11 @@ def test_what_the_lake_tells_of_a_mint_is_what_policies_saw_of_it(mints: Mints) 
         mints.mint(0)
         mints.mint(1)
 
-    look = mints.lab.lake(mints.caller).past()
+    look = mints.lab.lake(mints.caller).history()
     names = [str(name) for name, *_ in look.execute("DESCRIBE decided").fetchall()]
-    seen = {path: recorded(PLATFORM[path], names)[0] for path in AT_MINT}
-    decided = ", ".join(f"{source} AS {column(path)}" for path, source in seen.items())
-    told = ", ".join(f"{source} AS {column(path)}" for path, source in AT_MINT.items())
+    seen = {path: select_recorded(PLATFORM[path], names)[0] for path in AT_MINT}
+    decided = ", ".join(f"{source} AS {quote_column(path)}" for path, source in seen.items())
+    told = ", ".join(f"{source} AS {quote_column(path)}" for path, source in AT_MINT.items())
     rows = look.execute(f"SELECT {decided} FROM decided ORDER BY id").fetchall()
 
     assert rows == look.execute(f"SELECT {told} FROM minted ORDER BY decision_id").fetchall()

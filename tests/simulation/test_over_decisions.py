@@ -46,7 +46,7 @@ class Story:
 
     def decide(self, question: Question = MINT, **context: Any) -> str:
         self.clock.advance(timedelta(minutes=1))
-        kept = self.lab.policy_decisions.evaluate(question, context, caller=self.caller)
+        kept = self.lab.policy_decisions.evaluate_and_record(question, context, caller=self.caller)
         return str(kept.row["id"])
 
     def made(self, raw: dict[str, Any]) -> UUID:
@@ -334,7 +334,7 @@ def test_what_takes_too_long_is_stopped_and_says_so(story: Story) -> None:
     with (
         story.of(NOT_BASIC) as simulation,
         pytest.raises(Unavailable, match="narrow"),
-        simulation.session.within(0.05, "It took too long; narrow it."),
+        simulation.session.deadline(0.05, "It took too long; narrow it."),
     ):
         simulation.session.run("SELECT count(*) FROM range(100000000) a, range(1000000) b WHERE a.range % 7 = 3")
 

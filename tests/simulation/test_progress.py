@@ -35,13 +35,13 @@ def test_each_verb_begins_at_nothing_never_falls_back_and_ends_at_all() -> None:
     query = Query()
     progress, told = Progress(query), []
     for _ in range(2):
-        with progress.of(2):
-            told.append(progress.reached)
+        with progress.track(2):
+            told.append(progress.fraction)
             for percents in ((-1.0, 40.0, 10.0), (40.0, 100.0), (60.0,)):  # one more than was announced
-                with progress.of(1, is_query=True):
+                with progress.track(1, is_query=True):
                     for query.percent in percents:
-                        told.append(progress.reached)
-        told.append(progress.reached)
+                        told.append(progress.fraction)
+        told.append(progress.fraction)
 
     assert told == pytest.approx([0, 0, 0.2, 0.2, 0.7, 0.99, 0.99, 1] * 2)
 
@@ -49,14 +49,14 @@ def test_each_verb_begins_at_nothing_never_falls_back_and_ends_at_all() -> None:
 def test_a_verb_that_fails_stays_where_it_was() -> None:
     query = Query()
     progress = Progress(query)
-    with pytest.raises(ZeroDivisionError), progress.of(2), progress.of(1, is_query=True):
+    with pytest.raises(ZeroDivisionError), progress.track(2), progress.track(1, is_query=True):
         query.percent = 50.0
-        assert progress.reached == 0.25
+        assert progress.fraction == 0.25
         _ = 1 / 0
     query.percent = 0.0
-    assert progress.reached == 0.25
-    with progress.of(1):
-        assert progress.reached == 0
+    assert progress.fraction == 0.25
+    with progress.track(1):
+        assert progress.fraction == 0
 
 
 @contextmanager

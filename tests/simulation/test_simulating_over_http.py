@@ -198,7 +198,7 @@ def test_what_takes_too_long_or_comes_too_often_is_a_503(team: Team, key: httpx.
     simulations.time_limit_s = 0
     late = key.post(SIMULATE, json={"policy": RAW})
     simulations.time_limit_s = 20
-    with simulations.few.acquire(), simulations.few.acquire():
+    with simulations.concurrency.acquire(), simulations.concurrency.acquire():
         crowded = key.post(SIMULATE, json={"policy": RAW})
 
     assert (late.status_code, crowded.status_code) == (503, 503), late.text
@@ -219,7 +219,7 @@ class Endless:
         return self
 
     def past(self) -> duckdb.DuckDBPyConnection:
-        found = self.lake(self.caller).past()
+        found = self.lake(self.caller).history()
         found.execute("ALTER VIEW decided RENAME TO once")
         found.execute("CREATE VIEW decided AS SELECT once.* FROM once, range(1000000000000)")
         self.asked.set()
@@ -248,7 +248,7 @@ def test_a_simulation_ends_with_its_client(team: Team, key: httpx.Client, patien
         key.post(SIMULATE, json={"policy": RAW}, timeout=httpx.Timeout(PATIENCE_S, read=patience_s))
     assert endless.asked.wait(PATIENCE_S)
     left_at = time.monotonic()
-    while not is_free(simulations.few) and time.monotonic() < left_at + PATIENCE_S:
+    while not is_free(simulations.concurrency) and time.monotonic() < left_at + PATIENCE_S:
         time.sleep(0.01)
 
     assert time.monotonic() - left_at < PATIENCE_S

@@ -56,10 +56,10 @@ def swept_rules(draw: st.DrawFn, name: str, attribute: str) -> dict[str, Any]:
     return rule(name, draw(st.sampled_from(["ALLOW", "DENY"])), when, draw(st.integers(0, 4)))
 
 
-def expected(trial: Scenario, draft: Policy, values: list[Values]) -> tuple[int, int, int, int]:
+def expected(scenario: Scenario, draft: Policy, values: list[Values]) -> tuple[int, int, int, int]:
     """Allowed, denied, opened, closed with this text in the draft's place."""
-    before = sides(trial)[0]
-    then = allowed_by(trial, draft, values)
+    before = sides(scenario)[0]
+    then = allowed_by(scenario, draft, values)
     flips = Counter(zip([before(each).allowed for each in values], then, strict=True))
     return sum(then), len(then) - sum(then), flips[False, True], flips[True, False]
 
@@ -77,17 +77,17 @@ def test_each_value_of_a_threshold_is_what_the_policy_with_that_constant_says(
     raw = data.draw(json_policies(3))
     draft = member("draft", {**raw, "rules": [*raw["rules"], data.draw(swept_rules("swept", attribute))]})
     others = [member("other", data.draw(json_policies(3)))][: data.draw(st.integers(0, 1))]
-    trial = trial_of(draft, *others, replaced=data.draw(st.sampled_from([None, member("draft", raw)])))
+    scenario = trial_of(draft, *others, replaced=data.draw(st.sampled_from([None, member("draft", raw)])))
     path = tmp_path_factory.mktemp("past") / "c.parquet"
     values = written(path, contexts_of(rows))
-    threshold = Threshold.of(trial.rules, "swept", attribute)
+    threshold = Threshold.of(scenario.rules, "swept", attribute)
 
-    with simulation_of(path, trial) as simulation:
+    with simulation_of(path, scenario) as simulation:
         swept = simulation.sweep("swept", attribute).rows()
 
     for row in swept:
         policy = with_threshold(draft.policy, "swept", threshold.leaf, row["value"])
-        assert told(row) == expected(trial, policy, values), row
+        assert told(row) == expected(scenario, policy, values), row
     assert [row["value"] for row in swept if row["is_current"]] == [threshold.value]
     assert {each[attribute] for each in values if attribute in each} <= {row["value"] for row in swept}
 
@@ -105,20 +105,20 @@ def test_each_pair_of_two_thresholds_is_what_the_policy_with_those_constants_say
             {**second, "id": "b", "when": leaf("size", "eq", "S")},
         )
     draft = member("draft", document(first, second, default_effect=data.draw(st.sampled_from(["ALLOW", "DENY"]))))
-    trial = trial_of(draft, member("other", data.draw(json_policies(2))))
+    scenario = trial_of(draft, member("other", data.draw(json_policies(2))))
     path = tmp_path_factory.mktemp("past") / "c.parquet"
     values = written(path, contexts_of(rows))
     names = [("a", "claims.amount"), ("a" if same else "b", "key.age_days")]
-    one, two = (Threshold.of(trial.rules, *name) for name in names)
+    one, two = (Threshold.of(scenario.rules, *name) for name in names)
 
-    with simulation_of(path, trial) as simulation:
+    with simulation_of(path, scenario) as simulation:
         swept = simulation.sweep2(names[0], names[1]).rows()
 
     sampled = random.Random(len(swept)).sample(swept, min(len(swept), 25))
     for row in sampled:
         policy = with_threshold(draft.policy, one.rule_id, one.leaf, row["value_0"])
         policy = with_threshold(policy, two.rule_id, two.leaf, row["value_1"])
-        assert told(row) == expected(trial, policy, values), row
+        assert told(row) == expected(scenario, policy, values), row
     assert sum(row["is_current"] for row in swept) == 1
 
 
@@ -128,25 +128,25 @@ def test_a_threshold_among_more_rules_than_a_word_has_bits(tmp_path: Path) -> No
         for n in range(90)
     ]
     draft = member("draft", document(*rules, default_effect="ALLOW"))
-    trial = trial_of(draft)
+    scenario = trial_of(draft)
     values = written(tmp_path / "c.parquet", [{"claims.amount": n % 90, "claims.count": n % 7 - 3} for n in range(500)])
-    threshold = Threshold.of(trial.rules, "r70", "claims.count")
+    threshold = Threshold.of(scenario.rules, "r70", "claims.count")
 
-    with simulation_of(tmp_path / "c.parquet", trial) as simulation:
+    with simulation_of(tmp_path / "c.parquet", scenario) as simulation:
         swept = simulation.sweep("r70", "claims.count").rows()
         assert len(swept) >= 3
         for row in swept:
             assert told(row) == expected(
-                trial, with_threshold(draft.policy, "r70", threshold.leaf, row["value"]), values
+                scenario, with_threshold(draft.policy, "r70", threshold.leaf, row["value"]), values
             )
 
 
 def test_a_long_axis_is_thinned_and_exact_where_it_is_told(tmp_path: Path) -> None:
     draft = member("draft", document(rule("r", "DENY", leaf("key.age_days", "gte", 90)), default_effect="ALLOW"))
-    trial = trial_of(draft)
+    scenario = trial_of(draft)
     written(tmp_path / "c.parquet", [{"key.age_days": n / 4} for n in range(4_000)])
 
-    with simulation_of(tmp_path / "c.parquet", trial) as simulation:
+    with simulation_of(tmp_path / "c.parquet", scenario) as simulation:
         swept = simulation.sweep("r", "key.age_days", points=50).rows()
 
     assert 50 <= len(swept) <= 55
@@ -175,8 +175,8 @@ def test_a_threshold_that_is_not_one_is_refused(tmp_path: Path, rule_id: str, at
 def test_fewer_points_than_one_are_refused(tmp_path: Path, points: Any) -> None:
     written(tmp_path / "c.parquet", [{}])
     both = {"all": [leaf("claims.amount", "gt", 1), leaf("key.age_days", "lt", 9)]}
-    trial = trial_of(member("draft", document(rule("r", "DENY", both))))
-    with simulation_of(tmp_path / "c.parquet", trial) as simulation:
+    scenario = trial_of(member("draft", document(rule("r", "DENY", both))))
+    with simulation_of(tmp_path / "c.parquet", scenario) as simulation:
         with pytest.raises(ValidationFailed, match="points"):
             simulation.sweep("r", "key.age_days", points=points)
         with pytest.raises(ValidationFailed, match="points"):

@@ -27,10 +27,10 @@ from simulation_world import (
 )
 
 from attestlab.core.errors import NotFound, ValidationFailed
-from attestlab.policy.evaluation.counterfactual import counterfactual
+from attestlab.policy.evaluation.counterfactual import find_counterfactual
 from attestlab.policy.evaluation.evaluator import Evaluator
 from attestlab.policy.language.attributes import PLATFORM, Attribute, AttributeType
-from attestlab.simulation.history import ContextsHistory, opened
+from attestlab.simulation.history import ContextsHistory, open_connection
 from attestlab.simulation.query_session import QuerySession
 from attestlab.simulation.scenarios import Scenario
 from attestlab.simulation.simulation import Simulation
@@ -63,11 +63,11 @@ def test_what_would_be_decided_is_what_the_policies_say_of_each_context(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, raw: list[dict[str, Any]]
 ) -> None:
     """Effect, deciding policy and rule, and every rule that matches, in the order in which a decision names them."""
-    trial, path = trial_drawn(data), tmp_path_factory.mktemp("past") / "c.parquet"
+    scenario, path = trial_drawn(data), tmp_path_factory.mktemp("past") / "c.parquet"
     values = written(path, raw)
-    after = sides(trial)[1]
+    after = sides(scenario)[1]
 
-    with simulation_of(path, trial) as simulation:
+    with simulation_of(path, scenario) as simulation:
         found = counted(simulation.decide().rows(), "allowed", "policy", "rule", "matched_rules")
 
     decisions = [after(each) for each in values]
@@ -80,11 +80,11 @@ def test_what_would_change_is_the_difference_of_two_sets_of_policies(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, raw: list[dict[str, Any]]
 ) -> None:
     """Transitions, flips by two attributes, and who decided before and after."""
-    trial, path = trial_drawn(data), tmp_path_factory.mktemp("past") / "c.parquet"
+    scenario, path = trial_drawn(data), tmp_path_factory.mktemp("past") / "c.parquet"
     values = written(path, raw)
-    before, after = sides(trial)
+    before, after = sides(scenario)
 
-    with simulation_of(path, trial) as simulation:
+    with simulation_of(path, scenario) as simulation:
         compared = simulation.compare(["trust_tier", "claims.count"])
         frames = {name: frame.rows() for name, frame in vars(compared).items()}
 
@@ -109,24 +109,24 @@ def test_what_would_change_is_the_difference_of_two_sets_of_policies(
 def test_every_rule_is_counted_and_its_effect_is_what_would_flip_without_it(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, raw: list[dict[str, Any]]
 ) -> None:
-    trial, path = trial_drawn(data), tmp_path_factory.mktemp("past") / "c.parquet"
+    scenario, path = trial_drawn(data), tmp_path_factory.mktemp("past") / "c.parquet"
     values = written(path, raw)
-    policy = trial.draft.policy
+    policy = scenario.draft.policy
     said = [Evaluator(policy)(each) for each in values]
-    now = allowed_by(trial, policy, values)
+    now = allowed_by(scenario, policy, values)
 
-    with simulation_of(path, trial) as simulation:
+    with simulation_of(path, scenario) as simulation:
         covered, marginal = simulation.coverage().rows(), simulation.marginal().rows()
 
     assert [(row["rule"], row["hits"], row["decisive"]) for row in covered] == [
         (each.id, sum(each.id in d.matched for d in said), sum(d.matched[:1] == (each.id,) for d in said))
-        for each in policy.counting
+        for each in policy.enforced_rules
     ]
     for row in marginal:
-        then = allowed_by(trial, without(policy, row["rule"]), values)
+        then = allowed_by(scenario, without(policy, row["rule"]), values)
         flips = Counter(zip(now, then, strict=True))
         assert (row["would_allow"], row["would_deny"]) == (flips[False, True], flips[True, False])
-    assert [row["rule"] for row in marginal] == [each.id for each in policy.counting]
+    assert [row["rule"] for row in marginal] == [each.id for each in policy.enforced_rules]
 
 
 def test_more_rules_than_a_word_has_bits_are_told_apart(tmp_path: Path) -> None:
@@ -134,18 +134,18 @@ def test_more_rules_than_a_word_has_bits_are_told_apart(tmp_path: Path) -> None:
     rules = [
         rule(f"r{n:03}", "DENY" if n % 2 else "ALLOW", leaf("claims.amount", "gte", 130 - n), n) for n in range(130)
     ]
-    trial = trial_of(member("draft", document(*rules)))
+    scenario = trial_of(member("draft", document(*rules)))
     values = written(tmp_path / "c.parquet", [{"claims.amount": n} for n in (1, 30, 64, 65, 66, 67, 129, 130)])
 
-    with simulation_of(tmp_path / "c.parquet", trial) as simulation:
+    with simulation_of(tmp_path / "c.parquet", scenario) as simulation:
         found = counted(simulation.decide().rows(), "allowed", "matched_rules")
         marginal = {row["rule"]: (row["would_allow"], row["would_deny"]) for row in simulation.marginal().rows()}
 
-    after = sides(trial)[1]
+    after = sides(scenario)[1]
     assert found == Counter((d.allowed, d.matched_rules) for d in map(after, values))
-    now = allowed_by(trial, trial.draft.policy, values)
+    now = allowed_by(scenario, scenario.draft.policy, values)
     for name in ("r000", "r063", "r064", "r065", "r066", "r129"):
-        then = allowed_by(trial, without(trial.draft.policy, name), values)
+        then = allowed_by(scenario, without(scenario.draft.policy, name), values)
         flips = Counter(zip(now, then, strict=True))
         assert marginal[name] == (flips[False, True], flips[True, False])
 
@@ -208,23 +208,26 @@ def test_rows_are_read_anew_where_nearly_every_context_is_another(
     monkeypatch.setattr("attestlab.simulation.history.KEPT_ANYWAY", 10)
     written(tmp_path / "many.parquet", [{"claims.amount": n / 8} for n in range(800)])
     written(tmp_path / "few.parquet", [{"claims.amount": n % 8} for n in range(800)])
-    trial = trial_of(member("draft", document(rule("r", "ALLOW", leaf("claims.amount", "lt", 4)))))
+    scenario = trial_of(member("draft", document(rule("r", "ALLOW", leaf("claims.amount", "lt", 4)))))
 
-    with simulation_of(tmp_path / "many.parquet", trial) as many, simulation_of(tmp_path / "few.parquet", trial) as few:
+    with (
+        simulation_of(tmp_path / "many.parquet", scenario) as many,
+        simulation_of(tmp_path / "few.parquet", scenario) as few,
+    ):
         assert [s.compare().transitions.rows() for s in (many, few)] == [
             [{"from": "ALLOW", "to": "ALLOW", "count": 32}, {"from": "ALLOW", "to": "DENY", "count": 768}],
             [{"from": "ALLOW", "to": "ALLOW", "count": 400}, {"from": "ALLOW", "to": "DENY", "count": 400}],
         ]
-        assert (many.is_kept, few.is_kept) == (False, True)
+        assert (many.is_cached, few.is_cached) == (False, True)
 
 
 def test_what_would_have_to_change_is_told_of_a_row_and_of_values(tmp_path: Path) -> None:
     (values, _) = written(tmp_path / "c.parquet", [{"key.age_days": 91.0}, {}])
-    trial = trial_of(
+    scenario = trial_of(
         member("draft", document(rule("r", "DENY", leaf("key.age_days", "gt", 90)), default_effect="ALLOW"))
     )
-    with simulation_of(tmp_path / "c.parquet", trial) as simulation:
-        expected = counterfactual(sides(trial)[1], values)
+    with simulation_of(tmp_path / "c.parquet", scenario) as simulation:
+        expected = find_counterfactual(sides(scenario)[1], values)
 
         assert simulation.counterfactual(0) == simulation.counterfactual(values) == expected
         assert expected.changes is not None
@@ -259,7 +262,7 @@ def test_a_column_may_be_called_as_the_number_of_a_row_is(tmp_path: Path) -> Non
     pq.write_table(pa.table({"file_row_number": [7.0, 8.0, 9.0]}), tmp_path / "c.parquet")
 
     past = ContextsHistory(str(tmp_path / "c.parquet"))
-    with Simulation(QuerySession(opened()), past, trial_of(draft), registry) as simulation:
+    with Simulation(QuerySession(open_connection()), past, trial_of(draft), registry) as simulation:
         (example,) = simulation.compare().examples.rows()
 
     assert (example["number"], example["count"], example["context"]) == (1, 2, {"file_row_number": 8.0})

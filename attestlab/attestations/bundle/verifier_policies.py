@@ -18,7 +18,7 @@ from attestlab.core.errors import ValidationFailed
 from attestlab.core.strict_json import parse_json
 from attestlab.policy.evaluation.binder import bind
 from attestlab.policy.evaluation.policy_set import PolicySet, PolicySetMember, SetDecision
-from attestlab.policy.formats.toml import document_of
+from attestlab.policy.formats.toml import parse_toml
 from attestlab.policy.language.attributes import PLATFORM
 from attestlab.policy.language.context import ContextNormalizer
 from attestlab.policy.language.document import Category, Document, TargetType
@@ -60,7 +60,7 @@ class VerifierPolicies:
 
     def _find_objection(self, statement: Statement, proof: StatusProof, now: datetime) -> str | None:
         policies = PolicySet(self._select_members(statement))
-        if not any(member.counts for member in policies.members):
+        if not any(member.is_enforced for member in policies.members):
             return None
         if proof.list_entry is None:
             return NO_STATUS_LIST
@@ -92,6 +92,6 @@ def _parse_document(text: bytes) -> Document:
     if text.lstrip().startswith(b"{"):
         return Document.read(parse_json(text))
     try:
-        return document_of(text.decode())
+        return parse_toml(text.decode())
     except UnicodeDecodeError as error:
         raise ValidationFailed(f"A policy is UTF-8: {error}.") from None

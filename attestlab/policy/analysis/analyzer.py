@@ -14,8 +14,8 @@ from time import monotonic
 
 from attestlab.core.errors import IntegrityFailed
 from attestlab.policy.analysis.smt_encoding import BUDGET_S, SmtEncoding
-from attestlab.policy.evaluation.evaluator import Evaluator, compiled
-from attestlab.policy.language.ast import And, Effect, Form, Literal, Policy, Rule, atoms, positive_form
+from attestlab.policy.evaluation.evaluator import Evaluator, compile_form
+from attestlab.policy.language.ast import And, Effect, Form, Literal, Policy, Rule, iterate_literals, to_normal_form
 from attestlab.policy.language.context import Values
 
 
@@ -63,7 +63,7 @@ def analyze(policy: Policy) -> list[AnalysisFinding]:
     return _Analysis(policy).findings()
 
 
-def dead_rules(policy: Policy) -> list[str]:
+def find_dead_rules(policy: Policy) -> list[str]:
     """The ids of the rules that no context matches, in their order: of what `analyze` finds, what is had soonest.
 
     Nothing but a rule itself makes it dead, so each is asked about in a small world of its own; a context that
@@ -77,14 +77,14 @@ def dead_rules(policy: Policy) -> list[str]:
     seen: list[Values] = []
     dead: list[str] = []
     for rule in policy.rules:
-        matches = compiled(positive_form(rule))
+        matches = compile_form(to_normal_form(rule))
         if any(map(matches, seen)):
             continue
         witness = SmtEncoding([replace(policy, rules=(rule,))], budget_s=until - monotonic()).match(rule)
         if witness is None:
             dead.append(rule.id)
         else:
-            _require(matches(witness))
+            _require_witness(matches(witness))
             seen.append(witness)
     return dead
 
@@ -100,11 +100,11 @@ def compare(old: Policy, new: Policy) -> PolicyComparison:
     witness = world.difference(old, new)
     if witness is None:
         return PolicyComparison(True)
-    _require(Evaluator(old)(witness).effect is not Evaluator(new)(witness).effect)
+    _require_witness(Evaluator(old)(witness).effect is not Evaluator(new)(witness).effect)
     return PolicyComparison(False, witness)
 
 
-def _require(holds: bool) -> None:
+def _require_witness(holds: bool) -> None:
     if not holds:
         raise IntegrityFailed("A witness of the solver does not hold in the evaluator; tell the maintainers.")
 
@@ -121,7 +121,7 @@ class _Analysis:
 
     def findings(self) -> list[AnalysisFinding]:
         dead = {rule.id for rule in self._policy.rules if self._is_dead(rule)}
-        alive = [rule for rule in self._policy.counting if rule.id not in dead]
+        alive = [rule for rule in self._policy.enforced_rules if rule.id not in dead]
         found = [AnalysisFinding(FindingKind.DEAD, rule.id) for rule in self._policy.rules if rule.id in dead]
         return [*found, *self._shadowed(alive), *self._contradicting(alive), *self._unreachable_default()]
 
@@ -130,7 +130,7 @@ class _Analysis:
         witness = self._world.match(rule)
         if witness is None:
             return True
-        _require(compiled(positive_form(rule))(witness))
+        _require_witness(compile_form(to_normal_form(rule))(witness))
         self._seen.append(witness)
         return False
 
@@ -143,9 +143,9 @@ class _Analysis:
             before = alive[:index]
             witness = self._world.match(rule, without=before)
             if witness is None:
-                yield AnalysisFinding(FindingKind.SHADOWED, rule.id, _ids(self._world.refuted_by(before)))
+                yield AnalysisFinding(FindingKind.SHADOWED, rule.id, _rule_ids(self._world.refuted_by(before)))
             else:
-                _require(self._decide(witness).matched[:1] == (rule.id,))
+                _require_witness(self._decide(witness).matched[:1] == (rule.id,))
                 self._seen.append(witness)
 
     def _contradicting(self, alive: Sequence[Rule]) -> Iterator[AnalysisFinding]:
@@ -166,7 +166,7 @@ class _Analysis:
             if witness is None:
                 break
             matched = set(self._decide(witness).matched)
-            _require(rule.id in matched and not matched.isdisjoint(left))
+            _require_witness(rule.id in matched and not matched.isdisjoint(left))
             first = first or witness
             # Plain conjunctions whose boxes meet do match together: one witness settles them all.
             settled = {name for name, other in left.items() if name in matched or self._surely_meet(rule, other)}
@@ -179,15 +179,15 @@ class _Analysis:
         """Some rule matches whatever the context."""
         if any(not self._decide(values).matched for values in self._seen):
             return
-        witness = self._world.no_match(self._policy.counting)
+        witness = self._world.no_match(self._policy.enforced_rules)
         if witness is None:
-            needed = self._world.refuted_by(self._policy.counting)
-            yield AnalysisFinding(FindingKind.DEFAULT_UNREACHABLE, None, _ids(needed))
+            needed = self._world.refuted_by(self._policy.enforced_rules)
+            yield AnalysisFinding(FindingKind.DEFAULT_UNREACHABLE, None, _rule_ids(needed))
         else:
-            _require(not self._decide(witness).matched)
+            _require_witness(not self._decide(witness).matched)
 
     def _may_meet(self, rule: Rule, other: Rule) -> bool:
-        return _meet(self._box(rule), self._box(other))
+        return _boxes_intersect(self._box(rule), self._box(other))
 
     def _surely_meet(self, rule: Rule, other: Rule) -> bool:
         return _is_conjunction(rule) and _is_conjunction(other) and self._may_meet(rule, other)
@@ -196,7 +196,7 @@ class _Analysis:
         """For each attribute the places, as bits, that a match leaves to it; exact for a conjunction of leaves."""
         if id(rule) not in self._boxes:
             box: dict[str, int] = {}
-            for atom in _conjuncts(positive_form(rule)):
+            for atom in _conjuncts(to_normal_form(rule)):
                 path = atom.leaf.attribute.path
                 bits = sum(1 << place for place, holds in enumerate(self._world.places(atom)) if holds)
                 box[path] = box.get(path, -1) & bits
@@ -204,7 +204,7 @@ class _Analysis:
         return self._boxes[id(rule)]
 
 
-def _ids(rules: Sequence[Rule]) -> tuple[str, ...]:
+def _rule_ids(rules: Sequence[Rule]) -> tuple[str, ...]:
     return tuple(rule.id for rule in rules)
 
 
@@ -218,10 +218,10 @@ def _conjuncts(form: Form) -> Iterator[Literal]:
 
 
 def _is_conjunction(rule: Rule) -> bool:
-    form = positive_form(rule)
-    return sum(1 for _ in _conjuncts(form)) == sum(1 for _ in atoms(form))
+    form = to_normal_form(rule)
+    return sum(1 for _ in _conjuncts(form)) == sum(1 for _ in iterate_literals(form))
 
 
-def _meet(one: dict[str, int], other: dict[str, int]) -> bool:
+def _boxes_intersect(one: dict[str, int], other: dict[str, int]) -> bool:
     """Whether no attribute is asked to be in two places at once."""
     return all(bits & other.get(path, -1) for path, bits in one.items())

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
-from attestlab.policy.language.ast import Comparison, Policy, leaves
+from attestlab.policy.language.ast import Comparison, Policy, iterate_comparisons
 from attestlab.policy.language.attributes import NUMERIC, Attribute, AttributeType, Op, Value
 
 _NO_DOUBLE_ABOVE = math.nextafter(math.inf, 0)
@@ -40,22 +40,22 @@ class EquivalenceClass:
         return (self.above is None or self.above < float(value)) and (self.below is None or float(value) < self.below)
 
 
-def cells_of(policies: Iterable[Policy]) -> dict[str, tuple[EquivalenceClass, ...]]:
+def partition(policies: Iterable[Policy]) -> dict[str, tuple[EquivalenceClass, ...]]:
     """For each attribute that a rule asks about, its classes in ascending order; missing is none of them."""
     asked: dict[str, tuple[Attribute, set[Value]]] = {}
-    for leaf in (leaf for policy in policies for rule in policy.rules for leaf in leaves(rule.when)):
-        asked.setdefault(leaf.attribute.path, (leaf.attribute, set()))[1].update(constants(leaf))
-    return {path: tuple(_cells(attribute, named)) for path, (attribute, named) in sorted(asked.items())}
+    for leaf in (leaf for policy in policies for rule in policy.rules for leaf in iterate_comparisons(rule.when)):
+        asked.setdefault(leaf.attribute.path, (leaf.attribute, set()))[1].update(compared_values(leaf))
+    return {path: tuple(_partition_attribute(attribute, named)) for path, (attribute, named) in sorted(asked.items())}
 
 
-def constants(leaf: Comparison) -> tuple[Value, ...]:
+def compared_values(leaf: Comparison) -> tuple[Value, ...]:
     """The values that a leaf compares with."""
     if leaf.op is Op.EXISTS:
         return ()
     return leaf.value if isinstance(leaf.value, tuple) else (leaf.value,)
 
 
-def place_of(value: Value | None, cells: tuple[EquivalenceClass, ...]) -> int | None:
+def class_index(value: Value | None, cells: tuple[EquivalenceClass, ...]) -> int | None:
     """The index of the class that holds `value`; None where it is missing."""
     if value is None:
         return None
@@ -68,24 +68,24 @@ def representatives(cells: Mapping[str, tuple[EquivalenceClass, ...]]) -> dict[s
     return {path: (None, *(cell.value for cell in classes)) for path, classes in cells.items()}
 
 
-def _cells(attribute: Attribute, named: set[Value]) -> Iterator[EquivalenceClass]:
+def _partition_attribute(attribute: Attribute, named: set[Value]) -> Iterator[EquivalenceClass]:
     if attribute.type is AttributeType.BOOLEAN:
         yield from (EquivalenceClass(False), EquivalenceClass(True))
     elif attribute.type in NUMERIC:
-        yield from _numbers(attribute, {float(constant) for constant in named})
+        yield from _partition_numbers(attribute, {float(constant) for constant in named})
     else:
         yield from (EquivalenceClass(text) for text in sorted(map(str, named)))
-        if (other := _unnamed(attribute, named)) is not None:
+        if (other := _unnamed_value(attribute, named)) is not None:
             yield EquivalenceClass(other, others=True)
 
 
-def _unnamed(attribute: Attribute, named: set[Value]) -> str | None:
+def _unnamed_value(attribute: Attribute, named: set[Value]) -> str | None:
     if attribute.type is AttributeType.ENUM:
         return next((value for value in attribute.values if value not in named), None)
     return next(text for text in (f"other{n or ''}" for n in range(len(named) + 1)) if text not in named)
 
 
-def _numbers(attribute: Attribute, named: set[float]) -> Iterator[EquivalenceClass]:
+def _partition_numbers(attribute: Attribute, named: set[float]) -> Iterator[EquivalenceClass]:
     """Each constant by itself, and each interval between two neighbours that has a value."""
     named |= {float(bound) for bound in (attribute.least, attribute.most) if bound is not None}
     points = sorted(named)
@@ -99,12 +99,12 @@ def _numbers(attribute: Attribute, named: set[float]) -> Iterator[EquivalenceCla
         if low is not None:
             yield EquivalenceClass(int(low) if whole else low)
         if high is None or not math.isnan(high):
-            inner = _whole_between(low, high) if whole else _double_between(low, high)
+            inner = _integer_between(low, high) if whole else _double_between(low, high)
             if inner is not None:
                 yield EquivalenceClass(inner, low, high)
 
 
-def _whole_between(low: float | None, high: float | None) -> int | None:
+def _integer_between(low: float | None, high: float | None) -> int | None:
     value = int(low) + 1 if low is not None else int(high or 0) - 1
     is_inside = (high is None or value < high) and abs(value) <= 2**53 - 1
     return value if is_inside else None

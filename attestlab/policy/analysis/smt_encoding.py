@@ -18,9 +18,9 @@ from time import monotonic
 from typing import Any
 
 from attestlab.core.errors import Unavailable
-from attestlab.policy.analysis.partitions import cells_of, place_of
-from attestlab.policy.evaluation.evaluator import compiled
-from attestlab.policy.language.ast import And, Effect, Form, Literal, Policy, Rule, positive_form
+from attestlab.policy.analysis.partitions import class_index, partition
+from attestlab.policy.evaluation.evaluator import compile_form
+from attestlab.policy.language.ast import And, Effect, Form, Literal, Policy, Rule, to_normal_form
 from attestlab.policy.language.attributes import Value
 from attestlab.policy.language.context import Values
 
@@ -40,7 +40,7 @@ class SmtEncoding:
         self._z3: Any = z3
         self._until = monotonic() + budget_s
         self._context = z3.Context()
-        self._cells = cells_of(policies)
+        self._cells = partition(policies)
         self._up_to = {path: self._booleans(path) for path in self._cells}
         self._named: dict[int, Any] = {}  # by the identity of a rule: its letter and the contrary
         self._atoms: dict[Literal, Any] = {}
@@ -83,14 +83,14 @@ class SmtEncoding:
 
     def places(self, atom: Literal) -> list[bool]:
         """Whether the atom holds at each place of its attribute; 0 is missing."""
-        path, test = atom.leaf.attribute.path, compiled(atom)
+        path, test = atom.leaf.attribute.path, compile_form(atom)
         return [test({}), *(test({path: cell.value}) for cell in self._cells[path])]
 
     def _letter(self, rule: Rule) -> Any:
         """One boolean that says that a rule matches."""
         if id(rule) not in self._named:
             letter = self._z3.Bool(f"rule {len(self._named)}", ctx=self._context)
-            self._solver.add(letter == self._form(positive_form(rule)))
+            self._solver.add(letter == self._form(to_normal_form(rule)))
             self._named[id(rule)] = (letter, self._z3.Not(letter))
         return self._named[id(rule)][0]
 
@@ -102,7 +102,7 @@ class SmtEncoding:
     def _allows(self, policy: Policy) -> Any:
         """The formula that a policy allows."""
         effect = self._constant(policy.default is Effect.ALLOW)
-        for rule in reversed(policy.counting):
+        for rule in reversed(policy.enforced_rules):
             effect = self._z3.If(self._letter(rule), self._constant(rule.effect is Effect.ALLOW), effect)
         return effect
 
@@ -129,7 +129,7 @@ class SmtEncoding:
         return values
 
     def _place(self, path: str, value: Value | None) -> int:
-        found = place_of(value, self._cells[path])
+        found = class_index(value, self._cells[path])
         return 0 if found is None else found + 1
 
     def _form(self, form: Form) -> Any:
@@ -142,7 +142,7 @@ class SmtEncoding:
         """The places at which the atom holds, as runs."""
         if atom not in self._atoms:
             path = atom.leaf.attribute.path
-            self._atoms[atom] = self._any(self._run(path, low, high) for low, high in _runs(self.places(atom)))
+            self._atoms[atom] = self._any(self._run(path, low, high) for low, high in _runs_of_true(self.places(atom)))
         return self._atoms[atom]
 
     def _run(self, path: str, low: int, high: int) -> Any:
@@ -160,7 +160,7 @@ class SmtEncoding:
         return self._z3.BoolVal(truth, ctx=self._context)
 
 
-def _runs(holds: Sequence[bool]) -> Iterator[tuple[int, int]]:
+def _runs_of_true(holds: Sequence[bool]) -> Iterator[tuple[int, int]]:
     """The longest stretches of true: first and last index of each."""
     start = 0
     for truth, stretch in groupby(holds):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from attestlab.core.errors import MAX_REPORTED_ERRORS, FieldError
-from attestlab.policy.language.ast import AllOf, AnyOf, Comparison, Not, Policy, Rule, Tree, order
+from attestlab.policy.language.ast import AllOf, AnyOf, Comparison, Not, Policy, Rule, Tree, decision_order
 from attestlab.policy.language.attributes import (
     MAX_SUGGESTIONS,
     MEMBERSHIP,
@@ -14,9 +14,9 @@ from attestlab.policy.language.attributes import (
     Registry,
     Value,
     ValueProblem,
-    nearest,
+    find_nearest,
 )
-from attestlab.policy.language.document import Condition, Document, RuleDoc, pointer, refusal
+from attestlab.policy.language.document import Condition, Document, RuleDoc, invalid_policy, json_pointer
 
 Place = tuple[int | str, ...]
 
@@ -29,15 +29,15 @@ def bind(document: Document, registry: Registry) -> Policy:
             fit the attribute's type, a constant of the wrong type or out of its domain; also in
             rules that are not enabled.
     """
-    reader = _Reader(registry)
+    reader = _Binder(registry)
     rules = [(written, reader.rule(written, index)) for index, written in enumerate(document.rules)]
     if reader.faults:
-        raise refusal(reader.faults, count=reader.count)
-    enabled = sorted((rule for written, rule in rules if written.enabled), key=order)
+        raise invalid_policy(reader.faults, count=reader.count)
+    enabled = sorted((rule for written, rule in rules if written.enabled), key=decision_order)
     return Policy(document.name, document.default_effect, document.mode, tuple(enabled))
 
 
-class _Reader:
+class _Binder:
     """Collects the first faults, so that a person corrects them in one go, and counts all of them."""
 
     def __init__(self, registry: Registry) -> None:
@@ -105,10 +105,10 @@ class _Reader:
         return self.count < MAX_SUGGESTIONS
 
     def _unknown(self, path: str) -> str:
-        close = nearest(path, self._registry) if self._suggests else None
+        close = find_nearest(path, self._registry) if self._suggests else None
         return f"No attribute {path[:64]!r} is registered" + (f"; did you mean {close}?" if close else ".")
 
     def _refuse(self, place: Place, code: str, message: str) -> None:
         self.count += 1
         if len(self.faults) < MAX_REPORTED_ERRORS:
-            self.faults.append(FieldError(pointer(*place), code, message))
+            self.faults.append(FieldError(json_pointer(*place), code, message))

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
-from attestlab.policy.analysis.partitions import EquivalenceClass, cells_of, place_of
-from attestlab.policy.evaluation.evaluator import Test, compiled
+from attestlab.policy.analysis.partitions import EquivalenceClass, class_index, partition
+from attestlab.policy.evaluation.evaluator import Test, compile_form
 from attestlab.policy.evaluation.policy_set import PolicySet
-from attestlab.policy.language.ast import And, Effect, Form, Literal, Policy, positive_form
+from attestlab.policy.language.ast import And, Effect, Form, Literal, Policy, to_normal_form
 from attestlab.policy.language.attributes import Attribute, Value
 from attestlab.policy.language.context import Values
 
@@ -40,9 +40,9 @@ class Counterfactual:
     complete: bool = True
 
 
-def counterfactual(policies: PolicySet, values: Values) -> Counterfactual:
+def find_counterfactual(policies: PolicySet, values: Values) -> Counterfactual:
     """A smallest set of changes after which the policies decide the other way."""
-    counting = [member.policy for member in policies.members if member.counts]
+    counting = [member.policy for member in policies.members if member.is_enforced]
     return _Search(counting, values, wanted=not policies(values).allowed).run()
 
 
@@ -53,7 +53,7 @@ class _OutOfSteps(Exception):
 class _Search:
     def __init__(self, policies: list[Policy], values: Values, *, wanted: bool) -> None:
         self._attributes: dict[str, Attribute] = {p: a for policy in policies for p, a in policy.attributes().items()}
-        self._cells = cells_of(policies)
+        self._cells = partition(policies)
         self._looks = [_LookAhead(policy) for policy in policies]
         self._values, self._wanted, self._steps = values, wanted, 0
 
@@ -95,7 +95,7 @@ class _Search:
     def _others(self, path: str) -> Iterator[EquivalenceClass]:
         """The other classes, the nearest first."""
         cells = self._cells[path]
-        here = place_of(self._values.get(path), cells)
+        here = class_index(self._values.get(path), cells)
         for index in sorted(range(len(cells)), key=lambda index: abs(index - (here or 0))):
             if index != here:
                 yield cells[index]
@@ -104,15 +104,15 @@ class _Search:
         before = self._values.get(path)
         after = cell.value
         if cell.below is not None and isinstance(before, int | float) and before >= cell.below:
-            after = _just_below(cell, cell.below)  # coming from above, the nearer end
-        return ValueChange(path, before, after, _finite(cell.above), _finite(cell.below))
+            after = _value_below(cell, cell.below)  # coming from above, the nearer end
+        return ValueChange(path, before, after, _finite_or_none(cell.above), _finite_or_none(cell.below))
 
 
-def _finite(bound: float | None) -> float | None:
+def _finite_or_none(bound: float | None) -> float | None:
     return None if bound is None or bound in {float("inf"), float("-inf")} else bound
 
 
-def _just_below(cell: EquivalenceClass, below: float) -> Value:
+def _value_below(cell: EquivalenceClass, below: float) -> Value:
     near = below - 1
     is_inside = near < below and (cell.above is None or near > cell.above)
     return (int(near) if type(cell.value) is int else near) if is_inside else cell.value
@@ -122,14 +122,14 @@ class _LookAhead:
     """One policy with some attributes open: which effects are possible at all."""
 
     def __init__(self, policy: Policy) -> None:
-        self._rules = [(_prepared(positive_form(rule)), rule.effect) for rule in policy.counting]
+        self._rules = [(_prepare(to_normal_form(rule)), rule.effect) for rule in policy.enforced_rules]
         self._default = policy.default
 
     def outcomes(self, values: Values, open_paths: frozenset[str]) -> set[Effect]:
         """What may come out; an over-estimate while attributes are open, exact when none is."""
         possible: set[Effect] = set()
         for form, effect in self._rules:
-            truth = _truth(form, values, open_paths)
+            truth = _evaluate_partially(form, values, open_paths)
             if truth is not False:
                 possible.add(effect)
             if truth or len(possible) == 2:
@@ -138,32 +138,32 @@ class _LookAhead:
 
 
 @dataclass(frozen=True, slots=True)
-class _Question:
+class _CompiledLiteral:
     path: str
     test: Test
 
 
 @dataclass(frozen=True, slots=True)
-class _Joined:
+class _Junction:
     """All of its parts, or any of them."""
 
     is_all: bool
-    parts: tuple[_Question | _Joined, ...]
+    parts: tuple[_CompiledLiteral | _Junction, ...]
 
 
-def _prepared(form: Form) -> _Question | _Joined:
+def _prepare(form: Form) -> _CompiledLiteral | _Junction:
     if isinstance(form, Literal):
-        return _Question(form.leaf.attribute.path, compiled(form))
-    return _Joined(isinstance(form, And), tuple(_prepared(part) for part in form.parts))
+        return _CompiledLiteral(form.leaf.attribute.path, compile_form(form))
+    return _Junction(isinstance(form, And), tuple(_prepare(part) for part in form.parts))
 
 
-def _truth(form: _Question | _Joined, values: Values, open_paths: frozenset[str]) -> bool | None:
+def _evaluate_partially(form: _CompiledLiteral | _Junction, values: Values, open_paths: frozenset[str]) -> bool | None:
     """None where it depends on what is open."""
-    if isinstance(form, _Question):
+    if isinstance(form, _CompiledLiteral):
         return None if form.path in open_paths else form.test(values)
     undecided = False
     for part in form.parts:
-        truth = _truth(part, values, open_paths)
+        truth = _evaluate_partially(part, values, open_paths)
         if truth is not None and truth is not form.is_all:
             return truth
         undecided = undecided or truth is None

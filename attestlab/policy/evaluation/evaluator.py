@@ -10,7 +10,7 @@ import operator
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from attestlab.policy.language.ast import And, Effect, Form, Literal, Policy, positive_form
+from attestlab.policy.language.ast import And, Effect, Form, Literal, Policy, to_normal_form
 from attestlab.policy.language.attributes import Op, Value
 from attestlab.policy.language.context import Values
 
@@ -39,8 +39,10 @@ class Evaluator:
 
     def __init__(self, policy: Policy) -> None:
         self.policy = policy
-        self._counting = [(compiled(positive_form(rule)), rule.id) for rule in policy.rules if rule.counts]
-        self._monitored = [(compiled(positive_form(rule)), rule.id) for rule in policy.rules if not rule.counts]
+        self._counting = [(compile_form(to_normal_form(rule)), rule.id) for rule in policy.rules if rule.is_enforced]
+        self._monitored = [
+            (compile_form(to_normal_form(rule)), rule.id) for rule in policy.rules if not rule.is_enforced
+        ]
         self._effects = {rule.id: rule.effect for rule in policy.rules}
 
     def __call__(self, values: Values) -> Decision:
@@ -50,45 +52,45 @@ class Evaluator:
         return Decision(self._effects[matched[0]] if matched else self.policy.default, matched, monitored)
 
 
-def compiled(form: Form) -> Test:
+def compile_form(form: Form) -> Test:
     """One closure for a whole condition."""
     if isinstance(form, Literal):
-        return _atom(form)
-    tests = [compiled(part) for part in form.parts]
-    return _both(tests) if isinstance(form, And) else _either(tests)
+        return _compile_literal(form)
+    tests = [compile_form(part) for part in form.parts]
+    return _compile_and(tests) if isinstance(form, And) else _compile_or(tests)
 
 
-def _both(tests: list[Test]) -> Test:
+def _compile_and(tests: list[Test]) -> Test:
     """In halves: a loop would cost as much as the tests in it, and a chain could be too deep."""
     if len(tests) == 1:
         return tests[0]
-    first, second = _both(tests[: len(tests) // 2]), _both(tests[len(tests) // 2 :])
+    first, second = _compile_and(tests[: len(tests) // 2]), _compile_and(tests[len(tests) // 2 :])
     return lambda values: first(values) and second(values)
 
 
-def _either(tests: list[Test]) -> Test:
+def _compile_or(tests: list[Test]) -> Test:
     if len(tests) == 1:
         return tests[0]
-    first, second = _either(tests[: len(tests) // 2]), _either(tests[len(tests) // 2 :])
+    first, second = _compile_or(tests[: len(tests) // 2]), _compile_or(tests[len(tests) // 2 :])
     return lambda values: first(values) or second(values)
 
 
-def _atom(atom: Literal) -> Test:
+def _compile_literal(atom: Literal) -> Test:
     leaf = atom.leaf
     path, missing = leaf.attribute.path, atom.when_missing
     if leaf.op is Op.EXISTS:
-        return _constant(path, bool(leaf.value) is not atom.negated, missing)
+        return _existence_test(path, bool(leaf.value) is not atom.negated, missing)
     if leaf.op in _COMPARES:
-        return _comparison(path, _COMPARES[leaf.op], leaf.value, atom.negated, missing)
+        return _comparison_test(path, _COMPARES[leaf.op], leaf.value, atom.negated, missing)
     members = frozenset(leaf.value) if isinstance(leaf.value, tuple) else frozenset((leaf.value,))
-    return _membership(path, members, (leaf.op in {Op.EQ, Op.IN}) is not atom.negated, missing)
+    return _membership_test(path, members, (leaf.op in {Op.EQ, Op.IN}) is not atom.negated, missing)
 
 
-def _constant(path: str, present: bool, missing: bool) -> Test:
+def _existence_test(path: str, present: bool, missing: bool) -> Test:
     return lambda values: present if path in values else missing
 
 
-def _membership(path: str, members: frozenset[Value], inside: bool, missing: bool) -> Test:
+def _membership_test(path: str, members: frozenset[Value], inside: bool, missing: bool) -> Test:
     """None is a member of nothing, so what a missing value gives needs a question only where it is the other answer."""
     if inside:
         return (lambda v: v.get(path) in members) if not missing else (lambda v: path not in v or v[path] in members)
@@ -106,6 +108,8 @@ _CONTRARY: dict[Callable[[Any, Any], bool], Callable[[Any, Any], bool]] = {
 }
 
 
-def _comparison(path: str, compare: Callable[[Any, Any], bool], bound: object, negated: bool, missing: bool) -> Test:
+def _comparison_test(
+    path: str, compare: Callable[[Any, Any], bool], bound: object, negated: bool, missing: bool
+) -> Test:
     holds = _CONTRARY[compare] if negated else compare
     return lambda values: holds(values[path], bound) if path in values else missing

@@ -26,12 +26,12 @@ class Truth(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Explained:
+class ExplainedNode:
     """A node of a condition. A leaf has `attr`, `op`, `value`, `actual` if it is not missing; others have `parts`."""
 
     kind: str
     truth: Truth
-    parts: tuple[Explained, ...] = ()
+    parts: tuple[ExplainedNode, ...] = ()
     attr: str | None = None
     op: str | None = None
     value: Any = None
@@ -51,7 +51,7 @@ class ExplainedRule:
     """A rule with its condition's truth; it matches where that is true, unknown is not enough."""
 
     rule: Rule
-    when: Explained
+    when: ExplainedNode
 
     @property
     def matched(self) -> bool:
@@ -61,40 +61,40 @@ class ExplainedRule:
 
 def explain(policy: Policy, values: Values) -> tuple[ExplainedRule, ...]:
     """Every enabled rule in the order in which they decide."""
-    return tuple(ExplainedRule(rule, explained(rule.when, values, rule.effect)) for rule in policy.rules)
+    return tuple(ExplainedRule(rule, explain_tree(rule.when, values, rule.effect)) for rule in policy.rules)
 
 
-def missing(policy: Policy, values: Values) -> tuple[str, ...]:
+def find_missing(policy: Policy, values: Values) -> tuple[str, ...]:
     """The attributes that rules ask about and the context does not have."""
     return tuple(sorted(path for path in policy.attributes() if path not in values))
 
 
-def explained(tree: Tree, values: Values, effect: Effect) -> Explained:
+def explain_tree(tree: Tree, values: Values, effect: Effect) -> ExplainedNode:
     """One node: DENY in classical logic, ALLOW in Kleene's."""
     if isinstance(tree, Comparison):
         actual = values.get(tree.attribute.path)
-        truth = _leaf(tree, actual, effect)
-        return Explained("leaf", truth, (), tree.attribute.path, tree.op.value, tree.value, actual)
+        truth = _comparison_truth(tree, actual, effect)
+        return ExplainedNode("leaf", truth, (), tree.attribute.path, tree.op.value, tree.value, actual)
     if isinstance(tree, Not):
-        part = explained(tree.part, values, effect)
-        return Explained("not", _NOT[part.truth], (part,))
-    parts = tuple(explained(part, values, effect) for part in tree.parts)
+        part = explain_tree(tree.part, values, effect)
+        return ExplainedNode("not", _NOT[part.truth], (part,))
+    parts = tuple(explain_tree(part, values, effect) for part in tree.parts)
     truths = {part.truth for part in parts}
     if isinstance(tree, AllOf):
-        return Explained("all", _strongest(truths, Truth.FALSE, Truth.TRUE), parts)
-    return Explained("any", _strongest(truths, Truth.TRUE, Truth.FALSE), parts)
+        return ExplainedNode("all", _combine(truths, Truth.FALSE, Truth.TRUE), parts)
+    return ExplainedNode("any", _combine(truths, Truth.TRUE, Truth.FALSE), parts)
 
 
 _NOT = {Truth.TRUE: Truth.FALSE, Truth.FALSE: Truth.TRUE, Truth.UNKNOWN: Truth.UNKNOWN}
 
 
-def _strongest(truths: set[Truth], decides: Truth, otherwise: Truth) -> Truth:
+def _combine(truths: set[Truth], decides: Truth, otherwise: Truth) -> Truth:
     if decides in truths:
         return decides
     return Truth.UNKNOWN if Truth.UNKNOWN in truths else otherwise
 
 
-def _leaf(leaf: Comparison, actual: Value | None, effect: Effect) -> Truth:
+def _comparison_truth(leaf: Comparison, actual: Value | None, effect: Effect) -> Truth:
     if actual is None:
         if effect is Effect.ALLOW:
             return Truth.UNKNOWN

@@ -31,7 +31,7 @@ class PolicySetMember:
         _ = self.evaluator
 
     @property
-    def counts(self) -> bool:
+    def is_enforced(self) -> bool:
         """Whether its effect is asked for."""
         return not self.in_shadow and self.policy.mode is Mode.ENFORCE
 
@@ -55,46 +55,46 @@ class SetDecision:
     """The answer of all policies together; `said` has each one's, those that do not count included."""
 
     allowed: bool
-    said: tuple[PolicyResult, ...]
+    results: tuple[PolicyResult, ...]
 
     @property
-    def deciding(self) -> PolicyResult | None:
+    def deciding_result(self) -> PolicyResult | None:
         """The first policy that denies; if none does, the first of which a rule matches, else the first."""
-        counting = [said for said in self.said if said.member.counts]
-        against = [said for said in counting if not said.decision.allowed]
-        matching = [said for said in counting if said.decision.matched]
-        return next(iter([*against, *matching, *counting]), None)
+        enforced_rules = [results for results in self.results if results.member.is_enforced]
+        against = [results for results in enforced_rules if not results.decision.allowed]
+        matching = [results for results in enforced_rules if results.decision.matched]
+        return next(iter([*against, *matching, *enforced_rules]), None)
 
     @property
     def matched_policy(self) -> str | None:
         """The name of the policy that decides; None where none counts."""
-        return None if self.deciding is None else self.deciding.member.policy.name
+        return None if self.deciding_result is None else self.deciding_result.member.policy.name
 
     @property
     def matched_rule(self) -> str | None:
         """The id of the rule that decides; None where a default does."""
-        return next(iter(self.deciding.decision.matched), None) if self.deciding else None
+        return next(iter(self.deciding_result.decision.matched), None) if self.deciding_result else None
 
     @property
     def matched_rules(self) -> tuple[str, ...]:
         """Every counting rule that matches, each id once: the one that decides first, where it is no default."""
-        first = [said for said in [self.deciding] if said]
-        rest = [said for said in self.said if said.member.counts and said not in first]
-        return tuple(dict.fromkeys(name for said in [*first, *rest] for name in said.decision.matched))
+        first = [results for results in [self.deciding_result] if results]
+        rest = [results for results in self.results if results.member.is_enforced and results not in first]
+        return tuple(dict.fromkeys(name for results in [*first, *rest] for name in results.decision.matched))
 
     @property
     def reasons(self) -> tuple[str, ...]:
         """Why it was denied; empty where it was not."""
-        against = [said for said in self.said if said.member.counts and not said.decision.allowed]
-        return tuple(dict.fromkeys(reason for said in against for reason in said.reasons()))
+        against = [results for results in self.results if results.member.is_enforced and not results.decision.allowed]
+        return tuple(dict.fromkeys(reason for results in against for reason in results.reasons()))
 
     @property
     def reason(self) -> str | None:
         """Why, in one sentence; None where no policy counts."""
-        deciding = self.deciding
-        if deciding is None or not self.allowed:
+        deciding_result = self.deciding_result
+        if deciding_result is None or not self.allowed:
             return next(iter(self.reasons), None)
-        policy = deciding.member.policy
+        policy = deciding_result.member.policy
         if self.matched_rule is None:
             return f"No rule of the policy {policy.name} matched, and its default is ALLOW."
         return next(rule.reason for rule in policy.rules if rule.id == self.matched_rule)
@@ -109,9 +109,11 @@ class PolicySet:
     @cached_property
     def digest(self) -> str:
         """The SHA-256 of which versions there are and which of them count: what a decision was made with."""
-        return sha256_hex(canonical_trusted([[member.id, member.digest, member.counts] for member in self.members]))
+        return sha256_hex(
+            canonical_trusted([[member.id, member.digest, member.is_enforced] for member in self.members])
+        )
 
     def __call__(self, values: Values) -> SetDecision:
         """No policy, no objection."""
-        said = tuple([PolicyResult(member, member.evaluator(values)) for member in self.members])
-        return SetDecision(all(each.decision.allowed for each in said if each.member.counts), said)
+        results = tuple([PolicyResult(member, member.evaluator(values)) for member in self.members])
+        return SetDecision(all(each.decision.allowed for each in results if each.member.is_enforced), results)

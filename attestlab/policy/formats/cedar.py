@@ -14,7 +14,7 @@ from decimal import Decimal
 from typing import Any
 
 from attestlab.core.errors import ValidationFailed
-from attestlab.policy.language.ast import And, Effect, Form, Literal, Policy, positive_form
+from attestlab.policy.language.ast import And, Effect, Form, Literal, Policy, to_normal_form
 from attestlab.policy.language.attributes import Attribute, AttributeType, Op, Value
 from attestlab.policy.language.context import Values
 
@@ -22,87 +22,87 @@ MAX_CEDAR_RULES = 60  # they nest in one condition, and Cedar's parser follows o
 _MAX_DECIMAL = Decimal("922337203685477.5807")
 
 
-def cedar_text(policy: Policy) -> str:
+def to_cedar(policy: Policy) -> str:
     """The policies in Cedar's syntax.
 
     Raises:
         ValidationFailed: too many rules, or a number that Cedar's decimal cannot hold.
     """
-    rules = policy.counting
+    rules = policy.enforced_rules
     if len(rules) > MAX_CEDAR_RULES:
         raise ValidationFailed(
             f"A policy of {len(rules)} rules cannot be exported to Cedar, at most {MAX_CEDAR_RULES} can."
         )
-    conditions = [(rule, _form(positive_form(rule))) for rule in rules]
-    decision = _truth(policy.default is Effect.ALLOW)
+    conditions = [(rule, _format_form(to_normal_form(rule))) for rule in rules]
+    decision = _format_boolean(policy.default is Effect.ALLOW)
     for rule, condition in reversed(conditions):
-        decision = f"if {condition} then {_truth(rule.effect is Effect.ALLOW)}\n  else {decision}"
+        decision = f"if {condition} then {_format_boolean(rule.effect is Effect.ALLOW)}\n  else {decision}"
     texts = [_permit("decision", "decide", decision)]
     texts += [_permit(rule.id, "match", condition) for rule, condition in conditions]
     return "\n".join(texts)
 
 
-def cedar_context(values: Values, attributes: Mapping[str, Attribute]) -> dict[str, Any]:
+def to_cedar_context(values: Values, attributes: Mapping[str, Attribute]) -> dict[str, Any]:
     """A typed context as the JSON that Cedar reads.
 
     Raises:
         ValidationFailed: a number that Cedar's decimal cannot hold.
     """
-    return {path: _json(value) for path, value in values.items() if path in attributes}
+    return {path: _to_json(value) for path, value in values.items() if path in attributes}
 
 
 def _permit(name: str, action: str, condition: str) -> str:
     head = f'permit (principal, action == Action::"{action}", resource)'
-    return f"@id({_text(name)})\n{head}\nwhen {{ {condition} }};\n"
+    return f"@id({_quote(name)})\n{head}\nwhen {{ {condition} }};\n"
 
 
-def _form(form: Form) -> str:
+def _format_form(form: Form) -> str:
     if isinstance(form, Literal):
-        return _atom(form)
+        return _format_literal(form)
     joint = " && " if isinstance(form, And) else " || "
-    return "(" + joint.join(map(_form, form.parts)) + ")"
+    return "(" + joint.join(map(_format_form, form.parts)) + ")"
 
 
-def _atom(atom: Literal) -> str:
+def _format_literal(atom: Literal) -> str:
     leaf = atom.leaf
-    name = _text(leaf.attribute.path)
-    asked = f"!({_asked(atom)})" if atom.negated else _asked(atom)
+    name = _quote(leaf.attribute.path)
+    asked = f"!({_test_value(atom)})" if atom.negated else _test_value(atom)
     return f"(!(context has {name}) || {asked})" if atom.when_missing else f"(context has {name} && {asked})"
 
 
-def _asked(atom: Literal) -> str:
+def _test_value(atom: Literal) -> str:
     """What is asked of a value that is there."""
     leaf = atom.leaf
-    value = f"context[{_text(leaf.attribute.path)}]"
+    value = f"context[{_quote(leaf.attribute.path)}]"
     if leaf.op is Op.EXISTS:
-        return _truth(bool(leaf.value))
+        return _format_boolean(bool(leaf.value))
     if isinstance(leaf.value, tuple):
-        among = f"[{', '.join(map(_constant, leaf.value))}].contains({value})"
+        among = f"[{', '.join(map(_format_constant, leaf.value))}].contains({value})"
         return f"!{among}" if leaf.op is Op.NOT_IN else among
     if leaf.attribute.type is AttributeType.NUMBER and leaf.op in _DECIMAL:
-        return f"{value}.{_DECIMAL[leaf.op]}({_constant(leaf.value)})"
-    return f"{value} {_SIGNS[leaf.op]} {_constant(leaf.value)}"
+        return f"{value}.{_DECIMAL[leaf.op]}({_format_constant(leaf.value)})"
+    return f"{value} {_SIGNS[leaf.op]} {_format_constant(leaf.value)}"
 
 
 _DECIMAL = {Op.LT: "lessThan", Op.LTE: "lessThanOrEqual", Op.GT: "greaterThan", Op.GTE: "greaterThanOrEqual"}
 _SIGNS = {Op.EQ: "==", Op.NE: "!=", Op.LT: "<", Op.LTE: "<=", Op.GT: ">", Op.GTE: ">="}
 
 
-def _constant(value: Value) -> str:
+def _format_constant(value: Value) -> str:
     if isinstance(value, bool):
-        return _truth(value)
+        return _format_boolean(value)
     if isinstance(value, float):
-        return f'decimal("{_decimal(value)}")'
-    return str(value) if isinstance(value, int) else _text(value)
+        return f'decimal("{_format_decimal(value)}")'
+    return str(value) if isinstance(value, int) else _quote(value)
 
 
-def _json(value: Value) -> Any:
+def _to_json(value: Value) -> Any:
     if isinstance(value, float):
-        return {"__extn": {"fn": "decimal", "arg": _decimal(value)}}
+        return {"__extn": {"fn": "decimal", "arg": _format_decimal(value)}}
     return value
 
 
-def _decimal(value: float) -> str:
+def _format_decimal(value: float) -> str:
     """One to four digits after the point, as Cedar wants them; exact or refused."""
     exact = Decimal(repr(value))
     if abs(exact) > _MAX_DECIMAL or exact != round(exact, 4):
@@ -110,11 +110,11 @@ def _decimal(value: float) -> str:
     return f"{exact:.4f}"
 
 
-def _text(text: str) -> str:
+def _quote(text: str) -> str:
     """A Cedar string; all but plain ASCII is escaped by its code point."""
     plain = (c if " " <= c <= "~" and c not in '"\\' else f"\\u{{{ord(c):x}}}" for c in text)
     return '"' + "".join(plain) + '"'
 
 
-def _truth(truth: bool) -> str:
+def _format_boolean(truth: bool) -> str:
     return "true" if truth else "false"

@@ -11,13 +11,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from attestlab.policy.language.ast import And, Effect, Form, Literal, Policy, positive_form
+from attestlab.policy.language.ast import And, Effect, Form, Literal, Policy, to_normal_form
 from attestlab.policy.language.attributes import Op, Value
 
 PACKAGE = "attestlab"
 
 
-def rego_text(policy: Policy) -> str:
+def to_rego(policy: Policy) -> str:
     """The module's text."""
     return "\n".join([f"package {PACKAGE}\n\nimport rego.v1\n", *_Writer().lines(policy)]) + "\n"
 
@@ -30,19 +30,19 @@ class _Writer:
 
     def lines(self, policy: Policy) -> Iterator[str]:
         """The effect, then the rules, then what they are made of."""
-        rules = policy.counting
+        rules = policy.enforced_rules
         allowing = [rule.id for rule in rules if rule.effect is Effect.ALLOW]
-        yield f"order := {_listed([rule.id for rule in rules])}\n"
+        yield f"order := {_format_list([rule.id for rule in rules])}\n"
         yield "found := [name | some name in order; name in matched]\n"
         yield "deciding := found[0]\n"
         yield "default allow := false\n"
-        yield f"allow if deciding in {_listed(allowing)}\n"
+        yield f"allow if deciding in {_format_list(allowing)}\n"
         if policy.default is Effect.ALLOW:
             yield "allow if count(found) == 0\n"
         if not rules:
             yield "matched := set()\n"
         for rule in rules:
-            yield f"matched contains {_constant(rule.id)} if {{\n\t{self._body(positive_form(rule))}\n}}\n"
+            yield f"matched contains {_format_constant(rule.id)} if {{\n\t{self._body(to_normal_form(rule))}\n}}\n"
         yield from self._choices
 
     def _body(self, form: Form) -> str:
@@ -60,31 +60,31 @@ class _Writer:
         return name
 
     def _atom(self, atom: Literal) -> str:
-        has = f"{_constant(atom.leaf.attribute.path)} in object.keys(input)"
-        asked = f"{has}\n\t{_asked(atom)}"
+        has = f"{_format_constant(atom.leaf.attribute.path)} in object.keys(input)"
+        asked = f"{has}\n\t{_test_value(atom)}"
         return self._choice([f"not {has}", asked]) if atom.when_missing else asked
 
 
-def _asked(atom: Literal) -> str:
+def _test_value(atom: Literal) -> str:
     """What is asked of a value that is there."""
     leaf = atom.leaf
     if leaf.op is Op.EXISTS:
-        return _constant(bool(leaf.value) is not atom.negated)
-    value = f"input[{_constant(leaf.attribute.path)}]"
+        return _format_constant(bool(leaf.value) is not atom.negated)
+    value = f"input[{_format_constant(leaf.attribute.path)}]"
     if isinstance(leaf.value, tuple):
         inside = (leaf.op is Op.IN) is not atom.negated
-        return f"{'' if inside else 'not '}{value} in {_listed(leaf.value)}"
-    return f"{value} {_CONTRARY[_SIGNS[leaf.op]] if atom.negated else _SIGNS[leaf.op]} {_constant(leaf.value)}"
+        return f"{'' if inside else 'not '}{value} in {_format_list(leaf.value)}"
+    return f"{value} {_CONTRARY[_SIGNS[leaf.op]] if atom.negated else _SIGNS[leaf.op]} {_format_constant(leaf.value)}"
 
 
 _SIGNS = {Op.EQ: "==", Op.NE: "!=", Op.LT: "<", Op.LTE: "<=", Op.GT: ">", Op.GTE: ">="}
 _CONTRARY = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 
-def _listed(values: tuple[Value, ...] | list[str]) -> str:
-    return "[" + ", ".join(map(_constant, values)) + "]"
+def _format_list(values: tuple[Value, ...] | list[str]) -> str:
+    return "[" + ", ".join(map(_format_constant, values)) + "]"
 
 
-def _constant(value: Value) -> str:
+def _format_constant(value: Value) -> str:
     """Rego's constants are JSON's."""
     return json.dumps(value, ensure_ascii=False)

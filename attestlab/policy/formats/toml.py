@@ -11,7 +11,7 @@ from typing import Any
 
 from attestlab.core.errors import FieldError, ValidationFailed
 from attestlab.policy.language.attributes import UNSTORABLE
-from attestlab.policy.language.document import MAX_DOCUMENT_BYTES, Document, pointer, refusal
+from attestlab.policy.language.document import MAX_DOCUMENT_BYTES, Document, invalid_policy, json_pointer
 
 MAX_KEY_PARTS = 16  # of one dotted key: tomllib takes time with the square, and a second key with the square again
 _TOKEN = re.compile(
@@ -21,7 +21,7 @@ _TOKEN = re.compile(
 )
 
 
-def document_in_body(raw: Any) -> Document:
+def parse_body(raw: Any) -> Document:
     """The document that was sent, as JSON or as `{"toml": "..."}`.
 
     Raises:
@@ -31,10 +31,10 @@ def document_in_body(raw: Any) -> Document:
         return Document.read(raw)
     if len(raw) > 1 or not isinstance(raw["toml"], str):
         raise ValidationFailed.of("/toml", "toml", "TOML comes as a text, and nothing beside it.")
-    return document_of(raw["toml"])
+    return parse_toml(raw["toml"])
 
 
-def document_of(text: str) -> Document:
+def parse_toml(text: str) -> Document:
     """The document that a TOML text spells.
 
     Raises:
@@ -50,12 +50,12 @@ def document_of(text: str) -> Document:
     except (ValueError, RecursionError) as error:  # no TOML, or a number of more digits than Python reads
         raise ValidationFailed.of("/toml", "toml", f"This is not TOML: {error}.") from None
     document = Document.read(raw)  # first, for it bounds what is walked next
-    if faults := list(_unsaid_in_json(raw)):
-        raise refusal(faults)
+    if faults := list(_errors_beyond_json(raw)):
+        raise invalid_policy(faults)
     return document
 
 
-def toml_of(document: Document) -> str:
+def format_toml(document: Document) -> str:
     """The document as TOML. Reading it again gives the same one, but for nulls in the context of a test.
 
     TOML has no null. In a context it means missing, as what is left out does; so they are left out.
@@ -93,28 +93,28 @@ def _longest_run(text: str) -> int:
     return longest
 
 
-def _unsaid_in_json(value: object, *path: str | int) -> Iterator[FieldError]:
+def _errors_beyond_json(value: object, *path: str | int) -> Iterator[FieldError]:
     """Texts that no database holds, numbers that are none, and times: what no reader of JSON lets through."""
     if isinstance(value, dict):
         for key, member in value.items():
-            yield from _fault_of_text(key, *path)
-            yield from _unsaid_in_json(member, *path, key)
+            yield from _text_errors(key, *path)
+            yield from _errors_beyond_json(member, *path, key)
     elif isinstance(value, list):
         for index, member in enumerate(value):
-            yield from _unsaid_in_json(member, *path, index)
+            yield from _errors_beyond_json(member, *path, index)
     elif isinstance(value, str):
-        yield from _fault_of_text(value, *path)
+        yield from _text_errors(value, *path)
     elif isinstance(value, float) and not math.isfinite(value):
-        yield FieldError(pointer(*path), "number", f"{value} is no number that JSON knows; leave it out.")
+        yield FieldError(json_pointer(*path), "number", f"{value} is no number that JSON knows; leave it out.")
     elif isinstance(value, date | time):
-        yield FieldError(pointer(*path), "time", "No attribute is a date or a time; write it as a text.")
+        yield FieldError(json_pointer(*path), "time", "No attribute is a date or a time; write it as a text.")
 
 
-def _fault_of_text(text: str, *path: str | int) -> Iterator[FieldError]:
+def _text_errors(text: str, *path: str | int) -> Iterator[FieldError]:
     """A faulty key is told at the table that has it."""
     if UNSTORABLE.search(text):
         message = "A text holds U+0000 or half of a surrogate pair, which a database's text cannot; leave it out."
-        yield FieldError(pointer(*path), "nul" if "\0" in text else "lone_surrogate", message)
+        yield FieldError(json_pointer(*path), "nul" if "\0" in text else "lone_surrogate", message)
 
 
 def _without_nulls(value: Any) -> Any:

@@ -1,6 +1,6 @@
 """A policy as its compilers read it: typed, checked, in the order in which it decides.
 
-Each compiler (closures, SQL, z3, Cedar, Rego) reads these trees. `positive_form`
+Each compiler (closures, SQL, z3, Cedar, Rego) reads these trees. `to_normal_form`
 states the two logics (POLICY, Semantics 2) once for those that have no three-valued logic of their own:
 a tree without negations, each atom of which knows its answer for a missing value.
 """
@@ -67,7 +67,7 @@ class Rule:
     when: Tree
 
     @property
-    def counts(self) -> bool:
+    def is_enforced(self) -> bool:
         """Whether it can decide."""
         return self.mode is Mode.ENFORCE
 
@@ -85,29 +85,29 @@ class Policy:
     rules: tuple[Rule, ...]
 
     @property
-    def counting(self) -> tuple[Rule, ...]:
+    def enforced_rules(self) -> tuple[Rule, ...]:
         """The rules that can decide."""
-        return tuple(rule for rule in self.rules if rule.counts)
+        return tuple(rule for rule in self.rules if rule.is_enforced)
 
     def attributes(self) -> dict[str, Attribute]:
         """Every attribute that a rule asks about, by path."""
-        return {leaf.attribute.path: leaf.attribute for rule in self.rules for leaf in leaves(rule.when)}
+        return {leaf.attribute.path: leaf.attribute for rule in self.rules for leaf in iterate_comparisons(rule.when)}
 
 
-def order(rule: Rule) -> tuple[int, bool, str]:
+def decision_order(rule: Rule) -> tuple[int, bool, str]:
     """A lower priority number comes first; at equal priority DENY does."""
     return (rule.priority, rule.effect is not Effect.DENY, rule.id)
 
 
-def leaves(tree: Tree) -> Iterator[Comparison]:
+def iterate_comparisons(tree: Tree) -> Iterator[Comparison]:
     """The leaves, from left to right."""
     if isinstance(tree, Comparison):
         yield tree
     elif isinstance(tree, Not):
-        yield from leaves(tree.part)
+        yield from iterate_comparisons(tree.part)
     else:
         for part in tree.parts:
-            yield from leaves(part)
+            yield from iterate_comparisons(part)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ class Or:
 Form = Literal | And | Or
 
 
-def positive_form(rule: Rule) -> Form:
+def to_normal_form(rule: Rule) -> Form:
     """The rule's condition without negations.
 
     DENY is classical: without a value a positive question is false, its contrary true.
@@ -140,29 +140,29 @@ def positive_form(rule: Rule) -> Form:
     unknown and so is its contrary, so neither can be what makes the condition hold.
     Whether a value exists is a question like the others: in an ALLOW rule absence is no answer.
     """
-    return _form(rule.when, rule.effect is Effect.DENY, False)
+    return _to_normal_form(rule.when, rule.effect is Effect.DENY, False)
 
 
-def _form(tree: Tree, is_deny: bool, negated: bool) -> Form:
+def _to_normal_form(tree: Tree, is_deny: bool, negated: bool) -> Form:
     if isinstance(tree, Comparison):
-        return Literal(tree, negated, is_deny and _true_of_nothing(tree) is not negated)
+        return Literal(tree, negated, is_deny and _holds_when_missing(tree) is not negated)
     if isinstance(tree, Not):
-        return _form(tree.part, is_deny, not negated)
-    parts = tuple(_form(part, is_deny, negated) for part in tree.parts)
+        return _to_normal_form(tree.part, is_deny, not negated)
+    parts = tuple(_to_normal_form(part, is_deny, negated) for part in tree.parts)
     return And(parts) if isinstance(tree, AllOf) is not negated else Or(parts)
 
 
-def _true_of_nothing(leaf: Comparison) -> bool:
+def _holds_when_missing(leaf: Comparison) -> bool:
     """What classical logic says of a missing value: `ne` is not-`eq`, `not_in` is not-`in`."""
     if leaf.op is Op.EXISTS:
         return not leaf.value
     return leaf.op in {Op.NE, Op.NOT_IN}
 
 
-def atoms(form: Form) -> Iterator[Literal]:
+def iterate_literals(form: Form) -> Iterator[Literal]:
     """The atoms, from left to right."""
     if isinstance(form, Literal):
         yield form
     else:
         for part in form.parts:
-            yield from atoms(part)
+            yield from iterate_literals(part)

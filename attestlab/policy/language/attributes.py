@@ -76,7 +76,7 @@ class ValueProblem:
 
     def explain(self, *, suggest: bool) -> str:
         """The message; if `suggest` is set, with the known word that is nearest."""
-        close = nearest(self.word, self.among) if suggest and self.among else None
+        close = find_nearest(self.word, self.among) if suggest and self.among else None
         return f"{self.message.removesuffix('.')}; {close} is." if close else self.message
 
 
@@ -105,7 +105,7 @@ class Attribute:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", tuple(str(value) for value in self.values))  # of a StrEnum too
-        _require_sound(self)
+        _require_valid(self)
         object.__setattr__(self, "parse", _PARSERS[self.type](self))
 
     def ops(self) -> frozenset[Op]:
@@ -139,15 +139,15 @@ class Registry(Mapping[str, Attribute]):
             ValidationFailed: too many, one path twice, or one that stands in another's way (`key` beside `key.status`).
         """
         own = list(attributes)
-        _require_apart([*self._by_path, *(attribute.path for attribute in own)])
+        _require_disjoint_paths([*self._by_path, *(attribute.path for attribute in own)])
         return Registry([*self._by_path.values(), *own])
 
     def nearest(self, path: str) -> str | None:
         """The registered path that `path` may have meant."""
-        return nearest(path, self._by_path)
+        return find_nearest(path, self._by_path)
 
 
-def nearest(word: str, words: Iterable[str]) -> str | None:
+def find_nearest(word: str, words: Iterable[str]) -> str | None:
     """Find the one of `words` most like `word`, case aside; None where none is like it.
 
     One pass over `words` picks the few that share the most letters, and only these are compared in full: a
@@ -169,46 +169,46 @@ def nearest(word: str, words: Iterable[str]) -> str | None:
     return folded[found[0]] if found else None
 
 
-def _require_sound(attribute: Attribute) -> None:
+def _require_valid(attribute: Attribute) -> None:
     if len(attribute.path) > PATH_LENGTH or not PATH.fullmatch(attribute.path):
-        raise _refused("path", "A path is lower-case words of letters, digits and _, joined by up to three dots.")
+        raise _invalid("path", "A path is lower-case words of letters, digits and _, joined by up to three dots.")
     if (attribute.type is AttributeType.ENUM) != bool(attribute.values):
-        raise _refused("domain", "An enum, and nothing else, names its values.")
+        raise _invalid("domain", "An enum, and nothing else, names its values.")
     if len(attribute.values) > MAX_ENUM_VALUES:
-        raise _refused("domain", f"An enum has at most {MAX_ENUM_VALUES:,} values.")
+        raise _invalid("domain", f"An enum has at most {MAX_ENUM_VALUES:,} values.")
     if len({value.casefold() for value in attribute.values}) < len(attribute.values):
-        raise _refused("domain", "Two values of an enum must differ by more than case.")
+        raise _invalid("domain", "Two values of an enum must differ by more than case.")
     if any(not value or len(value) > TEXT_LENGTH or UNSTORABLE.search(value) for value in attribute.values):
-        raise _refused(
+        raise _invalid(
             "domain", f"A value is a text of 1 to {TEXT_LENGTH:,} characters without NUL and lone surrogates."
         )
     bounds = [bound for bound in (attribute.least, attribute.most) if bound is not None]
     if bounds and (attribute.type not in NUMERIC or not all(map(math.isfinite, bounds)) or bounds != sorted(bounds)):
-        raise _refused("domain", "Only a number has `min` and `max`; both are finite and `min` is not above `max`.")
+        raise _invalid("domain", "Only a number has `min` and `max`; both are finite and `min` is not above `max`.")
     if attribute.type is AttributeType.INTEGER and not all(float(bound).is_integer() for bound in bounds):
-        raise _refused("domain", "The bounds of an integer are whole numbers.")
+        raise _invalid("domain", "The bounds of an integer are whole numbers.")
 
 
-def _require_apart(paths: list[str]) -> None:
+def _require_disjoint_paths(paths: list[str]) -> None:
     """A dotted and a nested spelling are the same, so no path may be the beginning of another."""
     known = set(paths)
     if len(known) < len(paths):
         twice = next(path for path in known if paths.count(path) > 1)
-        raise _refused("path", f"The attribute {twice} is registered already; choose another path.")
+        raise _invalid("path", f"The attribute {twice} is registered already; choose another path.")
     if len(known) > MAX_ATTRIBUTES:
-        raise _refused("path", f"At most {MAX_ATTRIBUTES} attributes can be registered.")
+        raise _invalid("path", f"At most {MAX_ATTRIBUTES} attributes can be registered.")
     for path in known:
         words = path.split(".")
         inside = next((".".join(words[:n]) for n in range(1, len(words)) if ".".join(words[:n]) in known), None)
         if inside:
-            raise _refused("path", f"{path} lies inside of {inside}, which is a value; choose another path.")
+            raise _invalid("path", f"{path} lies inside of {inside}, which is a value; choose another path.")
 
 
-def _refused(name: str, message: str) -> ValidationFailed:
+def _invalid(name: str, message: str) -> ValidationFailed:
     return ValidationFailed.of(f"/{name}", "attribute", message)
 
 
-def _enum(attribute: Attribute) -> Parse:
+def _enum_parser(attribute: Attribute) -> Parse:
     values = attribute.values
     spelt = {
         spelling: value for value in values for spelling in (value.casefold(), value.lower(), value.upper(), value)
@@ -225,7 +225,7 @@ def _enum(attribute: Attribute) -> Parse:
     return parse
 
 
-def _text(attribute: Attribute) -> Parse:
+def _text_parser(attribute: Attribute) -> Parse:
     def parse(raw: object) -> Value | ValueProblem:
         if not isinstance(raw, str):
             return _wrong_type("a text", raw)
@@ -238,7 +238,7 @@ def _text(attribute: Attribute) -> Parse:
     return parse
 
 
-def _number(attribute: Attribute) -> Parse:
+def _number_parser(attribute: Attribute) -> Parse:
     least = -math.inf if attribute.least is None else attribute.least
     most = math.inf if attribute.most is None else attribute.most
 
@@ -251,12 +251,12 @@ def _number(attribute: Attribute) -> Parse:
             return _not_a_number(raw)
         if least <= value <= most and value - value == 0:  # neither NaN nor infinite
             return value
-        return _outside(value, attribute)
+        return _out_of_domain(value, attribute)
 
     return parse
 
 
-def _integer(attribute: Attribute) -> Parse:
+def _integer_parser(attribute: Attribute) -> Parse:
     least = -MAX_SAFE_INTEGER if attribute.least is None else max(int(attribute.least), -MAX_SAFE_INTEGER)
     most = MAX_SAFE_INTEGER if attribute.most is None else min(int(attribute.most), MAX_SAFE_INTEGER)
 
@@ -265,12 +265,12 @@ def _integer(attribute: Attribute) -> Parse:
             raw = int(raw)
         if type(raw) is not int:
             return _wrong_type("a whole number", raw)
-        return raw if least <= raw <= most else _outside(raw, attribute)
+        return raw if least <= raw <= most else _out_of_domain(raw, attribute)
 
     return parse
 
 
-def _boolean(attribute: Attribute) -> Parse:
+def _boolean_parser(attribute: Attribute) -> Parse:
     def parse(raw: object) -> Value | ValueProblem:
         return raw if type(raw) is bool else _wrong_type("true or false", raw)
 
@@ -278,11 +278,11 @@ def _boolean(attribute: Attribute) -> Parse:
 
 
 _PARSERS: dict[AttributeType, Callable[[Attribute], Parse]] = {
-    AttributeType.ENUM: _enum,
-    AttributeType.TEXT: _text,
-    AttributeType.NUMBER: _number,
-    AttributeType.INTEGER: _integer,
-    AttributeType.BOOLEAN: _boolean,
+    AttributeType.ENUM: _enum_parser,
+    AttributeType.TEXT: _text_parser,
+    AttributeType.NUMBER: _number_parser,
+    AttributeType.INTEGER: _integer_parser,
+    AttributeType.BOOLEAN: _boolean_parser,
 }
 
 
@@ -296,22 +296,24 @@ def _not_a_number(raw: object) -> ValueProblem:
     return _wrong_type("a number", raw)
 
 
-def _outside(value: float, attribute: Attribute) -> ValueProblem:
+def _out_of_domain(value: float, attribute: Attribute) -> ValueProblem:
     if not math.isfinite(value):
         return ValueProblem("out_of_domain", "NaN and infinity are no values.")
     if attribute.type is AttributeType.INTEGER and abs(value) > MAX_SAFE_INTEGER:
         return _INEXACT
-    return ValueProblem("out_of_domain", f"{_plain(value)} is out of the domain, which is {_bounds(attribute)}.")
+    return ValueProblem(
+        "out_of_domain", f"{_format_number(value)} is out of the domain, which is {_describe_bounds(attribute)}."
+    )
 
 
-def _bounds(attribute: Attribute) -> str:
+def _describe_bounds(attribute: Attribute) -> str:
     low, high = attribute.least, attribute.most
     if low is not None and high is not None:
-        return f"{_plain(low)} to {_plain(high)}"
-    return f"at most {_plain(high)}" if high is not None else f"at least {_plain(low or 0)}"
+        return f"{_format_number(low)} to {_format_number(high)}"
+    return f"at most {_format_number(high)}" if high is not None else f"at least {_format_number(low or 0)}"
 
 
-def _plain(number: float) -> str:
+def _format_number(number: float) -> str:
     """Short where that loses nothing: 0.0 is 0."""
     short = f"{number:.15g}"
     return short if float(short) == number else repr(number)

@@ -15,9 +15,9 @@ Values = dict[str, Value]
 """Typed values by path; a path that is not there is missing."""
 
 MAX_DIAGNOSTICS = 20
-_DEPTH = 4  # words in a path
-_UNKNOWN = ValueProblem("unknown_attribute", "This attribute is not registered.")
-_TWICE = ValueProblem("given_twice", "It is given dotted and nested at once, so neither is taken.")
+_MAX_PATH_WORDS = 4  # words in a path
+_UNKNOWN_ATTRIBUTE = ValueProblem("unknown_attribute", "This attribute is not registered.")
+_GIVEN_TWICE = ValueProblem("given_twice", "It is given dotted and nested at once, so neither is taken.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class ContextNormalizer:
         values: Values = {}
         seen: set[str] = set()
         diagnostics: list[Diagnostic] = []
-        for path, raw in _flat(context, "", self._parsers):
+        for path, raw in _flatten(context, "", self._parsers):
             fault = self._take(path, raw, values, seen)
             if fault and len(diagnostics) < MAX_DIAGNOSTICS:
                 message = self._worded(path, fault, suggest=len(diagnostics) < MAX_SUGGESTIONS)
@@ -72,10 +72,10 @@ class ContextNormalizer:
 
     def _take(self, path: str, raw: object, values: Values, seen: set[str]) -> ValueProblem | None:
         if path not in self._parsers:
-            return _UNKNOWN
+            return _UNKNOWN_ATTRIBUTE
         if path in seen:
             values.pop(path, None)
-            return _TWICE
+            return _GIVEN_TWICE
         seen.add(path)
         if raw is None:
             return None
@@ -86,17 +86,17 @@ class ContextNormalizer:
         return None
 
     def _worded(self, path: str, fault: ValueProblem, *, suggest: bool) -> str:
-        close = self._registry.nearest(path) if suggest and fault is _UNKNOWN else None
+        close = self._registry.nearest(path) if suggest and fault is _UNKNOWN_ATTRIBUTE else None
         return f"{fault.message} Did you mean {close}?" if close else fault.explain(suggest=suggest)
 
 
-def _flat(
+def _flatten(
     context: Mapping[str, Any], prefix: str, known: Mapping[str, object], depth: int = 1
 ) -> Iterator[tuple[str, Any]]:
     """Each value with its dotted path; an object is gone into as far as paths go."""
     for key, raw in context.items():
         path = prefix + str(key)
-        if isinstance(raw, dict) and path not in known and depth < _DEPTH:
-            yield from _flat(raw, path + ".", known, depth + 1)
+        if isinstance(raw, dict) and path not in known and depth < _MAX_PATH_WORDS:
+            yield from _flatten(raw, path + ".", known, depth + 1)
         else:
             yield path, raw

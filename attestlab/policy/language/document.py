@@ -20,7 +20,7 @@ from attestlab.core.crypto.canonical_json import canonical, sha256_hex
 from attestlab.core.errors import MAX_REPORTED_ERRORS, FieldError, ValidationFailed
 from attestlab.core.shapes import In, Uuid
 from attestlab.policy.language.ast import Effect, Mode
-from attestlab.policy.language.attributes import MAX_SUGGESTIONS, Op, nearest
+from attestlab.policy.language.attributes import MAX_SUGGESTIONS, Op, find_nearest
 
 MAX_RULES = 1_000
 MAX_TESTS = 1_000
@@ -31,8 +31,8 @@ MAX_JSON_DEPTH = 32  # JSON levels of a whole document; each level of a conditio
 MAX_DOCUMENT_BYTES = 1_048_576  # of its canonical form
 _ID = r"^[A-Za-z0-9][A-Za-z0-9_.:-]{0,63}$"
 _OWN_PREFIX = "Value error, "  # pydantic puts it before what a validator of ours said
-_MISSPELT = frozenset({"extra_forbidden", "enum", "literal_error"})
-_QUOTED = re.compile("'([^']+)'")  # the words that pydantic says are known
+_SUGGESTED_TYPES = frozenset({"extra_forbidden", "enum", "literal_error"})
+_KNOWN_WORDS = re.compile("'([^']+)'")  # the words that pydantic says are known
 
 
 class Category(StrEnum):
@@ -139,16 +139,16 @@ class Document(SourceModel):
         Raises:
             ValidationFailed: too large, too deep, or not of its shape; every fault with its JSON Pointer.
         """
-        _require_measure(raw)
+        _require_bounded(raw)
         try:
             document = cls.model_validate(raw)
         except ValidationError as faults:
-            raise _failed(faults) from None
+            raise _to_validation_failed(faults) from None
         if len(document.canonical) > MAX_DOCUMENT_BYTES:
             raise ValidationFailed.of(
                 "", "too_large", f"A policy has at most {MAX_DOCUMENT_BYTES:,} bytes (canonical JSON)."
             )
-        _require_apart(document)
+        _require_unique_names(document)
         return document
 
     @cached_property
@@ -166,7 +166,7 @@ class Document(SourceModel):
         return self.model_dump(mode="json", by_alias=True, exclude={"version", "status"}, exclude_none=True)
 
 
-def _require_measure(raw: object) -> None:
+def _require_bounded(raw: object) -> None:
     """Counted without recursion, before anything recursive sees it."""
     level, depth, nodes = [raw], 0, 0
     while level:
@@ -177,30 +177,30 @@ def _require_measure(raw: object) -> None:
                 "too_large",
                 f"A policy has at most {MAX_JSON_VALUES:,} values in at most {MAX_JSON_DEPTH} levels.",
             )
-        level = [inner for value in level for inner in _inside(value)]
+        level = [inner for value in level for inner in _children(value)]
 
 
-def _inside(value: object) -> Iterator[object]:
+def _children(value: object) -> Iterator[object]:
     if isinstance(value, Mapping):
         yield from value.values()
     elif isinstance(value, list | tuple):
         yield from value
 
 
-def _require_apart(document: Document) -> None:
+def _require_unique_names(document: Document) -> None:
     """Ids and test names are each used once."""
     listed = [("rules", "id", [rule.id for rule in document.rules])]
     listed.append(("tests", "name", [test.name for test in document.tests or ()]))
     faults = [
         FieldError(f"/{part}/{index}/{key}", "not_unique", f"{names[index]!r} is used twice; each {key} is used once.")
         for part, key, names in listed
-        for index in _repeated(names)
+        for index in _repeated_indexes(names)
     ]
     if faults:
-        raise refusal(faults)
+        raise invalid_policy(faults)
 
 
-def _repeated(names: list[str]) -> Iterator[int]:
+def _repeated_indexes(names: list[str]) -> Iterator[int]:
     seen: set[str] = set()
     for index, name in enumerate(names):
         if name in seen:
@@ -208,13 +208,15 @@ def _repeated(names: list[str]) -> Iterator[int]:
         seen.add(name)
 
 
-def _failed(faults: ValidationError) -> ValidationFailed:
+def _to_validation_failed(faults: ValidationError) -> ValidationFailed:
     listed = faults.errors(include_url=False, include_context=False)
-    told = [_fault(fault) for fault in listed[:MAX_SUGGESTIONS]] + [_plain(fault) for fault in listed[MAX_SUGGESTIONS:]]
+    told = [_error_with_suggestion(fault) for fault in listed[:MAX_SUGGESTIONS]] + [
+        _to_field_error(fault) for fault in listed[MAX_SUGGESTIONS:]
+    ]
     places = {fault.field for fault in told}
     too_long = {fault.field for fault in told if fault.code == "too_long"}
     # A list with a faulty member is empty to pydantic, and one that is too long no value; neither is what is wrong.
-    return refusal(
+    return invalid_policy(
         [
             fault
             for fault in told
@@ -224,17 +226,17 @@ def _failed(faults: ValidationError) -> ValidationFailed:
     )
 
 
-def _fault(fault: ErrorDetails) -> FieldError:
+def _error_with_suggestion(fault: ErrorDetails) -> FieldError:
     """A fault with the word that was probably meant."""
-    plain = _plain(fault)
-    word, known = fault["input"], _QUOTED.findall(plain.message)
+    plain = _to_field_error(fault)
+    word, known = fault["input"], _KNOWN_WORDS.findall(plain.message)
     if fault["type"] == "extra_forbidden":
-        word, known = str(fault["loc"][-1]), _members(fault["loc"][:-1])
-    close = nearest(word, known) if isinstance(word, str) and fault["type"] in _MISSPELT else None
+        word, known = str(fault["loc"][-1]), _member_names(fault["loc"][:-1])
+    close = find_nearest(word, known) if isinstance(word, str) and fault["type"] in _SUGGESTED_TYPES else None
     return FieldError(plain.field, plain.code, f"{plain.message}; did you mean {close}?") if close else plain
 
 
-def _plain(fault: ErrorDetails) -> FieldError:
+def _to_field_error(fault: ErrorDetails) -> FieldError:
     """A fault of a union is told by every member; the pointer ends where the document does."""
     parts, code, message = list(fault["loc"]), fault["type"], fault["msg"]
     if "value" in parts[:-1]:
@@ -246,10 +248,10 @@ def _plain(fault: ErrorDetails) -> FieldError:
             message = "A value is a text, a number, true, false, or a list of them that is not empty."
     elif code == "too_short":
         message = "A list is never empty here: leave it out, or say what belongs into it."
-    return FieldError(pointer(*parts), code, message.removeprefix(_OWN_PREFIX))
+    return FieldError(json_pointer(*parts), code, message.removeprefix(_OWN_PREFIX))
 
 
-def _members(place: tuple[int | str, ...]) -> list[str]:
+def _member_names(place: tuple[int | str, ...]) -> list[str]:
     """What the part of a document at `place` may have."""
     model: type[SourceModel] = {0: Document, 2: PolicyTest if place[:1] == ("tests",) else RuleDoc}.get(
         len(place), Condition
@@ -257,12 +259,12 @@ def _members(place: tuple[int | str, ...]) -> list[str]:
     return [field.alias or name for name, field in model.model_fields.items()]
 
 
-def pointer(*parts: int | str) -> str:
+def json_pointer(*parts: int | str) -> str:
     """RFC 6901."""
     return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts)
 
 
-def refusal(faults: list[FieldError], *, count: int = 0) -> ValidationFailed:
+def invalid_policy(faults: list[FieldError], *, count: int = 0) -> ValidationFailed:
     """A policy is refused with its first faults, each once; `count` is of all, where not all are in `faults`."""
     apart = list({(fault.field, fault.code): fault for fault in faults}.values())
     others = max(len(apart), count) - 1

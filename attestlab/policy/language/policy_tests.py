@@ -14,12 +14,12 @@ from typing import Any
 from attestlab.core.errors import MAX_REPORTED_ERRORS, FieldError
 from attestlab.policy.evaluation.evaluator import Evaluator
 from attestlab.policy.language.ast import Policy
-from attestlab.policy.language.attributes import MAX_SUGGESTIONS, Registry, nearest
+from attestlab.policy.language.attributes import MAX_SUGGESTIONS, Registry, find_nearest
 from attestlab.policy.language.context import ContextNormalizer
-from attestlab.policy.language.document import Document, PolicyTest, pointer, refusal
+from attestlab.policy.language.document import Document, PolicyTest, invalid_policy, json_pointer
 
 
-def require_sound(document: Document, registry: Registry) -> None:
+def require_valid(document: Document, registry: Registry) -> None:
     """Refuse tests that do not ask what they seem to; null, or left out, is how a test says "missing".
 
     Raises:
@@ -30,45 +30,45 @@ def require_sound(document: Document, registry: Registry) -> None:
     faults = (
         fault
         for index, case in enumerate(document.tests or ())
-        for fault in (*_misread(case, index, normalised), *_unnamed(case, index, ids))
+        for fault in (*_context_errors(case, index, normalised), *_rule_errors(case, index, ids))
     )
     told = list(islice(faults, MAX_REPORTED_ERRORS))
     if told:
-        raise refusal(told)
+        raise invalid_policy(told)
 
 
-def _misread(case: PolicyTest, index: int, normalised: ContextNormalizer) -> Iterator[FieldError]:
+def _context_errors(case: PolicyTest, index: int, normalised: ContextNormalizer) -> Iterator[FieldError]:
     for each in normalised(case.context).diagnostics:
-        place = pointer("tests", index, "context", *_keys(case.context, each.path))
+        place = json_pointer("tests", index, "context", *_keys_of_path(case.context, each.path))
         yield FieldError(place, each.code, f"{each.path}: {each.message}")
 
 
-def _keys(context: Mapping[str, Any], path: str) -> list[str]:
+def _keys_of_path(context: Mapping[str, Any], path: str) -> list[str]:
     """By which keys a dotted path is spelt in a context; none where it is spelt too long to be told whole."""
     if path in context:
         return [path]
     for key, inner in context.items():
         if isinstance(inner, Mapping) and path.startswith(f"{key}."):
-            rest = _keys(inner, path.removeprefix(f"{key}."))
+            rest = _keys_of_path(inner, path.removeprefix(f"{key}."))
             if rest:
                 return [key, *rest]
     return []
 
 
-def _unnamed(case: PolicyTest, index: int, ids: Collection[str]) -> Iterator[FieldError]:
+def _rule_errors(case: PolicyTest, index: int, ids: Collection[str]) -> Iterator[FieldError]:
     for place, name in enumerate(case.matched_rules or ()):
         if name not in ids:
-            close = nearest(name, ids) if place < MAX_SUGGESTIONS else None
+            close = find_nearest(name, ids) if place < MAX_SUGGESTIONS else None
             message = f"No rule of the policy is called {name}" + (f"; did you mean {close}?" if close else ".")
-            yield FieldError(pointer("tests", index, "matched_rules", place), "unknown_rule", message)
+            yield FieldError(json_pointer("tests", index, "matched_rules", place), "unknown_rule", message)
 
 
-def failing(document: Document, policy: Policy, registry: Registry) -> list[str]:
+def find_failing(document: Document, policy: Policy, registry: Registry) -> list[str]:
     """The names of the tests that fail, in the order in which they are written; one that is not sound fails."""
-    return list(_failing(document, Evaluator(policy), ContextNormalizer(registry)))
+    return list(_iterate_failing(document, Evaluator(policy), ContextNormalizer(registry)))
 
 
-def _failing(document: Document, evaluate: Evaluator, normalised: ContextNormalizer) -> Iterator[str]:
+def _iterate_failing(document: Document, evaluate: Evaluator, normalised: ContextNormalizer) -> Iterator[str]:
     for case in document.tests or ():
         context = normalised(case.context)
         decision = evaluate(context.values)

@@ -17,9 +17,9 @@ _TENANT = Requirement(tenant_only=True)
 @routes.post("/v1/verification-profiles", scope=_TENANT, status=201)
 def create_profile(request: Request, body: VerificationProfileIn) -> ProfileOut:
     """Make a verification profile; policies are bound to it, and `POST /v1/verify` may name it."""
-    made = request.lab.verification_profiles.create(body.name, description=body.description, caller=request.caller)
-    request.respond_headers["Location"] = f"/v1/verification-profiles/{made['id']}"
-    return _profile(made)
+    profile = request.lab.verification_profiles.create(body.name, description=body.description, caller=request.caller)
+    request.respond_headers["Location"] = f"/v1/verification-profiles/{profile['id']}"
+    return _render_profile(profile)
 
 
 @routes.get("/v1/verification-profiles", scope=_TENANT)
@@ -28,14 +28,14 @@ def list_profiles(request: Request, query: PageQuery) -> Page[ProfileOut]:
     before = decode_id(_LIST, query.cursor)
     found = request.lab.verification_profiles.page(caller=request.caller, before=before, limit=query.limit + 1)
     shown, cursor = split_page(found, limit=query.limit, kind=_LIST, position=lambda row: [str(row["id"])])
-    return Page[ProfileOut](items=[_profile(row) for row in shown], next_cursor=cursor)
+    return Page[ProfileOut](items=[_render_profile(row) for row in shown], next_cursor=cursor)
 
 
 @routes.get("/v1/verification-profiles/{id}", scope=_TENANT)
 def get_profile(request: Request, id: UUID) -> ProfileOut:
     """One profile."""
-    return _profile(request.lab.verification_profiles.get(id, caller=request.caller))
+    return _render_profile(request.lab.verification_profiles.get(id, caller=request.caller))
 
 
-def _profile(row: Row) -> ProfileOut:
+def _render_profile(row: Row) -> ProfileOut:
     return ProfileOut(**{name: row[name] for name in ProfileOut.model_fields})

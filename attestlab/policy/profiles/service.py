@@ -42,14 +42,14 @@ class Profiles:
             row = {"id": new_id(now), "tenant_id": caller.tenant_id, "name": name}
             row |= {"description": description, "created_at": now}
             deed = AuditContext(caller.tenant_id, caller, "verification_profile.create", now)
-            made = audited_write.insert(tx, store.profiles, row, deed)
-            outbox.publish(tx, caller.tenant_id, ProfileCreated(made["id"], name, now), at=now)
-            return made
+            profile = audited_write.insert(tx, store.profiles, row, deed)
+            outbox.publish(tx, caller.tenant_id, ProfileCreated(profile["id"], name, now), at=now)
+            return profile
 
     def page(self, *, caller: Caller, before: UUID | None = None, limit: int = 50) -> list[Row]:
         """The tenant's profiles, newest first, from the one behind `before`."""
         with self.storage.read() as connection:
-            return store.profiles_page(connection.execute, tenant_id=caller.tenant_id, before=before, limit=limit)
+            return store.list_profiles(connection.execute, tenant_id=caller.tenant_id, before=before, limit=limit)
 
     def get(self, profile_id: UUID, *, caller: Caller) -> Row:
         """One of the tenant's profiles.
@@ -58,4 +58,4 @@ class Profiles:
             NotFound: there is none of that id in the caller's tenant.
         """
         with self.storage.read() as connection:
-            return store.owned_profile(connection.execute, profile_id, tenant_id=caller.tenant_id)
+            return store.get_profile(connection.execute, profile_id, tenant_id=caller.tenant_id)

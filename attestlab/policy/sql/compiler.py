@@ -21,7 +21,7 @@ WORD_BITS = 64
 Forced = Mapping[tuple[str, Comparison], bool]
 """Leaves by their rules' ids, answered already where their attribute has a value; a missing one answers as ever."""
 
-_NONE: Forced = {}
+_NO_FORCED: Forced = {}
 
 COLUMN_TYPES: dict[AttributeType, str] = {
     AttributeType.ENUM: "VARCHAR",
@@ -34,13 +34,13 @@ COLUMN_TYPES: dict[AttributeType, str] = {
 
 def case_sql(policy: Policy) -> str:
     """A BOOLEAN expression: whether the policy allows. Lazy: later rules are asked where no earlier one matched."""
-    return rules_sql(policy.counting, policy.default)
+    return rules_sql(policy.enforced_rules, policy.default)
 
 
-def rules_sql(rules: Sequence[Rule], default: Effect | None, forced: Forced = _NONE) -> str:
+def rules_sql(rules: Sequence[Rule], default: Effect | None, forced: Forced = _NO_FORCED) -> str:
     """A BOOLEAN expression: what the first of these rules that matches says; without a `default` NULL if none does."""
-    otherwise = "NULL::BOOLEAN" if default is None else _allows(default)
-    whens = " ".join(f"WHEN {rule_sql(rule, forced)} THEN {_allows(rule.effect)}" for rule in rules)
+    otherwise = "NULL::BOOLEAN" if default is None else _effect_sql(default)
+    whens = " ".join(f"WHEN {rule_sql(rule, forced)} THEN {_effect_sql(rule.effect)}" for rule in rules)
     return f"CASE {whens} ELSE {otherwise} END" if whens else otherwise
 
 
@@ -51,12 +51,12 @@ def first_sql(policy: Policy) -> str:
     """
     signs = {Effect.ALLOW: "", Effect.DENY: "-"}
     whens = " ".join(
-        f"WHEN {rule_sql(rule)} THEN {signs[rule.effect]}{place}" for place, rule in enumerate(policy.counting, 1)
+        f"WHEN {rule_sql(rule)} THEN {signs[rule.effect]}{place}" for place, rule in enumerate(policy.enforced_rules, 1)
     )
     return f"CASE {whens} ELSE 0 END" if whens else "0"
 
 
-def next_words(words: Sequence[str]) -> list[str]:
+def clear_lowest_bit(words: Sequence[str]) -> list[str]:
     """The mask's columns without the lowest bit that is set: what matches beside the rule that decides."""
     before = [" AND ".join(f"{word} = 0" for word in words[:index]) for index in range(len(words))]
     return [
@@ -68,13 +68,13 @@ def next_words(words: Sequence[str]) -> list[str]:
 def mask_sql(rules: Sequence[Rule]) -> list[str]:
     """UBIGINT expressions: bit i of word w is set where rule `64 * w + i` matches; no rules, no words."""
     words = [rules[start : start + WORD_BITS] for start in range(0, len(rules), WORD_BITS)]
-    return [_joined([_bit(rule, index) for index, rule in enumerate(word)]) for word in words]
+    return [_bitwise_or([_bit_sql(rule, index) for index, rule in enumerate(word)]) for word in words]
 
 
 def decided_sql(policy: Policy, words: Sequence[str]) -> str:
     """A BOOLEAN expression over the mask's columns `words`: the effect of the lowest bit that is set."""
-    rules = policy.counting
-    effect = _allows(policy.default)
+    rules = policy.enforced_rules
+    effect = _effect_sql(policy.default)
     for index in reversed(range(len(words))):
         allowing = sum(
             1 << bit
@@ -88,18 +88,18 @@ def decided_sql(policy: Policy, words: Sequence[str]) -> str:
     return effect
 
 
-def rule_sql(rule: Rule, forced: Forced = _NONE) -> str:
+def rule_sql(rule: Rule, forced: Forced = _NO_FORCED) -> str:
     """The condition of a CASE: TRUE where the rule matches, FALSE or NULL where it does not."""
-    asked = _kleene if rule.effect is Effect.ALLOW else _classical
+    asked = _kleene_sql if rule.effect is Effect.ALLOW else _classical_sql
 
     def leaf_sql(leaf: Comparison, negated: bool) -> str:
         answer = forced.get((rule.id, leaf))
-        return asked(leaf, negated) if answer is None else _given(leaf, answer, rule.effect)
+        return asked(leaf, negated) if answer is None else _forced_sql(leaf, answer, rule.effect)
 
-    return _tree(rule.when, leaf_sql)
+    return _tree_sql(rule.when, leaf_sql)
 
 
-def column(path: str) -> str:
+def quote_column(path: str) -> str:
     """The quoted identifier of an attribute.
 
     Raises:
@@ -124,60 +124,60 @@ def literal(value: Value) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 
-def _allows(effect: Effect) -> str:
+def _effect_sql(effect: Effect) -> str:
     return "TRUE" if effect is Effect.ALLOW else "FALSE"
 
 
-def _bit(rule: Rule, index: int) -> str:
+def _bit_sql(rule: Rule, index: int) -> str:
     return f"CASE WHEN {rule_sql(rule)} THEN {1 << index}::UBIGINT ELSE 0::UBIGINT END"
 
 
-def _joined(terms: list[str]) -> str:
+def _bitwise_or(terms: list[str]) -> str:
     """A balanced tree, so that 64 terms nest six deep."""
     if len(terms) == 1:
         return terms[0]
     half = len(terms) // 2
-    return f"({_joined(terms[:half])} | {_joined(terms[half:])})"
+    return f"({_bitwise_or(terms[:half])} | {_bitwise_or(terms[half:])})"
 
 
-def _tree(tree: Tree, leaf: Callable[[Comparison, bool], str], *, negated: bool = False) -> str:
+def _tree_sql(tree: Tree, leaf: Callable[[Comparison, bool], str], *, negated: bool = False) -> str:
     """`negated` says that a NOT stands above."""
     if isinstance(tree, Comparison):
         return leaf(tree, negated)
     if isinstance(tree, Not):
-        return f"(NOT {_tree(tree.part, leaf, negated=True)})"
+        return f"(NOT {_tree_sql(tree.part, leaf, negated=True)})"
     joint = " AND " if isinstance(tree, AllOf) else " OR "
     assert isinstance(tree, AllOf | AnyOf)
-    return "(" + joint.join(_tree(part, leaf, negated=negated) for part in tree.parts) + ")"
+    return "(" + joint.join(_tree_sql(part, leaf, negated=negated) for part in tree.parts) + ")"
 
 
-def _kleene(leaf: Comparison, _negated: bool) -> str:
+def _kleene_sql(leaf: Comparison, _negated: bool) -> str:
     """NULL where the attribute is missing, whatever is asked of it."""
-    name = column(leaf.attribute.path)
+    name = quote_column(leaf.attribute.path)
     if leaf.op is Op.EXISTS:
         return f"(CASE WHEN {name} IS NOT NULL THEN {literal(bool(leaf.value))} END)"
-    return _asked(leaf, name)
+    return _comparison_sql(leaf, name)
 
 
-def _classical(leaf: Comparison, negated: bool) -> str:
+def _classical_sql(leaf: Comparison, negated: bool) -> str:
     """A missing value makes a positive question false (NULL, where that is the same) and `ne` and `not_in` true."""
-    name = column(leaf.attribute.path)
+    name = quote_column(leaf.attribute.path)
     if leaf.op is Op.EXISTS:
         return f"({name} IS {'NOT ' if leaf.value else ''}NULL)"
     if leaf.op in {Op.NE, Op.NOT_IN}:
-        return f"COALESCE({_asked(leaf, name)}, TRUE)"
-    return f"COALESCE({_asked(leaf, name)}, FALSE)" if negated else _asked(leaf, name)
+        return f"COALESCE({_comparison_sql(leaf, name)}, TRUE)"
+    return f"COALESCE({_comparison_sql(leaf, name)}, FALSE)" if negated else _comparison_sql(leaf, name)
 
 
-def _given(leaf: Comparison, answer: bool, effect: Effect) -> str:
+def _forced_sql(leaf: Comparison, answer: bool, effect: Effect) -> str:
     """A positive question that is answered already; of a missing value it is unknown in ALLOW rules, false in DENY."""
-    there = f"{column(leaf.attribute.path)} IS NOT NULL"
+    there = f"{quote_column(leaf.attribute.path)} IS NOT NULL"
     if effect is Effect.ALLOW:
         return f"(CASE WHEN {there} THEN {literal(answer)} END)"
     return f"({there})" if answer else "FALSE"
 
 
-def _asked(leaf: Comparison, name: str) -> str:
+def _comparison_sql(leaf: Comparison, name: str) -> str:
     if isinstance(leaf.value, tuple):
         among = ", ".join(map(literal, leaf.value))
         return f"({name} {'NOT IN' if leaf.op is Op.NOT_IN else 'IN'} ({among}))"

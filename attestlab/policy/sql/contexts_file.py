@@ -14,17 +14,19 @@ import duckdb
 
 from attestlab.core import parquet_digest
 from attestlab.core.errors import ValidationFailed
-from attestlab.policy.sql.compiler import column, literal
+from attestlab.policy.sql.compiler import literal, quote_column
 
 ROW = '"@row"'
 """The number of a row in its file, from 0."""
 
-_TOLD = "seq id tenant_id created_at action target_type target_id allowed matched_rules policy_set_digest members"
-OF_A_DECISION = frozenset([*_TOLD.split(), "input_sha256"])
+_DECISION_COLUMN_NAMES = (
+    "seq id tenant_id created_at action target_type target_id allowed matched_rules policy_set_digest members"
+)
+DECISION_COLUMNS = frozenset([*_DECISION_COLUMN_NAMES.split(), "input_sha256"])
 """What exported decisions tell beside their contexts: none of these columns is an attribute."""
 
-_APART = "@"  # no path begins with it
-_NUMBER, _ASIDE = "file_row_number", "@@file_row_number"
+_COLLISION_PREFIX = "@"  # no path begins with it
+_NUMBER, _RENAMED_NUMBER = "file_row_number", "@@file_row_number"
 
 
 @dataclass(frozen=True)
@@ -42,27 +44,27 @@ class ContextsFile:
             ValidationFailed: there is no such file, it is no Parquet, or it is damaged.
         """
         if not path or Path(path).is_dir():
-            raise _not_readable(path, "is a folder" if path else "names no file")
+            raise _unreadable_file(path, "is a folder" if path else "names no file")
         try:
             described = connection.execute(f"DESCRIBE SELECT * FROM read_parquet({literal(path)})").fetchall()
         except duckdb.Error as error:
-            raise _not_readable(path, "cannot be read") from error
+            raise _unreadable_file(path, "cannot be read") from error
         _require_intact(connection, path)
         return cls(path, tuple(str(name) for name, *_ in described))
 
     def rows(self, attributes: Iterable[str]) -> str:
         """A query with `@row`, and by its path each of the attributes that has a column."""
         found = {path: self._column_of(path) for path in sorted(attributes)}
-        listed = [f"{name} AS {column(path)}" for path, name in found.items() if name is not None]
+        listed = [f"{name} AS {quote_column(path)}" for path, name in found.items() if name is not None]
         return f"SELECT {', '.join([f'{_NUMBER} AS {ROW}', *listed])} FROM {self._reading}"
 
     def _column_of(self, path: str) -> str | None:
-        if _APART + path in self.names:
-            return f'"{_APART}{path}"'
-        is_of_a_decision = path in OF_A_DECISION and set(self.names) >= OF_A_DECISION
+        if _COLLISION_PREFIX + path in self.names:
+            return f'"{_COLLISION_PREFIX}{path}"'
+        is_of_a_decision = path in DECISION_COLUMNS and set(self.names) >= DECISION_COLUMNS
         if path not in self.names or is_of_a_decision:
             return None
-        return f'"{_ASIDE}"' if path == _NUMBER else column(path)
+        return f'"{_RENAMED_NUMBER}"' if path == _NUMBER else quote_column(path)
 
     @property
     def _reading(self) -> str:
@@ -70,8 +72,8 @@ class ContextsFile:
         reading = f"read_parquet({literal(self.path)})"
         if _NUMBER not in map(str.lower, self.names):
             return reading
-        names = [_ASIDE if name.lower() == _NUMBER else name for name in self.names]
-        return f"{reading} AS contexts({', '.join(map(_quoted, names))})"
+        names = [_RENAMED_NUMBER if name.lower() == _NUMBER else name for name in self.names]
+        return f"{reading} AS contexts({', '.join(map(_quote_name, names))})"
 
 
 def _require_intact(connection: duckdb.DuckDBPyConnection, path: str) -> None:
@@ -80,16 +82,16 @@ def _require_intact(connection: duckdb.DuckDBPyConnection, path: str) -> None:
         try:
             is_damaged = parquet_digest.is_intact(Path(name)) is False
         except OSError as error:
-            raise _not_readable(name, "cannot be read") from error
+            raise _unreadable_file(name, "cannot be read") from error
         if is_damaged:
-            raise _not_readable(name, "is damaged: it does not have the SHA-256 that it was written with")
+            raise _unreadable_file(name, "is damaged: it does not have the SHA-256 that it was written with")
 
 
-def _quoted(name: str) -> str:
+def _quote_name(name: str) -> str:
     """Any name as an identifier."""
     return '"' + name.replace('"', '""') + '"'
 
 
-def _not_readable(path: str, why: str) -> ValidationFailed:
+def _unreadable_file(path: str, why: str) -> ValidationFailed:
     message = f"{path!r} {why}; `contexts` is a Parquet file, or a pattern that some match."
     return ValidationFailed.of("/contexts", "not_readable", message)

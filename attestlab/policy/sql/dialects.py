@@ -40,14 +40,14 @@ def groups_sql(policy: Policy, *, dialect: Dialect, table: str = "contexts") -> 
     """
     if not _TABLE.fullmatch(table):
         raise ValidationFailed.of("/table", "name", "Name the table with lower-case letters, digits and underscores.")
-    decided = f"SELECT {case_sql(policy)} AS allowed, {_bits(policy.counting)} AS matched FROM {table}"
+    decided = f"SELECT {case_sql(policy)} AS allowed, {_bits_sql(policy.enforced_rules)} AS matched FROM {table}"
     query = f"SELECT allowed, matched, count(*) AS n FROM ({decided}) AS decided GROUP BY allowed, matched"
     return sqlglot.transpile(query, read=Dialect.DUCKDB.value, write=dialect.value)[0]
 
 
-def groups_of(policy: Policy, rows: Iterable[tuple[bool, str, int]]) -> list[DecisionGroup]:
+def parse_groups(policy: Policy, rows: Iterable[tuple[bool, str, int]]) -> list[DecisionGroup]:
     """What `groups_sql` answered, with the rules by name; the most first, as `Replay.groups` has them."""
-    names = [rule.id for rule in policy.counting]
+    names = [rule.id for rule in policy.enforced_rules]
     found = [
         DecisionGroup(allowed, tuple(name for name, bit in zip(names, bits, strict=True) if bit == "1"), count)
         for allowed, bits, count in rows
@@ -55,13 +55,13 @@ def groups_of(policy: Policy, rows: Iterable[tuple[bool, str, int]]) -> list[Dec
     return sorted(found, key=lambda group: (-group.count, group.allowed, group.matched))
 
 
-def _bits(rules: tuple[Rule, ...]) -> str:
-    return _joined([f"CASE WHEN {rule_sql(rule)} THEN '1' ELSE '0' END" for rule in rules] or ["''"])
+def _bits_sql(rules: tuple[Rule, ...]) -> str:
+    return _concatenate([f"CASE WHEN {rule_sql(rule)} THEN '1' ELSE '0' END" for rule in rules] or ["''"])
 
 
-def _joined(terms: list[str]) -> str:
+def _concatenate(terms: list[str]) -> str:
     """A balanced tree, for engines that go down into what they are told."""
     if len(terms) == 1:
         return terms[0]
     half = len(terms) // 2
-    return f"({_joined(terms[:half])} || {_joined(terms[half:])})"
+    return f"({_concatenate(terms[:half])} || {_concatenate(terms[half:])})"

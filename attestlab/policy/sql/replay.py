@@ -19,9 +19,9 @@ import duckdb
 
 from attestlab.core.errors import ValidationFailed
 from attestlab.core.strict_json import MAX_SAFE_INTEGER
-from attestlab.policy.language.ast import Policy, leaves
+from attestlab.policy.language.ast import Policy, iterate_comparisons
 from attestlab.policy.language.attributes import NUMERIC, Attribute, AttributeType, ValueProblem
-from attestlab.policy.sql.compiler import COLUMN_TYPES, WORD_BITS, column, decided_sql, literal, mask_sql
+from attestlab.policy.sql.compiler import COLUMN_TYPES, WORD_BITS, decided_sql, literal, mask_sql, quote_column
 from attestlab.policy.sql.contexts_file import ROW, ContextsFile
 
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ MEMORY_LIMIT = "384MB"  # of DuckDB's buffers; Python, its libraries and what th
 MAX_ENUM_SPELLINGS = 10_000  # of one enum in one file; a column with more is no enum
 # Measured at 10 M rows and 32,000 distinct contexts: a policy of 40 leaves is decided row by row in less time than it
 # takes to count the contexts, a policy of 400 takes nine times as long row by row as by distinct contexts.
-_WORTH_MEASURING = 60  # leaves
-_WORTH_GROUPING = 50  # distinct contexts are decided where there are this many times fewer of them
+_MIN_LEAVES_TO_GROUP = 60  # leaves
+_MIN_ROWS_PER_CONTEXT = 50  # distinct contexts are decided where there are this many times fewer of them
 _COUNT, _HASH = '"@n"', '"@hash"'  # no path begins with @: an attribute may have any name beside
 
 
@@ -82,8 +82,8 @@ class Replay:
         self, policy: Policy, path: str, connection: duckdb.DuckDBPyConnection, route: ReplayRoute | None = None
     ) -> None:
         self.policy = policy
-        self.rules = [rule.id for rule in policy.counting]
-        self.monitored = [rule.id for rule in policy.rules if not rule.counts]
+        self.rules = [rule.id for rule in policy.enforced_rules]
+        self.monitored = [rule.id for rule in policy.rules if not rule.is_enforced]
         self.connection = connection
         self._rows = f"({ContextsFile.of(connection, path).rows(policy.attributes())})"
         self._columns = typed_columns(connection, policy.attributes(), self._rows)
@@ -128,12 +128,14 @@ class Replay:
         rows = self.connection.execute(
             f"SELECT {keys}, sum(n)::BIGINT AS n FROM ({self._counted}) GROUP BY ALL ORDER BY n DESC, {keys}"
         ).fetchall()
-        return [DecisionGroup(allowed, tuple(_decoded(found, self.rules)), count) for allowed, *found, count in rows]
+        return [
+            DecisionGroup(allowed, tuple(_decode_mask(found, self.rules)), count) for allowed, *found, count in rows
+        ]
 
     @property
     def _counted(self) -> str:
         rows, distinct = self._measure
-        if rows > _WORTH_GROUPING * distinct:
+        if rows > _MIN_ROWS_PER_CONTEXT * distinct:
             grouped = f"SELECT count(*) AS {_COUNT}, {self._names} FROM ({self._source()}) GROUP BY ALL"
         else:
             grouped = self._source(f"1 AS {_COUNT}")
@@ -147,8 +149,8 @@ class Replay:
 
     @property
     def _masks(self) -> str:
-        watched = [rule for rule in self.policy.rules if not rule.counts]
-        masks = [*mask_sql(self.policy.counting), *mask_sql(watched)]
+        watched = [rule for rule in self.policy.rules if not rule.is_enforced]
+        masks = [*mask_sql(self.policy.enforced_rules), *mask_sql(watched)]
         return ", ".join([f"{mask} AS {name}" for mask, name in zip(masks, self._words, strict=True)] or ["0 AS none"])
 
     @property
@@ -158,11 +160,11 @@ class Replay:
 
     @property
     def _names(self) -> str:
-        return ", ".join(map(column, self._columns)) or "0 AS nothing"
+        return ", ".join(map(quote_column, self._columns)) or "0 AS nothing"
 
     @property
     def _hash(self) -> str:
-        return f"hash({', '.join(map(column, self._columns)) or '0'}) AS {_HASH}"
+        return f"hash({', '.join(map(quote_column, self._columns)) or '0'}) AS {_HASH}"
 
     @property
     def _distinct(self) -> str:
@@ -176,7 +178,7 @@ class Replay:
         return f"SELECT DISTINCT {self._names} FROM ({self._source()})"
 
     def _source(self, *more: str) -> str:
-        typed = [f"{expression} AS {column(path)}" for path, expression in self._columns.items()]
+        typed = [f"{expression} AS {quote_column(path)}" for path, expression in self._columns.items()]
         return f"SELECT {', '.join([*more, *typed]) or '0 AS nothing'} FROM {self._rows}"
 
     @cached_property
@@ -190,11 +192,11 @@ class Replay:
 
     def _chosen(self) -> ReplayRoute:
         """Distinct contexts pay where there are few of them and many leaves, and no two have one hash."""
-        asked = sum(1 for rule in self.policy.rules for _ in leaves(rule.when))
-        if asked < _WORTH_MEASURING:
+        asked = sum(1 for rule in self.policy.rules for _ in iterate_comparisons(rule.when))
+        if asked < _MIN_LEAVES_TO_GROUP:
             return ReplayRoute.ROWS
         rows, distinct = self._measure
-        if rows < _WORTH_GROUPING * distinct or not self._hash_tells_apart():
+        if rows < _MIN_ROWS_PER_CONTEXT * distinct or not self._hash_tells_apart():
             return ReplayRoute.ROWS
         return ReplayRoute.DISTINCT
 
@@ -205,7 +207,7 @@ class Replay:
         return bool(found[0][0])
 
 
-def _decoded(words: list[int], names: list[str]) -> Iterator[str]:
+def _decode_mask(words: list[int], names: list[str]) -> Iterator[str]:
     for index, word in enumerate(words):
         for bit in range(WORD_BITS):
             if word >> bit & 1:
@@ -229,12 +231,12 @@ def typed_columns(
         if name not in types:
             typed[name] = f"NULL::{COLUMN_TYPES[attribute.type]}"
             continue
-        _require_fitting(attribute, types[name])
-        typed[name] = _expression(connection, attribute, source)
+        _require_column_type(attribute, types[name])
+        typed[name] = _column_expression(connection, attribute, source)
     return typed
 
 
-_FITTING: dict[AttributeType, tuple[str, ...]] = {
+_ACCEPTED_TYPES: dict[AttributeType, tuple[str, ...]] = {
     AttributeType.ENUM: ("VARCHAR", "ENUM"),
     AttributeType.TEXT: ("VARCHAR", "ENUM"),
     AttributeType.NUMBER: ("DOUBLE", "FLOAT", "DECIMAL", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "U", "HUGEINT"),
@@ -243,28 +245,30 @@ _FITTING: dict[AttributeType, tuple[str, ...]] = {
 }
 
 
-def _require_fitting(attribute: Attribute, found: str) -> None:
-    is_fitting = found.startswith(_FITTING[attribute.type]) and found not in {"UUID", "UNION"} and "[" not in found
+def _require_column_type(attribute: Attribute, found: str) -> None:
+    is_fitting = (
+        found.startswith(_ACCEPTED_TYPES[attribute.type]) and found not in {"UUID", "UNION"} and "[" not in found
+    )
     if not is_fitting and found != '"NULL"':
         raise ValidationFailed(
             f"The column {attribute.path} is {found}; write it as {COLUMN_TYPES[attribute.type]}, NULL for missing."
         )
 
 
-def _expression(connection: duckdb.DuckDBPyConnection, attribute: Attribute, source: str) -> str:
-    name = column(attribute.path)
+def _column_expression(connection: duckdb.DuckDBPyConnection, attribute: Attribute, source: str) -> str:
+    name = quote_column(attribute.path)
     if attribute.type is AttributeType.ENUM:
-        return _folded(connection, attribute, source)
+        return _fold_spellings(connection, attribute, source)
     if attribute.type in NUMERIC:
-        return _bounded(attribute, name)
+        return _bound_number(attribute, name)
     if attribute.type is AttributeType.TEXT:
         return f"CASE WHEN length({name}) <= 1024 AND NOT contains({name}, chr(0)) THEN {name}::VARCHAR END"
     return name
 
 
-def _folded(connection: duckdb.DuckDBPyConnection, attribute: Attribute, source: str) -> str:
+def _fold_spellings(connection: duckdb.DuckDBPyConnection, attribute: Attribute, source: str) -> str:
     """The column itself where all of it is spelt as the registry does; else each other spelling is named."""
-    name = column(attribute.path)
+    name = quote_column(attribute.path)
     rows = connection.execute(
         f"SELECT DISTINCT {name}::VARCHAR FROM {source} WHERE {name} IS NOT NULL LIMIT {MAX_ENUM_SPELLINGS + 1}"
     ).fetchall()
@@ -281,7 +285,7 @@ def _folded(connection: duckdb.DuckDBPyConnection, attribute: Attribute, source:
     return f"CASE {name}::VARCHAR {whens} ELSE {name}::VARCHAR END"
 
 
-def _bounded(attribute: Attribute, name: str) -> str:
+def _bound_number(attribute: Attribute, name: str) -> str:
     """A number in its domain, else NULL; NaN is above every number for DuckDB, and so outside."""
     is_whole = attribute.type is AttributeType.INTEGER
     widest = float(MAX_SAFE_INTEGER) if is_whole else 1.7976931348623157e308
