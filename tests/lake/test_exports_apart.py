@@ -104,12 +104,12 @@ def test_a_server_that_stops_leaves_no_export_behind(world: World) -> None:
 def test_the_process_yields_to_everybody(world: World, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Its own `main`, and a look at what it runs at when it reads what to do."""
     code = (
-        "import io, json, os, sys; from attestlab.lake import apart\n"
+        "import io, json, os, sys; from attestlab.lake import export_process\n"
         "class Told(io.StringIO):\n"
         "    def read(self, *sizes):\n"
         f"        open({str(tmp_path / 'niceness')!r}, 'w').write(str(os.nice(0)))\n"
         "        return super().read(*sizes)\n"
-        "sys.stdin = Told(sys.stdin.read()); apart.main()"
+        "sys.stdin = Told(sys.stdin.read()); export_process.main()"
     )
     monkeypatch.setattr("attestlab.lake.export_process._COMMAND", (sys.executable, "-c", code))
     for number in range(12):

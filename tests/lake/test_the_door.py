@@ -39,8 +39,8 @@ def test_opening_an_installation_and_a_sweep_of_a_small_one_load_neither_pyarrow
     """They cost memory and a third of a second, which a server has no use for until a part is due."""
     code = (
         "import sys; from pathlib import Path; "
-        "from attestlab.installation import Lab; from attestlab.settings import Settings;"
-        f"lab, _ = Lab.init(Settings(data=Path({str(tmp_path / 'data')!r}))); lab.lake.sweep(); lab.close();"
+        "from attestlab.installation import Installation; from attestlab.settings import Settings;"
+        f"lab, _ = Installation.init(Settings(data=Path({str(tmp_path / 'data')!r}))); lab.lake.sweep(); lab.close();"
         "print(sorted({'pyarrow', 'duckdb', 'numpy', 'pandas'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

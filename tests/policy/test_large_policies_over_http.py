@@ -133,7 +133,7 @@ def test_attributes_are_checked_without_the_writers_lock(
         threads.append(threading.current_thread().name)
         return bind(document, registry)
 
-    monkeypatch.setattr(attribute_registry, "policy_of", type_in_thread)
+    monkeypatch.setattr(attribute_registry, "bind", type_in_thread)
     more = key.put("/v1/policies/attributes", json={"attributes": [*own, {"path": "own.c", "type": "number"}]})
     refused = key.put("/v1/policies/attributes", json={"attributes": own[:1]})
 

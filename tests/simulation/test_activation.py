@@ -14,7 +14,7 @@ from attestlab.core.clock import FixedClock
 from attestlab.core.errors import Conflict
 from attestlab.installation import Installation
 from attestlab.orgs.rules import Caller, Plan
-from attestlab.policy.decisions import Question
+from attestlab.policy.active_policies import PolicyQuery
 from attestlab.policy.language.document import Category, Document, TargetType
 
 pytestmark = [pytest.mark.one_world, pytest.mark.both_engines]
@@ -126,7 +126,7 @@ def test_a_report_holds_for_a_day(lab: Installation, caller: Caller, clock: Fixe
 
 def test_the_set_after_is_the_set_that_decides_once_it_is_switched_on(lab: Installation, caller: Caller) -> None:
     """Whether it joins or takes a place, and wherever it stands among others: the digest is foretold."""
-    question = Question(Category.MINT, TargetType.TENANT_DEFAULT)
+    question = PolicyQuery(Category.MINT, TargetType.TENANT_DEFAULT)
     first, second = made(lab, caller), made(lab, caller, OTHER)
     for policy in (second, first, second):
         if policy == second:
@@ -143,7 +143,7 @@ def test_a_report_that_left_a_part_of_the_past_out_is_not_enough(
     lab: Installation, caller: Caller, clock: FixedClock
 ) -> None:
     """A window that holds all of it is; one that an earlier decision lies before, or that is empty, is not."""
-    question = Question(Category.MINT, TargetType.TENANT_DEFAULT)
+    question = PolicyQuery(Category.MINT, TargetType.TENANT_DEFAULT)
     lab.policy_decisions.evaluate_and_record(question, {}, caller=caller)
     policy, start = made(lab, caller), clock.now()
     clock.advance(timedelta(hours=1))

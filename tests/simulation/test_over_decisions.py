@@ -18,7 +18,7 @@ from attestlab.core.errors import Cancelled, Conflict, NotFound, Unavailable, Va
 from attestlab.installation import Installation
 from attestlab.orgs.rules import Caller, Plan
 from attestlab.policy import store
-from attestlab.policy.decisions import Question
+from attestlab.policy.active_policies import PolicyQuery
 from attestlab.policy.language.document import Category, Document, TargetType
 from attestlab.simulation.simulation import Simulation
 from attestlab.simulation.store import reports
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.one_world
 
 BASIC = leaf("trust_tier", "eq", "BASIC")
 NOT_BASIC = document(rule("no", "DENY", BASIC, reason="Basic issuers may not."), default_effect="ALLOW")
-MINT = Question(Category.MINT, TargetType.TENANT_DEFAULT)
+MINT = PolicyQuery(Category.MINT, TargetType.TENANT_DEFAULT)
 
 OUR_OWN_NAMES = [
     "count", "from", "to", "number", "policy_before", "rule_before", "policy_after", "rule_after", "n", "p",
@@ -44,7 +44,7 @@ class Story:
     def __init__(self, lab: Installation, caller: Caller, clock: FixedClock) -> None:
         self.lab, self.caller, self.clock = lab, caller, clock
 
-    def decide(self, question: Question = MINT, **context: Any) -> str:
+    def decide(self, question: PolicyQuery = MINT, **context: Any) -> str:
         self.clock.advance(timedelta(minutes=1))
         kept = self.lab.policy_decisions.evaluate_and_record(question, context, caller=self.caller)
         return str(kept.row["id"])
@@ -148,7 +148,7 @@ def test_an_attribute_that_changed_since_is_counted_apart(story: Story) -> None:
     story.lab.policy_attributes.replace([{"path": "size", "type": "number"}], caller=story.caller)
     issuer = story.lab.issuers.create({"name": "R", "domain": "r.example"}, caller=story.caller).issuer["id"]
     about = {"target_type": "ISSUER", "target_id": str(issuer)}
-    question = Question(Category.MINT, TargetType.ISSUER, issuer)
+    question = PolicyQuery(Category.MINT, TargetType.ISSUER, issuer)
     raw = document(rule("sized", "DENY", leaf("size", "exists", True)), default_effect="ALLOW", **about)
     story.activated(raw)
     story.decide(question, size=3)
@@ -191,8 +191,8 @@ def test_a_default_is_tried_wherever_a_target_has_policies_of_its_own(story: Sto
     about = {"target_type": "ISSUER", "target_id": str(issuers[0])}
     own = document(rule("own", "DENY", leaf("status", "eq", "ACTIVE")), default_effect="ALLOW", **about)
     story.activated(own)
-    questions = [MINT, *(Question(Category.MINT, TargetType.ISSUER, issuer) for issuer in issuers)]
-    for question in (*questions, Question(Category.VERIFY, TargetType.TENANT_DEFAULT)):
+    questions = [MINT, *(PolicyQuery(Category.MINT, TargetType.ISSUER, issuer) for issuer in issuers)]
+    for question in (*questions, PolicyQuery(Category.VERIFY, TargetType.TENANT_DEFAULT)):
         story.decide(question, trust_tier="BASIC", status="ACTIVE")
 
     with story.of(NOT_BASIC, by=["target_id"]) as simulation:
