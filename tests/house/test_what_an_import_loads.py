@@ -35,7 +35,7 @@ def _loaded_by(statement: str) -> set[str]:
         "import attestlab",
         "import attestlab.cli.main",
         "import attestlab.cli.verify",
-        "from attestlab.attestations import bundle",
+        "from attestlab.attestations.bundle import bundle",
     ],
 )
 def test_the_package_the_command_line_and_the_offline_verifier_load_nothing_heavy(statement: str):

@@ -205,7 +205,7 @@ def test_rows_are_read_anew_where_nearly_every_context_is_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The answer is the same; only what is held in memory is not."""
-    monkeypatch.setattr("attestlab.simulation.history.KEPT_ANYWAY", 10)
+    monkeypatch.setattr("attestlab.simulation.history.MIN_CACHED_ROWS", 10)
     written(tmp_path / "many.parquet", [{"claims.amount": n / 8} for n in range(800)])
     written(tmp_path / "few.parquet", [{"claims.amount": n % 8} for n in range(800)])
     scenario = trial_of(member("draft", document(rule("r", "ALLOW", leaf("claims.amount", "lt", 4)))))

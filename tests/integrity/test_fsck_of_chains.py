@@ -1,0 +1,86 @@
+"""fsck recomputes what only a chain or a signature proves: one deliberate change each, which nothing else would reveal."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from uuid import UUID
+
+import pytest
+from sqlalchemy import Connection, delete, select, text, update
+
+from attestlab.attestations.minting import MintRequest
+from attestlab.audit import store as audit_store
+from attestlab.core.db.tables import table_of
+from attestlab.core.records.outbox import OutboxEvent
+from attestlab.installation import Installation
+from attestlab.integrity.fsck import fsck
+from attestlab.orgs.rules import Caller
+
+pytestmark = pytest.mark.tampered
+
+AUDIT = audit_store.events
+OUTBOX = table_of(OutboxEvent)
+
+
+def without_triggers(connection: Connection, table: str) -> None:
+    """Drop the triggers that forbid changes of a table, as the owner of the file can."""
+    query = text("SELECT name FROM sqlite_master WHERE type = 'trigger' AND tbl_name = :table")
+    for name in connection.scalars(query, {"table": table}).all():
+        connection.exec_driver_sql(f'DROP TRIGGER "{name}"')
+
+
+def problems(lab: Installation) -> set[tuple[str, str]]:
+    """What fsck finds: kinds and messages."""
+    return {(problem.kind, problem.message) for problem in fsck(lab)}
+
+
+def mint_request(issuer_id: UUID) -> MintRequest:
+    claims = {"degree_name": "MSc", "field": "Mathematics", "institution": "Northfield", "graduation_date": "2026-06-30"}
+    return MintRequest(issuer_id=issuer_id, schema="academic-degree", claims=claims)
+
+
+def test_changed_metadata_of_an_audit_line_breaks_the_chain(lab: Installation, issuer_id: UUID) -> None:
+    """No column repeats the metadata of a line, so only the hash chain reveals the change."""
+    with lab.storage.engine.connect() as connection:
+        without_triggers(connection, "audit_events")
+        seq, tenant_id, record = connection.execute(select(AUDIT.c.seq, AUDIT.c.tenant_id, AUDIT.c.record)).first()
+        changed = json.dumps({**json.loads(record), "metadata": {"changed": True}}).encode()
+        line = (AUDIT.c.seq == seq) & (AUDIT.c.tenant_id == tenant_id)
+        connection.execute(update(AUDIT).where(line).values(record=changed))
+        connection.commit()
+
+    assert ("audit", "the chain is broken here") in problems(lab)
+
+
+def test_a_missing_last_audit_line_is_found(lab: Installation, issuer_id: UUID) -> None:
+    """The lines that are left form an intact chain; only its head says that one more existed."""
+    with lab.storage.engine.connect() as connection:
+        without_triggers(connection, "audit_events")
+        last = select(AUDIT.c.id).order_by(AUDIT.c.seq.desc()).limit(1).scalar_subquery()
+        connection.execute(delete(AUDIT).where(AUDIT.c.id == last))
+        connection.commit()
+
+    assert any(kind == "chain" or "end" in message for kind, message in problems(lab))
+
+
+def test_a_changed_event_breaks_the_chain_of_the_outbox(lab: Installation, issuer_id: UUID) -> None:
+    """No column repeats the data of an event, so only the hash chain reveals the change."""
+    with lab.storage.engine.connect() as connection:
+        without_triggers(connection, "outbox_events")
+        seq, body = connection.execute(select(OUTBOX.c.seq, OUTBOX.c.body)).first()
+        changed = json.dumps({**json.loads(body), "data": {"changed": True}}).encode()
+        connection.execute(update(OUTBOX).where(OUTBOX.c.seq == seq).values(body=changed))
+        connection.commit()
+
+    assert ("outbox", "the chain is broken here") in problems(lab)
+
+
+def test_a_signature_that_was_wrong_when_it_was_logged_is_found(
+    lab: Installation, caller: Caller, issuer_id: UUID
+) -> None:
+    """The log commits to a signature and does not verify it: rows and entry agree, and only the key reveals it."""
+    one, other = (lab.attestations.draft(mint_request(issuer_id), caller=caller) for _ in range(2))
+    lab.attestations.record(replace(one, signature=other.signature))
+
+    assert "attestation" in {kind for kind, _ in problems(lab)}
