@@ -42,6 +42,7 @@ def test_the_vectors_of_the_standards_author():
 @example([0.0, -0.0, 1.0, 1e15, 1e16, 1.5e16, 123456789012345.6, 1e20, 1e21, 1e22])
 @example([1e-3, 1.5e-4, 1e-4, 9.9e-5, 1e-6, 1.2e-7, 5e-324, 1.7976931348623157e308, 333333333.33333329])
 @example({"": {}, "a": [], "b": [[], {}]})
+@example({"b": 1, "a": 2})
 def test_any_document_is_written_as_the_reference_writes_it(document):
     assert canonical(document) == rfc8785.dumps(document)
 

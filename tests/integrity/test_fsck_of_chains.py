@@ -1,16 +1,19 @@
-"""fsck recomputes what only a chain or a signature proves: one deliberate change each, which nothing else would reveal."""
+"""fsck recomputes chains and signatures: each test makes one change that nothing else would reveal."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import replace
-from uuid import UUID
+from typing import Any
 
 import pytest
 from sqlalchemy import Connection, delete, select, text, update
 
+from attestlab.attestations import minting
 from attestlab.attestations.minting import MintRequest
+from attestlab.attestations.rules import Statement
 from attestlab.audit import store as audit_store
+from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.db.tables import table_of
 from attestlab.core.records.outbox import OutboxEvent
 from attestlab.installation import Installation
@@ -35,12 +38,16 @@ def problems(lab: Installation) -> set[tuple[str, str]]:
     return {(problem.kind, problem.message) for problem in fsck(lab)}
 
 
-def mint_request(issuer_id: UUID) -> MintRequest:
-    claims = {"degree_name": "MSc", "field": "Mathematics", "institution": "Northfield", "graduation_date": "2026-06-30"}
-    return MintRequest(issuer_id=issuer_id, schema="academic-degree", claims=claims)
+@pytest.fixture
+def request_to_mint(lab: Installation, caller: Caller) -> MintRequest:
+    """A request to a new issuer, whose registration leaves audit lines and events."""
+    profile = {"name": "Northfield", "domain": "northfield.example", "jurisdiction": "SE"}
+    made = lab.issuers.create(profile, caller=caller, alg=Algorithm.ED25519)
+    claims = {"participant_name": "Ada Lovelace", "program_name": "Logic", "hours": 12.5}
+    return MintRequest(issuer_id=made.issuer["id"], kid=made.keys[0]["kid"], schema="completion-cert", claims=claims)
 
 
-def test_changed_metadata_of_an_audit_line_breaks_the_chain(lab: Installation, issuer_id: UUID) -> None:
+def test_changed_metadata_of_an_audit_line_breaks_the_chain(lab: Installation, request_to_mint: MintRequest) -> None:
     """No column repeats the metadata of a line, so only the hash chain reveals the change."""
     with lab.storage.engine.connect() as connection:
         without_triggers(connection, "audit_events")
@@ -53,7 +60,7 @@ def test_changed_metadata_of_an_audit_line_breaks_the_chain(lab: Installation, i
     assert ("audit", "the chain is broken here") in problems(lab)
 
 
-def test_a_missing_last_audit_line_is_found(lab: Installation, issuer_id: UUID) -> None:
+def test_a_missing_last_audit_line_is_found(lab: Installation, request_to_mint: MintRequest) -> None:
     """The lines that are left form an intact chain; only its head says that one more existed."""
     with lab.storage.engine.connect() as connection:
         without_triggers(connection, "audit_events")
@@ -64,7 +71,7 @@ def test_a_missing_last_audit_line_is_found(lab: Installation, issuer_id: UUID) 
     assert any(kind == "chain" or "end" in message for kind, message in problems(lab))
 
 
-def test_a_changed_event_breaks_the_chain_of_the_outbox(lab: Installation, issuer_id: UUID) -> None:
+def test_a_changed_event_breaks_the_chain_of_the_outbox(lab: Installation, request_to_mint: MintRequest) -> None:
     """No column repeats the data of an event, so only the hash chain reveals the change."""
     with lab.storage.engine.connect() as connection:
         without_triggers(connection, "outbox_events")
@@ -77,10 +84,15 @@ def test_a_changed_event_breaks_the_chain_of_the_outbox(lab: Installation, issue
 
 
 def test_a_signature_that_was_wrong_when_it_was_logged_is_found(
-    lab: Installation, caller: Caller, issuer_id: UUID
+    lab: Installation, caller: Caller, request_to_mint: MintRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The log commits to a signature and does not verify it: rows and entry agree, and only the key reveals it."""
-    one, other = (lab.attestations.draft(mint_request(issuer_id), caller=caller) for _ in range(2))
-    lab.attestations.record(replace(one, signature=other.signature))
+    sign = minting._signature
+
+    def sign_another_statement(request: MintRequest, statement: Statement, key: Any, issuers: Any) -> str:
+        return sign(request, replace(statement, payload_hash="A" * 43), key, issuers)
+
+    monkeypatch.setattr(minting, "_signature", sign_another_statement)
+    lab.attestations.mint(request_to_mint, caller=caller)
 
     assert "attestation" in {kind for kind, _ in problems(lab)}

@@ -62,6 +62,13 @@ def test_every_tree_begins_with_the_empty_one_and_needs_no_proof() -> None:
         verify_consistency(0, 1, hashing.EMPTY_ROOT, root, [root])
 
 
+def test_two_trees_of_one_size_have_one_root() -> None:
+    one, other = hashing.leaf_hash(b"one"), hashing.leaf_hash(b"other")
+    verify_consistency(1, 1, one, one, [])
+    with pytest.raises(ProofInvalid, match="different roots"):
+        verify_consistency(1, 1, one, other, [])
+
+
 def test_a_proof_with_one_hash_too_many_is_refused_even_if_the_root_fits() -> None:
     leaf, sibling = hashing.leaf_hash(b"0"), hashing.leaf_hash(b"1")
     root = node_hash(leaf, sibling)
