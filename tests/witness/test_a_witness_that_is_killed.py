@@ -13,6 +13,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from app_in_process import eventually
 from nursery import run
 from patience import PATIENCE_S
 from witness_world import Branch, RunningWitness, opened_witness
@@ -81,12 +82,13 @@ def test_killed_at_any_moment_it_cosigns_one_history(tmp_path: Path) -> None:
             clients = [threading.Thread(target=_fed, args=(running.url, branch, cosigned)) for branch in (LOG, FORK)]
             for thread in clients:
                 thread.start()
+            if life:  # the first may end before it cosigned anything; a slow machine needs longer than any pause
+                eventually(lambda: bool(cosigned), True)
             time.sleep(chance.uniform(0.02, 0.2) + 0.05 * life)
             running.kill()
             for thread in clients:
                 thread.join(20)
 
-    assert cosigned, "it lived too short to say anything"
     assert [size for size, roots in cosigned.items() if len(roots) > 1] == []
     histories = [branch for branch in (LOG, FORK) if all({branch.head(n).root} == r for n, r in cosigned.items())]
     assert len(histories) == 1
