@@ -300,7 +300,7 @@ class Installation:
             self.log.check_guard(connection)
 
     def _check_head_guard(self) -> None:
-        self.guard.settle()
+        self.guard.ensure_durable()
         with self.storage.read() as connection:
             if self.guard.read() is None and self.log.size(connection):
                 self.log.check_guard(connection)
@@ -357,7 +357,7 @@ def _require_no_log(connection: Connection, settings: Settings) -> None:
 
 def _witnesses(settings: Settings, vkey: str) -> TrustPolicy | None:
     """Who is asked to cosign, and how many of them must, as the operator wrote it down."""
-    return None if settings.witnesses is None else TrustPolicy.witnessing(settings.witnesses.read_bytes(), vkey)
+    return None if settings.witnesses is None else TrustPolicy.for_log(settings.witnesses.read_bytes(), vkey)
 
 
 def _keyring(folder: Path) -> Keyring:

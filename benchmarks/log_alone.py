@@ -105,7 +105,7 @@ def make_mint_entries(count: int) -> list[bytes]:
     """Return entries like those of mints, each different."""
     issuer_id, spki, now = uuid4(), secrets.token_bytes(44), CLOCK.now()
     return [
-        entries.minted(
+        entries.minted_entry(
             attestation_id=uuid4(),
             issuer_id=issuer_id,
             kid="registrar-1",

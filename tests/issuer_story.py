@@ -12,16 +12,16 @@ from attestlab.core.strict_json import parse_json
 from attestlab.installation import Installation
 from attestlab.issuers.service import IssuerWithKeys
 from attestlab.log import entries
-from attestlab.log.entries import ReadEntry
+from attestlab.log.entries import ParsedEntry
 from attestlab.orgs.rules import Caller
 
 Registered = Callable[..., IssuerWithKeys]
 
 
-def logged(lab: Installation, start: int = 0) -> list[ReadEntry]:
+def logged(lab: Installation, start: int = 0) -> list[ParsedEntry]:
     """What stands in the log from index `start`."""
     with lab.storage.read() as connection:
-        return [entries.read(row.entry) for row in lab.log.entries(connection, start, 1000)]
+        return [entries.parse_entry(row.entry) for row in lab.log.entries(connection, start, 1000)]
 
 
 def told(lab: Installation, caller: Caller) -> list[tuple[str, Any]]:

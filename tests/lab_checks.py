@@ -40,7 +40,7 @@ class LogOf:
         with self.lab.storage.read() as connection:
             return self.lab.log.head(connection).note
 
-    def witnessed(self) -> str | None:
+    def witnessed_checkpoint(self) -> str | None:
         return None
 
     def tile(self, name: TileName) -> bytes:

@@ -9,7 +9,7 @@ import pytest
 from witness_world import log_signer
 
 from attestlab.core.clock import FixedClock
-from attestlab.log.follower.follower import Alarm, AlarmName, Follower, VerifiedBatch
+from attestlab.log.follower.follower import Alarm, AlarmName, Follower, VerifiedEntry
 from attestlab.log.follower.http_log import HttpLog
 from attestlab.log.follower.state import FollowerState
 from attestlab.log.note.trust_policy import TrustPolicy
@@ -27,7 +27,7 @@ class Log:
 
     def follow(self, *, vkey: str = VKEY, max_age_s: float | None = None, policy: str | None = None) -> FollowerState:
         """One look by a follower who knows only what it saved."""
-        witnesses = None if policy is None else TrustPolicy.witnessing(policy, vkey)
+        witnesses = None if policy is None else TrustPolicy.for_log(policy, vkey)
         source = HttpLog(self.url)
         try:
             follower = Follower(source, vkey, self.state, clock=self.clock, witnesses=witnesses, max_age_s=max_age_s)
@@ -35,7 +35,7 @@ class Log:
         finally:
             source.close()
 
-    def take(self, seen: Sequence[VerifiedBatch]) -> None:
+    def take(self, seen: Sequence[VerifiedEntry]) -> None:
         assert [item.index for item in seen] == list(range(len(self.taken), len(self.taken) + len(seen)))
         self.taken += [item.entry for item in seen]
 

@@ -13,9 +13,17 @@ from attestlab import migrations
 from attestlab.core.clock import FixedClock
 from attestlab.core.crypto.keyring import Keyring
 from attestlab.core.db.storage import Storage
-from attestlab.log.entries import FIRST, EntryType, commit_of, issuer_status, key_status, minted, read
+from attestlab.log.entries import (
+    FIRST_LINK,
+    EntryType,
+    commitment,
+    issuer_status_entry,
+    key_status_entry,
+    minted_entry,
+    parse_entry,
+)
 from attestlab.log.fsck import Problem, check_log
-from attestlab.log.head_acceptance import accept, examine
+from attestlab.log.head_acceptance import accept_head, examine_head
 from attestlab.log.head_guard import HeadGuard
 from attestlab.log.merkle.hashing import verify_consistency
 from attestlab.log.note.trust_policy import TrustPolicy
@@ -27,14 +35,14 @@ ISSUER = UUID("01935f00-0000-7000-8000-000000000001")
 
 def entry(number: int, clock: FixedClock) -> bytes:
     """A minted entry as the service writes it, one for each number."""
-    return minted(
+    return minted_entry(
         attestation_id=UUID(int=number),
         issuer_id=ISSUER,
         kid="key-1",
         alg="Ed25519",
         public_spki=b"a public key",
         at=clock.now(),
-        commit=commit_of(number.to_bytes(32, "big"), b"{}", "header..signature"),
+        commit=commitment(number.to_bytes(32, "big"), b"{}", "header..signature"),
     )
 
 
@@ -43,8 +51,8 @@ def founding(clock: FixedClock) -> tuple[bytes, bytes]:
     standing = {"status": "ACTIVE", "trust_tier": "BASIC", "risk_rating": "LOW", "jurisdiction": None}
     key = {"kid": "key-1", "alg": "Ed25519", "public_spki": b"a public key", "status": "active"}
     return (
-        issuer_status(FIRST, issuer_id=ISSUER, at=clock.now(), **standing),  # type: ignore[arg-type]
-        key_status(FIRST, issuer_id=ISSUER, at=clock.now(), **key),  # type: ignore[arg-type]
+        issuer_status_entry(FIRST_LINK, issuer_id=ISSUER, at=clock.now(), **standing),  # type: ignore[arg-type]
+        key_status_entry(FIRST_LINK, issuer_id=ISSUER, at=clock.now(), **key),  # type: ignore[arg-type]
     )
 
 
@@ -92,7 +100,7 @@ class World:
         made = founding(self.clock)
         with self.storage.write() as tx:
             for founded in made:
-                said = read(founded)
+                said = parse_entry(founded)
                 self.log.append(tx, founded, kind=said.kind, subject=said.subject)
         return made
 
@@ -112,9 +120,9 @@ class World:
     def accept_head(self) -> str | None:
         """Accept the head of the records, as `attestlab log accept-head` does; returns the guard's objection."""
         with self.storage.read() as connection:
-            found = examine(connection, self.guard)
+            found = examine_head(connection, self.guard)
         with self.storage.write() as tx:
-            accept(tx, self.guard, found.head)
+            accept_head(tx, self.guard, found.head)
         return found.objection
 
     def trust(self) -> TrustPolicy:

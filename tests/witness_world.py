@@ -30,7 +30,7 @@ from attestlab.log.note.note import NoteSigner, TreeHead, VerifierKey, sign_chec
 from attestlab.log.witnessing.submission_policy import Submission
 from attestlab.witness.rules import WitnessedLog
 from attestlab.witness.server import WitnessServer
-from attestlab.witness.service import Witness, found, signer_of
+from attestlab.witness.service import Witness, create_witness, unseal_signer
 from attestlab.witness.store import WitnessStore
 
 ORIGIN = "log.example/watched"
@@ -63,8 +63,8 @@ class Branch:
 
     def reader(self, size: int) -> TreeReader:
         """The tree of the first `size` leaves."""
-        growth = Tree().grown([leaf_hash(leaf) for leaf in self.leaves])
-        return TreeReader(growth.tree, size, cache=TileCache(), fetch=_nowhere, fresh=growth.full)
+        update = Tree().with_leaves([leaf_hash(leaf) for leaf in self.leaves])
+        return TreeReader(update.tree, size, cache=TileCache(), fetch=_nowhere, fresh=update.full_tiles)
 
     def head(self, size: int) -> TreeHead:
         """What a checkpoint of `size` leaves states."""
@@ -127,9 +127,9 @@ def folder_served(folder: Path) -> Iterator[str]:
 def opened_witness(folder: Path, *logs: VerifierKey, clock: Clock | None = None) -> Iterator[Witness]:
     """The witness in `folder`, made where there is none; another process of it, if there is one at work."""
     if not (folder / "witness.db").exists():
-        found(folder, name=f"witness.example/{folder.name}", environ={})
-    with WitnessStore.opened(folder) as store:
-        signer = signer_of(store, Keyring.open(folder, {}))
+        create_witness(folder, name=f"witness.example/{folder.name}", environ={})
+    with WitnessStore.open(folder) as store:
+        signer = unseal_signer(store, Keyring.open(folder, {}))
         yield Witness(
             store,
             signer,

@@ -25,7 +25,7 @@ from attestlab.core.records.audit import Actor, AuditEntry
 from attestlab.core.strict_json import format_time
 from attestlab.log import entries
 from attestlab.log import store as log_store
-from attestlab.log.entries import FIRST, EntryType
+from attestlab.log.entries import FIRST_LINK, EntryType
 from attestlab.log.service import Log, SequencedEntry
 
 _STATUS = EntryType.ATTESTATION_STATUS
@@ -89,9 +89,9 @@ def _changed_columns(change: StatusChange) -> dict[str, Any]:
 
 
 def _log_and_update(tx: Transaction, log: Log, row: AnyRow, change: StatusChange, now: dict[str, Any]) -> StatusChanged:
-    commit = None if change.reason is None else entries.reason_commit(row.nonce, change.reason)
-    entry = entries.attestation_status(
-        FIRST,
+    commit = None if change.reason is None else entries.reason_commitment(row.nonce, change.reason)
+    entry = entries.attestation_status_entry(
+        FIRST_LINK,
         attestation_id=row.id,
         issuer_id=row.issuer_id,
         minted_index=row.log_index,
@@ -163,7 +163,7 @@ def _find_inconsistency(connection: Connection, row: AnyRow) -> str | None:
         return None
     found = log_store.leaf_rows(connection, row.changed_index, 1)
     try:
-        said = entries.read(found[0].entry).members if found else {}
+        said = entries.parse_entry(found[0].entry).members if found else {}
     except AttestLabError as error:
         return error.message
     wrong = [name for name, value in _expected_members(row).items() if said.get(name) != value]
@@ -180,6 +180,6 @@ def _expected_members(row: AnyRow) -> dict[str, object]:
         "minted_index": row.log_index,
         "status": row.status,
         "at": None if row.changed_at is None else format_time(row.changed_at),
-        "reason": None if reason is None else entries.sha256_name(entries.reason_commit(row.nonce, reason)),
+        "reason": None if reason is None else entries.sha256_name(entries.reason_commitment(row.nonce, reason)),
         "superseded_by": None if row.superseded_by is None else str(row.superseded_by),
     }

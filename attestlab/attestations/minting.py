@@ -231,12 +231,12 @@ def _encode_metadata(metadata: Mapping[str, Any]) -> bytes:
 def _build_entry(
     statement: Statement, key: SigningKey, claims: bytes, signature: str, nonce: bytes, now: datetime
 ) -> bytes:
-    return entries.minted(
+    return entries.minted_entry(
         attestation_id=statement.id,
         issuer_id=statement.issuer_id,
         kid=statement.kid,
         alg=statement.alg.value,
         public_spki=key.spki,
         at=now,
-        commit=entries.commit_of(nonce, rules.payload_bytes(statement.schema, claims), signature),
+        commit=entries.commitment(nonce, rules.payload_bytes(statement.schema, claims), signature),
     )

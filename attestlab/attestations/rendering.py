@@ -39,8 +39,8 @@ from attestlab.core.strict_json import b64url_encode
 from attestlab.delivery.share_links import Links
 from attestlab.log.entries import sha256_name
 from attestlab.log.merkle.tlog_proof import LogProof
-from attestlab.log.note.note import signature_lines
-from attestlab.log.results import Inclusion, SignedHead
+from attestlab.log.note.note import split_signature_lines
+from attestlab.log.results import InclusionProof, SignedHead
 from attestlab.log.status.status_list import Chunk
 
 
@@ -63,14 +63,14 @@ def render_mint(done: Minted, *, links: Links) -> MintOut:
         verify_url=links.public_url(row["id"]),
         share_url=links.share_url(row["id"]),
         inclusion_proof=_render_inclusion(
-            Inclusion(logged.index, logged.tree_size, logged.leaf_hash, logged.root, logged.proof)
+            InclusionProof(logged.index, logged.tree_size, logged.leaf_hash, logged.root, logged.proof)
         ),
         checkpoint=logged.checkpoint,
         warnings=list(done.warnings),
     )
 
 
-def _render_inclusion(proof: Inclusion) -> ProofOut:
+def _render_inclusion(proof: InclusionProof) -> ProofOut:
     return ProofOut(
         log_index=proof.index,
         tree_size=proof.tree_size,
@@ -187,7 +187,7 @@ def _encode_base64(raw: bytes) -> str:
 
 def _render_tree_head(head: SignedHead) -> TreeHeadOut:
     """The friendlier copies beside the note: the log's own signature, and the lines of its witnesses."""
-    own, others = signature_lines(head.note, head.origin)
+    own, others = split_signature_lines(head.note, head.origin)
     return TreeHeadOut(
         tree_size=head.size,
         root_hash=sha256_name(head.root),

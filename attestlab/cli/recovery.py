@@ -30,11 +30,11 @@ def accept_head(
 
     Example: attestlab log accept-head --data lab
     """
-    from attestlab.log.head_acceptance import accept, examine
+    from attestlab.log.head_acceptance import accept_head, examine_head
 
     with reporting(), opened(data, database_url) as lab:
         with lab.storage.read() as connection:
-            found = examine(connection, lab.guard)
+            found = examine_head(connection, lab.guard)
         if not as_json:
             _print_head(found)
         if found.objection is not None:
@@ -45,7 +45,7 @@ def accept_head(
                     "Nothing was accepted: confirm with --yes, or with --size and --root of the head shown.",
                 )
             with lab.storage.write() as tx:
-                accept(tx, lab.guard, found.head)
+                accept_head(tx, lab.guard, found.head)
     _print_outcome(found, as_json)
 
 

@@ -14,7 +14,7 @@ from attestlab.cli.output import COULD_NOT_CHECK, OK, PROBLEMS, Host, Json, Port
 from attestlab.core.standard_output import emit, print_stderr
 
 if TYPE_CHECKING:
-    from attestlab.log.follower.follower import Alarm, Follower, VerifiedBatch
+    from attestlab.log.follower.follower import Alarm, Follower, VerifiedEntry
     from attestlab.log.follower.state import FollowerState
 
 witnesses = typer.Typer(no_args_is_help=True, help="A witness of logs that others run (C2SP tlog-witness).")
@@ -34,10 +34,10 @@ def witness_init(
     """
     import os
 
-    from attestlab.witness.service import found
+    from attestlab.witness.service import create_witness
 
     with reporting():
-        vkey = found(data, name=name, environ=os.environ)
+        vkey = create_witness(data, name=name, environ=os.environ)
     show({"name": vkey.name, "vkey": str(vkey)}, as_json)
 
 
@@ -61,10 +61,10 @@ def witness_serve(
 
     Example: attestlab witness serve --data witness --log "$(attestlab log vkey --data lab)" --port 8081
     """
-    from attestlab.witness.serving import run
+    from attestlab.witness.serving import run_witness
 
     with reporting():
-        run(data, logs=log, host=host, port=port, announce=announce)
+        run_witness(data, logs=log, host=host, port=port, announce=announce)
 
 
 def log_watch(
@@ -92,7 +92,7 @@ def log_watch(
     from attestlab.log.note.trust_policy import TrustPolicy
 
     with reporting():
-        policy = None if witnessed is None else TrustPolicy.witnessing(witnessed.read_bytes(), vkey)
+        policy = None if witnessed is None else TrustPolicy.for_log(witnessed.read_bytes(), vkey)
         source = HttpLog(url)
         follower = Follower(source, vkey, state, clock=SystemClock(), witnesses=policy, max_age_s=max_age)
         code = _watched(follower, once=once, interval_s=interval, say=_in_json if as_json else _in_words)
@@ -111,7 +111,7 @@ def _watched(follower: Follower, *, once: bool, interval_s: float, say: Say) -> 
     code = OK
     while True:
         try:
-            before = follower.followed
+            before = follower.progress
             now = follower.advance(_print_entries)
             if once or now.size != before.size:
                 _say_how_far(before, now, say)
@@ -126,12 +126,12 @@ def _watched(follower: Follower, *, once: bool, interval_s: float, say: Say) -> 
         time.sleep(interval_s)
 
 
-def _print_entries(seen: Sequence[VerifiedBatch]) -> None:
+def _print_entries(seen: Sequence[VerifiedEntry]) -> None:
     """One line of JSON an entry; out of our hands when this returns."""
-    from attestlab.log.follower.follower import as_json
+    from attestlab.log.follower.follower import entry_as_json
 
     if seen:
-        emit("\n".join(json.dumps(as_json(item)) for item in seen))
+        emit("\n".join(json.dumps(entry_as_json(item)) for item in seen))
 
 
 def _say_how_far(before: FollowerState, now: FollowerState, say: Say) -> None:

@@ -18,7 +18,7 @@ from attestlab.core.errors import Conflict
 
 
 @dataclass(frozen=True)
-class BadgeKind:
+class BadgeMapping:
     """The claims of a schema by what they are in a badge; `achievement_type` is one of the standard's words."""
 
     achievement_type: str
@@ -42,12 +42,12 @@ industry-cert              Certification           holder_name       certificati
 """  # noqa: E501  a table is read by its columns
 
 
-def _read(row: str) -> tuple[str, BadgeKind]:
+def _parse_row(row: str) -> tuple[str, BadgeMapping]:
     schema, achievement_type, earner, name, criteria, personal = row.split()
-    return schema, BadgeKind(achievement_type, earner, name, tuple(criteria.split(",")), tuple(personal.split(",")))
+    return schema, BadgeMapping(achievement_type, earner, name, tuple(criteria.split(",")), tuple(personal.split(",")))
 
 
-BADGES: Final[Mapping[str, BadgeKind]] = dict(_read(row) for row in _ROWS.strip().splitlines())
+BADGES: Final[Mapping[str, BadgeMapping]] = dict(_parse_row(row) for row in _ROWS.strip().splitlines())
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Achievement:
     narrative: str | None
 
 
-def awarded(schema: str, claims: Mapping[str, object], *, issuer_id: UUID, issuer_name: str) -> Achievement:
+def achievement_of(schema: str, claims: Mapping[str, object], *, issuer_id: UUID, issuer_name: str) -> Achievement:
     """What an attestation of this schema awards.
 
     Raises:
@@ -71,20 +71,20 @@ def awarded(schema: str, claims: Mapping[str, object], *, issuer_id: UUID, issue
             f"An attestation of schema {schema} is no badge; {', '.join(BADGES)} are.",
             details={"reason": "not_a_badge", "schema": schema, "badges": list(BADGES)},
         )
-    name = _text(claims.get(kind.name))
+    name = _claim_text(claims.get(kind.name))
     if not name:
         raise Conflict(
             f"The claims name no achievement: {kind.name} is missing.",
             details={"reason": "achievement_not_named", "claim": kind.name},
         )
     return Achievement(
-        earner=_text(claims[kind.earner]),
+        earner=_claim_text(claims[kind.earner]),
         achievement=_achievement(schema, kind, name, claims, issuer_id, issuer_name),
         narrative=_sentences(claims, kind.personal) or None,
     )
 
 
-def may_be_image(url: str, media_type: str | None) -> bool:
+def is_badge_image(url: str, media_type: str | None) -> bool:
     """Whether an image is PNG or SVG, as the standard demands; one that we do not hold is told by its name.
 
     >>> may_be_image("https://a.example/logo.svg", None), may_be_image("https://a.example/1/logo", "image/jpeg")
@@ -96,7 +96,7 @@ def may_be_image(url: str, media_type: str | None) -> bool:
 
 
 def _achievement(
-    schema: str, kind: BadgeKind, name: str, claims: Mapping[str, object], issuer_id: UUID, issuer_name: str
+    schema: str, kind: BadgeMapping, name: str, claims: Mapping[str, object], issuer_id: UUID, issuer_name: str
 ) -> dict[str, Any]:
     title = CATALOGUE[schema].title
     criteria = _sentences(claims, kind.criteria) or f"What {issuer_name} asks for."
@@ -112,11 +112,11 @@ def _achievement(
 
 
 def _sentences(claims: Mapping[str, object], names: tuple[str, ...]) -> str:
-    told = ((name, _text(claims.get(name))) for name in names)
-    return " ".join(f"{name.replace('_', ' ').capitalize()}: {text}." for name, text in told if text)
+    labelled = ((name, _claim_text(claims.get(name))) for name in names)
+    return " ".join(f"{name.replace('_', ' ').capitalize()}: {text}." for name, text in labelled if text)
 
 
-def _text(value: object) -> str:
+def _claim_text(value: object) -> str:
     if isinstance(value, list):
-        return ", ".join(_text(item) for item in value)
+        return ", ".join(_claim_text(item) for item in value)
     return "" if value is None else str(value).strip()

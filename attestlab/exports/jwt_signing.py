@@ -18,10 +18,10 @@ from attestlab.core.crypto.signing import Algorithm, PrivateKey
 from attestlab.core.strict_json import b64url_encode
 from attestlab.identity.tokens import thumbprint
 
-STATUS_LISTS = b"key that signs status lists v1"
+STATUS_LIST_KEY_PURPOSE = b"key that signs status lists v1"
 
 
-def signed(header: Mapping[str, str], payload: Mapping[str, Any], *, alg: Algorithm, private: PrivateKey) -> str:
+def sign_jwt(header: Mapping[str, str], payload: Mapping[str, Any], *, alg: Algorithm, private: PrivateKey) -> str:
     """The compact JWS over a payload; `header` is what stands in it beside `alg`.
 
     The same bytes each time where the algorithm's signatures are: EdDSA and RS256 to RS512.
@@ -51,4 +51,4 @@ class ServiceKey:
 
     def sign(self, payload: Mapping[str, Any], *, typ: str) -> str:
         """The compact JWS over a payload."""
-        return signed({"kid": self.kid, "typ": typ}, payload, alg=self.alg, private=self._private)
+        return sign_jwt({"kid": self.kid, "typ": typ}, payload, alg=self.alg, private=self._private)

@@ -29,8 +29,8 @@ def status_list(url: str, *, issuer: str, encoded_list: str, hour: datetime) -> 
         "id": url,
         "type": ["VerifiableCredential", "BitstringStatusListCredential"],
         "issuer": issuer,
-        "validFrom": rules.whole_seconds(hour),
-        "validUntil": rules.whole_seconds(until),
+        "validFrom": rules.format_whole_seconds(hour),
+        "validUntil": rules.format_whole_seconds(until),
         "credentialSubject": {
             "id": f"{url}#list",
             "type": "BitstringStatusList",
@@ -39,8 +39,8 @@ def status_list(url: str, *, issuer: str, encoded_list: str, hour: datetime) -> 
             "ttl": int(rules.TTL.total_seconds() * 1000),
         },
         "iss": issuer,
-        "iat": rules.seconds(hour),
-        "exp": rules.seconds(until),
+        "iat": rules.numeric_date(hour),
+        "exp": rules.numeric_date(until),
     }
 
 
@@ -48,20 +48,20 @@ def sd_jwt(
     row: AnyRow, concealed: Mapping[str, object], *, issuer: str, status_list: str, log_id: str
 ) -> dict[str, Any]:
     """The payload of an SD-JWT VC; it says `exp` only where the attestation ends."""
-    ends = {} if row.expiry_at is None else {"exp": rules.seconds(row.expiry_at)}
+    ends = {} if row.expiry_at is None else {"exp": rules.numeric_date(row.expiry_at)}
     return {
         "iss": issuer,
-        "iat": rules.seconds(row.created_at),
+        "iat": rules.numeric_date(row.created_at),
         **ends,
         "vct": f"urn:attestlab:schema:{row.schema_id}",
         "credentialStatus": rules.status_entry(status_list, row.log_index),
-        "attestation": _evidence(row, log_id),
+        "attestation": _log_reference(row, log_id),
         "_sd_alg": ALGORITHM,
         **concealed,
     }
 
 
-def _evidence(row: AnyRow, log_id: str) -> dict[str, Any]:
+def _log_reference(row: AnyRow, log_id: str) -> dict[str, Any]:
     """Where the log says the same: the export does not stand alone."""
     return {
         "id": str(row.id),
@@ -86,18 +86,21 @@ def open_badge(
         "type": ["VerifiableCredential", "OpenBadgeCredential"],
         "name": awarded.achievement["name"],
         "issuer": _profile(row, issuer, image),
-        "validFrom": rules.whole_seconds(row.created_at),
+        "validFrom": rules.format_whole_seconds(row.created_at),
         "credentialSubject": _subject(awarded, earner),
         "credentialStatus": rules.status_entry(status_list, row.log_index),
         "credentialSchema": [{"id": _BADGE_SCHEMA, "type": "1EdTechJsonSchemaValidator2019"}],
-        "evidence": [_logged(row, page, log_id)],
+        "evidence": [_log_evidence(row, page, log_id)],
         "iss": issuer,
         "jti": identity,
-        "nbf": rules.seconds(row.created_at),
+        "nbf": rules.numeric_date(row.created_at),
         "sub": earner,
     }
     if row.expiry_at is not None:
-        credential |= {"validUntil": rules.whole_seconds(row.expiry_at), "exp": rules.seconds(row.expiry_at)}
+        credential |= {
+            "validUntil": rules.format_whole_seconds(row.expiry_at),
+            "exp": rules.numeric_date(row.expiry_at),
+        }
     return credential
 
 
@@ -126,7 +129,7 @@ def _subject(awarded: Achievement, earner: str) -> dict[str, Any]:
     }
 
 
-def _logged(row: AnyRow, page: str, log_id: str) -> dict[str, Any]:
+def _log_evidence(row: AnyRow, page: str, log_id: str) -> dict[str, Any]:
     leaf = sha256_name(leaf_hash(row.entry))
     return {
         "id": page,

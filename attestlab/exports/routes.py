@@ -42,14 +42,14 @@ async def open_badge(request: Request, id: UUID) -> RawResponse:
 @routes.get("/v1/issuers/{id}/keys/{kid}/jwk.json", scope=PUBLIC)
 def proving_key(request: Request, id: UUID, kid: str) -> RawResponse:
     """One public key as a JWK, to which the header of an Open Badge leads; not once it is revoked or compromised."""
-    return RawResponse(json.dumps(request.lab.exports.proving_key(id, kid)).encode(), "application/jwk+json")
+    return RawResponse(json.dumps(request.lab.exports.verification_key(id, kid)).encode(), "application/jwk+json")
 
 
 @routes.get("/.well-known/jwt-vc-issuer/v1/issuers/{id}", scope=PUBLIC)
 def issuer_metadata(request: Request, id: UUID) -> VcIssuerMetadataOut:
     """The keys that prove an issuer's exports; those that were revoked or compromised are not among them."""
     exports = request.lab.exports
-    return VcIssuerMetadataOut(issuer=exports.issuer_url(id), jwks=JwksOut(keys=exports.proving_keys(id)))
+    return VcIssuerMetadataOut(issuer=exports.issuer_url(id), jwks=JwksOut(keys=exports.verification_keys(id)))
 
 
 @routes.get("/.well-known/jwt-vc-issuer", scope=PUBLIC)

@@ -22,7 +22,7 @@ TTL = timedelta(minutes=1)  # how long a list may be kept; as often the log says
 STATUS_LIST_MAX_AGE = timedelta(days=1)  # how long a list that cannot be fetched anew is better than none
 
 
-def length_of(newest_index: int | None) -> int:
+def list_length(newest_index: int | None) -> int:
     """How many bits a list has whose newest attestation is at this index; doubling, so that it changes seldom.
 
     >>> length_of(None), length_of(131_071), length_of(131_072)
@@ -40,28 +40,28 @@ def bitstring(indexes: Iterable[int], *, bits: int) -> bytes:
     >>> bitstring([0, 9], bits=16).hex()
     '8040'
     """
-    made = bytearray(bits // 8)
+    octets = bytearray(bits // 8)
     for index in indexes:
-        made[index >> 3] |= 0x80 >> (index & 7)
-    return bytes(made)
+        octets[index >> 3] |= 0x80 >> (index & 7)
+    return bytes(octets)
 
 
-def encoded(bits: bytes) -> str:
+def encode_bitstring(bits: bytes) -> str:
     """Multibase base64url (`u`) of the GZIP of a bitstring; equal bits, equal text."""
     return "u" + b64url_encode(gzip.compress(bits, mtime=0))
 
 
-def hour_of(now: datetime) -> datetime:
+def start_of_hour(now: datetime) -> datetime:
     """The hour that has begun: a list that nothing changed is the same, byte for byte, for that long."""
     return now.replace(minute=0, second=0, microsecond=0)
 
 
-def seconds(at: datetime) -> int:
+def numeric_date(at: datetime) -> int:
     """A NumericDate (RFC 7519 section 2) in whole seconds; a part of one is left out."""
     return int(at.timestamp())
 
 
-def whole_seconds(at: datetime) -> str:
+def format_whole_seconds(at: datetime) -> str:
     """The same moment in RFC 3339: badge software compares the two.
 
     >>> whole_seconds(datetime(2026, 11, 21, 12, 0, 0, 999_000, tzinfo=UTC))

@@ -21,21 +21,21 @@ SALT_BYTES: Final = 16
 _RESERVED: Final = frozenset({"_sd", "_sd_alg", "..."})
 
 Path = tuple[str | int, ...]
-Keyed = Callable[[bytes], bytes]
+KeyedHash = Callable[[bytes], bytes]
 
 
 class DisclosureBuilder:
     """Takes values apart; `disclosures` are what a holder shows or keeps to themselves.
 
     Salts are a keyed hash of where a value stands, so that they come out the same each time and
-    nobody without the key can try out what a digest hides. `keyed` is bound to one attestation.
+    nobody without the key can try out what a digest hides. `keyed_hash` is bound to one attestation.
     """
 
-    def __init__(self, keyed: Keyed) -> None:
+    def __init__(self, keyed_hash: KeyedHash) -> None:
         self.disclosures: list[str] = []
-        self._keyed = keyed
+        self._keyed_hash = keyed_hash
 
-    def members(self, value: Mapping[str, object], path: Path = ()) -> dict[str, object]:
+    def conceal_members(self, value: Mapping[str, object], path: Path = ()) -> dict[str, object]:
         """An object that has a digest in place of each member; sorted, so that their order tells nothing.
 
         Raises:
@@ -49,16 +49,16 @@ class DisclosureBuilder:
         digests = sorted(self._digest((*path, name), inner, name) for name, inner in value.items())
         return {"_sd": digests} if digests else {}
 
-    def _concealed(self, value: object, path: Path) -> object:
+    def _conceal(self, value: object, path: Path) -> object:
         if isinstance(value, Mapping):
-            return self.members(value, path)
+            return self.conceal_members(value, path)
         if isinstance(value, list):
             return [{"...": self._digest((*path, place), inner)} for place, inner in enumerate(value)]
         return value
 
     def _digest(self, path: Path, value: object, *name: str) -> str:
-        salt = b64url_encode(self._keyed(canonical(list(path)))[:SALT_BYTES])
-        told = json.dumps([salt, *name, self._concealed(value, path)], ensure_ascii=False, separators=(",", ":"))
-        disclosure = b64url_encode(told.encode())
+        salt = b64url_encode(self._keyed_hash(canonical(list(path)))[:SALT_BYTES])
+        disclosed = json.dumps([salt, *name, self._conceal(value, path)], ensure_ascii=False, separators=(",", ":"))
+        disclosure = b64url_encode(disclosed.encode())
         self.disclosures.append(disclosure)
         return b64url_encode(hashlib.sha256(disclosure.encode("ascii")).digest())

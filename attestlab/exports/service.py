@@ -22,7 +22,7 @@ from attestlab.core.db.storage import Storage
 from attestlab.core.db.transaction import AnyRow
 from attestlab.core.errors import Conflict, NotFound
 from attestlab.exports import badges, payloads, rules, store
-from attestlab.exports.jwt_signing import STATUS_LISTS, ServiceKey, signed
+from attestlab.exports.jwt_signing import STATUS_LIST_KEY_PURPOSE, ServiceKey, sign_jwt
 from attestlab.exports.sd_jwt import DisclosureBuilder
 from attestlab.issuers.rules import IssuerStatus, KeyStatus
 from attestlab.issuers.service import Issuers
@@ -32,7 +32,7 @@ from attestlab.issuers.store import find_logo as issuer_logo
 from attestlab.orgs.rules import Caller
 
 # A verifier of another format does not ask what became of a key: one that was withdrawn is not shown to it at all.
-PROVING: Final = frozenset({KeyStatus.ACTIVE.value, KeyStatus.ROTATED.value})
+VERIFICATION_KEY_STATUSES: Final = frozenset({KeyStatus.ACTIVE.value, KeyStatus.ROTATED.value})
 
 
 class Exports:
@@ -59,7 +59,7 @@ class Exports:
         self.attestations = attestations
         self.log_id = log_id
         self.base_url = base_url
-        self.service_key = ServiceKey(keyring, STATUS_LISTS)
+        self.service_key = ServiceKey(keyring, STATUS_LIST_KEY_PURPOSE)
 
     def issuer_url(self, issuer_id: UUID) -> str:
         """What names an issuer in exports: `iss`."""
@@ -81,14 +81,17 @@ class Exports:
         with self.storage.read() as connection:
             if not issuer_exists(connection, issuer_id):
                 raise NotFound("issuer", issuer_id)
-            over = [*store.ended(connection, issuer_id), *store.signed_too_late(connection, issuer_id)]
-            newest = store.newest_index(connection, issuer_id)  # asked last, so that it is behind all of them
-        listed = rules.bitstring(over, bits=rules.length_of(newest))
+            indexes = [
+                *store.revoked_or_superseded_indexes(connection, issuer_id),
+                *store.indexes_invalidated_by_key(connection, issuer_id),
+            ]
+            newest = store.newest_index(connection, issuer_id)  # queried last, so that it exceeds all of them
+        listed = rules.bitstring(indexes, bits=rules.list_length(newest))
         payload = payloads.status_list(
             self.status_list_url(issuer_id),
             issuer=self.base_url,
-            encoded_list=rules.encoded(listed),
-            hour=rules.hour_of(self.clock.now()),
+            encoded_list=rules.encode_bitstring(listed),
+            hour=rules.start_of_hour(self.clock.now()),
         )
         return self.service_key.sign(payload, typ="vc+jwt")
 
@@ -100,17 +103,17 @@ class Exports:
             Conflict: it does not verify as VALID, no key of the issuer can sign here, or a claim has a reserved name.
             PermissionDenied: the issuer is not ACTIVE.
         """
-        row = self._exportable(attestation_id, caller)
-        key = self._key(row, caller, preferred=Algorithm(row.alg))
-        concealer = DisclosureBuilder(partial(self._keyed, row.id))
+        row = self._require_exportable(attestation_id, caller)
+        key = self._select_key(row, caller, preferred=Algorithm(row.alg))
+        concealer = DisclosureBuilder(partial(self._salt_hash, row.id))
         payload = payloads.sd_jwt(
             row,
-            _concealed(row, concealer),
+            _conceal_claims(row, concealer),
             issuer=self.issuer_url(row.issuer_id),
             status_list=self.status_list_url(row.issuer_id),
             log_id=self.log_id(),
         )
-        token = self._signed(key, {"kid": key.kid, "typ": "dc+sd-jwt"}, payload)
+        token = self._sign(key, {"kid": key.kid, "typ": "dc+sd-jwt"}, payload)
         return "~".join((token, *concealer.disclosures, ""))
 
     def open_badge(self, attestation_id: UUID, *, caller: Caller) -> str:
@@ -123,23 +126,25 @@ class Exports:
             Conflict: it does not verify as VALID, no key of the issuer can sign here, or it is no badge.
             PermissionDenied: the issuer is not ACTIVE.
         """
-        row = self._exportable(attestation_id, caller)
+        row = self._require_exportable(attestation_id, caller)
         name = row.issuer_display_name or row.issuer_name
-        awarded = badges.awarded(row.schema_id, json.loads(row.claims), issuer_id=row.issuer_id, issuer_name=name)
-        key = self._key(row, caller, preferred=Algorithm.RS256)
+        awarded = badges.achievement_of(
+            row.schema_id, json.loads(row.claims), issuer_id=row.issuer_id, issuer_name=name
+        )
+        key = self._select_key(row, caller, preferred=Algorithm.RS256)
         payload = payloads.open_badge(
             row,
             awarded,
             issuer=self.issuer_url(row.issuer_id),
             page=f"{self.base_url}/a/{row.id}",
-            image=self._image(row),
+            image=self._logo_url(row),
             status_list=self.status_list_url(row.issuer_id),
             log_id=self.log_id(),
         )
         header = {"kid": f"{self.issuer_url(row.issuer_id)}/keys/{key.kid}/jwk.json", "typ": "JWT"}
-        return self._signed(key, header, payload)
+        return self._sign(key, header, payload)
 
-    def proving_keys(self, issuer_id: UUID) -> list[dict[str, str]]:
+    def verification_keys(self, issuer_id: UUID) -> list[dict[str, str]]:
         """The public keys (JWKs) that prove an issuer's exports now: its active and rotated ones; for anyone.
 
         Raises:
@@ -149,20 +154,20 @@ class Exports:
             if not issuer_exists(connection, issuer_id):
                 raise NotFound("issuer", issuer_id)
             found = list_keys(connection.execute, [issuer_id])[issuer_id]
-        return [_jwk(row) for row in found if row.status in PROVING]
+        return [_jwk(row) for row in found if row.status in VERIFICATION_KEY_STATUSES]
 
-    def proving_key(self, issuer_id: UUID, kid: str) -> dict[str, str]:
+    def verification_key(self, issuer_id: UUID, kid: str) -> dict[str, str]:
         """One of them.
 
         Raises:
             NotFound: there is no such issuer, or no such key of it that proves anything.
         """
-        for jwk in self.proving_keys(issuer_id):
+        for jwk in self.verification_keys(issuer_id):
             if jwk["kid"] == kid:
                 return jwk
         raise NotFound("signing key", kid)
 
-    def _exportable(self, attestation_id: UUID, caller: Caller) -> AnyRow:
+    def _require_exportable(self, attestation_id: UUID, caller: Caller) -> AnyRow:
         """The caller's attestation with its evidence, found to hold a moment ago."""
         self.attestations.get(attestation_id, caller=caller)
         verified = self.attestations.verify(attestation_id)
@@ -174,7 +179,7 @@ class Exports:
         rules.require_active(IssuerStatus(row.issuer_status))
         return row
 
-    def _key(self, row: AnyRow, caller: Caller, *, preferred: Algorithm) -> SigningKey:
+    def _select_key(self, row: AnyRow, caller: Caller, *, preferred: Algorithm) -> SigningKey:
         """The managed key that signs: of the preferred algorithm, else the attestation's own, else the newest."""
         keys = self.issuers.get(row.issuer_id, caller=caller).keys
         usable = [key for key in keys if key["sealed"] is not None and key["status"] == KeyStatus.ACTIVE]
@@ -191,7 +196,7 @@ class Exports:
         with self.storage.read() as connection:
             return self.issuers.get_signing_key(connection, tenant_id=row.tenant_id, issuer_id=row.issuer_id, kid=kid)
 
-    def _image(self, row: AnyRow) -> str | None:
+    def _logo_url(self, row: AnyRow) -> str | None:
         """The logo, where it is of a kind that badges may have."""
         url: str | None = row.logo_url
         if url is None:
@@ -199,20 +204,23 @@ class Exports:
         with self.storage.read() as connection:
             held = issuer_logo(connection.execute, row.issuer_id)
         is_ours = url.endswith(f"/v1/issuers/{row.issuer_id}/logo")
-        return url if badges.may_be_image(url, held["media_type"] if held and is_ours else None) else None
+        return url if badges.is_badge_image(url, held["media_type"] if held and is_ours else None) else None
 
-    def _signed(self, key: SigningKey, header: Mapping[str, str], payload: Mapping[str, Any]) -> str:
-        return signed(header, payload, alg=key.alg, private=self.issuers.unseal_private_key(key))
+    def _sign(self, key: SigningKey, header: Mapping[str, str], payload: Mapping[str, Any]) -> str:
+        return sign_jwt(header, payload, alg=key.alg, private=self.issuers.unseal_private_key(key))
 
-    def _keyed(self, attestation_id: UUID, place: bytes) -> bytes:
+    def _salt_hash(self, attestation_id: UUID, place: bytes) -> bytes:
         """What salts are made of; nobody without the keyring can compute it."""
         return self.keyring.keyed_sha256(b"sd-jwt salt " + attestation_id.bytes + place)
 
 
-def _concealed(row: AnyRow, concealer: DisclosureBuilder) -> dict[str, object]:
+def _conceal_claims(row: AnyRow, concealer: DisclosureBuilder) -> dict[str, object]:
     """The claims each behind a digest, and so the document's hash where there is one."""
     document = {} if row.document_hash is None else {"document_hash": row.document_hash}
-    return {**concealer.members(document), "claims": concealer.members(json.loads(row.claims), ("claims",))}
+    return {
+        **concealer.conceal_members(document),
+        "claims": concealer.conceal_members(json.loads(row.claims), ("claims",)),
+    }
 
 
 def _jwk(row: AnyRow) -> dict[str, str]:

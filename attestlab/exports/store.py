@@ -18,14 +18,14 @@ from attestlab.issuers.rules import KeyStatus
 from attestlab.issuers.store import keys
 from attestlab.log.tables import LogLeaf
 
-_BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)  # before every attestation; a theft may be told to be earlier still
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)  # before every attestation; a theft may be told to be earlier still
 _leaves = table_of(LogLeaf)
 _NEWEST = select(func.max(attestations.c.log_index)).where(attestations.c.issuer_id == bindparam("issuer_id"))
-ENDED = select(attestations.c.log_index).where(
+REVOKED_OR_SUPERSEDED = select(attestations.c.log_index).where(
     attestations.c.issuer_id == bindparam("issuer_id"),
     attestations.c.status.in_([literal_column("'REVOKED'"), literal_column("'SUPERSEDED'")]),  # as the index has it
 )
-_WITHDRAWN = select(keys.c.tenant_id, keys.c.kid, keys.c.changed_index, keys.c.compromised_at).where(
+_WITHDRAWN_KEYS = select(keys.c.tenant_id, keys.c.kid, keys.c.changed_index, keys.c.compromised_at).where(
     keys.c.issuer_id == bindparam("issuer_id"),
     keys.c.status.in_([KeyStatus.REVOKED.value, KeyStatus.COMPROMISED.value]),
 )
@@ -36,30 +36,30 @@ def newest_index(connection: Connection, issuer_id: UUID) -> int | None:
     return connection.execute(_NEWEST, {"issuer_id": issuer_id}).scalar()
 
 
-def ended(connection: Connection, issuer_id: UUID) -> Sequence[int]:
+def revoked_or_superseded_indexes(connection: Connection, issuer_id: UUID) -> Sequence[int]:
     """The log indexes of the issuer's attestations that were revoked or superseded."""
-    return connection.execute(ENDED, {"issuer_id": issuer_id}).scalars().all()
+    return connection.execute(REVOKED_OR_SUPERSEDED, {"issuer_id": issuer_id}).scalars().all()
 
 
-def signed_too_late(connection: Connection, issuer_id: UUID) -> Iterator[int]:
+def indexes_invalidated_by_key(connection: Connection, issuer_id: UUID) -> Iterator[int]:
     """Those that verify as INVALID because of what became of their key, as `verification.check_key` judges it."""
-    for key in connection.execute(_WITHDRAWN, {"issuer_id": issuer_id}).all():
+    for key in connection.execute(_WITHDRAWN_KEYS, {"issuer_id": issuer_id}).all():
         if key.compromised_at is None:
-            yield from _from_index(connection, key)
+            yield from _logged_from_index(connection, key)
         else:
-            yield from _from_moment(connection, key, key.compromised_at)
+            yield from _logged_from_time(connection, key, key.compromised_at)
 
 
-def _from_index(connection: Connection, key: AnyRow) -> Sequence[int]:
+def _logged_from_index(connection: Connection, key: AnyRow) -> Sequence[int]:
     late = attestations.c.log_index >= key.changed_index
     return connection.execute(select(attestations.c.log_index).where(*_signed_by(key), late)).scalars().all()
 
 
-def _from_moment(connection: Connection, key: AnyRow, moment: datetime) -> Iterator[int]:
+def _logged_from_time(connection: Connection, key: AnyRow, moment: datetime) -> Iterator[int]:
     """By when they were logged; who holds an external key chooses `created_at`, up to a day too early."""
     columns = (attestations.c.log_index, attestations.c.custody, attestations.c.created_at, _leaves.c.entry)
     query = select(*columns).join(_leaves, _leaves.c.index == attestations.c.log_index)
-    earliest = max(moment, _BEGINNING) - EXTERNAL_MAX_AGE
+    earliest = max(moment, _EPOCH) - EXTERNAL_MAX_AGE
     maybe = query.where(*_signed_by(key), attestations.c.created_at >= earliest)
     return (row.log_index for row in connection.execute(maybe) if read_logged_at(row) >= moment)
 

@@ -158,7 +158,7 @@ def _check_attestation(row: AnyRow) -> None:
     public = signing.load_public(Algorithm(row.alg), row.spki)
     jws.verify_compact(statement.alg, public, row.signature, kid=row.kid, payload=statement.canonical())
     verify_entry_subject(
-        entries.read(row.entry).members,
+        entries.parse_entry(row.entry).members,
         row.nonce,
         statement=statement,
         claims=row.claims,

@@ -46,8 +46,8 @@ class ChangeRecorder:
     def log_issuer_status(self, tx: Transaction, issuer: Mapping[str, Any], at: datetime) -> int:
         """Log an issuer's new standing; returns the entry's index."""
         subject = entries.issuer_subject(issuer["id"])
-        entry = entries.issuer_status(
-            self.log.status_prev(tx, subject),
+        entry = entries.issuer_status_entry(
+            self.log.next_status_link(tx, subject),
             issuer_id=issuer["id"],
             status=issuer["status"],
             trust_tier=issuer["trust_tier"],
@@ -62,8 +62,8 @@ class ChangeRecorder:
     ) -> int:
         """Log a key's new status, and the reason for everybody to read; returns the entry's index."""
         subject = entries.key_subject(key["issuer_id"], key["kid"])
-        entry = entries.key_status(
-            self.log.status_prev(tx, subject),
+        entry = entries.key_status_entry(
+            self.log.next_status_link(tx, subject),
             issuer_id=key["issuer_id"],
             kid=key["kid"],
             alg=key["alg"],

@@ -40,7 +40,9 @@ def find_inconsistencies(connection: Connection) -> Iterator[tuple[str, str]]:
 def _find_revocation_index(connection: Connection, subject: str) -> int | None:
     """Where its chain first says that it is revoked; what is changed of it later says so too."""
     chain = log_store.chain_of(connection, subject)
-    says = (entry.index for entry in chain if entries.read(entry.entry).members.get("status") == IssuerStatus.REVOKED)
+    says = (
+        entry.index for entry in chain if entries.parse_entry(entry.entry).members.get("status") == IssuerStatus.REVOKED
+    )
     return next(says, None)
 
 
@@ -51,7 +53,7 @@ def _find_differences(
     found = log_store.newest_of_subject(connection, subject)
     if found is None:
         return "everything: there is no entry"
-    said = entries.read(found.entry).members
+    said = entries.parse_entry(found.entry).members
     wrong = [name for name, value in told.items() if said.get(name) != value]
     if place is not None and found.index != place:
         wrong.append("where it changed last")

@@ -49,7 +49,7 @@ class Link:
         return {"seq": self.seq, "prev": None if self.prev is None else sha256_name(self.prev)}
 
 
-FIRST = Link(0, None)
+FIRST_LINK = Link(0, None)
 
 
 def sha256_name(digest: bytes) -> str:
@@ -57,7 +57,7 @@ def sha256_name(digest: bytes) -> str:
     return f"sha256:{digest.hex()}"
 
 
-def commit_of(nonce: bytes, payload: bytes, signature: str) -> bytes:
+def commitment(nonce: bytes, payload: bytes, signature: str) -> bytes:
     """What a minted entry commits to: 32 random bytes, the payload as canonical JSON, the signature as compact JWS."""
     if len(nonce) != NONCE_BYTES:
         raise ValidationFailed(f"The nonce of a commitment has {NONCE_BYTES} bytes.")
@@ -65,7 +65,7 @@ def commit_of(nonce: bytes, payload: bytes, signature: str) -> bytes:
     return hashlib.sha256(nonce + opened).digest()
 
 
-def minted(
+def minted_entry(
     *, attestation_id: UUID, issuer_id: UUID, kid: str, alg: str, public_spki: bytes, at: datetime, commit: bytes
 ) -> bytes:
     """The entry of a minted attestation: who signed it with which key, when, and the commitment to what was signed."""
@@ -81,12 +81,12 @@ def minted(
     )
 
 
-def reason_commit(nonce: bytes, reason: str) -> bytes:
+def reason_commitment(nonce: bytes, reason: str) -> bytes:
     """What a status entry says of a reason: it may name people, so only the holder of the nonce can open it."""
     return hashlib.sha256(nonce + canonical(reason)).digest()
 
 
-def attestation_status(
+def attestation_status_entry(
     link: Link,
     *,
     attestation_id: UUID,
@@ -97,7 +97,7 @@ def attestation_status(
     reason: bytes | None = None,
     superseded_by: UUID | None = None,
 ) -> bytes:
-    """The entry of an attestation's end; `minted_index` is the index of its first entry, `reason` a `reason_commit`."""
+    """The entry that ends an attestation; `minted_index` is the index of its mint, `reason` a `reason_commitment`."""
     return _entry(
         _ATTESTATION_STATUS,
         id=attestation_id,
@@ -111,7 +111,7 @@ def attestation_status(
     )
 
 
-def key_status(
+def key_status_entry(
     link: Link,
     *,
     issuer_id: UUID,
@@ -139,7 +139,7 @@ def key_status(
     return _entry(EntryType.KEY_STATUS, **members, **link.members())
 
 
-def issuer_status(
+def issuer_status_entry(
     link: Link,
     *,
     issuer_id: UUID,
@@ -162,7 +162,7 @@ def issuer_status(
     )
 
 
-def status_list(link: Link, *, size: int, digest: bytes, at: datetime) -> bytes:
+def status_list_entry(link: Link, *, size: int, digest: bytes, at: datetime) -> bytes:
     """The entry of a status list: the digest of the list of the `size` entries before it."""
     return _entry(EntryType.STATUS_LIST, size=size, digest=sha256_name(digest), at=format_time(at), **link.members())
 
@@ -187,7 +187,7 @@ def issuer_subject(issuer_id: UUID | str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class ReadEntry:
+class ParsedEntry:
     """A stored entry, understood: its type, whose chain it belongs to and where (both None for a minted one)."""
 
     kind: str
@@ -196,7 +196,7 @@ class ReadEntry:
     link: Link | None
 
 
-def read(entry: bytes) -> ReadEntry:
+def parse_entry(entry: bytes) -> ParsedEntry:
     """Understand a stored entry.
 
     Raises:
@@ -208,7 +208,7 @@ def read(entry: bytes) -> ReadEntry:
             raise ValueError("not a canonical object of version 1")
         kind = EntryType(str(members.get("type")))
         subject = _subject(kind, members)
-        return ReadEntry(kind, members, subject, _link(members) if subject is not None else None)
+        return ParsedEntry(kind, members, subject, _link(members) if subject is not None else None)
     except (ValidationFailed, ValueError, KeyError) as error:
         raise IntegrityFailed(f"The log entry is not one of ours: {error}.") from error
 

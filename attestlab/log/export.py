@@ -23,26 +23,26 @@ CHECKPOINT = "checkpoint"
 
 
 @dataclass(frozen=True, slots=True)
-class Exported:
+class ExportResult:
     """The size of the exported tree, and how many files were written."""
 
     size: int
     files: int
 
 
-def export(log: Log, connection: Connection, folder: Path) -> Exported:
+def export(log: Log, connection: Connection, folder: Path) -> ExportResult:
     """Write the log into `folder`, which is empty, new, or an earlier export of this log.
 
     Raises:
         Conflict: the folder holds something else.
     """
     head = log.head(connection)
-    done = _exported_before(log, connection, folder, head)
+    done = _previous_export_size(log, connection, folder, head)
     new = [name for name in hashing.tiles_of(head.size) if not _has_tile(done, name)]
     for name in new:
-        _write_whole(folder / name.path, log.tile(connection, name))
-    _write_whole(folder / CHECKPOINT, head.note.encode())
-    return Exported(head.size, len(new) + 1)
+        _write_file(folder / name.path, log.tile(connection, name))
+    _write_file(folder / CHECKPOINT, head.note.encode())
+    return ExportResult(head.size, len(new) + 1)
 
 
 def _has_tile(size: int, name: hashing.TileName) -> bool:
@@ -51,14 +51,14 @@ def _has_tile(size: int, name: hashing.TileName) -> bool:
     return name.width == hashing.TILE_WIDTH and name.index < full
 
 
-def _exported_before(log: Log, connection: Connection, folder: Path, head: SignedHead) -> int:
+def _previous_export_size(log: Log, connection: Connection, folder: Path, head: SignedHead) -> int:
     """The size of the export that `folder` holds; 0 for none, or for one that never came to its checkpoint."""
     for place in (folder, *folder.rglob("*/")):
         atomic_files.remove_drafts(place)  # of an export that was killed
     found = {path.name for path in folder.iterdir()} if folder.exists() else set()
     if CHECKPOINT not in found and found <= {"tile"}:
         return 0
-    earlier = _earlier(folder, log.vkey(connection))
+    earlier = _read_previous_checkpoint(folder, log.vkey(connection))
     if earlier is None or earlier.size > head.size:
         raise Conflict(f"{folder.name} is not empty and holds no earlier export of this log; name another folder.")
     if log.consistency(connection, earlier.size, head.size).root1 != earlier.root:
@@ -66,7 +66,7 @@ def _exported_before(log: Log, connection: Connection, folder: Path, head: Signe
     return earlier.size
 
 
-def _earlier(folder: Path, vkey: str) -> Checkpoint | None:
+def _read_previous_checkpoint(folder: Path, vkey: str) -> Checkpoint | None:
     try:
         note = (folder / CHECKPOINT).read_bytes().decode()
         return TrustPolicy.unwitnessed(vkey).verify_checkpoint(note)
@@ -74,7 +74,7 @@ def _earlier(folder: Path, vkey: str) -> Checkpoint | None:
         return None
 
 
-def _write_whole(path: Path, content: bytes) -> None:
+def _write_file(path: Path, content: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_files.write_atomically(path) as file:
         file.write(content)

@@ -21,13 +21,13 @@ from attestlab.log.head_guard import REMEDY_MISSING, HeadGuard, require_continue
 from attestlab.log.merkle import hashing
 from attestlab.log.merkle.tree import TileCache, Tree, TreeReader
 from attestlab.log.note.note import Note, TreeHead, VerifierKey
-from attestlab.log.service import unsealed_signer
+from attestlab.log.service import unseal_signer
 from attestlab.log.status.status_list import StatusList
 from attestlab.log.store import CheckpointRow, HeadRow, LeafRow
 
 GUARD = "head_guard"  # the kind that means: do not mint on these records
 FORK = "fork"  # the kind that means: another history of this log was signed, and was given up
-LEAVES_A_PASS = 1_000_000  # as many leaf hashes may be grouped in memory at once
+LEAVES_PER_PASS = 1_000_000  # as many leaf hashes may be grouped in memory at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ def check_log(connection: Connection, *, keyring: Keyring, guard: HeadGuard) -> 
     """Everything that is wrong with the log in one look at the records; nothing, if all is well."""
     try:
         # Before the first look at the records, since a log at work is ahead of its guard and never behind.
-        guarded, abandoned, problems = _guarded(guard)
+        guarded, abandoned, problems = _read_guard(guard)
         yield from problems
         head = store.head(connection)
         if head is None:
@@ -54,7 +54,7 @@ def check_log(connection: Connection, *, keyring: Keyring, guard: HeadGuard) -> 
         yield Problem("unreadable", "log", f"The log cannot be read any further: {type(error).__name__}: {error}")
 
 
-def _guarded(guard: HeadGuard) -> tuple[TreeHead | None, tuple[TreeHead, ...], list[Problem]]:
+def _read_guard(guard: HeadGuard) -> tuple[TreeHead | None, tuple[TreeHead, ...], list[Problem]]:
     """The head that the guard holds, the heads that were given up, and what is wrong with the file."""
     name = guard.path.name
     problems = [
@@ -62,7 +62,7 @@ def _guarded(guard: HeadGuard) -> tuple[TreeHead | None, tuple[TreeHead, ...], l
         for slot in guard.damaged_slots()
     ]
     try:
-        guarded, abandoned = guard.read(), guard.abandoned()
+        guarded, abandoned = guard.read(), guard.abandoned_heads()
     except HeadGuardMismatch as error:
         return None, (), [*problems, Problem(GUARD, name, error.message)]
     if guarded is None:
@@ -80,7 +80,7 @@ class _Check:
         self.compared_sizes = {known.size for known in (guarded, *abandoned) if known is not None}
         self.roots: dict[int, bytes] = {}  # of the entries, at the sizes of the guard's heads
         self.tree = Tree()
-        self.waiting: list[bytes] = []  # leaf hashes since the last root was needed
+        self.pending_hashes: list[bytes] = []  # leaf hashes since the last root was needed
         self.checkpoints = store.all_checkpoints(connection)
         self.checkpoint = next(self.checkpoints, None)
         self.statuses = StatusList()
@@ -88,67 +88,67 @@ class _Check:
 
     def problems(self, keyring: Keyring) -> Iterator[Problem]:
         """All of them, in the order of the walk."""
-        yield from self._key(keyring)
+        yield from self._check_key(keyring)
         yield from self._walk()
-        yield from self._tiles_beyond()
-        yield from self._chains()
-        yield from self._duplicates()
-        yield from self._against_guard()
-        yield from self._forks()
+        yield from self._check_surplus_tiles()
+        yield from self._check_status_chains()
+        yield from self._check_duplicates()
+        yield from self._check_guard()
+        yield from self._report_forks()
 
-    def _key(self, keyring: Keyring) -> Iterator[Problem]:
+    def _check_key(self, keyring: Keyring) -> Iterator[Problem]:
         try:
-            unsealed_signer(self.head, keyring)
+            unseal_signer(self.head, keyring)
         except AttestLabError as error:
             yield Problem("log_key", "log_head", error.message)
 
     def _walk(self) -> Iterator[Problem]:
         size = 0
-        yield from self._stop(size)
+        yield from self._compare_roots(size)
         for leaf in store.all_leaves(self.connection):
             if leaf.index != size:
                 yield Problem("gap", f"leaf {size}", f"It is missing; the next one is {leaf.index}.")
                 return
-            yield from _leaf(leaf)
-            yield from self._listed(leaf)
-            self.waiting.append(hashing.leaf_hash(leaf.entry))
+            yield from _check_leaf(leaf)
+            yield from self._check_status_list(leaf)
+            self.pending_hashes.append(hashing.leaf_hash(leaf.entry))
             size += 1
-            yield from self._stop(size)
-        yield from self._tiles()
-        yield from self._end(size)
+            yield from self._compare_roots(size)
+        yield from self._check_full_tiles()
+        yield from self._check_end(size)
 
-    def _listed(self, leaf: LeafRow) -> Iterator[Problem]:
+    def _check_status_list(self, leaf: LeafRow) -> Iterator[Problem]:
         """A status list has the digest of the list of all entries before it."""
         if leaf.subject is None:
             return
         try:
-            said = entries.read(leaf.entry)
+            parsed = entries.parse_entry(leaf.entry)
         except AttestLabError:
             return  # the walk says so
-        if said.kind == EntryType.STATUS_LIST:
+        if parsed.kind == EntryType.STATUS_LIST:
             self.statuses.grow(leaf.index)
             digest = entries.sha256_name(self.statuses.digest())
-            if (said.members.get("size"), said.members.get("digest")) != (leaf.index, digest):
+            if (parsed.members.get("size"), parsed.members.get("digest")) != (leaf.index, digest):
                 yield Problem("status_list", f"leaf {leaf.index}", "It is not the list of the entries before it.")
-        self.statuses.apply(leaf.index, said)
+        self.statuses.apply(leaf.index, parsed)
 
-    def _stop(self, size: int) -> Iterator[Problem]:
+    def _compare_roots(self, size: int) -> Iterator[Problem]:
         """Compare the roots of this size: those of a checkpoint and of the guard."""
         if size in self.compared_sizes:
-            yield from self._tiles()
+            yield from self._check_full_tiles()
             self.roots[size] = self._root()
         if self.checkpoint is not None and self.checkpoint.size == size:
-            yield from self._tiles()
-            yield from self._signed(self.checkpoint)
+            yield from self._check_full_tiles()
+            yield from self._check_checkpoint(self.checkpoint)
             self.last_checkpoint = size
             self.checkpoint = next(self.checkpoints, None)
 
-    def _tiles(self) -> Iterator[Problem]:
+    def _check_full_tiles(self) -> Iterator[Problem]:
         """Grow the tree by what waits, and compare the tiles that this makes full."""
-        growth = self.tree.grown(self.waiting)
-        self.tree, self.waiting = growth.tree, []
-        for (level, index), rows in growth.full.items():
-            stored = store.stored_tile(self.connection, level, index)
+        update = self.tree.with_leaves(self.pending_hashes)
+        self.tree, self.pending_hashes = update.tree, []
+        for (level, index), rows in update.full_tiles.items():
+            stored = store.find_tile(self.connection, level, index)
             if stored is None:
                 yield Problem("tile", f"tile {level}/{index}", "It is full, but not stored.")
             elif stored != rows[0]:
@@ -157,7 +157,7 @@ class _Check:
     def _root(self) -> bytes:
         return TreeReader(self.tree, self.tree.size, cache=TileCache(0), fetch=_right_edge_only).root
 
-    def _signed(self, row: CheckpointRow) -> Iterator[Problem]:
+    def _check_checkpoint(self, row: CheckpointRow) -> Iterator[Problem]:
         where = f"checkpoint {row.size}"
         if row.root != self._root():
             yield Problem("checkpoint", where, "Its root is not that of the entries.")
@@ -170,7 +170,7 @@ class _Check:
         except AttestLabError as error:
             yield Problem("checkpoint", where, error.message)
 
-    def _end(self, size: int) -> Iterator[Problem]:
+    def _check_end(self, size: int) -> Iterator[Problem]:
         if (self.head.size, self.head.root) != (size, self._root()):
             yield Problem("head", "log_head", f"It says {self.head.size} entries; {size} with another root are stored.")
         if self.last_checkpoint != size:
@@ -179,40 +179,42 @@ class _Check:
             yield Problem("checkpoint", f"checkpoint {self.checkpoint.size}", "The log has fewer entries.")
             self.checkpoint = next(self.checkpoints, None)
 
-    def _tiles_beyond(self) -> Iterator[Problem]:
-        for level, index in store.tile_places(self.connection):
+    def _check_surplus_tiles(self) -> Iterator[Problem]:
+        for level, index in store.stored_tile_positions(self.connection):
             if level < 0 or not 0 <= index < self.head.size >> hashing.TILE_HEIGHT * (level + 1):
                 yield Problem("tile", f"tile {level}/{index}", "The log is not large enough to have it.")
 
-    def _chains(self) -> Iterator[Problem]:
-        subject, expected = None, entries.FIRST
+    def _check_status_chains(self) -> Iterator[Problem]:
+        subject, expected = None, entries.FIRST_LINK
         for leaf in store.status_leaves(self.connection):
             if leaf.subject != subject:
-                subject, expected = leaf.subject, entries.FIRST
+                subject, expected = leaf.subject, entries.FIRST_LINK
             try:
-                link = entries.read(leaf.entry).link
+                link = entries.parse_entry(leaf.entry).link
             except AttestLabError:
-                continue  # the walk has said so
+                continue  # the walk has parsed so
             if link != expected:
                 yield Problem("status_chain", f"leaf {leaf.index}", f"It does not continue the chain of {subject}.")
             expected = entries.Link(expected.seq + 1, hashing.leaf_hash(leaf.entry))
 
-    def _duplicates(self) -> Iterator[Problem]:
-        step = max(1, 256 * LEAVES_A_PASS // max(self.head.size, LEAVES_A_PASS))
+    def _check_duplicates(self) -> Iterator[Problem]:
+        step = max(1, 256 * LEAVES_PER_PASS // max(self.head.size, LEAVES_PER_PASS))
         for start in range(0, 256, step):
-            for digest, index in store.duplicates(self.connection, first_byte=range(start, min(start + step, 256))):
+            for digest, index in store.duplicate_leaves(
+                self.connection, first_byte=range(start, min(start + step, 256))
+            ):
                 yield Problem("duplicate", f"leaf {index}", f"{entries.sha256_name(digest)} stands in the log before.")
 
-    def _against_guard(self) -> Iterator[Problem]:
+    def _check_guard(self) -> Iterator[Problem]:
         head = TreeHead(self.head.origin, self.head.size, self.head.root)
         try:
             require_continues(self.guarded, head, lambda size: self.roots.get(size, b""))
         except HeadGuardMissing:
-            return  # `_guarded` says so
+            return  # `_read_guard` says so
         except HeadGuardMismatch as error:
             yield Problem(GUARD, "log_head", error.message)
 
-    def _forks(self) -> Iterator[Problem]:
+    def _report_forks(self) -> Iterator[Problem]:
         """Heads that were signed and given up; one that these records contain after all forks nothing."""
         for lost in self.abandoned:
             if self.roots.get(lost.size) != lost.root:
@@ -224,16 +226,16 @@ class _Check:
                 )
 
 
-def _leaf(leaf: LeafRow) -> Iterator[Problem]:
+def _check_leaf(leaf: LeafRow) -> Iterator[Problem]:
     where = f"leaf {leaf.index}"
     if hashing.leaf_hash(leaf.entry) != leaf.leaf_hash:
         yield Problem("leaf_hash", where, "Its hash is not that of its entry.")
     try:
-        said = entries.read(leaf.entry)
+        parsed = entries.parse_entry(leaf.entry)
     except AttestLabError as error:
         yield Problem("entry", where, error.message)
     else:
-        if (leaf.kind, leaf.subject) != (said.kind, said.subject):
+        if (leaf.kind, leaf.subject) != (parsed.kind, parsed.subject):
             yield Problem("leaf", where, "Its kind or subject is not what its entry says.")
 
 

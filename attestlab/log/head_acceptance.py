@@ -50,7 +50,7 @@ class RestoredHead:
         }
 
 
-def examine(connection: Connection, guard: HeadGuard) -> RestoredHead:
+def examine_head(connection: Connection, guard: HeadGuard) -> RestoredHead:
     """Read the head of the records, check its signature and its root, and ask the guard about it.
 
     Raises:
@@ -64,13 +64,13 @@ def examine(connection: Connection, guard: HeadGuard) -> RestoredHead:
     head = TreeHead(row.origin, row.size, row.root)
     return RestoredHead(
         head,
-        _signed_at(connection, head, row.vkey),
+        _signed_time(connection, head, row.vkey),
         store.leaf_rows(connection, max(0, head.size - NEWEST_ENTRIES), NEWEST_ENTRIES),
-        _objection(connection, guard, head),
+        _guard_objection(connection, guard, head),
     )
 
 
-def accept(tx: Transaction, guard: HeadGuard, head: TreeHead) -> None:
+def accept_head(tx: Transaction, guard: HeadGuard, head: TreeHead) -> None:
     """Let the guard continue from `head`; runs under the writer's lock, so that the head cannot move.
 
     Raises:
@@ -83,8 +83,8 @@ def accept(tx: Transaction, guard: HeadGuard, head: TreeHead) -> None:
     guard.accept(head)
 
 
-def _signed_at(connection: Connection, head: TreeHead, vkey: str) -> datetime:
-    TreeCache().settled(connection, head)
+def _signed_time(connection: Connection, head: TreeHead, vkey: str) -> datetime:
+    TreeCache().tree_of(connection, head)
     signed = store.checkpoint(connection, head.size)
     checkpoint = None if signed is None else TrustPolicy.unwitnessed(vkey).verify_checkpoint(signed.note)
     if checkpoint is None or (checkpoint.size, checkpoint.root) != (head.size, head.root):
@@ -92,10 +92,10 @@ def _signed_at(connection: Connection, head: TreeHead, vkey: str) -> datetime:
     return datetime.fromtimestamp(checkpoint.timestamp_s or 0, UTC)
 
 
-def _objection(connection: Connection, guard: HeadGuard, head: TreeHead) -> str | None:
+def _guard_objection(connection: Connection, guard: HeadGuard, head: TreeHead) -> str | None:
     memory = TreeCache()
     try:
-        guard.require(head, lambda size: memory.reader(connection, head, size).root)
+        guard.require_continues(head, lambda size: memory.reader(connection, head, size).root)
     except HeadGuardMismatch as error:
         return error.message
     return None

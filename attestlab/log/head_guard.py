@@ -66,13 +66,13 @@ class HeadGuard:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._lock = Lock()  # flock is between processes only
-        self._known: TreeHead | None = None
+        self._last_head: TreeHead | None = None
         self._is_durable = False  # whether this process knows that what it reads in the file is on the disk
 
     @property
-    def known(self) -> TreeHead | None:
+    def last_head(self) -> TreeHead | None:
         """The head this process last read or wrote here, without looking at the file."""
-        return self._known
+        return self._last_head
 
     def read(self) -> TreeHead | None:
         """The largest head signed here; None where the file is missing.
@@ -83,10 +83,10 @@ class HeadGuard:
         """
         state = self._read_state()
         head = None if state is None else state.head
-        self._known = head if self._is_durable else None
+        self._last_head = head if self._is_durable else None
         return head
 
-    def settle(self) -> None:
+    def ensure_durable(self) -> None:
         """Write the newest slot and sync it again, unless this process knows that it is on the disk.
 
         A sync that failed leaves the slot in memory, where every reader finds it, and a repeated sync of unchanged
@@ -99,10 +99,10 @@ class HeadGuard:
         if self._is_durable:
             return
         try:
-            with self._opened(fcntl.LOCK_EX) as file:
-                slots = _slots(file)
+            with self._open_locked(fcntl.LOCK_EX) as file:
+                slots = _read_slots(file)
                 newest = self._newest(slots)
-                os.pwrite(file, _encoded(newest), slots.index(newest) * SLOT_BYTES)
+                os.pwrite(file, _encode_slot(newest), slots.index(newest) * SLOT_BYTES)
                 os.fdatasync(file)
         except FileNotFoundError:
             return
@@ -110,23 +110,23 @@ class HeadGuard:
             raise Unavailable(f"The head guard cannot be synced ({error.strerror}); nothing is signed.") from error
         self._is_durable = True
 
-    def abandoned(self) -> tuple[TreeHead, ...]:
+    def abandoned_heads(self) -> tuple[TreeHead, ...]:
         """The signed heads that an operator gave up by accepting older records; errors are those of `read`."""
         state = self._read_state()
         return () if state is None else state.abandoned
 
     def _read_state(self) -> GuardState | None:
         try:
-            with self._opened(fcntl.LOCK_SH) as file:
-                return self._newest(_slots(file))
+            with self._open_locked(fcntl.LOCK_SH) as file:
+                return self._newest(_read_slots(file))
         except FileNotFoundError:
             return None
         except OSError as error:
             raise Unavailable(f"The head guard cannot be read ({error.strerror}); nothing is signed.") from error
 
-    def require(self, head: TreeHead, root_at: Callable[[int], bytes]) -> None:
+    def require_continues(self, head: TreeHead, root_at: Callable[[int], bytes]) -> None:
         """Require that `head` may be signed upon; the caller holds the writer's lock. See `require_continues`."""
-        self.settle()
+        self.ensure_durable()
         require_continues(self.read(), head, root_at)
 
     def accept(self, head: TreeHead) -> None:
@@ -136,14 +136,14 @@ class HeadGuard:
             OSError: the file cannot be written.
         """
         try:
-            with self._opened(fcntl.LOCK_EX) as file:
-                slots = _slots(file)
+            with self._open_locked(fcntl.LOCK_EX) as file:
+                slots = _read_slots(file)
                 newest = max((state for state in slots if state is not None), key=_age, default=None)
                 slot = 0 if newest is None else 1 - slots.index(newest)
-                os.pwrite(file, _encoded(_accepted(newest, head)), slot * SLOT_BYTES)
+                os.pwrite(file, _encode_slot(_accepting_state(newest, head)), slot * SLOT_BYTES)
                 os.fdatasync(file)
         except FileNotFoundError:
-            _create(self.path, GuardState(head))
+            _create_file(self.path, GuardState(head))
 
     def advance(self, head: TreeHead) -> None:
         """Make `head` durable before it is shown to anyone; an older one changes nothing.
@@ -155,33 +155,33 @@ class HeadGuard:
             OSError: the file cannot be written; then `head` must not be shown.
         """
         try:
-            with self._opened(fcntl.LOCK_EX) as file:
-                slots = _slots(file)
+            with self._open_locked(fcntl.LOCK_EX) as file:
+                slots = _read_slots(file)
                 newest = self._newest(slots)
-                if _is_news(head, newest.head):
+                if _is_newer(head, newest.head):
                     older_slot = 1 - slots.index(newest)
                     newest = replace(newest, head=head)
                     self._is_durable = False
-                    os.pwrite(file, _encoded(newest), older_slot * SLOT_BYTES)
+                    os.pwrite(file, _encode_slot(newest), older_slot * SLOT_BYTES)
                     os.fdatasync(file)
                     self._is_durable = True
         except FileNotFoundError:
-            _create(self.path, GuardState(head))
+            _create_file(self.path, GuardState(head))
             self.advance(head)
         else:
-            self._known = newest.head if self._is_durable else None
+            self._last_head = newest.head if self._is_durable else None
 
     def damaged_slots(self) -> list[int]:
         """The slots that hold neither a head nor nothing: after a crash in the middle of a write, or tampering."""
         try:
-            with self._opened(fcntl.LOCK_SH) as file:
+            with self._open_locked(fcntl.LOCK_SH) as file:
                 raw = [os.pread(file, SLOT_BYTES, slot * SLOT_BYTES) for slot in range(SLOTS)]
         except FileNotFoundError:
             return []
-        return [slot for slot, held in enumerate(raw) if held != EMPTY_SLOT and _decoded(held) is None]
+        return [slot for slot, state in enumerate(raw) if state != EMPTY_SLOT and _decode_slot(state) is None]
 
     @contextmanager
-    def _opened(self, lock: int) -> Iterator[int]:
+    def _open_locked(self, lock: int) -> Iterator[int]:
         """The file, locked. It is opened each time, so that a fork or a replaced file confuses nobody."""
         with self._lock:
             file = os.open(self.path, os.O_RDWR | os.O_CLOEXEC)
@@ -232,18 +232,18 @@ def _require_empty(head: TreeHead) -> None:
         )
 
 
-def _accepted(held: GuardState | None, head: TreeHead) -> GuardState:
-    if held is None:
+def _accepting_state(state: GuardState | None, head: TreeHead) -> GuardState:
+    if state is None:
         return GuardState(head)
-    lost = () if held.head.origin != head.origin else (held.head,)
-    return GuardState(head, held.epoch + 1, (*held.abandoned, *lost)[-MAX_ABANDONED:])
+    lost = () if state.head.origin != head.origin else (state.head,)
+    return GuardState(head, state.epoch + 1, (*state.abandoned, *lost)[-MAX_ABANDONED:])
 
 
 def _age(state: GuardState) -> tuple[int, int]:
     return state.age
 
 
-def _is_news(head: TreeHead, newest: TreeHead) -> bool:
+def _is_newer(head: TreeHead, newest: TreeHead) -> bool:
     if head.origin != newest.origin or (head.size == newest.size and head.root != newest.root):
         raise _mismatch(f"Another tree of size {newest.size} was signed as {newest.origin!r}.")
     return head.size > newest.size
@@ -253,42 +253,42 @@ def _mismatch(message: str) -> HeadGuardMismatch:
     return HeadGuardMismatch(f"{message} {REMEDY}", details={"reason": "head_guard_mismatch"})
 
 
-def _slots(file: int) -> list[GuardState | None]:
+def _read_slots(file: int) -> list[GuardState | None]:
     """The state that each slot holds; None for one that is empty or torn."""
-    return [_decoded(os.pread(file, SLOT_BYTES, slot * SLOT_BYTES)) for slot in range(SLOTS)]
+    return [_decode_slot(os.pread(file, SLOT_BYTES, slot * SLOT_BYTES)) for slot in range(SLOTS)]
 
 
-def _encoded(state: GuardState) -> bytes:
+def _encode_slot(state: GuardState) -> bytes:
     """One slot: a checksum and the state as a line of JSON, padded with spaces to the block."""
     members: dict[str, object] = {"origin": state.head.origin, "size": state.head.size, "root": state.head.root.hex()}
     if state.epoch:
         abandoned = [[head.size, head.root.hex()] for head in state.abandoned]
         members |= {"epoch": state.epoch, "abandoned": abandoned}
-    said = json.dumps(members).encode()
-    if len(said) > SLOT_BYTES * 3 // 4:
+    content = json.dumps(members).encode()
+    if len(content) > SLOT_BYTES * 3 // 4:
         raise ValueError("the origin is too long for the head guard")
-    return _slot(said)
+    return _pad_slot(content)
 
 
-def _slot(said: bytes) -> bytes:
-    return (hashlib.sha256(said).hexdigest().encode() + b" " + said).ljust(SLOT_BYTES - 1) + b"\n"
+def _pad_slot(content: bytes) -> bytes:
+    return (hashlib.sha256(content).hexdigest().encode() + b" " + content).ljust(SLOT_BYTES - 1) + b"\n"
 
 
-def _decoded(slot: bytes) -> GuardState | None:
-    said = slot.strip().partition(b" ")[2]
-    if slot != _slot(said):
+def _decode_slot(slot: bytes) -> GuardState | None:
+    content = slot.strip().partition(b" ")[2]
+    if slot != _pad_slot(content):
         return None
-    members = json.loads(said)
+    members = json.loads(content)
     origin = members["origin"]
     head = TreeHead(origin, members["size"], bytes.fromhex(members["root"]))
     abandoned = (TreeHead(origin, size, bytes.fromhex(root)) for size, root in members.get("abandoned", ()))
     return GuardState(head, members.get("epoch", 0), tuple(abandoned))
 
 
-def _create(path: Path, state: GuardState) -> None:
+def _create_file(path: Path, state: GuardState) -> None:
     """Make the file whole or not at all; when another process was faster, its file stays."""
     with atomic_files.open_draft(path) as (draft, file):
-        file.write(_encoded(state) + EMPTY_SLOT)
+        file.write(_encode_slot(state) + EMPTY_SLOT)
         file.flush()
         os.fsync(file.fileno())
         with suppress(FileExistsError):

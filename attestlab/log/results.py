@@ -18,7 +18,7 @@ class SignedHead:
 
 
 @dataclass(frozen=True, slots=True)
-class Inclusion:
+class InclusionProof:
     """That the tree of `tree_size` leaves under `root` has `leaf_hash` at `index`."""
 
     index: int
@@ -29,7 +29,7 @@ class Inclusion:
 
 
 @dataclass(frozen=True, slots=True)
-class Consistency:
+class ConsistencyProof:
     """That the tree of `size2` leaves begins with the one of `size1`."""
 
     size1: int

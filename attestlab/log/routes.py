@@ -31,13 +31,13 @@ from attestlab.web.routing.authorization import PUBLIC
 from attestlab.web.routing.routes import Routes
 
 IMMUTABLE = "public, max-age=31536000, immutable"
-ALWAYS_ASK = "no-cache"  # kept, but never used without asking whether there is a newer one
+REVALIDATE = "no-cache"  # kept, but never used without asking whether there is a newer one
 
 routes = Routes("log")
 _CHECKPOINTS = "log checkpoints"
 
 
-@routes.get("/log/checkpoint", scope=PUBLIC, cache_control=ALWAYS_ASK)
+@routes.get("/log/checkpoint", scope=PUBLIC, cache_control=REVALIDATE)
 def checkpoint(request: Request) -> RawResponse:
     """The newest checkpoint, a signed note."""
     with request.lab.storage.read() as connection:
@@ -45,11 +45,11 @@ def checkpoint(request: Request) -> RawResponse:
     return RawResponse(note.encode(), "text/plain; charset=utf-8")
 
 
-@routes.get("/log/checkpoint.witnessed", scope=PUBLIC, cache_control=ALWAYS_ASK)
+@routes.get("/log/checkpoint.witnessed", scope=PUBLIC, cache_control=REVALIDATE)
 def witnessed_checkpoint(request: Request) -> RawResponse:
     """The newest checkpoint that a quorum of the configured witnesses cosigned, a signed note."""
     with request.lab.storage.read() as connection:
-        found = request.lab.log.witnessed(connection)
+        found = request.lab.log.witnessed_checkpoint(connection)
     if found is None:
         raise NotFound("checkpoint", "with the quorum's cosignatures")
     return RawResponse(found.note.encode(), "text/plain; charset=utf-8")
@@ -63,7 +63,7 @@ def tile(request: Request, path: str) -> RawResponse:
         return RawResponse(request.lab.log.tile(connection, name), "application/octet-stream")
 
 
-@routes.get("/v1/log/head", scope=PUBLIC, cache_control=ALWAYS_ASK)
+@routes.get("/v1/log/head", scope=PUBLIC, cache_control=REVALIDATE)
 def head(request: Request) -> HeadOut:
     """The newest signed tree head."""
     with request.lab.storage.read() as connection:
@@ -84,7 +84,7 @@ def checkpoints(request: Request, query: PageQuery) -> Page[CheckpointOut]:
     with request.lab.storage.read() as connection:
         found = request.lab.log.checkpoints(connection, limit=query.limit + 1, before=before)
     shown, cursor = split_page(found, limit=query.limit, kind=_CHECKPOINTS, position=lambda row: [row.size])
-    return Page[CheckpointOut](items=[_checkpoint(row) for row in shown], next_cursor=cursor)
+    return Page[CheckpointOut](items=[_render_checkpoint(row) for row in shown], next_cursor=cursor)
 
 
 @routes.get("/v1/log/proofs/{index}", scope=PUBLIC)
@@ -125,7 +125,7 @@ def entries(request: Request, query: EntriesQuery) -> EntriesOut:
         found = request.lab.log.entries(connection, query.start, query.limit)
     end = query.start + len(found)
     return EntriesOut(
-        items=[_entry(leaf) for leaf in found], next_start=end if found and end < size else None, tree_size=size
+        items=[_render_entry(leaf) for leaf in found], next_start=end if found and end < size else None, tree_size=size
     )
 
 
@@ -137,9 +137,9 @@ def lookup(request: Request, query: LookupQuery) -> EntryOut:
         raise ValidationFailed.of("/hash", "one_of", "Give exactly one of hash, attestation_id and document_hash.")
     ((name, value),) = named.items()
     with request.lab.storage.read() as connection:
-        index = _found(request.lab.log, connection, name, value)
+        index = _find_index(request.lab.log, connection, name, value)
         (leaf,) = request.lab.log.entries(connection, index, 1)
-    return _entry(leaf)
+    return _render_entry(leaf)
 
 
 @routes.get("/v1/log/vkey", scope=PUBLIC)
@@ -150,7 +150,7 @@ def vkey(request: Request) -> VkeyOut:
     return VkeyOut(origin=key.name, vkey=str(key), cosigner_vkey=str(key.cosigner()))
 
 
-def _found(log: Log, connection: Connection, name: str, value: str) -> int:
+def _find_index(log: Log, connection: Connection, name: str, value: str) -> int:
     if name == "hash":
         return log.lookup(connection, bytes.fromhex(value.removeprefix("sha256:")))
     index = log.finders[name](connection, value)
@@ -159,11 +159,11 @@ def _found(log: Log, connection: Connection, name: str, value: str) -> int:
     return index
 
 
-def _checkpoint(row: CheckpointRow) -> CheckpointOut:
+def _render_checkpoint(row: CheckpointRow) -> CheckpointOut:
     return CheckpointOut(tree_size=row.size, root_hash=sha256_name(row.root), checkpoint=row.note, timestamp=row.at)
 
 
-def _entry(leaf: LeafRow) -> EntryOut:
+def _render_entry(leaf: LeafRow) -> EntryOut:
     return EntryOut(
         log_index=leaf.index,
         leaf_hash=sha256_name(leaf.leaf_hash),

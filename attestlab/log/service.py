@@ -30,13 +30,13 @@ from attestlab.log.merkle.committed_tree import TreeCache
 from attestlab.log.merkle.tree import Tree, TreeReader, TreeUpdate
 from attestlab.log.note.note import NoteSigner, TreeHead, sign_checkpoint
 from attestlab.log.note.trust_policy import TrustPolicy
-from attestlab.log.results import Consistency, Inclusion, SignedHead
+from attestlab.log.results import ConsistencyProof, InclusionProof, SignedHead
 from attestlab.log.store import CheckpointRow, HeadRow, LeafRow
 from attestlab.log.timekeeping import Timekeeping
 from attestlab.log.witnessing import cosignatures
 
 BUFFER = "log.leaves"
-MEMO = "log"
+CACHE_KEY = "log"
 
 Finder = Callable[[Connection, str], int | None]
 
@@ -87,9 +87,9 @@ class Log:
         self.witnesses: TrustPolicy | None = None
         self.time = Timekeeping(clock)
         self._storage, self._keyring, self._guard = storage, keyring, guard
-        self._memory = TreeCache()
+        self._trees = TreeCache()
         self._signer: NoteSigner | None = None
-        self._unsettled: Connection | None = None  # of the transaction between its seal and its commit
+        self._sealed_connection: Connection | None = None  # of the transaction between its seal and its commit
         storage.sequence_hooks.append(self.seal)
 
     def create(self, tx: Transaction, *, origin: str, private: Ed25519PrivateKey) -> str:
@@ -103,7 +103,7 @@ class Log:
             raise Conflict("The records already hold a log; there is one for each database.")
         signer = NoteSigner(origin, private)
         head = TreeHead(origin, 0, hashing.EMPTY_ROOT)
-        self._guard.require(head, lambda _size: hashing.EMPTY_ROOT)
+        self._guard.require_continues(head, lambda _size: hashing.EMPTY_ROOT)
         sealing.record_kek(tx, self._keyring)
         sealed = sealing.seal(
             tx, self._keyring, dump_private(private), tenant_id=None, issuer_id=None, kid=origin, alg=Algorithm.ED25519
@@ -111,7 +111,7 @@ class Log:
         store.create_head(tx, HeadRow(origin, 0, head.root, str(signer.vkey), sealed))
         self._sign(tx, signer, head, previous_size=None)
         tx.flush()
-        tx.after_commit(lambda: self._publish(head))
+        tx.after_commit(lambda: self._advance_guard(head))
         return str(signer.vkey)
 
     def append(self, tx: Transaction, entry: bytes, *, kind: str, subject: str | None = None) -> SequencedEntry:
@@ -130,18 +130,18 @@ class Log:
         pending.append(appended)
         return appended
 
-    def upcoming(self, tx: Transaction) -> tuple[int, list[SequencedEntry]]:
+    def pending_entries(self, tx: Transaction) -> tuple[int, list[SequencedEntry]]:
         """The size of the committed log, and what this transaction appended to it so far."""
         return self._batch(tx).head.size, list(tx.buffer(BUFFER))
 
-    def status_prev(self, tx: Transaction, subject: str) -> entries.Link:
+    def next_status_link(self, tx: Transaction, subject: str) -> entries.Link:
         """The link with which the next status entry of `subject` continues its chain."""
         pending: list[SequencedEntry] = tx.buffer(BUFFER)
         for appended in reversed(pending):
             if appended.subject == subject:
                 return _next_link(appended.leaf_hash, appended.entry)
         last = store.last_of_subject(tx, subject)
-        return _next_link(*last) if last else entries.FIRST
+        return _next_link(*last) if last else entries.FIRST_LINK
 
     def seal(self, tx: Transaction) -> None:
         """Complete what was appended: indexes, tiles, root, one checkpoint; runs once, before the commit.
@@ -152,35 +152,35 @@ class Log:
         pending: list[SequencedEntry] = tx.buffer(BUFFER)
         if not pending:
             return
-        batch: _Batch = tx.cache[MEMO]
+        batch: _Batch = tx.cache[CACHE_KEY]
         batch.is_sealed = True
-        growth = batch.tree.grown([appended.leaf_hash for appended in pending])
-        reader = self._memory.reader_of(tx.connection, growth, growth.tree.size)
+        update = batch.tree.with_leaves([appended.leaf_hash for appended in pending])
+        reader = self._trees.reader_of(tx.connection, update, update.tree.size)
         head = TreeHead(batch.head.origin, reader.size, reader.root)
         note = self._sign(tx, batch.signer, head, previous_size=batch.head.size)
         for appended in pending:
             appended.tree_size, appended.root, appended.checkpoint = head.size, head.root, note
             appended.tree = reader
             store.add_leaf(tx, appended)
-        for (level, index), rows in growth.full.items():
+        for (level, index), rows in update.full_tiles.items():
             store.add_tile(tx, level, index, rows[0])
         if not store.move_head(tx, old=(batch.head.size, batch.head.root), new=(head.size, head.root)):
             raise HeadGuardMismatch("The log's head moved under its lock; nothing is signed.")
-        self._unsettled = tx.connection
-        tx.after_commit(lambda: self._adopt(head, growth, reader))
+        self._sealed_connection = tx.connection
+        tx.after_commit(lambda: self._promote(head, update, reader))
 
     def _batch(self, tx: Transaction) -> _Batch:
         """What the transaction knows of the log, found out once: under its lock nothing can change it."""
-        batch: _Batch | None = tx.cache.get(MEMO)
+        batch: _Batch | None = tx.cache.get(CACHE_KEY)
         if batch is None:
             row = _require_created(store.lock_head(tx))
             head = TreeHead(row.origin, row.size, row.root)
-            tree = self._memory.settled(tx.connection, head).tree
+            tree = self._trees.tree_of(tx.connection, head).tree
             self._require_guard(tx.connection, head)
             if tree.size != head.size:
                 raise HeadGuardMismatch(f"The records end at size {head.size}, but size {tree.size} was committed.")
-            self._unsettled = None
-            batch = tx.cache[MEMO] = _Batch(head, self._key(row), tree)
+            self._sealed_connection = None
+            batch = tx.cache[CACHE_KEY] = _Batch(head, self._unseal_once(row), tree)
         return batch
 
     def _sign(self, tx: Transaction, signer: NoteSigner, head: TreeHead, *, previous_size: int | None) -> str:
@@ -190,19 +190,19 @@ class Log:
         store.add_checkpoint(tx, CheckpointRow(head.size, previous_size, head.root, note, at))
         return note
 
-    def _key(self, row: HeadRow) -> NoteSigner:
+    def _unseal_once(self, row: HeadRow) -> NoteSigner:
         """The log's own key, unsealed once a process."""
         if self._signer is None:
-            self._signer = unsealed_signer(row, self._keyring)
+            self._signer = unseal_signer(row, self._keyring)
         return self._signer
 
-    def _adopt(self, head: TreeHead, growth: TreeUpdate, reader: TreeReader) -> None:
+    def _promote(self, head: TreeHead, update: TreeUpdate, reader: TreeReader) -> None:
         """The batch is committed: it becomes the tree in memory, and the guard learns of it."""
-        self._unsettled = None
-        self._memory.adopt(head, growth, reader)
-        self._publish(head)
+        self._sealed_connection = None
+        self._trees.promote(head, update, reader)
+        self._advance_guard(head)
 
-    def _publish(self, head: TreeHead) -> None:
+    def _advance_guard(self, head: TreeHead) -> None:
         try:
             self._guard.advance(head)
         except OSError as error:
@@ -219,7 +219,7 @@ class Log:
         Raises:
             IntegrityFailed: it does not.
         """
-        self._key(_require_created(store.head(connection)))
+        self._unseal_once(_require_created(store.head(connection)))
 
     def rewrap(self, tx: Transaction, new: Keyring) -> None:
         """Seal the log's private key under another key-encryption key."""
@@ -245,8 +245,8 @@ class Log:
         """
         guarded = self._guard.read()  # before the first look at the records: see `require_continues`
         head = self._head(connection)
-        self._memory.settled(connection, head)
-        require_continues(guarded, head, lambda size: self._memory.reader(connection, head, size).root)
+        self._trees.tree_of(connection, head)
+        require_continues(guarded, head, lambda size: self._trees.reader(connection, head, size).root)
 
     def head(self, connection: Connection) -> SignedHead:
         """The newest signed tree head of this look at the records; the guard has it before anyone else."""
@@ -254,21 +254,21 @@ class Log:
         signed = store.checkpoint(connection, head.size)
         if signed is None or signed.root != head.root:
             raise IntegrityFailed(f"The checkpoint of size {head.size} is missing; run `attestlab log fsck`.")
-        self._observe(connection, head)
-        return _shown(head.origin, connection, signed)
+        self._ensure_guarded(connection, head)
+        return _with_cosignatures(head.origin, connection, signed)
 
-    def witnessed(self, connection: Connection) -> SignedHead | None:
+    def witnessed_checkpoint(self, connection: Connection) -> SignedHead | None:
         """The newest signed tree head that a quorum of our witnesses cosigned, if there is one."""
-        size = cosignatures.newest_witnessed(connection, self.witnesses) if self.witnesses else None
+        size = cosignatures.newest_witnessed_size(connection, self.witnesses) if self.witnesses else None
         signed = None if size is None else store.checkpoint(connection, size)
-        return None if signed is None else _shown(self._head(connection).origin, connection, signed)
+        return None if signed is None else _with_cosignatures(self._head(connection).origin, connection, signed)
 
-    def head_with(self, connection: Connection, index: int) -> SignedHead:
+    def head_covering(self, connection: Connection, index: int) -> SignedHead:
         """The head that proves entry `index` best: one that a quorum cosigned, or while there is none, the newest."""
-        witnessed = self.witnessed(connection)
+        witnessed = self.witnessed_checkpoint(connection)
         return witnessed if witnessed is not None and witnessed.size > index else self.head(connection)
 
-    def inclusion(self, connection: Connection, index: int, tree_size: int | None = None) -> Inclusion:
+    def inclusion(self, connection: Connection, index: int, tree_size: int | None = None) -> InclusionProof:
         """The proof that entry `index` is in the tree of `tree_size` leaves, by default the newest.
 
         Raises:
@@ -279,11 +279,11 @@ class Log:
         size = _require_size(head, head.size if tree_size is None else tree_size, "tree_size")
         if not 0 <= index < size:
             raise NotFound("log entry", index)
-        reader = self._memory.reader(connection, head, size)
+        reader = self._trees.reader(connection, head, size)
         leaf = reader.node(0, index)
-        return Inclusion(index, size, leaf, reader.root, reader.inclusion(index))
+        return InclusionProof(index, size, leaf, reader.root, reader.inclusion(index))
 
-    def consistency(self, connection: Connection, size1: int, size2: int) -> Consistency:
+    def consistency(self, connection: Connection, size1: int, size2: int) -> ConsistencyProof:
         """The proof that the tree of `size2` leaves begins with that of `size1`.
 
         Raises:
@@ -293,8 +293,8 @@ class Log:
         _require_size(head, size2, "to")
         if not 0 <= size1 <= size2:
             raise ValidationFailed.of("/from", "range", "from is a size from 0 up to the one in to.")
-        older, newer = (self._memory.reader(connection, head, size) for size in (size1, size2))
-        return Consistency(size1, size2, older.root, newer.root, newer.consistency(size1))
+        older, newer = (self._trees.reader(connection, head, size) for size in (size1, size2))
+        return ConsistencyProof(size1, size2, older.root, newer.root, newer.consistency(size1))
 
     def entries(self, connection: Connection, start: int, limit: int) -> list[LeafRow]:
         """Up to `limit` entries from index `start`, oldest first."""
@@ -304,9 +304,9 @@ class Log:
     def checkpoints(self, connection: Connection, *, limit: int, before: int | None = None) -> list[CheckpointRow]:
         """Up to `limit` checkpoints, newest first, of sizes below `before`."""
         head = self._head(connection)
-        self._observe(connection, head)
+        self._ensure_guarded(connection, head)
         found = store.checkpoints_before(connection, head.size + 1 if before is None else before, limit)
-        return cosignatures.shown_with(connection, found)
+        return cosignatures.with_cosignatures(connection, found)
 
     def lookup(self, connection: Connection, leaf_hash: bytes) -> int:
         """The index of the entry with this leaf hash.
@@ -331,38 +331,38 @@ class Log:
             raise NotFound("log tile", name.path)
         if name.level is None:
             return hashing.encode_bundle(store.entry_bytes(connection, start, start + name.width))
-        return self._memory.reader(connection, head, head.size).tile(name.level, name.index, name.width)
+        return self._trees.reader(connection, head, head.size).tile(name.level, name.index, name.width)
 
     def _head(self, connection: Connection) -> TreeHead:
-        if connection is self._unsettled:
+        if connection is self._sealed_connection:
             # What is sealed and not committed may still vanish; showing it, or remembering it, would be a fork.
             raise RuntimeError("the log cannot be read between a transaction's seal and its commit")
         row = _require_created(self._storage.cached(connection, "log head", store.head))
         return TreeHead(row.origin, row.size, row.root)
 
-    def _observe(self, connection: Connection, head: TreeHead) -> None:
+    def _ensure_guarded(self, connection: Connection, head: TreeHead) -> None:
         """Whoever shows a head first makes sure that the guard has it; its writer may have died before.
 
         A head smaller than the guard's is a look at the past, which was signed too.
         """
-        known = self._guard.known
+        known = self._guard.last_head
         if known is None or (known.size <= head.size and known != head):
             guarded = self._guard.read()
             # Without a guard reads continue: this head was signed before, and only an operator may accept it again.
             if guarded is not None and guarded.size <= head.size:
                 self._require_guard(connection, head)
-                self._publish(head)
+                self._advance_guard(head)
 
     def _require_guard(self, connection: Connection, head: TreeHead) -> None:
-        self._guard.require(head, lambda size: self._memory.reader(connection, head, size).root)
+        self._guard.require_continues(head, lambda size: self._trees.reader(connection, head, size).root)
 
 
-def _shown(origin: str, connection: Connection, signed: CheckpointRow) -> SignedHead:
-    (shown,) = cosignatures.shown_with(connection, [signed])
+def _with_cosignatures(origin: str, connection: Connection, signed: CheckpointRow) -> SignedHead:
+    (shown,) = cosignatures.with_cosignatures(connection, [signed])
     return SignedHead(origin, shown.size, shown.root, shown.note, shown.at)
 
 
-def unsealed_signer(row: HeadRow, keyring: Keyring) -> NoteSigner:
+def unseal_signer(row: HeadRow, keyring: Keyring) -> NoteSigner:
     """The log's private key, taken out of its seal.
 
     Raises:
@@ -390,7 +390,7 @@ def _require_size(head: TreeHead, size: int, field_name: str) -> int:
 
 
 def _next_link(leaf_hash: bytes, entry: bytes) -> entries.Link:
-    link = entries.read(entry).link
+    link = entries.parse_entry(entry).link
     if link is None:
         raise IntegrityFailed("A status chain holds an entry that is not a status; run `attestlab log fsck`.")
     return entries.Link(link.seq + 1, leaf_hash)

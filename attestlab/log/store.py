@@ -15,8 +15,8 @@ from attestlab.core.errors import IntegrityFailed
 from attestlab.log.tables import SEGMENT_BITS, LogCheckpoint, LogCosignature, LogHead, LogLeaf, LogTile
 
 HEAD_ID = 1
-SEGMENTS_A_QUERY = 8192
-ROWS_A_PAGE = 1024
+SEGMENTS_PER_QUERY = 8192
+ROWS_PER_PAGE = 1024
 
 leaves = table_of(LogLeaf)
 tiles = table_of(LogTile)
@@ -207,7 +207,7 @@ def checkpoints_before(connection: Connection, size: int, limit: int) -> list[Ch
 def all_checkpoints(connection: Connection) -> Iterator[CheckpointRow]:
     """Every checkpoint, smallest first, a page at a time."""
     page = select(*_CHECKPOINT_COLUMNS).where(checkpoints.c.size > bindparam("after")).order_by(checkpoints.c.size)
-    page = page.limit(ROWS_A_PAGE)
+    page = page.limit(ROWS_PER_PAGE)
     rows = connection.execute(page, {"after": -1}).all()
     while rows:
         yield from (CheckpointRow(*row) for row in rows)
@@ -242,7 +242,7 @@ def newest_cosigners(connection: Connection, limit: int) -> Iterator[tuple[int, 
 def all_cosignatures(connection: Connection) -> Iterator[CosignatureRow]:
     """Every cosignature in order, a page at a time."""
     page = select(*_COSIGNATURE_COLUMNS).where(cosignatures.c.seq > bindparam("after")).order_by(cosignatures.c.seq)
-    page = page.limit(ROWS_A_PAGE)
+    page = page.limit(ROWS_PER_PAGE)
     rows = connection.execute(page, {"after": -1}).all()
     while rows:
         yield from (CosignatureRow(*row) for row in rows)
@@ -257,7 +257,9 @@ def leaf_rows(connection: Connection, first: int, count: int) -> list[LeafRow]:
 
 def all_leaves(connection: Connection) -> Iterator[LeafRow]:
     """Every entry in order, a page at a time; gaps are passed over, so compare the indexes."""
-    page = select(*_LEAF_COLUMNS).where(leaves.c.index > bindparam("after")).order_by(leaves.c.index).limit(ROWS_A_PAGE)
+    page = (
+        select(*_LEAF_COLUMNS).where(leaves.c.index > bindparam("after")).order_by(leaves.c.index).limit(ROWS_PER_PAGE)
+    )
     rows = connection.execute(page, {"after": -1}).all()
     while rows:
         yield from (LeafRow(*row) for row in rows)
@@ -267,7 +269,7 @@ def all_leaves(connection: Connection) -> Iterator[LeafRow]:
 def status_leaves(connection: Connection) -> Iterator[LeafRow]:
     """Every entry of every status chain, chain by chain in order, a page at a time."""
     chained = select(*_LEAF_COLUMNS).where(leaves.c.subject.is_not(None)).order_by(leaves.c.subject, leaves.c.index)
-    chained = chained.limit(ROWS_A_PAGE)
+    chained = chained.limit(ROWS_PER_PAGE)
     rows = connection.execute(chained).all()
     while rows:
         yield from (LeafRow(*row) for row in rows)
@@ -279,7 +281,7 @@ def status_leaves(connection: Connection) -> Iterator[LeafRow]:
 def status_leaves_between(connection: Connection, first: int, end: int) -> Iterator[LeafRow]:
     """The entries of status chains from index `first` up to, not including, `end`, a page at a time."""
     page = select(*_LEAF_COLUMNS).where(leaves.c.subject.is_not(None), leaves.c.index < end).order_by(leaves.c.index)
-    page = page.where(leaves.c.index >= bindparam("first")).limit(ROWS_A_PAGE)
+    page = page.where(leaves.c.index >= bindparam("first")).limit(ROWS_PER_PAGE)
     while rows := [LeafRow(*row) for row in connection.execute(page, {"first": first})]:
         yield from rows
         first = rows[-1].index + 1
@@ -292,7 +294,7 @@ def leaf_hashes(connection: Connection, first: int, end: int) -> list[bytes]:
         IntegrityFailed: some are missing.
     """
     found = list(connection.execute(_LEAF_HASHES, {"first": first, "last": end - 1}).scalars())
-    return _require_all(found, first, end)
+    return _require_complete(found, first, end)
 
 
 def entry_bytes(connection: Connection, first: int, end: int) -> list[bytes]:
@@ -302,10 +304,10 @@ def entry_bytes(connection: Connection, first: int, end: int) -> list[bytes]:
         IntegrityFailed: some are missing.
     """
     found = list(connection.execute(_ENTRIES, {"first": first, "last": end - 1}).scalars())
-    return _require_all(found, first, end)
+    return _require_complete(found, first, end)
 
 
-def _require_all(found: list[bytes], first: int, end: int) -> list[bytes]:
+def _require_complete(found: list[bytes], first: int, end: int) -> list[bytes]:
     if len(found) != end - first:
         raise IntegrityFailed(f"Entries between {first} and {end} are missing; run `attestlab log fsck`.")
     return found
@@ -315,8 +317,8 @@ def index_of(connection: Connection, leaf_hash: bytes, size: int) -> int | None:
     """The index of the first leaf with this hash among the first `size`; one probe of the index per segment."""
     segment: Any = literal_column(f'"index" >> {SEGMENT_BITS}')
     last = size >> SEGMENT_BITS
-    for start in range(0, last + 1, SEGMENTS_A_QUERY):
-        segments = list(range(start, min(start + SEGMENTS_A_QUERY, last + 1)))
+    for start in range(0, last + 1, SEGMENTS_PER_QUERY):
+        segments = list(range(start, min(start + SEGMENTS_PER_QUERY, last + 1)))
         probe = select(func.min(leaves.c.index)).where(
             segment.in_(segments), leaves.c.leaf_hash == bindparam("leaf_hash")
         )
@@ -338,19 +340,19 @@ def tile(connection: Connection, level: int, index: int) -> bytes:
     return data
 
 
-def stored_tile(connection: Connection, level: int, index: int) -> bytes | None:
+def find_tile(connection: Connection, level: int, index: int) -> bytes | None:
     """A full tile as it is stored, if it is."""
     data: bytes | None = connection.execute(_TILE, {"level": level, "index": index}).scalar()
     return data
 
 
-def tile_places(connection: Connection) -> Iterator[tuple[int, int]]:
+def stored_tile_positions(connection: Connection) -> Iterator[tuple[int, int]]:
     """Level and index of every stored tile."""
     for row in connection.execute(_PLACES):
         yield row[0], row[1]
 
 
-def duplicates(connection: Connection, *, first_byte: range) -> list[tuple[bytes, int]]:
+def duplicate_leaves(connection: Connection, *, first_byte: range) -> list[tuple[bytes, int]]:
     """Leaf hashes beginning with one of these bytes that stand in the log more than once, each with its last index."""
     twice: Any = select(leaves.c.leaf_hash, func.max(leaves.c.index)).group_by(leaves.c.leaf_hash)
     twice = twice.where(leaves.c.leaf_hash >= bytes([first_byte.start])).having(func.count() > 1)

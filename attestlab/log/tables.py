@@ -94,7 +94,7 @@ class LogCosignature(SQLModel, table=True):
 
 Guard = tuple[str, str]  # a table, and a statement that protects it
 
-WRITTEN_ONCE = ("log_leaves", "log_tiles", "log_checkpoints", "log_cosignatures")
+APPEND_ONLY_TABLES = ("log_leaves", "log_tiles", "log_checkpoints", "log_cosignatures")
 _SHRINKS = "NEW.size < OLD.size OR (NEW.size = OLD.size AND NEW.root <> OLD.root) OR NEW.origin <> OLD.origin"
 
 
@@ -106,7 +106,7 @@ def _sqlite_guards() -> list[Guard]:
             f"BEGIN SELECT RAISE(ABORT, '{table} is append-only'); END"
         )
 
-    written_once = [refuse(table, verb) for table in WRITTEN_ONCE for verb in ("UPDATE", "DELETE")]
+    written_once = [refuse(table, verb) for table in APPEND_ONLY_TABLES for verb in ("UPDATE", "DELETE")]
     return [*written_once, refuse("log_head", "DELETE"), refuse("log_head", "UPDATE", _SHRINKS)]
 
 
@@ -124,8 +124,8 @@ def _postgresql_guards() -> list[Guard]:
         )
 
     head = [refuse("log_head", "DELETE OR TRUNCATE"), refuse("log_head", "UPDATE", f"ROW WHEN ({_SHRINKS})")]
-    written_once = [refuse(table, "UPDATE OR DELETE OR TRUNCATE") for table in WRITTEN_ONCE]
-    return [*((table, function) for table in (*WRITTEN_ONCE, "log_head")), *written_once, *head]
+    written_once = [refuse(table, "UPDATE OR DELETE OR TRUNCATE") for table in APPEND_ONLY_TABLES]
+    return [*((table, function) for table in (*APPEND_ONLY_TABLES, "log_head")), *written_once, *head]
 
 
 _GUARDS = {"sqlite": _sqlite_guards(), "postgresql": _postgresql_guards()}

@@ -28,7 +28,7 @@ from attestlab.orgs import store as org_store
 
 MAX_LEAP = timedelta(days=90)
 ROW_ID = 1
-ANY_SIZE = 1 << 62  # above that of every tree
+ABOVE_ANY_SIZE = 1 << 62  # above that of every tree
 
 
 class ConfirmedTime(SQLModel, table=True):
@@ -61,16 +61,18 @@ class Timekeeping:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._seen: datetime | None = None  # the last time that was credible; a quiet log has no newer checkpoint
+        self._last_credible: datetime | None = (
+            None  # the last time that was credible; a quiet log has no newer checkpoint
+        )
 
     def next_checkpoint_time(self, connection: Connection) -> datetime:
         """The time for the next checkpoint, which is never before that of the last one."""
-        now, last = self._clock.now(), _last(connection)
+        now, last = self._clock.now(), _newest_checkpoint_time(connection)
         if last is None:
             return now
         if now - last <= MAX_LEAP:
             return max(last, now)
-        known = self._known(connection, last)
+        known = self._last_known(connection, last)
         return now if now - known <= MAX_LEAP else known
 
     def require_credible(self, connection: Connection) -> None:
@@ -87,30 +89,30 @@ class Timekeeping:
                 "run `attestlab log confirm-time`.",
                 details={"reason": "time_unconfirmed"},
             )
-        self._seen = now
+        self._last_credible = now
 
     def last_known(self, connection: Connection) -> datetime | None:
         """The last known time; None before the first checkpoint."""
-        last = _last(connection)
-        return None if last is None else self._known(connection, last)
+        last = _newest_checkpoint_time(connection)
+        return None if last is None else self._last_known(connection, last)
 
     def confirm(self, tx: Transaction) -> datetime:
         """Let the clock's time be the last known one from now on; returns it."""
         now = self._clock.now()
-        deed = AuditContext(org_store.get_operator_id(tx), Operator(), "confirmed_time.confirm", now)
+        context = AuditContext(org_store.get_operator_id(tx), Operator(), "confirmed_time.confirm", now)
         row = tx.exec(_CONFIRMED, {"id": ROW_ID}).mappings().first()
         if row is None:
-            audited_write.insert(tx, confirmed_time, {"id": ROW_ID, "at": now}, deed)
+            audited_write.insert(tx, confirmed_time, {"id": ROW_ID, "at": now}, context)
         else:
-            audited_write.change(tx, confirmed_time, dict(row), {"at": now}, deed)
+            audited_write.change(tx, confirmed_time, dict(row), {"at": now}, context)
         return now
 
-    def _known(self, connection: Connection, last: datetime) -> datetime:
+    def _last_known(self, connection: Connection, last: datetime) -> datetime:
         row = connection.execute(_CONFIRMED, {"id": ROW_ID}).first()
-        return max(last, self._seen or last, last if row is None else row.at)
+        return max(last, self._last_credible or last, last if row is None else row.at)
 
 
-def _last(connection: Connection) -> datetime | None:
+def _newest_checkpoint_time(connection: Connection) -> datetime | None:
     """The time of the newest checkpoint."""
-    newest = store.checkpoints_before(connection, ANY_SIZE, 1)
+    newest = store.checkpoints_before(connection, ABOVE_ANY_SIZE, 1)
     return newest[0].at if newest else None

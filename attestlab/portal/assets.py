@@ -23,7 +23,7 @@ class Asset(NamedTuple):
     media_type: str
 
 
-def text(name: str) -> str:
+def read_text(name: str) -> str:
     """A file's text."""
     return (FOLDER / name).read_text(encoding="utf-8")
 
@@ -34,10 +34,10 @@ def csp_hash(content: str) -> str:
     return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"
 
 
-def _named(stem: str, suffix: str) -> str:
+def _hashed_name(stem: str, suffix: str) -> str:
     digest = hashlib.sha256((FOLDER / f"{stem}.{suffix}").read_bytes()).hexdigest()
     return f"{stem}-{digest[:16]}.{suffix}"
 
 
-ICON: Final = _named("icon", "svg")
+ICON: Final = _hashed_name("icon", "svg")
 ASSETS: Final[Mapping[str, Asset]] = {ICON: Asset((FOLDER / "icon.svg").read_bytes(), "image/svg+xml")}

@@ -21,7 +21,7 @@ class Tone(StrEnum):
     QUIET = "quiet"  # not looked at
 
 
-SPOKEN: Final = {
+TONE_LABELS: Final = {
     Tone.GOOD: "Passed",
     Tone.NOTE: "Please note",
     Tone.BAD: "Failed",

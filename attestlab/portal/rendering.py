@@ -36,7 +36,7 @@ _ALWAYS: Final = {
     "X-Frame-Options": "DENY",
     "X-Robots-Tag": "noindex, nofollow",  # whoever has the link may look; nobody should find it by a name in it
 }
-_REMEMBERED_CODES = 256
+_CACHE_SIZE = 256
 
 
 class Html(NamedTuple):
@@ -47,34 +47,34 @@ class Html(NamedTuple):
     headers: Mapping[str, str]
 
 
-def _shown(value: object) -> object:
+def _escape_invisible(value: object) -> object:
     """What Jinja prints: text with nothing invisible in it; our own markup as it is."""
     if isinstance(value, str) and not isinstance(value, Markup):
-        return rules.visible(value)
+        return rules.escape_invisible(value)
     return value
 
 
-def _time(at: datetime) -> Markup:
-    return Markup('<time datetime="{}">{}</time>').format(format_time(at), view_model.in_words(at))
+def _time_element(at: datetime) -> Markup:
+    return Markup('<time datetime="{}">{}</time>').format(format_time(at), view_model.format_utc(at))
 
 
 _environment = Environment(
-    autoescape=True, finalize=_shown, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    autoescape=True, finalize=_escape_invisible, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
 )
-_environment.filters["time"] = _time
-_TEMPLATE: Final = _environment.from_string(assets.text("page.html"))
-_STYLE: Final = assets.text("page.css")
-_SCRIPT: Final = assets.text("page.js")
+_environment.filters["time"] = _time_element
+_TEMPLATE: Final = _environment.from_string(assets.read_text("page.html"))
+_STYLE: Final = assets.read_text("page.css")
+_SCRIPT: Final = assets.read_text("page.js")
 
 
-def page(seen: PageData, *, url: str, key: str | None) -> Html:
+def attestation_page(seen: PageData, *, url: str, key: str | None) -> Html:
     """The page of an attestation, or the one that says that there is none.
 
     `key` is what opened it; without one it shows neither claims nor reason nor bundle.
     """
     verified, row = seen.verified, seen.verified.row
     if row is None:
-        return nothing(str(verified.attestation_id), at=verified.at)
+        return not_found_page(str(verified.attestation_id), at=verified.at)
     more_claims: int
     claims, more_claims = ([], 0) if key is None else view_model.claims_of(row)
     brand = view_model.brand_of(row)
@@ -95,11 +95,11 @@ def page(seen: PageData, *, url: str, key: str | None) -> Html:
         latest=verified.latest,
         url=url,
         key=key,
-        code=code_of(url),
+        code=qr_code(url),
     )
 
 
-def nothing(asked: str, *, at: datetime) -> Html:
+def not_found_page(asked: str, *, at: datetime) -> Html:
     """The page where there is no attestation of the id that was asked for."""
     return _html(404, "", **_outcome(NOT_FOUND), at=at, id=asked[:80], row=None, remarks=[])
 
@@ -107,7 +107,7 @@ def nothing(asked: str, *, at: datetime) -> Html:
 def _outcome(report: Any) -> dict[str, Any]:
     return {
         "verdict": report.verdict.value,
-        "said": messages.VERDICTS[report.verdict],
+        "words": messages.VERDICTS[report.verdict],
         "steps": view_model.steps_of(report),
         "is_superseded": report.verdict is Verdict.SUPERSEDED,
         "is_revoked": report.verdict is Verdict.REVOKED,
@@ -135,7 +135,7 @@ def _html(status: int, brand: str, **facts: Any) -> Html:
     return Html(status, text.encode("utf-8"), {**_ALWAYS, "Content-Security-Policy": _policy(brand)})
 
 
-@lru_cache(_REMEMBERED_CODES)
+@lru_cache(_CACHE_SIZE)
 def _policy(brand: str) -> str:
     """What the page may do: run our script, wear our style and the issuer's colours, show images from here."""
     styles = " ".join(assets.csp_hash(text) for text in (_STYLE, brand) if text)
@@ -155,14 +155,14 @@ def _policy(brand: str) -> str:
     )
 
 
-@lru_cache(_REMEMBERED_CODES)
-def code_of(url: str) -> Markup:
+@lru_cache(_CACHE_SIZE)
+def qr_code(url: str) -> Markup:
     """A QR code (ISO/IEC 18004) as inline SVG; making one takes milliseconds, so the newest are remembered."""
     drawn = segno.make(url, error="m", micro=False)
     return Markup(drawn.svg_inline(border=3, omitsize=True, svgclass=None, lineclass=None, dark="#000", light="#fff"))
 
 
-def without_notes(bundle: BundleOut) -> BundleOut:
+def without_private_notes(bundle: BundleOut) -> BundleOut:
     """The bundle without what the issuer noted for itself; no part of it is signed, so it proves the same."""
     public = bundle.attestation.model_copy(update={"subject_reference": None, "metadata": None})
     return bundle.model_copy(update={"attestation": public})

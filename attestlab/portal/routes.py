@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 routes = Routes("portal")
 _IMMUTABLE = "public, max-age=31536000, immutable"
-_ONE_OF_TWO = {"Vary": "Accept"}
+_VARY_ACCEPT = {"Vary": "Accept"}
 
 
 class LinkQuery(In):
@@ -45,23 +45,23 @@ async def page(request: Request, id: str, query: LinkQuery) -> RawResponse:
     from attestlab.portal import rendering  # with the template engine, which a start must not wait for
 
     as_json = wants_json(request.header("Accept"))
-    attestation_id = _id(id)
+    attestation_id = _parse_id(id)
     if attestation_id is None:
         if as_json:
             raise NotFound("attestation", id)
-        return _html(rendering.nothing(id, at=request.now))
-    seen = await request.application.read(lambda: request.lab.portal.look(attestation_id))
+        return _html(rendering.not_found_page(id, at=request.now))
+    seen = await request.application.read(lambda: request.lab.portal.page_data(attestation_id))
     await record_decisions(
         request, seen.verified.policy_decisions, what="this look"
     )  # what they deny, the verdict says
     status = 200 if seen.verified.row is not None else 404
     if as_json:
         told = attestation_rendering.render_verification(seen.verified, log_id=request.lab.log_id)
-        return RawResponse(told.model_dump_json(by_alias=True).encode(), JSON, _ONE_OF_TWO, status=status)
+        return RawResponse(told.model_dump_json(by_alias=True).encode(), JSON, _VARY_ACCEPT, status=status)
     links = request.lab.links
     if links.is_valid_key(attestation_id, query.k):
-        return _html(rendering.page(seen, url=links.share_url(attestation_id), key=query.k))
-    return _html(rendering.page(seen, url=links.public_url(attestation_id), key=None))
+        return _html(rendering.attestation_page(seen, url=links.share_url(attestation_id), key=query.k))
+    return _html(rendering.attestation_page(seen, url=links.public_url(attestation_id), key=None))
 
 
 @routes.get("/a/{id}/bundle.json", scope=PUBLIC, cache_control="no-store", page=True)
@@ -69,13 +69,13 @@ async def bundle(request: Request, id: str, query: LinkQuery) -> RawResponse:
     """The proof bundle as a file, for whoever has the key of the shared link."""
     from attestlab.portal import rendering
 
-    attestation_id = _id(id)
+    attestation_id = _parse_id(id)
     if attestation_id is None or not request.lab.links.is_valid_key(attestation_id, query.k):
         raise NotFound("attestation", id)
     found: Export = await request.application.read(lambda: request.lab.portal.export(attestation_id))
     if (refusal := await record_decisions(request, found.policy_decisions, what="this export")) is not None:
         raise refusal
-    told = rendering.without_notes(
+    told = rendering.without_private_notes(
         attestation_rendering.render_bundle(found.row, found.proofs, found.head, now=request.now)
     )
     named = {"Content-Disposition": f'attachment; filename="attestation-{found.row.id}.json"'}
@@ -93,7 +93,7 @@ def asset(request: Request, name: str) -> RawResponse:
     return RawResponse(found.content, found.media_type, rendering.NOTHING_ALLOWED)
 
 
-def _id(text: str) -> UUID | None:
+def _parse_id(text: str) -> UUID | None:
     try:
         return parse_uuid(text)
     except ValidationFailed:
@@ -101,4 +101,4 @@ def _id(text: str) -> UUID | None:
 
 
 def _html(shown: "Html") -> RawResponse:
-    return RawResponse(shown.body, "text/html; charset=utf-8", {**shown.headers, **_ONE_OF_TWO}, status=shown.status)
+    return RawResponse(shown.body, "text/html; charset=utf-8", {**shown.headers, **_VARY_ACCEPT}, status=shown.status)

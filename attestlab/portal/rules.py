@@ -10,14 +10,14 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
-READABLE = 4.5  # contrast of text against what is behind it, level AA
+MIN_CONTRAST = 4.5  # contrast of text against what is behind it, level AA
 _COLOR = re.compile(r"#[0-9a-f]{6}")
 _JOINERS = "\u200c\u200d"  # letters and emoji of many scripts need them, and they move nothing
 _BREAKS = "\n\t"
-_UNSEEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
+_INVISIBLE_CATEGORIES = ("Cc", "Cf", "Cs", "Zl", "Zp")
 
 
-def visible(text: str) -> str:
+def escape_invisible(text: str) -> str:
     """`text` with its invisible characters named, those among them that turn the direction of writing.
 
     >>> visible("Zoë 👩‍🔬"), visible("gnp.exe" + chr(0x202E))
@@ -25,11 +25,11 @@ def visible(text: str) -> str:
     """
     if text.isprintable():  # which is true of nearly everything, and looked at far faster
         return text
-    return "".join(f"[U+{ord(sign):04X}]" if _is_unseen(sign) else sign for sign in text)
+    return "".join(f"[U+{ord(sign):04X}]" if _is_invisible(sign) else sign for sign in text)
 
 
-def _is_unseen(sign: str) -> bool:
-    return sign not in _JOINERS and sign not in _BREAKS and unicodedata.category(sign) in _UNSEEN
+def _is_invisible(sign: str) -> bool:
+    return sign not in _JOINERS and sign not in _BREAKS and unicodedata.category(sign) in _INVISIBLE_CATEGORIES
 
 
 def initials(name: str) -> str:
@@ -42,13 +42,13 @@ def initials(name: str) -> str:
     return "".join(word[0] for word in [*words[:1], *words[1:][-1:]]).upper() or "?"
 
 
-def color(text: str | None) -> str | None:
+def parse_color(text: str | None) -> str | None:
     """`text` where it is a colour and nothing more: `#rrggbb`."""
     lower = (text or "").lower()
     return lower if _COLOR.fullmatch(lower) else None
 
 
-def contrast(one: str, other: str) -> float:
+def contrast_ratio(one: str, other: str) -> float:
     """The contrast ratio of two colours, from 1 to 21.
 
     >>> contrast("#000000", "#ffffff"), round(contrast("#777777", "#ffffff"), 2)
@@ -59,31 +59,35 @@ def contrast(one: str, other: str) -> float:
 
 
 def _luminance(shown: str) -> float:
-    red, green, blue = (_linear(int(shown[at : at + 2], 16) / 255) for at in (1, 3, 5))
+    red, green, blue = (_linear_channel(int(shown[at : at + 2], 16) / 255) for at in (1, 3, 5))
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-def _linear(part: float) -> float:
+def _linear_channel(part: float) -> float:
     return float(part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4)
 
 
-def ink_on(ground: str) -> str:
+def text_color_on(ground: str) -> str:
     """Black or white, whichever is read more easily on a colour; one of them always is readable.
 
     >>> ink_on("#003366"), ink_on("#ffdd00")
     ('#ffffff', '#000000')
     """
-    return max(("#ffffff", "#000000"), key=lambda ink: contrast(ink, ground))
+    return max(("#ffffff", "#000000"), key=lambda ink: contrast_ratio(ink, ground))
 
 
-def readable(candidates: Iterable[str | None], *, on: Iterable[str], otherwise: str) -> str:
+def first_readable(candidates: Iterable[str | None], *, on: Iterable[str], otherwise: str) -> str:
     """The first candidate that can be read on every ground.
 
     >>> readable([None, "#ffff00", "#004400"], on=["#ffffff", "#f4f4f4"], otherwise="#000000")
     '#004400'
     """
     grounds = list(on)
-    fits = (shade for shade in candidates if shade and all(contrast(shade, ground) >= READABLE for ground in grounds))
+    fits = (
+        shade
+        for shade in candidates
+        if shade and all(contrast_ratio(shade, ground) >= MIN_CONTRAST for ground in grounds)
+    )
     return next(fits, otherwise)
 
 
@@ -93,11 +97,11 @@ def wants_json(accept: str | None) -> bool:
     >>> wants_json("application/json"), wants_json("text/html,application/json;q=0.9"), wants_json("*/*")
     (True, False, False)
     """
-    weights = dict(_weighted(part) for part in (accept or "*/*").lower().split(","))
+    weights = dict(_parse_weight(part) for part in (accept or "*/*").lower().split(","))
     return _weight(weights, "application/json") > _weight(weights, "text/html")
 
 
-def _weighted(part: str) -> tuple[str, float]:
+def _parse_weight(part: str) -> tuple[str, float]:
     kind, *parameters = (piece.strip() for piece in part.split(";"))
     given = next((value[2:] for value in parameters if value.startswith("q=")), "1")
     return kind, float(given) if re.fullmatch(r"[01](\.[0-9]{0,3})?", given) else 0.0

@@ -38,12 +38,12 @@ class Portal:
         self.attestations = attestations
         self.log = log
 
-    def look(self, attestation_id: UUID) -> PageData:
+    def page_data(self, attestation_id: UUID) -> PageData:
         """Verify an attestation for whoever looks, without counting it; an unknown one is NOT_FOUND."""
         verified = self.attestations.verify(attestation_id, follow=True)
         with self.storage.read() as connection:
             head, row = self.log.head(connection), verified.row
-            return PageData(verified, head, row is not None and _shows_ours(connection, row))
+            return PageData(verified, head, row is not None and _has_uploaded_logo(connection, row))
 
     def export(self, attestation_id: UUID) -> Export:
         """The parts of the proof bundle for anyone who has the attestation's id, and what policies say of that.
@@ -58,6 +58,6 @@ class Portal:
         return found
 
 
-def _shows_ours(connection: Connection, row: AnyRow) -> bool:
+def _has_uploaded_logo(connection: Connection, row: AnyRow) -> bool:
     """Whether the profile names an uploaded logo that is there: one from elsewhere the page does not load."""
     return is_uploaded_logo_url(row.logo_url, row.issuer_id) and store.has_logo(connection, row.issuer_id)

@@ -16,8 +16,8 @@ from attestlab.core.strict_json import b64url_decode
 from attestlab.portal import messages, rules
 from attestlab.portal.messages import Step, Tone
 
-SHOWN_CLAIMS = 100
-SHOWN_CHARACTERS = 2000
+MAX_CLAIMS = 100
+MAX_CLAIM_CHARS = 2000
 # `strftime` would take the words of the server's locale.
 _MONTHS = (
     *("January", "February", "March", "April", "May", "June"),
@@ -38,9 +38,9 @@ class StepView:
     was_reached: bool = True
 
     @property
-    def spoken(self) -> str:
+    def outcome(self) -> str:
         """The outcome in a word, for whom icon and colour say nothing."""
-        return messages.SPOKEN[self.tone]
+        return messages.TONE_LABELS[self.tone]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,35 +109,35 @@ def claims_of(row: AnyRow) -> tuple[list[ClaimView], int]:
     claims: dict[str, Any] = json.loads(row.claims)
     known = CATALOGUE[row.schema_id].claim_types if row.schema_id in CATALOGUE else {}
     ordered = [*(name for name in known if name in claims), *(name for name in claims if name not in known)]
-    shown = [_claim(name, claims[name], is_named=name in known) for name in ordered[:SHOWN_CLAIMS]]
-    return shown, max(0, len(ordered) - SHOWN_CLAIMS)
+    shown = [_claim(name, claims[name], is_named=name in known) for name in ordered[:MAX_CLAIMS]]
+    return shown, max(0, len(ordered) - MAX_CLAIMS)
 
 
 def _claim(name: str, value: object, *, is_named: bool) -> ClaimView:
     label = name.replace("_", " ").capitalize() if is_named else name
     if isinstance(value, str):
-        return ClaimView(_cut(label), _cut(value), is_code=False, is_named=is_named)
+        return ClaimView(_truncate(label), _truncate(value), is_code=False, is_named=is_named)
     is_code = isinstance(value, dict | list)
-    return ClaimView(_cut(label), _cut(json.dumps(value, ensure_ascii=False, indent=2)), is_code, is_named)
+    return ClaimView(_truncate(label), _truncate(json.dumps(value, ensure_ascii=False, indent=2)), is_code, is_named)
 
 
-def _cut(text: str) -> str:
-    if len(text) <= SHOWN_CHARACTERS:
+def _truncate(text: str) -> str:
+    if len(text) <= MAX_CLAIM_CHARS:
         return text
-    return f"{text[:SHOWN_CHARACTERS]} ... ({len(text)} characters; the proof bundle has them all)"
+    return f"{text[:MAX_CLAIM_CHARS]} ... ({len(text)} characters; the proof bundle has them all)"
 
 
 def standing_of(row: AnyRow) -> list[StandingView]:
     """The issuer's standing when it signed, as the records keep it, and now."""
     return [
-        StandingView("Status", _word(row.snapshot_status), _word(row.issuer_status)),
-        StandingView("Trust tier", _word(row.snapshot_trust_tier), _word(row.issuer_trust_tier)),
-        StandingView("Risk rating", _word(row.snapshot_risk_rating), _word(row.issuer_risk_rating)),
+        StandingView("Status", _capitalize(row.snapshot_status), _capitalize(row.issuer_status)),
+        StandingView("Trust tier", _capitalize(row.snapshot_trust_tier), _capitalize(row.issuer_trust_tier)),
+        StandingView("Risk rating", _capitalize(row.snapshot_risk_rating), _capitalize(row.issuer_risk_rating)),
         StandingView("Jurisdiction", row.snapshot_jurisdiction or "not given", row.issuer_jurisdiction or "not given"),
     ]
 
 
-def _word(constant: str) -> str:
+def _capitalize(constant: str) -> str:
     return constant.replace("_", "-").capitalize()
 
 
@@ -159,17 +159,17 @@ def title_of(schema_id: str) -> str:
 
 def brand_of(row: AnyRow) -> str:
     """The issuer's colours as CSS, each one a checked `#rrggbb`; ours wherever one could not be read."""
-    primary, accent = rules.color(row.primary_color), rules.color(row.accent_color)
+    primary, accent = rules.parse_color(row.primary_color), rules.parse_color(row.accent_color)
     badge = primary or accent or "#1f3a5f"
-    light = rules.readable([primary, accent], on=["#ffffff", "#f4f5f7"], otherwise="#1f3a5f")
-    dark = rules.readable([primary, accent], on=["#1b2027", "#12161b"], otherwise="#a9c7ee")
+    light = rules.first_readable([primary, accent], on=["#ffffff", "#f4f5f7"], otherwise="#1f3a5f")
+    dark = rules.first_readable([primary, accent], on=["#1b2027", "#12161b"], otherwise="#a9c7ee")
     return (
-        f":root{{--badge:{badge};--on-badge:{rules.ink_on(badge)};--accent:{accent or badge};--brand:{light}}}"
+        f":root{{--badge:{badge};--on-badge:{rules.text_color_on(badge)};--accent:{accent or badge};--brand:{light}}}"
         f"@media screen and (prefers-color-scheme:dark){{:root{{--brand:{dark}}}}}"
     )
 
 
-def in_words(at: datetime) -> str:
+def format_utc(at: datetime) -> str:
     """A moment as people write it; all moments here are UTC.
 
     >>> from datetime import UTC

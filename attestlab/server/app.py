@@ -174,7 +174,7 @@ async def serve(lab: Installation, sockets: list[socket.socket], *, ready: Calla
         write=desk.write,
         clock=lab.clock,
         folder=lab.settings.data,
-        counted=site.metrics.count_submission,
+        on_outcome=site.metrics.count_submission,
     )
     feeder.start(desk.background)
     ready()

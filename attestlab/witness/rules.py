@@ -45,7 +45,7 @@ def origin_hash(origin: str) -> str:
     return hashlib.sha256(origin.encode()).hexdigest()
 
 
-class StartsElsewhere(Conflict):
+class SizeConflict(Conflict):
     """The submission starts from another size than the tree that was cosigned last; `size` is that tree's."""
 
     def __init__(self, message: str, *, size: int) -> None:
@@ -63,7 +63,7 @@ def require_empty_root(head: TreeHead) -> None:
         raise ProofInvalid("A checkpoint of size 0 has the root of the empty tree. The checkpoint is not cosigned.")
 
 
-def require_forward(submission: Submission, head: TreeHead) -> None:
+def require_growth(submission: Submission, head: TreeHead) -> None:
     """Require that the log grows.
 
     Raises:
@@ -82,7 +82,7 @@ def require_continues(known: TreeHead | None, submission: Submission, head: Tree
     """
     known = known or TreeHead(head.origin, 0, EMPTY_ROOT)
     if submission.old_size != known.size:
-        raise StartsElsewhere(f"The tree cosigned last has {known.size} leaves; start there.", size=known.size)
+        raise SizeConflict(f"The tree cosigned last has {known.size} leaves; start there.", size=known.size)
     if head.size == known.size and head.root != known.root:
         raise ProofInvalid(f"Another tree of {known.size} leaves was cosigned: this is a fork. It is not cosigned.")
     try:

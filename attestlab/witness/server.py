@@ -23,7 +23,7 @@ from attestlab.core import errors
 from attestlab.core.error_text import cause_of
 from attestlab.log.witnessing.submission_policy import MAX_SUBMISSION_BYTES, PATH, SIZE_TYPE
 from attestlab.web import logging_setup
-from attestlab.witness.rules import StartsElsewhere
+from attestlab.witness.rules import SizeConflict
 from attestlab.witness.service import Witness
 
 STATUS_OF: dict[type[errors.AttestLabError], int] = {
@@ -34,10 +34,10 @@ STATUS_OF: dict[type[errors.AttestLabError], int] = {
     errors.Unavailable: 503,
 }
 TEXT = "text/plain; charset=utf-8"
-IDLE_S = 30.0
-BODY_S = 10.0
+IDLE_TIMEOUT_S = 30.0
+BODY_TIMEOUT_S = 10.0
 MAX_HEAD_BYTES = 16 * 1024
-STOP_WITHIN_S = 4.5
+STOP_TIMEOUT_S = 4.5
 _THREADS = 4
 
 # A client that is still sending may not read an early refusal, so this much of a longer body is read and discarded.
@@ -45,7 +45,7 @@ MAX_DISCARDED_BYTES = 8 * MAX_SUBMISSION_BYTES
 CHECKPOINT_PATH = r"/([0-9a-f]{64})/checkpoint"
 
 Submit = Callable[[bytes], Awaitable[str]]
-Latest = Callable[[str], Awaitable[str]]
+ReadLatest = Callable[[str], Awaitable[str]]
 
 
 @stream_request_body
@@ -114,7 +114,7 @@ class AddCheckpoint(PlainHandler):
             return
         try:
             self.finish(await self._submit(bytes(self._body)))
-        except StartsElsewhere as error:
+        except SizeConflict as error:
             self.set_status(409)
             self.set_header("Content-Type", SIZE_TYPE)
             self.finish(f"{error.size}\n")
@@ -125,7 +125,7 @@ class AddCheckpoint(PlainHandler):
 class LatestCheckpoint(PlainHandler):
     """`GET /<origin hash>/checkpoint`."""
 
-    def initialize(self, latest: Latest) -> None:
+    def initialize(self, latest: ReadLatest) -> None:
         self._latest = latest
 
     async def prepare(self) -> None:
@@ -145,9 +145,9 @@ class WitnessServer:
     A client may take `idle_s` seconds between two requests and for a head, and `body_s` for a body.
     """
 
-    def __init__(self, witness: Witness, *, idle_s: float = IDLE_S, body_s: float = BODY_S) -> None:
+    def __init__(self, witness: Witness, *, idle_s: float = IDLE_TIMEOUT_S, body_s: float = BODY_TIMEOUT_S) -> None:
         self._pool = ThreadPoolExecutor(_THREADS, "attestlab-witness")
-        self._at_work = 0
+        self._running_requests = 0
         handlers: list[Any] = [
             (PATH, AddCheckpoint, {"submit": partial(self._run, witness.add_checkpoint)}),
             (CHECKPOINT_PATH, LatestCheckpoint, {"latest": partial(self._run, witness.latest)}),
@@ -171,20 +171,20 @@ class WitnessServer:
     async def stop(self) -> None:
         """Refuse new connections, finish the requests that are being judged, close."""
         self._server.stop()
-        deadline = asyncio.get_running_loop().time() + STOP_WITHIN_S
-        while self._at_work and asyncio.get_running_loop().time() < deadline:
+        deadline = asyncio.get_running_loop().time() + STOP_TIMEOUT_S
+        while self._running_requests and asyncio.get_running_loop().time() < deadline:
             await asyncio.sleep(0.01)
         await self._server.close_all_connections()
         self._pool.shutdown(wait=False)
 
     async def _run(self, function: Callable[[Any], str], argument: Any) -> str:
-        self._at_work += 1
+        self._running_requests += 1
         try:
             return await asyncio.get_running_loop().run_in_executor(self._pool, function, argument)
         except OSError as error:
             raise errors.Unavailable(f"The witness cannot do its work right now ({cause_of(error)}).") from error
         finally:
-            self._at_work -= 1
+            self._running_requests -= 1
 
 
 async def serve(witness: Witness, sockets: list[socket.socket], *, ready: Callable[[], None]) -> None:

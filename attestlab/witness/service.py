@@ -21,10 +21,10 @@ from attestlab.log.note.note import Note, NoteSigner, TreeHead, VerifierKey
 from attestlab.log.witnessing.submission_policy import Submission
 from attestlab.witness import rules
 from attestlab.witness.rules import WitnessedLog
-from attestlab.witness.store import Cosigned, Heads, WitnessStore
+from attestlab.witness.store import CosignedHead, Heads, WitnessStore
 
 
-def found(folder: Path, *, name: str, environ: Mapping[str, str]) -> VerifierKey:
+def create_witness(folder: Path, *, name: str, environ: Mapping[str, str]) -> VerifierKey:
     """Make a witness in `folder`: a key-encryption key, a store, and a fresh key sealed in it.
 
     Returns the key to pin, that of its cosignatures (type 0x04). Killed half way, it can be run again.
@@ -43,7 +43,7 @@ def found(folder: Path, *, name: str, environ: Mapping[str, str]) -> VerifierKey
     return signer.vkey.cosigner()
 
 
-def signer_of(store: WitnessStore, keys: Keyring) -> NoteSigner:
+def unseal_signer(store: WitnessStore, keys: Keyring) -> NoteSigner:
     """The witness's own key, taken out of its seal.
 
     Raises:
@@ -90,11 +90,11 @@ class Witness:
             Unavailable: it could not be written down.
         """
         submission = Submission.parse(body)
-        note, head = submission.read()
+        note, head = submission.parse_checkpoint()
         self._require_signed(note, head)
         rules.require_empty_root(head)
-        rules.require_forward(submission, head)
-        with self._store.changing() as heads:
+        rules.require_growth(submission, head)
+        with self._store.transaction() as heads:
             at_s = self._accept(heads, submission, head)
         return self._signer.cosign(note.text, at_s=at_s)
 
@@ -127,5 +127,5 @@ class Witness:
         known = heads.find(head.origin)
         rules.require_continues(known.head if known else None, submission, head)
         at_s = max(int(self._clock.now().timestamp()), known.at_s if known else 0)
-        heads.keep(Cosigned(head, at_s), submission.checkpoint)
+        heads.put(CosignedHead(head, at_s), submission.checkpoint)
         return at_s

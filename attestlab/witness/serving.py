@@ -14,11 +14,11 @@ from attestlab.core.crypto.keyring import Keyring
 from attestlab.web import logging_setup
 from attestlab.witness.rules import WitnessedLog
 from attestlab.witness.server import serve
-from attestlab.witness.service import Witness, signer_of
+from attestlab.witness.service import Witness, unseal_signer
 from attestlab.witness.store import WitnessStore
 
 
-def run(data: Path, *, logs: Iterable[str], host: str, port: int, announce: Callable[[str], None]) -> None:
+def run_witness(data: Path, *, logs: Iterable[str], host: str, port: int, announce: Callable[[str], None]) -> None:
     """Serve the witness in `data` for these logs, each `VKEY` or `ORIGIN VKEY`, until a signal stops it.
 
     Raises:
@@ -27,8 +27,10 @@ def run(data: Path, *, logs: Iterable[str], host: str, port: int, announce: Call
     """
     logging_setup.capture_library_logs()
     witnessed = [WitnessedLog.parse(text) for text in logs]
-    with WitnessStore.opened(data) as store:
-        witness = Witness(store, signer_of(store, Keyring.open(data, os.environ)), logs=witnessed, clock=SystemClock())
+    with WitnessStore.open(data) as store:
+        witness = Witness(
+            store, unseal_signer(store, Keyring.open(data, os.environ)), logs=witnessed, clock=SystemClock()
+        )
         sockets = bind_sockets(port, host)
         shown = f"[{host}]" if ":" in host else host
         url = f"http://{shown}:{sockets[0].getsockname()[1]}"

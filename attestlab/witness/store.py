@@ -29,14 +29,14 @@ _TABLES = (
     "OR (NEW.size = OLD.size AND NEW.root <> OLD.root) BEGIN SELECT RAISE(ABORT, 'a witness never goes back'); END",
     "CREATE TRIGGER heads_stay BEFORE DELETE ON heads BEGIN SELECT RAISE(ABORT, 'a witness never forgets'); END",
 )
-_KEEP = (
+_UPSERT_HEAD = (
     "INSERT INTO heads (origin, size, root, note, at_s) VALUES (?, ?, ?, ?, ?) ON CONFLICT (origin) "
     "DO UPDATE SET size = excluded.size, root = excluded.root, note = excluded.note, at_s = excluded.at_s"
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Cosigned:
+class CosignedHead:
     """The tree head of a log that was cosigned last, and when (seconds since 1970)."""
 
     head: TreeHead
@@ -49,15 +49,15 @@ class Heads:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
-    def find(self, origin: str) -> Cosigned | None:
+    def find(self, origin: str) -> CosignedHead | None:
         """The newest head of a log; None where none was ever cosigned."""
         row = self._connection.execute("SELECT size, root, at_s FROM heads WHERE origin = ?", (origin,)).fetchone()
-        return None if row is None else Cosigned(TreeHead(origin, row[0], row[1]), row[2])
+        return None if row is None else CosignedHead(TreeHead(origin, row[0], row[1]), row[2])
 
-    def keep(self, cosigned: Cosigned, note: str) -> None:
+    def put(self, cosigned: CosignedHead, note: str) -> None:
         """Let this be the newest head; `note` is the log's checkpoint, verbatim."""
         head = cosigned.head
-        self._connection.execute(_KEEP, (head.origin, head.size, head.root, note, cosigned.at_s))
+        self._connection.execute(_UPSERT_HEAD, (head.origin, head.size, head.root, note, cosigned.at_s))
 
 
 class WitnessStore:
@@ -95,7 +95,7 @@ class WitnessStore:
 
     @classmethod
     @contextmanager
-    def opened(cls, folder: Path) -> Iterator[WitnessStore]:
+    def open(cls, folder: Path) -> Iterator[WitnessStore]:
         """The file, which is never made on the way: a witness without its memory must not sign.
 
         Raises:
@@ -120,7 +120,7 @@ class WitnessStore:
             raise IntegrityFailed(f"{FILE_NAME} holds no witness; it was not made by `attestlab witness init`.")
         return row[0], row[1]
 
-    def latest(self, origin: str) -> tuple[Cosigned, str] | None:
+    def latest(self, origin: str) -> tuple[CosignedHead, str] | None:
         """The newest head of a log and its checkpoint as it was submitted; None where none was ever cosigned.
 
         Raises:
@@ -128,21 +128,21 @@ class WitnessStore:
         """
         query = "SELECT size, root, at_s, note FROM heads WHERE origin = ?"
         try:
-            with self._usable() as connection:
+            with self._use_connection() as connection:
                 row = connection.execute(query, (origin,)).fetchone()
         except sqlite3.Error as error:
             raise Unavailable(f"{FILE_NAME} cannot be read: {error}.") from error
-        return None if row is None else (Cosigned(TreeHead(origin, row[0], row[1]), row[2]), row[3])
+        return None if row is None else (CosignedHead(TreeHead(origin, row[0], row[1]), row[2]), row[3])
 
     @contextmanager
-    def changing(self) -> Iterator[Heads]:
+    def transaction(self) -> Iterator[Heads]:
         """One change: durable at the end of the block, taken back on any exception.
 
         Raises:
             Unavailable: the file cannot be written; nothing was changed, as far as anyone can know.
         """
         try:
-            with self._usable() as connection:
+            with self._use_connection() as connection:
                 connection.execute("BEGIN IMMEDIATE")
                 try:
                     yield Heads(connection)
@@ -155,7 +155,7 @@ class WitnessStore:
             raise Unavailable(f"The witness cannot write down what it would sign: {error}.") from error
 
     @contextmanager
-    def _usable(self) -> Iterator[sqlite3.Connection]:
+    def _use_connection(self) -> Iterator[sqlite3.Connection]:
         """The connection for one use; a new one where the last use ended with an error of SQLite."""
         with self._lock:
             if self._has_failed:

@@ -23,7 +23,7 @@ from attestlab.integrity.fsck import fsck
 from attestlab.issuers.rules import IssuerStatus
 from attestlab.issuers.service import IssuerWithKeys
 from attestlab.log import entries
-from attestlab.log.entries import reason_commit, sha256_name
+from attestlab.log.entries import reason_commitment, sha256_name
 from attestlab.orgs import usage
 from attestlab.orgs.rules import Caller, Plan
 
@@ -66,7 +66,7 @@ def test_a_revocation_is_told_logged_and_verifies_as_revoked(lab: Installation, 
     said = logged(lab)[ended.logged.index].members
     assert (said["type"], said["id"], said["status"]) == ("attestation.status", str(minted.id), "REVOKED")
     assert said["minted_index"] == minted.logged.index
-    assert said["reason"] == sha256_name(reason_commit(minted.row["nonce"], "typo in name"))
+    assert said["reason"] == sha256_name(reason_commitment(minted.row["nonce"], "typo in name"))
     assert told(lab, caller)[-1] == (
         "attestation.revoked",
         {
@@ -294,4 +294,4 @@ def test_an_end_continues_no_chain_but_its_own(lab: Installation, caller: Caller
     ended = lab.attestations.revoke(minted.id, reason="a test", caller=caller)
 
     entry = logged(lab)[ended.logged.index]
-    assert (entry.subject, entry.link) == (f"attestation:{minted.id}", entries.FIRST)
+    assert (entry.subject, entry.link) == (f"attestation:{minted.id}", entries.FIRST_LINK)

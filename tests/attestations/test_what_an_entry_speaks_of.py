@@ -24,11 +24,11 @@ SPOKEN_OF: dict[str, Any] = {"claims": CLAIMS, "signature": "a.b.c", "public_key
 
 def entry() -> dict[str, Any]:
     """The entry of a mint of `STATEMENT`."""
-    commit = entries.commit_of(SPOKEN_OF["nonce"], payload_bytes("degree", CLAIMS), SPOKEN_OF["signature"])
-    raw = entries.minted(
+    commit = entries.commitment(SPOKEN_OF["nonce"], payload_bytes("degree", CLAIMS), SPOKEN_OF["signature"])
+    raw = entries.minted_entry(
         attestation_id=ID, issuer_id=ISSUER, kid="main", alg="Ed25519", public_spki=b"k", at=NOW, commit=commit
     )
-    return entries.read(raw).members
+    return entries.parse_entry(raw).members
 
 
 def spoken_of(statement: Statement = STATEMENT, **changes: Any) -> None:

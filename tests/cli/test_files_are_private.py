@@ -58,7 +58,7 @@ def test_files_of_an_installation_are_for_its_owner_alone(tmp_path: Path) -> Non
 
 @pytest.mark.usefixtures("umask")
 def test_files_of_a_witness_are_for_its_owner_alone(tmp_path: Path) -> None:
-    witness.found(tmp_path / "w", name="w.example/1", environ={})
+    witness.create_witness(tmp_path / "w", name="w.example/1", environ={})
 
     assert modes_below(tmp_path / "w") == {"w": 0o700, "w/keyring.key": 0o600, "w/witness.db": 0o600}
 

@@ -19,7 +19,7 @@ from attestlab.core.clock import FixedClock
 from attestlab.core.crypto.keyring import Keyring
 from attestlab.core.strict_json import b64url_decode, format_time
 from attestlab.exports import rules, store
-from attestlab.exports.jwt_signing import STATUS_LISTS, ServiceKey
+from attestlab.exports.jwt_signing import STATUS_LIST_KEY_PURPOSE, ServiceKey
 from attestlab.installation import Installation
 
 # The contract names EdDSA, which RFC 9864 has since split in two; the judge says so each time.
@@ -195,7 +195,7 @@ def test_an_empty_list_is_the_very_text_of_the_recommendation() -> None:
     printed = "uH4sIAAAAAAAAA-3BMQEAAADCoPVPbQwfoAAAAAAAAAAAAAAAAAAAAIC3AYbSVKsAQAAA"
     unpacked = [
         gzip.decompress(base64.urlsafe_b64decode(text[1:] + "=" * (-(len(text) - 1) % 4)))
-        for text in (printed, rules.encoded(rules.bitstring([], bits=rules.MIN_LIST_BITS)))
+        for text in (printed, rules.encode_bitstring(rules.bitstring([], bits=rules.MIN_LIST_BITS)))
     ]
     assert unpacked[0] == unpacked[1] == bytes(16 * 1024)
 
@@ -232,7 +232,7 @@ def test_an_unknown_issuer_is_the_same_404_as_elsewhere(stranger: httpx.Client) 
 
 
 def test_a_list_grows_by_doubling_and_never_moves_an_index() -> None:
-    lengths = [rules.length_of(index) for index in (None, 0, 131_071, 131_072, 262_143, 262_144, 10_000_000)]
+    lengths = [rules.list_length(index) for index in (None, 0, 131_071, 131_072, 262_143, 262_144, 10_000_000)]
     assert lengths == [131_072, 131_072, 131_072, 262_144, 262_144, 524_288, 16_777_216]
 
     small, large = (rules.bitstring([0, 7, 8, 131_071], bits=bits) for bits in (131_072, 262_144))
@@ -242,7 +242,7 @@ def test_a_list_grows_by_doubling_and_never_moves_an_index() -> None:
 
 @pytest.mark.parametrize("indexes", [[], [5], list(range(0, 131_072, 7))])
 def test_equal_bits_are_equal_text_whenever_they_are_written(indexes: list[int]) -> None:
-    texts = {rules.encoded(rules.bitstring(indexes, bits=131_072)) for _ in range(2)}
+    texts = {rules.encode_bitstring(rules.bitstring(indexes, bits=131_072)) for _ in range(2)}
 
     (text,) = texts
     assert b64url_decode(text[1:])[4:8] == bytes(4)  # the time in the header of GZIP
@@ -263,8 +263,8 @@ def test_the_key_of_the_lists_is_not_the_one_that_signs_access_tokens(
 
 
 def test_the_key_of_the_lists_stays_while_the_key_encryption_key_does(lab: Installation) -> None:
-    again = ServiceKey(lab.keyring, STATUS_LISTS)
-    other = ServiceKey(Keyring(secrets.token_bytes(32)), STATUS_LISTS)
+    again = ServiceKey(lab.keyring, STATUS_LIST_KEY_PURPOSE)
+    other = ServiceKey(Keyring(secrets.token_bytes(32)), STATUS_LIST_KEY_PURPOSE)
 
     assert again.jwk() == lab.exports.service_key.jwk()
     assert other.jwk()["x"] != again.jwk()["x"]
@@ -277,7 +277,7 @@ def test_what_ended_is_found_without_a_walk_through_all_attestations(
     Anyone may ask for a list, so its cost must follow from what ended, not from what was ever minted.
     """
     revoke(owner, minted(owner, issuer)["id"])
-    wanted = store.ENDED.params(issuer_id=UUID(issuer["id"]))
+    wanted = store.REVOKED_OR_SUPERSEDED.params(issuer_id=UUID(issuer["id"]))
     with lab.storage.read() as connection:
         if not lab.storage.is_sqlite:
             connection.execute(text("SET LOCAL enable_seqscan = off"))  # a table of one row is walked otherwise

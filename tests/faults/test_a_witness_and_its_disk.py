@@ -14,8 +14,8 @@ from witness_world import Branch, RunningWitness, opened_witness
 
 from attestlab.core.errors import ProofInvalid
 from attestlab.log.witnessing.submission_policy import PATH
-from attestlab.witness.rules import StartsElsewhere
-from attestlab.witness.service import found
+from attestlab.witness.rules import SizeConflict
+from attestlab.witness.service import create_witness
 
 LOG = Branch.of(20)
 FORK = Branch.of(20, other_from=5)
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.skipif(not tracing.can_trace(), reason="strace is not h
 @pytest.fixture
 def running(tmp_path: Path) -> Iterator[RunningWitness]:
     """A witness that has cosigned three entries."""
-    found(tmp_path / "w", name="witness.example/w", environ={})
+    create_witness(tmp_path / "w", name="witness.example/w", environ={})
     with RunningWitness(tmp_path / "w", str(LOG.signer.vkey)) as witness:
         assert asked(witness, LOG, 0, 3)
         yield witness
@@ -62,7 +62,7 @@ def test_killed_at_any_write_it_goes_on_with_what_it_may_have_told(
         running.process.wait()
 
     with opened_witness(running.folder) as witness:
-        with pytest.raises(StartsElsewhere) as stands:
+        with pytest.raises(SizeConflict) as stands:
             witness.add_checkpoint(LOG.body(0, 9))
         known = stands.value.size
         assert known in (3, 9)

@@ -172,7 +172,7 @@ def cosign(lab: Installation, name: str) -> None:
         newest = lab.log.checkpoints(connection, limit=3)
     for row in reversed(newest):
         line = witness.cosign(Note.parse(row.note).text, at_s=int(CLOCK.now().timestamp()) + row.size)
-        cosignature = Cosignature.verified(row.note, row.size, witness.vkey.cosigner(), line)
+        cosignature = Cosignature.verify(row.note, row.size, witness.vkey.cosigner(), line)
         with lab.storage.write() as tx:
             cosignatures.record(tx, cosignature)
 

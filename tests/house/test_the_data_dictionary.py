@@ -133,22 +133,28 @@ MADE: dict[str, bytes] = {
     "statement": Statement(
         ID, ID, "k", Algorithm.ED25519, "degree", "application/pdf", "h", None, "h", None, AT
     ).canonical(),
-    "log_entry:attestation.minted": entries.minted(
+    "log_entry:attestation.minted": entries.minted_entry(
         attestation_id=ID, issuer_id=ID, kid="k", alg="Ed25519", public_spki=b"", at=AT, commit=b""
     ),
-    "log_entry:attestation.status": entries.attestation_status(
-        entries.FIRST, attestation_id=ID, issuer_id=ID, minted_index=0, status="REVOKED", at=AT
+    "log_entry:attestation.status": entries.attestation_status_entry(
+        entries.FIRST_LINK, attestation_id=ID, issuer_id=ID, minted_index=0, status="REVOKED", at=AT
     ),
-    "log_entry:key.status": entries.key_status(
-        entries.FIRST,
+    "log_entry:key.status": entries.key_status_entry(
+        entries.FIRST_LINK,
         **{"issuer_id": ID, "kid": "k", "alg": "Ed25519", "public_spki": b"", "status": "compromised", "at": AT},
         reason="lost",
         compromised_at=AT,
     ),
-    "log_entry:issuer.status": entries.issuer_status(
-        entries.FIRST, issuer_id=ID, status="ACTIVE", trust_tier="BASIC", risk_rating="LOW", jurisdiction="NO", at=AT
+    "log_entry:issuer.status": entries.issuer_status_entry(
+        entries.FIRST_LINK,
+        issuer_id=ID,
+        status="ACTIVE",
+        trust_tier="BASIC",
+        risk_rating="LOW",
+        jurisdiction="NO",
+        at=AT,
     ),
-    "log_entry:status.list": entries.status_list(entries.FIRST, size=1, digest=b"", at=AT),
+    "log_entry:status.list": entries.status_list_entry(entries.FIRST_LINK, size=1, digest=b"", at=AT),
 }
 LAKE = {f"lake:{each.name}": {*each.columns} for each in datasets.ALL if each is not datasets.ENDS}
 LAKE["lake:attestations"] |= {*relations.STATUS_COLUMNS}

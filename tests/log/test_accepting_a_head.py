@@ -9,7 +9,7 @@ import pytest
 from log_world import World
 
 from attestlab.core.errors import Conflict, HeadGuardMismatch, HeadGuardMissing, IntegrityFailed
-from attestlab.log.head_acceptance import accept, examine
+from attestlab.log.head_acceptance import accept_head, examine_head
 from attestlab.log.note.note import TreeHead
 
 
@@ -81,10 +81,10 @@ def test_records_that_hold_what_was_given_up_after_all_are_no_fork(restored: Wor
 def test_what_is_accepted_is_the_head_that_was_shown(world: World) -> None:
     world.mint(1)
     with world.storage.read() as connection:
-        shown = examine(connection, world.guard)
+        shown = examine_head(connection, world.guard)
     world.mint(2)
     with pytest.raises(Conflict, match="moved"), world.storage.write() as tx:
-        accept(tx, world.guard, shown.head)
+        accept_head(tx, world.guard, shown.head)
 
 
 def test_records_whose_entries_do_not_have_the_signed_root_are_not_accepted(sqlite_world: World) -> None:
@@ -94,7 +94,7 @@ def test_records_whose_entries_do_not_have_the_signed_root_are_not_accepted(sqli
         connection.exec_driver_sql("DROP TRIGGER log_head_no_update")
         connection.exec_driver_sql("UPDATE log_head SET root = zeroblob(32)")
     with sqlite_world.storage.read() as connection, pytest.raises(IntegrityFailed):
-        examine(connection, sqlite_world.guard)
+        examine_head(connection, sqlite_world.guard)
 
 
 def test_a_guard_of_another_log_can_be_replaced_and_is_no_fork(sqlite_world: World) -> None:

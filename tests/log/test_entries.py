@@ -11,7 +11,7 @@ import pytest
 
 from attestlab.core.errors import IntegrityFailed, ValidationFailed
 from attestlab.log import entries
-from attestlab.log.entries import FIRST, Link
+from attestlab.log.entries import FIRST_LINK, Link
 
 AT = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 ISSUER = UUID("01935f00-0000-7000-8000-000000000001")
@@ -19,8 +19,8 @@ NONCE = bytes(range(32))
 
 
 def minted() -> bytes:
-    commit = entries.commit_of(NONCE, b'{"a":1}', "h..s")
-    return entries.minted(
+    commit = entries.commitment(NONCE, b'{"a":1}', "h..s")
+    return entries.minted_entry(
         attestation_id=UUID(int=1), issuer_id=ISSUER, kid="k", alg="Ed25519", public_spki=b"spki", at=AT, commit=commit
     )
 
@@ -45,17 +45,17 @@ def test_a_commitment_shows_nothing_and_needs_a_whole_nonce() -> None:
     """
     Payloads can be guessed; without 32 random bytes before them a hash would confirm the guess.
     """
-    assert entries.commit_of(NONCE, b"{}", "h..s") != entries.commit_of(bytes(32), b"{}", "h..s")
+    assert entries.commitment(NONCE, b"{}", "h..s") != entries.commitment(bytes(32), b"{}", "h..s")
     with pytest.raises(ValidationFailed):
-        entries.commit_of(b"short", b"{}", "h..s")
+        entries.commitment(b"short", b"{}", "h..s")
 
 
 def test_a_status_entry_says_where_it_stands_in_its_chain() -> None:
-    first = entries.key_status(
-        FIRST, issuer_id=ISSUER, kid="k", alg="Ed25519", public_spki=b"spki", status="active", at=AT
+    first = entries.key_status_entry(
+        FIRST_LINK, issuer_id=ISSUER, kid="k", alg="Ed25519", public_spki=b"spki", status="active", at=AT
     )
     prev = hashlib.sha256(b"\x00" + first).digest()
-    second = entries.key_status(
+    second = entries.key_status_entry(
         Link(1, prev),
         issuer_id=ISSUER,
         kid="k",
@@ -66,16 +66,16 @@ def test_a_status_entry_says_where_it_stands_in_its_chain() -> None:
         reason="lost",
     )
 
-    assert entries.read(first).link == FIRST
-    assert entries.read(second).link == Link(1, prev)
-    assert entries.read(first).subject == entries.read(second).subject == f"key:{ISSUER}:k"
+    assert entries.parse_entry(first).link == FIRST_LINK
+    assert entries.parse_entry(second).link == Link(1, prev)
+    assert entries.parse_entry(first).subject == entries.parse_entry(second).subject == f"key:{ISSUER}:k"
     assert json.loads(second)["prev"] == f"sha256:{prev.hex()}"
     assert "reason" not in json.loads(first)
 
 
 def test_an_issuers_standing_is_an_entry_of_its_own_chain() -> None:
-    entry = entries.issuer_status(
-        FIRST,
+    entry = entries.issuer_status_entry(
+        FIRST_LINK,
         issuer_id=ISSUER,
         status="ACTIVE",
         trust_tier="SELF_SIGNED",
@@ -83,12 +83,12 @@ def test_an_issuers_standing_is_an_entry_of_its_own_chain() -> None:
         jurisdiction=None,
         at=AT,
     )
-    read = entries.read(entry)
+    read = entries.parse_entry(entry)
     assert (read.kind, read.subject, read.members["jurisdiction"]) == ("issuer.status", f"issuer:{ISSUER}", None)
 
 
 def test_a_minted_entry_belongs_to_no_chain() -> None:
-    assert (entries.read(minted()).subject, entries.read(minted()).link) == (None, None)
+    assert (entries.parse_entry(minted()).subject, entries.parse_entry(minted()).link) == (None, None)
 
 
 @pytest.mark.parametrize(
@@ -109,4 +109,4 @@ def test_a_minted_entry_belongs_to_no_chain() -> None:
 )
 def test_what_is_no_entry_of_ours_is_not_believed(entry: bytes) -> None:
     with pytest.raises(IntegrityFailed):
-        entries.read(entry)
+        entries.parse_entry(entry)

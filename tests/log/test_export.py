@@ -10,13 +10,13 @@ from log_world import ORIGIN, World, entry
 from attestlab.core.clock import FixedClock
 from attestlab.core.errors import Conflict
 from attestlab.log import store
-from attestlab.log.export import Exported, export
+from attestlab.log.export import ExportResult, export
 from attestlab.log.merkle import hashing
 from attestlab.log.note.note import TreeHead, sign_checkpoint
-from attestlab.log.service import unsealed_signer
+from attestlab.log.service import unseal_signer
 
 
-def exported(world: World, folder: Path) -> Exported:
+def exported(world: World, folder: Path) -> ExportResult:
     with world.storage.read() as connection:
         return export(world.log, connection, folder)
 
@@ -48,7 +48,7 @@ def test_a_later_export_writes_only_what_is_new(world: World, tmp_path: Path) ->
     first = tmp_path / "out" / "tile/0/000"
     before = first.stat().st_mtime_ns
     world.grow(600)
-    assert exported(world, tmp_path / "out") == Exported(size=600, files=2 + 2 + 1 + 1)
+    assert exported(world, tmp_path / "out") == ExportResult(size=600, files=2 + 2 + 1 + 1)
     assert first.stat().st_mtime_ns == before
 
 
@@ -65,7 +65,7 @@ def test_an_export_that_was_broken_off_is_completed(world: World, tmp_path: Path
 
 
 def test_an_empty_log_exports_its_checkpoint_alone(world: World, tmp_path: Path) -> None:
-    assert exported(world, tmp_path / "out") == Exported(size=0, files=1)
+    assert exported(world, tmp_path / "out") == ExportResult(size=0, files=1)
     assert files(tmp_path / "out") == {"checkpoint"}
 
 
@@ -93,7 +93,7 @@ def test_an_export_of_a_fork_is_kept_as_evidence(world: World, tmp_path: Path) -
     """
     world.grow(300)
     with world.storage.read() as connection:
-        signer = unsealed_signer(store.head(connection) or pytest.fail("no log"), world.keyring)
+        signer = unseal_signer(store.head(connection) or pytest.fail("no log"), world.keyring)
     forked = sign_checkpoint(signer, TreeHead(ORIGIN, 2, bytes(32)), at_s=1_795_262_400)
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "checkpoint").write_text(forked)

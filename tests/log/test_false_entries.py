@@ -22,7 +22,7 @@ from attestlab.core.errors import ValidationFailed
 from attestlab.installation import Installation
 from attestlab.issuers.rules import IssuerStatus
 from attestlab.log import entries
-from attestlab.log.entries import FIRST, Link
+from attestlab.log.entries import FIRST_LINK, Link
 from attestlab.log.follower.follower import Alarm, AlarmName
 from attestlab.log.follower.state import FollowerState
 from attestlab.log.merkle.hashing import leaf_hash
@@ -44,7 +44,7 @@ class History:
             self.key(key)
 
     def add(self, subject: str | None, make: Callable[[Link], bytes]) -> int:
-        entry, link = make(self.links.get(subject, FIRST)), self.links.get(subject, FIRST)
+        entry, link = make(self.links.get(subject, FIRST_LINK)), self.links.get(subject, FIRST_LINK)
         self.links[subject] = Link(link.seq + 1, leaf_hash(entry))
         self.leaves.append(entry)
         return len(self.leaves) - 1
@@ -53,26 +53,28 @@ class History:
         told: Any = {"trust_tier": "BASIC", "risk_rating": "LOW", "jurisdiction": None, "at": NOON}
         return self.add(
             entries.issuer_subject(issuer_id),
-            lambda link: entries.issuer_status(link, issuer_id=issuer_id, status=status, **told),
+            lambda link: entries.issuer_status_entry(link, issuer_id=issuer_id, status=status, **told),
         )
 
     def key(self, status: str, kid: str = "k1", public_spki: bytes = b"key") -> int:
         told: Any = {"alg": "Ed25519", "at": NOON, "public_spki": public_spki, "status": status}
         return self.add(
             entries.key_subject(ISSUER, kid),
-            lambda link: entries.key_status(link, issuer_id=ISSUER, kid=kid, **told),
+            lambda link: entries.key_status_entry(link, issuer_id=ISSUER, kid=kid, **told),
         )
 
     def mint(self, number: int, *, kid: str = "k1", public_spki: bytes = b"key", issuer_id: UUID = ISSUER) -> int:
         told: Any = {"alg": "Ed25519", "at": NOON, "commit": bytes(32), "public_spki": public_spki}
-        entry = entries.minted(attestation_id=UUID(int=number), issuer_id=issuer_id, kid=kid, **told)
+        entry = entries.minted_entry(attestation_id=UUID(int=number), issuer_id=issuer_id, kid=kid, **told)
         return self.add(None, lambda _link: entry)
 
     def end(self, number: int, minted_index: Any, *, issuer_id: UUID = ISSUER) -> int:
         told: Any = {"status": "REVOKED", "at": NOON, "minted_index": minted_index}
         return self.add(
             entries.attestation_subject(UUID(int=number)),
-            lambda link: entries.attestation_status(link, attestation_id=UUID(int=number), issuer_id=issuer_id, **told),
+            lambda link: entries.attestation_status_entry(
+                link, attestation_id=UUID(int=number), issuer_id=issuer_id, **told
+            ),
         )
 
     def list(self, *, without: int | None = None, size: int | None = None) -> int:
@@ -80,10 +82,10 @@ class History:
         statuses = StatusList()
         for index, entry in enumerate(self.leaves):
             if index != without:
-                statuses.apply(index, entries.read(entry))
+                statuses.apply(index, entries.parse_entry(entry))
         statuses.grow(len(self.leaves))
         told: Any = {"size": len(self.leaves) if size is None else size, "digest": statuses.digest(), "at": NOON}
-        return self.add(entries.STATUS_LIST_SUBJECT, lambda link: entries.status_list(link, **told))
+        return self.add(entries.STATUS_LIST_SUBJECT, lambda link: entries.status_list_entry(link, **told))
 
     def publish(self, log: Log) -> None:
         Branch(tuple(self.leaves), log_signer()).publish(log.folder, len(self.leaves))
@@ -117,7 +119,7 @@ def test_an_honest_history_raises_no_alarm_wherever_one_begins_again(log: Log) -
 
     at_once = log.state.with_name("at once")
     log.state, log.taken, in_steps = at_once, [], log.state
-    assert log.follow().standings.as_json() == FollowerState.load(in_steps, VKEY).standings.as_json()
+    assert log.follow().auditor.as_json() == FollowerState.load(in_steps, VKEY).auditor.as_json()
 
 
 @pytest.mark.parametrize("restarts", [False, True], ids=["in one go", "over a restart"])

@@ -42,7 +42,7 @@ def vkey_of(world: World) -> str:
 
 def ask(world: World, *lines: str, quorum: str = "none") -> None:
     """Let the world's log ask these witnesses."""
-    world.log.witnesses = TrustPolicy.witnessing("\n".join([*lines, f"quorum {quorum}"]), vkey_of(world))
+    world.log.witnesses = TrustPolicy.for_log("\n".join([*lines, f"quorum {quorum}"]), vkey_of(world))
 
 
 def feeder_of(world: World, folder: Path, **options: Any) -> Feeder:
@@ -147,7 +147,7 @@ def test_a_witness_that_is_away_costs_its_cosignature_and_nothing_else(world: Wo
         policy = world.log.witnesses
         assert policy is not None
         assert set(policy.verify_checkpoint(newest(world)).witnesses) == {"w1"}
-        demanding = TrustPolicy.witnessing(f"{line}\n{away}\ngroup both all w1 away\nquorum both", vkey_of(world))
+        demanding = TrustPolicy.for_log(f"{line}\n{away}\ngroup both all w1 away\nquorum both", vkey_of(world))
         with pytest.raises(SignatureInvalid, match="quorum both"):
             demanding.verify_checkpoint(newest(world))
 
@@ -166,9 +166,9 @@ def test_the_witnessed_head_is_the_newest_that_a_quorum_has_seen(world: World, t
             group = [f"group {quorum} {'all' if quorum == 'both' else 'any'} w1 w2"] if quorum[0] in "be" else []
             ask(world, line1, line2, *group, quorum=quorum)
             with world.storage.read() as records:
-                found = world.log.witnessed(records)
+                found = world.log.witnessed_checkpoint(records)
                 assert found is not None
-                sizes.append((quorum, found.size, world.log.head_with(records, 7).size))
+                sizes.append((quorum, found.size, world.log.head_covering(records, 7).size))
     assert sizes == [("w1", 5, 9), ("w2", 9, 9), ("both", 3, 9), ("either", 9, 9), ("none", 9, 9)]
 
 
@@ -225,7 +225,7 @@ def test_a_log_that_was_made_twice_from_one_key_is_found_by_its_witness(
         forked.mint(104)
         assert fed(forked, tmp_path) == {"w1": Outcome.REFUSED}
     with forked.storage.read() as records:
-        assert forked.log.witnessed(records) is None
+        assert forked.log.witnessed_checkpoint(records) is None
     forked.storage.close()
 
 
@@ -328,7 +328,7 @@ def test_of_two_processes_of_one_folder_one_feeds_until_it_is_gone(world: World,
     async def both() -> tuple[int, int]:
         told: list[list[str]] = [[], []]
         feeders = [
-            feeder_of(world, tmp_path, counted=lambda _witness, outcome, _size, to=to: to.append(outcome))
+            feeder_of(world, tmp_path, on_outcome=lambda _witness, outcome, _size, to=to: to.append(outcome))
             for to in told
         ]
         for feeder in feeders:

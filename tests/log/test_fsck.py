@@ -58,8 +58,8 @@ def filled(world: World, clock: FixedClock) -> World:
     subject = entries.key_subject(ISSUER, "k")
     for status in ("pending", "active"):
         with world.storage.write() as tx:
-            said = entries.key_status(
-                world.log.status_prev(tx, subject),
+            said = entries.key_status_entry(
+                world.log.next_status_link(tx, subject),
                 issuer_id=ISSUER,
                 kid="k",
                 alg="Ed25519",
@@ -117,8 +117,8 @@ def test_a_status_entry_that_leaves_one_out_is_found(file_world: World, clock: F
     """
     subject = entries.key_subject(ISSUER, "k")
     with file_world.storage.write() as tx:
-        link = file_world.log.status_prev(tx, subject)
-        said = entries.key_status(
+        link = file_world.log.next_status_link(tx, subject)
+        said = entries.key_status_entry(
             entries.Link(link.seq + 1, link.prev),
             issuer_id=ISSUER,
             kid="k",

@@ -36,30 +36,30 @@ def guard(tmp_path: Path) -> HeadGuard:
 
 def test_an_empty_tree_needs_no_guard(guard: HeadGuard) -> None:
     assert guard.read() is None
-    guard.require(head(0), no_older_root)
+    guard.require_continues(head(0), no_older_root)
 
 
 def test_a_tree_with_entries_and_no_guard_is_refused_with_the_remedy(guard: HeadGuard) -> None:
     with pytest.raises(HeadGuardMissing, match="attestlab log accept-head") as refused:
-        guard.require(head(5), no_older_root)
+        guard.require_continues(head(5), no_older_root)
     assert refused.value.details["reason"] == "head_guard_missing"
 
 
 def test_an_accepted_head_is_guarded_and_the_one_given_up_is_remembered_by_every_later_write(guard: HeadGuard) -> None:
     guard.advance(head(7))
     guard.accept(head(5))
-    assert (guard.read(), guard.abandoned()) == (head(5), (head(7),))
+    assert (guard.read(), guard.abandoned_heads()) == (head(5), (head(7),))
 
     for size in (6, 7, 8):
         guard.advance(head(size))
 
-    assert (guard.read(), guard.abandoned()) == (head(8), (head(7),))
-    guard.require(head(8), no_older_root)
+    assert (guard.read(), guard.abandoned_heads()) == (head(8), (head(7),))
+    guard.require_continues(head(8), no_older_root)
 
 
 def test_a_head_is_accepted_where_the_guard_is_missing_or_unreadable(guard: HeadGuard) -> None:
     guard.accept(head(5))
-    assert (guard.read(), guard.abandoned()) == (head(5), ())
+    assert (guard.read(), guard.abandoned_heads()) == (head(5), ())
     guard.path.write_bytes(b"")
     guard.accept(head(6))
     assert guard.read() == head(6)
@@ -71,7 +71,9 @@ def test_the_guard_has_room_for_a_log_of_the_longest_name_that_was_restored_many
     name = "x" * 255
     for number in range(2 * MAX_ABANDONED):
         guard.accept(TreeHead(name, 10**12 + number, bytes(32)))
-    assert [lost.size - 10**12 for lost in guard.abandoned()] == list(range(MAX_ABANDONED - 1, 2 * MAX_ABANDONED - 1))
+    assert [lost.size - 10**12 for lost in guard.abandoned_heads()] == list(
+        range(MAX_ABANDONED - 1, 2 * MAX_ABANDONED - 1)
+    )
 
 
 def test_the_largest_head_is_remembered_across_processes(guard: HeadGuard) -> None:
@@ -97,26 +99,26 @@ def test_it_never_moves_to_another_tree_of_the_same_size(guard: HeadGuard) -> No
 def test_records_that_end_before_what_was_signed_are_refused_with_the_remedy(guard: HeadGuard) -> None:
     guard.advance(head(7))
     with pytest.raises(HeadGuardMismatch, match="newest copy of the records"):
-        guard.require(head(6), no_older_root)
+        guard.require_continues(head(6), no_older_root)
 
 
 def test_records_with_another_tree_are_refused(guard: HeadGuard) -> None:
     guard.advance(head(7))
     with pytest.raises(HeadGuardMismatch, match="another tree of size 7"):
-        guard.require(head(7, bytes(32)), no_older_root)
+        guard.require_continues(head(7, bytes(32)), no_older_root)
     with pytest.raises(HeadGuardMismatch, match="another tree of size 7"):
-        guard.require(head(9), lambda _size: bytes(32))
+        guard.require_continues(head(9), lambda _size: bytes(32))
 
 
 def test_a_guard_left_behind_by_a_crash_is_accepted_if_its_tree_is_the_beginning(guard: HeadGuard) -> None:
     guard.advance(head(7))
-    guard.require(head(9), lambda size: head(size).root)
+    guard.require_continues(head(9), lambda size: head(size).root)
 
 
 def test_the_guard_of_another_log_is_refused(guard: HeadGuard) -> None:
     guard.advance(head(7))
     with pytest.raises(HeadGuardMismatch, match="belongs to"):
-        guard.require(TreeHead("log.example/b", 9, bytes(32)), no_older_root)
+        guard.require_continues(TreeHead("log.example/b", 9, bytes(32)), no_older_root)
 
 
 @pytest.mark.parametrize("torn_at", [0, 1, 64, 65, 100, 500, SLOT_BYTES - 1])

@@ -238,8 +238,8 @@ def test_status_entries_of_a_subject_form_a_chain_within_and_across_transactions
 ) -> None:
     def say(tx: Transaction, status: str) -> SequencedEntry:
         subject = entries.key_subject(ISSUER, "k")
-        said = entries.key_status(
-            world.log.status_prev(tx, subject),
+        said = entries.key_status_entry(
+            world.log.next_status_link(tx, subject),
             issuer_id=ISSUER,
             kid="k",
             alg="Ed25519",
@@ -254,9 +254,9 @@ def test_status_entries_of_a_subject_form_a_chain_within_and_across_transactions
     with world.storage.write() as tx:
         chain.append(say(tx, "revoked"))
 
-    links = [entries.read(appended.entry).link for appended in chain]
+    links = [entries.parse_entry(appended.entry).link for appended in chain]
     assert links == [
-        entries.FIRST,
+        entries.FIRST_LINK,
         entries.Link(1, chain[0].leaf_hash),
         entries.Link(2, chain[1].leaf_hash),
     ]

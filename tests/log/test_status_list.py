@@ -19,16 +19,16 @@ from attestlab.core.errors import ProofInvalid
 from attestlab.installation import Installation
 from attestlab.integrity.fsck import fsck
 from attestlab.issuers.rules import IssuerStatus
-from attestlab.log.entries import ReadEntry, sha256_name
+from attestlab.log.entries import ParsedEntry, sha256_name
 from attestlab.log.merkle.hashing import leaf_hash, node_hash
 from attestlab.log.status.publisher import StatusListPublisher
-from attestlab.log.status.status_list import CHUNK_BYTES, INDEXES_A_CHUNK, Chunk, StatusList, verify_chunk
+from attestlab.log.status.status_list import CHUNK_BYTES, INDEXES_PER_CHUNK, Chunk, StatusList, verify_chunk
 from attestlab.orgs.rules import Caller
 
 
-def ended(minted_index: int, status: str) -> ReadEntry:
+def ended(minted_index: int, status: str) -> ParsedEntry:
     members: dict[str, object] = {"minted_index": minted_index, "status": status}
-    return ReadEntry("attestation.status", members, f"attestation:{minted_index}", None)
+    return ParsedEntry("attestation.status", members, f"attestation:{minted_index}", None)
 
 
 def test_two_bits_an_index_the_lower_indexes_in_the_lower_bits() -> None:
@@ -45,7 +45,7 @@ def test_two_bits_an_index_the_lower_indexes_in_the_lower_bits() -> None:
 
 def test_the_digest_of_several_chunks_is_their_merkle_tree_hash() -> None:
     statuses = StatusList()
-    statuses.grow(2 * INDEXES_A_CHUNK + 1)
+    statuses.grow(2 * INDEXES_PER_CHUNK + 1)
     empty = leaf_hash(bytes(CHUNK_BYTES))
 
     assert statuses.digest() == node_hash(node_hash(empty, empty), empty)
@@ -62,16 +62,16 @@ def test_a_key_has_its_code_where_its_chain_begins_and_an_issuer_may_come_back()
             ("key.status", "compromised"),
         ]
     ):
-        statuses.apply(index, ReadEntry(kind, {"status": status}, kind, None))
+        statuses.apply(index, ParsedEntry(kind, {"status": status}, kind, None))
     codes = statuses.code_of(0), statuses.code_of(1)
-    statuses.apply(5, ReadEntry("issuer.status", {"status": "ACTIVE"}, "issuer.status", None))
+    statuses.apply(5, ParsedEntry("issuer.status", {"status": "ACTIVE"}, "issuer.status", None))
 
     assert codes == (2, 3)
     assert statuses.code_of(0) == 0
 
 
 @settings(max_examples=60, deadline=None)
-@given(size=st.integers(1, 6 * INDEXES_A_CHUNK), at=st.integers(0), other=st.integers(0), bit=st.integers(0, 8191))
+@given(size=st.integers(1, 6 * INDEXES_PER_CHUNK), at=st.integers(0), other=st.integers(0), bit=st.integers(0, 8191))
 def test_a_chunk_proves_its_own_bytes_and_place_and_nothing_else(size: int, at: int, other: int, bit: int) -> None:
     statuses = StatusList()
     statuses.grow(size)
@@ -147,7 +147,7 @@ def test_what_the_same_transaction_logged_before_is_in_its_list(
         lab.status_lists.append_if_due(tx)
 
     with lab.storage.read() as connection:
-        found = lab.status_lists.listed(connection, 4)
+        found = lab.status_lists.newest_covering(connection, 4)
     assert found is not None
     assert found.chunks[0].code_of(4) == 1
 
@@ -166,7 +166,7 @@ def test_a_process_that_starts_later_computes_the_same(
     with lab.storage.read() as connection:
         size = lab.log.size(connection)
         assert another.at(connection, size) == lab.status_lists.at(connection, size)
-        assert another.listed(connection, 2) == lab.status_lists.listed(connection, 2)
+        assert another.newest_covering(connection, 2) == lab.status_lists.newest_covering(connection, 2)
 
 
 def test_an_entry_behind_the_newest_list_is_not_in_it(lab: Installation, minted: list[UUID], clock: FixedClock) -> None:
@@ -175,8 +175,8 @@ def test_an_entry_behind_the_newest_list_is_not_in_it(lab: Installation, minted:
     assert index is not None
 
     with lab.storage.read() as connection:
-        assert lab.status_lists.listed(connection, index - 1) is not None
-        assert lab.status_lists.listed(connection, index) is None
+        assert lab.status_lists.newest_covering(connection, index - 1) is not None
+        assert lab.status_lists.newest_covering(connection, index) is None
 
 
 @pytest.mark.tampered

@@ -57,9 +57,9 @@ class Stored:
     def __init__(self) -> None:
         self.tiles: dict[tuple[int, int], bytes] = {}
 
-    def keep(self, growth: TreeUpdate) -> Tree:
-        self.tiles.update({place: rows[0] for place, rows in growth.full.items()})
-        return growth.tree
+    def keep(self, update: TreeUpdate) -> Tree:
+        self.tiles.update({place: rows[0] for place, rows in update.full_tiles.items()})
+        return update.tree
 
     def fetch(self, level: int, index: int) -> bytes:
         return self.tiles[level, index]
@@ -71,7 +71,7 @@ class Stored:
 def grown_to(size: int, *, step: int = 97) -> tuple[Tree, Stored]:
     tree, stored = Tree(), Stored()
     for start in range(0, size, step):
-        tree = stored.keep(tree.grown(LEAVES[start : min(start + step, size)]))
+        tree = stored.keep(tree.with_leaves(LEAVES[start : min(start + step, size)]))
     return tree, stored
 
 
@@ -116,7 +116,7 @@ def test_any_large_tree_proves_itself_to_the_verifier(size: int, seed: int, step
 @given(st.integers(0, 70_000))
 def test_a_tree_loaded_from_its_full_tiles_and_last_leaves_is_the_tree_that_was_grown(size: int) -> None:
     tree, stored = grown_to(size, step=5000)
-    loaded = Tree.loaded(size, LEAVES[size - size % 256 : size], stored.fetch)
+    loaded = Tree.from_tiles(size, LEAVES[size - size % 256 : size], stored.fetch)
     assert [rows for rows in loaded.edge if any(rows)] == [rows for rows in tree.edge if any(rows)]
     assert stored.reader(loaded, size).root == mth(0, size)
 
@@ -127,18 +127,18 @@ def test_growing_leaves_the_tree_before_untouched() -> None:
     """
     tree, stored = grown_to(700)
     before = (tree.size, tree.edge)
-    tree.grown(LEAVES[:900])
+    tree.with_leaves(LEAVES[:900])
     assert (tree.size, tree.edge) == before
     assert stored.reader(tree, 700).root == mth(0, 700)
 
 
 def test_a_batch_proves_from_tiles_that_are_not_stored_yet() -> None:
-    growth = Tree().grown(LEAVES[:600])
+    update = Tree().with_leaves(LEAVES[:600])
 
     def nothing_is_stored(level: int, index: int) -> bytes:
         raise AssertionError("the records were asked for a tile of an open batch")
 
-    reader = TreeReader(growth.tree, 600, cache=TileCache(), fetch=nothing_is_stored, fresh=growth.full)
+    reader = TreeReader(update.tree, 600, cache=TileCache(), fetch=nothing_is_stored, fresh=update.full_tiles)
     assert reader.inclusion(3) == path(3, 0, 600)
 
 
@@ -166,9 +166,9 @@ def test_a_tile_of_a_wrong_length_is_refused() -> None:
 def test_the_cache_forgets_the_tiles_used_longest_ago() -> None:
     cache, rows = TileCache(capacity=2), tuple[bytes, ...]((b"x",) * 8)
     tiles: dict[tuple[int, int], Rows] = {(0, 0): rows, (0, 1): rows}
-    cache.keep(tiles)
+    cache.put(tiles)
     assert cache.get((0, 0)) is not None
-    cache.keep({(0, 2): rows})
+    cache.put({(0, 2): rows})
     assert [cache.get((0, n)) is not None for n in range(3)] == [True, False, True]
 
 

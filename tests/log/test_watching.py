@@ -21,8 +21,8 @@ from witness_world import NOON, WITNESS_KEY, Branch, log_signer
 from attestlab.core.clock import FixedClock
 from attestlab.core.errors import Unavailable, ValidationFailed
 from attestlab.log import entries
-from attestlab.log.entries import FIRST, Link, issuer_status, key_status
-from attestlab.log.follower.follower import Alarm, AlarmName, Follower, QuorumNotReached, VerifiedBatch
+from attestlab.log.entries import FIRST_LINK, Link, issuer_status_entry, key_status_entry
+from attestlab.log.follower.follower import Alarm, AlarmName, Follower, QuorumNotReached, VerifiedEntry
 from attestlab.log.follower.http_log import HttpLog
 from attestlab.log.follower.state import FollowerState
 from attestlab.log.merkle.hashing import TileName, leaf_hash
@@ -67,7 +67,7 @@ def test_what_was_not_taken_comes_again(log: Log) -> None:
     follower = Follower(source, VKEY, log.state, clock=log.clock)
     handed: list[int] = []
 
-    def fails_later(seen: Sequence[VerifiedBatch]) -> None:
+    def fails_later(seen: Sequence[VerifiedEntry]) -> None:
         handed.append(len(seen))
         if len(handed) == 2:
             raise RuntimeError("the disk of whoever takes them is full")
@@ -282,18 +282,18 @@ def test_witnesses_that_fall_silent_make_the_head_stale(log: Log, clock: FixedCl
 
 
 def key(link: Link, status: str, at: datetime = NOON) -> bytes:
-    return key_status(link, issuer_id=ISSUER, kid="k1", alg="Ed25519", public_spki=b"key", status=status, at=at)
+    return key_status_entry(link, issuer_id=ISSUER, kid="k1", alg="Ed25519", public_spki=b"key", status=status, at=at)
 
 
 def issuer(link: Link, status: str) -> bytes:
-    return issuer_status(
+    return issuer_status_entry(
         link, issuer_id=ISSUER, status=status, trust_tier="BASIC", risk_rating="LOW", jurisdiction=None, at=NOON
     )
 
 
 def chained(*made: tuple[object, str]) -> tuple[bytes, ...]:
     """Status entries of one subject, each linked to the one before."""
-    link, done = FIRST, []
+    link, done = FIRST_LINK, []
     for make, status in made:
         done.append(make(link, status))  # type: ignore[operator]
         link = Link(link.seq + 1, leaf_hash(done[-1]))
@@ -319,8 +319,8 @@ def test_a_key_may_go_the_ways_that_the_specification_names(log: Log, statuses: 
         chained((issuer, "ACTIVE"), (issuer, "REVOKED"), (issuer, "ACTIVE")),
         chained((key, "active"), (key, "rotated"), (key, "revoked"))[::2],
         chained((key, "active"), (key, "revoked"))[1:],
-        (key(FIRST, "active"), key(FIRST, "active", NOON + timedelta(1))),
-        (key(FIRST, "active"), key(Link(1, bytes(32)), "rotated")),
+        (key(FIRST_LINK, "active"), key(FIRST_LINK, "active", NOON + timedelta(1))),
+        (key(FIRST_LINK, "active"), key(Link(1, bytes(32)), "rotated")),
         (b'{"type":"key.status","v":1}',),
         (b'{"v":1, "type":"key.status"}',),
     ],
@@ -363,10 +363,10 @@ def test_entries_of_a_type_that_nobody_knows_yet_are_passed_on(log: Log) -> None
 
 
 def test_every_type_of_entry_that_has_a_status_has_its_rule() -> None:
-    from attestlab.log.follower.auditor import MAY_FOLLOW
+    from attestlab.log.follower.auditor import ALLOWED_TRANSITIONS
 
     statuses = {kind.value for kind in entries.EntryType if kind.value.endswith(".status")}
-    assert statuses <= set(MAY_FOLLOW)
+    assert statuses <= set(ALLOWED_TRANSITIONS)
 
 
 @pytest.mark.parametrize("shown", ["<html>Sign in to the airport's network</html>", "", "x\n\n— y AAAA\n"])

@@ -83,18 +83,18 @@ def inventory(page: Seen) -> list[tuple[str, list[tuple[str, str]]]]:
 
 def unseen(html: str) -> list[str]:
     """The characters of a page that nobody sees, or that turn what others see."""
-    return [sign for sign in html if rules.visible(sign) != sign]
+    return [sign for sign in html if rules.escape_invisible(sign) != sign]
 
 
 def times_told(page: Seen, text: str) -> int:
-    return page.text.count(" ".join(rules.visible(text).split()))
+    return page.text.count(" ".join(rules.escape_invisible(text).split()))
 
 
 @pytest.mark.both_engines
 def test_what_the_api_takes_appears_as_text(anyone: httpx.Client, lab: Installation, caller: Caller) -> None:
     plain = Seen(anyone.get(f"/a/{mint_with(lab, caller, HARMLESS, display_name=HARMLESS)}").text)
     for payload in PAYLOADS:
-        name = rules.visible(payload)[:200]  # a name with anything invisible in it is refused
+        name = rules.escape_invisible(payload)[:200]  # a name with anything invisible in it is refused
         page = Seen(anyone.get(f"/a/{mint_with(lab, caller, payload, display_name=name)}").text)
 
         assert inventory(page) == inventory(plain), payload

@@ -32,7 +32,7 @@ from attestlab.issuers.store import issuers, keys
 from attestlab.orgs import usage
 from attestlab.orgs.rules import Caller
 from attestlab.portal import assets, messages
-from attestlab.portal.rendering import code_of
+from attestlab.portal.rendering import qr_code
 
 pytestmark = pytest.mark.one_world
 
@@ -279,7 +279,7 @@ def test_the_code_to_scan_and_the_link_of_the_mint_lead_to_the_page(server: Runn
     assert [part["aria-label"] for part in page.all("div") if part.get("role") == "img"] == [
         f"QR code of this page\u2019s address, {minted['share_url']}"
     ]
-    assert code_of(minted["share_url"]) in page.html
+    assert qr_code(minted["share_url"]) in page.html
 
 
 def test_the_plain_page_has_a_code_to_scan_too_which_holds_no_key(
@@ -293,8 +293,8 @@ def test_the_plain_page_has_a_code_to_scan_too_which_holds_no_key(
     for page in pages:
         labels = [part["aria-label"] for part in page.all("div") if part.get("role") == "img"]
         assert labels == [f"QR code of this page\u2019s address, {plain}"]
-        assert code_of(plain) in page.html
-        assert code_of(shared) not in page.html
+        assert qr_code(plain) in page.html
+        assert qr_code(shared) not in page.html
         assert lab.links.share_key(attestation_id) not in page.html
 
 
@@ -377,8 +377,8 @@ def test_the_headers_let_the_page_do_what_it_must_and_nothing_else(
     assert policy.pop("img-src") == policy.pop("form-action") == "'self'"
     assert policy.pop("require-trusted-types-for") == "'script'"
     scripts, styles = inline(answer.text, "script"), inline(answer.text, "style")
-    assert policy.pop("script-src") == assets.csp_hash(assets.text("page.js"))
-    assert {*map(assets.csp_hash, scripts)} <= {assets.csp_hash(assets.text("page.js"))}
+    assert policy.pop("script-src") == assets.csp_hash(assets.read_text("page.js"))
+    assert {*map(assets.csp_hash, scripts)} <= {assets.csp_hash(assets.read_text("page.js"))}
     assert policy.pop("style-src") == " ".join(map(assets.csp_hash, styles))
     assert policy == {}
     assert answer.headers["Cache-Control"] == "no-store"

@@ -18,7 +18,7 @@ from patience import PATIENCE_S
 from running_server import RunningServer, mint, mint_body, register_issuer
 from witness_world import RunningWitness
 
-from attestlab.witness.service import found
+from attestlab.witness.service import create_witness
 
 
 @dataclass
@@ -52,7 +52,7 @@ class Story:
 
 @pytest.fixture
 def story(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Story]:
-    vkey = found(tmp_path / "w", name="witness.example/w", environ={})
+    vkey = create_witness(tmp_path / "w", name="witness.example/w", environ={})
     honest = RunningServer.initialised(tmp_path / "data", f"sqlite:///{tmp_path / 'data' / 'records.db'}")
     with RunningWitness(tmp_path / "w", honest.made["log_vkey"]) as witness:
         log_line = f"log {honest.made['log_vkey']}\n"

@@ -20,8 +20,8 @@ from witness_world import Branch, RunningWitness, opened_witness
 
 from attestlab.core.errors import IntegrityFailed, ProofInvalid
 from attestlab.log.witnessing.submission_policy import PATH
-from attestlab.witness.rules import StartsElsewhere
-from attestlab.witness.service import found
+from attestlab.witness.rules import SizeConflict
+from attestlab.witness.service import create_witness
 
 LOG = Branch.of(60)
 FORK = Branch.of(60, other_from=0)
@@ -42,7 +42,7 @@ class Deadly(NoteSigner):
         os.kill(os.getpid(), signal.SIGKILL)
 
 signer = Deadly("witness.example/w", Ed25519PrivateKey.generate())
-with WitnessStore.opened(Path(sys.argv[1])) as store:
+with WitnessStore.open(Path(sys.argv[1])) as store:
     logs = [WitnessedLog.of(log_signer().vkey)]
     Witness(store, signer, logs=logs, clock=SystemClock()).add_checkpoint(sys.stdin.buffer.read())
 """
@@ -58,11 +58,11 @@ def killed_while_signing(folder: Path, body: bytes) -> None:
 
 
 def test_what_was_accepted_before_the_answer_stays_accepted(tmp_path: Path) -> None:
-    found(tmp_path / "w", name="witness.example/w", environ={})
+    create_witness(tmp_path / "w", name="witness.example/w", environ={})
     killed_while_signing(tmp_path / "w", LOG.body(0, 9))
 
     with opened_witness(tmp_path / "w") as witness:
-        with pytest.raises(StartsElsewhere) as refused:
+        with pytest.raises(SizeConflict) as refused:
             witness.add_checkpoint(FORK.body(0, 9))
         assert refused.value.size == 9
         with pytest.raises(ProofInvalid, match="fork"):
@@ -75,7 +75,7 @@ def test_killed_at_any_moment_it_cosigns_one_history(tmp_path: Path) -> None:
     Two histories are handed to it at once, it is killed in the middle of it, and again, and again.
     """
     chance, cosigned = random.Random(4), dict[int, set[bytes]]()
-    found(tmp_path / "w", name="witness.example/w", environ={})
+    create_witness(tmp_path / "w", name="witness.example/w", environ={})
     running = RunningWitness(tmp_path / "w", str(LOG.signer.vkey))
     for life in range(4):
         with running:
@@ -115,7 +115,7 @@ def _fed(url: str, branch: Branch, cosigned: dict[int, set[bytes]]) -> None:
 
 @pytest.mark.parametrize("name", ["witness.db", "keyring.key"])
 def test_a_witness_without_its_memory_or_its_key_does_not_start(tmp_path: Path, name: str) -> None:
-    found(tmp_path / "w", name="witness.example/w", environ={})
+    create_witness(tmp_path / "w", name="witness.example/w", environ={})
     (tmp_path / "w" / name).unlink()
     arguments = ("witness", "serve", "--data", str(tmp_path / "w"), "--log", str(LOG.signer.vkey), "--port", "0")
     done = run(*arguments)
@@ -126,7 +126,7 @@ def test_a_witness_without_its_memory_or_its_key_does_not_start(tmp_path: Path, 
 
 def test_a_key_of_another_witness_does_not_open(tmp_path: Path) -> None:
     for name in ("w", "v"):
-        found(tmp_path / name, name="witness.example/w", environ={})
+        create_witness(tmp_path / name, name="witness.example/w", environ={})
     (tmp_path / "w" / "keyring.key").write_bytes((tmp_path / "v" / "keyring.key").read_bytes())
     with pytest.raises(IntegrityFailed), opened_witness(tmp_path / "w"):
         pass

@@ -17,7 +17,7 @@ from running_server import RunningServer, mint, mint_body, register_issuer
 from witness_world import RunningWitness
 
 from attestlab.core import fetching
-from attestlab.witness.service import found
+from attestlab.witness.service import create_witness
 
 pytestmark = pytest.mark.both_engines
 
@@ -48,7 +48,7 @@ def test_a_bundle_can_demand_a_witness_and_no_mint_waits_for_one(
     """
     Of two witnesses one is required and works, the other is optional and hangs.
     """
-    vkeys = [found(tmp_path / name, name=f"witness.example/{name}", environ={}) for name in ("w1", "w2")]
+    vkeys = [create_witness(tmp_path / name, name=f"witness.example/{name}", environ={}) for name in ("w1", "w2")]
     server = RunningServer.initialised(tmp_path / "data", empty_database)
     with RunningWitness(tmp_path / "w1", server.made["log_vkey"]) as required:
         lines = f"witness required {vkeys[0]} {required.url}\nwitness optional {vkeys[1]} {silent}\n"

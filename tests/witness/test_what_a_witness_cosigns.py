@@ -27,15 +27,15 @@ from attestlab.core.errors import (
 )
 from attestlab.log.note.note import Note
 from attestlab.log.witnessing.submission_policy import Submission
-from attestlab.witness.rules import StartsElsewhere
-from attestlab.witness.service import Witness, found
+from attestlab.witness.rules import SizeConflict
+from attestlab.witness.service import Witness, create_witness
 
 LOG = Branch.of(20)
 
 
 def cosigned_last(witness: Witness, log: Branch) -> int:
     """The size that the witness names to a submission that begins at another one."""
-    with pytest.raises(StartsElsewhere) as refused:
+    with pytest.raises(SizeConflict) as refused:
         witness.add_checkpoint(log.body(1, 20))
     return refused.value.size
 
@@ -50,7 +50,7 @@ def test_a_cosignature_is_one_line_that_others_verify_under_the_key_that_init_pr
     """
     tlog-scales, which is not ours, reads the line beside the checkpoint and finds the time in it.
     """
-    vkey = found(folder, name="witness.example/w1", environ={})
+    vkey = create_witness(folder, name="witness.example/w1", environ={})
     with opened_witness(folder) as witness:
         line = witness.add_checkpoint(LOG.body(0, 7))
 
@@ -73,7 +73,7 @@ def test_it_goes_on_from_the_tree_that_it_cosigned_last(folder: Path) -> None:
 def test_it_remembers_over_a_restart(folder: Path) -> None:
     with opened_witness(folder) as witness:
         witness.add_checkpoint(LOG.body(0, 9))
-    with opened_witness(folder) as witness, pytest.raises(StartsElsewhere) as refused:
+    with opened_witness(folder) as witness, pytest.raises(SizeConflict) as refused:
         witness.add_checkpoint(LOG.body(0, 12))
     assert refused.value.size == 9
 
@@ -140,16 +140,16 @@ def test_a_witness_is_founded_once_and_never_without_its_memory(folder: Path) ->
     """
     A witness that had lost its memory could cosign a fork, so none is made up beside a key.
     """
-    vkey = found(folder, name="witness.example/w1", environ={})
+    vkey = create_witness(folder, name="witness.example/w1", environ={})
     with pytest.raises(Conflict):
-        found(folder, name="witness.example/w1", environ={})
+        create_witness(folder, name="witness.example/w1", environ={})
     with opened_witness(folder) as witness:
         assert witness.vkey == vkey
     (folder / "witness.db").unlink()
     with pytest.raises(NotFound), ExitStack() as stack:
         from attestlab.witness.store import WitnessStore
 
-        stack.enter_context(WitnessStore.opened(folder))
+        stack.enter_context(WitnessStore.open(folder))
 
 
 BRANCHES = (Branch.of(40), Branch.of(40, other_from=11), Branch.of(40, other_from=0))
@@ -210,7 +210,7 @@ class OneWitness(RuleBasedStateMachine):
         if old > size:
             return ValidationFailed
         if old != len(self.known):
-            return StartsElsewhere
+            return SizeConflict
         return None if branch.leaves[:old] == self.known else ProofInvalid
 
     @invariant()

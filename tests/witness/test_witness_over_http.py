@@ -22,7 +22,7 @@ from attestlab.log.merkle.hashing import EMPTY_ROOT
 from attestlab.log.note.note import Note, TreeHead, VerifierKey, sign_checkpoint
 from attestlab.log.witnessing.submission_policy import MAX_SUBMISSION_BYTES, PATH, SIZE_TYPE, Submission
 from attestlab.witness.server import MAX_DISCARDED_BYTES
-from attestlab.witness.service import Witness, found
+from attestlab.witness.service import Witness, create_witness
 
 LOG = Branch.of(30)
 FORK = Branch.of(30, other_from=5)
@@ -158,7 +158,7 @@ def test_a_log_may_sign_with_a_key_of_another_name_than_its_origin(tmp_path: Pat
     key = log_signer("keys.example/2026", seed=6)
     text = TreeHead("log.example/with a space", 3, LOG.head(3).root).text
     body = Submission(0, (), f"{text}\n{key.sign(text)}").text.encode()
-    found(tmp_path / "w", name="witness.example/w", environ={})
+    create_witness(tmp_path / "w", name="witness.example/w", environ={})
     with RunningWitness(tmp_path / "w", f"log.example/with a space {key.vkey}") as running:
         answer = httpx.post(running.url + PATH, content=body)
         by_name = httpx.post(running.url + PATH, content=by(Branch(LOG.leaves, key), LOG.head(3)))
@@ -306,7 +306,7 @@ def _asked(url: str, branch: Branch, old: int, size: int) -> TreeHead | None:
 
 
 def test_the_command_serves_and_ends_when_it_is_told_to(tmp_path: Path) -> None:
-    vkey = found(tmp_path / "w", name="witness.example/w", environ={})
+    vkey = create_witness(tmp_path / "w", name="witness.example/w", environ={})
     with RunningWitness(tmp_path / "w", str(LOG.signer.vkey), str(ELSEWHERE.signer.vkey)) as running:
         line = httpx.post(running.url + PATH, content=LOG.body(0, 12)).text
         other = httpx.post(running.url + PATH, content=ELSEWHERE.body(0, 3))

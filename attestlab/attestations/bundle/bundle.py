@@ -57,10 +57,10 @@ from attestlab.core.strict_json import (
     parse_uuid,
 )
 from attestlab.log import entries
-from attestlab.log.entries import EntryType, commit_of, sha256_name
+from attestlab.log.entries import EntryType, commitment, sha256_name
 from attestlab.log.merkle import hashing as log_rules
 from attestlab.log.merkle.tlog_proof import LogProof
-from attestlab.log.note.note import signature_lines
+from attestlab.log.note.note import split_signature_lines
 from attestlab.log.note.trust_policy import Checkpoint, TrustPolicy
 
 if TYPE_CHECKING:
@@ -308,7 +308,7 @@ def _verify_copies(bundle: Bundle, head: Checkpoint) -> None:
 
 def _expected_copies(log: LogEvidence, head: Checkpoint) -> dict[str, Any]:
     """What the note and the entry prove, as the friendlier members of a bundle say it."""
-    own, others = signature_lines(log.checkpoint, head.origin)
+    own, others = split_signature_lines(log.checkpoint, head.origin)
     size_and_root = {"tree_size": head.size, "root_hash": sha256_name(head.root)}
     signed = {**size_and_root, "signature": own[0].rsplit(" ", 1)[1], "cosignatures": others}
     if head.timestamp_s is not None:
@@ -334,14 +334,14 @@ def verify_entry_subject(
         raise ProofInvalid("The log entry is about another attestation.")
     if entry.get("key") != sha256_name(sha256(public_key)):
         raise ProofInvalid("The log entry names another public key.")
-    opened = sha256_name(commit_of(nonce, payload_bytes(statement.schema, claims), signature))
+    opened = sha256_name(commitment(nonce, payload_bytes(statement.schema, claims), signature))
     if not hmac.compare_digest(str(entry.get("commit")).encode(), opened.encode()):
         raise ProofInvalid("The log entry's commitment does not open to this payload and signature.")
 
 
 def _parse_entry(raw: bytes) -> dict[str, Any]:
     try:
-        return entries.read(raw).members
+        return entries.parse_entry(raw).members
     except IntegrityFailed as error:
         raise ProofInvalid(error.message) from error
 

@@ -39,7 +39,7 @@ def read_logged_at(row: AnyRow) -> datetime:
     """
     if row.custody == Custody.EXTERNAL and row.entry is not None:
         with suppress(IntegrityFailed, ValidationFailed):
-            return parse_time(str(entries.read(row.entry).members.get("at")))
+            return parse_time(str(entries.parse_entry(row.entry).members.get("at")))
     created_at: datetime = row.created_at
     return created_at
 

@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 from attestlab.core.db.transaction import AnyRow
 from attestlab.core.errors import IntegrityFailed
 from attestlab.log import entries, store
-from attestlab.log.results import Inclusion, SignedHead
+from attestlab.log.results import InclusionProof, SignedHead
 from attestlab.log.service import Log
 from attestlab.log.status.publisher import StatusListPublisher
 from attestlab.log.status.status_list import Chunk
@@ -21,7 +21,7 @@ class LoggedEntry:
     """An entry with the proof that it is in the log."""
 
     entry: bytes
-    proof: Inclusion
+    proof: InclusionProof
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class LogProofs:
     three, with the chunks that hold them.
     """
 
-    inclusion: Inclusion
+    inclusion: InclusionProof
     change: LoggedEntry | None
     key: tuple[LoggedEntry, LoggedEntry]
     issuer: tuple[LoggedEntry, LoggedEntry]
@@ -55,12 +55,12 @@ def collect_proofs(
     issuer = _find_first_and_newest(connection, entries.issuer_subject(row.issuer_id))
     if row.revoked_index is not None:
         issuer = (issuer[0], _get_leaf(connection, row.revoked_index))
-    head = log.head_with(connection, max(row.log_index, row.changed_index or 0, key[1].index, issuer[1].index))
+    head = log.head_covering(connection, max(row.log_index, row.changed_index or 0, key[1].index, issuer[1].index))
 
     def logged(leaf: LeafRow) -> LoggedEntry:
         return LoggedEntry(leaf.entry, log.inclusion(connection, leaf.index, head.size))
 
-    found = lists.listed(connection, row.log_index, key[0].index, issuer[0].index)
+    found = lists.newest_covering(connection, row.log_index, key[0].index, issuer[0].index)
     if found is not None and found.leaf.index >= head.size:
         found = None
     proofs = LogProofs(

@@ -18,9 +18,9 @@ from attestlab.core.errors import IntegrityFailed, ProofInvalid, ValidationFaile
 from attestlab.core.strict_json import b64url_encode, parse_time
 from attestlab.issuers.rules import IssuerStatus, KeyStatus
 from attestlab.log import entries
-from attestlab.log.entries import EntryType, ReadEntry
+from attestlab.log.entries import EntryType, ParsedEntry
 from attestlab.log.merkle import hashing as log_rules
-from attestlab.log.status.status_list import CHUNK_BYTES, CODES, INDEXES_A_CHUNK, Chunk, verify_chunk
+from attestlab.log.status.status_list import CHUNK_BYTES, CODES, INDEXES_PER_CHUNK, Chunk, verify_chunk
 
 NO_STATUS_LIST = (
     "no status list shows that nothing happened since; "
@@ -57,14 +57,14 @@ class EntryWithProof:
             tuple(parse_sha256(item) for item in reader.strings("hashes")),
         )
 
-    def parse(self) -> ReadEntry:
+    def parse(self) -> ParsedEntry:
         """What the entry says.
 
         Raises:
             ProofInvalid: it is not one of the log's.
         """
         try:
-            return entries.read(self.entry)
+            return entries.parse_entry(self.entry)
         except IntegrityFailed as error:
             raise ProofInvalid(error.message) from error
 
@@ -190,7 +190,7 @@ def verify_status_fields(told: Mapping[str, object], proof: StatusProof, nonce: 
     proven["status_log_index"] = None if proof.change is None else proof.change.index
     wrong = [name for name, value in proven.items() if told.get(name, value) != value]
     reason = told.get("revocation_reason")
-    opened = entries.sha256_name(entries.reason_commit(nonce, reason)) if isinstance(reason, str) else reason
+    opened = entries.sha256_name(entries.reason_commitment(nonce, reason)) if isinstance(reason, str) else reason
     if "revocation_reason" in told and opened != said.get("reason"):
         wrong.append("revocation_reason")
     if wrong:
@@ -208,14 +208,14 @@ def verify_trust_level(told: Mapping[str, object], proof: StatusProof) -> None:
         raise ProofInvalid("/issuer/trust_level is not what the log says.")
 
 
-def _verify_key_history(chain: StatusHistory, statement: Statement, public_key: bytes) -> ReadEntry:
+def _verify_key_history(chain: StatusHistory, statement: Statement, public_key: bytes) -> ParsedEntry:
     first, newest = _verify_history(chain, entries.key_subject(statement.issuer_id, statement.kid))
     if any(read.members.get("public_key") != b64url_encode(public_key) for read in (first, newest)):
         raise ProofInvalid("The key's status entry is about another key.")
     return newest
 
 
-def _verify_history(chain: StatusHistory, subject: str) -> tuple[ReadEntry, ReadEntry]:
+def _verify_history(chain: StatusHistory, subject: str) -> tuple[ParsedEntry, ParsedEntry]:
     """Both entries, which are to be of this subject, and the first the first of its chain."""
     first, newest = chain.first.parse(), chain.newest.parse()
     if (first.subject, newest.subject) != (subject, subject):
@@ -234,14 +234,14 @@ def _read_issuer_facts(chain: StatusHistory, statement: Statement) -> IssuerFact
     return IssuerFacts(status, chain.newest.index if status is IssuerStatus.REVOKED else None)
 
 
-def _read_key_status(read: ReadEntry) -> KeyStatus:
+def _read_key_status(read: ParsedEntry) -> KeyStatus:
     try:
         return KeyStatus(str(read.members.get("status")))
     except ValueError:
         raise ProofInvalid("The key's status entry names no status.") from None
 
 
-def _read_compromised_at(read: ReadEntry) -> datetime | None:
+def _read_compromised_at(read: ParsedEntry) -> datetime | None:
     told = read.members.get("compromised_at")
     try:
         return None if told is None else parse_time(str(told))
@@ -265,7 +265,7 @@ def _verify_listed_code(proof: StatusProof, size: int, index: int, code: int, ch
     """The list says of the entry at `index` what its own entry says, unless that came after the list."""
     if index >= size:
         raise ProofInvalid("The status list is older than what it is to speak of.")
-    held = {chunk.number: chunk for chunk in proof.chunks}.get(index // INDEXES_A_CHUNK)
+    held = {chunk.number: chunk for chunk in proof.chunks}.get(index // INDEXES_PER_CHUNK)
     if held is None or len(held.data) != CHUNK_BYTES:
         raise ProofInvalid("The chunk of the status list is missing that it takes.")
     is_later = changed_index is not None and changed_index >= size

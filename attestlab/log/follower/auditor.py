@@ -14,16 +14,16 @@ from dataclasses import dataclass
 from attestlab.core.errors import IntegrityFailed, ValidationFailed
 from attestlab.core.strict_json import b64url_decode, parse_json
 from attestlab.log import entries
-from attestlab.log.entries import FIRST, EntryType, Link, ReadEntry
+from attestlab.log.entries import FIRST_LINK, EntryType, Link, ParsedEntry
 from attestlab.log.status.status_list import StatusList
 
-NOTHING_YET = None
+NO_STATUS = None
 # By the type of entry: what may follow a status. A type without a line, or an entry that names no status, is a chain
 # of links and nothing more (SPEC, States and transitions; CONTRACT sections 4 and 5).
-MAY_FOLLOW: Mapping[str, Mapping[str | None, frozenset[str]]] = {
-    "attestation.status": {NOTHING_YET: frozenset({"REVOKED", "SUPERSEDED", "EXPIRED"})},
+ALLOWED_TRANSITIONS: Mapping[str, Mapping[str | None, frozenset[str]]] = {
+    "attestation.status": {NO_STATUS: frozenset({"REVOKED", "SUPERSEDED", "EXPIRED"})},
     "key.status": {
-        NOTHING_YET: frozenset({"pending", "active"}),
+        NO_STATUS: frozenset({"pending", "active"}),
         "pending": frozenset({"active", "revoked", "compromised"}),
         "active": frozenset({"rotated", "revoked", "compromised"}),
         "rotated": frozenset({"revoked", "compromised"}),
@@ -31,7 +31,7 @@ MAY_FOLLOW: Mapping[str, Mapping[str | None, frozenset[str]]] = {
     },
     # An issuer's entry also tells of a new tier or rating, so a status may follow itself.
     "issuer.status": {
-        NOTHING_YET: frozenset({"ACTIVE"}),
+        NO_STATUS: frozenset({"ACTIVE"}),
         "ACTIVE": frozenset({"ACTIVE", "SUSPENDED", "REVOKED"}),
         "SUSPENDED": frozenset({"ACTIVE", "SUSPENDED", "REVOKED"}),
         "REVOKED": frozenset({"REVOKED"}),
@@ -39,7 +39,7 @@ MAY_FOLLOW: Mapping[str, Mapping[str | None, frozenset[str]]] = {
 }
 
 
-SavedStanding = tuple[int, str, str | None, int | None, int, str | None]
+SavedSubject = tuple[int, str, str | None, int | None, int, str | None]
 EntryAt = Callable[[int], bytes]  # an entry that was read before, by its index
 
 
@@ -66,14 +66,14 @@ class SubjectState:
     `code` is what the status list says of it, at the index `place`; `key`, of a key, the SHA-256 of its public half.
     """
 
-    following: Link = FIRST
-    status: str | None = NOTHING_YET
+    next_link: Link = FIRST_LINK
+    status: str | None = NO_STATUS
     place: int | None = None
     code: int = 0
     key: str | None = None
 
 
-UNHEARD_OF = SubjectState()
+UNKNOWN_SUBJECT = SubjectState()
 
 
 class Auditor:
@@ -87,48 +87,48 @@ class Auditor:
         """The same, to go on from."""
         return Auditor(self._known, self._list.copy())
 
-    def follow(self, index: int, entry: bytes, leaf_hash: bytes, entry_at: EntryAt) -> None:
+    def audit(self, index: int, entry: bytes, leaf_hash: bytes, entry_at: EntryAt) -> None:
         """Take in the next entry of the log.
 
         Raises:
             FalseEntry: it contradicts the entries before it.
         """
-        kind = _kind(entry)
+        kind = _entry_type(entry)
         if kind is None:
             return
         try:
-            said = entries.read(entry)
+            parsed = entries.parse_entry(entry)
         except IntegrityFailed as error:
             raise BrokenStatusChain(f"An entry of the type {kind} cannot be read. {error.message}") from error
         match kind:
             case EntryType.MINTED:
-                self._require_may_mint(said.members)
+                self._require_authorised_mint(parsed.members)
             case EntryType.ATTESTATION_STATUS:
-                _require_minted(said, index, entry_at)
+                _require_mint_of(parsed, index, entry_at)
             case EntryType.STATUS_LIST:
-                self._require_list_of(index, said.members)
-        if said.subject is not None and said.link is not None:
-            self._known[said.subject] = self._going_on(index, said, said.subject, said.link, leaf_hash)
+                self._require_correct_list(index, parsed.members)
+        if parsed.subject is not None and parsed.link is not None:
+            self._known[parsed.subject] = self._next_state(index, parsed, parsed.subject, parsed.link, leaf_hash)
 
-    def _going_on(self, index: int, said: ReadEntry, subject: str, link: Link, leaf_hash: bytes) -> SubjectState:
+    def _next_state(self, index: int, parsed: ParsedEntry, subject: str, link: Link, leaf_hash: bytes) -> SubjectState:
         """How a subject stands after its next entry."""
-        known = self._known.get(subject, UNHEARD_OF)
-        if link != known.following:
-            raise BrokenStatusChain(f"{subject} goes on with {known.following}, and the entry says {link}.")
-        status = _status(said.kind, said.members, known.status, subject)
-        key = _key(said, known.key) if said.kind == EntryType.KEY_STATUS else None
-        place = self._list.apply(index, said)
+        known = self._known.get(subject, UNKNOWN_SUBJECT)
+        if link != known.next_link:
+            raise BrokenStatusChain(f"{subject} goes on with {known.next_link}, and the entry says {link}.")
+        status = _next_status(parsed.kind, parsed.members, known.status, subject)
+        key = _key_digest(parsed, known.key) if parsed.kind == EntryType.KEY_STATUS else None
+        place = self._list.apply(index, parsed)
         code = 0 if place is None else self._list.code_of(place)
         return SubjectState(Link(link.seq + 1, leaf_hash), status, place, code, key)
 
-    def _require_may_mint(self, mint: Mapping[str, object]) -> None:
+    def _require_authorised_mint(self, mint: Mapping[str, object]) -> None:
         """An active issuer signed with an active key of its own, and the attestation has not ended before it began."""
         issuer_id, kid, attestation_id = (str(mint.get(name)) for name in ("issuer_id", "kid", "id"))
         for subject, active in (
             (entries.issuer_subject(issuer_id), "ACTIVE"),
             (entries.key_subject(issuer_id, kid), "active"),
         ):
-            status = self._known.get(subject, UNHEARD_OF).status
+            status = self._known.get(subject, UNKNOWN_SUBJECT).status
             if status != active:
                 message = f"{attestation_id} was minted by {subject}, which is {status or 'not in the log'} there."
                 raise UnauthorisedMint(message)
@@ -137,43 +137,52 @@ class Auditor:
         if entries.attestation_subject(attestation_id) in self._known:
             raise UnauthorisedMint(f"{attestation_id} was minted after it had ended.")
 
-    def _require_list_of(self, size: int, said: Mapping[str, object]) -> None:
+    def _require_correct_list(self, size: int, members: Mapping[str, object]) -> None:
         """The digest is that of the list which follows from the entries before it."""
         self._list.grow(size)
         digest = entries.sha256_name(self._list.digest())
-        if said.get("size") != size:
-            raise StatusListMismatch(f"The status list is of {said.get('size')} entries, and {size} stand before it.")
-        if said.get("digest") != digest:
-            told = f"the entries before it make {digest}, and it says {said.get('digest')}"
+        if members.get("size") != size:
+            raise StatusListMismatch(
+                f"The status list is of {members.get('size')} entries, and {size} stand before it."
+            )
+        if members.get("digest") != digest:
+            told = f"the entries before it make {digest}, and it says {members.get('digest')}"
             raise StatusListMismatch(f"The status list hides a change or invents one: {told}.")
 
-    def as_json(self) -> dict[str, SavedStanding]:
+    def as_json(self) -> dict[str, SavedSubject]:
         """For a state file, by subject: the number of the next entry, the leaf hash before it, then the rest."""
         return {
-            subject: (it.following.seq, (it.following.prev or b"").hex(), it.status, it.place, it.code, it.key)
-            for subject, it in self._known.items()
+            subject: (
+                state.next_link.seq,
+                (state.next_link.prev or b"").hex(),
+                state.status,
+                state.place,
+                state.code,
+                state.key,
+            )
+            for subject, state in self._known.items()
         }
 
     @classmethod
-    def from_json(cls, saved: Mapping[str, SavedStanding]) -> Auditor:
+    def from_json(cls, saved: Mapping[str, SavedSubject]) -> Auditor:
         """Restore what `as_json` returned."""
         known, listed = {}, StatusList()
         for subject, (seq, prev, status, place, code, key) in saved.items():
             known[subject] = SubjectState(Link(seq, bytes.fromhex(prev)), status, place, code, key)
             if place is not None:
-                listed.recall(subject, place, code)
+                listed.restore(subject, place, code)
         return cls(known, listed)
 
 
-def _kind(entry: bytes) -> EntryType | None:
+def _entry_type(entry: bytes) -> EntryType | None:
     """The type of an entry, if it is one of ours."""
     try:
-        return EntryType(str(_members(entry).get("type")))
+        return EntryType(str(_entry_members(entry).get("type")))
     except ValueError:
         return None
 
 
-def _members(entry: bytes) -> dict[str, object]:
+def _entry_members(entry: bytes) -> dict[str, object]:
     """What an entry holds; nothing, where it is no JSON object."""
     try:
         members = parse_json(entry)
@@ -182,31 +191,35 @@ def _members(entry: bytes) -> dict[str, object]:
     return members if isinstance(members, dict) else {}
 
 
-def _status(kind: str, members: Mapping[str, object], before: str | None, subject: str) -> str | None:
-    may_follow = MAY_FOLLOW.get(kind)
-    if may_follow is None or "status" not in members:
+def _next_status(kind: str, members: Mapping[str, object], before: str | None, subject: str) -> str | None:
+    transitions = ALLOWED_TRANSITIONS.get(kind)
+    if transitions is None or "status" not in members:
         return before
     status = str(members["status"])
-    if status not in may_follow.get(before, frozenset()):
+    if status not in transitions.get(before, frozenset()):
         raise BrokenStatusChain(f"{subject} cannot become {status}: it is {before or 'new'}.")
     return status
 
 
-def _key(said: ReadEntry, before: str | None) -> str:
+def _key_digest(parsed: ParsedEntry, before: str | None) -> str:
     """The SHA-256 of the public key, as mints name it; it stays the same under its name."""
     try:
-        key = entries.sha256_name(hashlib.sha256(b64url_decode(str(said.members.get("public_key")))).digest())
+        key = entries.sha256_name(hashlib.sha256(b64url_decode(str(parsed.members.get("public_key")))).digest())
     except ValidationFailed as error:
-        raise BrokenStatusChain(f"{said.subject} has no public key that can be read.") from error
+        raise BrokenStatusChain(f"{parsed.subject} has no public key that can be read.") from error
     if before not in (None, key):
-        raise BrokenStatusChain(f"{said.subject} goes on with another public key.")
+        raise BrokenStatusChain(f"{parsed.subject} goes on with another public key.")
     return key
 
 
-def _require_minted(said: ReadEntry, index: int, entry_at: EntryAt) -> None:
+def _require_mint_of(parsed: ParsedEntry, index: int, entry_at: EntryAt) -> None:
     """What ends was minted, by the same issuer, in the entry that is named."""
-    place = said.members.get("minted_index")
-    mint = _members(entry_at(place)) if type(place) is int and 0 <= place < index else {}
-    wanted = {"type": EntryType.MINTED.value, "id": said.members.get("id"), "issuer_id": said.members.get("issuer_id")}
+    place = parsed.members.get("minted_index")
+    mint = _entry_members(entry_at(place)) if type(place) is int and 0 <= place < index else {}
+    wanted = {
+        "type": EntryType.MINTED.value,
+        "id": parsed.members.get("id"),
+        "issuer_id": parsed.members.get("issuer_id"),
+    }
     if {name: mint.get(name) for name in wanted} != wanted:
-        raise BrokenStatusChain(f"{said.subject} ends, and entry {place} is not its mint.")
+        raise BrokenStatusChain(f"{parsed.subject} ends, and entry {place} is not its mint.")

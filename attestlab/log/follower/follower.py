@@ -37,7 +37,7 @@ from attestlab.log.note.note import Note, TreeHead
 from attestlab.log.note.trust_policy import Checkpoint, TrustPolicy
 
 MAX_CACHED_BUNDLES = 16  # of those that ends lead back to
-MAX_READS = 3  # of what is served wrong, because a transfer or a cache may have damaged it
+MAX_ATTEMPTS = 3  # of what is served wrong, because a transfer or a cache may have damaged it
 
 
 class AlarmName(StrEnum):
@@ -62,7 +62,7 @@ _ALARMS: dict[type[InvalidEntry], AlarmName] = {
 
 
 # What the log serves without a signature, and what damage on the way would look like too.
-_READ_AGAIN = (AlarmName.WRONG_ENTRY, AlarmName.WRONG_TILE)
+_RETRIED_ALARMS = (AlarmName.WRONG_ENTRY, AlarmName.WRONG_TILE)
 
 
 class Alarm(IntegrityFailed):
@@ -79,7 +79,7 @@ class QuorumNotReached(Unavailable):
 
 
 @dataclass(frozen=True, slots=True)
-class VerifiedBatch:
+class VerifiedEntry:
     """An entry that the signed tree has at `index`."""
 
     index: int
@@ -87,7 +87,7 @@ class VerifiedBatch:
     entry: bytes
 
 
-def as_json(seen: VerifiedBatch) -> dict[str, object]:
+def entry_as_json(seen: VerifiedEntry) -> dict[str, object]:
     """An entry as `GET /v1/log/entries` shows it; `type` and `entry` are null where it is no JSON object."""
     try:
         entry = parse_json(seen.entry)
@@ -103,7 +103,7 @@ def as_json(seen: VerifiedBatch) -> dict[str, object]:
     }
 
 
-HandOver = Callable[[Sequence[VerifiedBatch]], None]
+Deliver = Callable[[Sequence[VerifiedEntry]], None]
 
 
 class Follower:
@@ -124,47 +124,47 @@ class Follower:
         max_age_s: float | None = None,
     ) -> None:
         atomic_files.remove_drafts(state.parent, escape(state.name))
-        self._source, self._state, self._clock, self._max_age_s = source, state, clock, max_age_s
+        self._source, self._state_file, self._clock, self._max_age_s = source, state, clock, max_age_s
         self._log = TrustPolicy.unwitnessed(vkey)
         self._witnesses = witnesses
-        self.followed = FollowerState.load(state, vkey)
+        self.progress = FollowerState.load(state, vkey)
 
-    def advance(self, hand_over: HandOver) -> FollowerState:
+    def advance(self, deliver: Deliver) -> FollowerState:
         """Take in what is new, and say how far that leads.
 
-        `hand_over` gets the entries in order, some at a time; when it returns they count as taken.
+        `deliver` gets the entries in order, some at a time; when it returns they count as taken.
 
         Raises:
             Alarm: the log is not what it was, or not what it says.
             Unwitnessed: the witnesses have not cosigned yet.
             Unavailable: the log cannot be reached.
         """
-        for _ in range(MAX_READS - 1):
+        for _ in range(MAX_ATTEMPTS - 1):
             try:
-                return self._advanced(hand_over)
+                return self._advance_once(deliver)
             except Alarm as alarm:
-                if alarm.name not in _READ_AGAIN:
+                if alarm.name not in _RETRIED_ALARMS:
                     raise
-        return self._advanced(hand_over)
+        return self._advance_once(deliver)
 
-    def _advanced(self, hand_over: HandOver) -> FollowerState:
-        witnessed = self._source.witnessed() if self._witnesses else None
+    def _advance_once(self, deliver: Deliver) -> FollowerState:
+        witnessed = self._source.witnessed_checkpoint() if self._witnesses else None
         note = self._source.checkpoint()
-        newest = self._signed(note)
-        tree = self._grown(newest, note)
-        accepted, note = self._accepted(newest, note, witnessed, tree)
+        newest = self._verify_newest(note)
+        tree = self._verify_growth(newest, note)
+        accepted, note = self._select_accepted(newest, note, witnessed, tree)
         if accepted is not None:
-            if tree is not None and accepted.size > self.followed.judged:
-                self._deliver(tree, newest.size, accepted.size, note, hand_over)
-            known = self.followed
+            if tree is not None and accepted.size > self.progress.judged:
+                self._deliver_entries(tree, newest.size, accepted.size, note, deliver)
+            known = self.progress
             shown = note if accepted.size >= known.size else known.checkpoint
-            self._remember(replace(known, checkpoint=shown, at_s=max(known.at_s, _time_s(accepted))))
+            self._save(replace(known, checkpoint=shown, at_s=max(known.at_s, _newest_time_s(accepted))))
         self._require_fresh(note)
         if accepted is None:
             raise QuorumNotReached("The log shows no checkpoint yet that the wanted witnesses cosigned.")
-        return self.followed
+        return self.progress
 
-    def _signed(self, note: str) -> Checkpoint:
+    def _verify_newest(self, note: str) -> Checkpoint:
         """A checkpoint, signed by the pinned key and no smaller than the last."""
         try:
             TreeHead.parse(Note.parse(note).text)
@@ -174,25 +174,25 @@ class Follower:
             newest = self._log.verify_checkpoint(note)
         except SignatureInvalid as error:
             raise self._alarm(AlarmName.UNKNOWN_KEY, error.message, note) from error
-        if newest.size < self.followed.size:
-            message = f"The log has {newest.size} entries, where it had {self.followed.size}."
+        if newest.size < self.progress.size:
+            message = f"The log has {newest.size} entries, where it had {self.progress.size}."
             raise self._alarm(AlarmName.SHRINK, message, note)
         return newest
 
-    def _grown(self, newest: Checkpoint, note: str) -> RemoteTree | None:
+    def _verify_growth(self, newest: Checkpoint, note: str) -> RemoteTree | None:
         """The tree of the newest checkpoint, which begins with the one that is known; None where it is that one."""
-        known = self.followed
+        known = self.progress
         if newest.size == known.judged:
             self._require_root(newest.root, known.root, known.size, note)
             return None
-        with self._tiles_of(note):
+        with self._alarm_on_bad_tiles(note):
             tree = RemoteTree(self._source, newest.size)
         if tree.root != newest.root:
             raise self._alarm(AlarmName.WRONG_TILE, "The tiles are not those of the signed tree.", note)
         self._require_root(self._root_at(tree, known.size, note), known.root, known.size, note)
         return tree
 
-    def _accepted(
+    def _select_accepted(
         self, newest: Checkpoint, note: str, witnessed: str | None, tree: RemoteTree | None
     ) -> tuple[Checkpoint | None, str]:
         """The checkpoint up to which entries count, and its note: the newest, or the newest that is witnessed."""
@@ -215,25 +215,25 @@ class Follower:
         if tree is not None:
             self._require_root(self._root_at(tree, accepted.size, note), accepted.root, accepted.size, note)
 
-    def _deliver(self, tree: RemoteTree, size: int, end: int, note: str, hand_over: HandOver) -> None:
+    def _deliver_entries(self, tree: RemoteTree, size: int, end: int, note: str, deliver: Deliver) -> None:
         """Hand over the entries up to `end` of a tree of `size`, a bundle at a time; what was taken is remembered.
 
         What an earlier version took without judging it is judged first, and not handed over again.
         """
         bundle = lru_cache(MAX_CACHED_BUNDLES)(lambda number: self._bundle(tree, size, number, note))
-        while self.followed.judged < end:
-            known = self.followed
+        while self.progress.judged < end:
+            known = self.progress
             seen = [item for item in bundle(known.judged // TILE_WIDTH) if known.judged <= item.index < end]
-            standings = self._standings(seen, note, lambda index: bundle(index // TILE_WIDTH)[index % TILE_WIDTH].entry)
+            auditor = self._audit(seen, note, lambda index: bundle(index // TILE_WIDTH)[index % TILE_WIDTH].entry)
             judged = known.judged + len(seen)
-            reached = replace(known, judged=judged, standings=standings)
+            reached = replace(known, judged=judged, auditor=auditor)
             if judged > known.size:
-                hand_over([item for item in seen if item.index >= known.size])
+                deliver([item for item in seen if item.index >= known.size])
                 root = self._root_at(tree, judged, note)
                 reached = replace(reached, size=judged, root=root, checkpoint=note)
-            self._remember(reached)
+            self._save(reached)
 
-    def _bundle(self, tree: RemoteTree, size: int, number: int, note: str) -> list[VerifiedBatch]:
+    def _bundle(self, tree: RemoteTree, size: int, number: int, note: str) -> list[VerifiedEntry]:
         """The entries of a bundle, each of them the one that the tree has at its place."""
         start = number * TILE_WIDTH
         width = min(TILE_WIDTH, size - start)
@@ -241,8 +241,8 @@ class Follower:
             entries = decode_bundle(self._source.tile(TileName(None, number, width)))[:width]
         except ProofInvalid as error:
             raise self._alarm(AlarmName.WRONG_ENTRY, error.message, note) from error
-        seen = [VerifiedBatch(start + place, leaf_hash(entry), entry) for place, entry in enumerate(entries)]
-        with self._tiles_of(note):
+        seen = [VerifiedEntry(start + place, leaf_hash(entry), entry) for place, entry in enumerate(entries)]
+        with self._alarm_on_bad_tiles(note):
             wrong = [item.index for item in seen if item.leaf_hash != tree.leaf(item.index)]
         if wrong or len(seen) != width:
             place = wrong[0] if wrong else start + len(seen)
@@ -250,36 +250,36 @@ class Follower:
             raise self._alarm(AlarmName.WRONG_ENTRY, message, note)
         return seen
 
-    def _standings(self, seen: Sequence[VerifiedBatch], note: str, entry_at: EntryAt) -> Auditor:
+    def _audit(self, seen: Sequence[VerifiedEntry], note: str, entry_at: EntryAt) -> Auditor:
         """What is known of every subject after these entries."""
-        standings = self.followed.standings.copy()
+        auditor = self.progress.auditor.copy()
         for item in seen:
             try:
-                standings.follow(item.index, item.entry, item.leaf_hash, entry_at)
+                auditor.audit(item.index, item.entry, item.leaf_hash, entry_at)
             except InvalidEntry as error:
                 message = f"Entry {item.index} of the log: {error.message}"
                 raise self._alarm(_ALARMS[type(error)], message, note) from error
-        return standings
+        return auditor
 
-    def _remember(self, followed: FollowerState) -> None:
-        if followed != self.followed:
-            followed.save(self._state)
-            self.followed = followed
+    def _save(self, followed: FollowerState) -> None:
+        if followed != self.progress:
+            followed.save(self._state_file)
+            self.progress = followed
 
     def _require_fresh(self, note: str) -> None:
         if self._max_age_s is None:
             return
-        age_s = self._clock.now().timestamp() - self.followed.at_s
+        age_s = self._clock.now().timestamp() - self.progress.at_s
         if age_s > self._max_age_s:
-            stated = f"is {age_s:.0f} seconds old" if self.followed.at_s else "was never stated"
+            stated = f"is {age_s:.0f} seconds old" if self.progress.at_s else "was never stated"
             raise self._alarm(AlarmName.STALE_HEAD, f"The newest time of the log {stated}.", note)
 
     def _root_at(self, tree: RemoteTree, size: int, note: str) -> bytes:
-        with self._tiles_of(note):
+        with self._alarm_on_bad_tiles(note):
             return tree.root_at(size)
 
     @contextmanager
-    def _tiles_of(self, note: str) -> Iterator[None]:
+    def _alarm_on_bad_tiles(self, note: str) -> Iterator[None]:
         """Report tiles that prove nothing under their own name: no signature vouches for them."""
         try:
             yield
@@ -291,9 +291,9 @@ class Follower:
             raise self._alarm(AlarmName.FORK, f"Another tree of {size} entries was shown before.", note)
 
     def _alarm(self, name: AlarmName, message: str, note: str) -> Alarm:
-        return Alarm(name, message, shown=note, known=self.followed.checkpoint)
+        return Alarm(name, message, shown=note, known=self.progress.checkpoint)
 
 
-def _time_s(checkpoint: Checkpoint) -> int:
+def _newest_time_s(checkpoint: Checkpoint) -> int:
     """The newest time that the log or a witness states."""
     return max([checkpoint.timestamp_s or 0, *checkpoint.witnesses.values()])

@@ -9,10 +9,10 @@ from typing import Protocol
 from attestlab.core.errors import IntegrityFailed, ProofInvalid, Unavailable, ValidationFailed
 from attestlab.core.fetching import Fetcher, FetchLimits
 from attestlab.log.merkle.hashing import HASH_BYTES, MAX_ENTRY_BYTES, TILE_BYTES, TILE_WIDTH, TileName
-from attestlab.log.merkle.tree import NO_ROWS, TileCache, Tree, TreeReader, extended
+from attestlab.log.merkle.tree import NO_ROWS, TileCache, Tree, TreeReader, append_hashes
 from attestlab.log.note.note import MAX_NOTE_CHARS
 
-DEADLINE_S = 120.0  # for one answer, which may be an entry bundle of 16 MB
+RESPONSE_TIMEOUT_S = 120.0  # for one answer, which may be an entry bundle of 16 MB
 CACHED_TILES = 256
 MAX_BUNDLE_BYTES = TILE_WIDTH * (2 + MAX_ENTRY_BYTES)
 CHECKPOINT = "checkpoint"
@@ -27,7 +27,7 @@ class LogSource(Protocol):
         """The newest checkpoint, a note."""
         ...
 
-    def witnessed(self) -> str | None:
+    def witnessed_checkpoint(self) -> str | None:
         """The newest checkpoint that witnesses cosigned, where the log has one."""
         ...
 
@@ -60,32 +60,32 @@ class HttpLog:
     def checkpoint(self) -> str:
         """The newest checkpoint; the first call finds out where the log is."""
         for prefix in PREFIXES if self._prefix is None else (self._prefix,):
-            found = self._got(f"{prefix}/{CHECKPOINT}", MAX_NOTE_CHARS)
+            found = self._fetch(f"{prefix}/{CHECKPOINT}", MAX_NOTE_CHARS)
             if found is not None:
                 self._prefix = prefix
                 return found.decode(errors="replace")
         raise Unavailable(f"There is no log at {self._url}; name the address under which its checkpoint is.")
 
-    def witnessed(self) -> str | None:
+    def witnessed_checkpoint(self) -> str | None:
         """The newest witnessed checkpoint; a log that has none says 404."""
         if self._prefix is None:
             self.checkpoint()
-        found = self._got(f"{self._prefix}/{WITNESSED}", MAX_NOTE_CHARS)
+        found = self._fetch(f"{self._prefix}/{WITNESSED}", MAX_NOTE_CHARS)
         return None if found is None else found.decode(errors="replace")
 
     def tile(self, name: TileName) -> bytes:
         """A tile; where a partial one is gone, the beginning of the full one (C2SP tlog-tiles)."""
-        most = MAX_BUNDLE_BYTES if name.level is None else TILE_BYTES
-        found = self._got(f"{self._prefix or ''}/{name.path}", most)
+        max_bytes = MAX_BUNDLE_BYTES if name.level is None else TILE_BYTES
+        found = self._fetch(f"{self._prefix or ''}/{name.path}", max_bytes)
         if found is None and name.width < TILE_WIDTH:
-            found = self._got(f"{self._prefix or ''}/{TileName(name.level, name.index).path}", most)
+            found = self._fetch(f"{self._prefix or ''}/{TileName(name.level, name.index).path}", max_bytes)
         if found is None:
             raise Unavailable(f"The log at {self._url} does not serve {name.path}, which its checkpoint promises.")
         return found
 
-    def _got(self, path: str, max_bytes: int) -> bytes | None:
+    def _fetch(self, path: str, max_bytes: int) -> bytes | None:
         """What is at `path`; None for a 404."""
-        answer = self._fetcher.fetch(self._url + path, FetchLimits(max_bytes, DEADLINE_S))
+        answer = self._fetcher.fetch(self._url + path, FetchLimits(max_bytes, RESPONSE_TIMEOUT_S))
         if answer.status == 404:
             return None
         if answer.status != 200:
@@ -104,9 +104,9 @@ class RemoteTree:
 
     def __init__(self, source: LogSource, size: int) -> None:
         self._source = source
-        self._tree = _right_edge(source, size)
+        self._tree = _read_right_edge(source, size)
         self._cache = TileCache(CACHED_TILES)
-        self._reader = self._at(size)
+        self._reader = self._reader_of(size)
 
     @property
     def root(self) -> bytes:
@@ -115,36 +115,36 @@ class RemoteTree:
 
     def root_at(self, size: int) -> bytes:
         """The root of the first `size` leaves."""
-        return self._at(size).root
+        return self._reader_of(size).root
 
     def leaf(self, index: int) -> bytes:
         """The hash of a leaf."""
-        with _contradictions():
+        with _as_invalid_proof():
             return self._reader.node(0, index)
 
-    def _at(self, size: int) -> TreeReader:
-        with _contradictions():
-            return TreeReader(self._tree, size, cache=self._cache, fetch=self._full)
+    def _reader_of(self, size: int) -> TreeReader:
+        with _as_invalid_proof():
+            return TreeReader(self._tree, size, cache=self._cache, fetch=self._full_tile)
 
-    def _full(self, level: int, index: int) -> bytes:
+    def _full_tile(self, level: int, index: int) -> bytes:
         return self._source.tile(TileName(level, index))
 
 
 @contextmanager
-def _contradictions() -> Iterator[None]:
+def _as_invalid_proof() -> Iterator[None]:
     try:
         yield
     except IntegrityFailed as error:
         raise ProofInvalid("The tiles that the log serves contradict each other.") from error
 
 
-def _right_edge(source: LogSource, size: int) -> Tree:
+def _read_right_edge(source: LogSource, size: int) -> Tree:
     edge, level, count = [], 0, size
     while count:
         index, width = divmod(count, TILE_WIDTH)
         hashes = source.tile(TileName(level, index, width)) if width else b""
         if len(hashes) < width * HASH_BYTES:
             raise ProofInvalid(f"Tile {level}/{index} has {len(hashes)} bytes instead of {width * HASH_BYTES}.")
-        edge.append(extended(NO_ROWS, hashes[: width * HASH_BYTES])[0])
+        edge.append(append_hashes(NO_ROWS, hashes[: width * HASH_BYTES])[0])
         level, count = level + 1, index
     return Tree(size, tuple(edge))

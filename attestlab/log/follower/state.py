@@ -25,7 +25,7 @@ VERSION = 3
 _Count = Annotated[int, Field(ge=0, lt=2**63)]
 _Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 
-_SavedStanding = tuple[
+_SavedSubject = tuple[
     Annotated[int, Field(ge=1)],
     _Sha256,
     str | None,
@@ -48,19 +48,19 @@ class _SavedTree(BaseModel):
     at_s: _Count
 
 
-class _Saved(_SavedTree):
+class _SavedState(_SavedTree):
     model_config = ConfigDict(extra="forbid")
 
     v: Literal[3]
     judged: _Count
-    standings: dict[str, _SavedStanding]
+    standings: dict[str, _SavedSubject]
 
 
 @dataclass(frozen=True)
 class FollowerState:
     """How far a follower came: the tree whose entries were all handed over, and what it knows from them.
 
-    `standings` are those after the first `judged` entries; fewer than `size` where an earlier version saved it.
+    `auditor` are those after the first `judged` entries; fewer than `size` where an earlier version saved it.
     `checkpoint` is the newest note that it accepted, `at_s` the newest time that one states (seconds since 1970).
     """
 
@@ -70,7 +70,7 @@ class FollowerState:
     root: bytes = EMPTY_ROOT
     checkpoint: str = ""
     at_s: int = 0
-    standings: Auditor = field(default_factory=Auditor, compare=False)  # follows from the tree
+    auditor: Auditor = field(default_factory=Auditor, compare=False)  # follows from the tree
 
     @classmethod
     def load(cls, path: Path, vkey: str) -> FollowerState:
@@ -102,20 +102,20 @@ class FollowerState:
             return cls._without_checksum(line)
         if checksum != _checksum_line(line):
             raise ValueError("Its SHA-256 does not match: it is damaged.")
-        saved = _Saved.model_validate_json(line)
-        _require_signed(saved)
+        saved = _SavedState.model_validate_json(line)
+        _verify_saved_checkpoint(saved)
         if saved.judged > saved.size:
             raise ValueError(f"It states {saved.judged} judged entries of {saved.size}.")
         if any(place is not None and place >= saved.judged for _, _, _, place, _, _ in saved.standings.values()):
             raise ValueError(f"It states a status at an index beyond its {saved.judged} judged entries.")
-        standings = Auditor.from_json(saved.standings)
+        auditor = Auditor.from_json(saved.standings)
         root = bytes.fromhex(saved.root)
-        return cls(saved.vkey, saved.size, saved.judged, root, saved.checkpoint, saved.at_s, standings)
+        return cls(saved.vkey, saved.size, saved.judged, root, saved.checkpoint, saved.at_s, auditor)
 
     @classmethod
     def _without_checksum(cls, line: bytes) -> FollowerState:
         saved = _SavedTree.model_validate_json(line)
-        signed = _require_signed(saved)
+        signed = _verify_saved_checkpoint(saved)
         if saved.v == VERSION:
             raise ValueError("Its SHA-256 is missing: it is damaged.")
         if signed.size != saved.size:
@@ -135,7 +135,7 @@ class FollowerState:
             "root": self.root.hex(),
             "checkpoint": self.checkpoint,
             "at_s": self.at_s,
-            "standings": self.standings.as_json(),
+            "standings": self.auditor.as_json(),
         }
         line = json.dumps(saved).encode()
         with atomic_files.write_atomically(path) as file:
@@ -147,7 +147,7 @@ def _checksum_line(line: bytes) -> bytes:
     return f"{sha256_name(hashlib.sha256(line).digest())}\n".encode()
 
 
-def _require_signed(saved: _SavedTree) -> Checkpoint:
+def _verify_saved_checkpoint(saved: _SavedTree) -> Checkpoint:
     """The saved checkpoint is signed by the saved key, and is of the saved tree or of one that continues it."""
     signed = TrustPolicy.unwitnessed(saved.vkey).verify_checkpoint(saved.checkpoint)
     if signed.size < saved.size:

@@ -13,10 +13,10 @@ from sqlalchemy import Connection
 from attestlab.core.errors import IntegrityFailed
 from attestlab.log import store
 from attestlab.log.merkle import hashing
-from attestlab.log.merkle.tree import Fetch, TileCache, Tree, TreeReader, TreeUpdate
+from attestlab.log.merkle.tree import FetchTile, TileCache, Tree, TreeReader, TreeUpdate
 from attestlab.log.note.note import TreeHead
 
-CATCH_UP_LEAVES = 65_536  # above that, loading the tree anew from its tiles is quicker
+MAX_CATCH_UP_LEAVES = 65_536  # above that, loading the tree anew from its tiles is quicker
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class TreeCache:
         self._cache = TileCache()
         self._newest: CommittedTree | None = None
 
-    def settled(self, connection: Connection, head: TreeHead) -> CommittedTree:
+    def tree_of(self, connection: Connection, head: TreeHead) -> CommittedTree:
         """A tree that has the committed `head`: the remembered one, that one caught up, or one loaded anew.
 
         Raises:
@@ -46,54 +46,58 @@ class TreeCache:
             return newest
         known = newest.tree if newest else Tree()
         return (
-            self._if_it_has(connection, TreeUpdate(known, {}), head)
-            or self._caught_up(connection, known, head)
-            or self._loaded(connection, head)
+            self._accept_if_root_matches(connection, TreeUpdate(known, {}), head)
+            or self._catch_up(connection, known, head)
+            or self._reload(connection, head)
         )
 
-    def adopt(self, head: TreeHead, growth: TreeUpdate, reader: TreeReader) -> None:
+    def promote(self, head: TreeHead, update: TreeUpdate, reader: TreeReader) -> None:
         """Remember what a batch committed: its tree, the tiles it made full, the reader of its head."""
-        self._cache.keep(growth.full)
-        if self._newest is None or growth.tree.size > self._newest.tree.size:
-            self._newest = CommittedTree(head, growth.tree, reader)
+        self._cache.put(update.full_tiles)
+        if self._newest is None or update.tree.size > self._newest.tree.size:
+            self._newest = CommittedTree(head, update.tree, reader)
 
     def reader(self, connection: Connection, head: TreeHead, size: int) -> TreeReader:
         """Roots and proofs of the first `size` leaves under a committed head."""
-        settled = self.settled(connection, head)
+        committed = self.tree_of(connection, head)
         if size == head.size:
-            return settled.reader.reading_from(_tiles_of(connection))
-        return self.reader_of(connection, TreeUpdate(settled.tree, {}), size)
+            return committed.reader.with_source(_tile_fetcher(connection))
+        return self.reader_of(connection, TreeUpdate(committed.tree, {}), size)
 
-    def reader_of(self, connection: Connection, growth: TreeUpdate, size: int) -> TreeReader:
+    def reader_of(self, connection: Connection, update: TreeUpdate, size: int) -> TreeReader:
         """Roots and proofs of a tree that need not be committed; forgotten tiles are read from the records."""
-        return TreeReader(growth.tree, size, cache=self._cache, fetch=_tiles_of(connection), fresh=growth.full)
+        return TreeReader(
+            update.tree, size, cache=self._cache, fetch=_tile_fetcher(connection), fresh=update.full_tiles
+        )
 
-    def _if_it_has(self, connection: Connection, growth: TreeUpdate, head: TreeHead) -> CommittedTree | None:
-        if growth.tree.size < head.size:
+    def _accept_if_root_matches(
+        self, connection: Connection, update: TreeUpdate, head: TreeHead
+    ) -> CommittedTree | None:
+        if update.tree.size < head.size:
             return None
-        reader = self.reader_of(connection, growth, head.size)
+        reader = self.reader_of(connection, update, head.size)
         if reader.root != head.root:
             return None
-        self.adopt(head, growth, reader)
-        return CommittedTree(head, growth.tree, reader)
+        self.promote(head, update, reader)
+        return CommittedTree(head, update.tree, reader)
 
-    def _caught_up(self, connection: Connection, known: Tree, head: TreeHead) -> CommittedTree | None:
-        if not known.size < head.size <= known.size + CATCH_UP_LEAVES:
+    def _catch_up(self, connection: Connection, known: Tree, head: TreeHead) -> CommittedTree | None:
+        if not known.size < head.size <= known.size + MAX_CATCH_UP_LEAVES:
             return None
-        growth = known.grown(store.leaf_hashes(connection, known.size, head.size))
-        return self._if_it_has(connection, growth, head)
+        update = known.with_leaves(store.leaf_hashes(connection, known.size, head.size))
+        return self._accept_if_root_matches(connection, update, head)
 
-    def _loaded(self, connection: Connection, head: TreeHead) -> CommittedTree:
+    def _reload(self, connection: Connection, head: TreeHead) -> CommittedTree:
         """What was remembered belongs to another tree, or there was nothing; the records are read from scratch."""
         self._cache.clear()
         self._newest = None
         tail = store.leaf_hashes(connection, head.size - head.size % hashing.TILE_WIDTH, head.size)
-        loaded = TreeUpdate(Tree.loaded(head.size, tail, _tiles_of(connection)), {})
-        settled = self._if_it_has(connection, loaded, head)
-        if settled is None:
+        loaded = TreeUpdate(Tree.from_tiles(head.size, tail, _tile_fetcher(connection)), {})
+        committed = self._accept_if_root_matches(connection, loaded, head)
+        if committed is None:
             raise IntegrityFailed("The stored entries do not have the root that was signed; run `attestlab log fsck`.")
-        return settled
+        return committed
 
 
-def _tiles_of(connection: Connection) -> Fetch:
+def _tile_fetcher(connection: Connection) -> FetchTile:
     return lambda level, index: store.tile(connection, level, index)

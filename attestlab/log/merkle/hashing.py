@@ -149,15 +149,15 @@ class TileName:
 def tiles_of(size: int) -> Iterable[TileName]:
     """Every tile and entry bundle of a tree of `size` leaves, full and partial, entries first."""
     full, partial = divmod(size, TILE_WIDTH)
-    yield from _row_of_tiles(None, full, partial)
+    yield from _level_tiles(None, full, partial)
     level = 0
     while full or partial:
-        yield from _row_of_tiles(level, full, partial)
+        yield from _level_tiles(level, full, partial)
         level += 1
         full, partial = divmod(full, TILE_WIDTH)
 
 
-def _row_of_tiles(level: int | None, full: int, partial: int) -> Iterable[TileName]:
+def _level_tiles(level: int | None, full: int, partial: int) -> Iterable[TileName]:
     for index in range(full):
         yield TileName(level, index)
     if partial:

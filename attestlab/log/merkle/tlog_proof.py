@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from attestlab.core.errors import ProofInvalid
 from attestlab.log.merkle.hashing import HASH_BYTES, verify_inclusion
-from attestlab.log.note.note import MAX_NOTE_CHARS, decimal, standard_base64
+from attestlab.log.note.note import MAX_NOTE_CHARS, decode_base64, parse_decimal
 from attestlab.log.note.trust_policy import Checkpoint, TrustPolicy
 
 HEADER = "c2sp.org/tlog-proof@v1"
@@ -47,9 +47,9 @@ class LogProof:
         try:
             if lines.pop(0) != HEADER or not blank:
                 raise ValueError(f"its first line is not {HEADER}, or it has no blank line")
-            extra = standard_base64(_value("extra", lines)) if lines and lines[0].startswith("extra ") else None
-            index = decimal(_value("index", lines))
-            hashes = tuple(standard_base64(line) for line in lines)
+            extra = decode_base64(_take_value("extra", lines)) if lines and lines[0].startswith("extra ") else None
+            index = parse_decimal(_take_value("index", lines))
+            hashes = tuple(decode_base64(line) for line in lines)
         except ValueError as error:
             raise ProofInvalid(f"The tlog-proof is malformed: {error}.") from error
         if len(hashes) > MAX_HASHES or any(len(value) != HASH_BYTES for value in hashes):
@@ -68,7 +68,7 @@ class LogProof:
         return checkpoint
 
 
-def _value(key: str, lines: list[str]) -> str:
+def _take_value(key: str, lines: list[str]) -> str:
     word, _, value = (lines.pop(0) if lines else "").partition(" ")
     if word != key:
         raise ValueError(f"the line {key!r} is missing")

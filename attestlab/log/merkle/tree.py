@@ -21,13 +21,13 @@ from attestlab.log.merkle.hashing import EMPTY_ROOT, HASH_BYTES, TILE_BYTES, TIL
 
 Rows = tuple[bytes, ...]
 Place = tuple[int, int]  # level and index of a tile
-Fetch = Callable[[int, int], bytes]
+FetchTile = Callable[[int, int], bytes]
 
 NO_ROWS: Rows = (b"",) * TILE_HEIGHT
 CACHED_TILES = 4096  # about 16 KB each
 
 
-def extended(rows: Rows, hashes: bytes) -> tuple[Rows, bytes]:
+def append_hashes(rows: Rows, hashes: bytes) -> tuple[Rows, bytes]:
     """The tile with `hashes` appended, one hash a pair; and its root, empty while the tile is not full."""
     grown = list(rows)
     for height, row in enumerate(rows):
@@ -47,29 +47,29 @@ class Tree:
     size: int = 0
     edge: tuple[Rows, ...] = field(default=(), repr=False)
 
-    def grown(self, leaf_hashes: Sequence[bytes]) -> TreeUpdate:
+    def with_leaves(self, leaf_hashes: Sequence[bytes]) -> TreeUpdate:
         """The tree with the leaves appended, and the tiles that this made full."""
         edge, full = list(self.edge), dict[Place, Rows]()
         size, at = self.size, 0
         while at < len(leaf_hashes):
             chunk = leaf_hashes[at : at + TILE_WIDTH - size % TILE_WIDTH]
-            _append(edge, full, size // TILE_WIDTH, b"".join(chunk))
+            _append_to_edge(edge, full, size // TILE_WIDTH, b"".join(chunk))
             at += len(chunk)
             size += len(chunk)
         return TreeUpdate(Tree(size, tuple(edge)), full)
 
     @classmethod
-    def loaded(cls, size: int, tail: Sequence[bytes], fetch: Fetch) -> Tree:
+    def from_tiles(cls, size: int, tail: Sequence[bytes], fetch: FetchTile) -> Tree:
         """The tree of `size` leaves from its full tiles and the leaf hashes after the last one.
 
         Its root has to be compared with a signed one before it is used.
         """
-        edge = [extended(NO_ROWS, b"".join(tail))[0]]
+        edge = [append_hashes(NO_ROWS, b"".join(tail))[0]]
         count = size // TILE_WIDTH
         while count:
             below = len(edge) - 1
             roots = (tile_root(fetch(below, index)) for index in range(count // TILE_WIDTH * TILE_WIDTH, count))
-            edge.append(extended(NO_ROWS, b"".join(roots))[0])
+            edge.append(append_hashes(NO_ROWS, b"".join(roots))[0])
             count //= TILE_WIDTH
         return cls(size, tuple(edge))
 
@@ -79,29 +79,29 @@ class TreeUpdate:
     """A grown tree and the tiles that became full on the way."""
 
     tree: Tree
-    full: dict[Place, Rows]
+    full_tiles: dict[Place, Rows]
 
 
-def _append(edge: list[Rows], full: dict[Place, Rows], index: int, hashes: bytes, level: int = 0) -> None:
+def _append_to_edge(edge: list[Rows], full: dict[Place, Rows], index: int, hashes: bytes, level: int = 0) -> None:
     """Append to the partial tile `index` of a level, carrying its root upwards when it becomes full."""
     if level == len(edge):
         edge.append(NO_ROWS)
-    edge[level], root = extended(edge[level], hashes)
+    edge[level], root = append_hashes(edge[level], hashes)
     if root:
         full[level, index] = edge[level]
         edge[level] = NO_ROWS
-        _append(edge, full, index // TILE_WIDTH, root, level + 1)
+        _append_to_edge(edge, full, index // TILE_WIDTH, root, level + 1)
 
 
 def tile_root(data: bytes) -> bytes:
     """The hash that a full tile's 8,192 bytes stand for in the level above."""
-    return _full_tile(data)[1]
+    return _compute_rows(data)[1]
 
 
-def _full_tile(data: bytes) -> tuple[Rows, bytes]:
+def _compute_rows(data: bytes) -> tuple[Rows, bytes]:
     if len(data) != TILE_BYTES:
         raise IntegrityFailed(f"A stored tile has {len(data)} bytes instead of {TILE_BYTES}; run `attestlab log fsck`.")
-    return extended(NO_ROWS, data)
+    return append_hashes(NO_ROWS, data)
 
 
 class TileCache:
@@ -120,7 +120,7 @@ class TileCache:
                 self._tiles.move_to_end(place)
             return rows
 
-    def keep(self, tiles: Mapping[Place, Rows]) -> None:
+    def put(self, tiles: Mapping[Place, Rows]) -> None:
         """Remember tiles, forgetting those used longest ago."""
         with self._lock:
             self._tiles.update(tiles)
@@ -142,7 +142,7 @@ class TreeReader:
     """
 
     def __init__(
-        self, tree: Tree, size: int, *, cache: TileCache, fetch: Fetch, fresh: Mapping[Place, Rows] | None = None
+        self, tree: Tree, size: int, *, cache: TileCache, fetch: FetchTile, fresh: Mapping[Place, Rows] | None = None
     ) -> None:
         if not 0 <= size <= tree.size:
             raise ValueError(f"a tree of {tree.size} leaves never had {size}")
@@ -152,7 +152,7 @@ class TreeReader:
         self._above: dict[int, list[bytes]] = {}
         self._right, self.root = self._right_edge()
 
-    def reading_from(self, fetch: Fetch) -> TreeReader:
+    def with_source(self, fetch: FetchTile) -> TreeReader:
         """The same reader with another way to the records; what was computed is shared."""
         same = copy(self)
         same._fetch = fetch
@@ -230,11 +230,11 @@ class TreeReader:
         if index == self._tree.size >> TILE_HEIGHT * (level + 1):
             return self._tree.edge[level]
         rows = self._fresh.get((level, index)) or self._cache.get((level, index))
-        return rows or self._read_again(level, index)
+        return rows or self._fetch_verified(level, index)
 
-    def _read_again(self, level: int, index: int) -> Rows:
-        rows, root = _full_tile(self._fetch(level, index))
+    def _fetch_verified(self, level: int, index: int) -> Rows:
+        rows, root = _compute_rows(self._fetch(level, index))
         if root != self.node(TILE_HEIGHT * (level + 1), index):
             raise IntegrityFailed(f"The stored tile {level}/{index} was changed; run `attestlab log fsck`.")
-        self._cache.keep({(level, index): rows})
+        self._cache.put({(level, index): rows})
         return rows

@@ -43,7 +43,7 @@ class SignatureType(IntEnum):
     COSIGNATURE_V1 = 0x04
 
 
-def standard_base64(text: str) -> bytes:
+def decode_base64(text: str) -> bytes:
     """The bytes of padded RFC 4648 base64 in its one canonical spelling.
 
     Raises:
@@ -58,7 +58,7 @@ def standard_base64(text: str) -> bytes:
     return raw
 
 
-def decimal(text: str) -> int:
+def parse_decimal(text: str) -> int:
     """A number from 0 to 2^63-1 in ASCII digits without leading zeros.
 
     Raises:
@@ -101,7 +101,7 @@ class VerifierKey:
         """
         match = _VKEY.fullmatch(vkey)
         try:
-            blob = standard_base64(match["blob"]) if match else b""
+            blob = decode_base64(match["blob"]) if match else b""
         except ValueError:
             blob = b""
         if match is None or not blob or not is_key_name(match["name"]):
@@ -130,7 +130,7 @@ class VerifierKey:
         at_s, message = None, text.encode()
         if self.type is SignatureType.COSIGNATURE_V1:
             at_s = int.from_bytes(signature[:TIME_BYTES], "big")
-            signature, message = signature[TIME_BYTES:], _timed(text, at_s)
+            signature, message = signature[TIME_BYTES:], _cosigned_message(text, at_s)
         if len(signature) != SIGNATURE_BYTES or (at_s or 0) > MAX_SIZE:
             raise SignatureInvalid(f"The signature of {self.name} is malformed.")
         try:
@@ -141,7 +141,7 @@ class VerifierKey:
         return at_s
 
 
-def _timed(text: str, at_s: int) -> bytes:
+def _cosigned_message(text: str, at_s: int) -> bytes:
     """What a cosignature/v1 signs."""
     return f"cosignature/v1\ntime {at_s}\n{text}".encode()
 
@@ -162,7 +162,9 @@ class NoteSigner:
 
     def cosign(self, text: str, *, at_s: int) -> str:
         """The signature line of type 0x04 over `text` at `at_s` (seconds since 1970)."""
-        return self._line(self._prefixes[1] + at_s.to_bytes(TIME_BYTES, "big") + self._private.sign(_timed(text, at_s)))
+        return self._line(
+            self._prefixes[1] + at_s.to_bytes(TIME_BYTES, "big") + self._private.sign(_cosigned_message(text, at_s))
+        )
 
     def _line(self, blob: bytes) -> str:
         return f"— {self.vkey.name} {b64encode(blob).decode()}\n"
@@ -195,12 +197,12 @@ class Note:
             SignatureInvalid: it is not a well-formed signed note.
         """
         text, blank, lines = note.rpartition("\n\n")
-        if not blank or not text or not lines.endswith("\n") or not _is_plain(note):
+        if not blank or not text or not lines.endswith("\n") or not _is_plain_text(note):
             raise SignatureInvalid("This is not a signed note: text, a blank line and signature lines are needed.")
         signatures = lines[:-1].split("\n")
         if len(signatures) > MAX_SIGNATURES:
             raise SignatureInvalid(f"A note with more than {MAX_SIGNATURES} signatures is refused.")
-        return cls(text + "\n", tuple(_signature_line(line) for line in signatures))
+        return cls(text + "\n", tuple(_parse_signature_line(line) for line in signatures))
 
     def verify(self, keys: Iterable[VerifierKey]) -> dict[VerifierKey, int | None]:
         """The keys among `keys` that signed, each with the time its cosignature states.
@@ -219,7 +221,7 @@ class Note:
         return signed
 
 
-def _is_plain(note: str) -> bool:
+def _is_plain_text(note: str) -> bool:
     """UTF-8 without control characters but newline, and of a size one may look at."""
     if len(note) > MAX_NOTE_CHARS or any(c < " " and c != "\n" for c in note):
         return False
@@ -230,10 +232,10 @@ def _is_plain(note: str) -> bool:
     return True
 
 
-def _signature_line(line: str) -> NoteSignature:
+def _parse_signature_line(line: str) -> NoteSignature:
     match = _SIGNATURE_LINE.fullmatch(line)
     try:
-        blob = standard_base64(match["blob"]) if match else b""
+        blob = decode_base64(match["blob"]) if match else b""
     except ValueError:
         blob = b""
     if match is None or len(blob) <= KEY_ID_BYTES or not is_key_name(match["name"]):
@@ -261,13 +263,13 @@ class TreeHead:
         Raises:
             SignatureInvalid: it is not the text of a checkpoint, or that of an empty tree with another root.
         """
-        head = cls.read(text)
+        head = cls.parse_syntax(text)
         if head.size == 0 and head.root != EMPTY_ROOT:
             raise SignatureInvalid("The note is not a checkpoint: its root does not fit.")
         return head
 
     @classmethod
-    def read(cls, text: str) -> TreeHead:
+    def parse_syntax(cls, text: str) -> TreeHead:
         """Read a note's text by its form alone; a witness judges the root of an empty tree itself.
 
         Raises:
@@ -277,7 +279,7 @@ class TreeHead:
         try:
             if len(lines) < 3 or not all(lines):
                 raise ValueError("three lines, none of them empty")
-            head = cls(lines[0], decimal(lines[1]), standard_base64(lines[2]))
+            head = cls(lines[0], parse_decimal(lines[1]), decode_base64(lines[2]))
         except ValueError as error:
             raise SignatureInvalid(f"The note is not a checkpoint: {error}.") from error
         if len(head.root) != HASH_BYTES:
@@ -291,7 +293,7 @@ def sign_checkpoint(signer: NoteSigner, head: TreeHead, *, at_s: int) -> str:
     return f"{text}\n{signer.sign(text)}{signer.cosign(text, at_s=at_s)}"
 
 
-def signature_lines(note: str, name: str) -> tuple[list[str], list[str]]:
+def split_signature_lines(note: str, name: str) -> tuple[list[str], list[str]]:
     """The signature lines of a note as they stand, those under `name` (by which a log signs) and the others."""
     lines = note.partition("\n\n")[2].splitlines()
     own = [line for line in lines if line.startswith(f"\u2014 {name} ")]

@@ -15,7 +15,7 @@ from attestlab.core.errors import SignatureInvalid, ValidationFailed
 from attestlab.log.note.note import Note, SignatureType, TreeHead, VerifierKey
 
 MAX_POLICY_BYTES = 1_000_000
-NONE = b"none"
+NO_QUORUM = b"none"
 _FORBIDDEN = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]")
 _THRESHOLD = re.compile(rb"[1-9][0-9]{0,8}")
 
@@ -50,7 +50,7 @@ class TrustPolicy:
     logs: tuple[VerifierKey, ...]
     witnesses: dict[bytes, VerifierKey] = field(default_factory=dict)
     groups: dict[bytes, WitnessGroup] = field(default_factory=dict)
-    quorum: bytes = NONE
+    quorum: bytes = NO_QUORUM
     urls: dict[bytes, str] = field(default_factory=dict)
 
     @classmethod
@@ -60,28 +60,28 @@ class TrustPolicy:
         Raises:
             ValidationFailed: it breaks a rule of tlog-policy, names no log, or has keys that are not Ed25519.
         """
-        parsed = cls._read(policy)
+        parsed = cls._parse_lines(policy)
         if not parsed.logs:
             raise ValidationFailed("The trust policy names no log, so nothing could be verified with it.")
         return parsed
 
     @classmethod
-    def witnessing(cls, policy: str | bytes, vkey: str) -> TrustPolicy:
+    def for_log(cls, policy: str | bytes, vkey: str) -> TrustPolicy:
         """Read witnesses and quorum for the one log of `vkey`, which is known from elsewhere; other logs are left out.
 
         Raises:
             ValidationFailed: it breaks a rule of tlog-policy, or the URL of a witness is not one of HTTP.
         """
-        parsed = cls._read(policy)
+        parsed = cls._parse_lines(policy)
         for name, url in parsed.urls.items():
             if not url.startswith(("http://", "https://")):
                 raise ValidationFailed(
-                    f"The URL of the witness {_shown(name)} begins with neither http:// nor https://."
+                    f"The URL of the witness {_display_name(name)} begins with neither http:// nor https://."
                 )
         return replace(parsed, logs=cls.unwitnessed(vkey).logs)
 
     @classmethod
-    def _read(cls, policy: str | bytes) -> TrustPolicy:
+    def _parse_lines(cls, policy: str | bytes) -> TrustPolicy:
         raw = policy.encode() if isinstance(policy, str) else policy
         if len(raw) > MAX_POLICY_BYTES or _FORBIDDEN.search(raw):
             raise ValidationFailed("A trust policy is a text without control characters, of at most 1 MB.")
@@ -115,7 +115,7 @@ class TrustPolicy:
         present = {name for name, key in self.witnesses.items() if key in signed}
         if not self.is_quorum(present):
             raise SignatureInvalid(self._shortfall(present))
-        times = {_shown(name): signed[self.witnesses[name]] or 0 for name in sorted(present)}
+        times = {_display_name(name): signed[self.witnesses[name]] or 0 for name in sorted(present)}
         return Checkpoint(head.origin, head.size, head.root, signed.get(log.cosigner()), times)
 
     def is_quorum(self, present: Set[bytes]) -> bool:
@@ -123,7 +123,7 @@ class TrustPolicy:
         return self._is_witnessed(self.quorum, present)
 
     def _is_witnessed(self, name: bytes, present: Set[bytes]) -> bool:
-        if name == NONE or name in present:
+        if name == NO_QUORUM or name in present:
             return True
         group = self.groups.get(name)
         if group is None:
@@ -131,11 +131,11 @@ class TrustPolicy:
         return sum(self._is_witnessed(member, present) for member in group.members) >= group.threshold
 
     def _shortfall(self, present: Set[bytes]) -> str:
-        seen = ", ".join(_shown(name) for name in sorted(present)) or "none"
-        return f"The quorum {_shown(self.quorum)} did not cosign the checkpoint; witnesses that did: {seen}."
+        seen = ", ".join(_display_name(name) for name in sorted(present)) or "none"
+        return f"The quorum {_display_name(self.quorum)} did not cosign the checkpoint; witnesses that did: {seen}."
 
 
-def _shown(name: bytes) -> str:
+def _display_name(name: bytes) -> str:
     """A name for people; in a policy it is only bytes."""
     return name.decode(errors="replace")
 
@@ -160,7 +160,7 @@ class _PolicyReader:
             case b"witness", [name, vkey, *url] if len(url) < 2:
                 self._define_witness(name, vkey, where)
                 if url:
-                    self.urls[name] = _shown(url[0])
+                    self.urls[name] = _display_name(url[0])
             case b"group", [name, threshold, *members] if members:
                 self._define_group(name, threshold, members, where)
             case b"quorum", [name]:
@@ -175,14 +175,14 @@ class _PolicyReader:
         return TrustPolicy(tuple(self.logs), self.witnesses, self.groups, self.quorum, self.urls)
 
     def _add_log(self, vkey: bytes, where: str) -> None:
-        key = _key(vkey, SignatureType.ED25519, where)
+        key = _parse_key(vkey, SignatureType.ED25519, where)
         if any(key.public == log.public for log in self.logs):
             raise ValidationFailed(f"{where} names a log key a second time.")
         self.logs.append(key)
 
     def _define_witness(self, name: bytes, vkey: bytes, where: str) -> None:
         self._require_new(name, where)
-        key = _key(vkey, SignatureType.COSIGNATURE_V1, where)
+        key = _parse_key(vkey, SignatureType.COSIGNATURE_V1, where)
         if any(key.public == witness.public for witness in self.witnesses.values()):
             raise ValidationFailed(f"{where} names a witness key a second time; one witness must not count twice.")
         self.witnesses[name] = key
@@ -192,27 +192,29 @@ class _PolicyReader:
         for member in members:
             self._require_defined(member, where)
             if member in self.members:
-                raise ValidationFailed(f"{where}: {_shown(member)} is already a member; it must not count twice.")
+                raise ValidationFailed(
+                    f"{where}: {_display_name(member)} is already a member; it must not count twice."
+                )
             self.members.add(member)
-        self.groups[name] = WitnessGroup(_threshold(threshold, len(members), where), tuple(members))
+        self.groups[name] = WitnessGroup(_parse_threshold(threshold, len(members), where), tuple(members))
 
     def _set_quorum(self, name: bytes, where: str) -> None:
         if self.quorum is not None:
             raise ValidationFailed(f"{where} is a second quorum line; there is exactly one.")
-        if name != NONE:
+        if name != NO_QUORUM:
             self._require_defined(name, where)
         self.quorum = name
 
     def _require_new(self, name: bytes, where: str) -> None:
-        if name == NONE or name in self.witnesses or name in self.groups:
-            raise ValidationFailed(f"{where} defines {_shown(name)}, which already has a meaning.")
+        if name == NO_QUORUM or name in self.witnesses or name in self.groups:
+            raise ValidationFailed(f"{where} defines {_display_name(name)}, which already has a meaning.")
 
     def _require_defined(self, name: bytes, where: str) -> None:
         if name not in self.witnesses and name not in self.groups:
-            raise ValidationFailed(f"{where} uses {_shown(name)}, which no line before it defines.")
+            raise ValidationFailed(f"{where} uses {_display_name(name)}, which no line before it defines.")
 
 
-def _key(vkey: bytes, wanted: SignatureType, where: str) -> VerifierKey:
+def _parse_key(vkey: bytes, wanted: SignatureType, where: str) -> VerifierKey:
     try:
         key = VerifierKey.parse(vkey.decode())
     except (UnicodeDecodeError, ValidationFailed) as error:
@@ -222,7 +224,7 @@ def _key(vkey: bytes, wanted: SignatureType, where: str) -> VerifierKey:
     return key
 
 
-def _threshold(text: bytes, members: int, where: str) -> int:
+def _parse_threshold(text: bytes, members: int, where: str) -> int:
     words = {b"any": 1, b"all": members}
     threshold = words.get(text) or (int(text) if _THRESHOLD.fullmatch(text) else 0)
     if not 1 <= threshold <= members:

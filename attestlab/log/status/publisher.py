@@ -41,27 +41,27 @@ class StatusListPublisher:
         self.log = log
         self.clock = clock
         self._newest = StatusList()  # from which the next one grows
-        self._shown = StatusList()  # the newest that is in the log, of which bundles hold chunks
+        self._newest_logged = StatusList()  # the newest that is in the log, of which bundles hold chunks
         self._lock = Lock()
 
     def warm(self) -> None:
         """Compute the list of the log as it is, without the writer's lock, so that little is left to do under it."""
         with self.storage.read() as connection:
-            made = self.at(connection, self.log.size(connection))
+            computed = self.list_of(connection, self.log.size(connection))
         with self._lock:
-            self._newest = max(self._newest, made, key=lambda kept: kept.size)
+            self._newest = max(self._newest, computed, key=lambda known_list: known_list.size)
 
     def append_if_due(self, tx: Transaction) -> SequencedEntry | None:
         """Append the digest of the list, if the log has grown and the last list is a minute old."""
         now = self.clock.now()
         if not self._is_due(tx.connection, now):
             return None
-        size, pending = self.log.upcoming(tx)
-        made = self.at(tx.connection, size).copy()
+        size, pending = self.log.pending_entries(tx)
+        computed = self.list_of(tx.connection, size).copy()
         for appended in pending:
-            made.apply(appended.index, entries.read(appended.entry))
-        entry = entries.status_list(
-            self.log.status_prev(tx, STATUS_LIST_SUBJECT), size=made.size, digest=made.digest(), at=now
+            computed.apply(appended.index, entries.parse_entry(appended.entry))
+        entry = entries.status_list_entry(
+            self.log.next_status_link(tx, STATUS_LIST_SUBJECT), size=computed.size, digest=computed.digest(), at=now
         )
         return self.log.append(tx, entry, kind=EntryType.STATUS_LIST, subject=STATUS_LIST_SUBJECT)
 
@@ -70,33 +70,33 @@ class StatusListPublisher:
         if newest is None:
             founded = store.checkpoint(connection, 0)
             return size > 0 and founded is not None and now - founded.at >= LIST_INTERVAL
-        # A list from the future was made by a wrong clock; waiting for its time would stop all lists until then.
-        return size > newest.index + 1 and abs(now - _made_at(newest)) >= LIST_INTERVAL
+        # A list from the future was computed by a wrong clock; waiting for its time would stop all lists until then.
+        return size > newest.index + 1 and abs(now - _list_time(newest)) >= LIST_INTERVAL
 
-    def listed(self, connection: Connection, *indexes: int) -> PublishedList | None:
+    def newest_covering(self, connection: Connection, *indexes: int) -> PublishedList | None:
         """What the newest list says of these entries; None where one of them is not in it yet."""
         newest = store.newest_of_subject(connection, STATUS_LIST_SUBJECT)
         if newest is None or max(indexes) >= newest.index:
             return None
-        found = self.at(connection, newest.index)
+        found = self.list_of(connection, newest.index)
         with self._lock:
-            self._shown = max(self._shown, found, key=lambda kept: kept.size)
+            self._newest_logged = max(self._newest_logged, found, key=lambda known_list: known_list.size)
         chunks = {chunk.number: chunk for chunk in map(found.chunk_of, indexes)}
         return PublishedList(newest, tuple(chunks.values()))
 
-    def at(self, connection: Connection, size: int) -> StatusList:
+    def list_of(self, connection: Connection, size: int) -> StatusList:
         """The list of the first `size` entries, which are committed; not to be changed."""
         with self._lock:
-            known = [kept for kept in (self._newest, self._shown) if kept.size <= size]
-        found = max(known, key=lambda kept: kept.size, default=StatusList())
+            known = [known_list for known_list in (self._newest, self._newest_logged) if known_list.size <= size]
+        found = max(known, key=lambda known_list: known_list.size, default=StatusList())
         if found.size == size:
             return found
         found = found.copy()
         for leaf in store.status_leaves_between(connection, found.size, size):
-            found.apply(leaf.index, entries.read(leaf.entry))
+            found.apply(leaf.index, entries.parse_entry(leaf.entry))
         found.grow(size)
         return found
 
 
-def _made_at(leaf: LeafRow) -> datetime:
-    return parse_time(str(entries.read(leaf.entry).members["at"]))
+def _list_time(leaf: LeafRow) -> datetime:
+    return parse_time(str(entries.parse_entry(leaf.entry).members["at"]))

@@ -17,11 +17,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from attestlab.core.errors import ProofInvalid
-from attestlab.log.entries import EntryType, ReadEntry
+from attestlab.log.entries import EntryType, ParsedEntry
 from attestlab.log.merkle import hashing
 
 CHUNK_BYTES = 1024
-INDEXES_A_CHUNK = CHUNK_BYTES * 4
+INDEXES_PER_CHUNK = CHUNK_BYTES * 4
 CODES: dict[str, dict[str, int]] = {
     EntryType.ATTESTATION_STATUS: {"REVOKED": 1, "SUPERSEDED": 2, "EXPIRED": 3},
     EntryType.KEY_STATUS: {"pending": 0, "active": 0, "revoked": 1, "rotated": 2, "compromised": 3},
@@ -39,20 +39,20 @@ class Chunk:
 
     def code_of(self, index: int) -> int:
         """The code at an index of the log that this chunk holds."""
-        return _code(self.data, index - self.number * INDEXES_A_CHUNK)
+        return _read_code(self.data, index - self.number * INDEXES_PER_CHUNK)
 
 
 @dataclass(slots=True)
 class StatusList:
-    """The list of the first `size` entries; `firsts` are where the chains of keys and issuers begin."""
+    """The list of the first `size` entries; `first_indexes` are where the chains of keys and issuers begin."""
 
     size: int = 0
     bits: bytearray = field(default_factory=bytearray)
-    firsts: dict[str, int] = field(default_factory=dict)
+    first_indexes: dict[str, int] = field(default_factory=dict)
 
     def copy(self) -> StatusList:
         """One that can grow on its own."""
-        return StatusList(self.size, bytearray(self.bits), dict(self.firsts))
+        return StatusList(self.size, bytearray(self.bits), dict(self.first_indexes))
 
     def grow(self, size: int) -> None:
         """Be the list of that many entries, of which the further ones changed no status."""
@@ -60,7 +60,7 @@ class StatusList:
         missing = _chunk_count(size) * CHUNK_BYTES - len(self.bits)
         self.bits += bytes(max(0, missing))
 
-    def apply(self, index: int, entry: ReadEntry) -> int | None:
+    def apply(self, index: int, entry: ParsedEntry) -> int | None:
         """Take in the entry at `index`; they come in order, and only those with a subject matter.
 
         Returns the index whose code it states.
@@ -71,16 +71,16 @@ class StatusList:
             return None
         place = entry.members.get("minted_index")
         if entry.kind != EntryType.ATTESTATION_STATUS:
-            place = self.firsts.setdefault(entry.subject, index)
+            place = self.first_indexes.setdefault(entry.subject, index)
         if type(place) is not int or not 0 <= place <= index:  # an entry that points elsewhere changes nothing
             return None
         self._set(place, codes.get(str(entry.members.get("status")), 0))
         return place
 
-    def recall(self, subject: str, place: int, code: int) -> None:
+    def restore(self, subject: str, place: int, code: int) -> None:
         """Take in at once what all entries of a subject said; `place` is where its code stands."""
         self.grow(max(self.size, place + 1))
-        self.firsts[subject] = place
+        self.first_indexes[subject] = place
         self._set(place, code)
 
     def _set(self, index: int, code: int) -> None:
@@ -89,17 +89,17 @@ class StatusList:
 
     def code_of(self, index: int) -> int:
         """The code at an index of the log."""
-        return _code(self.bits, index)
+        return _read_code(self.bits, index)
 
     def digest(self) -> bytes:
         """The Merkle tree hash of the chunks."""
-        return _root(self._hashes())
+        return _merkle_root(self._hashes())
 
     def chunk_of(self, index: int) -> Chunk:
         """The chunk that holds an index, with its path."""
-        number = index // INDEXES_A_CHUNK
+        number = index // INDEXES_PER_CHUNK
         data = bytes(self.bits[number * CHUNK_BYTES : (number + 1) * CHUNK_BYTES])
-        return Chunk(number, data, tuple(_path(self._hashes(), number)))
+        return Chunk(number, data, tuple(_merkle_path(self._hashes(), number)))
 
     def _hashes(self) -> list[bytes]:
         starts = range(0, len(self.bits), CHUNK_BYTES)
@@ -118,27 +118,27 @@ def verify_chunk(chunk: Chunk, *, size: int, digest: bytes) -> None:
 
 
 def _chunk_count(size: int) -> int:
-    return -(-size // INDEXES_A_CHUNK)
+    return -(-size // INDEXES_PER_CHUNK)
 
 
-def _code(bits: Sequence[int], index: int) -> int:
+def _read_code(bits: Sequence[int], index: int) -> int:
     return bits[index // 4] >> 2 * (index % 4) & 3
 
 
-def _root(hashes: Sequence[bytes]) -> bytes:
+def _merkle_root(hashes: Sequence[bytes]) -> bytes:
     if len(hashes) < 2:
         return hashes[0] if hashes else hashing.EMPTY_ROOT
     split = _split(len(hashes))
-    return hashing.node_hash(_root(hashes[:split]), _root(hashes[split:]))
+    return hashing.node_hash(_merkle_root(hashes[:split]), _merkle_root(hashes[split:]))
 
 
-def _path(hashes: Sequence[bytes], number: int) -> list[bytes]:
+def _merkle_path(hashes: Sequence[bytes], number: int) -> list[bytes]:
     if len(hashes) < 2:
         return []
     split = _split(len(hashes))
     if number < split:
-        return [*_path(hashes[:split], number), _root(hashes[split:])]
-    return [*_path(hashes[split:], number - split), _root(hashes[:split])]
+        return [*_merkle_path(hashes[:split], number), _merkle_root(hashes[split:])]
+    return [*_merkle_path(hashes[split:], number - split), _merkle_root(hashes[:split])]
 
 
 def _split(count: int) -> int:

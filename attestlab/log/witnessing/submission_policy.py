@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 from attestlab.core.errors import SignatureInvalid, ValidationFailed
 from attestlab.log.merkle.hashing import HASH_BYTES
-from attestlab.log.note.note import Note, TreeHead, decimal, standard_base64
+from attestlab.log.note.note import Note, TreeHead, decode_base64, parse_decimal
 
 PATH = "/add-checkpoint"
 SIZE_TYPE = "text/x.tlog.size"  # of a 409, whose body is the size that the witness knows
 MAX_PROOF_LINES = 63
 MAX_SUBMISSION_BYTES = 512 * 1024  # a checkpoint with a hundred signatures, post-quantum ones among them
-OLD = "old "
+OLD_SIZE_PREFIX = "old "
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Submission:
     @property
     def text(self) -> str:
         """The body of the request."""
-        lines = [f"{OLD}{self.old_size}", *(b64encode(value).decode() for value in self.proof)]
+        lines = [f"{OLD_SIZE_PREFIX}{self.old_size}", *(b64encode(value).decode() for value in self.proof)]
         return "\n".join([*lines, "", self.checkpoint])
 
     @classmethod
@@ -46,13 +46,13 @@ class Submission:
         try:
             head, blank, checkpoint = body.decode().partition("\n\n")
             old, *proof = head.split("\n")
-            if not blank or not old.startswith(OLD) or len(proof) > MAX_PROOF_LINES:
+            if not blank or not old.startswith(OLD_SIZE_PREFIX) or len(proof) > MAX_PROOF_LINES:
                 raise ValueError(f"an old size line, up to {MAX_PROOF_LINES} proof lines and an empty line come first")
-            return cls(decimal(old.removeprefix(OLD)), tuple(map(_hash, proof)), checkpoint)
+            return cls(parse_decimal(old.removeprefix(OLD_SIZE_PREFIX)), tuple(map(_parse_hash, proof)), checkpoint)
         except ValueError as error:
             raise ValidationFailed(f"The submission is malformed: {error}.") from error
 
-    def read(self) -> tuple[Note, TreeHead]:
+    def parse_checkpoint(self) -> tuple[Note, TreeHead]:
         """The checkpoint, understood; whose signatures it bears is still to be verified.
 
         Raises:
@@ -60,13 +60,13 @@ class Submission:
         """
         try:
             note = Note.parse(self.checkpoint)
-            return note, TreeHead.read(note.text)
+            return note, TreeHead.parse_syntax(note.text)
         except SignatureInvalid as error:
             raise ValidationFailed(error.message) from error
 
 
-def _hash(line: str) -> bytes:
-    value = standard_base64(line)
+def _parse_hash(line: str) -> bytes:
+    value = decode_base64(line)
     if len(value) != HASH_BYTES:
         raise ValueError(f"a proof line is the base64 of {HASH_BYTES} bytes")
     return value
