@@ -77,7 +77,7 @@ def require_continues(known: TreeHead | None, submission: Submission, head: Tree
     """Require that `head` begins with the tree that was cosigned last, `known`; None where none was.
 
     Raises:
-        StartsElsewhere: the submission starts from another size.
+        SizeConflict: the submission starts from another size.
         ProofInvalid: the proof does not hold, or it is another tree of the same size.
     """
     known = known or TreeHead(head.origin, 0, EMPTY_ROOT)

@@ -84,7 +84,7 @@ class Witness:
             ValidationFailed: the submission is malformed, or its old size exceeds the new one.
             NotFound: the log is not one of ours.
             SignatureInvalid: none of the log's keys signed it.
-            StartsElsewhere: it starts from another size than that of the tree that was cosigned last.
+            SizeConflict: it starts from another size than that of the tree that was cosigned last.
             ProofInvalid: the new tree does not begin with that one, is another one of its size, or is empty and has
                 another root than the empty tree.
             Unavailable: it could not be written down.

@@ -102,7 +102,7 @@ def test_the_table_of_badges_names_claims_that_the_catalogue_has() -> None:
         claims = CATALOGUE[schema]
         named = [kind.earner, kind.name, *kind.criteria, *kind.personal]
         assert kind.earner == claims.required
-        assert sorted(named) == sorted(set(claims.kinds) - {"document", "expiry_date"}), schema
+        assert sorted(named) == sorted(set(claims.claim_types) - {"document", "expiry_date"}), schema
 
 
 def test_the_header_has_nothing_but_what_the_standard_allows(

@@ -365,11 +365,11 @@ def shown(world: World) -> int:
 def test_a_process_does_not_trust_the_sync_of_one_that_was_killed(guard: HeadGuard) -> None:
     guard.advance(head(7))
     later = HeadGuard(guard.path)
-    assert (later.read(), later.known) == (head(7), None)
+    assert (later.read(), later.last_head) == (head(7), None)
 
-    later.require(head(7), no_older_root)
+    later.require_continues(head(7), no_older_root)
 
-    assert (later.read(), later.known) == (head(7), head(7))
+    assert (later.read(), later.last_head) == (head(7), head(7))
 
 
 def test_records_that_lost_their_log_are_not_given_a_new_one(sqlite_world: World, tmp_path: Path) -> None:

@@ -165,7 +165,7 @@ def test_a_process_that_starts_later_computes_the_same(
     another.warm()
     with lab.storage.read() as connection:
         size = lab.log.size(connection)
-        assert another.at(connection, size) == lab.status_lists.at(connection, size)
+        assert another.list_of(connection, size) == lab.status_lists.list_of(connection, size)
         assert another.newest_covering(connection, 2) == lab.status_lists.newest_covering(connection, 2)
 
 
@@ -204,7 +204,7 @@ def test_a_suspended_issuer_is_listed_and_a_reinstated_one_is_not(
     for status in (IssuerStatus.SUSPENDED, IssuerStatus.ACTIVE, IssuerStatus.REVOKED):
         lab.issuers.set_governance(issuer_id, status=status, caller=caller)
         with lab.storage.read() as connection:
-            codes.append(lab.status_lists.at(connection, lab.log.size(connection)).code_of(0))
+            codes.append(lab.status_lists.list_of(connection, lab.log.size(connection)).code_of(0))
 
     assert codes == [2, 0, 1]
 
