@@ -61,13 +61,13 @@ def everything(lab: Installation) -> str:
     return digest.hexdigest()
 
 
-def test_there_are_fourteen_of_them_at_least_for_almost_every_route() -> None:
+def test_almost_every_route_is_tested_with_fourteen_fields() -> None:
     assert len(FIELDS) >= 14
     assert all(len(of_nobodys_business(route)) >= 11 for route in WRITES)
     assert len(WRITES) >= 6
 
 
-def test_each_is_refused_by_name_and_changes_nothing(world: World) -> None:
+def test_a_forbidden_field_is_rejected_by_name_and_changes_nothing(world: World) -> None:
     account, wrong = world.account, []
     issuer = register_issuer(account.with_key)["id"]
     before = everything(world.lab)

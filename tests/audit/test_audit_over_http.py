@@ -50,7 +50,7 @@ def test_a_reader_can_recompute_the_chain(server: RunningServer) -> None:
 
 
 @pytest.mark.both_engines
-def test_each_filter_leaves_exactly_what_it_names(server: RunningServer) -> None:
+def test_each_filter_selects_exactly_the_matching_events(server: RunningServer) -> None:
     with server.client() as client:
         issuer = register_issuer(client)
         mint(client, mint_body(issuer))
@@ -82,14 +82,14 @@ def test_each_filter_leaves_exactly_what_it_names(server: RunningServer) -> None
         {"action": ""},
     ],
 )
-def test_a_query_that_makes_no_sense_is_refused(running: RunningServer, query: dict[str, Any]) -> None:
+def test_an_invalid_query_is_rejected(running: RunningServer, query: dict[str, Any]) -> None:
     with running.client() as client:
         refused = client.get("/v1/audit/events", params=query)
 
     assert (refused.status_code, refused.json()["code"]) == (400, "VALIDATION_ERROR")
 
 
-def test_a_denied_attempt_is_in_the_trail_of_whoever_made_it(server: RunningServer) -> None:
+def test_a_denied_attempt_is_in_the_callers_trail(server: RunningServer) -> None:
     lab = server.open_lab()
     tenant = lab.orgs.create_tenant("Example Registry", plan=Plan.ENTERPRISE)
     lab.close()
@@ -107,7 +107,7 @@ def test_a_denied_attempt_is_in_the_trail_of_whoever_made_it(server: RunningServ
     assert {line["tenant_id"] for line in theirs} == {str(tenant.tenant_id)}
 
 
-def test_times_go_out_as_everywhere(server: RunningServer) -> None:
+def test_times_have_the_common_wire_format(server: RunningServer) -> None:
     with server.client() as client:
         (newest, *_) = trail(client)
 

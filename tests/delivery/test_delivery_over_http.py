@@ -56,7 +56,7 @@ def registry(lab: Installation) -> Iterator[Registry]:
 
 
 @pytest.mark.both_engines
-def test_whoever_has_an_account_has_it_at_once_and_is_told(registry: Registry) -> None:
+def test_a_recipient_with_an_account_gets_it_immediately_with_a_mail(registry: Registry) -> None:
     registry.lab.orgs.add_consumer("ada@people.example", PASSWORD, name="Ada")
 
     minted = registry.mint_for("Ada@People.Example")
@@ -72,7 +72,7 @@ def test_whoever_has_an_account_has_it_at_once_and_is_told(registry: Registry) -
 
 
 @pytest.mark.both_engines
-def test_for_whoever_has_none_it_waits_until_they_open_one_with_this_address(registry: Registry) -> None:
+def test_a_delivery_is_pending_until_the_recipient_opens_an_account(registry: Registry) -> None:
     minted, other = registry.mint_for("ada@people.example"), registry.mint_for("grace@people.example")
     before = registry.delivery_of(minted).json()
 
@@ -87,14 +87,14 @@ def test_for_whoever_has_none_it_waits_until_they_open_one_with_this_address(reg
     assert "with the address ada@people.example" in texts["ada@people.example"]
 
 
-def test_whoever_was_only_invited_or_is_gone_has_no_account(registry: Registry) -> None:
+def test_an_invited_or_removed_person_has_no_account(registry: Registry) -> None:
     caller = registry.lab.orgs.service_caller(registry.lab.orgs.create_tenant("Other", plan=Plan.FREE).tenant_id)
     registry.lab.people.invite("ada@people.example", role=Role.MEMBER, caller=caller)
 
     assert registry.delivery_of(registry.mint_for("ada@people.example")).json()["delivery_state"] == "PENDING"
 
 
-def test_whoever_accepts_an_invitation_to_a_tenant_has_at_once_what_waited(registry: Registry) -> None:
+def test_accepting_an_invitation_delivers_pending_attestations(registry: Registry) -> None:
     """Also where it waited since before the invitation, and whoever invites is not who issued it."""
     early = registry.mint_for("ada@people.example")
     caller = registry.lab.orgs.service_caller(registry.lab.orgs.create_tenant("Other", plan=Plan.FREE).tenant_id)
@@ -118,7 +118,7 @@ def invitation_of(registry: Registry) -> str:
     return text
 
 
-def test_a_new_tenants_owner_has_at_once_what_waited(registry: Registry) -> None:
+def test_a_new_tenants_owner_gets_pending_attestations(registry: Registry) -> None:
     minted = registry.mint_for("owner@later.example")
 
     registry.lab.orgs.create_tenant("Later", plan=Plan.FREE)
@@ -126,7 +126,7 @@ def test_a_new_tenants_owner_has_at_once_what_waited(registry: Registry) -> None
     assert registry.delivery_of(minted).json()["delivery_state"] == "DELIVERED"
 
 
-def test_one_that_is_for_nobody_and_one_that_is_another_tenants_answer_alike(registry: Registry) -> None:
+def test_a_missing_and_a_foreign_delivery_answer_alike(registry: Registry) -> None:
     for_nobody = registry.mint_for(None)
     for_ada = registry.mint_for("ada@people.example")
     stranger = registry.lab.orgs.create_tenant("Stranger", plan=Plan.FREE)
@@ -141,7 +141,7 @@ def test_one_that_is_for_nobody_and_one_that_is_another_tenants_answer_alike(reg
 
 
 @pytest.mark.parametrize("address", ["nonsense", "a@b", "ada@people.example\nBcc: eve@evil.example", "@people.example"])
-def test_an_address_that_is_none_mints_nothing(registry: Registry, address: str) -> None:
+def test_an_invalid_recipient_address_mints_nothing(registry: Registry, address: str) -> None:
     refused = mint(registry.client, mint_body(registry.issuer, recipient_email=address))
 
     assert refused.status_code == 400
@@ -150,13 +150,13 @@ def test_an_address_that_is_none_mints_nothing(registry: Registry, address: str)
     assert registry.client.get("/v1/attestations").json()["items"] == []
 
 
-def test_a_name_of_an_issuer_cannot_write_headers(registry: Registry) -> None:
+def test_an_issuer_name_cannot_inject_headers(registry: Registry) -> None:
     path = f"/v1/issuers/{registry.issuer['id']}"
     assert registry.client.patch(path, json={"name": "Evil\r\nBcc: eve@evil.example"}).status_code == 400
 
 
 @pytest.mark.both_engines
-def test_a_mail_and_a_delivery_stand_if_and_only_if_the_attestation_does(registry: Registry) -> None:
+def test_mail_and_delivery_are_stored_only_with_the_attestation(registry: Registry) -> None:
     """A batch: one that fails leaves nothing of itself behind, the others are on their way."""
     good = mint_body(registry.issuer, recipient_email="ada@people.example")
     bad = {**good, "kid": "unknown", "recipient_email": "grace@people.example"}

@@ -19,13 +19,13 @@ WALKS = {
     "attestations": "attestations/test_the_main_job.py"
     "::test_a_real_file_goes_through_mint_get_bundle_online_and_offline",
     "audit": "audit/test_audit_over_http.py::test_a_reader_can_recompute_the_chain",
-    "delivery": "delivery/test_delivery_over_http.py::test_whoever_has_an_account_has_it_at_once_and_is_told",
+    "delivery": "delivery/test_delivery_over_http.py::test_a_recipient_with_an_account_gets_it_immediately_with_a_mail",
     "exports": "exports/test_status_lists.py::test_a_mint_is_0_and_its_revocation_is_1_at_once",
     "governance": "governance/test_issuer_requests.py::test_one_asks_another_approves_and_the_tenant_carries_it_out",
-    "identity": "identity/test_sessions.py::test_a_refresh_token_brings_the_next_of_the_same_session",
+    "identity": "identity/test_sessions.py::test_a_refresh_returns_the_next_token_of_the_session",
     "issuers": "issuers/test_issuers_over_http.py::test_a_new_issuer_is_active_self_signed_and_low",
     "log": "log/test_log_routes.py::test_every_path_answers_on_either_engine",
-    "orgs": "orgs/test_team_over_http.py::test_whoever_accepts_joins_and_signs_in",
+    "orgs": "orgs/test_team_over_http.py::test_accepting_an_invitation_allows_sign_in",
     "policy": "policy/test_policies_over_http.py::test_a_denial_names_its_rules_and_can_be_explained",
     "portal": "portal/test_hostile_strings.py::test_what_the_api_takes_appears_as_text",
     "simulation": "simulation/test_simulating_over_http.py"
@@ -34,7 +34,7 @@ WALKS = {
 # Beyond those walks, what asks a store that has no routes of its own.
 STORES = {
     "lake": "lake/test_each_fact_once.py::test_the_view_is_the_records_at_every_position_of_the_export",
-    "mail": "delivery/test_delivery_over_http.py::test_a_mail_and_a_delivery_stand_if_and_only_if_the_attestation_does",
+    "mail": "delivery/test_delivery_over_http.py::test_mail_and_delivery_are_stored_only_with_the_attestation",
     "witness": "witness/test_from_mint_to_witnessed_bundle.py"
     "::test_a_bundle_can_demand_a_witness_and_no_mint_waits_for_one",
 }
@@ -47,7 +47,7 @@ FOUNDATIONS = (
     "faults/test_a_fault_at_every_statement.py"
     "::test_a_fault_at_any_statement_leaves_each_mint_of_a_group_whole_or_undone",
     "faults/test_two_servers.py::test_two_servers_on_one_database_keep_one_log",
-    "web/test_remembered_answers.py::test_an_answer_is_given_again_within_its_day",
+    "web/test_idempotency_store.py::test_a_response_is_replayed_within_a_day",
 )
 
 

@@ -347,12 +347,12 @@ def presented(forge: Forge, token: str) -> Any:
     return forge.door.client.get("/v1/me", headers={"Authorization": b"Bearer " + token.encode("latin-1")})
 
 
-def test_there_are_enough_cases_and_no_two_are_one() -> None:
+def test_the_cases_are_many_and_distinct() -> None:
     assert len(CASES) >= 48
     assert len(CASES) == sum(map(len, (UNSIGNED, SYMMETRIC, OTHER_KEYS, HEADERS, CLAIMS, SPELLINGS)))
 
 
-def test_what_the_forge_changes_nothing_about_is_a_good_token(forge: Forge) -> None:
+def test_the_forged_tokens_start_from_a_valid_token(forge: Forge) -> None:
     """
     Without this the cases below could be refused for no better reason than a broken forge.
     """
@@ -362,7 +362,7 @@ def test_what_the_forge_changes_nothing_about_is_a_good_token(forge: Forge) -> N
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda name: name.replace("/", "|"))
-def test_a_forged_token_is_refused(forge: Forge, case: str) -> None:
+def test_a_forged_token_is_rejected(forge: Forge, case: str) -> None:
     """
     Right after the true one, which is known by then: what is remembered of it must not help the forgery.
     """
@@ -374,7 +374,7 @@ def test_a_forged_token_is_refused(forge: Forge, case: str) -> None:
     assert refusal(answer) == REFUSED
 
 
-def test_no_forged_token_is_refused_otherwise_on_the_other_engine(lab: Installation, door: Door) -> None:
+def test_both_engines_reject_forged_tokens_alike(lab: Installation, door: Door) -> None:
     """
     All of them again, on either engine, and still nobody is in who was not before.
     """
@@ -385,14 +385,14 @@ def test_no_forged_token_is_refused_otherwise_on_the_other_engine(lab: Installat
     assert presented(forge, forge.token).status_code == 200
 
 
-def test_an_access_token_is_no_api_key_and_no_refresh_token(forge: Forge) -> None:
+def test_an_access_token_is_not_accepted_as_api_key_or_refresh_token(forge: Forge) -> None:
     for headers in ({"X-API-Key": forge.token}, {"Authorization": f"ApiKey {forge.token}"}):
         assert refusal(forge.door.client.get("/v1/me", headers=headers)) == REFUSED
     assert forge.door.refresh(forge.token).status_code == 400
     assert refusal(forge.door.refresh(forge.token[:256])) == REFUSED
 
 
-def test_two_credentials_at_once_are_none(forge: Forge) -> None:
+def test_two_different_credentials_are_rejected(forge: Forge) -> None:
     """
     A person's token beside a tenant's key: nobody should have to guess which of them counts.
     """

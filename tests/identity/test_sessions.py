@@ -37,7 +37,7 @@ def suspicions(lab: Installation, tenant: TenantCreated) -> list[dict[str, Any]]
 
 
 @pytest.mark.both_engines
-def test_a_refresh_token_brings_the_next_of_the_same_session(door: Door, lab: Installation, clock: FixedClock) -> None:
+def test_a_refresh_returns_the_next_token_of_the_session(door: Door, lab: Installation, clock: FixedClock) -> None:
     first = door.signed_in()
     clock.advance(timedelta(minutes=50))
 
@@ -50,7 +50,7 @@ def test_a_refresh_token_brings_the_next_of_the_same_session(door: Door, lab: In
     assert ended_because(lab) == ["goes on"]
 
 
-def test_a_refresh_token_that_comes_twice_ends_its_session_for_both(door: Door, lab: Installation) -> None:
+def test_a_reused_refresh_token_ends_its_session(door: Door, lab: Installation) -> None:
     """
     Over HTTP the second use is a plain refusal; what it changed is kept all the same, and is told once.
     """
@@ -70,7 +70,7 @@ def test_a_refresh_token_that_comes_twice_ends_its_session_for_both(door: Door, 
 
 
 @pytest.mark.both_engines
-def test_many_at_once_get_one_answer_and_the_session_ends(door: Door, lab: Installation) -> None:
+def test_concurrent_use_of_a_refresh_token_ends_the_session(door: Door, lab: Installation) -> None:
     """
     Whoever is quicker gets the tokens; that somebody else had the same one is noticed whatever the order.
     """
@@ -84,9 +84,7 @@ def test_many_at_once_get_one_answer_and_the_session_ends(door: Door, lab: Insta
     assert len(suspicions(lab, door.tenant)) == 1
 
 
-def test_a_client_that_lost_the_answer_repeats_it_under_its_key_and_stays_signed_in(
-    door: Door, lab: Installation
-) -> None:
+def test_a_refresh_is_replayed_under_its_idempotency_key(door: Door, lab: Installation) -> None:
     token = door.signed_in()["refresh_token"]
 
     first, second = (door.refresh(token, **{"Idempotency-Key": "lost"}) for _ in range(2))
@@ -105,7 +103,7 @@ def test_a_refresh_token_ends_thirty_days_after_it_was_issued(door: Door, clock:
     assert door.refresh(kept["refresh_token"]).status_code == 200
 
 
-def test_what_is_no_refresh_token_of_ours_is_refused_alike(door: Door) -> None:
+def test_every_invalid_refresh_token_gets_the_same_error(door: Door) -> None:
     """
     Among them the access token, the API key, and our token in another spelling.
     """
@@ -120,7 +118,7 @@ def test_what_is_no_refresh_token_of_ours_is_refused_alike(door: Door) -> None:
     assert door.refresh(ours).status_code == 200
 
 
-def test_a_logout_is_effective_with_the_next_request(door: Door, lab: Installation) -> None:
+def test_a_logout_takes_effect_with_the_next_request(door: Door, lab: Installation) -> None:
     here, there = door.signed_in(), door.signed_in()
 
     assert door.logout(here).status_code == 204
@@ -132,7 +130,7 @@ def test_a_logout_is_effective_with_the_next_request(door: Door, lab: Installati
     assert ended_because(lab) == ["goes on", "logout"]
 
 
-def test_a_logout_takes_another_session_of_ones_own_along_and_nobody_elses(door: Door, lab: Installation) -> None:
+def test_a_logout_can_end_another_own_session_only(door: Door, lab: Installation) -> None:
     other = lab.orgs.create_tenant("Another", plan=Plan.FREE)
     here, there = door.signed_in(), door.signed_in()
     strangers = door.signed_in(email=other.owner_email, password=other.owner_password)
@@ -145,7 +143,7 @@ def test_a_logout_takes_another_session_of_ones_own_along_and_nobody_elses(door:
     assert refusal(door.me(there["access_token"])) == REFUSED
 
 
-def test_rights_are_those_of_the_records_and_not_of_the_token(door: Door, lab: Installation) -> None:
+def test_permissions_come_from_the_database_not_the_token(door: Door, lab: Installation) -> None:
     """
     A role that was taken away is gone with the next request; the token itself goes on.
     """
@@ -158,7 +156,7 @@ def test_rights_are_those_of_the_records_and_not_of_the_token(door: Door, lab: I
     assert door.me(token).json()["roles"] == ["member"]
 
 
-def test_who_is_removed_is_out_with_the_next_request(door: Door, lab: Installation) -> None:
+def test_a_removed_person_is_signed_out_with_the_next_request(door: Door, lab: Installation) -> None:
     tokens = door.signed_in()
     assert door.me(tokens["access_token"]).status_code == 200
 
@@ -170,9 +168,7 @@ def test_who_is_removed_is_out_with_the_next_request(door: Door, lab: Installati
 
 @pytest.mark.both_engines
 @pytest.mark.parametrize("ending", ["logout", "reuse", "password"])
-def test_what_ends_a_session_in_one_worker_ends_it_in_the_other(
-    door: Door, lab: Installation, clock: FixedClock, ending: str
-) -> None:
+def test_a_session_ends_in_all_workers(door: Door, lab: Installation, clock: FixedClock, ending: str) -> None:
     """
     The second worker has verified the very token before, and nobody tells it anything.
     """
@@ -196,7 +192,7 @@ def test_what_ends_a_session_in_one_worker_ends_it_in_the_other(
     other_lab.close()
 
 
-def test_two_workers_sign_with_one_key_whoever_made_it(door: Door, lab: Installation, clock: FixedClock) -> None:
+def test_two_workers_sign_with_the_same_key(door: Door, lab: Installation, clock: FixedClock) -> None:
     """
     The key of the first login is found by a worker that was already running, to sign and to verify.
     """
@@ -215,7 +211,7 @@ def test_two_workers_sign_with_one_key_whoever_made_it(door: Door, lab: Installa
 
 
 @pytest.mark.both_engines
-def test_a_session_outlives_the_server(server: RunningServer) -> None:
+def test_a_session_survives_a_server_restart(server: RunningServer) -> None:
     """
     The real server, stopped and started: the key that signs is opened again, and nothing secret is in its log.
     """

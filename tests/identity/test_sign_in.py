@@ -35,7 +35,7 @@ def lines(lab: Installation, action: str) -> list[dict[str, Any]]:
         return [json.loads(record) for record in connection.execute(wanted).scalars()]
 
 
-def test_a_login_brings_tokens_for_an_hour_and_for_thirty_days(door: Door) -> None:
+def test_a_login_returns_tokens_for_an_hour_and_for_thirty_days(door: Door) -> None:
     tokens = door.signed_in()
 
     assert {name: tokens[name] for name in ("token_type", "expires_in", "refresh_expires_in")} == {
@@ -46,11 +46,11 @@ def test_a_login_brings_tokens_for_an_hour_and_for_thirty_days(door: Door) -> No
     assert door.me(tokens["access_token"]).json()["email"] == door.tenant.owner_email
 
 
-def test_an_address_is_the_same_in_capitals_and_with_blanks_around_it(door: Door) -> None:
+def test_an_address_is_matched_ignoring_case_and_surrounding_blanks(door: Door) -> None:
     assert door.login(email=f"  {door.tenant.owner_email.upper()} ").status_code == 200
 
 
-def test_a_wrong_password_and_an_unknown_address_are_one_refusal(door: Door) -> None:
+def test_a_wrong_password_and_an_unknown_address_give_the_same_error(door: Door) -> None:
     wrong, unknown = door.login(password=WRONG), door.login(email="nobody@example.org")
 
     assert (wrong.status_code, unknown.status_code) == (401, 401)
@@ -65,9 +65,7 @@ def test_an_address_with_no_usable_hash_is_refused(door: Door, lab: Installation
 
 
 @pytest.mark.parametrize("status", ["INVITED", "REMOVED"])
-def test_somebody_who_is_only_invited_or_was_removed_does_not_sign_in(
-    door: Door, lab: Installation, status: str
-) -> None:
+def test_an_invited_or_removed_person_cannot_sign_in(door: Door, lab: Installation, status: str) -> None:
     change_person(lab, door.tenant, status=status)
 
     assert refusal(door.login()) == REFUSED
@@ -118,7 +116,7 @@ def guessed(lab: Installation, email: str, times: int) -> None:
 
 
 @pytest.mark.own_world
-def test_every_login_has_its_line_and_no_line_holds_an_address_that_nobody_has(door: Door, lab: Installation) -> None:
+def test_every_login_is_audited_without_unknown_addresses(door: Door, lab: Installation) -> None:
     """
     A stranger's attempts stand in the trail of whoever they were about, else in the operator's.
     """
@@ -136,9 +134,7 @@ def test_every_login_has_its_line_and_no_line_holds_an_address_that_nobody_has(d
     assert lines(lab, "request.denied") == []
 
 
-def test_the_eleventh_failure_of_an_account_waits_and_so_does_the_right_password(
-    door: Door, lab: Installation, clock: FixedClock
-) -> None:
+def test_after_ten_failures_even_the_right_password_must_wait(door: Door, lab: Installation, clock: FixedClock) -> None:
     """
     The wait is told, the answer is the same for an address that nobody has, and then the way is free again.
     """
@@ -157,7 +153,7 @@ def test_the_eleventh_failure_of_an_account_waits_and_so_does_the_right_password
     assert door.login().status_code == 200
 
 
-def test_a_success_forgets_the_failures_of_its_account(door: Door, lab: Installation) -> None:
+def test_a_success_resets_the_failures_of_its_account(door: Door, lab: Installation) -> None:
     for _ in range(2):
         guessed(lab, door.tenant.owner_email, login_throttle.MAX_ATTEMPTS_PER_ACCOUNT - 1)
         assert door.login().status_code == 200
@@ -175,9 +171,7 @@ def test_many_accounts_from_one_address_are_counted_together(door: Door, lab: In
     assert door.login().status_code == 429
 
 
-def test_nothing_slow_is_done_for_an_attempt_that_waits(
-    door: Door, lab: Installation, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_throttled_attempt_hashes_no_password(door: Door, lab: Installation, monkeypatch: pytest.MonkeyPatch) -> None:
     guessed(lab, door.tenant.owner_email, login_throttle.MAX_ATTEMPTS_PER_ACCOUNT)
 
     def unexpected(*_: object) -> bool:
@@ -200,7 +194,7 @@ def test_nothing_slow_is_done_for_an_attempt_that_waits(
         {"email": "a" * 255, "password": "x"},
     ],
 )
-def test_a_login_that_is_no_login_is_told_what_is_wrong_without_an_echo(door: Door, body: dict[str, Any]) -> None:
+def test_a_malformed_login_is_rejected_without_echoing_its_values(door: Door, body: dict[str, Any]) -> None:
     answer = door.client.post("/v1/auth/login", json=body)
 
     assert (answer.status_code, answer.json()["code"]) == (400, "VALIDATION_ERROR")
@@ -208,7 +202,7 @@ def test_a_login_that_is_no_login_is_told_what_is_wrong_without_an_echo(door: Do
 
 
 @pytest.mark.own_world
-def test_me_says_who_a_person_is(door: Door, lab: Installation) -> None:
+def test_me_describes_a_person(door: Door, lab: Installation) -> None:
     person = add_person(lab, door.tenant, "ada@example.org", "a long password", roles="analyst member")
 
     tokens = door.signed_in(email="ada@example.org", password="a long password")
@@ -236,7 +230,7 @@ def test_me_says_who_a_person_is(door: Door, lab: Installation) -> None:
     ]
 
 
-def test_me_says_which_key_a_key_is(door: Door) -> None:
+def test_me_describes_an_api_key(door: Door) -> None:
     me = door.client.get("/v1/me", headers={"X-API-Key": door.tenant.api_key}).json()
 
     assert me["id"] == me["credential"]["id"]
@@ -245,7 +239,7 @@ def test_me_says_which_key_a_key_is(door: Door) -> None:
     assert (me["credential"]["scopes"], me["credential"]["expires_at"]) == (sorted(Scope), None)
 
 
-def test_somebody_with_a_role_on_the_platform_is_of_the_platform(door: Door, lab: Installation) -> None:
+def test_a_platform_role_gives_the_platform_realm(door: Door, lab: Installation) -> None:
     change_person(lab, door.tenant, roles="owner reviewer")
 
     me = door.me(door.signed_in()["access_token"]).json()
@@ -253,7 +247,7 @@ def test_somebody_with_a_role_on_the_platform_is_of_the_platform(door: Door, lab
     assert (me["realm"], me["roles"]) == ("platform", ["owner", "reviewer"])
 
 
-def test_a_consumer_signs_in_like_everyone_and_has_the_scopes_of_consumers_alone(door: Door, lab: Installation) -> None:
+def test_a_consumer_signs_in_and_has_only_consumer_scopes(door: Door, lab: Installation) -> None:
     """
     Whatever roles the row says: a consumer owns a tenant of one, and must not become its owner.
     """
@@ -264,9 +258,7 @@ def test_a_consumer_signs_in_like_everyone_and_has_the_scopes_of_consumers_alone
     assert (me["realm"], me["roles"], me["credential"]["scopes"]) == ("consumer", [], sorted(CONSUMER_SCOPES))
 
 
-def test_a_repeated_login_gets_the_same_tokens_and_nothing_of_them_stands_in_the_records(
-    door: Door, lab: Installation
-) -> None:
+def test_a_replayed_login_returns_the_same_tokens_unstored_in_clear(door: Door, lab: Installation) -> None:
     """
     The remembered answer is sealed; it is not even to be told from the outside which password it was for.
     """
@@ -281,7 +273,7 @@ def test_a_repeated_login_gets_the_same_tokens_and_nothing_of_them_stands_in_the
 
 
 @pytest.mark.own_world
-def test_the_same_repeat_of_another_person_is_another_request(door: Door, lab: Installation) -> None:
+def test_the_same_request_of_another_person_is_not_replayed(door: Door, lab: Installation) -> None:
     """
     Two people of a tenant who happen to send one Idempotency-Key do not answer for each other.
     """
@@ -304,7 +296,7 @@ def test_a_key_cannot_sign_out_or_change_a_password(door: Door) -> None:
 
 
 @pytest.mark.own_world
-def test_a_new_password_ends_every_other_session_and_is_told(door: Door, lab: Installation) -> None:
+def test_a_new_password_ends_all_other_sessions_with_an_event(door: Door, lab: Installation) -> None:
     here, there = door.signed_in(), door.signed_in()
 
     assert door.change_password(here, door.tenant.owner_password, "another long one").status_code == 204
@@ -325,14 +317,14 @@ def test_a_new_password_ends_every_other_session_and_is_told(door: Door, lab: In
 
 @pytest.mark.own_world
 @pytest.mark.parametrize("new", ["eleven char", "x" * 1025, "é" * 600, "OWNER@example-registry.example "])
-def test_a_new_password_that_is_easily_guessed_is_refused(door: Door, new: str) -> None:
+def test_a_weak_new_password_is_rejected(door: Door, new: str) -> None:
     answer = door.change_password(door.signed_in(), door.tenant.owner_password, new)
 
     assert (answer.status_code, answer.json()["details"]["fields"][0]["field"]) == (400, "/new_password")
     assert door.login().status_code == 200
 
 
-def test_a_new_password_needs_the_current_one_and_guesses_are_counted(door: Door, lab: Installation) -> None:
+def test_a_new_password_needs_the_current_one_and_failures_count(door: Door, lab: Installation) -> None:
     """
     A stolen access token is no way to try passwords.
     """

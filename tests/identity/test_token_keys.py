@@ -43,7 +43,7 @@ def read_by_jwcrypto(token: str, jwks: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("alg", [Algorithm.ED25519, Algorithm.ES256])
 @pytest.mark.parametrize("read", [read_by_joserfc, read_by_jwcrypto])
-def test_anybody_can_verify_a_token_by_the_published_keys(
+def test_published_keys_verify_a_token(
     door: Door, lab: Installation, alg: Algorithm, read: Callable[[str, str], dict[str, Any]]
 ) -> None:
     """
@@ -81,7 +81,7 @@ def test_the_header_names_the_algorithm_and_the_key_and_nothing_else(door: Door)
     assert set(key) == {"kty", "crv", "x", "kid", "alg", "use"}
 
 
-def test_a_newer_key_signs_and_the_older_goes_on_verifying(door: Door, lab: Installation, clock: FixedClock) -> None:
+def test_a_newer_key_signs_and_the_older_still_verifies(door: Door, lab: Installation, clock: FixedClock) -> None:
     """
     Once a process starts that has not signed yet; until then the older one signs, and both are published.
     """
@@ -112,7 +112,7 @@ def test_a_key_of_a_transaction_that_failed_signs_nothing(lab: Installation, doo
     assert door.me(door.signed_in()["access_token"]).status_code == 200
 
 
-def test_an_issuer_that_was_set_is_the_one_that_counts(lab: Installation, door: Door, clock: FixedClock) -> None:
+def test_a_configured_issuer_is_enforced(lab: Installation, door: Door, clock: FixedClock) -> None:
     token = door.signed_in()["access_token"]
     settings = Settings(
         data=lab.settings.data, database_url=lab.settings.database_url, token_issuer="https://id.example"
@@ -131,7 +131,7 @@ def test_an_issuer_that_was_set_is_the_one_that_counts(lab: Installation, door: 
 
 
 @pytest.mark.tampered
-def test_a_session_brought_back_to_life_behind_the_services_back_is_found(lab: Installation, door: Door) -> None:
+def test_a_session_reopened_in_the_database_is_detected(lab: Installation, door: Door) -> None:
     tokens = door.signed_in()
     door.logout(tokens)
     with lab.storage.engine.begin() as connection:
@@ -142,7 +142,7 @@ def test_a_session_brought_back_to_life_behind_the_services_back_is_found(lab: I
     }
 
 
-def test_no_token_stands_in_the_records_in_clear(lab: Installation, door: Door) -> None:
+def test_no_token_is_stored_in_clear(lab: Installation, door: Door) -> None:
     tokens = door.signed_in()
     door.refresh(tokens["refresh_token"])
 

@@ -109,7 +109,7 @@ def unencoded(written: bytes) -> str:
 
 @given(hostile)
 @settings(max_examples=examples(150, many=2000), deadline=None)
-def test_any_name_that_is_accepted_is_read_as_typed_and_adds_nothing(typed: str) -> None:
+def test_an_accepted_name_is_read_as_typed_and_injects_nothing(typed: str) -> None:
     try:
         name = rules.validate_display_name("name", typed)
     except ValidationFailed:
@@ -125,7 +125,7 @@ def test_any_name_that_is_accepted_is_read_as_typed_and_adds_nothing(typed: str)
 
 @given(st.text(max_size=40) | hostile)
 @settings(max_examples=examples(100, many=1500), deadline=None)
-def test_any_text_at_all_is_refused_or_read_as_typed(typed: str) -> None:
+def test_any_text_is_rejected_or_read_as_typed(typed: str) -> None:
     """Also what no rule on names has seen."""
     try:
         message = composed(typed)
@@ -167,7 +167,7 @@ def test_a_short_name_in_ascii_stays_readable_in_the_bytes() -> None:
 @pytest.mark.parametrize(
     "recipient", ["=?utf-8?q?=0D=0ABcc:_e=40x.org?=@people.example", "ada\r\nBcc: e@x.org", "ada\u202e@people.example"]
 )
-def test_a_recipient_that_a_reader_could_misread_is_refused(recipient: str) -> None:
+def test_an_ambiguous_recipient_is_rejected(recipient: str) -> None:
     with pytest.raises(InvalidMessage):
         compose(mail_id=MAIL_ID, sender=Sender("", "a@b.example"), recipient=recipient, subject="s", text="t", at=AT)
 
@@ -187,7 +187,7 @@ def test_a_recipient_that_a_reader_could_misread_is_refused(recipient: str) -> N
         b"From: a\r\nSubject s\r\n\r\nt",
     ],
 )
-def test_bytes_that_say_more_or_less_than_our_headers_are_refused(content: bytes) -> None:
+def test_bytes_that_differ_from_our_headers_are_rejected(content: bytes) -> None:
     headers = [Header("From", "a", "a"), Header("Subject", "s", "s")]
     verify_rendering(b"From: a\r\nSubject: s\r\n\r\nt", headers, "t")
 
@@ -222,6 +222,6 @@ def test_a_sender_is_an_address_with_or_without_a_name(text: str, wanted: Sender
         "Lab <lab@lab..example\N{FULL BLOCK}>",
     ],
 )
-def test_what_is_no_sender_is_refused_at_the_start(text: str) -> None:
+def test_an_invalid_sender_is_rejected_at_startup(text: str) -> None:
     with pytest.raises(ValidationFailed, match="ATTESTLAB_MAIL_FROM"):
         Sender.parse(text)

@@ -39,7 +39,7 @@ def test_a_small_crc_is_padded_with_zeros() -> None:
 
 
 @given(random_parts, st.integers(0, 31), st.sampled_from(ALPHABET))
-def test_one_wrong_character_is_caught(random_part: str, place: int, wrong: str) -> None:
+def test_one_wrong_character_is_detected(random_part: str, place: int, wrong: str) -> None:
     secret = compose_api_key("al", Environment.LIVE, random_part)
     at = len("al_live_") + place
     mistyped = secret[:at] + wrong + secret[at + 1 :]
@@ -50,7 +50,7 @@ def test_one_wrong_character_is_caught(random_part: str, place: int, wrong: str)
 
 
 @given(random_parts, st.integers(0, 30))
-def test_two_swapped_neighbours_are_caught(random_part: str, place: int) -> None:
+def test_two_swapped_characters_are_detected(random_part: str, place: int) -> None:
     secret = compose_api_key("al", Environment.LIVE, random_part)
     at = len("al_live_") + place
     swapped = secret[:at] + secret[at + 1] + secret[at] + secret[at + 2 :]
@@ -79,12 +79,12 @@ def test_two_swapped_neighbours_are_caught(random_part: str, place: int) -> None
         "x" * 100_000,
     ],
 )
-def test_what_was_never_a_key_is_refused(sent: str) -> None:
+def test_a_malformed_key_is_rejected(sent: str) -> None:
     with pytest.raises(AuthInvalid):
         api_key_environment(sent, prefix="al")
 
 
-def test_the_shown_prefix_tells_keys_apart_and_gives_nothing_away() -> None:
+def test_the_key_prefix_identifies_a_key_without_disclosing_it() -> None:
     shown = key_prefix(SECRET)
 
     assert shown == "al_live_012345"

@@ -34,7 +34,7 @@ def test_a_key_may_do_no_more_than_its_creator(lab: Installation, keeper: Caller
     ]
 
 
-def test_production_makes_live_keys_only(lab: Installation, keeper: Caller, tmp_path: Path) -> None:
+def test_production_creates_live_keys_only(lab: Installation, keeper: Caller, tmp_path: Path) -> None:
     production = ApiKeys(storage=lab.storage, clock=lab.clock, settings=Settings(data=tmp_path, env=Stage.PRODUCTION))
 
     with pytest.raises(ValidationFailed) as refused:
@@ -50,7 +50,7 @@ def test_a_secret_is_in_no_representation(lab: Installation, keeper: Caller) -> 
     assert made.secret not in repr(made)
 
 
-def test_a_revocation_that_fails_half_way_did_not_happen(lab: Installation, keeper: Caller) -> None:
+def test_a_failed_revocation_changes_nothing(lab: Installation, keeper: Caller) -> None:
     key = lab.api_keys.create("Kept", scopes={Scope.ISSUERS_READ}, caller=keeper)
 
     with pytest.raises(RuntimeError), lab.storage.write():

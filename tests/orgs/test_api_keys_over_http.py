@@ -30,7 +30,7 @@ def made(client: httpx.Client, **changes: Any) -> dict[str, Any]:
     return key
 
 
-def test_a_key_is_shown_once_and_works_at_once(team: Team) -> None:
+def test_a_key_is_shown_once_and_works_immediately(team: Team) -> None:
     with team.owner() as owner:
         answer = owner.post("/v1/api-keys", json=BODY)
         key = answer.json()
@@ -46,7 +46,7 @@ def test_a_key_is_shown_once_and_works_at_once(team: Team) -> None:
         assert client.get("/v1/audit/events").json()["details"]["required_scope"] == "audit:read"
 
 
-def test_of_the_secret_only_the_sha_256_is_kept(team: Team) -> None:
+def test_only_the_sha_256_of_the_secret_is_stored(team: Team) -> None:
     with team.owner() as owner:
         secret = made(owner)["secret"]
 
@@ -55,7 +55,7 @@ def test_of_the_secret_only_the_sha_256_is_kept(team: Team) -> None:
     assert hashlib.sha256(secret.encode()).digest() in stored
 
 
-def test_a_repeat_under_the_same_idempotency_key_is_the_same_key(team: Team) -> None:
+def test_a_replayed_creation_returns_the_same_key(team: Team) -> None:
     with team.owner() as owner:
         first, second = (owner.post("/v1/api-keys", json=BODY, headers={"Idempotency-Key": "k"}) for _ in range(2))
 
@@ -76,7 +76,7 @@ def test_the_list_is_newest_first_a_page_at_a_time_and_without_secrets(team: Tea
     assert not any("secret" in field for key in listed for field in key)
 
 
-def test_a_revoked_key_is_refused_from_the_very_next_request_on_and_for_good(team: Team) -> None:
+def test_a_revoked_key_is_rejected_permanently_from_the_next_request(team: Team) -> None:
     with team.owner() as owner:
         key = made(owner)
         with client_of(team.url, key=key["secret"]) as client:
@@ -99,7 +99,7 @@ def test_a_revocation_needs_no_reason(team: Team, body: dict[str, Any] | None) -
     assert (revoked.status_code, revoked.json()["revocation_reason"]) == (200, None)
 
 
-def test_the_use_of_a_revoked_key_stands_in_the_trail_of_its_tenant(team: Team) -> None:
+def test_the_use_of_a_revoked_key_is_in_its_tenants_audit_trail(team: Team) -> None:
     with team.owner() as owner, client_of(team.url, key=(key := made(owner))["secret"]) as client:
         owner.post(f"/v1/api-keys/{key['id']}/revoke", json={})
         client.get("/v1/issuers")
@@ -108,7 +108,7 @@ def test_the_use_of_a_revoked_key_stands_in_the_trail_of_its_tenant(team: Team) 
     assert [(line["actor_id"], line["resource_id"]) for line in denied] == [(key["id"], "GET /v1/issuers")]
 
 
-def test_a_flagged_key_is_revoked_and_told_of_once(team: Team) -> None:
+def test_a_flagged_key_is_revoked_with_one_event(team: Team) -> None:
     with team.owner() as owner:
         key = made(owner)
         flagged = owner.post(f"/v1/api-keys/{key['id']}/compromise", json={"reason": "seen on a paste site"})
@@ -151,7 +151,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-def test_what_cannot_be_a_key_is_refused_by_the_field_and_makes_none(team: Team) -> None:
+def test_an_invalid_key_request_names_the_field_and_creates_nothing(team: Team) -> None:
     with team.owner() as owner:
         answers = [(owner.post("/v1/api-keys", json={**BODY, **changes}), field) for changes, field in REFUSED]
         listed = owner.get("/v1/api-keys").json()["items"]
@@ -161,12 +161,12 @@ def test_what_cannot_be_a_key_is_refused_by_the_field_and_makes_none(team: Team)
     assert [key["name"] for key in listed] == ["First key"]
 
 
-def test_scopes_named_twice_are_there_once(team: Team) -> None:
+def test_duplicate_scopes_are_stored_once(team: Team) -> None:
     with team.owner() as owner:
         assert made(owner, scopes=["issuers:read", "issuers:read"])["scopes"] == ["issuers:read"]
 
 
-def test_only_a_signed_in_owner_or_admin_makes_keys(team: Team) -> None:
+def test_only_a_signed_in_owner_or_admin_creates_keys(team: Team) -> None:
     _, admin = team.person("admin")
     _, analyst = team.person("analyst")
     _, member = team.person("member")
@@ -181,7 +181,7 @@ def test_only_a_signed_in_owner_or_admin_makes_keys(team: Team) -> None:
     assert statuses[4].json()["details"]["required_credential"] == "jwt"
 
 
-def test_another_tenants_key_answers_byte_for_byte_as_none(team: Team) -> None:
+def test_another_tenants_key_answers_exactly_like_a_missing_one(team: Team) -> None:
     other = team.lab.orgs.create_tenant("Other", plan=Plan.ENTERPRISE)
     with team.owner(other) as stranger, team.owner() as owner:
         theirs, none = made(owner)["id"], str(uuid4())
@@ -206,7 +206,7 @@ def test_a_dev_key_works_in_the_sandbox(team: Team) -> None:
         assert client.get("/v1/issuers").status_code == 200
 
 
-def test_a_key_of_the_tenant_outlives_whoever_made_it(team: Team) -> None:
+def test_a_key_survives_the_removal_of_its_creator(team: Team) -> None:
     """It acts for the tenant; who leaves takes nothing away from it but what is revoked."""
     person, admin = team.person("admin")
     with admin, team.owner() as owner:
@@ -217,7 +217,7 @@ def test_a_key_of_the_tenant_outlives_whoever_made_it(team: Team) -> None:
         assert client.get("/v1/issuers").status_code == 200
 
 
-def test_every_key_of_the_tenant_made_in_process_is_one_like_any_other(team: Team) -> None:
+def test_a_key_created_in_process_works_over_http(team: Team) -> None:
     secret = key_of(team.lab, team.tenant, Scope.ISSUERS_READ)
 
     with client_of(team.url, key=secret) as client:

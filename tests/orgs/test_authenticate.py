@@ -75,7 +75,7 @@ def test_a_key_has_only_the_scopes_it_was_given(lab: Installation, tenant: Tenan
     assert authenticate(lab, tenant.api_key).scopes == {Scope.ISSUERS_READ, Scope.AUDIT_READ}
 
 
-def test_every_wrong_key_gets_the_same_answer(lab: Installation, tenant: TenantCreated) -> None:
+def test_every_wrong_key_gets_the_same_error(lab: Installation, tenant: TenantCreated) -> None:
     """Unknown, mistyped, malformed, revoked: nothing tells one from another."""
     mistyped = tenant.api_key[:-1] + ("0" if tenant.api_key[-1] != "0" else "1")
     change_key(lab, tenant, status="REVOKED")
@@ -89,7 +89,7 @@ def test_every_wrong_key_gets_the_same_answer(lab: Installation, tenant: TenantC
     assert answers == [answers[0]] * 5
 
 
-def test_a_mistyped_key_does_not_reach_the_records(lab: Installation, tenant: TenantCreated) -> None:
+def test_a_mistyped_key_causes_no_query(lab: Installation, tenant: TenantCreated) -> None:
     mistyped = tenant.api_key[:20] + ("x" if tenant.api_key[20] != "x" else "y") + tenant.api_key[21:]
 
     def tried() -> None:
@@ -99,13 +99,13 @@ def test_a_mistyped_key_does_not_reach_the_records(lab: Installation, tenant: Te
     assert statements(lab, tried) == []
 
 
-def test_a_good_key_costs_one_statement(lab: Installation, tenant: TenantCreated) -> None:
+def test_a_valid_key_costs_one_query(lab: Installation, tenant: TenantCreated) -> None:
     [statement] = statements(lab, lambda: authenticate(lab, tenant.api_key))
 
     assert "secret_sha256 =" in statement
 
 
-def test_a_revoked_key_stops_working_at_once(lab: Installation, tenant: TenantCreated) -> None:
+def test_a_revoked_key_stops_working_immediately(lab: Installation, tenant: TenantCreated) -> None:
     authenticate(lab, tenant.api_key)
     change_key(lab, tenant, status="REVOKED")
 
@@ -141,7 +141,7 @@ def test_a_live_key_works_in_production(lab: Installation, tenant: TenantCreated
         assert production.authenticate(connection, tenant.api_key).tenant_id == tenant.tenant_id
 
 
-def test_another_prefix_is_another_installations_key(lab: Installation, tenant: TenantCreated, tmp_path: Path) -> None:
+def test_a_key_with_another_prefix_is_rejected(lab: Installation, tenant: TenantCreated, tmp_path: Path) -> None:
     elsewhere = Orgs(
         storage=lab.storage,
         clock=lab.clock,

@@ -98,7 +98,7 @@ def test_a_revoked_key_is_refused_at_once(team: Team) -> None:
     assert (before, after, again.content == revoked.content) == (200, 401, True)
 
 
-def test_what_is_fixed_cannot_be_asked_for(team: Team) -> None:
+def test_fixed_fields_of_a_consumer_key_cannot_be_set(team: Team) -> None:
     wanted: list[dict[str, Any]] = [
         {"scopes": ["issuers:write"]},
         {"environment": "dev"},
@@ -115,7 +115,7 @@ def test_what_is_fixed_cannot_be_asked_for(team: Team) -> None:
     assert listed == []
 
 
-def test_only_a_signed_in_consumer_has_them(team: Team) -> None:
+def test_only_a_signed_in_consumer_creates_consumer_keys(team: Team) -> None:
     with team.owner() as owner, team.anonymous() as nobody:
         answers = [client.post(KEYS, json={"name": "x"}) for client in (owner, nobody)]
 
@@ -123,7 +123,7 @@ def test_only_a_signed_in_consumer_has_them(team: Team) -> None:
     assert answers[0].json()["details"]["required_realm"] == "consumer"
 
 
-def test_a_tenants_doors_are_closed_to_consumers(team: Team) -> None:
+def test_tenant_routes_reject_consumers(team: Team) -> None:
     _, consumer = team.consumer()
     with consumer:
         answers = {path: consumer.get(path).status_code for path in ("/v1/api-keys", "/v1/orgs", "/v1/users")}
@@ -131,7 +131,7 @@ def test_a_tenants_doors_are_closed_to_consumers(team: Team) -> None:
     assert set(answers.values()) == {403}
 
 
-def test_another_consumers_key_answers_byte_for_byte_as_none(team: Team) -> None:
+def test_another_consumers_key_answers_exactly_like_a_missing_one(team: Team) -> None:
     _, one = team.consumer()
     _, other = team.consumer("grace@consumers.example")
     with one, other:
@@ -145,7 +145,7 @@ def test_another_consumers_key_answers_byte_for_byte_as_none(team: Team) -> None
     assert (there.status_code, there.text.replace(theirs, "id")) == (404, nowhere.text.replace(none, "id"))
 
 
-def test_an_account_has_an_address_a_password_and_a_name_that_hold(lab: Installation) -> None:
+def test_address_password_and_name_of_a_consumer_are_validated(lab: Installation) -> None:
     lab.orgs.add_consumer("Ada@Consumers.Example", PASSWORD, name="Ada")
 
     with pytest.raises(Conflict):
@@ -160,7 +160,7 @@ def test_an_account_has_an_address_a_password_and_a_name_that_hold(lab: Installa
             lab.orgs.add_consumer(email, password, name=name)
 
 
-def test_the_command_line_makes_one(tmp_path: Path) -> None:
+def test_the_command_line_creates_a_consumer(tmp_path: Path) -> None:
     data = str(tmp_path / "data")
     printed("init", "--data", data, "--json")
 

@@ -25,7 +25,7 @@ def made(client: httpx.Client, **body: Any) -> dict[str, Any]:
     return org
 
 
-def test_the_list_is_a_bare_array_newest_first_whose_headers_lead_on(team: Team, clock: FixedClock) -> None:
+def test_the_list_is_a_bare_array_with_paging_headers(team: Team, clock: FixedClock) -> None:
     with team.with_key(*BOTH) as client:
         for number in range(4):
             clock.advance(timedelta(milliseconds=1))
@@ -61,7 +61,7 @@ def test_a_bad_page_is_refused(team: Team) -> None:
     assert statuses == [400] * 4
 
 
-def test_a_further_one_gets_a_slug_of_its_own(team: Team) -> None:
+def test_another_organization_gets_its_own_slug(team: Team) -> None:
     with team.with_key(*BOTH) as client:
         answer = client.post("/v1/orgs", json={"name": "Archive"})
         slugs = [answer.json()["slug"], made(client)["slug"], made(client, slug="the-archive")["slug"]]
@@ -72,7 +72,7 @@ def test_a_further_one_gets_a_slug_of_its_own(team: Team) -> None:
     assert trail(team.lab, shown["id"]) == [("org.create", "API_KEY")]
 
 
-def test_a_taken_slug_is_a_conflict_whoever_has_it(team: Team) -> None:
+def test_a_slug_taken_by_any_tenant_is_a_conflict(team: Team) -> None:
     team.lab.orgs.create_tenant("Other", plan=Plan.FREE)
     with team.with_key(*BOTH) as client:
         answers = [client.post("/v1/orgs", json={"name": "x", "slug": slug}) for slug in ("other", "example-registry")]
@@ -80,7 +80,7 @@ def test_a_taken_slug_is_a_conflict_whoever_has_it(team: Team) -> None:
     assert [(answer.status_code, answer.json()["details"]["reason"]) for answer in answers] == [(409, "slug_taken")] * 2
 
 
-def test_what_cannot_be_an_organization_is_refused_by_the_field(team: Team) -> None:
+def test_an_invalid_organization_names_the_field(team: Team) -> None:
     refused: list[tuple[dict[str, Any], str]] = [
         ({"name": ""}, "/name"),
         ({"name": "two\nlines"}, "/name"),
@@ -98,7 +98,7 @@ def test_what_cannot_be_an_organization_is_refused_by_the_field(team: Team) -> N
     assert len(listed) == 1
 
 
-def test_a_patch_changes_what_it_names(team: Team) -> None:
+def test_a_patch_changes_only_the_sent_fields(team: Team) -> None:
     path = f"/v1/orgs/{team.tenant.org_id}"
     with team.with_key(*BOTH) as client:
         named = client.patch(path, json={"name": "Renamed"}).json()
@@ -114,7 +114,7 @@ def test_a_patch_changes_what_it_names(team: Team) -> None:
     assert trail(team.lab, str(team.tenant.org_id)) == [("org.create", "SERVICE"), *[("org.update", "API_KEY")] * 3]
 
 
-def test_a_patch_that_cannot_be_is_refused_and_changes_nothing(team: Team) -> None:
+def test_an_invalid_patch_changes_nothing(team: Team) -> None:
     path = f"/v1/orgs/{team.tenant.org_id}"
     wrong: list[dict[str, Any]] = [
         {"name": None},
@@ -135,7 +135,7 @@ def test_a_patch_that_cannot_be_is_refused_and_changes_nothing(team: Team) -> No
     assert after == before
 
 
-def test_another_tenants_organization_answers_byte_for_byte_as_none(team: Team) -> None:
+def test_another_tenants_organization_answers_exactly_like_a_missing_one(team: Team) -> None:
     other = team.lab.orgs.create_tenant("Other", plan=Plan.FREE)
     theirs, none = str(other.org_id), str(uuid4())
     with team.with_key(*BOTH) as client:

@@ -54,21 +54,21 @@ def test_an_origin_has_one_spelling(sent: str, kept: str) -> None:
         "https://" + "x" * 200 + ".example",
     ],
 )
-def test_what_is_no_origin_is_refused(sent: str) -> None:
+def test_an_invalid_origin_is_rejected(sent: str) -> None:
     with pytest.raises(ValidationFailed) as refused:
         normalize_origins(["https://good.example", sent], allow_loopback=True)
 
     assert refused.value.fields[0].field == "/return_origins/1"
 
 
-def test_this_very_machine_is_none_in_production() -> None:
+def test_loopback_origins_are_rejected_in_production() -> None:
     with pytest.raises(ValidationFailed):
         normalize_origins(["http://localhost:3000"], allow_loopback=False)
 
     assert normalize_origins(["https://localhost:3000"], allow_loopback=False) == ["https://localhost:3000"]
 
 
-def test_there_are_twenty_at_most() -> None:
+def test_more_than_twenty_origins_are_rejected() -> None:
     listed = [f"https://host{number}.example" for number in range(20)]
 
     assert normalize_origins(listed, allow_loopback=False) == listed

@@ -52,7 +52,7 @@ def test_an_invitation_is_a_mail_with_a_link_and_no_account_yet(team: Team, cloc
     assert ADA not in str(event)
 
 
-def test_the_token_is_kept_as_sha_256_alone_and_its_mail_is_sealed(team: Team) -> None:
+def test_only_the_tokens_sha_256_is_stored_and_its_mail_is_sealed(team: Team) -> None:
     with team.with_key(*WRITE) as client:
         invited(client)
     token = mailed_token(team.lab, ADA)
@@ -63,7 +63,7 @@ def test_the_token_is_kept_as_sha_256_alone_and_its_mail_is_sealed(team: Team) -
 
 
 @pytest.mark.both_engines
-def test_whoever_accepts_joins_and_signs_in(team: Team) -> None:
+def test_accepting_an_invitation_allows_sign_in(team: Team) -> None:
     with team.with_key(*WRITE) as client, team.anonymous() as anyone:
         user = invited(client, role="analyst")
         joined = accept(anyone, mailed_token(team.lab, ADA), name="Ada Lovelace")
@@ -77,7 +77,7 @@ def test_whoever_accepts_joins_and_signs_in(team: Team) -> None:
     assert trail(team.lab, user["id"])[:2] == [("user.invite", "API_KEY"), ("user.join", "USER")]
 
 
-def test_an_invitation_is_good_once(team: Team) -> None:
+def test_an_invitation_is_valid_once(team: Team) -> None:
     with team.with_key(*WRITE) as client, team.anonymous() as anyone:
         invited(client)
         token = mailed_token(team.lab, ADA)
@@ -87,7 +87,7 @@ def test_an_invitation_is_good_once(team: Team) -> None:
     team.sign_in(ADA).close()
 
 
-def test_an_invitation_is_good_for_seven_days(team: Team, clock: FixedClock) -> None:
+def test_an_invitation_is_valid_for_seven_days(team: Team, clock: FixedClock) -> None:
     with team.with_key(*WRITE) as client, team.anonymous() as anyone:
         for email in (ADA, "grace@people.example"):
             invited(client, email)
@@ -99,7 +99,7 @@ def test_an_invitation_is_good_for_seven_days(team: Team, clock: FixedClock) -> 
     assert (last, after.status_code, after.json()["message"]) == (200, 404, NO_INVITATION)
 
 
-def test_nobody_is_told_why_a_token_is_none(team: Team, clock: FixedClock) -> None:
+def test_every_invalid_token_gets_the_same_error(team: Team, clock: FixedClock) -> None:
     """Unknown, used, renewed, taken back, expired, malformed: one answer."""
     emails = [f"{word}@people.example" for word in ("used", "renewed", "removed", "expired")]
     with team.with_key(*WRITE) as client, team.anonymous() as anyone:
@@ -116,7 +116,7 @@ def test_nobody_is_told_why_a_token_is_none(team: Team, clock: FixedClock) -> No
     assert {answer["http_status"] for answer in answers} == {404}
 
 
-def test_inviting_again_voids_the_link_that_was_sent_before(team: Team, clock: FixedClock) -> None:
+def test_a_repeated_invitation_invalidates_the_previous_link(team: Team, clock: FixedClock) -> None:
     with team.with_key(*WRITE) as client, team.anonymous() as anyone:
         first = invited(client, name="Ada")
         old = mailed_token(team.lab, ADA)
@@ -129,7 +129,7 @@ def test_inviting_again_voids_the_link_that_was_sent_before(team: Team, clock: F
     assert (new != old, statuses) == (True, [404, 200])
 
 
-def test_an_address_that_somebody_has_is_a_conflict_wherever_they_are(team: Team) -> None:
+def test_a_taken_address_in_any_tenant_is_a_conflict(team: Team) -> None:
     other = team.lab.orgs.create_tenant("Other", plan=Plan.FREE)
     with team.with_key(*WRITE) as client, team.with_key(*WRITE, tenant=other) as stranger:
         invited(client)
@@ -142,7 +142,7 @@ def test_an_address_that_somebody_has_is_a_conflict_wherever_they_are(team: Team
     assert [(a.status_code, a.json()["details"]["reason"]) for a in answers] == [(409, "address_taken")] * 3
 
 
-def test_a_password_that_is_easily_guessed_is_refused_and_the_token_stays_good(team: Team) -> None:
+def test_a_weak_password_is_rejected_and_the_token_stays_valid(team: Team) -> None:
     with team.with_key(*WRITE) as client, team.anonymous() as anyone:
         invited(client)
         token = mailed_token(team.lab, ADA)
@@ -154,7 +154,7 @@ def test_a_password_that_is_easily_guessed_is_refused_and_the_token_stays_good(t
     assert (named.status_code, joined.status_code) == (400, 200)
 
 
-def test_accepting_takes_nothing_but_what_it_names(team: Team) -> None:
+def test_accepting_rejects_unknown_fields(team: Team) -> None:
     with team.with_key(*WRITE) as client, team.anonymous() as anyone:
         user = invited(client)
         token = mailed_token(team.lab, ADA)
@@ -166,7 +166,7 @@ def test_accepting_takes_nothing_but_what_it_names(team: Team) -> None:
     assert shown == user
 
 
-def test_a_repeat_of_an_accept_under_its_key_is_answered_again(team: Team) -> None:
+def test_an_accept_is_replayed_under_its_idempotency_key(team: Team) -> None:
     with team.with_key(*WRITE) as client, team.anonymous() as anyone:
         invited(client)
         anyone.headers["Idempotency-Key"] = "once"
@@ -177,7 +177,7 @@ def test_a_repeat_of_an_accept_under_its_key_is_answered_again(team: Team) -> No
     assert second.headers["Idempotent-Replayed"] == "true"
 
 
-def test_what_cannot_be_an_invitation_is_refused_by_the_field(team: Team) -> None:
+def test_an_invalid_invitation_names_the_field(team: Team) -> None:
     refused: list[tuple[dict[str, Any], str]] = [
         ({"email": "nobody", "role": "member"}, "/email"),
         ({"email": "a@b.example\r\nBcc: c@d.example", "role": "member"}, "/email"),
@@ -198,7 +198,7 @@ def test_what_cannot_be_an_invitation_is_refused_by_the_field(team: Team) -> Non
     assert [user["email"] for user in listed] == [team.tenant.owner_email]
 
 
-def test_who_may_invite_whom(team: Team) -> None:
+def test_invitations_require_the_right_role(team: Team) -> None:
     _, admin = team.person("admin")
     _, analyst = team.person("analyst")
     with team.owner() as owner, admin, analyst, team.with_key(*WRITE) as key, team.with_key(Scope.USERS_READ) as reader:
@@ -241,7 +241,7 @@ def test_platform_roles_are_given_in_the_operators_tenant_by_a_super_admin(team:
     assert (untouched.status_code, untouched.json()["details"]["required_roles"]) == (403, ["super_admin"])
 
 
-def test_a_changed_role_holds_from_the_next_request_on(team: Team) -> None:
+def test_a_changed_role_applies_from_the_next_request_on(team: Team) -> None:
     ada, signed_in = team.person("member")
     with team.owner() as owner, signed_in:
         before = signed_in.get("/v1/users").status_code
@@ -255,7 +255,7 @@ def test_a_changed_role_holds_from_the_next_request_on(team: Team) -> None:
     assert [(event["user_id"], event["old_role"], event["new_role"]) for event in events] == [(ada, "member", "admin")]
 
 
-def test_nobody_raises_themselves_and_only_owners_touch_owners(team: Team) -> None:
+def test_self_promotion_is_rejected_and_only_owners_manage_owners(team: Team) -> None:
     ada, admin = team.person("admin")
     with team.owner() as owner, admin, team.with_key(*WRITE) as key:
         me = owner.get("/v1/me").json()["id"]
@@ -276,7 +276,7 @@ def test_nobody_raises_themselves_and_only_owners_touch_owners(team: Team) -> No
 
 @pytest.mark.both_engines
 @pytest.mark.parametrize("attempt", ["remove", "demote"])
-def test_the_last_owner_stays(team: Team, attempt: str) -> None:
+def test_the_last_owner_cannot_be_removed(team: Team, attempt: str) -> None:
     with team.owner() as owner:
         me = owner.get("/v1/me").json()["id"]
         invited(owner, role="owner")  # who has not joined yet is no owner
@@ -295,7 +295,7 @@ def test_the_last_owner_stays(team: Team, attempt: str) -> None:
     assert beside.status_code in (200, 204)
 
 
-def test_of_whoever_is_removed_an_id_remains_and_their_address_is_free(team: Team) -> None:
+def test_only_an_id_of_a_removed_person_remains(team: Team) -> None:
     ada, signed_in = team.person("admin", email=ADA)
     with team.owner() as owner, signed_in:
         removed = owner.delete(f"/v1/users/{ada}")
@@ -335,7 +335,7 @@ def test_the_list_is_newest_first_and_a_page_at_a_time(team: Team, clock: FixedC
     assert "password" not in str(page)
 
 
-def test_another_tenants_person_answers_byte_for_byte_as_none(team: Team) -> None:
+def test_another_tenants_person_answers_exactly_like_a_missing_one(team: Team) -> None:
     other = team.lab.orgs.create_tenant("Other", plan=Plan.FREE)
     with team.owner() as owner, team.owner(other) as stranger:
         theirs, none = owner.get("/v1/me").json()["id"], str(uuid4())

@@ -28,7 +28,7 @@ def is_refused(attempt: object, *arguments: object, **named: object) -> bool:
 
 @pytest.mark.parametrize("role", TENANT_ROLES)
 @pytest.mark.parametrize("giver", [(), (Role.ADMIN,), (Role.OWNER,), (Role.SUPER_ADMIN,)])
-def test_an_owner_is_made_by_an_owner_and_everybody_else_by_anyone(role: Role, giver: tuple[Role, ...]) -> None:
+def test_only_an_owner_makes_owners(role: Role, giver: tuple[Role, ...]) -> None:
     refused = is_refused(role_rules.require_may_grant, role, caller=somebody(*giver), is_operators=True)
 
     assert refused == (role is Role.OWNER and Role.OWNER not in giver)
@@ -37,7 +37,7 @@ def test_an_owner_is_made_by_an_owner_and_everybody_else_by_anyone(role: Role, g
 @pytest.mark.parametrize("role", sorted(PLATFORM_ROLES))
 @pytest.mark.parametrize("giver", [(), (Role.OWNER,), (Role.REVIEWER,), (Role.SUPER_ADMIN,)])
 @pytest.mark.parametrize("is_operators", [True, False])
-def test_a_platform_role_is_given_by_a_super_admin_in_the_operators_tenant(
+def test_only_a_super_admin_gives_platform_roles_in_the_operators_tenant(
     role: Role, giver: tuple[Role, ...], is_operators: bool
 ) -> None:
     refused = is_refused(role_rules.require_may_grant, role, caller=somebody(*giver), is_operators=is_operators)
@@ -60,14 +60,14 @@ def test_a_platform_role_is_given_by_a_super_admin_in_the_operators_tenant(
         (set(), (), False),
     ],
 )
-def test_owners_answer_for_owners_and_super_admins_for_the_platform(
+def test_only_owners_change_owners_and_super_admins_platform_roles(
     theirs: Set[Role], mine: tuple[Role, ...], refused: bool
 ) -> None:
     assert is_refused(role_rules.require_may_change, theirs, caller=somebody(*mine)) == refused
 
 
 @pytest.mark.parametrize("place", range(len(TENANT_ROLES)))
-def test_nobody_raises_themselves(place: int) -> None:
+def test_self_promotion_is_rejected(place: int) -> None:
     upwards = [Role.MEMBER, Role.ANALYST, Role.ADMIN, Role.OWNER]
 
     refused = [is_refused(role_rules.require_no_self_promotion, {upwards[place]}, role) for role in upwards]
@@ -75,7 +75,7 @@ def test_nobody_raises_themselves(place: int) -> None:
     assert refused == [step > place for step in range(len(upwards))]
 
 
-def test_whoever_has_no_role_in_the_tenant_cannot_give_themselves_one() -> None:
+def test_a_person_without_tenant_role_cannot_take_one() -> None:
     assert is_refused(role_rules.require_no_self_promotion, {Role.SUPER_ADMIN}, Role.MEMBER)
 
 
@@ -99,7 +99,7 @@ def test_an_owner_always_remains(losing: Set[Role], others: Set[Role], reason: s
     assert refused.value.details == {"reason": reason}
 
 
-def test_an_address_is_kept_in_lower_case() -> None:
+def test_an_address_is_stored_in_lower_case() -> None:
     assert role_rules.normalize_address(" Ada.Lovelace@Example.ORG ") == "ada.lovelace@example.org"
 
 
@@ -107,13 +107,13 @@ def test_an_address_is_kept_in_lower_case() -> None:
     "text",
     ["", "ada", "ada@", "@example.org", "Ada <ada@example.org>", "a@b@example.org", "ada@localhost", "a@x.invalid"],
 )
-def test_what_is_no_address_is_refused(text: str) -> None:
+def test_an_invalid_address_is_rejected(text: str) -> None:
     with pytest.raises(ValidationFailed) as refused:
         role_rules.normalize_address(text)
 
     assert refused.value.fields[0].field == "/email"
 
 
-def test_nobody_can_be_invited_to_the_address_of_somebody_who_was_removed() -> None:
+def test_the_placeholder_address_of_a_removed_person_is_rejected() -> None:
     with pytest.raises(ValidationFailed):
         role_rules.normalize_address(role_rules.removed_address(uuid4()))

@@ -36,7 +36,7 @@ def test_a_tenant_has_an_org_an_owner_and_a_live_key_with_every_scope(lab: Insta
     assert {row.created_at, org.created_at, owner.created_at, key.created_at} == {lab.clock.now()}
 
 
-def test_the_owners_password_is_kept_as_argon2id_only(lab: Installation, tenant: TenantCreated) -> None:
+def test_the_owners_password_is_stored_as_argon2id_only(lab: Installation, tenant: TenantCreated) -> None:
     [owner] = rows(lab, store.users, tenant)
 
     assert owner.password_hash.startswith("$argon2id$")
@@ -73,7 +73,7 @@ def test_every_row_of_a_tenant_is_in_its_audit_trail(lab: Installation, tenant: 
     assert faults == []
 
 
-def test_names_that_are_written_alike_get_addresses_of_their_own(lab: Installation) -> None:
+def test_similar_names_get_distinct_slugs(lab: Installation) -> None:
     """Whatever numbers are taken already, the next free one is found."""
     names = ["Acme 3", "Acme", "Acme", "ACME!", "Äcme", "株式会社", "有限会社"]
 
@@ -82,7 +82,7 @@ def test_names_that_are_written_alike_get_addresses_of_their_own(lab: Installati
     assert slugs == ["acme-3", "acme", "acme-2", "acme-4", "acme-5", "tenant", "tenant-2"]
 
 
-def test_a_tenants_name_is_checked_before_anything_is_made(lab: Installation) -> None:
+def test_an_invalid_tenant_name_creates_nothing(lab: Installation) -> None:
     with pytest.raises(ValidationFailed) as refused:
         lab.orgs.create_tenant("two\nlines", plan=Plan.FREE)
 
@@ -99,7 +99,7 @@ def test_a_tenant_that_fails_half_way_leaves_nothing(lab: Installation) -> None:
             assert "Never" not in set(connection.scalars(select(table.c.name)))
 
 
-def test_no_secret_stands_in_the_database_file(lab: Installation, tenant: TenantCreated, tmp_path: Path) -> None:
+def test_no_secret_is_in_the_database_file(lab: Installation, tenant: TenantCreated, tmp_path: Path) -> None:
     """Neither the key nor the password, nor the part of the key that is random."""
     if not lab.storage.is_sqlite:
         pytest.skip("PostgreSQL keeps its files to itself; the rows are the same")
@@ -110,7 +110,7 @@ def test_no_secret_stands_in_the_database_file(lab: Installation, tenant: Tenant
     assert [secret for secret in secrets if secret.encode() in stored] == []
 
 
-def test_the_service_acts_for_tenants_that_exist(lab: Installation, tenant: TenantCreated) -> None:
+def test_the_service_acts_only_for_existing_tenants(lab: Installation, tenant: TenantCreated) -> None:
     caller = lab.orgs.service_caller(tenant.tenant_id)
 
     assert (caller.actor_type, caller.plan, caller.scopes) == ("SERVICE", "STARTER", frozenset(Scope))

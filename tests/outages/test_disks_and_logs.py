@@ -82,7 +82,7 @@ def mails(data: Path) -> int:
     return 0
 
 
-def test_two_servers_outlast_a_full_disk_and_locked_records_without_a_log(nursery: Nursery, disk: SmallDisk) -> None:
+def test_two_servers_survive_a_full_disk_a_locked_database_and_no_log(nursery: Nursery, disk: SmallDisk) -> None:
     data = disk.folder / "data"
     with pair(nursery, data) as (one, other), one.client(verify=UNUSED) as http, other.client(verify=UNUSED) as beside:
         issuer = register_issuer(http)

@@ -121,7 +121,7 @@ def test_every_mail_is_sent_exactly_once_whatever_the_server_does(
 
 
 @pytest.mark.on_postgresql
-def test_a_server_that_hangs_holds_no_other_mail_no_health_check_and_no_shutdown(
+def test_a_hanging_mail_server_delays_no_mail_health_check_or_shutdown(
     nursery: Nursery, tmp_path: Path, empty_database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two real servers with the times of production: of the first six connections none is answered."""

@@ -19,7 +19,7 @@ def test_a_connection_serves_one_request_after_another(sample: Running) -> None:
     assert statuses == [201] * 50
 
 
-def test_requests_sent_at_once_are_answered_in_their_order(sample: Running) -> None:
+def test_pipelined_requests_are_answered_in_order(sample: Running) -> None:
     sent = b"".join(get("/healthz", extra=f"X-Request-Id: r{n}\r\n") + post("/v1/notes", NOTE) for n in range(100))
 
     with sample.wire() as wire:
@@ -37,7 +37,7 @@ def test_a_request_may_arrive_byte_by_byte(sample: Running) -> None:
         assert wire.response().status == 201
 
 
-def test_a_chunked_body_is_a_body(sample: Running) -> None:
+def test_a_chunked_body_is_read(sample: Running) -> None:
     head = post("/v1/notes", extra="").replace(b"Content-Length: 0", b"Transfer-Encoding: chunked")
 
     with sample.wire() as wire:
@@ -46,7 +46,7 @@ def test_a_chunked_body_is_a_body(sample: Running) -> None:
         assert wire.response().status == 200
 
 
-def test_an_empty_line_before_a_request_is_passed_over(sample: Running) -> None:
+def test_an_empty_line_before_a_request_is_ignored(sample: Running) -> None:
     """Some clients end their bodies with one (RFC 9112 section 2.2)."""
     with sample.wire() as wire:
         for _ in range(3):
@@ -63,7 +63,7 @@ def test_the_target_may_be_absolute(sample: Running) -> None:
     [get("/healthz", extra="Connection: close\r\n"), b"GET /healthz HTTP/1.0\r\n\r\n"],
     ids=["close", "HTTP/1.0"],
 )
-def test_a_client_that_wants_no_more_is_closed(sample: Running, sent: bytes) -> None:
+def test_connection_close_is_honoured(sample: Running, sent: bytes) -> None:
     with sample.wire() as wire:
         response = wire.send(sent).response()
 
@@ -71,7 +71,7 @@ def test_a_client_that_wants_no_more_is_closed(sample: Running, sent: bytes) -> 
         assert wire.ended()
 
 
-def test_head_is_get_without_the_body(sample: Running) -> None:
+def test_head_answers_like_get_without_the_body(sample: Running) -> None:
     with sample.wire() as wire:
         whole = wire.send(get(f"/v1/notes/{KNOWN}")).response()
         head = wire.send(get(f"/v1/notes/{KNOWN}", method="HEAD")).response(without_body=True)
@@ -83,14 +83,14 @@ def test_head_is_get_without_the_body(sample: Running) -> None:
     assert (missing.status, after.status) == (404, 200)
 
 
-def test_the_body_of_a_get_means_nothing(sample: Running) -> None:
+def test_the_body_of_a_get_is_ignored(sample: Running) -> None:
     with sample.wire() as wire:
         wire.send(get("/healthz", extra="Content-Length: 5\r\n") + b"hello" + get("/healthz"))
 
         assert (wire.response().status, wire.response().status) == (200, 200)
 
 
-def test_many_clients_are_served_at_once(sample: Running) -> None:
+def test_many_clients_are_served_concurrently(sample: Running) -> None:
     def caller(number: int) -> set[str]:
         with httpx.Client(base_url=sample.url, headers={"X-API-Key": KEY}) as client:
             return {client.post("/v1/notes", json={"text": f"{number}-{n}"}).json()["text"] for n in range(20)}
@@ -101,7 +101,7 @@ def test_many_clients_are_served_at_once(sample: Running) -> None:
     assert seen == [{f"{number}-{n}" for n in range(20)} for number in range(16)]
 
 
-def test_reads_can_run_beside_the_loop() -> None:
+def test_reads_can_run_in_threads() -> None:
     with running(reads_inline=False) as server:
         response = httpx.get(f"{server.url}/v1/notes/{KNOWN}", headers={"X-API-Key": KEY})
 
@@ -125,7 +125,7 @@ def test_an_accepted_request_is_finished_before_the_server_stops() -> None:
     assert (response.status, response.headers["connection"]) == (200, "close")
 
 
-def test_a_request_that_does_not_end_does_not_hold_the_server_up() -> None:
+def test_an_endless_request_does_not_delay_shutdown() -> None:
     with running() as server, server.wire() as busy:
         busy.send(get("/v1/wait"))
         assert server.lab.waiting.wait(PATIENCE_S)

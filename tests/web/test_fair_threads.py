@@ -14,7 +14,7 @@ from attestlab.web.fair_threads import FairThreads
 WAIT_S = 20
 
 
-def test_an_owner_with_much_work_delays_only_itself() -> None:
+def test_an_owner_with_many_tasks_delays_only_itself() -> None:
     async def story() -> list[str]:
         threads, release = FairThreads(2, "test"), Event()
         held = [asyncio.create_task(threads.run("one", release.wait, WAIT_S)) for _ in range(20)]
@@ -28,7 +28,7 @@ def test_an_owner_with_much_work_delays_only_itself() -> None:
     assert asyncio.run(story()) == ["TWO", "THREE"]
 
 
-def test_the_work_of_one_owner_is_done_in_order_and_one_piece_at_a_time() -> None:
+def test_an_owners_tasks_run_one_at_a_time_in_order() -> None:
     running, most, done = 0, 0, []
 
     def work(number: int) -> None:
@@ -47,7 +47,7 @@ def test_the_work_of_one_owner_is_done_in_order_and_one_piece_at_a_time() -> Non
     assert (done, most) == (list(range(50)), 1)
 
 
-def test_work_that_fails_lets_the_next_one_in() -> None:
+def test_a_failed_task_frees_its_slot() -> None:
     async def story() -> tuple[Any, ...]:
         threads = FairThreads(1, "test")
         failed, done = await asyncio.gather(
@@ -59,7 +59,7 @@ def test_work_that_fails_lets_the_next_one_in() -> None:
     assert asyncio.run(story()) == (ValueError, 7)
 
 
-def test_whoever_signs_in_waits_for_no_body_and_no_proof() -> None:
+def test_password_hashing_does_not_wait_for_bodies_or_proofs() -> None:
     """Six bodies of eight megabytes once held every thread that a sign-in needs."""
 
     async def story() -> str:

@@ -74,7 +74,7 @@ def expected_sha256(chars: int) -> str:
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc")
-def test_four_of_the_largest_payloads_at_once_fit_into_600_mb(alone: tuple[int, int]) -> None:
+def test_four_concurrent_payloads_of_maximum_size_fit_in_600_mb(alone: tuple[int, int]) -> None:
     """And nearly none of it is theirs: they are hashed as they arrive."""
     port, pid = alone
     send_payload(port, 2_000_000)
@@ -104,7 +104,7 @@ def test_four_of_the_largest_payloads_at_once_fit_into_600_mb(alone: tuple[int, 
     assert len(answered_while_busy) > 5
 
 
-def test_one_character_more_is_413(sample: Running) -> None:
+def test_a_payload_one_character_over_the_limit_is_413(sample: Running) -> None:
     response = send_payload(sample.port, LIMIT_CHARS + 1)
 
     error = json.loads(response.body)
@@ -119,7 +119,7 @@ def test_a_large_rest_is_413_of_the_request_body(sample: Running) -> None:
     assert (response.status, json.loads(response.body)["details"]["scope"]) == (413, "request_body")
 
 
-def test_a_large_payload_anywhere_but_at_the_top_is_part_of_the_rest(sample: Running) -> None:
+def test_a_nested_payload_member_counts_as_rest(sample: Running) -> None:
     response = send_payload(sample.port, 2_000_000, before=b'{"other":{"payload_b64url":"', after=b'"}}')
 
     assert (response.status, json.loads(response.body)["details"]["scope"]) == (413, "request_body")
@@ -133,7 +133,9 @@ def test_a_large_payload_anywhere_but_at_the_top_is_part_of_the_rest(sample: Run
         (b'{"other":{"a":[1,"AAEC"]} , "payload\\u005fb64url" : "', b'"}'),
     ],
 )
-def test_small_and_large_payloads_give_the_same_facts(sample: Running, chars: int, before: bytes, after: bytes) -> None:
+def test_small_and_large_payloads_have_the_same_digest_and_sizes(
+    sample: Running, chars: int, before: bytes, after: bytes
+) -> None:
     """The route sees an empty string in the payload's place, whatever its size."""
     facts = json.loads(send_payload(sample.port, chars, before=before, after=after).body)
 
@@ -147,19 +149,19 @@ def test_small_and_large_payloads_give_the_same_facts(sample: Running, chars: in
     }
 
 
-def test_a_payload_that_also_stands_elsewhere_is_taken_from_its_own_place(client: httpx.Client) -> None:
+def test_a_payload_that_occurs_twice_is_taken_from_its_member(client: httpx.Client) -> None:
     facts = client.post("/v1/files", json={"other": "QUJD", "payload_b64url": "QUJD"}).json()
 
     assert (facts["chars"], facts["seen"], facts["other"]) == (4, "", "QUJD")
 
 
-def test_without_a_payload_there_are_no_facts(client: httpx.Client) -> None:
+def test_a_body_without_payload_has_no_payload_facts(client: httpx.Client) -> None:
     assert client.post("/v1/files", json={"payload_b64url": None}).json()["size"] == -1
     assert client.post("/v1/files", json={}).json()["size"] == -1
     assert client.post("/v1/files", json={"payload_b64url": 5}).status_code == 400
 
 
-def test_junk_in_a_large_payload_is_400(sample: Running) -> None:
+def test_invalid_base64url_in_a_large_payload_is_400(sample: Running) -> None:
     response = send_payload(sample.port, 2_000_000, after=b'!"}')
 
     assert (response.status, json.loads(response.body)["details"]["fields"][0]["field"]) == (400, "/payload_b64url")

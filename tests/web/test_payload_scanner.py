@@ -92,7 +92,7 @@ places = st.lists(st.integers(0, 10_000), max_size=8)
 @example('{"x\\"payload_b64url":"QUI"}', [])
 @example('{"payload_b64url":{},"b":"QUI"}', [])
 @example('{"payload_b64url\\', [])
-def test_any_cut_of_any_text_gives_what_the_whole_gives(text: str, places: list[int]) -> None:
+def test_any_split_of_a_text_gives_the_same_result_as_the_whole(text: str, places: list[int]) -> None:
     """Except for escapes inside of a payload, which only a parser of the whole text could pass."""
     raw = text.encode("utf-8", "surrogatepass")
 
@@ -105,7 +105,7 @@ def test_any_cut_of_any_text_gives_what_the_whole_gives(text: str, places: list[
 
 
 @given(texts, st.data())
-def test_damaged_text_is_refused_exactly_where_the_whole_is(text: str, data: st.DataObject) -> None:
+def test_damaged_text_is_rejected_exactly_if_the_whole_is(text: str, data: st.DataObject) -> None:
     raw = bytearray(text.encode("utf-8", "surrogatepass"))
     at = data.draw(st.integers(0, max(0, len(raw) - 1)))
     raw[at : at + data.draw(st.integers(0, 2))] = data.draw(
@@ -119,7 +119,7 @@ def test_damaged_text_is_refused_exactly_where_the_whole_is(text: str, data: st.
 
 
 @given(st.text(st.sampled_from("ABQRVZaghz019-_=+/ \né"), max_size=30), places)
-def test_base64url_in_pieces_is_as_strict_as_in_one(text: str, places: list[int]) -> None:
+def test_base64url_in_pieces_is_validated_as_strictly_as_whole(text: str, places: list[int]) -> None:
     raw = text.encode()
     ends = sorted(place % (len(raw) + 1) for place in places)
     digest = PayloadDecoder()
@@ -138,7 +138,7 @@ def test_base64url_in_pieces_is_as_strict_as_in_one(text: str, places: list[int]
 
 
 @given(st.binary(max_size=200), st.booleans())
-def test_a_payload_is_known_by_its_bytes(raw: bytes, padded: bool) -> None:
+def test_a_payload_is_identified_by_its_bytes(raw: bytes, padded: bool) -> None:
     spelt = b64url_encode(raw)
     spelt += "=" * (-len(spelt) % 4) if padded else ""
 
@@ -160,7 +160,7 @@ def test_one_character_too_many_is_too_large_as_a_payload() -> None:
     assert fault.details == {"limit_bytes": 8, "scope": "payload"}
 
 
-def test_everything_else_has_a_limit_of_its_own() -> None:
+def test_the_rest_has_its_own_limit() -> None:
     PayloadScanner(rest_limit_bytes=40).feed(b'{"payload_b64url":"' + b"QUJD" * 100 + b'","a":"bcd"}')
 
     fault = fault_of(b'{"payload_b64url":"' + b"QUJD" * 100 + b'","a":"bcdefghijklmn"}', rest_limit_bytes=40)
@@ -169,7 +169,7 @@ def test_everything_else_has_a_limit_of_its_own() -> None:
     assert fault.details == {"limit_bytes": 40, "scope": "request_body"}
 
 
-def test_a_second_payload_is_refused_before_it_is_read() -> None:
+def test_a_second_payload_is_rejected_before_it_is_read() -> None:
     fault = fault_of(b'{"payload_b64url":"QUI","payload_b64url":"')
 
     assert isinstance(fault, ValidationFailed)
@@ -177,7 +177,7 @@ def test_a_second_payload_is_refused_before_it_is_read() -> None:
 
 
 @pytest.mark.parametrize("places", [[], list(range(0, 6000, 7)), list(range(6000))])
-def test_a_payload_that_is_spelt_in_escapes_is_what_it_spells(places: list[int]) -> None:
+def test_escapes_in_a_payload_are_decoded(places: list[int]) -> None:
     """Python's JSON writer spells = so, and any other character may be spelt so too."""
     raw = bytes(range(256)) * 2
     spelt = b64url_encode(raw) + "=" * (-len(raw) % 3)
@@ -209,7 +209,7 @@ def test_twice_as_many_escapes_take_about_twice_as_long(member: str, inside: str
 @pytest.mark.parametrize(
     "rest", ['{"a":[1,{"b":[2]},"\\""]},' * 20_000, "{}," * 150_000, '{"a":"b","c":[]},' * 30_000, "[[1]]," * 40_000]
 )
-def test_many_small_parts_beside_a_payload_are_passed_over_quickly(rest: str) -> None:
+def test_many_small_members_are_scanned_quickly(rest: str) -> None:
     text = f'{{"a":[{rest}0],"payload_b64url":"QUJD","b":1}}'.encode()
 
     began = process_time()
@@ -219,7 +219,7 @@ def test_many_small_parts_beside_a_payload_are_passed_over_quickly(rest: str) ->
     assert process_time() - began < 5
 
 
-def test_too_many_members_beside_a_payload_are_refused() -> None:
+def test_too_many_members_besides_the_payload_are_rejected() -> None:
     """Each of them is looked at, which costs a hundred times what it costs to send."""
     fault = fault_of(("{" + '"a":1,' * 40_000).encode())
 

@@ -19,7 +19,7 @@ def parsed(lines: bytes):
     return parse_head(b"POST /a?b=c HTTP/1.1\r\n" + HOST + lines)
 
 
-def test_the_parts_are_told_apart() -> None:
+def test_the_head_is_split_into_its_parts() -> None:
     head = parsed(b"Content-Length: 5\r\nX-Empty:\r\nExpect: 100-Continue")
 
     assert (head.method, head.path, head.query, head.length) == ("POST", "/a", "b=c", 5)
@@ -43,7 +43,7 @@ def test_fields_are_found_by_name_in_any_case(fields: list[tuple[str, str]]) -> 
 @example(b"GET / HTTP/1.1")
 @example(b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: " + b"1" * 5000)
 @example(b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: \xb2")
-def test_whatever_is_sent_is_either_read_or_refused(raw: bytes) -> None:
+def test_any_input_is_either_parsed_or_rejected(raw: bytes) -> None:
     with suppress(ValidationFailed):
         parse_head(raw)
 
@@ -78,7 +78,7 @@ def test_a_target_is_a_path_or_an_http_uri(target: str, path: str, query: str) -
     assert (head.path, head.query) == (path, query)
 
 
-def test_options_may_ask_about_the_whole_server() -> None:
+def test_options_accepts_the_asterisk_form() -> None:
     assert parse_head(b"OPTIONS * HTTP/1.1\r\nHost: a").path == "/*"
 
 
@@ -98,7 +98,7 @@ def test_options_may_ask_about_the_whole_server() -> None:
         "GET http://a:b/",
     ],
 )
-def test_any_other_target_is_refused(line: str) -> None:
+def test_any_other_target_is_rejected(line: str) -> None:
     with pytest.raises(ValidationFailed, match="target"):
         parse_head(f"{line} HTTP/1.1\r\nHost: a".encode())
 
@@ -118,7 +118,7 @@ def test_any_other_target_is_refused(line: str) -> None:
         "A-1!$&'()*+;=",
     ],
 )
-def test_a_host_and_an_optional_port_are_a_host(host: str) -> None:
+def test_a_host_with_an_optional_port_is_valid(host: str) -> None:
     assert parse_head(f"GET / HTTP/1.1\r\nHost: {host}".encode()).headers["host"] == host
 
 
@@ -145,7 +145,7 @@ def test_a_host_and_an_optional_port_are_a_host(host: str) -> None:
         'a"',
     ],
 )
-def test_what_is_no_host_is_refused(host: str) -> None:
+def test_an_invalid_host_is_rejected(host: str) -> None:
     """Also for HTTP/1.0, and where the target names another host."""
     for line in ("GET / HTTP/1.1", "GET / HTTP/1.0", "GET http://b/ HTTP/1.1"):
         with pytest.raises(ValidationFailed, match="Host"):
@@ -161,7 +161,7 @@ def test_what_is_no_host_is_refused(host: str) -> None:
         "GET http://a/ HTTP/1.1",
     ],
 )
-def test_there_is_exactly_one_host(head: str) -> None:
+def test_exactly_one_host_is_required(head: str) -> None:
     with pytest.raises(ValidationFailed, match="exactly one Host"):
         parse_head(head.encode())
 
@@ -169,11 +169,11 @@ def test_there_is_exactly_one_host(head: str) -> None:
 @pytest.mark.parametrize(
     ("value", "kept"), [("close", False), ("Close, TE", False), ("keep-alive", True), ("TE", True)]
 )
-def test_the_client_says_whether_it_stays(value: str, kept: bool) -> None:
+def test_the_connection_header_determines_keep_alive(value: str, kept: bool) -> None:
     assert parsed(f"Connection: {value}".encode()).keep_alive is kept
 
 
-def test_an_older_client_is_answered_once() -> None:
+def test_http_1_0_connections_close_after_one_response() -> None:
     head = parse_head(b"GET / HTTP/1.0\r\nConnection: keep-alive\r\nExpect: 100-continue")
 
     assert (head.keep_alive, head.awaits_continue) == (False, False)
@@ -190,7 +190,7 @@ def test_a_chunked_body_with_a_content_length_is_refused(length: bytes) -> None:
         parsed(b"Transfer-Encoding: chunked\r\nContent-Length: " + length)
 
 
-def test_half_a_line_is_waited_for_and_a_bare_line_feed_is_not() -> None:
+def test_a_partial_line_is_awaited_and_a_bare_line_feed_is_rejected() -> None:
     reject_bare_line_feed(b"GET / HTTP/1.1\r")
     reject_bare_line_feed(b"GET / HTTP/1.1\r\nHost")
 
@@ -198,7 +198,7 @@ def test_half_a_line_is_waited_for_and_a_bare_line_feed_is_not() -> None:
         reject_bare_line_feed(b"GET / HTTP/1.1\n")
 
 
-def test_a_long_value_is_read_in_a_blink() -> None:
+def test_a_long_value_is_parsed_in_linear_time() -> None:
     """A pattern that steps back at every space would take seconds."""
     began = process_time()
     head = parsed(b"X-Long: a" + b" " * 16_000 + b"b")

@@ -41,26 +41,26 @@ def impatient() -> Iterator[Running]:
         yield server
 
 
-def test_a_head_that_drips_is_cut_off(impatient: Running) -> None:
+def test_a_slow_head_times_out(impatient: Running) -> None:
     with impatient.wire() as wire:
         wire.send(b"GET /healthz HTTP/1.1\r\nHost: a\r\nX-Slow: ")
         assert 0.3 < slow(wire, b"x") < TOO_LONG_S
 
 
 @pytest.mark.parametrize("path", ["/v1/notes", "/v1/files"])
-def test_a_body_that_drips_is_cut_off(impatient: Running, path: str) -> None:
+def test_a_slow_body_times_out(impatient: Running, path: str) -> None:
     with impatient.wire() as wire:
         wire.send(post(path, length=100_000))
         assert 0.3 < slow(wire, b" ") < TOO_LONG_S
 
 
-def test_chunks_that_drip_are_cut_off(impatient: Running) -> None:
+def test_slow_chunks_time_out(impatient: Running) -> None:
     with impatient.wire() as wire:
         wire.send(post("/v1/notes").replace(b"Content-Length: 0", b"Transfer-Encoding: chunked"))
         assert 0.3 < slow(wire, b"1\r\n \r\n") < TOO_LONG_S
 
 
-def test_a_client_that_says_nothing_is_let_go(impatient: Running) -> None:
+def test_an_idle_client_is_disconnected(impatient: Running) -> None:
     with impatient.wire() as fresh, impatient.wire() as used:
         used.send(get("/healthz")).response()
 
@@ -68,7 +68,7 @@ def test_a_client_that_says_nothing_is_let_go(impatient: Running) -> None:
         assert fresh.ended()
 
 
-def test_a_client_that_does_not_take_its_answer_is_let_go(impatient: Running) -> None:
+def test_a_client_that_does_not_read_its_response_is_disconnected(impatient: Running) -> None:
     """Its answers fill the socket's buffers, and then the server waits no longer."""
     with impatient.wire() as wire:
         wire.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -79,7 +79,7 @@ def test_a_client_that_does_not_take_its_answer_is_let_go(impatient: Running) ->
                 wire.send(post("/v1/notes", note))
 
 
-def test_slow_work_is_not_a_slow_client(impatient: Running) -> None:
+def test_slow_server_work_does_not_time_out_the_client(impatient: Running) -> None:
     """Only the time that a client is waited for counts."""
     with impatient.wire() as wire:
         wire.send(get("/v1/wait"))
@@ -108,7 +108,7 @@ def test_a_steady_body_may_take_longer_than_a_stalled_one(impatient: Running) ->
     ],
     ids=["in its head", "before its body", "in its payload"],
 )
-def test_a_client_that_goes_away_leaves_nothing_behind(sample: Running, sent: bytes) -> None:
+def test_a_disconnected_client_leaves_no_connection_behind(sample: Running, sent: bytes) -> None:
     with sample.wire() as wire:
         wire.send(sent)
     given_up_at = time.monotonic() + TOO_LONG_S
@@ -118,7 +118,7 @@ def test_a_client_that_goes_away_leaves_nothing_behind(sample: Running, sent: by
     assert sample.server.open_connections == 0
 
 
-def test_a_client_that_does_not_wait_for_its_answer_harms_nobody(sample: Running) -> None:
+def test_a_client_that_disconnects_early_affects_no_other(sample: Running) -> None:
     with sample.wire() as wire:
         wire.send(get("/v1/wait"))
         assert sample.lab.waiting.wait(TOO_LONG_S)
@@ -128,7 +128,7 @@ def test_a_client_that_does_not_wait_for_its_answer_harms_nobody(sample: Running
     assert httpx.get(f"{sample.url}/healthz").status_code == 200
 
 
-def test_a_client_that_sends_fast_does_not_keep_others_waiting() -> None:
+def test_a_fast_sender_does_not_delay_other_clients() -> None:
     """What has already arrived could be read on and on without a pause."""
 
     async def turns_of_others() -> int:

@@ -67,7 +67,7 @@ def is_well(supervisor: Supervisor) -> bool:
     return True
 
 
-def test_the_pause_grows_while_a_task_fails_and_begins_again_after_a_round(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_pause_grows_while_a_task_fails_and_resets_after_a_round(monkeypatch: pytest.MonkeyPatch) -> None:
     pauses: list[float] = []
 
     async def no_wait(awaited: Awaitable[object], timeout_s: float) -> None:
@@ -102,7 +102,7 @@ def test_the_pause_grows_while_a_task_fails_and_begins_again_after_a_round(monke
 
 
 @pytest.mark.parametrize("fails", [True, False])
-def test_finishing_ends_a_task_that_runs_or_pauses_at_once(fails: bool) -> None:
+def test_finish_ends_a_running_or_pausing_task_immediately(fails: bool) -> None:
     async def story() -> bool:
         began = asyncio.Event()
 

@@ -1,0 +1,136 @@
+"""What was handed out once is nowhere afterwards: not in the records, their log, a backup or what the server says."""
+
+from __future__ import annotations
+
+import base64
+import sqlite3
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psycopg
+from patience import PATIENCE_S
+from running_server import RunningServer
+from sqlalchemy import make_url
+from team_story import token_in
+
+WANTED = 100
+
+
+def sign_in(server: RunningServer) -> dict[str, Any]:
+    sent = {"email": server.made["owner_email"], "password": server.made["owner_password"]}
+    answer: dict[str, Any] = httpx.post(server.url + "/v1/auth/login", json=sent).raise_for_status().json()
+    return answer
+
+
+def keys_of_the_owner(server: RunningServer, token: str) -> Iterator[str]:
+    """Also under an Idempotency-Key, so that the answer with the secret in it is remembered."""
+    with httpx.Client(base_url=server.url, headers={"Authorization": f"Bearer {token}"}) as owner:
+        for number in range(40):
+            body = {"name": f"Key {number}", "scopes": ["issuers:read"]}
+            made = owner.post("/v1/api-keys", json=body, headers={"Idempotency-Key": f"key-{number}"})
+            yield made.raise_for_status().json()["secret"]
+
+
+def tokens(server: RunningServer) -> Iterator[str]:
+    """Of ten sessions, each refreshed twice."""
+    for _ in range(10):
+        pair = sign_in(server)
+        yield from (pair["access_token"], pair["refresh_token"])
+        for _ in range(2):
+            sent = {"refresh_token": pair["refresh_token"]}
+            pair = httpx.post(server.url + "/v1/auth/refresh", json=sent).raise_for_status().json()
+            yield from (pair["access_token"], pair["refresh_token"])
+
+
+def invitations(server: RunningServer, token: str) -> Iterator[str]:
+    """As they were mailed; the e-mails themselves are with those who got them."""
+    with httpx.Client(base_url=server.url, headers={"Authorization": f"Bearer {token}"}) as owner:
+        for number in range(5):
+            owner.post("/v1/users", json={"email": f"p{number}@x.example", "role": "member"}).raise_for_status()
+    folder = server.data / "maildir" / "new"
+    until = time.monotonic() + PATIENCE_S
+    while len(mails := list(folder.glob("*")) if folder.exists() else []) < 5 and time.monotonic() < until:
+        time.sleep(0.1)
+    yield from (token_in(mail.read_text()) for mail in mails)
+
+
+def spellings(secret: str) -> Iterator[bytes]:
+    """Plain, as hexadecimal digits, as base64 at any place of a longer text, and as UTF-16."""
+    raw = secret.encode()
+    yield from (raw, raw.hex().encode(), secret.encode("utf-16-le"))
+    for before in range(3):
+        text = base64.b64encode(bytes(before) + raw)
+        yield text[-(-before * 8 // 6) : (before + len(raw)) * 8 // 6]
+
+
+def places(server: RunningServer) -> Iterator[tuple[str, bytes]]:
+    """Every file of the installation, and a backup of its records."""
+    for path in server.data.rglob("*"):
+        if path.is_file() and "maildir" not in path.parts:
+            yield path.name, path.read_bytes()
+    url = make_url(server.database_url)
+    yield from of_sqlite(Path(url.database or "")) if url.get_backend_name() == "sqlite" else of_postgresql(server)
+
+
+def of_sqlite(path: Path) -> Iterator[tuple[str, bytes]]:
+    for found in path.parent.glob(path.name + "*"):
+        yield found.name, found.read_bytes()
+    copied = path.parent / "backup.db"
+    with sqlite3.connect(path) as source, sqlite3.connect(copied) as target:
+        source.backup(target)
+    yield "backup", copied.read_bytes()
+
+
+def of_postgresql(server: RunningServer) -> Iterator[tuple[str, bytes]]:
+    """The database's own files and segments of its log; and all rows, as a dump has them."""
+    with psycopg.connect(server.database_url, autocommit=True) as connection:
+        connection.execute("CHECKPOINT")
+        folder = Path(connection.execute("SHOW data_directory").fetchone()[0])  # type: ignore[index]
+        oid = connection.execute("SELECT oid FROM pg_database WHERE datname = current_database()").fetchone()[0]  # type: ignore[index]
+        for path in [*(folder / "base" / str(oid)).iterdir(), *sorted((folder / "pg_wal").iterdir())[-4:]]:
+            if path.is_file():
+                yield f"{path.parent.name}/{path.name}", path.read_bytes()
+        for (table,) in connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'").fetchall():
+            with connection.cursor().copy(f'COPY "{table}" TO STDOUT') as rows:
+                yield f"dump of {table}", b"".join(bytes(row) for row in rows)
+
+
+def test_none_of_a_hundred_secrets_is_stored_in_any_encoding(server: RunningServer) -> None:
+    token = sign_in(server)["access_token"]
+    secrets = [
+        server.made["api_key"],
+        server.made["owner_password"],
+        *keys_of_the_owner(server, token),
+        *tokens(server),
+        *invitations(server, token),
+    ]
+    assert len(set(secrets)) == len(secrets) > WANTED
+    patterns = {pattern: secret for secret in secrets for pattern in spellings(secret)}
+
+    found = {
+        (place, patterns[pattern][:12])
+        for place, content in places(server)
+        for pattern in patterns
+        if pattern in content
+    }
+
+    assert found == set()
+
+
+def test_the_search_finds_a_stored_secret(server: RunningServer) -> None:
+    """What is stored in plain, a key's name, is found in the records, their log and the backup."""
+    with server.client() as client:
+        client.post("/v1/issuers", json={"name": "A needle in a haystack", "domain": "r.example"}).raise_for_status()
+
+    found = {
+        place
+        for place, content in places(server)
+        for pattern in spellings("A needle in a haystack")
+        if pattern in content
+    }
+
+    assert {place.partition(" ")[0] for place in found} & {"backup", "dump"}
+    assert [place for place in found if place.endswith(("-wal", ".db")) or place.startswith(("pg_wal", "dump"))]

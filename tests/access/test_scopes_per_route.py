@@ -1,0 +1,89 @@
+"""Every route by every single scope, over HTTP, against a table that was written by hand."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import httpx
+import pytest
+import yaml
+from access_world import World, world_of
+from app_in_process import served
+
+from attestlab.installation import Installation
+from attestlab.orgs.rules import CONSUMER_SCOPES, Scope
+from attestlab.server.app import all_routes
+from attestlab.web.routing.routes import Route
+
+EXPECTED = yaml.safe_load((Path(__file__).parent / "expectations.yaml").read_text())
+ROUTES = {f"{route.method} {route.path}": route for route in all_routes()}
+_IN_PATH = re.compile(r"\{\w+(?:\.\.\.)?\}")
+
+
+@pytest.fixture
+def world(lab: Installation) -> Iterator[World]:
+    with served(lab) as url, world_of(lab, url) as made:
+        yield made
+
+
+def called(client: httpx.Client, route: Route) -> int:
+    """The status of a call with nothing that exists: whoever may call gets far enough to be told so."""
+    path = _IN_PATH.sub(str(uuid4()), route.path.replace("{version}", "1"))
+    body = None if route.method in ("GET", "DELETE") else {}
+    return client.request(route.method, path, json=body, headers={"Idempotency-Key": str(uuid4())}).status_code
+
+
+def test_every_route_is_in_the_table_and_vice_versa() -> None:
+    assert sorted(EXPECTED) == sorted(ROUTES)
+
+
+def test_a_single_scope_gives_access_to_its_routes_only(world: World) -> None:
+    wrong = []
+    for scope in Scope:
+        with world.key_with(scope) as client:
+            for name, route in ROUTES.items():
+                may = EXPECTED[name] in ("public", "any", "tenant", scope.value)
+                status = called(client, route)
+                if (status not in (401, 403)) != may and not _is_other_401(name):
+                    wrong.append((scope.value, name, status))
+
+    assert wrong == []
+
+
+@pytest.mark.parametrize("kind", ["consumer", "consumer_key"])
+def test_a_consumer_may_call_consumer_routes_only(world: World, kind: str) -> None:
+    """Neither signed in nor with a key of their own; that signing out works is shown elsewhere."""
+    client, is_signed_in = getattr(world.account, kind), kind == "consumer"
+
+    wrong = [
+        (name, status)
+        for name, route in ROUTES.items()
+        if not name.startswith("POST /v1/auth/")
+        and ((status := called(client, route)) == 403) != _is_closed_to_consumers(name, is_signed_in)
+    ]
+
+    assert wrong == []
+
+
+def test_without_a_credential_only_public_routes_answer(world: World) -> None:
+    wrong = []
+    with world.anonymous() as client:
+        for name, route in ROUTES.items():
+            status = called(client, route)
+            if (status != 401) != (EXPECTED[name] == "public") and not _is_other_401(name):
+                wrong.append((name, status))
+
+    assert wrong == []
+
+
+def _is_closed_to_consumers(name: str, is_signed_in: bool) -> bool:
+    open_to = {"public", "any", *CONSUMER_SCOPES, *(["person", "consumer"] if is_signed_in else [])}
+    return isinstance(EXPECTED[name], list) or EXPECTED[name] not in open_to
+
+
+def _is_other_401(name: str) -> bool:
+    """Signing in is public and answers 401 to what is no credential."""
+    return name.startswith("POST /v1/auth/")

@@ -1,0 +1,221 @@
+"""Every operation on something that exists, by everybody who must not know that it does."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+from uuid import UUID, uuid4
+
+import httpx
+import pytest
+from access_world import Account, World, world_of
+from app_in_process import served
+from running_server import mint, mint_body, register_issuer
+
+from attestlab.core.clock import FixedClock
+from attestlab.installation import Installation
+from attestlab.issuers.rules import TrustTier
+from attestlab.server.app import all_routes
+from attestlab.web.routing.routes import Route
+
+LISTS = [route for route in all_routes() if route.method == "GET" and "{" not in route.path and route.needs is not None]
+WITH_ID = [route for route in all_routes() if "{" in route.path and route.needs is not None]
+QUESTION = {"action": "MINT", "target_type": "TENANT_DEFAULT", "context": {}}
+POLICY: dict[str, Any] = {
+    **{"name": "A policy", "category": "MINT", "target_type": "TENANT_DEFAULT", "default_effect": "DENY"},
+    "rules": [{"id": "r", "effect": "ALLOW", "priority": 1, "when": {"attr": "status", "op": "eq", "value": "ACTIVE"}}],
+}
+# What an owner would send; a stranger's is refused before anything of it is looked at.
+BODIES: dict[str, dict[str, Any]] = {
+    "PATCH /v1/issuers/{id}": {"display_name": "Taken over"},
+    "PUT /v1/issuers/{id}/logo": {"content_b64url": "R0lGODlhAQABAAAAACw"},
+    "POST /v1/issuers/{id}/keys": {"kid": "theirs", "alg": "Ed25519"},
+    "POST /v1/governance/issuer-requests/{id}/reject": {"reason": "not theirs to say"},
+    "POST /v1/issuers/keys/{kid}/rotate": {"new_kid": "theirs-2", "alg": "Ed25519"},
+    "POST /v1/issuers/keys/{kid}/revoke": {"reason": "not theirs"},
+    "POST /v1/issuers/keys/{kid}/compromise": {"reason": "not theirs"},
+    "POST /v1/attestations/{id}/revoke": {"reason": "not theirs"},
+    "POST /v1/attestations/{id}/supersede": {
+        **{"kid": "main", "alg": "Ed25519", "schema": "degree"},
+        "claims": {"student_name": "Eve"},
+    },
+    "POST /v1/api-keys/{id}/compromise": {"reason": "seen elsewhere"},
+    "PUT /v1/policies/{id}": POLICY,
+    "PATCH /v1/orgs/{id}": {"name": "Taken over"},
+    "PATCH /v1/users/{id}": {"role": "analyst"},
+}
+_IN_PATH = re.compile(r"\{\w+\}")
+REQUEST_ID = {"X-Request-Id": "the-same"}
+
+
+@pytest.fixture
+def world(lab: Installation) -> Iterator[World]:
+    with served(lab) as url, world_of(lab, url) as made:
+        yield made
+
+
+def name_of(route: Route) -> str:
+    return f"{route.method} {route.path}"
+
+
+def things_of(account: Account) -> dict[str, str]:
+    """Something of an account's for each place where a path names something, by the path before it.
+
+    Some routes have one of their own, because it is over with it once they have done their work.
+    """
+    issuer, suspended = register_issuer(account.with_key, kid="main"), register_issuer(account.with_key)["id"]
+    caller = account.lab.orgs.service_caller(account.tenant.tenant_id)
+    # Its domain is proven, so that nobody is asked for it here.
+    account.lab.issuers.set_governance(UUID(issuer["id"]), trust_tier=TrustTier.BASIC, caller=caller)
+    kids = {verb: str(uuid4()) for verb in ("rotate", "revoke", "compromise")}  # as long as the name of none
+    for kid in kids.values():
+        register_issuer(account.with_key, kid=kid)
+    pack = account.with_key.post("/v1/attestation-packs", json={"name": "A pack"}).json()["id"]
+    for_somebody = mint_body(issuer, recipient_email="ada@people.example")
+    member = {"email": f"{uuid4().hex[:8]}@example.com", "role": "member"}
+    key = {"name": "for a test", "scopes": ["issuers:read"]}
+    return {
+        "/v1/issuers": issuer["id"],
+        "/v1/governance/issuer-requests": account.asked_for(issuer["id"]),
+        "POST /v1/governance/issuer-requests/{id}/execute": account.asked_for(suspended, approved=True),
+        "POST /v1/governance/issuer-requests/{id}/reject": account.asked_for(issuer["id"]),
+        "/v1/attestations": mint(account.with_key, mint_body(issuer)).json()["id"],
+        **{f"POST /v1/issuers/keys/{{kid}}/{verb}": kid for verb, kid in kids.items()},
+        "/v1/issuers/keys": "main",
+        "POST /v1/attestations/{id}/supersede": mint(account.with_key, mint_body(issuer)).json()["id"],
+        **{
+            f"GET /v1/attestations/{{id}}/{form}": mint(account.with_key, mint_body(issuer)).json()["id"]
+            for form in ("sd-jwt", "open-badge")
+        },
+        "GET /v1/attestations/{id}/delivery": mint(account.with_key, for_somebody).json()["id"],
+        "/v1/attestation-packs": pack,
+        "/v1/policies": account.with_key.post("/v1/policies", json=POLICY).json()["id"],
+        "POST /v1/policies/{id}/archive": account.with_key.post("/v1/policies", json=POLICY).json()["id"],
+        "/v1/policies/decisions": account.with_key.post("/v1/policies/evaluate", json=QUESTION).json()["decision_id"],
+        "/v1/policies/simulations": account.with_key.post("/v1/policies/simulate", json={"policy": POLICY}).json()[
+            "report_digest"
+        ],
+        "/v1/verification-profiles": profile_of(account),
+        "/v1/orgs": account.with_key.get("/v1/orgs").json()[0]["id"],
+        "/v1/users": account.with_key.post("/v1/users", json=member).json()["id"],
+        "/v1/api-keys": account.signed_in.post("/v1/api-keys", json=key).json()["id"],
+        "/v1/consumer/api-keys": account.consumer.post("/v1/consumer/api-keys", json={"name": "mine"}).json()["id"],
+    }
+
+
+def profile_of(account: Account) -> str:
+    made: str = account.with_key.post("/v1/verification-profiles", json={"name": "A profile"}).json()["id"]
+    return made
+
+
+def place_of(route: Route) -> str:
+    return route.path.partition("/{")[0]
+
+
+def thing_for(route: Route, things: dict[str, str]) -> str:
+    return things.get(name_of(route)) or things[place_of(route)]
+
+
+def ask(client: httpx.Client, route: Route, thing: str) -> httpx.Response:
+    path = _IN_PATH.sub(thing, route.path.replace("{version}", "1"))
+    body = None if route.method in ("GET", "DELETE") else BODIES.get(name_of(route), {})
+    return client.request(route.method, path, json=body, headers={**REQUEST_ID, "Idempotency-Key": str(uuid4())})
+
+
+def seen(answer: httpx.Response, thing: str) -> tuple[int, dict[str, str], bytes]:
+    """All that goes over the wire; the id itself, the second, and whether the unread body had come by then left out."""
+    of_the_moment = ("date", "connection", "x-ratelimit-remaining", "x-ratelimit-reset")
+    headers = {name: value for name, value in answer.headers.items() if name not in of_the_moment}
+    return answer.status_code, headers, answer.content.replace(thing.encode(), b"the id")
+
+
+def told_apart(client: httpx.Client, things: dict[str, str], *, status: int | None = None) -> list[str]:
+    """The operations by which this client learns that something is there; or that answer otherwise than they should."""
+    found = []
+    right = {status} if status else {403, 404}
+    for route in WITH_ID:
+        thing, nothing = thing_for(route, things), str(uuid4())
+        there, nowhere = ask(client, route, thing), ask(client, route, nothing)
+        if seen(there, thing) != seen(nowhere, nothing) or there.status_code not in right:
+            found.append(f"{name_of(route)} {there.status_code} {nowhere.status_code}")
+    return found
+
+
+def test_an_owner_can_read_their_own_objects(world: World) -> None:
+    """
+    So every route has its row here, and a refusal below is one of the stranger's.
+    """
+    things = things_of(world.account)
+    assert {place_of(route) for route in WITH_ID} == {name for name in things if name.startswith("/")}
+
+    last = [route for route in WITH_ID if route.method == "DELETE"]
+    refused = [
+        (name_of(route), answer.status_code)
+        for route in [*(route for route in WITH_ID if route not in last), *last]
+        if (answer := ask(world.account.client_for(route), route, thing_for(route, things))).status_code >= 400
+    ]
+
+    # The owner may switch policies on, and is told that this one was written by a key of theirs.
+    assert refused == [("POST /v1/policies/{id}/activate", 403)]
+
+
+@pytest.mark.parametrize("kind", ["with_key", "signed_in", "consumer", "consumer_key"])
+def test_another_tenants_object_answers_exactly_like_a_missing_one(world: World, kind: str) -> None:
+    things = things_of(world.account)
+    stranger = world.stranger()
+
+    assert told_apart(getattr(stranger, kind), things) == []
+
+
+def shown_in_lists(account: Account, ids: set[str]) -> set[str]:
+    """The lists, and other routes without a name in the path, by which this account sees one of these ids."""
+    return {
+        route.path for route in LISTS if any(each in account.client_for(route).get(route.path).text for each in ids)
+    }
+
+
+def test_no_list_contains_another_tenants_objects(world: World) -> None:
+    ids = {thing for thing in things_of(world.account).values() if len(thing) == len(str(uuid4()))}
+
+    ours, theirs = shown_in_lists(world.account, ids), shown_in_lists(world.stranger(), ids)
+
+    lists = {"attestations", "attestation-packs", "issuers", "policies", "users", "api-keys", "orgs", "audit/events"}
+    assert {f"/v1/{name}" for name in lists} <= ours
+    assert theirs == set()
+
+
+def test_idempotency_keys_are_separate_per_tenant(world: World) -> None:
+    body = {"name": "Northfield University", "domain": "northfield.example.edu", "alg": "Ed25519"}
+    key = {"Idempotency-Key": "the same"}
+
+    ours = world.account.with_key.post("/v1/issuers", json=body, headers=key)
+    theirs = world.stranger().with_key.post("/v1/issuers", json=body, headers=key)
+
+    assert (ours.status_code, theirs.status_code) == (201, 201)
+    assert "Idempotent-Replayed" not in theirs.headers
+    assert ours.json()["id"] != theirs.json()["id"]
+
+
+def test_every_invalid_credential_gets_the_same_401(world: World) -> None:
+    things, stranger = things_of(world.account), world.stranger()
+    revoked = stranger.revoked_key()
+    signed_out = stranger.signed_out_token()
+    clients = {
+        "none": world.with_headers({}),
+        "unknown key": world.with_headers({"X-API-Key": "al_live_" + "0" * 32}),
+        "junk token": world.with_headers({"Authorization": "Bearer no.such.token"}),
+        "revoked key": world.with_headers({"X-API-Key": revoked}),
+        "token of an ended session": world.with_headers({"Authorization": f"Bearer {signed_out}"}),
+    }
+
+    for kind, client in clients.items():
+        assert told_apart(client, things, status=401) == [], kind
+
+
+def test_expired_credentials_are_rejected(world: World, clock: FixedClock) -> None:
+    things, stranger = things_of(world.account), world.stranger()
+    clock.advance(stranger.longest_life)
+
+    for client in (stranger.signed_in, stranger.consumer, stranger.consumer_key):
+        assert told_apart(client, things, status=401) == []

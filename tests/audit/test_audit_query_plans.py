@@ -1,0 +1,104 @@
+"""A filter of the trail looks at the lines it wants: each engine says so itself, for every query that a page takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection, event, text
+
+from attestlab.audit import store
+from attestlab.installation import Installation
+from attestlab.orgs.rules import Caller
+
+Equal = dict[str, str | None]
+SPARING = (
+    "tenant_id=? AND resource_type=?",
+    "(resource_type,action)>(?,?)",
+    "COVERING INDEX ix_audit_events_of_deed (tenant_id=?)",  # the first of all
+    "tenant_id=? AND actor_id=?",
+    "tenant_id=? AND resource_id=?",
+)
+PAGE = 3
+LINES = 20_000
+CROWD = text(
+    "INSERT INTO audit_events SELECT :tenant_id, 1000 + n, gen_random_uuid(), now(), 'attestation.create',"
+    " 'attestation', 'a' || n, '', '', '', 'USER', 'crowd', 'SUCCESS' FROM generate_series(1, :lines) n"
+)
+
+
+@pytest.fixture(
+    params=[
+        {"action": "tenant.create"},
+        {"resource_type": "issuer"},
+        {"resource_type": "issuer", "action": "issuer.create"},
+        {"actor_id": "nobody"},
+        {"actor_id": "nobody", "action": "issuer.create"},
+        {"resource_id": "nothing"},
+        {"resource_id": "nothing", "resource_type": "issuer"},
+        {"resource_id": "nothing", "resource_type": "issuer", "action": "issuer.create"},
+    ],
+    ids=lambda equal: "+".join(equal),
+)
+def equal(request: pytest.FixtureRequest) -> Equal:
+    """What a page is asked for."""
+    asked: Equal = request.param
+    return asked
+
+
+@pytest.fixture
+def connection(lab: Installation, caller: Caller) -> Iterator[Connection]:
+    """A look at a trail of a few lines about issuers; what is done to it here does not stay."""
+    for number in range(3):
+        issuer = lab.issuers.create({"name": f"Northfield {number}", "domain": "northfield.example"}, caller=caller)
+        lab.issuers.update(issuer.issuer["id"], {"display_name": "North"}, caller=caller)
+    with lab.storage.engine.connect() as opened:
+        yield opened
+        opened.rollback()
+
+
+def plans(connection: Connection, wanted: store.AuditFilter, explain: str) -> list[Any]:
+    """What the engine says of each query of a page."""
+    asked: list[tuple[str, Any]] = []
+
+    def note(_connection: Any, _cursor: Any, statement: str, parameters: Any, _context: Any, _many: bool) -> None:
+        asked.append((statement, parameters))
+
+    event.listen(connection.engine, "before_cursor_execute", note)
+    store.list_events(connection, wanted, limit=PAGE)
+    event.remove(connection.engine, "before_cursor_execute", note)
+    return [connection.exec_driver_sql(f"{explain} {query}", values).all() for query, values in asked]
+
+
+def lines_read(node: dict[str, Any]) -> int:
+    """The lines that a step of PostgreSQL's and those under it looked at, wanted or not."""
+    here = 0
+    if node.get("Relation Name") == "audit_events":
+        here = round((node["Actual Rows"] + node.get("Rows Removed by Filter", 0)) * node["Actual Loops"])
+    return here + sum(lines_read(under) for under in node.get("Plans", ()))
+
+
+def test_sqlite_searches_an_index_and_sorts_no_more_than_a_page(
+    connection: Connection, caller: Caller, equal: Equal
+) -> None:
+    told = plans(connection, store.AuditFilter(caller.tenant_id, equal), "EXPLAIN QUERY PLAN")
+
+    steps = [step[3] for plan in told for step in plan]
+    reads = [step for step in steps if "audit_events" in step]
+    assert reads
+    assert all(any(how in step for how in SPARING) for step in reads), reads
+    assert not [step for step in steps if "RIGHT PART" in step]
+
+
+@pytest.mark.on_postgresql
+def test_postgresql_reads_few_of_many_events(connection: Connection, caller: Caller, equal: Equal) -> None:
+    """
+    It tells how many it read, as SQLite does not.
+    """
+    connection.execute(CROWD, {"tenant_id": caller.tenant_id, "lines": LINES})
+    connection.execute(text("ANALYZE audit_events"))
+    told = plans(connection, store.AuditFilter(caller.tenant_id, equal), "EXPLAIN (ANALYZE, FORMAT JSON)")
+
+    assert told
+    assert sum(lines_read(plan[0][0][0]["Plan"]) for plan in told) < 100

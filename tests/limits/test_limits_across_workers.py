@@ -1,0 +1,86 @@
+"""Limits in the real server: two workers share one count, and the operator changes plans while they run."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import httpx
+import pytest
+from nursery import run
+from patience import PATIENCE_S
+from running_server import RunningServer, printed
+
+pytestmark = pytest.mark.both_engines
+
+STARTER = 300
+
+
+def in_the_installation(server: RunningServer) -> tuple[str, ...]:
+    return ("--data", str(server.data), "--database-url", server.database_url, "--json")
+
+
+def seen(server: RunningServer, key: str, times: int) -> list[int]:
+    """The statuses of requests on one connection, which one of the workers has."""
+    with httpx.Client(base_url=server.url, headers={"X-API-Key": key}, timeout=PATIENCE_S) as client:
+        return [client.get("/v1/issuers").status_code for _ in range(times)]
+
+
+def test_two_workers_share_one_rate_limit(empty_database: str, tmp_path: Path) -> None:
+    """
+    A burst of 64 at once: as many as the bucket holds, and what comes back while it lasts, to one in a hundred.
+    """
+    server = RunningServer.initialised(tmp_path / "data", empty_database)
+    server.start("--workers", "2")
+    tenant = printed("tenant", "create", "Burst", "--plan", "STARTER", *in_the_installation(server))
+
+    began = time.time()
+    with ThreadPoolExecutor(64) as pool:
+        statuses = [one for many in pool.map(lambda _: seen(server, tenant["api_key"], 3), range(64)) for one in many]
+    came_back = (time.time() - began) * STARTER / 60
+    server.stop()
+
+    assert set(statuses) == {200, 429}
+    assert STARTER / 6 <= statuses.count(200) <= (STARTER / 6 + came_back) * 1.01
+    server.check()
+
+
+def test_the_operator_changes_a_plan_while_the_server_runs(server: RunningServer) -> None:
+    tenant = printed("tenant", "create", "Grows", *in_the_installation(server))
+
+    shown = printed(
+        *("tenant", "plan", tenant["tenant_id"], "STARTER"),
+        *("--set", "issuers=25", "--set", "attestations_per_day=none"),
+        *in_the_installation(server),
+    )
+
+    assert (shown["plan"], shown["issuers"], shown["attestations_per_day"]) == ("STARTER", 25, None)
+    assert (shown["requests_per_minute"], shown["has_endpoint_limits"]) == (300, True)
+    with server.client(key=tenant["api_key"]) as client:
+        assert client.get("/v1/issuers").headers["X-RateLimit-Limit"] == "300"
+        assert client.get("/v1/me").json()["plan"] == "STARTER"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("00000000-0000-7000-8000-000000000000", "STARTER"),
+        ("nonsense", "STARTER"),
+        ("TENANT", "GOLD"),
+        ("TENANT", "STARTER", "--set", "wishes=3"),
+        ("TENANT", "STARTER", "--set", "issuers=-1"),
+        ("TENANT", "STARTER", "--set", "issuers=many"),
+        ("TENANT", "STARTER", "--set", "issuers"),
+        ("TENANT", "STARTER", "--set", "has_endpoint_limits=0"),
+    ],
+    ids=" ".join,
+)
+def test_an_unknown_plan_changes_nothing(tmp_path_factory: pytest.TempPathFactory, arguments: tuple[str, ...]) -> None:
+    folder = tmp_path_factory.mktemp("plans")
+    made = printed("init", "--data", str(folder), "--json")
+
+    told = [made["tenant_id"] if argument == "TENANT" else argument for argument in arguments]
+    done = run("tenant", "plan", *told, "--data", str(folder))
+
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)

@@ -1,0 +1,67 @@
+"""The disk of PostgreSQL's tables is full: what was logged is served and verified, and `/readyz` tells of it."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from databases import administer
+from faults.clients import UNUSED
+from faults.disks import SmallDisk
+from faults.servers import QuickServer
+from faults.test_reads_go_on import Reader, require_writes_reported
+from nursery import Nursery
+from running_server import mint
+
+pytestmark = [pytest.mark.soak, pytest.mark.on_postgresql]
+NAME = "attestlab_small"
+
+
+@pytest.fixture
+def disk() -> Iterator[SmallDisk]:
+    """A small disk that the user of PostgreSQL can reach."""
+    with tempfile.TemporaryDirectory() as folder, SmallDisk.mounted(Path(folder) / "small") as mounted:
+        if mounted is None:
+            pytest.skip("skipped: this process may not mount a tmpfs")
+        Path(folder).chmod(0o755)
+        yield mounted
+
+
+@pytest.fixture
+def records(disk: SmallDisk, postgres_url: str) -> Iterator[str]:
+    """The URL of a database whose tables are on the small disk."""
+    space = disk.folder / "tables"
+    space.mkdir(mode=0o700)
+    owner = os.stat(parse_qs(urlsplit(postgres_url).query)["host"][0])
+    for place in (disk.folder, space):
+        os.chown(place, owner.st_uid, owner.st_gid)
+    with ExitStack() as stack:
+        administer(postgres_url, f"CREATE TABLESPACE {NAME} LOCATION '{space}'")
+        stack.callback(administer, postgres_url, f"DROP TABLESPACE {NAME}")
+        administer(postgres_url, f"CREATE DATABASE {NAME} TABLESPACE {NAME} STRATEGY FILE_COPY")
+        stack.callback(administer, postgres_url, f"DROP DATABASE {NAME} WITH (FORCE)")
+        yield postgres_url.replace("/postgres?", f"/{NAME}?")
+
+
+def test_verify_and_the_log_answer_while_the_disk_is_full(
+    nursery: Nursery, tmp_path: Path, records: str, disk: SmallDisk
+) -> None:
+    one = QuickServer.founded(nursery, tmp_path / "data", records)
+    other = one.another()
+    with one, other, one.client(verify=UNUSED) as here, other.client(verify=UNUSED) as there:
+        known = Reader(here)
+        with disk.full():
+            for known.http in (here, there):
+                require_writes_reported(known.http, "failed")
+                known.reads_all()
+        for http in (here, there):
+            require_writes_reported(http, "ok")
+            assert mint(http, known.mint_body).status_code == 201
+        one.stop()
+        other.stop()
+    one.check()

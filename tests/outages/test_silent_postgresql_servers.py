@@ -1,0 +1,145 @@
+"""Two API processes on one PostgreSQL that falls silent, cuts and comes back: nothing is lost, and no person helps."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import pytest
+from app_in_process import eventually
+from faults.clients import UNUSED, Crowd
+from faults.servers import QuickServer
+from faults.stories import check_crowd
+from nursery import Nursery
+from patience import PATIENCE_S
+from running_server import register_issuer
+from tcp_proxy import Proxy, proxied
+
+from attestlab.core.db import postgresql
+
+pytestmark = [pytest.mark.soak, pytest.mark.on_postgresql]
+
+ANSWER_WITHIN_S = 15  # what clients are promised
+SLACK_S = 10  # of a busy machine
+FREED_WITHIN_S = 30
+ENDED_WITHIN_S = 5
+PROBES = ("/healthz", "/metrics")
+PATHS = ("/v1/issuers", "/log/checkpoint", "/v1/log/head", "/readyz")
+
+
+@dataclass
+class Pair:
+    """Two servers on one database, each behind a proxy of its own."""
+
+    servers: tuple[QuickServer, QuickServer]
+    proxies: tuple[Proxy, Proxy]
+    direct: QuickServer  # never started; the same installation without a proxy
+
+    @contextmanager
+    def silent(self) -> Iterator[None]:
+        for proxy in self.proxies:
+            proxy.fall_silent()
+        yield
+        for proxy in self.proxies:
+            proxy.come_back()
+
+
+@pytest.fixture
+def pair(nursery: Nursery, tmp_path: Path, empty_database: str) -> Iterator[Pair]:
+    direct = QuickServer.founded(nursery, tmp_path / "data", empty_database)
+    with proxied(empty_database) as (left, left_url), proxied(empty_database) as (right, right_url):
+        one, other = direct.another(left_url), direct.another(right_url)
+        with one, other:
+            yield Pair((one, other), (left, right), direct)
+
+
+def seconds_of(http: httpx.Client, path: str) -> tuple[int, float]:
+    began = time.monotonic()
+    status = http.get(path).status_code
+    return status, time.monotonic() - began
+
+
+def require_answers_while_silent(server: QuickServer) -> None:
+    """`/healthz` at once, everything that needs the records 503 in time."""
+    with server.client(verify=UNUSED) as http:
+        for path in PATHS:
+            status, took_s = seconds_of(http, path)
+            assert status == 503, path
+            assert took_s < ANSWER_WITHIN_S + SLACK_S, path
+        assert seconds_of(http, "/healthz")[0] == 200
+
+
+def is_ready(server: QuickServer) -> bool:
+    with server.client(verify=UNUSED) as http:
+        return http.get("/readyz").status_code == 200
+
+
+def test_two_servers_survive_a_silent_and_a_disconnecting_database(pair: Pair) -> None:
+    one, other = pair.servers
+    with one.client(verify=UNUSED) as http:
+        crowd = Crowd(register_issuer(http), 4)
+    with crowd.at_work(one, other):
+        crowd.wait_for_answer()
+        with pair.silent():
+            with one.client(verify=UNUSED) as http:
+                healthy = [seconds_of(http, "/healthz") for _ in range(20)]
+            for server in pair.servers:
+                require_answers_while_silent(server)
+        for server in pair.servers:
+            eventually(lambda server=server: is_ready(server), True)
+        crowd.wait_for_answer()
+        for proxy in pair.proxies:
+            proxy.cut()
+        for server in pair.servers:
+            eventually(lambda server=server: is_ready(server), True)
+        crowd.wait_for_answer()
+    crowd.settle(other)
+    for server in pair.servers:
+        server.stop()
+    assert {status for status, _ in healthy} == {200}
+    assert sorted(took_s for _, took_s in healthy)[10] < 1, "the median of twenty while every thread waits"
+    assert all(client.answers for client in crowd.clients), "both servers minted"
+    check_crowd(pair.direct, crowd)
+
+
+def test_a_server_lost_in_a_write_frees_the_log_head_and_ends_on_sigterm(pair: Pair) -> None:
+    """The other server writes all the time, so it holds the lock or waits for it when its network goes."""
+    one, other = pair.servers
+    with one.client(verify=UNUSED) as http:
+        issuer = register_issuer(http)
+    lost, crowd = Crowd(issuer, 3), Crowd(issuer, 2)
+    with crowd.at_work(one), lost.at_work(other):
+        lost.wait_for_answer()
+        pair.proxies[1].fall_silent()
+        crowd.wait_for_answer(FREED_WITHIN_S + SLACK_S)
+        began = time.monotonic()
+        other.stop()
+        took_s = time.monotonic() - began
+        for client in lost.clients:
+            client.refusing = frozenset({409, 500, 503})
+        pending = [client.pending for client in lost.clients]
+    assert took_s < ENDED_WITHIN_S + SLACK_S
+    assert pending
+    pair.proxies[1].come_back()
+    lost.settle(one)
+    one.stop()
+    check_both(pair.direct, crowd, lost)
+
+
+def check_both(server: QuickServer, *crowds: Crowd) -> None:
+    """All crowds as one."""
+    together = Crowd(crowds[0].clients[0].issuer, 0)
+    together.clients = [client for crowd in crowds for client in crowd.clients]
+    check_crowd(server, together)
+
+
+@pytest.mark.parametrize("limits", [postgresql.REQUESTS], ids=["requests"])
+def test_database_timeouts_fit_within_the_promised_times(limits: postgresql.Limits) -> None:
+    """A wait for the lock may follow another's; a connect follows an answer that did not come."""
+    assert 2 * limits.lock_s < ANSWER_WITHIN_S
+    assert max(limits.statement_s, limits.lock_s) < limits.answer_s < ANSWER_WITHIN_S
+    assert limits.idle_in_write_s < FREED_WITHIN_S < PATIENCE_S

@@ -1,0 +1,148 @@
+"""Connections: as many as there is room for, and a server without files to spare waits instead of spinning."""
+
+from __future__ import annotations
+
+import os
+import resource
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from ipaddress import ip_network
+from pathlib import Path
+
+import httpx
+import pytest
+from sample_site import get, running
+
+from attestlab.web.http1.acceptor import MIN_CONNECTIONS, SPARE_FILES, ConnectionLimits, raise_file_limit
+
+WATCHED_S = 1.0
+PATIENCE_S = 60
+
+
+def test_connections_per_address_are_limited_and_a_proxy_is_exempt() -> None:
+    room = ConnectionLimits(total=9, per_address=2, exempt=[ip_network("10.0.0.0/8")])
+
+    def enter(address: str, times: int) -> list[bool]:
+        return [room.try_acquire(address) for _ in range(times)]
+
+    assert enter("2001:db8::1", 2) == [True, True]
+    assert enter("2001:db8::2", 1) == [False]  # the same /64
+    assert enter("2001:db8:0:1::1", 1) == [True]
+    assert enter("10.0.0.1", 6) == [True] * 6
+    assert room.is_full
+    room.release("2001:db8::1")
+    assert (room.is_full, enter("2001:db8::2", 2)) == (False, [True, False])
+
+
+def test_the_connection_limit_is_derived_from_the_file_limit() -> None:
+    def total(files: int, wanted: int) -> int:
+        return ConnectionLimits.within_files(files, total=wanted, per_address=1, exempt=()).total
+
+    assert [total(100_000, 4096), total(1024, 4096), total(64, 4096)] == [4096, 1024 - SPARE_FILES, MIN_CONNECTIONS]
+
+
+def test_the_soft_file_limit_is_raised_to_the_hard_limit() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, 256), hard))
+        assert raise_file_limit() == hard
+        assert resource.getrlimit(resource.RLIMIT_NOFILE) == (hard, hard)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_excess_connections_of_one_address_are_closed() -> None:
+    with running(room=ConnectionLimits(total=10, per_address=2)) as server, ExitStack() as stack:
+        first, second = (stack.enter_context(server.wire()) for _ in range(2))
+        for wire in (first, second):
+            assert wire.send(get("/healthz")).response().status == 200
+
+        with server.wire() as third:
+            assert third.ended()
+
+        first.socket.close()
+        assert eventually_answers(server.port)
+
+
+def test_connections_beyond_the_total_limit_wait() -> None:
+    with running(room=ConnectionLimits(total=2, per_address=9)) as server, ExitStack() as stack:
+        first, second = (stack.enter_context(server.wire()) for _ in range(2))
+        for wire in (first, second):
+            assert wire.send(get("/healthz")).response().status == 200
+        waiting = stack.enter_context(server.wire())
+        waiting.send(get("/healthz"))
+        assert second.send(get("/healthz")).response().status == 200
+        assert server.server.open_connections == 2
+
+        first.socket.close()
+
+        assert waiting.response().status == 200
+
+
+def eventually_answers(port: int) -> bool:
+    """Whether a connection is answered before patience ends; each that is closed is followed by another."""
+    until = time.monotonic() + PATIENCE_S
+    while time.monotonic() < until:
+        with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S) as connected:
+            try:
+                connected.sendall(get("/healthz"))
+                if connected.recv(12) == b"HTTP/1.1 200":
+                    return True
+            except ConnectionError:
+                continue
+    return False
+
+
+@contextmanager
+def served_with_few_files(folder: Path, files: int) -> Iterator[tuple[subprocess.Popen[str], str, Path]]:
+    """The real server, with a limit of open files; its process, port and log."""
+    log = folder / "server.log"
+    command = [sys.executable, "-m", "attestlab.cli.main", "serve", "--data", str(folder / "data"), "--port", "0"]
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    with log.open("w") as errors:
+        process = subprocess.Popen(
+            ["sh", "-c", f'ulimit -n {files}; exec "$@"', "sh", *command],
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            env=environment,
+        )
+    try:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        assert line.startswith("ready "), log.read_text()
+        yield process, line.split()[1], log
+    finally:
+        process.kill()
+        process.wait(PATIENCE_S)
+        process.stdout.close()
+
+
+def processor_s(process: subprocess.Popen[str]) -> float:
+    fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+@pytest.mark.parametrize(
+    ("files", "reason"), [(48, f"{MIN_CONNECTIONS} connections are open"), (24, "Too many open files")]
+)
+def test_a_server_without_free_files_pauses_and_recovers(tmp_path: Path, files: int, reason: str) -> None:
+    """It asked again at once, and wrote a traceback each time: 2.8 MB a second."""
+    with served_with_few_files(tmp_path, files) as (process, url, log), ExitStack() as stack:
+        port = int(url.rpartition(":")[2])
+        for _ in range(2 * files):
+            stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S))
+        before = processor_s(process)
+        time.sleep(WATCHED_S)  # the time that it is watched for; whatever it does more slowly it does less of
+
+        assert log.stat().st_size < 20_000  # background work that found no file either may log its traceback once
+        assert processor_s(process) - before < WATCHED_S / 2
+        assert "connections wait to be accepted" in log.read_text()
+        assert reason in log.read_text()
+
+        stack.close()
+        assert httpx.get(f"{url}/healthz", timeout=PATIENCE_S).status_code == 200

@@ -1,0 +1,79 @@
+"""A route that asks is told that its client has left; whoever stays notices nothing of it."""
+
+import asyncio
+import socket
+from collections.abc import Callable, Iterator
+
+import pytest
+from patience import PATIENCE_S
+from sample_site import Running, Wire, get, running, sample_site
+from tornado.iostream import IOStream
+
+from attestlab.web.http1.connection import Connection, Peer, Timeouts
+
+RESET = b"\x01\x00\x00\x00\x00\x00\x00\x00"
+
+
+@pytest.fixture
+def fresh() -> Iterator[Running]:
+    """A server of its own, for its events are set once."""
+    with running() as server:
+        yield server
+
+
+def close(wire: Wire) -> None:
+    wire.socket.close()
+
+
+def reset(wire: Wire) -> None:
+    wire.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
+    wire.socket.close()
+
+
+def end_sending(wire: Wire) -> None:
+    wire.socket.shutdown(socket.SHUT_WR)
+
+
+@pytest.mark.parametrize("leave", [close, reset, end_sending])
+@pytest.mark.parametrize("before", [b"", get("/healthz")], ids=["its first request", "a later one"])
+def test_a_route_detects_that_its_client_disconnected(
+    fresh: Running, leave: Callable[[Wire], None], before: bytes
+) -> None:
+    with fresh.wire() as wire:
+        if before:
+            assert wire.send(before).response().status == 200
+        wire.send(get("/v1/watched"))
+        assert fresh.lab.waiting.wait(PATIENCE_S)
+        assert not fresh.lab.gone.is_set()
+        leave(wire)
+
+        assert fresh.lab.gone.wait(PATIENCE_S)
+
+
+def test_pipelined_requests_are_answered_in_order(fresh: Running) -> None:
+    """Those that came with it, and those that came while it was at work."""
+    with fresh.wire() as wire:
+        wire.send(get("/v1/watched") + get("/tile/1/with"))
+        assert fresh.lab.waiting.wait(PATIENCE_S)
+        wire.send(get("/tile/2/meanwhile")[:20])
+        fresh.lab.go_on.set()
+        first, second = wire.response(), wire.response()
+        wire.send(get("/tile/2/meanwhile")[20:])
+        third = wire.response()
+
+        assert b"watched" in first.body
+        assert (second.body, third.body) == (b"1:with", b"2:meanwhile")
+        assert not fresh.lab.gone.is_set()
+
+
+def test_an_earlier_disconnect_is_reported_immediately() -> None:
+    async def told() -> list[str]:
+        ours, theirs = socket.socketpair()
+        stream, found = IOStream(ours), list[str]()
+        connection = Connection(sample_site(), stream, Peer("127.0.0.1"), Timeouts())
+        theirs.close()
+        await connection.serve()
+        connection.on_disconnect(lambda: found.append("gone"))
+        return found
+
+    assert asyncio.run(told()) == ["gone"]

@@ -1,0 +1,174 @@
+"""What operators and programmers ask a server about itself: health, metrics, its description."""
+
+import asyncio
+import json
+import threading
+
+import httpx
+import pytest
+from openapi_spec_validator import validate
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.parser import text_string_to_metric_families
+from sample_site import KNOWN, Running, notes, running, sample_site
+
+from attestlab.web import metrics
+from attestlab.web.application import Application
+from attestlab.web.routing.openapi import describe
+
+
+def test_a_running_process_is_healthy(client: httpx.Client) -> None:
+    assert client.get("/healthz").json() == {"status": "ok"}
+
+
+def test_a_process_is_ready_when_every_check_passes() -> None:
+    with running() as server, httpx.Client(base_url=server.url) as client:
+        assert client.get("/readyz").json() == {"status": "ok", "checks": {"records": "ok"}}
+
+        server.lab.broken.add("records")
+        response = client.get("/readyz")
+
+    error = response.json()
+    assert (response.status_code, error["code"]) == (503, "SERVICE_UNAVAILABLE")
+    assert error["details"]["checks"] == {"records": "failed"}
+    assert int(response.headers["retry-after"]) >= 1
+    assert "secret" not in response.text
+
+
+def counted(client: httpx.Client) -> dict[tuple[str, str, str], float]:
+    families = text_string_to_metric_families(client.get("/metrics").text)
+    requests = next(family for family in families if family.name == "attestlab_http_requests")
+    return {
+        (sample.labels["method"], sample.labels["route"], sample.labels["status"]): sample.value
+        for sample in requests.samples
+        if sample.name.endswith("_total")
+    }
+
+
+def test_requests_are_counted_by_template_and_status() -> None:
+    """An id in a label would make a series for every attestation."""
+    with running() as server, httpx.Client(base_url=server.url, headers={"X-API-Key": "key-of-a-writer"}) as client:
+        for _ in range(3):
+            client.get(f"/v1/notes/{KNOWN}")
+        client.get("/v1/notes/not-a-uuid")
+        client.get("/nowhere")
+        client.get("/elsewhere")
+        client.head(f"/v1/notes/{KNOWN}")
+        with server.wire() as wire:
+            wire.send(b"nonsense\r\n\r\n").response()
+        counts = counted(client)
+
+    assert counts["GET", "/v1/notes/{id}", "200"] == 4
+    assert counts["(any)", "(none)", "404"] == 2
+    assert counts["(any)", "(none)", "400"] == 2  # the id that is none, and the nonsense
+    assert not any(str(KNOWN) in route for _, route, _ in counts)
+
+
+def test_latencies_are_in_seconds(sample: Running, client: httpx.Client) -> None:
+    client.get("/healthz")
+    families = {f.name: f for f in text_string_to_metric_families(client.get("/metrics").text)}
+
+    sums = [s for s in families["attestlab_http_request_seconds"].samples if s.name.endswith("_sum")]
+    assert all(0 <= s.value < 10 for s in sums)
+    assert sums
+
+
+@pytest.fixture(scope="module")
+def description(client: httpx.Client) -> dict:
+    response = client.get("/openapi.json")
+    assert response.headers["content-type"] == "application/json"
+    return response.json()
+
+
+def test_the_description_is_valid_openapi_3_1(description: dict) -> None:
+    validate(description)
+
+    assert description["openapi"].startswith("3.1")
+
+
+def test_every_route_is_described(description: dict) -> None:
+    described = {(method.upper(), path) for path, item in description["paths"].items() for method in item}
+
+    expected = {(route.method, route.path.replace("...", "")) for route in notes}
+    operations = {("GET", path) for path in ("/healthz", "/readyz", "/metrics", "/openapi.json")}
+    assert described == expected | operations
+
+
+def test_every_operation_declares_the_error_envelope(description: dict) -> None:
+    for item in description["paths"].values():
+        for operation in item.values():
+            schema = operation["responses"]["default"]["content"]["application/json"]["schema"]
+            assert schema == {"$ref": "#/components/schemas/ErrorEnvelope"}
+
+
+def test_openapi_names_the_requirements_of_a_route(description: dict) -> None:
+    listed = description["paths"]["/v1/notes"]["get"]
+    written = description["paths"]["/v1/notes"]["post"]
+    signed = description["paths"]["/v1/signed"]["post"]
+    read = description["paths"]["/v1/notes/{id}"]["get"]
+
+    parameters = {p["name"]: p for p in listed["parameters"]}
+    assert parameters["limit"]["schema"]["maximum"] == 100
+    assert not parameters["cursor"]["required"]
+    assert written["security"] == [{scheme: ["notes:write"]} for scheme in ("apiKey", "apiKeyAuthorization", "bearer")]
+    assert signed["security"] == []
+    assert [(p["name"], p["in"], p["required"]) for p in written["parameters"]] == [
+        ("Idempotency-Key", "header", False)
+    ]
+    assert [(p["name"], p["required"]) for p in signed["parameters"]] == [("Idempotency-Key", True)]
+    assert read["parameters"][0]["schema"]["format"] == "uuid"
+    assert read["summary"] == "Read a note."
+    assert set(written["responses"]) == {"201", "default"}
+
+
+def test_openapi_describes_the_validating_models(description: dict) -> None:
+    note = description["components"]["schemas"]["NoteIn"]
+
+    assert note["additionalProperties"] is False
+    assert note["required"] == ["text"]
+    body = description["paths"]["/v1/open/notes"]["post"]["requestBody"]
+    assert body["required"] is False
+    assert body["content"]["application/json"]["schema"]["$ref"].endswith("/NoteIn")
+
+
+def test_operation_ids_are_unique(description: dict) -> None:
+    ids = [operation["operationId"] for item in description["paths"].values() for operation in item.values()]
+
+    assert len(set(ids)) == len(ids)
+
+
+def test_the_description_is_the_same_every_time() -> None:
+    routes = [*notes]
+
+    assert describe(routes, title="Notes", version="1") == describe(routes, title="Notes", version="1")
+    assert json.loads(describe(routes, title="Notes", version="1"))["info"] == {"title": "Notes", "version": "1"}
+
+
+def test_metrics_are_rendered_in_a_thread(client: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Anyone may ask for them, and eight requests at once held up every other one for a tenth of a second."""
+    threads = []
+
+    def written(registry: CollectorRegistry) -> bytes:
+        threads.append(threading.current_thread().name)
+        return generate_latest(registry)
+
+    monkeypatch.setattr(metrics, "generate_latest", written)
+    client.get("/metrics").raise_for_status()
+
+    assert [name.startswith("attestlab-bodies") for name in threads] == [True], threads
+
+
+async def _on_a_thread_of(site: Application) -> threading.Thread:
+    """The thread that a site runs long work on."""
+    return await site.run_in_thread(threading.current_thread)
+
+
+def test_a_closed_application_ends_its_threads() -> None:
+    site = sample_site()
+    thread = asyncio.run(_on_a_thread_of(site))
+
+    site.close()
+
+    thread.join(20)
+    assert not thread.is_alive()
+    with pytest.raises(RuntimeError, match="after shutdown"):
+        asyncio.run(_on_a_thread_of(site))

@@ -1,0 +1,67 @@
+"""What no route of ours knows can be answered by a Tornado application, on the same port and connection."""
+
+import asyncio
+from collections.abc import Iterator
+
+import httpx
+import pytest
+import tornado.web
+import tornado.websocket
+from sample_site import Running, get, running
+from tornado.httputil import HTTPServerConnectionDelegate
+
+
+class Page(tornado.web.RequestHandler):
+    def get(self) -> None:
+        self.write(f"page for {self.request.remote_ip}")
+
+    def post(self) -> None:
+        self.write(self.request.body)
+
+
+class Echo(tornado.websocket.WebSocketHandler):
+    def on_message(self, message: str | bytes) -> None:
+        self.write_message(message)
+
+
+def pages() -> HTTPServerConnectionDelegate:
+    return tornado.web.Application([("/dash/page", Page), ("/dash/socket", Echo)])
+
+
+@pytest.fixture(scope="module")
+def with_pages() -> Iterator[Running]:
+    with running(otherwise=pages) as server:
+        yield server
+
+
+def test_tornado_answers_unrouted_paths_on_the_same_connection(with_pages: Running) -> None:
+    with httpx.Client(base_url=with_pages.url) as client:
+        kept = [
+            client.get("/healthz").json(),
+            client.get("/dash/page").text,
+            client.get("/healthz").json(),
+        ]
+        large = [client.post("/dash/page", content=b"x" * 300_000).text for _ in range(20)]
+
+    assert kept == [{"status": "ok"}, "page for 127.0.0.1", {"status": "ok"}]
+    assert large == ["x" * 300_000] * 20
+
+
+def test_pipelined_requests_keep_their_order_across_both_servers(with_pages: Running) -> None:
+    with with_pages.wire() as wire:
+        wire.send((get("/healthz") + get("/dash/page")) * 5)
+        bodies = [wire.response().body for _ in range(10)]
+
+    assert bodies == [b'{"status":"ok"}', b"page for 127.0.0.1"] * 5
+
+
+def test_a_websocket_can_be_opened_on_the_same_port(with_pages: Running) -> None:
+    async def talk() -> str | bytes | None:
+        socket = await tornado.websocket.websocket_connect(f"ws://127.0.0.1:{with_pages.port}/dash/socket")
+        await socket.write_message("hello")
+        answered = await socket.read_message()
+        socket.close()
+        assert await socket.read_message() is None  # until it is closed
+        return answered
+
+    assert asyncio.run(talk()) == "hello"

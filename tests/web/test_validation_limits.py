@@ -1,0 +1,129 @@
+"""A body with more faults than an answer can list costs neither the server nor the client much."""
+
+from __future__ import annotations
+
+import json
+from time import process_time
+from typing import Any
+
+import httpx
+import pytest
+from sample_site import Claims, NoteIn, Running, post
+
+from attestlab.core.errors import MAX_REPORTED_ERRORS, FieldError, ValidationFailed
+from attestlab.core.strict_json import parse_json
+from attestlab.policy.shapes import AttributesIn
+from attestlab.web.validation import validate_body
+
+MANY = 75_000  # members that fit into 1 MiB
+
+
+def members(count: int) -> dict[str, int]:
+    return {f"k{number:05d}": 1 for number in range(count)}
+
+
+def refusal(model: Any, document: object) -> ValidationFailed:
+    with pytest.raises(ValidationFailed) as caught:
+        validate_body(model, json.dumps(document).encode(), document)
+    return caught.value
+
+
+def test_a_response_lists_twenty_errors_and_counts_the_others(sample: Running) -> None:
+    with sample.wire() as wire:
+        answer = wire.send(post("/v1/open/notes", json.dumps(members(MANY)).encode())).response()
+
+    error = json.loads(answer.body)
+    assert (answer.status, len(error["details"]["fields"])) == (400, 20)
+    assert error["details"]["more_faults"] == MANY - 20
+    assert error["details"]["fields"][0] == {
+        "field": "/k00000",
+        "code": "extra_forbidden",
+        "message": "Extra inputs are not permitted",
+    }
+    assert "74,980 more faults" in error["message"]
+    assert len(answer.body) < 4096
+
+
+def test_twenty_errors_are_all_listed(client: httpx.Client) -> None:
+    details = client.post("/v1/open/notes", json={"text": "a", **members(20)}).json()["details"]
+
+    assert [fault["field"] for fault in details["fields"]] == [f"/k{number:05d}" for number in range(20)]
+    assert "more_faults" not in details
+
+
+@pytest.mark.parametrize("count", [MAX_REPORTED_ERRORS, MAX_REPORTED_ERRORS + 1])
+def test_a_missing_member_is_named_along_with_few_unknown_ones(count: int) -> None:
+    """Many unknown members are a refusal of their own: what else is wrong is found when they are gone."""
+    fields = {fault.field for fault in refusal(NoteIn, members(count)).fields}
+
+    assert ("/text" in fields) is (count <= MAX_REPORTED_ERRORS)
+
+
+@pytest.mark.parametrize(
+    ("model", "document", "place"),
+    [
+        (NoteIn, {"text": "a", "claims": {"name": "b", **members(100)}}, "/claims/k00000"),
+        (AttributesIn, {"attributes": [{"path": "a", **members(50)}, members(50)]}, "/attributes/0/k00000"),
+    ],
+)
+def test_unknown_members_of_nested_models_are_counted(model: Any, document: object, place: str) -> None:
+    refused = refusal(model, document)
+
+    assert refused.fields[0].field == place
+    assert refused.details["more_faults"] == 80
+
+
+def test_an_error_lists_twenty_errors_and_counts_the_rest() -> None:
+    refused = ValidationFailed("no", [FieldError(f"/{number}", "c", "m") for number in range(25)], more=3)
+
+    assert [one["field"] for one in refused.details["fields"]] == [f"/{number}" for number in range(20)]  # type: ignore[attr-defined]
+    assert refused.details["more_faults"] == 5 + 3
+
+
+def test_a_long_name_is_truncated_in_the_response(client: httpx.Client) -> None:
+    answer = client.post("/v1/open/notes", json={"n" * 500_000: 1, "text": "a"})
+
+    assert answer.status_code == 400
+    assert answer.json()["details"]["fields"][0]["field"] == "/" + "n" * 64 + "..."
+    assert len(answer.content) < 1024
+
+
+def test_rejecting_many_members_costs_less_than_parsing_them() -> None:
+    """pydantic makes an error of each in eight times the time."""
+    document = members(MANY)
+    text = json.dumps(document).encode()
+
+    def seconds(function: Any, *arguments: Any) -> float:
+        began = process_time()
+        with pytest.raises(ValidationFailed):
+            function(*arguments)
+        return process_time() - began
+
+    def read() -> None:
+        parse_json(text)
+        raise ValidationFailed("read")
+
+    refusing = min(seconds(validate_body, Claims, text, document) for _ in range(3))
+    assert refusing < min(seconds(read) for _ in range(3))
+
+
+def test_a_duplicate_member_is_found_in_one_pass() -> None:
+    """Compared pairwise, 40,000 names take half a minute."""
+    text = json.dumps(members(40_000))[:-1] + ',"k39999":2}'
+
+    began = process_time()
+    with pytest.raises(ValidationFailed, match="k39999"):
+        parse_json(text.encode())
+
+    assert process_time() - began < 3
+
+
+@pytest.mark.parametrize("text", ["1," * 100_000 + "1", "[]," * 50_000 + "[]", '"a",' * 100_000 + '"b"'])
+def test_a_body_has_at_most_a_hundred_thousand_values(client: httpx.Client, text: str) -> None:
+    answer = client.post("/v1/open/notes", content=f'{{"text":[{text}]}}', headers={"Content-Type": "application/json"})
+
+    assert answer.json()["details"]["fields"][0]["code"] == "too_many"
+
+
+def test_commas_and_brackets_in_strings_are_not_counted(client: httpx.Client) -> None:
+    assert client.post("/v1/open/notes", json={"text": "[{,}]" * 20_000, "stars": 1}).status_code == 200
