@@ -40,8 +40,8 @@ __all__ = [
     "verify_bundle",
 ]
 
-# Where each name lives. It is fetched when it is first asked for, so that importing this package
-# loads neither the server nor a database, and the offline verifier starts at once.
+# The module of each public name. It is loaded when the name is first used, so that importing this
+# package loads neither the server nor a database, and the offline verifier starts quickly.
 _HOMES = {
     "Bundle": "attestlab.attestations.bundle.bundle",
     "Installation": "attestlab.installation",

@@ -1,4 +1,4 @@
-"""The composition root: the one place that knows every part and wires them together."""
+"""The composition root: the only module that knows all capabilities and connects them."""
 
 from __future__ import annotations
 
@@ -71,23 +71,23 @@ HEAD_GUARD = "head.guard"
 MAILDIR = "maildir"
 LAKE = "lake"
 OPERATOR = "Operator"
-EXPIRIES_AT_ONCE = 205
+MAX_EXPIRIES_PER_WRITE = 205
 
 
 @dataclass(frozen=True)
 class InitResult:
-    """What a fresh installation hands to its owner, once."""
+    """The credentials of a new installation, which its owner gets only once."""
 
     tenant: TenantCreated
     log_vkey: str
 
     def public(self) -> dict[str, str]:
-        """The object that `attestlab init --json` prints."""
+        """Return the object that `attestlab init --json` prints."""
         return {**self.tenant.public(), "log_vkey": self.log_vkey}
 
 
 class Installation:
-    """An open installation: its records, its keys, and the verbs of every capability."""
+    """An open installation: its records, its keys, and the services of all capabilities."""
 
     def __init__(
         self, settings: Settings, *, storage: Storage, keys: Keyring, clock: Clock, resolver: Resolver | None = None
@@ -177,7 +177,7 @@ class Installation:
             idempotency_store.chain_records,
         ]
         self._log_id: str | None = None
-        self._shares: Occupancy | None = None  # until `close`; None where the caller holds the installation
+        self._shared_lock: Occupancy | None = None  # held until `close`; None if the caller holds the lock
 
     @classmethod
     def open(
@@ -186,22 +186,23 @@ class Installation:
         *,
         clock: Clock | None = None,
         resolver: Resolver | None = None,
-        alone: Occupancy | None = None,
+        exclusive_lock: Occupancy | None = None,
     ) -> Installation:
-        """Open an installation, bringing its records to this version's tables.
+        """Open an installation and migrate its records to this version's tables.
 
-        `resolver` looks up the TXT records that prove domains; without one it is DNS, at `settings.dns_server`.
-        `alone` is the caller's own hold on the installation, which is otherwise shared until `close`.
+        `resolver` looks up the TXT records that prove domains; by default DNS at `settings.dns_server`.
+        `exclusive_lock` is the lock of a caller that holds the installation exclusively; without it, the shared lock
+        is held until `close`.
 
         Raises:
-            NotFound: there is none; `attestlab init` makes one.
-            ValidationFailed: its key-encryption key is missing, or cannot be used; or the file of witnesses cannot.
-            KeyringMismatch: the key-encryption key is another one's.
+            NotFound: there is no installation; `attestlab init` creates one.
+            ValidationFailed: the key-encryption key or the file of witnesses is missing or cannot be used.
+            KeyringMismatch: the records are sealed under another key-encryption key.
             Unavailable: the keyring is being rewrapped.
             OSError: the file of witnesses cannot be read.
         """
         settings = settings or Settings()
-        with _records(settings, alone) as (storage, shares):
+        with _open_records(settings, exclusive_lock) as (storage, shared_lock):
             with storage.read() as connection:
                 if log_store.head(connection) is None:
                     raise NotFound("installation in", settings.data)
@@ -211,33 +212,33 @@ class Installation:
             lab = cls(settings, storage=storage, keys=keys, clock=clock or storage.clock, resolver=resolver)
             with storage.read() as connection:
                 lab.log.check_key(connection)
-                lab.log.witnesses = _witnesses(settings, lab.log.vkey(connection))
-        lab._shares = shares
+                lab.log.witnesses = _read_trust_policy(settings, lab.log.vkey(connection))
+        lab._shared_lock = shared_lock
         return lab
 
     @classmethod
     def init(
         cls, settings: Settings, *, clock: Clock | None = None, resolver: Resolver | None = None
     ) -> tuple[Installation, InitResult]:
-        """Make a fresh installation: keyring, records, log, and the operator's own tenant.
+        """Create an installation: keyring, records, log, and the operator's own tenant.
 
-        Killed half way, it can be run again: only a finished one has a log. `resolver` is as in `open`.
+        It can be repeated after it was killed: only a complete installation has a log. `resolver` is as in `open`.
 
         Raises:
-            Conflict: there is one already.
+            Conflict: there is an installation already.
         """
         atomic_files.make_private_folder(settings.data)
-        with _records(settings) as (storage, shares):
+        with _open_records(settings) as (storage, shared_lock):
             with storage.read() as connection:
                 _require_no_log(connection, settings)
-            keys = _keyring(settings.data)
+            keys = _open_or_create_keyring(settings.data)
             lab = cls(settings, storage=storage, keys=keys, clock=clock or storage.clock, resolver=resolver)
             with storage.write() as tx:
                 _require_no_log(tx.connection, settings)
                 origin = settings.log_origin or f"attestlab.local/log-{secrets.token_hex(4)}"
                 vkey = lab.log.create(tx, origin=origin, private=Ed25519PrivateKey.generate())
                 tenant = lab.orgs.create_tenant(OPERATOR, plan=Plan.ENTERPRISE, operator=True)
-        lab._shares = shares
+        lab._shared_lock = shared_lock
         return lab, InitResult(tenant, vkey)
 
     @property
@@ -250,7 +251,7 @@ class Installation:
 
     @property
     def trust(self) -> TrustPolicy:
-        """A policy that believes this log on its own word; to pin it, write it down somewhere else."""
+        """A trust policy with the log's own key and no witnesses; to pin the log, store it elsewhere."""
         with self.storage.read() as connection:
             return TrustPolicy.unwitnessed(self.log.vkey(connection))
 
@@ -260,29 +261,29 @@ class Installation:
         return self.lake(self._operator_caller()).decisions
 
     def _operator_caller(self) -> Caller:
-        """The operator's own tenant, for whoever runs Python here and names no caller."""
+        """Return a caller of the operator's own tenant, for Python code that names no caller."""
         with self.storage.read() as connection:
             operator = lake_store.get_operator_id(connection)
         return self.orgs.service_caller(operator)
 
     def sweep(self, tx: Transaction) -> None:
-        """Do what time asks for; called every few seconds while a server runs."""
+        """Publish due usage events; a running server calls this every few seconds."""
         metering.sweep(tx, now=self.clock.now())
 
-    def expire(self, tx: Transaction, *, at_most: int = EXPIRIES_AT_ONCE) -> bool:
-        """Make some expiries permanent, so few that nobody waits long for the lock; whether there may be more."""
+    def expire(self, tx: Transaction, *, at_most: int = MAX_EXPIRIES_PER_WRITE) -> bool:
+        """Make at most `at_most` expiries permanent, to hold the lock briefly; returns whether there may be more."""
         return self.attestations.expire_due(tx, limit=at_most) == at_most
 
     def list_statuses(self, tx: Transaction) -> None:
-        """Append the digest of the status list to the log, once a minute while it grows."""
+        """Append the digest of the status list to the log, once a minute while it changes."""
         self.status_lists.append_if_due(tx)
 
     def forget_counts(self) -> None:
-        """Remove counts that say nothing any more; they are no part of the records, nor of their transactions."""
+        """Delete expired rate counters, which are not part of the records or their transactions."""
         self.counters.delete_expired(now=self.clock.now())
 
     def readiness(self) -> dict[str, Callable[[], None]]:
-        """What the service stands on, each as a check that raises."""
+        """Return the readiness checks by name; each raises an error if its part does not work."""
         return {
             "records": self._check_records,
             "log": self._check_log,
@@ -314,71 +315,73 @@ class Installation:
             self.log.time.require_credible(connection)
 
     def keep_in_touch(self) -> None:
-        """Keep what outages of PostgreSQL cost: the hold on the installation, and the agreement on the time."""
+        """Restore what an outage of PostgreSQL loses: the shared lock and the measurement of the clock."""
         self.storage.measure_clock()
-        if self._shares is not None:
-            self._shares.renew()
+        if self._shared_lock is not None:
+            self._shared_lock.renew()
 
     def observe_head(self) -> None:
-        """Let the head guard of this machine know the newest head, whichever machine signed it."""
+        """Update this machine's head guard to the newest head, which another machine may have signed."""
         with self.storage.read() as connection:
             self.log.head(connection)
 
     def close(self) -> None:
-        """Give every connection back; a thread that still waits for PostgreSQL gets an error."""
+        """Close every connection and release the lock; a thread that still waits for PostgreSQL gets an error."""
         self.storage.cancel_waits()
         self.lake.close()
         self.workers.close()
         self.counters.close()
-        if self._shares is not None:
-            self._shares.release()
+        if self._shared_lock is not None:
+            self._shared_lock.release()
         self.storage.close()
 
 
 @contextmanager
-def _records(settings: Settings, alone: Occupancy | None = None) -> Iterator[tuple[Storage, Occupancy | None]]:
-    """The records with this version's tables, held before a key is read; given back where no lab comes of them."""
-    storage, shares = Storage(settings.records_url), None
+def _open_records(
+    settings: Settings, exclusive_lock: Occupancy | None = None
+) -> Iterator[tuple[Storage, Occupancy | None]]:
+    """Lock and migrate the records before a key is read; on an error, release the lock and close them."""
+    storage, shared_lock = Storage(settings.records_url), None
     try:
-        shares = occupancy.share(storage) if alone is None else None
+        shared_lock = occupancy.share(storage) if exclusive_lock is None else None
         migrations.upgrade(storage)
-        yield storage, shares
+        yield storage, shared_lock
     except BaseException:
-        if shares is not None:
-            shares.release()
+        if shared_lock is not None:
+            shared_lock.release()
         storage.close()
         raise
 
 
 def _require_no_log(connection: Connection, settings: Settings) -> None:
     if log_store.head(connection) is not None:
-        raise Conflict(f"{settings.data} is initialised already; its keys and log are kept.")
+        raise Conflict(f"{settings.data} is initialized already. Its keys and log were not changed.")
 
 
-def _witnesses(settings: Settings, vkey: str) -> TrustPolicy | None:
-    """Who is asked to cosign, and how many of them must, as the operator wrote it down."""
+def _read_trust_policy(settings: Settings, vkey: str) -> TrustPolicy | None:
+    """Read the operator's witness policy: the witnesses that should cosign, and the quorum."""
     return None if settings.witnesses is None else TrustPolicy.for_log(settings.witnesses.read_bytes(), vkey)
 
 
-def _keyring(folder: Path) -> Keyring:
-    """The key-encryption key of the environment, or of a file that is made where there is none.
+def _open_or_create_keyring(folder: Path) -> Keyring:
+    """Open the keyring from the environment or its file, or create the file.
 
-    Only before there is a log: beside one, a new key would open nothing.
+    Use it only before there is a log: a new key could not open an existing installation.
     """
     if os.environ.get(keyring.ENVIRONMENT_NAME) or (folder / keyring.FILE_NAME).exists():
         return Keyring.open(folder, os.environ)
     try:
         return Keyring.create(folder)
-    except Conflict:  # another process that starts here was quicker; the database says which of us makes the log
+    except Conflict:  # another process was faster; the database decides which of them creates the log
         return Keyring.open(folder, os.environ)
 
 
 def _index_by_id(connection: Connection, text: str) -> int | None:
     try:
-        wanted = parse_uuid(text)
+        attestation_id = parse_uuid(text)
     except ValidationFailed as error:
         raise ValidationFailed.of("attestation_id", "uuid", error.message) from error
-    found = attestation_store.find_log_indexes(connection, attestation_id=wanted, document_hash=None)
+    found = attestation_store.find_log_indexes(connection, attestation_id=attestation_id, document_hash=None)
     return found[0] if found else None
 
 

@@ -1,4 +1,4 @@
-"""All settings in one frozen place; each can be given as an environment variable `ATTESTLAB_<NAME>`."""
+"""The settings of an installation; each can be set by an environment variable `ATTESTLAB_<NAME>`."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ OTHER_VARIABLES = frozenset({f"{PREFIX}KEK", f"{PREFIX}KEK_NEXT", f"{PREFIX}TRUS
 
 
 class Stage(StrEnum):
-    """Production refuses dev keys and everything that is only for trying out."""
+    """The deployment stage; production rejects development keys and everything meant only for trials."""
 
     SANDBOX = "sandbox"
     PRODUCTION = "production"
 
 
 class Settings(BaseSettings):
-    """What an installation may choose."""
+    """The settings of an installation, frozen."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="ignore")
 
@@ -53,7 +53,7 @@ class Settings(BaseSettings):
     )
     witnesses: Path | None = Field(
         default=None,
-        description="A tlog-policy file: the witnesses that are asked to cosign checkpoints, their URLs, a quorum.",
+        description="A tlog-policy file: the witnesses that should cosign checkpoints, their URLs, a quorum.",
     )
     token_issuer: str | None = Field(
         default=None, description="The `iss` of access tokens; the name of the log when left out."
@@ -62,7 +62,7 @@ class Settings(BaseSettings):
         default=None, description="Mail server, smtp://user:password@host:port; a Maildir in the data folder without."
     )
     mail_from: str = Field(default="AttestLab <attestlab@localhost>", description="Sender of e-mails.")
-    idle_timeout_s: float = Field(default=30.0, gt=0, description="Seconds a connection may rest between two requests.")
+    idle_timeout_s: float = Field(default=30.0, gt=0, description="Seconds a connection may idle between two requests.")
     body_timeout_s: float = Field(default=60.0, gt=0, description="Seconds a request body may take.")
 
     max_connections: int = Field(
@@ -81,28 +81,28 @@ class Settings(BaseSettings):
     )
 
     dns_server: str | None = Field(
-        default=None, description="host:port of the resolver that domain proofs are looked up at; else the system's."
+        default=None, description="host:port of the DNS resolver for domain proofs; the system's when left out."
     )
 
     @model_validator(mode="before")
     @classmethod
     def _refuse_unknown(cls, values: dict[str, Any]) -> dict[str, Any]:
-        """Refuse a misspelt setting, which would have no effect.
+        """Reject a misspelled setting, which would have no effect.
 
         Raises:
             ValidationFailed: a name is not that of a setting.
         """
         for name in values.keys() - cls.model_fields.keys():
-            raise ValidationFailed.of(f"/{name}", "unknown", f"There is no setting {name!r}.{_hint(name, '')}")
+            raise ValidationFailed.of(f"/{name}", "unknown", f"Unknown setting {name!r}.{_suggest_names(name, '')}")
         return values
 
     @field_validator("trusted_proxies", mode="before")
     @classmethod
-    def _listed(cls, value: object) -> object:
+    def _split_list(cls, value: object) -> object:
         return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
 
     def __repr_args__(self) -> Iterator[tuple[str, Any]]:
-        """Show what differs from the defaults, and of the records' URL, which may hold a password, the engine only."""
+        """Show the settings that differ from their defaults; of the records' URL only the engine, without a password."""
         for name, field in type(self).model_fields.items():
             value = getattr(self, name)
             if value != field.default:
@@ -110,18 +110,20 @@ class Settings(BaseSettings):
 
     @property
     def records_url(self) -> str:
-        """Where the records are."""
+        """The database URL of the records."""
         return self.database_url or f"sqlite:///{self.data / 'records.db'}"
 
 
 def unknown_variables(names: Iterable[str]) -> list[str]:
-    """Describe each environment variable that has our prefix and that nothing reads, with the nearest name."""
+    """Describe each environment variable that has the prefix but is not a setting, with the closest valid name."""
     known = OTHER_VARIABLES | {PREFIX + name.upper() for name in Settings.model_fields}
     unknown = sorted(name for name in names if name.upper().startswith(PREFIX) and name.upper() not in known)
-    return [f"The environment variable {name} is not read.{_hint(name[len(PREFIX) :], PREFIX)}" for name in unknown]
+    return [
+        f"The environment variable {name} is not read.{_suggest_names(name[len(PREFIX) :], PREFIX)}" for name in unknown
+    ]
 
 
-def _hint(name: str, prefix: str) -> str:
+def _suggest_names(name: str, prefix: str) -> str:
     names = [prefix + known.upper() if prefix else known for known in Settings.model_fields]
     close = get_close_matches((prefix + name)[:64], names, n=1)
     return f" Did you mean {close[0]!r}?" if close else f" Valid names: {', '.join(names)}."

@@ -13,7 +13,7 @@ from attestlab.core.clock import SystemClock
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.installation import InitResult, Installation
 from attestlab.orgs.rules import Plan
-from attestlab.server.app import all_routes, site_of
+from attestlab.server.app import all_routes, build_application
 from attestlab.server.write_queue import WriteQueue
 from attestlab.settings import Settings
 from attestlab.web.application import Application
@@ -37,7 +37,7 @@ async def _measure(folder: Path) -> list[Figure]:
     lab, made = Installation.init(Settings(data=folder), clock=SystemClock())
     lab.orgs.set_plan(made.tenant.tenant_id, Plan.ENTERPRISE, {"requests_per_minute": UNLIMITED})
     write_queue = WriteQueue(lab)
-    application = site_of(lab, write_queue)
+    application = build_application(lab, write_queue)
     found = [*_authentication_figures(lab, application, made), _limiter_figure(lab, application, made)]
     await write_queue.finish()
     application.close()

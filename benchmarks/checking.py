@@ -21,7 +21,7 @@ from attestlab.core.clock import FixedClock
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.strict_json import b64url_decode
 from attestlab.installation import Installation
-from attestlab.integrity.parallel_fsck import problems_of
+from attestlab.integrity.parallel_fsck import find_problems
 from attestlab.settings import Settings
 from benchmarks.figures import Figure
 from benchmarks.world import CLAIMS
@@ -72,7 +72,7 @@ def _cpu_s() -> float:
 
 
 def _run_fsck(settings: Settings) -> None:
-    problems = problems_of(settings)
+    problems = find_problems(settings)
     assert not problems, problems[:3]
 
 

@@ -15,7 +15,7 @@ from patience import PATIENCE_S
 from tornado.netutil import bind_sockets
 
 from attestlab.installation import Installation
-from attestlab.server.app import site_of
+from attestlab.server.app import build_application
 from attestlab.server.write_queue import WriteQueue
 from attestlab.web.http1.server import Server
 
@@ -33,7 +33,7 @@ def served(lab: Installation, *, spoil: Callable[[WriteQueue], None] = lambda de
         nonlocal url
         desk = WriteQueue(lab)
         spoil(desk)
-        server = Server(site_of(lab, desk))
+        server = Server(build_application(lab, desk))
         sockets = bind_sockets(0, "127.0.0.1", family=socket.AF_INET)
         server.add_sockets(sockets)
         url = f"http://127.0.0.1:{sockets[0].getsockname()[1]}"

@@ -1,1 +1,1 @@
-"""The `attestlab` command: one module a group of commands."""
+"""The `attestlab` command line; each module holds one group of commands."""

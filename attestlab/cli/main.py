@@ -1,7 +1,7 @@
-"""The command line: data on stdout, talk on stderr, `--json` everywhere it makes sense.
+"""The commands: results on stdout, messages on stderr, `--json` for results as JSON.
 
-Heavy parts are imported inside of the commands, so that `--help` is instant and
-`verify` needs neither database nor server.
+Heavy modules are imported inside the commands, so that `--help` is fast and `verify`
+loads neither database nor server.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from attestlab.cli.output import (
     Port,
     announce,
     fail,
-    opened,
+    load_settings,
+    open_installation,
+    print_values,
     progress_on_stderr,
-    reporting,
-    settings_of,
-    show,
-    warn_of_shared_folder,
+    report_errors,
+    warn_about_shared_folder,
 )
 from attestlab.core.standard_output import emit, exit_on_lost_output, print_stderr
 
@@ -54,9 +54,9 @@ app = typer.Typer(
     "  attestlab verify bundle.json --file diploma.pdf --trust log.policy",
 )
 tenants = typer.Typer(no_args_is_help=True, help="Tenants of an installation.")
-consumers = typer.Typer(no_args_is_help=True, help="Consumers, each with an account of their own.")
+consumers = typer.Typer(no_args_is_help=True, help="Consumers: people with an account.")
 log = typer.Typer(no_args_is_help=True, help="The transparency log.")
-lakes = typer.Typer(no_args_is_help=True, help="The lake: facts from the records as Parquet, for analysis.")
+lakes = typer.Typer(no_args_is_help=True, help="The lake: data of the records as Parquet, for analysis.")
 keys = typer.Typer(no_args_is_help=True, help="The key-encryption key.")
 app.add_typer(tenants, name="tenant")
 app.add_typer(consumers, name="consumer")
@@ -71,17 +71,17 @@ app.add_typer(watch.witnesses, name="witness")
 
 @app.command()
 def init(data: Data, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
-    """Make a new installation: database, keyring, log, the operator's tenant, an owner and a key.
+    """Create an installation: database, keyring, log, the operator's tenant, an owner and a key.
 
     Example: attestlab init --data lab --json
     """
     from attestlab.installation import Installation
 
-    with reporting():
-        lab, made = Installation.init(settings_of(data, database_url))
+    with report_errors():
+        lab, made = Installation.init(load_settings(data, database_url))
         lab.close()
-        warn_of_shared_folder(data)
-    show(made.public(), as_json)
+        warn_about_shared_folder(data)
+    print_values(made.public(), as_json)
 
 
 @tenants.command("create")
@@ -96,11 +96,11 @@ def tenant_create(
 
     Example: attestlab tenant create "Registry of Deeds" --plan STARTER --data lab --json
     """
-    with reporting(), opened(data, database_url) as lab:
-        created = lab.orgs.create_tenant(name, plan=_plan(plan))
+    with report_errors(), open_installation(data, database_url) as lab:
+        created = lab.orgs.create_tenant(name, plan=_parse_plan(plan))
         with lab.storage.read() as connection:
             vkey = lab.log.vkey(connection)
-    show({**created.public(), "log_vkey": vkey}, as_json)
+    print_values({**created.public(), "log_vkey": vkey}, as_json)
 
 
 @tenants.command("plan")
@@ -110,41 +110,41 @@ def tenant_plan(
     data: Data,
     limits: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME=COUNT", help="A limit of its own, such as issuers=5; none is unlimited."),
+        typer.Option("--set", metavar="NAME=COUNT", help="Override a limit, such as issuers=5; none is unlimited."),
     ] = None,
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Give a tenant another plan, from its very next request on; limits set before are replaced.
+    """Change a tenant's plan, effective with its next request; replaces earlier overrides of limits.
 
     Example: attestlab tenant plan 01997f3a-... STARTER --set issuers=25 --data lab
     """
     from attestlab.core.strict_json import parse_uuid
     from attestlab.orgs.plans import allowance_for, parse_limits, public_limits
 
-    with reporting(), opened(data, database_url) as lab:
-        row = lab.orgs.set_plan(parse_uuid(tenant_id), _plan(plan), parse_limits(limits or ()))
-    show({"tenant_id": tenant_id, "plan": plan, **public_limits(allowance_for(plan, row["adjusted"]))}, as_json)
+    with report_errors(), open_installation(data, database_url) as lab:
+        row = lab.orgs.set_plan(parse_uuid(tenant_id), _parse_plan(plan), parse_limits(limits or ()))
+    print_values({"tenant_id": tenant_id, "plan": plan, **public_limits(allowance_for(plan, row["adjusted"]))}, as_json)
 
 
 @consumers.command("create")
 def consumer_create(
     email: str,
     data: Data,
-    name: Annotated[str, typer.Option(help="What they are called; else the address.")] = "",
+    name: Annotated[str, typer.Option(help="Display name; the address when left out.")] = "",
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Create a consumer, with a password that is shown this once.
+    """Create a consumer with a random password, which is printed only once.
 
     Example: attestlab consumer create ada@example.org --name "Ada Lovelace" --data lab --json
     """
     import secrets
 
     password = secrets.token_urlsafe(18)
-    with reporting(), opened(data, database_url) as lab:
+    with report_errors(), open_installation(data, database_url) as lab:
         created = lab.orgs.add_consumer(email, password, name=name or email)
-    show({**created.public(), "password": password}, as_json)
+    print_values({**created.public(), "password": password}, as_json)
 
 
 @app.command()
@@ -156,7 +156,7 @@ def serve(
     workers: Annotated[int, typer.Option(min=1, max=64, help="Processes that share the port.")] = 1,
     env: Annotated[str, typer.Option(envvar="ATTESTLAB_ENV", help="sandbox or production.")] = "sandbox",
 ) -> None:
-    """Serve the HTTP API; a fresh database is initialised on the way.
+    """Serve the HTTP API; initializes a new installation first.
 
     The first line on stdout is `ready http://HOST:PORT`. SIGTERM finishes accepted requests.
 
@@ -164,14 +164,17 @@ def serve(
     """
     from attestlab.cli.processes import shared_metrics
 
-    with shared_metrics(workers), reporting():
-        serving = _serving()
-        _warn_of_unknown_variables()
-        settings = settings_of(data, database_url, env=env)
-        made = serving.ensure_initialised(settings)
+    with shared_metrics(workers), report_errors():
+        serving = _load_server()
+        _warn_about_unknown_variables()
+        settings = load_settings(data, database_url, env=env)
+        made = serving.ensure_initialized(settings)
         if made is not None:
-            print_stderr("Initialised. Keep these, they are shown once:\n" + json.dumps(made.public(), indent=2))
-            warn_of_shared_folder(settings.data)
+            print_stderr(
+                "Initialized. Save these credentials, they are printed only once:\n"
+                + json.dumps(made.public(), indent=2)
+            )
+            warn_about_shared_folder(settings.data)
         code = serving.run(settings, host=host, port=port, workers=workers, announce=announce)
     raise typer.Exit(code)
 
@@ -180,15 +183,15 @@ def serve(
 def demo(
     port: Port = 8080,
     host: Host = "127.0.0.1",
-    data: Annotated[Path | None, typer.Option("--data", help="Keep the demo here; else a temporary folder.")] = None,
+    data: Annotated[Path | None, typer.Option("--data", help="Folder of the demo; temporary when left out.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Serve a small seeded world: issuers of every tier, real documents, minted and verified.
+    """Serve a demo installation: issuers of every tier, with documents that are minted and verified.
 
     Example: attestlab demo --port 8080
     """
-    serving = _serving()
-    with reporting():
+    serving = _load_server()
+    with report_errors():
         code = serving.run_demo(data, host=host, port=port, show=lambda shown: _print_demo(shown, as_json))
     raise typer.Exit(code)
 
@@ -196,14 +199,14 @@ def demo(
 @app.command(context_settings={"ignore_unknown_options": True, "help_option_names": []}, add_help_option=False)
 def verify(arguments: typer.Context) -> None:
     """Verify a proof bundle offline, against a pinned trust policy."""
-    raise typer.Exit(_verified(arguments.args))
+    raise typer.Exit(_run_verify(arguments.args))
 
 
 @keys.command("rewrap")
 def keyring_rewrap(data: Data, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
-    """Seal all keys and secrets anew, under a fresh key-encryption key; no server may run meanwhile.
+    """Seal all keys and secrets under a new key-encryption key; no server may run meanwhile.
 
-    The new key takes the place of DIR/keyring.key; where ATTESTLAB_KEK is set it comes from ATTESTLAB_KEK_NEXT.
+    The new key replaces DIR/keyring.key; if ATTESTLAB_KEK is set, it is read from ATTESTLAB_KEK_NEXT.
 
     Example: attestlab keyring rewrap --data lab
     """
@@ -211,20 +214,20 @@ def keyring_rewrap(data: Data, database_url: DatabaseUrl = None, as_json: Json =
 
     from attestlab.cli.rekey import rewrap
 
-    with reporting():
-        done = rewrap(settings_of(data, database_url), os.environ)
+    with report_errors():
+        done = rewrap(load_settings(data, database_url), os.environ)
     if done is None:
-        print_stderr("An earlier move was ended: the records had been sealed anew already.")
-    show(done.public() if done is not None else {"ended": True}, as_json)
+        print_stderr("An earlier rewrap was completed: the records had been resealed already.")
+    print_values(done.public() if done is not None else {"ended": True}, as_json)
 
 
 @log.command("vkey")
 def log_vkey(data: Data, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
-    """Print the log's verifier key, to be pinned.
+    """Print the log's verifier key, for pinning.
 
     Example: attestlab log vkey --data lab
     """
-    with reporting(), opened(data, database_url) as lab, lab.storage.read() as connection:
+    with report_errors(), open_installation(data, database_url) as lab, lab.storage.read() as connection:
         vkey = lab.log.vkey(connection)
     emit(json.dumps({"vkey": vkey}) if as_json else vkey)
 
@@ -233,15 +236,15 @@ def log_vkey(data: Data, database_url: DatabaseUrl = None, as_json: Json = False
 def log_fsck(data: Data, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
     """Recompute every leaf, tile, root, signature and hash chain from the records.
 
-    Exit status: 0 clean, 1 problems, 3 newer records existed, or may have: see `attestlab log accept-head`.
+    Exit status: 0 clean, 1 problems, 3 newer records existed or may have existed: see `attestlab log accept-head`.
 
     Example: attestlab log fsck --data lab
     """
-    from attestlab.integrity.parallel_fsck import problems_of
+    from attestlab.integrity.parallel_fsck import find_problems
     from attestlab.log.fsck import FORK, GUARD
 
-    with reporting(), progress_on_stderr("checking", is_shown=not as_json) as progress:
-        problems = problems_of(settings_of(data, database_url), progress=progress)
+    with report_errors(), progress_on_stderr("checking", is_shown=not as_json) as progress:
+        problems = find_problems(load_settings(data, database_url), progress=progress)
     shown = [{"kind": item.kind, "where": item.where, "message": item.message} for item in problems]
     if as_json:
         emit(json.dumps({"clean": not shown, "problems": shown}))
@@ -266,49 +269,49 @@ def log_export(
     """
     from attestlab.log.export import export
 
-    with reporting(), opened(data, database_url) as lab, lab.storage.read() as connection:
+    with report_errors(), open_installation(data, database_url) as lab, lab.storage.read() as connection:
         done = export(lab.log, connection, out)
-    show({"folder": str(out), "tree_size": done.size, "files_written": done.files}, as_json)
+    print_values({"folder": str(out), "tree_size": done.size, "files_written": done.files}, as_json)
 
 
 @lakes.command("export")
 def lake_export(data: Data, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
-    """Write what the lake lacks; a server does so by itself, in whole parts.
+    """Export new rows to the lake; a server does this by itself, in full parts.
 
     Example: attestlab lake export --data lab
     """
-    with reporting(), opened(data, database_url) as lab:
+    with report_errors(), open_installation(data, database_url) as lab:
         parts = lab.lake.export()
-    show({"folder": str(lab.lake.folder), "parts_written": parts}, as_json)
+    print_values({"folder": str(lab.lake.folder), "parts_written": parts}, as_json)
 
 
 @lakes.command("rebuild")
 def lake_rebuild(data: Data, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
-    """Remove the lake and write it anew from the records.
+    """Delete the lake and rebuild it from the records.
 
     Example: attestlab lake rebuild --data lab
     """
-    with reporting(), opened(data, database_url) as lab:
+    with report_errors(), open_installation(data, database_url) as lab:
         parts = lab.lake.rebuild()
-    show({"folder": str(lab.lake.folder), "parts_written": parts}, as_json)
+    print_values({"folder": str(lab.lake.folder), "parts_written": parts}, as_json)
 
 
 def main() -> None:
-    """The entry point. `verify` goes its own way: what reads the other commands' options costs more than it does."""
+    """Run the command line. `verify` bypasses typer, which takes longer to load than `verify` takes to run."""
     with exit_on_lost_output():
         if sys.argv[1:2] == ["verify"]:
-            sys.exit(_verified(sys.argv[2:]))
+            sys.exit(_run_verify(sys.argv[2:]))
         app()
 
 
-def _verified(arguments: list[str]) -> int:
+def _run_verify(arguments: list[str]) -> int:
     from attestlab.cli import verify as verify_command
 
     return verify_command.command(arguments)
 
 
-def _warn_of_unknown_variables() -> None:
-    """Name misspelt settings on stderr. They do not stop a server, because another version may read them."""
+def _warn_about_unknown_variables() -> None:
+    """Print misspelled settings on stderr; they do not stop a server, because another version may read them."""
     import os
 
     from attestlab.settings import unknown_variables
@@ -317,8 +320,8 @@ def _warn_of_unknown_variables() -> None:
         print_stderr(f"attestlab: {warning}")
 
 
-def _serving() -> ModuleType:
-    """The server, loaded without the collector looking through it again and again on the way."""
+def _load_server() -> ModuleType:
+    """Load the server with the garbage collector disabled, which would otherwise scan it repeatedly."""
     gc.disable()
     from attestlab.cli import serve as cli_serve
 
@@ -326,11 +329,11 @@ def _serving() -> ModuleType:
     return cli_serve
 
 
-def _plan(name: str) -> Plan:
+def _parse_plan(name: str) -> Plan:
     from attestlab.orgs.rules import Plan
 
     if name not in list(Plan):
-        fail(f"{name!r} is no plan; choose one of {', '.join(Plan)}.", UNUSABLE)
+        fail(f"Unknown plan {name!r}. Valid plans: {', '.join(Plan)}.", UNUSABLE)
     return Plan(name)
 
 

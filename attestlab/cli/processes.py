@@ -1,7 +1,7 @@
-"""Several processes behind one port: they share the listening sockets, the records and the head guard.
+"""Several server processes on one port: they share the listening sockets, the records and the head guard.
 
-The parent only watches: it starts the workers, passes signals on, and replaces a worker
-that dies. The database is the one place where they meet.
+The parent only supervises: it starts the workers, forwards signals, and replaces a worker
+that dies. The workers communicate only through the database.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from attestlab.core.standard_output import print_stderr
 RESTART_PAUSE_S = 0.5
 READY = b"r"
 METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
-STOPPING = (signal.SIGTERM, signal.SIGINT)
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 @contextmanager
 def shared_metrics(count: int) -> Iterator[None]:
-    """Where there are several workers, let each count in a file that all of them read, so that any answers for all.
+    """Share metrics between several workers through files, so that any worker reports the metrics of all.
 
-    The library that counts looks for the folder once, when it is loaded: enter this before.
+    The metrics library reads the folder's name when it is loaded, so enter this block before that.
     """
     if count == 1:
         yield
@@ -37,22 +37,24 @@ def shared_metrics(count: int) -> Iterator[None]:
 
 
 class Workers:
-    """A parent's view of its workers.
+    """Supervises the worker processes, in their parent.
 
-    `work(ready)` is what each of them runs, and returns when told to stop. `let_go` is called when
-    all shall stop: the parent's own hold on the sockets would keep the port open behind them.
+    Each worker runs `work(ready)`, which returns on a stop signal. `close_sockets` is called when all workers
+    must stop, because the parent's own copies of the sockets would keep the port open.
     """
 
-    def __init__(self, count: int, work: Callable[[Callable[[], None]], None], *, let_go: Callable[[], None]) -> None:
+    def __init__(
+        self, count: int, work: Callable[[Callable[[], None]], None], *, close_sockets: Callable[[], None]
+    ) -> None:
         self._count = count
         self._work = work
-        self._let_go = let_go
+        self._close_sockets = close_sockets
         self._children: set[int] = set()
         self._stopping = False
 
     def run(self, *, ready: Callable[[], None]) -> int:
-        """Keep `count` workers alive until SIGTERM or SIGINT; returns the exit code."""
-        for number in STOPPING:
+        """Keep `count` workers running until SIGTERM or SIGINT; returns the exit code."""
+        for number in STOP_SIGNALS:
             signal.signal(number, self._stop)
         for _ in range(self._count):
             self._start()
@@ -71,28 +73,28 @@ class Workers:
         return worst
 
     def _start(self) -> None:
-        """Fork one worker, unless we are stopping, and wait until it is ready, or has died."""
+        """Fork one worker, unless we are stopping, and wait until it is ready or has died."""
         ready_in, ready_out = os.pipe()
-        # A signal between the fork and the note of it would be passed on to everyone but the new one.
-        signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
+        # A signal between the fork and its registration would be forwarded to all workers except the new one.
+        signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
         if not self._stopping:
             child = os.fork()
             if child == 0:
                 os.close(ready_in)
                 self._become_worker(ready_out)
             self._children.add(child)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
         os.close(ready_out)
         os.read(ready_in, 1)
         os.close(ready_in)
 
     def _become_worker(self, ready_out: int) -> None:
         code = 1
-        for number in STOPPING:
-            signal.signal(number, _leave)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)
+        for number in STOP_SIGNALS:
+            signal.signal(number, _exit_at_once)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
         try:
-            self._work(lambda: _tell(ready_out))
+            self._work(lambda: _signal_ready(ready_out))
             code = 0
         except KeyboardInterrupt:
             code = 0
@@ -102,7 +104,7 @@ class Workers:
             os._exit(code)
 
     def _wait(self) -> int:
-        """Wait for one worker to end; unless we are stopping, another takes its place."""
+        """Wait for one worker to end; start another unless we are stopping."""
         try:
             child, status = os.wait()
         except InterruptedError:
@@ -118,16 +120,16 @@ class Workers:
 
     def _stop(self, number: int, _frame: object) -> None:
         self._stopping = True
-        self._let_go()
+        self._close_sockets()
         for child in self._children:
             os.kill(child, number)
 
 
-def _leave(_number: int, _frame: object) -> None:
-    """What a worker does that is told to stop before it serves: nothing was accepted yet."""
+def _exit_at_once(_number: int, _frame: object) -> None:
+    """Exit a worker that gets a stop signal before it serves: it has not accepted anything yet."""
     os._exit(0)
 
 
-def _tell(ready_out: int) -> None:
+def _signal_ready(ready_out: int) -> None:
     os.write(ready_out, READY)
     os.close(ready_out)

@@ -1,4 +1,4 @@
-"""Commands for the day after a restore: an operator confirms what the machine cannot know."""
+"""Commands for recovery after a restore or a clock change: the operator confirms what the service cannot know."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from attestlab.cli.output import UNUSABLE, Data, DatabaseUrl, Json, fail, opened, reporting, show
+from attestlab.cli.output import UNUSABLE, Data, DatabaseUrl, Json, fail, open_installation, print_values, report_errors
 from attestlab.core.standard_output import emit, print_stderr
 
 if TYPE_CHECKING:
@@ -20,19 +20,19 @@ def accept_head(
     database_url: DatabaseUrl = None,
     size: Annotated[int | None, typer.Option(min=0, help="Accept only a head of this size.")] = None,
     root: Annotated[str | None, typer.Option(help="Accept only a head with this root_hash.")] = None,
-    is_confirmed: Annotated[bool, typer.Option("--yes", help="Accept the head without a question.")] = False,
+    is_confirmed: Annotated[bool, typer.Option("--yes", help="Accept the head without asking.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Show the head of restored records and, once it is confirmed, let the log continue from it.
+    """Show the head of restored records and, after confirmation, let the log continue from it.
 
-    Entries that were signed after this head are given up; `attestlab log fsck` reports that from then on.
+    Entries signed after this head are abandoned; `attestlab log fsck` reports that from then on.
     A script confirms with --yes, or with --size and --root together.
 
     Example: attestlab log accept-head --data lab
     """
     from attestlab.log.head_acceptance import accept_head, examine_head
 
-    with reporting(), opened(data, database_url) as lab:
+    with report_errors(), open_installation(data, database_url) as lab:
         with lab.storage.read() as connection:
             found = examine_head(connection, lab.guard)
         if not as_json:
@@ -41,8 +41,8 @@ def accept_head(
             _require_expected(found, size, root)
             if not (is_confirmed or (size is not None and root is not None)):
                 _confirm(
-                    "Are these the newest records there are, and shall the log continue from here?",
-                    "Nothing was accepted: confirm with --yes, or with --size and --root of the head shown.",
+                    "Are these the newest records that exist, and should the log continue from here?",
+                    "Nothing was accepted. Confirm with --yes, or with --size and --root of the head shown.",
                 )
             with lab.storage.write() as tx:
                 accept_head(tx, lab.guard, found.head)
@@ -52,35 +52,35 @@ def accept_head(
 def confirm_time(
     data: Data,
     database_url: DatabaseUrl = None,
-    is_confirmed: Annotated[bool, typer.Option("--yes", help="Confirm the time without a question.")] = False,
+    is_confirmed: Annotated[bool, typer.Option("--yes", help="Confirm the time without asking.")] = False,
     as_json: Json = False,
 ) -> None:
     """Confirm the clock's time after a leap, such as a year without a server.
 
     Until then expiries are not made permanent, and checkpoints keep the last known time. A confirmation cannot be
-    taken back: expired attestations end for good, and no checkpoint is ever dated earlier.
+    undone: expired attestations become permanently EXPIRED, and no later checkpoint has an earlier time.
 
     Example: attestlab log confirm-time --data lab
     """
     from attestlab.core.strict_json import format_time
 
-    with reporting(), opened(data, database_url) as lab:
+    with report_errors(), open_installation(data, database_url) as lab:
         with lab.storage.read() as connection:
             known = lab.log.time.last_known(connection)
         shown = {"now": format_time(lab.clock.now()), "last_known": None if known is None else format_time(known)}
         if not as_json:
-            show(shown, False)
+            print_values(shown, False)
         if not is_confirmed:
-            _confirm("Is this the right time, in UTC?", "Nothing was confirmed: check the clock, then give --yes.")
+            _confirm("Is this the correct time, in UTC?", "Nothing was confirmed. Check the clock, then use --yes.")
         with lab.storage.write() as tx:
             shown["confirmed"] = format_time(lab.log.time.confirm(tx))
-    show(shown if as_json else {"confirmed": shown["confirmed"]}, as_json)
+    print_values(shown if as_json else {"confirmed": shown["confirmed"]}, as_json)
 
 
 def _print_head(found: RestoredHead) -> None:
     shown = found.public()
     newest = shown.pop("newest_entries")
-    show({name: value for name, value in shown.items() if value is not None}, False)
+    print_values({name: value for name, value in shown.items() if value is not None}, False)
     for entry in newest:
         emit(f"entry {entry['index']}  {entry['type']}  {entry['subject'] or ''}".rstrip())
 
@@ -89,14 +89,14 @@ def _require_expected(found: RestoredHead, size: int | None, root: str | None) -
     shown = found.public()
     if size not in (None, shown["size"]) or root not in (None, shown["root_hash"]):
         fail(
-            f"The records have the head of size {shown['size']} with root {shown['root_hash']}, "
-            "not the one given; nothing was accepted.",
+            f"The records have a head of size {shown['size']} with root {shown['root_hash']}, "
+            "not the given one. Nothing was accepted.",
             UNUSABLE,
         )
 
 
 def _confirm(question: str, refusal: str) -> None:
-    """Ask at a terminal; a script has to say so in its options."""
+    """Ask on a terminal; without a terminal, fail, because a script must confirm by its options."""
     if not sys.stdin.isatty() or not typer.confirm(question, err=True):
         fail(refusal, UNUSABLE)
 

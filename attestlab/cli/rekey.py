@@ -1,11 +1,11 @@
-"""An installation moves to another key-encryption key: everything that is sealed is sealed anew.
+"""Rewrap: reseals every secret of an installation under a new key-encryption key.
 
-The new key is on disk before anything is sealed under it, the records change in one transaction, and
-only then does the new key take the old one's place. Killed at any moment, the installation opens with
-one of the two, and the same command ends what was begun. It holds the installation alone, so it is
-refused while a server runs; a process that holds the replaced key nevertheless seals nothing (`core.crypto.sealing`).
-Answers that are remembered under Idempotency-Keys and hold a secret are not known again afterwards; a repeat
-is refused, never done twice.
+The new key is synced to disk before it seals anything, the records change in one transaction, and
+only then does the new key replace the old one. If the command is killed, the installation opens with
+one of the two keys, and repeating the command completes the rewrap. It takes the exclusive lock, so it
+fails while a server runs; even so, a process that holds the replaced key seals nothing
+(`core.crypto.sealing`). Stored responses that contain a secret can no longer be matched to their
+Idempotency-Key afterwards; a retry is rejected, never executed twice.
 """
 
 from __future__ import annotations
@@ -28,46 +28,48 @@ from attestlab.settings import Settings
 
 @dataclass(frozen=True)
 class Rewrapped:
-    """How much was sealed anew; the log's own key comes on top."""
+    """The number of resealed secrets, not counting the log's own key."""
 
     issuer_keys: int
     token_keys: int
     mails: int
 
     def public(self) -> dict[str, int]:
-        """As the command line prints it."""
+        """Return the object that the command prints."""
         return asdict(self)
 
 
 def rewrap(settings: Settings, environ: Mapping[str, str]) -> Rewrapped | None:
-    """Move to a fresh key; None where an earlier move had come so far that only the files were left to exchange.
+    """Rewrap to a new key; returns None if an earlier rewrap only had to replace the key file.
 
     Raises:
         NotFound: there is no installation.
         ValidationFailed: one of the two keys is missing or cannot be used.
-        IntegrityFailed: something that is sealed does not open; nothing was changed.
+        IntegrityFailed: a sealed secret does not open; nothing was changed.
         Unavailable: a server or another command has the installation open.
     """
     storage = Storage(settings.records_url)
     try:
-        with occupancy.hold_exclusively(storage) as alone:
-            return _rewrapped(settings, environ, storage, alone)
+        with occupancy.hold_exclusively(storage) as exclusive_lock:
+            return _rewrap(settings, environ, storage, exclusive_lock)
     finally:
         storage.close()
 
 
-def _rewrapped(settings: Settings, environ: Mapping[str, str], storage: Storage, alone: Occupancy) -> Rewrapped | None:
+def _rewrap(
+    settings: Settings, environ: Mapping[str, str], storage: Storage, exclusive_lock: Occupancy
+) -> Rewrapped | None:
     is_in_file = not environ.get(keyring.ENVIRONMENT_NAME)
     if is_in_file and _is_under_next(settings, storage):
         keyring.activate_next(settings.data)
         return None
-    lab = Installation.open(settings, alone=alone)
+    lab = Installation.open(settings, exclusive_lock=exclusive_lock)
     try:
         if is_in_file:
             with suppress(FileNotFoundError):
-                (settings.data / keyring.NEXT_FILE_NAME).unlink()  # of a move that changed nothing
+                (settings.data / keyring.NEXT_FILE_NAME).unlink()  # of an earlier rewrap that changed nothing
             Keyring.create(settings.data, file_name=keyring.NEXT_FILE_NAME)
-        done = _sealed_anew(lab, Keyring.open_next(settings.data, environ))
+        done = _reseal_all(lab, Keyring.open_next(settings.data, environ))
     finally:
         lab.close()
     if is_in_file:
@@ -75,7 +77,7 @@ def _rewrapped(settings: Settings, environ: Mapping[str, str], storage: Storage,
     return done
 
 
-def _sealed_anew(lab: Installation, new: Keyring) -> Rewrapped:
+def _reseal_all(lab: Installation, new: Keyring) -> Rewrapped:
     if new.id == lab.keyring.id:
         raise ValidationFailed.of(keyring.NEXT_ENVIRONMENT_NAME, "same_key", "The new key is the one in use.")
     with lab.storage.write() as tx:
@@ -89,7 +91,7 @@ def _sealed_anew(lab: Installation, new: Keyring) -> Rewrapped:
 
 
 def _is_under_next(settings: Settings, storage: Storage) -> bool:
-    """Whether the records were sealed anew already, and the key that did it waits beside the old one."""
+    """Whether the records are resealed already, and the new key's file has not yet replaced the old one."""
     if not (settings.data / keyring.NEXT_FILE_NAME).exists():
         return False
     with storage.read() as connection:

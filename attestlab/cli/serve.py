@@ -1,4 +1,4 @@
-"""From a command to running processes: initialise where needed, listen, serve, stop."""
+"""Starts server processes: initializes the installation if necessary, listens, serves, and stops."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from attestlab.web import logging_setup
 
 Ready = Callable[[], None]
 
-# A group of requests holds some thousand objects until its commit, none of them in a circle: with Python's 700 the
-# collector looks at them again and again, a tenth of all the work.
+# A group of requests holds some thousand objects until its commit, without reference cycles. With Python's default
+# threshold of 700 the garbage collector would scan them repeatedly, which takes a tenth of the processor time.
 COLLECT_AT = (10_000, 20, 20)
 
-# How long the event loop waits for the interpreter while a thread runs Python's code. Python's own 5 ms are waited for
-# at each of the four or five hand-overs of a request.
+# How long the event loop waits for the interpreter lock while a thread runs Python code. It would wait for Python's
+# default of 5 ms at each of the four or five switches of a request.
 SWITCH_INTERVAL_S = 0.001
 
 
-def ensure_initialised(settings: Settings) -> InitResult | None:
-    """Initialise a fresh installation; None where there was one. Several processes may start at once."""
+def ensure_initialized(settings: Settings) -> InitResult | None:
+    """Initialize an installation; returns None if it exists. Several processes may do this at once."""
     try:
         lab, made = Installation.init(settings)
     except Conflict:
@@ -40,39 +40,39 @@ def ensure_initialised(settings: Settings) -> InitResult | None:
 
 
 def run(settings: Settings, *, host: str, port: int, workers: int, announce: Callable[[str], None]) -> int:
-    """Serve until told to stop; returns the exit code. `announce` gets the URL once requests are answered."""
+    """Serve until a stop signal; returns the exit code. Calls `announce` with the URL when the server is ready."""
     sockets = app.listen(host, port)
-    url = app.address_of(sockets, host)
+    url = app.url_of(sockets, host)
     settings = settings if settings.portal_url else settings.model_copy(update={"portal_url": url})
 
     def work(ready: Ready) -> None:
         _serve(settings, sockets, ready)
 
-    def let_go() -> None:
+    def close_sockets() -> None:
         for listening in sockets:
             listening.close()
 
     if workers > 1:
-        return Workers(workers, work, let_go=let_go).run(ready=lambda: announce(url))
+        return Workers(workers, work, close_sockets=close_sockets).run(ready=lambda: announce(url))
     work(lambda: announce(url))
     return 0
 
 
 def run_demo(folder: Path | None, *, host: str, port: int, show: Callable[[dict[str, str]], None]) -> int:
-    """Make the demo's world where it is not yet made, and serve it; returns the exit code."""
-    from attestlab.demos import world as demo_world  # with pillow, which only the demo needs
+    """Create the demo installation if it does not exist, and serve it; returns the exit code."""
+    from attestlab.demos import world as demo_world  # imported late: only the demo needs Pillow
 
     with ExitStack() as stack:
         folder = folder or stack.enter_context(atomic_files.temporary_folder("attestlab-demo-"))
-        shown = demo_world.credentials(folder)
-        settings = Settings(data=folder, database_url=None)  # a world of its own, whatever the environment says
+        shown = demo_world.load_credentials(folder)
+        settings = Settings(data=folder, database_url=None)  # always its own database, regardless of the environment
         return run(settings, host=host, port=port, workers=1, announce=lambda url: show({**shown, "url": url}))
 
 
 def _serve(settings: Settings, sockets: list[socket.socket], ready: Ready) -> None:
     logging_setup.capture_library_logs()
     lab = Installation.open(settings)
-    gc.freeze()  # what was loaded stays; walking it in every full collection would stop all requests
+    gc.freeze()  # loaded modules stay; scanning them in every full collection would pause all requests
     gc.set_threshold(*COLLECT_AT)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     try:

@@ -1,4 +1,7 @@
-"""`attestlab verify`: a bundle checked without database, server or network."""
+"""`attestlab verify`: verifies a bundle without database, server or network.
+
+It uses argparse, because typer takes longer to load than a verification takes to run.
+"""
 
 from __future__ import annotations
 
@@ -21,19 +24,19 @@ from attestlab.log.note.trust_policy import TrustPolicy
 if TYPE_CHECKING:
     from attestlab.attestations.bundle.verifier_policies import VerifierPolicies
 
-NO_DOCUMENT = "attestlab: The attestation names no document, so the file could not be checked."
+NO_DOCUMENT = "attestlab: The attestation has no document hash, so the file could not be checked."
 TOO_OLD = "attestlab: The bundle does not show the status as of the first"
 VALID, OTHER_VERDICT, UNUSABLE, COULD_NOT_CHECK = 0, 1, 2, 3
 MARKS = {State.OK: "ok", State.FAILED: "FAILED", State.OPEN: "open"}
 READ_BYTES = 1024 * 1024
 NO_TRUST = (
-    "No trust policy: nothing in a bundle can vouch for itself. Pin the log's key in a file "
+    "No trust policy: a bundle cannot prove its own trustworthiness. Pin the log's key in a file "
     "(`log <vkey>` and `quorum none`) and name it with --trust or ATTESTLAB_TRUST."
 )
 
 
 def command(arguments: list[str]) -> int:
-    """The command line of `attestlab verify`; returns the exit status."""
+    """Run the command line of `attestlab verify`; returns the exit status."""
     parser = argparse.ArgumentParser(
         prog="attestlab verify",
         description="Verify a proof bundle offline, against a pinned trust policy.",
@@ -44,7 +47,7 @@ def command(arguments: list[str]) -> int:
     pinned = os.environ.get("ATTESTLAB_TRUST") or None
     parser.add_argument("bundle", metavar="BUNDLE.json", type=Path, help="a proof bundle")
     parser.add_argument("--file", metavar="DOC", type=Path, help="the document that was attested, or the payload")
-    parser.add_argument("--payload", metavar="FILE", type=Path, help="what has to be the payload itself")
+    parser.add_argument("--payload", metavar="FILE", type=Path, help="a file that must be the payload itself")
     parser.add_argument(
         "--trust",
         metavar="TRUST",
@@ -59,14 +62,14 @@ def command(arguments: list[str]) -> int:
         action="append",
         default=[],
         type=Path,
-        help="a policy of your own about verifications, TOML or JSON, that must allow it too (may be repeated)",
+        help="your own verification policy, TOML or JSON, which must also allow it (may be repeated)",
     )
     parser.add_argument(
         "--as-of",
         metavar="SIZE",
         type=int,
         default=0,
-        help="how many entries of the log the status has to be shown for, by a status list",
+        help="number of log entries that the status must cover, by a status list",
     )
     parser.add_argument("--json", dest="as_json", action="store_true", help="print one JSON object")
     return verify(**vars(parser.parse_args(arguments)))
@@ -82,23 +85,23 @@ def verify(
     as_of: int = 0,
     as_json: bool = False,
 ) -> int:
-    """Check a bundle and print each check with its result; returns the exit status."""
+    """Verify a bundle and print each step with its result; returns the exit status."""
     try:
         parsed = Bundle.read(bundle.read_bytes())
-        in_hand = {"file_sha256": _sha256(file), "payload_sha256": _sha256(payload)}
+        digests = {"file_sha256": _sha256(file), "payload_sha256": _sha256(payload)}
     except (OSError, AttestLabError) as error:
-        return _give_up(f"Unusable input: {error}", UNUSABLE, as_json)
+        return _fail(f"Unusable input: {error}", UNUSABLE, as_json)
     if trust is None:
-        return _give_up(NO_TRUST, COULD_NOT_CHECK, as_json)
+        return _fail(NO_TRUST, COULD_NOT_CHECK, as_json)
     try:
         pinned = TrustPolicy.parse(trust.read_bytes())
     except (OSError, AttestLabError) as error:
-        return _give_up(f"The trust policy cannot be used: {error}", COULD_NOT_CHECK, as_json)
+        return _fail(f"The trust policy cannot be used: {error}", COULD_NOT_CHECK, as_json)
     try:
-        own = _own(policies)
+        own = _read_policies(policies)
     except (OSError, AttestLabError) as error:
-        return _give_up(f"A policy cannot be used: {error}", COULD_NOT_CHECK, as_json)
-    report = verify_bundle(parsed, trust=pinned, now=datetime.now(UTC), policies=own, **in_hand)
+        return _fail(f"A policy cannot be used: {error}", COULD_NOT_CHECK, as_json)
+    report = verify_bundle(parsed, trust=pinned, now=datetime.now(UTC), policies=own, **digests)
     emit(json.dumps(_as_json(parsed, report)) if as_json else _as_text(parsed, report))
     if report.verdict is not Verdict.VALID:
         return OTHER_VERDICT
@@ -111,8 +114,8 @@ def verify(
     return VALID
 
 
-def _own(paths: Sequence[Path]) -> VerifierPolicies | None:
-    """The verifier's own policies; without any, what reads them is not loaded."""
+def _read_policies(paths: Sequence[Path]) -> VerifierPolicies | None:
+    """Read the verifier's own policies; without any, their parser is not loaded."""
     if not paths:
         return None
     from attestlab.attestations.bundle.verifier_policies import VerifierPolicies
@@ -130,7 +133,7 @@ def _sha256(path: Path | None) -> bytes | None:
     return digest.digest()
 
 
-def _give_up(message: str, code: int, as_json: bool) -> int:
+def _fail(message: str, code: int, as_json: bool) -> int:
     if as_json:
         emit(json.dumps({"verdict": None, "error": message}))
     print_stderr(f"attestlab: {message}")
@@ -162,9 +165,9 @@ def _as_json(bundle: Bundle, report: OfflineReport) -> dict[str, Any]:
 def _as_text(bundle: Bundle, report: OfflineReport) -> str:
     lines = [f"{report.verdict.value}  attestation {bundle.statement.id}"]
     for finding in report.report.findings:
-        said = [", ".join(reason.value for reason in finding.reasons), finding.detail]
+        notes = [", ".join(reason.value for reason in finding.reasons), finding.detail]
         lines.append(
-            f"  {MARKS[finding.state]:<6} {finding.step:<13} {'  '.join(filter(None, said)) or 'nothing to check'}"
+            f"  {MARKS[finding.state]:<6} {finding.step:<13} {'  '.join(filter(None, notes)) or 'nothing to check'}"
         )
     if report.origin is not None:
         lines.append(f"  log    {report.origin}, {report.tree_size} entries")

@@ -1,4 +1,4 @@
-"""The commands of those who watch: `witness init`, `witness serve`, `log watch`. None of them needs the records."""
+"""Commands for witnesses and log followers: `witness init`, `witness serve`, `log watch`. None needs the records."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from attestlab.cli.output import COULD_NOT_CHECK, OK, PROBLEMS, Host, Json, Port, announce, reporting, show
+from attestlab.cli.output import COULD_NOT_CHECK, OK, PROBLEMS, Host, Json, Port, announce, print_values, report_errors
 from attestlab.core.standard_output import emit, print_stderr
 
 if TYPE_CHECKING:
     from attestlab.log.follower.follower import Alarm, Follower, VerifiedEntry
     from attestlab.log.follower.state import FollowerState
 
-witnesses = typer.Typer(no_args_is_help=True, help="A witness of logs that others run (C2SP tlog-witness).")
+witnesses = typer.Typer(no_args_is_help=True, help="A witness of other operators' logs (C2SP tlog-witness).")
 
-WitnessData = Annotated[Path, typer.Option("--data", help="Folder of the witness: its key and what it cosigned.")]
+WitnessData = Annotated[Path, typer.Option("--data", help="Folder of the witness: its key and its cosigned heads.")]
 
 
 @witnesses.command("init")
 def witness_init(
     data: WitnessData,
-    name: Annotated[str, typer.Option(help="Its name, best a URL without the scheme.")],
+    name: Annotated[str, typer.Option(help="Name of the witness, preferably a URL without the scheme.")],
     as_json: Json = False,
 ) -> None:
-    """Make a witness and its key, and print the verifier key of its cosignatures.
+    """Create a witness and its key, and print the verifier key of its cosignatures.
 
     Example: attestlab witness init --data witness --name witness.example/w1 --json
     """
@@ -36,9 +36,9 @@ def witness_init(
 
     from attestlab.witness.service import create_witness
 
-    with reporting():
+    with report_errors():
         vkey = create_witness(data, name=name, environ=os.environ)
-    show({"name": vkey.name, "vkey": str(vkey)}, as_json)
+    print_values({"name": vkey.name, "vkey": str(vkey)}, as_json)
 
 
 @witnesses.command("serve")
@@ -49,13 +49,13 @@ def witness_serve(
         typer.Option(
             "--log",
             metavar="[ORIGIN ]VKEY",
-            help="A log's verifier key, after its origin where that is not the key's name; any number of them.",
+            help="A log's verifier key, preceded by its origin if that is not the key's name; may be repeated.",
         ),
     ],
     port: Port = 8081,
     host: Host = "127.0.0.1",
 ) -> None:
-    """Cosign the checkpoints of these logs, as long as each only grows.
+    """Cosign the checkpoints of these logs as long as each log only grows.
 
     The first line on stdout is `ready http://HOST:PORT`. SIGTERM finishes accepted requests.
 
@@ -63,26 +63,26 @@ def witness_serve(
     """
     from attestlab.witness.serving import run_witness
 
-    with reporting():
+    with report_errors():
         run_witness(data, logs=log, host=host, port=port, announce=announce)
 
 
 def log_watch(
-    url: Annotated[str, typer.Argument(metavar="URL", help="Address of the log, or of the service that keeps it.")],
+    url: Annotated[str, typer.Argument(metavar="URL", help="Address of the log, or of the service that runs it.")],
     vkey: Annotated[str, typer.Option(help="The log's verifier key, pinned.")],
-    state: Annotated[Path, typer.Option(help="File in which it remembers how far it came.")],
+    state: Annotated[Path, typer.Option(help="File for the last verified tree.")],
     witnessed: Annotated[
-        Path | None, typer.Option(metavar="POLICY", help="Demand the cosignatures of this tlog-policy.")
+        Path | None, typer.Option(metavar="POLICY", help="Require the cosignatures of this tlog-policy.")
     ] = None,
-    once: Annotated[bool, typer.Option("--once", help="Take in what is there, and end.")] = False,
-    interval: Annotated[float, typer.Option(min=0.1, help="Seconds between two looks.")] = 10.0,
+    once: Annotated[bool, typer.Option("--once", help="Read the current entries, then exit.")] = False,
+    interval: Annotated[float, typer.Option(min=0.1, help="Seconds between two polls.")] = 10.0,
     max_age: Annotated[float | None, typer.Option(min=0, help="Seconds after which a head is stale.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Talk in JSON too, one object a line on stderr.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print messages as JSON too, one object a line.")] = False,
 ) -> None:
     """Follow a log: verify that it only grows, and print each entry as a line of JSON.
 
-    What was printed is remembered, and never before it was printed. Exit status: 1 alarm, 2 unusable, 3 could
-    not be reached (with --once; else it goes on trying).
+    An entry is recorded as seen only after it was printed. Exit status: 1 alarm, 2 unusable input, 3 the log
+    could not be reached (only with --once; otherwise the command retries).
 
     Example: attestlab log watch http://127.0.0.1:8080 --vkey "$VKEY" --state log.state --once
     """
@@ -91,20 +91,20 @@ def log_watch(
     from attestlab.log.follower.http_log import HttpLog
     from attestlab.log.note.trust_policy import TrustPolicy
 
-    with reporting():
+    with report_errors():
         policy = None if witnessed is None else TrustPolicy.for_log(witnessed.read_bytes(), vkey)
         source = HttpLog(url)
         follower = Follower(source, vkey, state, clock=SystemClock(), witnesses=policy, max_age_s=max_age)
-        code = _watched(follower, once=once, interval_s=interval, say=_in_json if as_json else _in_words)
+        code = _watch(follower, once=once, interval_s=interval, say=_in_json if as_json else _in_words)
         source.close()
     raise typer.Exit(code)
 
 
-Say = Callable[[str, dict[str, Any]], None]
+Report = Callable[[str, dict[str, Any]], None]
 
 
-def _watched(follower: Follower, *, once: bool, interval_s: float, say: Say) -> int:
-    """Look until there is an alarm, or once; returns the exit code."""
+def _watch(follower: Follower, *, once: bool, interval_s: float, say: Report) -> int:
+    """Poll the log until there is an alarm, or once; returns the exit code."""
     from attestlab.core.errors import Unavailable
     from attestlab.log.follower.follower import Alarm
 
@@ -114,9 +114,9 @@ def _watched(follower: Follower, *, once: bool, interval_s: float, say: Say) -> 
             before = follower.progress
             now = follower.advance(_print_entries)
             if once or now.size != before.size:
-                _say_how_far(before, now, say)
+                _report_progress(before, now, say)
         except Alarm as alarm:
-            _say_alarm(alarm, say)
+            _report_alarm(alarm, say)
             return PROBLEMS
         except Unavailable as error:
             say(f"attestlab: {error.message}", {"error": error.message})
@@ -127,19 +127,19 @@ def _watched(follower: Follower, *, once: bool, interval_s: float, say: Say) -> 
 
 
 def _print_entries(seen: Sequence[VerifiedEntry]) -> None:
-    """One line of JSON an entry; out of our hands when this returns."""
+    """Print one line of JSON for each entry, and flush."""
     from attestlab.log.follower.follower import entry_as_json
 
     if seen:
         emit("\n".join(json.dumps(entry_as_json(item)) for item in seen))
 
 
-def _say_how_far(before: FollowerState, now: FollowerState, say: Say) -> None:
+def _report_progress(before: FollowerState, now: FollowerState, say: Report) -> None:
     new = now.size - before.size
     say(f"{now.size} entries, {new} of them new", {"tree_size": now.size, "root": now.root.hex(), "new": new})
 
 
-def _say_alarm(alarm: Alarm, say: Say) -> None:
+def _report_alarm(alarm: Alarm, say: Report) -> None:
     say(f"ALARM {alarm.name.value}: {alarm.message}", {"message": alarm.message, **alarm.details})
 
 

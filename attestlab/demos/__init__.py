@@ -1,1 +1,1 @@
-"""The seeded demo installation that `attestlab demo` and the notebooks open."""
+"""The demo installation, with sample data, that `attestlab demo` and the notebooks open."""

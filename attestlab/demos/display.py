@@ -1,4 +1,4 @@
-"""How verifications look to a reader: one row a step, in the order of the specification."""
+"""Verification results as tables for notebooks: one row for each step, in the order of the specification."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _RESULTS = {State.OK: "ok", State.FAILED: "FAILED", State.OPEN: "open"}
 
 
 def steps(report: VerificationResult | OfflineReport) -> pd.DataFrame:
-    """The steps of a verification.
+    """Show the steps of a verification as a table.
 
     Returns:
-        One row a step, indexed by its name; columns `result` (ok, FAILED, open or skipped) and
+        One row for each step, indexed by its name; columns `result` (ok, FAILED, open or skipped) and
         `reasons` (the codes of the checks that ran, separated by spaces).
     """
     import pandas as pd

@@ -1,6 +1,6 @@
-"""A small seeded world: two issuers of every trust tier, real documents, minted and verified.
+"""The demo installation: two issuers of every trust tier, with documents that are minted and verified.
 
-The same world stands behind `attestlab demo`, the notebooks and many tests.
+`attestlab demo`, the notebooks and many tests use it.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _DAY = date(2026, 6, 30)
 
 @dataclass(frozen=True)
 class DemoDocument:
-    """A file and what is claimed of it."""
+    """A file and the claims to attest about it."""
 
     name: str
     content: bytes = field(repr=False)
@@ -58,13 +58,13 @@ class DemoDocument:
 
     @property
     def sha256(self) -> bytes:
-        """Of the file, 32 bytes."""
+        """The SHA-256 of the file, 32 bytes."""
         return hashlib.sha256(self.content).digest()
 
 
 @dataclass(frozen=True)
 class DemoWorld:
-    """An open lab with something in it; `minted` pairs each document with its attestation."""
+    """An open installation with sample data; `minted` pairs each document with its attestation."""
 
     lab: Installation
     caller: Caller
@@ -80,34 +80,36 @@ class DemoWorld:
         return _mint(self.lab, self.caller, issuer or self.issuers[0], document)
 
     def verify(self, attestation_id: UUID, file: bytes | None = None) -> VerificationOutcome:
-        """Verify an attestation against the records, with a file in hand or without; not metered."""
+        """Verify an attestation against the records, with or without the file; not metered."""
         digest = None if file is None else hashlib.sha256(file).hexdigest()
         return self.lab.attestations.verify(attestation_id, VerifierInput(document_hash=digest))
 
     def bundle(self, attestation_id: UUID) -> dict[str, Any]:
-        """The attestation's proof bundle, as it goes over HTTP."""
+        """Return the attestation's proof bundle, as the HTTP API returns it."""
         row, proof, head = self.lab.attestations.load_evidence(attestation_id, caller=self.caller)
         shown = rendering.render_bundle(row, proof, head, now=self.lab.clock.now())
         return shown.model_dump(mode="json", by_alias=True)
 
 
 def demo_world(folder: Path | None = None, *, clock: Clock | None = None) -> DemoWorld:
-    """A fresh world in `folder`, by default a temporary one; about a second.
+    """Create a demo installation in `folder`, by default a temporary one; takes about a second.
 
     Raises:
-        Conflict: `folder` holds an installation already.
+        Conflict: `folder` contains an installation already.
     """
     settings = Settings(data=folder or Path(tempfile.mkdtemp(prefix="attestlab-demo-")), database_url=None)
     lab, made = Installation.init(settings, clock=clock)
     caller = lab.orgs.service_caller(made.tenant.tenant_id)
-    issuers = [_issuer(lab, caller, *row) for row in _ISSUERS]
-    minted = [(document, _mint(lab, caller, issuer, document)) for issuer in issuers for document in _documents(issuer)]
+    issuers = [_create_issuer(lab, caller, *row) for row in _ISSUERS]
+    minted = [
+        (document, _mint(lab, caller, issuer, document)) for issuer in issuers for document in _make_documents(issuer)
+    ]
     for document, done in minted:
         _verify(lab, done.id, document)
     return DemoWorld(lab, caller, made, issuers, minted)
 
 
-def _issuer(
+def _create_issuer(
     lab: Installation, caller: Caller, name: str, domain: str, country: str, tier: TrustTier, alg: Algorithm
 ) -> IssuerWithKeys:
     kid = f"{domain.split('.')[0]}-1"
@@ -117,30 +119,30 @@ def _issuer(
     return lab.issuers.set_governance(made.issuer["id"], trust_tier=tier, caller=caller)
 
 
-def _documents(issuer: IssuerWithKeys) -> list[DemoDocument]:
-    """A PDF and a PNG of each issuer."""
+def _make_documents(issuer: IssuerWithKeys) -> list[DemoDocument]:
+    """Make a PDF and a PNG for an issuer."""
     name, kid = issuer.issuer["name"], issuer.keys[0]["kid"]
     person = _PEOPLE[len(name) % len(_PEOPLE)]
     if issuer.issuer["trust_tier"] == TrustTier.ENTERPRISE:
-        return [_diploma(person, name), _card(person, name, kid)]
-    return [_certificate(person, name), _badge(person, name)]
+        return [_make_diploma(person, name), _make_card(person, name, kid)]
+    return [_make_certificate(person, name), _make_badge(person, name)]
 
 
-def _diploma(person: str, institution: str) -> DemoDocument:
+def _make_diploma(person: str, institution: str) -> DemoDocument:
     title = "Master of Science in Mathematics"
     claims = {"student_name": person, "institution": institution, "degree_type": "MSc", "field_of_study": "Mathematics"}
     content = diploma_pdf(person, title, _DAY, institution=institution)
     return DemoDocument("diploma.pdf", content, PDF, "degree", {**claims, "graduation_date": _DAY.isoformat()})
 
 
-def _card(person: str, organization: str, kid: str) -> DemoDocument:
+def _make_card(person: str, organization: str, kid: str) -> DemoDocument:
     until = date(2030, 12, 31)
     claims = {"member_name": person, "organization": organization, "membership_id": f"{kid}-0001"}
     content = card_png(person, organization, f"{kid}-0001", until)
     return DemoDocument("card.png", content, PNG, "membership-card", {**claims, "valid_to": until.isoformat()})
 
 
-def _certificate(person: str, provider: str) -> DemoDocument:
+def _make_certificate(person: str, provider: str) -> DemoDocument:
     course = "Knots and Splices"
     claims = {"participant_name": person, "program_name": course, "institution": provider}
     content = certificate_pdf(person, course, _DAY, provider=provider)
@@ -149,7 +151,7 @@ def _certificate(person: str, provider: str) -> DemoDocument:
     )
 
 
-def _badge(person: str, assessor: str) -> DemoDocument:
+def _make_badge(person: str, assessor: str) -> DemoDocument:
     claims = {"earner_name": person, "skill_name": "Woodworking", "assessed_by": assessor}
     content = badge_png(person, "Woodworking", _DAY)
     return DemoDocument("badge.png", content, PNG, "skill-badge", {**claims, "earned_date": _DAY.isoformat()})
@@ -169,20 +171,20 @@ def _mint(lab: Installation, caller: Caller, issuer: IssuerWithKeys, document: D
 
 
 def _verify(lab: Installation, attestation_id: UUID, document: DemoDocument) -> None:
-    """Verify with the file in hand, metered like any verification."""
+    """Verify an attestation with its file, metered like any verification."""
     verified = lab.attestations.verify(attestation_id, VerifierInput(document.sha256, document.sha256.hex()))
     assert verified.verdict is Verdict.VALID, verified.report
     with lab.storage.write() as tx:
         lab.attestations.meter(tx, verified)
 
 
-def credentials(folder: Path) -> dict[str, str]:
-    """What opens the demo in `folder`, which is made where there is none."""
-    return _remembered(folder) or _made(folder)
+def load_credentials(folder: Path) -> dict[str, str]:
+    """Return the credentials of the demo in `folder`, creating the demo if it does not exist."""
+    return _read_credentials(folder) or _create_world(folder)
 
 
-def _made(folder: Path) -> dict[str, str]:
-    """A fresh world; its credentials are kept beside it, for it holds nothing worth guarding."""
+def _create_world(folder: Path) -> dict[str, str]:
+    """Create a demo and store its credentials in its folder, because its data needs no protection."""
     world = demo_world(folder)
     shared = world.minted[0][1].id
     shown = {**world.made.public(), "attestation_id": str(shared), "share_key": world.lab.links.share_key(shared)}
@@ -193,7 +195,7 @@ def _made(folder: Path) -> dict[str, str]:
     return shown
 
 
-def _remembered(folder: Path) -> dict[str, str] | None:
+def _read_credentials(folder: Path) -> dict[str, str] | None:
     try:
         shown: dict[str, str] = json.loads((folder / CREDENTIALS).read_text())
     except FileNotFoundError:

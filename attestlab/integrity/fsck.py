@@ -1,7 +1,7 @@
-"""Everything recomputed from the records: the log, every signature, every hash chain, every audited row.
+"""Consistency check: recomputes the log, every signature, every hash chain and every audited row.
 
-Nothing is believed because it is stored. What nothing else in the records could
-contradict is left out: tallies of verifications that told everything they had counted.
+No stored value is trusted by itself. The check leaves out values that nothing else in the records
+could contradict: verification tallies whose events have all been published.
 """
 
 from __future__ import annotations
@@ -60,12 +60,12 @@ _log_heads = table_of(LogHead)
 _leaves = table_of(LogLeaf)
 PAGE = 500
 ATTESTATIONS = "attestations"
-ATTESTATIONS_A_PART = 4_000  # less than a second of work, so that processes end together
+ATTESTATIONS_PER_PART = 4_000  # less than a second of work, so that all processes end at about the same time
 
 
 @dataclass(frozen=True)
 class FsckPart:
-    """A part of the check that needs no other; attestations are divided by their ids, `first` up to below `end`."""
+    """An independent part of the check; attestations are divided by id, from `first` up to but excluding `end`."""
 
     name: str
     first: UUID | None = None
@@ -73,46 +73,46 @@ class FsckPart:
 
 
 def fsck(lab: Installation) -> Iterator[Problem]:
-    """Every problem of an installation, in one consistent look at its records."""
+    """Yield all problems of an installation, in one snapshot of its records."""
     with lab.storage.read() as connection:
-        for part in parts(connection):
-            yield from check(connection, lab, part)
+        for part in plan_parts(connection):
+            yield from check_part(connection, lab, part)
 
 
-def parts(connection: Connection) -> list[FsckPart]:
-    """All parts of the check, in the order in which their problems are reported."""
+def plan_parts(connection: Connection) -> list[FsckPart]:
+    """Return all parts of the check, in the order in which their problems are reported."""
     divided: list[FsckPart] = []
     for name in _CHECKS:
-        divided += _divided(connection, name) if name == ATTESTATIONS else [FsckPart(name)]
+        divided += _split_attestations(connection, name) if name == ATTESTATIONS else [FsckPart(name)]
     return divided
 
 
-def check(connection: Connection, lab: Installation, part: FsckPart) -> Iterator[Problem]:
-    """The problems of one part. Damaged rows fail in as many ways as there are decoders; each is a finding."""
+def check_part(connection: Connection, lab: Installation, part: FsckPart) -> Iterator[Problem]:
+    """Yield the problems of one part. Each decoder fails differently on damaged rows, so any error is a problem."""
     try:
         yield from _CHECKS[part.name](connection, lab, part)
     except Exception as error:
         yield Problem("unreadable", part.name, f"cannot be read any further: {type(error).__name__}: {error}")
 
 
-def _divided(connection: Connection, name: str) -> list[FsckPart]:
-    """Ranges of so many attestations each; one range of all of them where an id cannot be read."""
+def _split_attestations(connection: Connection, name: str) -> list[FsckPart]:
+    """Return ranges of `ATTESTATIONS_PER_PART` attestations; a single range if an id cannot be read."""
     try:
-        bounds = attestation_store.sample_ids(connection, ATTESTATIONS_A_PART)
+        bounds = attestation_store.sample_ids(connection, ATTESTATIONS_PER_PART)
     except (ValueError, SQLAlchemyError, sqlite3.DatabaseError):
         bounds = []
     return [FsckPart(name, first, end) for first, end in pairwise([None, *bounds, None])]
 
 
-def _database(connection: Connection, lab: Installation) -> Iterator[Problem]:
-    """What the engine itself can find; and that tables and the triggers that guard them are those we made."""
+def _check_database(connection: Connection, lab: Installation) -> Iterator[Problem]:
+    """Run the engine's own checks, and compare tables and triggers with those that the migrations create."""
     if not lab.storage.is_sqlite:
-        yield from _guards_on_postgresql(connection)
+        yield from _check_postgresql_triggers(connection)
         return
-    made, stands = migrations.made_on_sqlite(), migrations.stored_statements(connection)
-    for name in {*made, *stands}:
-        if made.get(name, "") != stands.get(name, ""):
-            yield Problem("schema", name, "it is not what the migrations make")
+    expected, stored = migrations.made_on_sqlite(), migrations.stored_statements(connection)
+    for name in {*expected, *stored}:
+        if expected.get(name, "") != stored.get(name, ""):
+            yield Problem("schema", name, "differs from what the migrations create")
     for (message,) in connection.exec_driver_sql("PRAGMA integrity_check"):
         if message != "ok":
             yield Problem("database", "integrity_check", message)
@@ -120,16 +120,16 @@ def _database(connection: Connection, lab: Installation) -> Iterator[Problem]:
         yield Problem("database", f"{row[0]} row {row[1]}", f"points to a missing row of {row[2]}")
 
 
-def _guards_on_postgresql(connection: Connection) -> Iterator[Problem]:
+def _check_postgresql_triggers(connection: Connection) -> Iterator[Problem]:
     enabled = "SELECT tgname FROM pg_trigger WHERE NOT tgisinternal AND tgenabled IN ('O', 'A')"
-    stand = set(connection.exec_driver_sql(enabled).scalars())
-    for made, kind, name in (statement.split()[:3] for statement in IMMUTABILITY_DDL["postgresql"]):
-        if (made, kind) == ("CREATE", "TRIGGER") and name not in stand:
-            yield Problem("schema", f"trigger {name}", "it does not guard its table any more")
+    existing = set(connection.exec_driver_sql(enabled).scalars())
+    for verb, kind, name in (statement.split()[:3] for statement in IMMUTABILITY_DDL["postgresql"]):
+        if (verb, kind) == ("CREATE", "TRIGGER") and name not in existing:
+            yield Problem("schema", f"trigger {name}", "is missing or disabled, so its table is not protected")
 
 
-def _attestations(connection: Connection, part: FsckPart) -> Iterator[Problem]:
-    """Each attestation: its signature holds, and the log's entry speaks of it."""
+def _check_attestations(connection: Connection, part: FsckPart) -> Iterator[Problem]:
+    """Check the signature of each attestation, and that its log entry is about it."""
     for row in attestation_store.iterate_signed(connection, part.first, part.end):
         if row.spki is None or row.entry is None:
             yield Problem("attestation", str(row.id), "its key or its log entry is missing")
@@ -142,8 +142,8 @@ def _attestations(connection: Connection, part: FsckPart) -> Iterator[Problem]:
             yield Problem("attestation", str(row.id), f"a column cannot be read: {error}")
 
 
-def _counts(connection: Connection) -> Iterator[Problem]:
-    """Each minted entry has its attestation."""
+def _check_counts(connection: Connection) -> Iterator[Problem]:
+    """Check that there are as many attestations as MINTED entries."""
     minted = select(func.count()).select_from(_leaves).where(_leaves.c.kind == EntryType.MINTED.value)
     logged = connection.scalar(minted)
     counted = connection.scalar(select(func.count()).select_from(attestation_store.attestations))
@@ -154,7 +154,7 @@ def _counts(connection: Connection) -> Iterator[Problem]:
 def _check_attestation(row: AnyRow) -> None:
     statement = build_statement(row)
     if sha256_b64url(row.claims) != row.claims_hash:
-        raise SignatureInvalid("its claims are not those that were signed")
+        raise SignatureInvalid("its claims differ from the signed claims")
     public = signing.load_public(Algorithm(row.alg), row.spki)
     jws.verify_compact(statement.alg, public, row.signature, kid=row.kid, payload=statement.canonical())
     verify_entry_subject(
@@ -167,29 +167,29 @@ def _check_attestation(row: AnyRow) -> None:
     )
 
 
-def _ends(connection: Connection) -> Iterator[Problem]:
-    """How attestations ended, by the rows and by the log."""
+def _check_status_changes(connection: Connection) -> Iterator[Problem]:
+    """Compare the status of attestations in the rows with the log."""
     for where, message in lifecycle.find_inconsistencies(connection):
         yield Problem("attestation", where, message)
 
 
-def _standings(connection: Connection) -> Iterator[Problem]:
-    """How issuers and keys stand, by the rows and by the log."""
+def _check_issuers(connection: Connection) -> Iterator[Problem]:
+    """Compare the status of issuers and keys in the rows with the log."""
     for where, message in integrity.find_inconsistencies(connection):
         yield Problem("standing", where, message)
 
 
-def _managed_keys(connection: Connection, lab: Installation) -> Iterator[Problem]:
-    """Each private half that we hold opens, and belongs to the public half; the others cannot be computed."""
-    for row in _all(connection, issuer_store.keys, issuer_store.keys.c.kid):
+def _check_keys(connection: Connection, lab: Installation) -> Iterator[Problem]:
+    """Check that each managed private key opens and matches its public key, and that no other key is factorable."""
+    for row in _all_rows(connection, issuer_store.keys, issuer_store.keys.c.kid):
         try:
             _check_key(row, lab)
         except (AttestLabError, ValueError) as error:
             yield Problem("key", row.kid, str(error))
 
 
-def _sealed_under(connection: Connection, lab: Installation) -> Iterator[Problem]:
-    """The records name the key-encryption key that sealed them."""
+def _check_keyring(connection: Connection, lab: Installation) -> Iterator[Problem]:
+    """Check that the records name the key-encryption key that they are sealed under."""
     try:
         sealing.require_same(connection, lab.keyring)
     except KeyringMismatch as error:
@@ -202,62 +202,71 @@ def _check_key(row: AnyRow, lab: Installation) -> None:
     alg = Algorithm(row.alg)
     public = signing.load_public(alg, row.spki)
     if row.sealed is None:
-        return require_unfactorable(public)  # it may have been registered before this was tested
+        return require_unfactorable(public)  # it may have been registered before this test existed
     der = lab.keyring.unseal(row.sealed, tenant_id=row.tenant_id, issuer_id=row.issuer_id, kid=row.kid, alg=alg.value)
     if signing.spki(signing.load_private(alg, der).public_key()) != row.spki:
-        raise SignatureInvalid("the private half does not belong to the public half")
+        raise SignatureInvalid("the private key does not match the public key")
 
 
-def _trails(connection: Connection) -> Iterator[Problem]:
-    """Each tenant's audit trail: gapless, chained, and as long as its head says."""
-    heads = _chain_heads(connection)
+def _check_audit_trails(connection: Connection) -> Iterator[Problem]:
+    """Check that each tenant's audit trail is gapless, chained, and as long as its head records."""
+    heads = _audit_chain_heads(connection)
     trail, place, last = None, 0, GENESIS
     for row in connection.execution_options(yield_per=PAGE).execute(
         select(*_audit.c).order_by(_audit.c.tenant_id, _audit.c.seq)
     ):
         if row.tenant_id != trail:
             if trail is not None:
-                yield from _end_of_chain(heads, audit.chain_name(trail), place, last)
+                yield from _check_chain_end(heads, audit.chain_name(trail), place, last)
             trail, place, last = row.tenant_id, 0, GENESIS
         where = f"{row.tenant_id} {row.seq}"
         if row.seq != place or row.prev_hash != last or row.integrity_hash != link_hash(last, row.record):
             yield Problem("audit", where, "the chain is broken here")
         if wrong := audit.find_inconsistencies(row):
-            yield Problem("audit", where, f"the record says otherwise about {', '.join(wrong)}")
+            yield Problem("audit", where, f"columns differ from the record: {', '.join(wrong)}")
         place, last = row.seq + 1, row.integrity_hash
     if trail is not None:
-        yield from _end_of_chain(heads, audit.chain_name(trail), place, last)
+        yield from _check_chain_end(heads, audit.chain_name(trail), place, last)
     for name in heads:
-        yield Problem("chain", name, "its head stands alone")
+        yield Problem("chain", name, "has a head but no entries")
 
 
-def _outbox_chain(connection: Connection) -> Iterator[Problem]:
-    """The outbox: gapless, chained, and as long as its head says."""
+def _check_outbox(connection: Connection) -> Iterator[Problem]:
+    """Check that the outbox is gapless, chained, and as long as its head records."""
     place, last = 0, GENESIS
     for row in connection.execution_options(yield_per=PAGE).execute(select(*_outbox.c).order_by(_outbox.c.seq)):
         linked = link_hash(last, outbox.chained_bytes(row.tenant_id, row.body))
         if row.seq != place or row.hash != linked:
             yield Problem("outbox", str(row.seq), "the chain is broken here")
         if wrong := outbox.find_inconsistencies(row):
-            yield Problem("outbox", str(row.seq), f"the envelope says otherwise about {', '.join(wrong)}")
+            yield Problem("outbox", str(row.seq), f"columns differ from the envelope: {', '.join(wrong)}")
         place, last = row.seq + 1, row.hash
     if (place, last) != read_head(connection, outbox.CHAIN):
         yield Problem("outbox", "end", "events are missing at the end")
 
 
-def _chain_heads(connection: Connection) -> dict[str, tuple[int, bytes]]:
-    """Of the trails; the others are compared with their rows where those are read."""
+def _audit_chain_heads(connection: Connection) -> dict[str, tuple[int, bytes]]:
+    """Return the heads of the audit trails; other heads are compared where their rows are read."""
     others = (outbox.CHAIN, idempotency_store.CHAIN, idempotency_store.BEGINNING, cosignatures.CHAIN)
-    found = connection.execute(select(_heads.c.name, _heads.c.length, _heads.c.hash))
-    return {row.name: (row.length, row.hash) for row in found if row.name not in others}
+    rows = connection.execute(select(_heads.c.name, _heads.c.length, _heads.c.hash))
+    return {row.name: (row.length, row.hash) for row in rows if row.name not in others}
 
 
-def _end_of_chain(heads: dict[str, tuple[int, bytes]], name: str, length: int, last: bytes) -> Iterator[Problem]:
-    if heads.pop(name, None) != (length, last):
-        yield Problem("chain", name, "its end is not where its head says")
+def _check_chain_end(heads: dict[str, tuple[int, bytes]], name: str, length: int, last: bytes) -> Iterator[Problem]:
+    head = heads.pop(name, None)
+    if head != (length, last):
+        yield Problem("chain", name, _describe_wrong_head(head, length))
 
 
-# The tables whose rows leave their fingerprint in the audit trail, as what, and how the trail names a row.
+def _describe_wrong_head(head: tuple[int, bytes] | None, length: int) -> str:
+    if head is None:
+        return "the head of the chain is missing"
+    if head[0] != length:
+        return f"the chain ends at {length}, its head says {head[0]}"
+    return "the last hash of the chain differs from its head"
+
+
+# The tables whose row digests are in the audit trail, with the resource type and the function that names a row there.
 _AUDITED: tuple[tuple[Table, str, Callable[[Any], str]], ...] = (
     (org_store.tenants, "tenant", lambda row: str(row.id)),
     (org_store.orgs, "org", lambda row: str(row.id)),
@@ -284,63 +293,64 @@ _AUDITED: tuple[tuple[Table, str, Callable[[Any], str]], ...] = (
 )
 
 
-def _audited_rows(connection: Connection) -> Iterator[Problem]:
-    """Rows that are not what the audit trail left behind."""
+def _check_audited_rows(connection: Connection) -> Iterator[Problem]:
+    """Compare audited rows with their last digest in the audit trail."""
     for table, kind, name in _AUDITED:
         for resource_id, message in row_digest.find_unaudited(connection, table, resource_type=kind, name=name):
             yield Problem(kind, resource_id, message)
 
 
-def _usage(connection: Connection, lab: Installation) -> Iterator[Problem]:
-    """What was counted of verifications, against the events that tell of them."""
+def _check_usage(connection: Connection, lab: Installation) -> Iterator[Problem]:
+    """Compare the counted verifications with the events that report them."""
     for place, message in metering.find_inconsistencies(connection, now=lab.clock.now()):
         yield Problem("usage", place, message)
 
 
-def _cosignatures(connection: Connection) -> Iterator[Problem]:
-    """What witnesses signed: gapless, chained, and true of the checkpoints."""
+def _check_cosignatures(connection: Connection) -> Iterator[Problem]:
+    """Check that cosignatures are gapless, chained, and valid for their checkpoints."""
     for place, message in cosignatures.find_inconsistencies(connection):
         yield Problem("cosignatures", place, message)
 
 
-def _answers(connection: Connection) -> Iterator[Problem]:
-    """What is kept under Idempotency-Keys: gapless and chained from where it begins now to its end."""
+def _check_idempotency_records(connection: Connection) -> Iterator[Problem]:
+    """Check that idempotency records are gapless and chained from the current beginning to the end."""
     for place, message in idempotency_store.find_inconsistencies(connection):
         yield Problem("answers", place, message)
 
 
-def _misspelled(connection: Connection) -> Iterator[Problem]:
-    """Ids, times and flags that SQLite reads alike and does not find alike; and a second head, which is never read.
+def _check_spelling(connection: Connection) -> Iterator[Problem]:
+    """Report non-canonical ids, times and flags, and a second log head, which would never be read.
 
-    Audited rows are left out: `rows.unaccounted` compares their spelling too.
+    SQLite reads a non-canonical value like a canonical one, but a query by value does not find it. Audited rows are
+    left out: `row_digest.find_unaudited` compares their spelling too.
     """
     audited = {table.name for table, _kind, _name in _AUDITED}
     for table in (table for table in SQLModel.metadata.sorted_tables if table.name not in audited):
         for column in row_digest.find_noncanonical(connection, table):
-            yield Problem("spelling", f"{table.name}.{column}", "a value is not written as we write it")
+            yield Problem("spelling", f"{table.name}.{column}", "a value is not in canonical form")
     if connection.scalar(select(func.count()).select_from(_log_heads)) != 1:
-        yield Problem("head", "log_head", "There is one for each database.")
+        yield Problem("head", "log_head", "a database must have exactly one log head")
 
 
-def _all(connection: Connection, table: Table, by: Any) -> Iterator[AnyRow]:
+def _all_rows(connection: Connection, table: Table, by: Any) -> Iterator[AnyRow]:
     yield from connection.execution_options(yield_per=PAGE).execute(select(table).order_by(by))
 
 
-# By name: what is checked, in the order in which problems are reported.
+# The checks by name, in the order in which their problems are reported.
 _CHECKS: dict[str, Callable[[Connection, Installation, FsckPart], Iterator[Problem]]] = {
     "log": lambda connection, lab, _part: check_log(connection, keyring=lab.keyring, guard=lab.guard),
-    "database": lambda connection, lab, _part: _database(connection, lab),
-    ATTESTATIONS: lambda connection, _lab, part: _attestations(connection, part),
-    "counts": lambda connection, _lab, _part: _counts(connection),
-    "ends": lambda connection, _lab, _part: _ends(connection),
-    "standings": lambda connection, _lab, _part: _standings(connection),
-    "keys": lambda connection, lab, _part: _managed_keys(connection, lab),
-    "keyring": lambda connection, lab, _part: _sealed_under(connection, lab),
-    "audit": lambda connection, _lab, _part: _trails(connection),
-    "outbox": lambda connection, _lab, _part: _outbox_chain(connection),
-    "rows": lambda connection, _lab, _part: _audited_rows(connection),
-    "cosignatures": lambda connection, _lab, _part: _cosignatures(connection),
-    "usage": lambda connection, lab, _part: _usage(connection, lab),
-    "answers": lambda connection, _lab, _part: _answers(connection),
-    "spelling": lambda connection, _lab, _part: _misspelled(connection),
+    "database": lambda connection, lab, _part: _check_database(connection, lab),
+    ATTESTATIONS: lambda connection, _lab, part: _check_attestations(connection, part),
+    "counts": lambda connection, _lab, _part: _check_counts(connection),
+    "ends": lambda connection, _lab, _part: _check_status_changes(connection),
+    "standings": lambda connection, _lab, _part: _check_issuers(connection),
+    "keys": lambda connection, lab, _part: _check_keys(connection, lab),
+    "keyring": lambda connection, lab, _part: _check_keyring(connection, lab),
+    "audit": lambda connection, _lab, _part: _check_audit_trails(connection),
+    "outbox": lambda connection, _lab, _part: _check_outbox(connection),
+    "rows": lambda connection, _lab, _part: _check_audited_rows(connection),
+    "cosignatures": lambda connection, _lab, _part: _check_cosignatures(connection),
+    "usage": lambda connection, lab, _part: _check_usage(connection, lab),
+    "answers": lambda connection, _lab, _part: _check_idempotency_records(connection),
+    "spelling": lambda connection, _lab, _part: _check_spelling(connection),
 }

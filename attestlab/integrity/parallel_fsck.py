@@ -1,7 +1,7 @@
-"""Check an installation on all cores: each part of `fsck` in one of several processes.
+"""Parallel consistency check: runs the parts of `fsck` in several processes, on all cores.
 
-Every part compares only what it reads in one consistent look of its own, so a server may work meanwhile. Processes
-are forked before the records are opened, because a connection must not be shared with a child.
+Each part compares only rows that it reads in one snapshot, so a server may run meanwhile. Processes are forked
+while the records are closed, because a child must not share a connection.
 """
 
 from __future__ import annotations
@@ -21,99 +21,99 @@ from sqlalchemy.exc import DatabaseError, OperationalError
 
 from attestlab.core.errors import Unavailable
 from attestlab.installation import Installation
-from attestlab.integrity.fsck import ATTESTATIONS, FsckPart, check, parts
+from attestlab.integrity.fsck import ATTESTATIONS, FsckPart, check_part, plan_parts
 from attestlab.log.fsck import Problem
 from attestlab.settings import Settings
 
 MAX_PROCESSES = 8
-MIN_PARTS_OF_ATTESTATIONS = 2  # with fewer, starting processes takes longer than they save
+MIN_PARTS_OF_ATTESTATIONS = 2  # with fewer, starting processes takes more time than it saves
 PARENT_CHECK_INTERVAL_S = 1.0
 
-Progress = Callable[[int, int], None]  # parts that are done, of so many
-_lab: Installation | None = None  # of a process of the pool
+Progress = Callable[[int, int], None]  # the number of finished parts, and of all parts
+_lab: Installation | None = None  # the open installation of a process of the pool
 
 
-def problems_of(settings: Settings, *, progress: Progress = lambda _done, _of: None) -> list[Problem]:
-    """Every problem of an installation; that its records are no database at all is one.
+def find_problems(settings: Settings, *, progress: Progress = lambda _done, _of: None) -> list[Problem]:
+    """Return all problems of an installation; records that are not a database at all are a problem, too.
 
     Raises:
         AttestLabError: there is no installation, or its key-encryption key is missing.
-        SQLAlchemyError: the records cannot be reached, so that nothing can be said.
+        SQLAlchemyError: the records cannot be reached, so the check has no result.
     """
-    found: list[Problem] = []
+    problems: list[Problem] = []
     try:
         with closing(Installation.open(settings)) as lab:
             with lab.storage.read() as connection:
-                planned = parts(connection)
-            is_alone = _processes(planned) == 1
-            if is_alone:
-                found.extend(_in_turn(lab, planned, progress))
-        if not is_alone:  # the records are closed again, because a child must not inherit them
-            found = _side_by_side(settings, planned, progress)
-    except (DatabaseError, sqlite3.DatabaseError) as error:  # of SQLAlchemy, or straight from the driver
-        if isinstance(error, OperationalError | sqlite3.OperationalError) and not found:
+                planned = plan_parts(connection)
+            is_serial = _process_count(planned) == 1
+            if is_serial:
+                problems.extend(_check_serially(lab, planned, progress))
+        if not is_serial:  # the records are closed by now, because a child must not inherit a connection
+            problems = _check_in_parallel(settings, planned, progress)
+    except (DatabaseError, sqlite3.DatabaseError) as error:  # from SQLAlchemy, or directly from the driver
+        if isinstance(error, OperationalError | sqlite3.OperationalError) and not problems:
             raise
         cause = error.orig if isinstance(error, DatabaseError) else error
-        found.append(Problem("database", str(settings.data), f"cannot be read: {cause}"))
-    return found
+        problems.append(Problem("database", str(settings.data), f"cannot be read: {cause}"))
+    return problems
 
 
-def _processes(planned: list[FsckPart]) -> int:
-    """One for each processor that we may use; a single one for a small installation."""
+def _process_count(planned: list[FsckPart]) -> int:
+    """Return the number of processes: one for each available processor, or a single one for a small installation."""
     is_small = sum(part.name == ATTESTATIONS for part in planned) < MIN_PARTS_OF_ATTESTATIONS
     return 1 if is_small else min(len(os.sched_getaffinity(0)), MAX_PROCESSES)
 
 
-def _in_turn(lab: Installation, planned: list[FsckPart], progress: Progress) -> Iterator[Problem]:
-    """All parts in one look at the records."""
+def _check_serially(lab: Installation, planned: list[FsckPart], progress: Progress) -> Iterator[Problem]:
+    """Check all parts in one snapshot of the records."""
     with lab.storage.read() as connection:
         for done, part in enumerate(planned, 1):
-            yield from check(connection, lab, part)
+            yield from check_part(connection, lab, part)
             progress(done, len(planned))
 
 
-def _side_by_side(settings: Settings, planned: list[FsckPart], progress: Progress) -> list[Problem]:
-    """The parts in several processes; those that cannot be divided begin first, because they take longest."""
-    context, me = get_context("fork"), os.getpid()
-    with ProcessPoolExecutor(_processes(planned), context, initializer=_start, initargs=(me,)) as pool:
+def _check_in_parallel(settings: Settings, planned: list[FsckPart], progress: Progress) -> list[Problem]:
+    """Check the parts in several processes; indivisible parts start first, because they take longest."""
+    context, parent = get_context("fork"), os.getpid()
+    with ProcessPoolExecutor(_process_count(planned), context, initializer=_start_process, initargs=(parent,)) as pool:
         ordered = sorted(planned, key=lambda part: part.name == ATTESTATIONS)
-        found = {part: pool.submit(_checked, settings, part) for part in ordered}
-        _report(list(found.values()), progress)
-        return [problem for part in planned for problem in found[part].result()]
+        running = {part: pool.submit(_check_in_process, settings, part) for part in ordered}
+        _report_progress(list(running.values()), progress)
+        return [problem for part in planned for problem in running[part].result()]
 
 
-def _report(running: list[Future[list[Problem]]], progress: Progress) -> None:
-    """Report each part as it ends.
+def _report_progress(running: list[Future[list[Problem]]], progress: Progress) -> None:
+    """Report each part as it finishes.
 
     Raises:
-        Unavailable: a process was ended from outside.
+        Unavailable: a process was killed.
     """
     try:
         for done, future in enumerate(as_completed(running), 1):
             future.result()
             progress(done, len(running))
     except BrokenProcessPool as error:
-        raise Unavailable("A process of the check was ended, perhaps for lack of memory. Run it again.") from error
+        raise Unavailable("A process of the check was killed, perhaps for lack of memory. Run it again.") from error
 
 
-def _start(parent: int) -> None:
-    """Prepare a process: Ctrl-C ends it without a traceback, and it does not outlive its parent."""
+def _start_process(parent: int) -> None:
+    """Prepare a process of the pool: Ctrl-C ends it without a traceback, and it ends with its parent."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    threading.Thread(target=_exit_with_parent, args=(parent,), daemon=True).start()
 
 
-def _end_with(parent: int) -> None:
+def _exit_with_parent(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(PARENT_CHECK_INTERVAL_S)
     os._exit(1)
 
 
-def _checked(settings: Settings, part: FsckPart) -> list[Problem]:
-    """One part, in a process of the pool, which opens the installation once."""
+def _check_in_process(settings: Settings, part: FsckPart) -> list[Problem]:
+    """Check one part in a process of the pool, which opens the installation once."""
     global _lab
     try:
         _lab = _lab or Installation.open(settings)
         with _lab.storage.read() as connection:
-            return list(check(connection, _lab, part))
-    except Exception as error:  # its arguments may not survive the way to the parent; its words do
+            return list(check_part(connection, _lab, part))
+    except Exception as error:  # its arguments may not be picklable; its text is
         return [Problem("unreadable", part.name, f"cannot be checked: {type(error).__name__}: {error}")]

@@ -1,1 +1,1 @@
-"""The HTTP server of an installation: the routes of every capability, and the queue of their writes."""
+"""The HTTP server of an installation: the routes of all capabilities, and the queue of their writes."""

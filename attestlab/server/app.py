@@ -1,4 +1,4 @@
-"""The server: every capability's routes on one port, from the first request to the last answer."""
+"""The HTTP server: the routes of all capabilities on one port, from start to graceful stop."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ from attestlab.web.request import Request
 from attestlab.web.routing.openapi import openapi_routes
 from attestlab.web.routing.routes import Route, Routes
 
-STOP_WITHIN_S = 4.5  # of the five seconds in which the process is gone
+STOP_TIMEOUT_S = 4.5  # the process ends within five seconds
 TITLE = "AttestLab"
 CAPABILITIES: tuple[Routes, ...] = (
     attestation_routes.routes,
@@ -72,21 +72,21 @@ CAPABILITIES: tuple[Routes, ...] = (
 
 
 def all_routes() -> list[Route]:
-    """Every route of every capability; the operations routes come with a running server."""
+    """Return the routes of all capabilities, without the operations routes that only a running server has."""
     return [route for routes in CAPABILITIES for route in routes]
 
 
-def site_of(lab: Installation, desk: WriteQueue) -> Application:
-    """The installation as the web toolkit sees it."""
+def build_application(lab: Installation, write_queue: WriteQueue) -> Application:
+    """Build the web application of an installation: routes, authentication, limits and metrics."""
     metrics = Metrics()
     logging_setup.STDERR.on_lost = metrics.count_lost_line
 
-    def commit_failed(error: BaseException) -> None:
+    def report_failed_commit(error: BaseException) -> None:
         metrics.count_failed_commit(cause_of(error))
         logging_setup.log_repeated_failure("commit failed", error, cause=cause_of(error))
 
-    lab.storage.on_commit_failed = commit_failed
-    checks = {**lab.readiness(), "writes": desk.check_writes, "background": desk.background.check}
+    lab.storage.on_commit_failed = report_failed_commit
+    checks = {**lab.readiness(), "writes": write_queue.check_writes, "background": write_queue.background.check}
     operations = [*health_routes(checks), *metrics_routes(metrics)]
     routes = [*all_routes(), *operations]
 
@@ -102,22 +102,22 @@ def site_of(lab: Installation, desk: WriteQueue) -> Application:
             raise AuthInvalid(known=caller)
         return caller
 
-    async def denied(request: Request, fault: AttestLabError) -> None:
-        await desk.write(lambda tx: trail.record_denied(tx, request, fault))
+    async def record_denied(request: Request, error: AttestLabError) -> None:
+        await write_queue.write(lambda tx: trail.record_denied(tx, request, error))
 
-    async def blocked(block: BlockedClient) -> None:
-        await desk.write(lambda tx: trail.record_blocked(tx, block))
+    async def record_blocked(block: BlockedClient) -> None:
+        await write_queue.write(lambda tx: trail.record_blocked(tx, block))
 
     return Application(
         lab,
         [*routes, *openapi_routes(routes, title=TITLE, version=__version__)],
         authenticate=authenticate,
-        execute_write=desk.perform,
-        write=desk.write,
-        on_denied=denied,
-        on_blocked=blocked,
-        on_metered=desk.verifications.add,
-        limiter=limiter_of(lab),
+        execute_write=write_queue.perform,
+        write=write_queue.write,
+        on_denied=record_denied,
+        on_blocked=record_blocked,
+        on_metered=write_queue.verifications.add,
+        limiter=build_limiter(lab),
         clock=lab.clock,
         metrics=metrics,
         reads_inline=lab.storage.is_sqlite,
@@ -125,8 +125,8 @@ def site_of(lab: Installation, desk: WriteQueue) -> Application:
     )
 
 
-def limiter_of(lab: Installation) -> Limiter:
-    """Who may ask how often, by plans and settings."""
+def build_limiter(lab: Installation) -> Limiter:
+    """Build the rate limiter from plans and settings."""
 
     def spent_today(caller: Caller, metric: str, now: datetime) -> Count | None:
         with lab.storage.read() as connection:
@@ -141,57 +141,59 @@ def limiter_of(lab: Installation) -> Limiter:
     )
 
 
-def server_of(lab: Installation, site: Application) -> Server:
-    """The server with its patience and its room for connections, by settings and the limit of open files."""
+def build_server(lab: Installation, application: Application) -> Server:
+    """Build the HTTP server with its timeouts and connection limits, from settings and the limit of open files."""
     settings = lab.settings
-    room = ConnectionLimits.within_files(
+    limits = ConnectionLimits.within_files(
         raise_file_limit(),
         total=settings.max_connections,
         per_address=settings.max_connections_per_address,
         exempt=(*LOOPBACK, *settings.trusted_proxies),
     )
-    return Server(site, timeouts=Timeouts(idle_s=settings.idle_timeout_s, body_s=settings.body_timeout_s), limits=room)
+    return Server(
+        application, timeouts=Timeouts(idle_s=settings.idle_timeout_s, body_s=settings.body_timeout_s), limits=limits
+    )
 
 
 async def serve(lab: Installation, sockets: list[socket.socket], *, ready: Callable[[], None]) -> None:
-    """Answer on `sockets` until SIGTERM or SIGINT, then finish what was accepted."""
+    """Serve requests on `sockets` until SIGTERM or SIGINT, then finish all accepted requests and writes."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(logging_setup.log_loop_failure)
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     lab.storage.serve_requests()
-    desk = WriteQueue(lab)
-    site = site_of(lab, desk)
-    server = server_of(lab, site)
+    write_queue = WriteQueue(lab)
+    application = build_application(lab, write_queue)
+    server = build_server(lab, application)
     server.add_sockets(sockets)
-    sweeper = desk.background.start("sweeper", desk.sweep_forever)
-    courier = DeliveryWorker(lab.mails, lab.mail_carrier, sender=lab.mail_sender, write=desk.write)
-    courier.start(desk.background)
+    sweeper = write_queue.background.start("sweeper", write_queue.sweep_forever)
+    mail_worker = DeliveryWorker(lab.mails, lab.mail_carrier, sender=lab.mail_sender, write=write_queue.write)
+    mail_worker.start(write_queue.background)
     feeder = Feeder(
         lab.log,
         lab.storage,
-        write=desk.write,
+        write=write_queue.write,
         clock=lab.clock,
         folder=lab.settings.data,
-        on_outcome=site.metrics.count_submission,
+        on_outcome=application.metrics.count_submission,
     )
-    feeder.start(desk.background)
+    feeder.start(write_queue.background)
     ready()
     await stop.wait()
-    loop.call_later(STOP_WITHIN_S, lab.storage.cancel_waits)
+    loop.call_later(STOP_TIMEOUT_S, lab.storage.cancel_waits)
     await sweeper.finish(within_s=0)
     await feeder.finish()
-    await asyncio.gather(server.stop_gracefully(within_s=STOP_WITHIN_S), courier.finish(within_s=STOP_WITHIN_S))
-    await desk.finish()
+    await asyncio.gather(server.stop_gracefully(within_s=STOP_TIMEOUT_S), mail_worker.finish(within_s=STOP_TIMEOUT_S))
+    await write_queue.finish()
 
 
 def listen(host: str, port: int) -> list[socket.socket]:
-    """Sockets that are bound and listening; port 0 takes a free one, the same for every address of `host`."""
+    """Bind and listen on all addresses of `host`; port 0 takes a free port, the same for every address."""
     return bind_sockets(port, host)
 
 
-def address_of(sockets: list[socket.socket], host: str) -> str:
-    """The URL that a newcomer can open."""
-    shown = f"[{host}]" if ":" in host else host
-    return f"http://{shown}:{sockets[0].getsockname()[1]}"
+def url_of(sockets: list[socket.socket], host: str) -> str:
+    """Return the URL of a server that listens on these sockets."""
+    authority = f"[{host}]" if ":" in host else host
+    return f"http://{authority}:{sockets[0].getsockname()[1]}"

@@ -18,13 +18,13 @@ from attestlab.attestations.store import attestations
 from attestlab.core.clock import FixedClock
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.db.transaction import Transaction
-from attestlab.installation import EXPIRIES_AT_ONCE, Installation
+from attestlab.installation import MAX_EXPIRIES_PER_WRITE, Installation
 from attestlab.orgs.rules import Caller
 from attestlab.server.write_queue import WriteQueue
 
 pytestmark = pytest.mark.both_engines
 
-BRIEF = 2 * EXPIRIES_AT_ONCE + 50
+BRIEF = 2 * MAX_EXPIRIES_PER_WRITE + 50
 PATIENCE_S = 60
 
 
@@ -98,7 +98,7 @@ def test_a_batch_is_so_small_that_nobody_waits_long(lab: Installation, overdue: 
     with lab.storage.read() as connection:
         ends = [row for row in lab.log.entries(connection, 0, 2000) if row.kind == "attestation.status"]
 
-    assert (there_is_more, len(ends)) == (True, EXPIRIES_AT_ONCE)
+    assert (there_is_more, len(ends)) == (True, MAX_EXPIRIES_PER_WRITE)
 
 
 async def sweep_often(lab: Installation, sweeps: int) -> None:

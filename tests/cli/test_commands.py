@@ -65,7 +65,7 @@ def test_init_hands_over_what_opens_the_installation_and_never_again(tmp_path: P
 
     assert set(made) == {"tenant_id", "org_id", "owner_email", "owner_password", "api_key", "log_vkey"}
     assert (again.returncode, again.stdout) == (2, "")
-    assert "initialised already" in again.stderr
+    assert "initialized already" in again.stderr
     assert printed("log", "vkey", "--data", str(tmp_path / "d"), "--json") == {"vkey": made["log_vkey"]}
 
 
@@ -133,7 +133,7 @@ def test_verify_exits_by_what_it_found(bundle: tuple[Path, Path], tmp_path: Path
     assert run("verify", str(sound)).returncode == 3
     assert run("verify", str(sound), "--trust", str(junk)).returncode == 3
     unchecked = run("verify", str(sound), "--file", str(policy), "--trust", str(policy))
-    assert (unchecked.returncode, "names no document" in unchecked.stderr) == (3, True)
+    assert (unchecked.returncode, "has no document hash" in unchecked.stderr) == (3, True)
 
 
 def test_verify_says_what_it_checked_and_what_it_could_not(bundle: tuple[Path, Path]) -> None:

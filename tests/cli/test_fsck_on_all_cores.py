@@ -17,7 +17,7 @@ from attestlab.attestations.minting import MintRequest
 from attestlab.core.clock import SystemClock
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.installation import Installation
-from attestlab.integrity.fsck import FsckPart, fsck, parts
+from attestlab.integrity.fsck import FsckPart, fsck, plan_parts
 from attestlab.settings import Settings
 
 # The command with small parts and two processes, however many processors there are.
@@ -64,7 +64,7 @@ def test_attestations_are_divided_by_their_ids_without_a_gap(
 ) -> None:
     monkeypatch.setattr("attestlab.integrity.fsck.ATTESTATIONS_A_PART", 4)
     with installation.storage.read() as connection:
-        divided = [part for part in parts(connection) if part.name == "attestations"]
+        divided = [part for part in plan_parts(connection) if part.name == "attestations"]
 
     assert len(divided) == 3
     assert [part.first for part in divided[1:]] == [part.end for part in divided[:-1]]
@@ -100,7 +100,7 @@ def test_a_process_that_is_killed_is_said_and_not_taken_for_a_clean_part(install
 
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.count("\n") == 1
-    assert "A process of the check was ended" in done.stderr
+    assert "A process of the check was killed" in done.stderr
 
 
 @pytest.mark.parametrize(("options", "is_shown"), [((), True), (("--json",), False)], ids=["text", "json"])

@@ -102,7 +102,7 @@ def test_a_server_that_holds_a_replaced_key_seals_nothing_and_says_so(used_on_sq
     with server, server.client() as client:
         minted, bearer = client.get("/v1/attestations").json()["items"][0], f"Bearer {sign_in(server)}"
         other = Installation.open(settings_of(server))
-        rekey._sealed_anew(other, Keyring.create(server.data, file_name=keyring.NEXT_FILE_NAME))
+        rekey._reseal_all(other, Keyring.create(server.data, file_name=keyring.NEXT_FILE_NAME))
         other.close()
         issuer = {"name": "Late", "domain": "late.example.edu", "alg": "Ed25519"}
         sealing_requests = {
@@ -168,7 +168,7 @@ def test_a_move_that_was_cut_off_before_the_records_changed_is_begun_anew(used: 
 def test_a_move_that_was_cut_off_behind_the_records_is_ended(used: RunningServer) -> None:
     lab = Installation.open(settings_of(used))
     new = Keyring.create(used.data, file_name=keyring.NEXT_FILE_NAME)
-    rekey._sealed_anew(lab, new)
+    rekey._reseal_all(lab, new)
     lab.close()
 
     done = rewrap(used)

@@ -56,7 +56,7 @@ def test_passwords_cost_what_rfc_9106_recommends_where_memory_is_scarce() -> Non
     """
     64 MiB, three passes, four lanes; asked of a process of its own, because other tests hash cheaply.
     """
-    code = f"from attestlab.core import passwords; print(passwords.hash_password({GOOD!r}))"
+    code = f"from attestlab.core.crypto import passwords; print(passwords.hash_password({GOOD!r}))"
     stored = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
 
     assert stored.startswith("$argon2id$v=19$m=65536,t=3,p=4$")

@@ -14,9 +14,9 @@ from attestlab.settings import Settings, unknown_variables
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
-        ("dat", r"There is no setting 'dat'\. Did you mean 'data'\?"),
-        ("smtp_ulr", r"There is no setting 'smtp_ulr'\. Did you mean 'smtp_url'\?"),
-        ("qqqq", r"There is no setting 'qqqq'\. Valid names: data, database_url, "),
+        ("dat", r"Unknown setting 'dat'\. Did you mean 'data'\?"),
+        ("smtp_ulr", r"Unknown setting 'smtp_ulr'\. Did you mean 'smtp_url'\?"),
+        ("qqqq", r"Unknown setting 'qqqq'\. Valid names: data, database_url, "),
     ],
 )
 def test_an_unknown_setting_is_refused_with_the_nearest_name(name: str, hint: str) -> None:

@@ -49,8 +49,8 @@ def serving(lab: Installation) -> Iterator[Serving]:
 
     async def serve() -> None:
         desk = WriteQueue(lab)
-        found.append(Serving(app.address_of(sockets, "127.0.0.1"), desk, asyncio.get_running_loop()))
-        server = Server(app.site_of(lab, desk))
+        found.append(Serving(app.url_of(sockets, "127.0.0.1"), desk, asyncio.get_running_loop()))
+        server = Server(app.build_application(lab, desk))
         server.add_sockets(sockets)
         ready.set()
         await stop.wait()

@@ -13,7 +13,7 @@ from faults.stories import check_story, require_kept
 from lab_checks import require_acknowledged
 from nursery import Nursery
 
-from attestlab.cli.serve import ensure_initialised
+from attestlab.cli.serve import ensure_initialized
 from attestlab.installation import Installation
 from attestlab.log.head_guard import SLOT_BYTES, HeadGuard
 from attestlab.log.merkle.hashing import EMPTY_ROOT
@@ -80,7 +80,7 @@ def test_an_installation_that_loses_power_while_it_is_made_is_made_by_the_next_s
     making = Recording.of(nursery, "init", before=tmp_path / "empty", scratch=tmp_path)
     for image in making.power_cuts(random.Random(2), 150 if is_long else 16):
         settings = Settings(data=image.write_to(tmp_path / "image"))
-        made = ensure_initialised(settings)
+        made = ensure_initialized(settings)
         assert (made is None) >= bool(image.told), "the owner's credentials are gone"
         lab = Installation.open(settings)
         for told in image.told:

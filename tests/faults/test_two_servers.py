@@ -86,7 +86,7 @@ def test_servers_that_start_at_once_in_an_empty_folder_share_one_installation(
     with servers[0].launched(), servers[1].launched(), servers[2].launched():
         keys = {httpx.get(server.ready().url + "/v1/log/vkey").text for server in servers}
         assert len(keys) == 1, keys
-        assert servers[0].errors().count("Initialised") == 1
+        assert servers[0].errors().count("Initialized") == 1
         for server in servers:
             server.stop()
     servers[0].check()

@@ -9,7 +9,7 @@ import pytest
 import typer
 
 from attestlab.cli import main as cli
-from attestlab.cli.access_table import with_table
+from attestlab.cli.access_table import replace_table
 from attestlab.core.events import Event
 from attestlab.orgs.plans import ADJUSTABLE, PLANS
 from attestlab.server.app import all_routes
@@ -56,7 +56,7 @@ def test_the_access_table_is_the_one_that_is_in_force():
     """docs/access.md shows what the routes declare; `make access` writes it anew."""
     page = (DOCS / "access.md").read_text()
 
-    assert with_table(page, all_routes()) == page
+    assert replace_table(page, all_routes()) == page
 
 
 def test_every_command_has_its_line():

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from attestlab.core.clock import SystemClock
 from attestlab.installation import Installation
-from attestlab.server.app import all_routes, site_of
+from attestlab.server.app import all_routes, build_application
 from attestlab.server.write_queue import WriteQueue
 from attestlab.settings import Settings
 from attestlab.web.application import Application
@@ -70,7 +70,7 @@ def test_authenticating_costs_less_than_verifying_a_signature(tmp_path: Path, ki
     async def measured() -> list[float]:
         lab, made = Installation.init(Settings(data=tmp_path / "data"), clock=SystemClock())
         desk = WriteQueue(lab)
-        site = site_of(lab, desk)
+        site = build_application(lab, desk)
         identity, tenant = lab.identity, made.tenant
         recognised = identity.authenticate(
             tenant.owner_email, tenant.owner_password, peer="127.0.0.1", now=lab.clock.now()
