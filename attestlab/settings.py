@@ -102,7 +102,7 @@ class Settings(BaseSettings):
         return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
 
     def __repr_args__(self) -> Iterator[tuple[str, Any]]:
-        """Show the settings that differ from their defaults; of the records' URL only the engine, without a password."""
+        """Show the settings that differ from their defaults; of the records' URL only the engine, not a password."""
         for name, field in type(self).model_fields.items():
             value = getattr(self, name)
             if value != field.default:
