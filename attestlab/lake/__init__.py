@@ -1,4 +1,5 @@
-"""The lake: append-only facts from the records as Parquet, and what a caller may see of them as DuckDB relations.
+"""The lake: append-only facts exported from the records as Parquet, and each caller's view of them as DuckDB
+relations.
 
-The records stay the truth. A deleted lake is written anew from them.
+The records remain the source of truth. A deleted lake is rebuilt from them.
 """

@@ -1,9 +1,9 @@
-"""The context of a decision as columns: one for each attribute, as `policy.sql.replay` reads them.
+"""The context of a decision as columns: one per attribute, as `policy.sql.replay` reads them.
 
-In a part a column is named by path and kind (`key.age_days|number`), which follow from the values alone: so an export
-does not depend on what is registered on its day, and nothing is lost where an attribute changes its type. A look names
-each by its path and takes the kind that the attribute has today. A whole number is a DOUBLE too, exact up to
-2^53 - 1, which is the largest that an attribute takes.
+A part names a column by path and kind (`key.age_days|number`), which depend on the values alone: so an export does not
+depend on the attributes registered on that day, and nothing is lost when an attribute changes its type. A view names
+each column by its path and uses the attribute's present kind. Whole numbers are DOUBLEs too, exact up to 2^53 - 1, the
+largest number of an attribute.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _KINDS = {
 
 
 def to_columns(context: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of a stored context by their columns; numbers are floats."""
+    """Return the values of a stored context by column; numbers are floats."""
     return {
         f"{path}|{_KIND_OF_VALUE[type(value)]}": float(value) if type(value) is int else value
         for path, value in context.items()
@@ -39,15 +39,15 @@ def to_columns(context: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def column_types(names: Iterable[str]) -> dict[str, Any]:
-    """Those of the names that are columns of contexts, with their types, in order."""
+    """Return the context columns among `names` with their types, in order."""
     return {name: ARROW[name.rpartition("|")[2]] for name in sorted(set(names)) if "|" in name}
 
 
 def select_attributes(names: Iterable[str], registry: Registry, *, reserved: Iterable[str]) -> list[str]:
-    """SQL that gives each attribute by its path: of those registered today, and of those that decisions still have.
+    """Return SQL that selects each attribute by path: the registered ones, and those that only decisions still have.
 
-    A value of a kind that the attribute has no more is missing, as it is to a policy. `names` are the columns there
-    are; an attribute called like one of `beside` has `@` before its name.
+    A value of another kind than the attribute's present one is missing, as it is to a policy. `names` are the existing
+    columns; an attribute named like one of `reserved` has the prefix `@`.
     """
     columns, reserved_names = set(names), set(reserved)
     kinds = {name.rpartition("|")[0]: name.rpartition("|")[2] for name in sorted(columns)}
@@ -59,7 +59,7 @@ def select_attributes(names: Iterable[str], registry: Registry, *, reserved: Ite
 
 
 def select_recorded(attribute: Attribute, names: Iterable[str]) -> tuple[str, list[str]]:
-    """SQL that gives an attribute's values of the kind it has today, and the columns with those of other kinds."""
+    """Return SQL for an attribute's values of its present kind, and the columns with values of other kinds."""
     columns, kind = set(names), _KINDS[attribute.type]
     others = [other for other in ARROW if other != kind and f"{attribute.path}|{other}" in columns]
     return _source_sql(attribute.path, kind, columns), [
@@ -76,5 +76,5 @@ def _column_name(path: str, *, is_prefixed: bool) -> str:
 
 
 def _quote_with_suffix(path: str, suffix: str) -> str:
-    """The identifier of a path, which `quote_column` has checked to be one, with a suffix of ours."""
+    """Quote a path, which `quote_column` has validated, with a suffix of ours."""
     return quote_column(path)[:-1] + f'{suffix}"'

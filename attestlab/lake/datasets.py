@@ -1,8 +1,8 @@
-"""The data sets: which sequence numbers each one's facts, which columns they have, how a row becomes a fact.
+"""The data sets: the sequence that numbers each one's facts, their columns, and the conversion of rows to facts.
 
-A fact never changes, so it is exported once. What becomes of an attestation is told by the log and is a fact of its
-own (`ends`); the view puts both together. Ids are texts (Spark refuses Parquet's UUID), times are UTC. Loaded with
-pyarrow when something is first exported or looked at.
+A fact never changes, so it is exported once. A later status of an attestation is an entry of the log and a fact of its
+own (`ends`); the view joins both. Ids are texts (Spark rejects Parquet's UUID), times are UTC. Loaded with pyarrow by
+the first export or query.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ Fact = dict[str, Any]
 
 @dataclass(frozen=True)
 class Dataset:
-    """Facts of one kind. `columns` begin with the fact's number; `time` is the one that parts are sorted by.
+    """Facts of one type. `columns` begin with the fact's number; parts are sorted by `time`.
 
-    `read` gives the facts of a stretch, all of them or one tenant's; `typed` says that there are columns beside
-    `columns`, one for each attribute of a context.
+    `read` returns the facts of a range, all of them or one tenant's; `typed` adds one column per context attribute to
+    `columns`.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Dataset:
 
     @property
     def is_public(self) -> bool:
-        """Whether everybody may see every fact."""
+        """Whether every caller may see every fact."""
         return "tenant_id" not in self.columns
 
     @property
@@ -61,7 +61,7 @@ class Dataset:
         return next(iter(self.columns))
 
     def table(self, facts: Iterable[Fact]) -> pa.Table:
-        """Facts as a table, sorted by tenant, time and number."""
+        """Return facts as a table, sorted by tenant, time and number."""
         rows = list(facts)
         fields = {**self.columns, **context_columns.column_types(set().union(*rows))}
         columns = {name: [row.get(name) for row in rows] for name in fields}
@@ -141,7 +141,7 @@ def _read_decisions(connection: Connection, first: int, end: int, tenant_id: UUI
         yield fact
 
 
-@lru_cache(maxsize=1_024)  # circumstances are few, and decisions many
+@lru_cache(maxsize=1_024)  # many decisions share few contexts
 def _parse_context(canonical_input: str) -> Fact:
     return context_columns.to_columns(json.loads(canonical_input)["context"])
 
@@ -153,7 +153,7 @@ def _parse_rules(rules_json: str) -> list[str]:
 
 
 def _with_text_ids(rows: Rows) -> Iterator[Fact]:
-    """Rows by their columns, with ids as texts."""
+    """Yield rows by column, with ids as texts."""
     names = tuple(rows.keys())
     for row in rows:
         values = [str(value) if type(value) is UUID else value for value in row]

@@ -1,7 +1,7 @@
-"""The server's exports, in a process of their own that yields to everybody.
+"""Runs the server's exports in a separate process with the lowest priority.
 
-Within the server the threads of requests would wait for each step of an export, and for what it
-loads. Here a processor that nobody else wants does it; starting costs a second, so it rests in between.
+In the server's process an export would hold the GIL and delay the threads of requests, also while its libraries load.
+Starting the process takes a second, so there is a cooldown between runs.
 """
 
 from __future__ import annotations
@@ -20,30 +20,30 @@ from attestlab.core.error_text import one_line
 if TYPE_CHECKING:
     from attestlab.lake.service import Lake
 
-NICENESS = 19  # the politest there is
+NICENESS = 19  # the lowest priority
 COOLDOWN_S = 30.0
 _COMMAND = (
     sys.executable,
     "-P",
     "-m",
     "attestlab.lake.export_process",
-)  # -P: never a module that lies where we were started
+)  # -P: never import a module from the working directory
 
 
 class ExportProcess:
-    """Sweeps one lake beside a server, with a rest of `rest_s` after each export."""
+    """Exports one lake next to a server, with a cooldown of `cooldown_s` after each run."""
 
     def __init__(self, lake: Lake, *, cooldown_s: float = COOLDOWN_S) -> None:
         self._lake, self._cooldown_s = lake, cooldown_s
-        self._idle_parts: dict[Any, int] = {}  # what was filled when nothing was due
+        self._idle_parts: dict[Any, int] = {}  # the full parts when none was due
         self._cooldown_until = 0.0
 
     async def sweep(self) -> int:
-        """`Lake.sweep` in a process of its own, where there may be anything due; how many parts.
+        """Run `Lake.sweep` in a separate process if a part may be due; return the number of parts written.
 
         Raises:
-            RuntimeError: that process failed; what it said.
-            OSError: there can be no such process.
+            RuntimeError: the process failed; its error output.
+            OSError: the process cannot be started.
         """
         if monotonic() < self._cooldown_until:
             return 0
@@ -74,16 +74,16 @@ class ExportProcess:
 
 
 async def _kill(process: Process) -> None:
-    """A part that is not finished leaves nothing behind."""
+    """Kill the process; an unfinished part leaves no file behind."""
     if process.returncode is None:
         process.kill()
     await process.wait()
 
 
 def main() -> None:
-    """Sweep the lake that stdin names, and say how many parts were written."""
+    """Export the lake named on stdin, and print the number of parts written."""
     os.nice(NICENESS)
-    from attestlab.core.db.storage import Storage  # after this, for loading is half of the work
+    from attestlab.core.db.storage import Storage  # after `nice`, because loading is half of the work
     from attestlab.lake.service import Lake
 
     info = json.load(sys.stdin)
@@ -91,7 +91,7 @@ def main() -> None:
     lake = Lake(storage=storage, folder=Path(info["folder"]), rows_a_part=info["rows_a_part"])
     try:
         print(lake.sweep())
-    except Exception as error:  # the server logs what is printed here, and a traceback's text would quote values
+    except Exception as error:  # the server logs this output, and a traceback would quote values
         sys.exit(one_line(error))
     finally:
         storage.close()

@@ -1,7 +1,7 @@
-"""The exporter: whole parts, one after another, from where the parts say that it stopped.
+"""The exporter: writes one whole part after another, continuing after the existing parts.
 
-A part holds `rows_a_part` numbers of its sequence and
-is read from the records, sorted and written at once, so memory is bounded by one part.
+A part holds `rows_a_part` numbers of its sequence and is read from the records, sorted and written at once, so memory
+is bounded by one part.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from attestlab.lake.parts import Parts, delete_unfinished, find_parts, write_par
 
 @dataclass(frozen=True, slots=True)
 class SequenceRange:
-    """Numbers `first` <= n < `end` of one data set, of one tenant where each has a sequence of its own."""
+    """The numbers `first` <= n < `end` of a data set, of one tenant if each tenant has a sequence of its own."""
 
     dataset: Dataset
     tenant_id: UUID | None
@@ -29,17 +29,17 @@ class SequenceRange:
 
 
 class Exporter:
-    """Writes what a lake lacks."""
+    """Writes the missing parts of a lake."""
 
     def __init__(self, storage: Storage, folder: Path, *, rows_a_part: int) -> None:
         self.folder = folder
         self._storage, self._rows_a_part = storage, rows_a_part
 
     def export(self, *, at_most: int | None = None, whole_parts_only: bool) -> int:
-        """Write the parts that are due, those of the longest backlog first; how many. The caller holds the lock.
+        """Write the due parts, those of the longest backlog first; return their number. The caller holds the lock.
 
         Raises:
-            Conflict: the lake knows more than the records.
+            Conflict: the lake is ahead of the records.
             OSError: a part could not be written.
         """
         due = self._due(whole_parts_only=whole_parts_only)[:at_most]
@@ -50,7 +50,7 @@ class Exporter:
         return len(due)
 
     def _due(self, *, whole_parts_only: bool) -> list[SequenceRange]:
-        """Every stretch that lacks a part, the first of each sequence before the second of any."""
+        """Return every range without a part, the first of each sequence before the second of any."""
         ranges: list[tuple[int, int, SequenceRange]] = []
         for backlog in self._backlogs(min_length=self._rows_a_part if whole_parts_only else 1):
             size = self._rows_a_part
@@ -81,20 +81,20 @@ class Exporter:
 
 
 def sequence_folder(lake: Path, dataset: Dataset, tenant_id: UUID | None) -> Path:
-    """Where the parts of a sequence are."""
+    """Return the folder with the parts of a sequence."""
     folder = lake / dataset.name
     return folder / str(tenant_id) if dataset.by_tenant else folder
 
 
 def require_not_ahead(parts: Parts, length: int, dataset: Dataset) -> Parts:
-    """Refuse parts of records that are longer than ours: those were replaced by an older copy.
+    """Reject parts that are ahead of the records, which were then replaced by an older copy.
 
     Raises:
-        Conflict: they are.
+        Conflict: they are ahead.
     """
     if parts.end > length:
         raise Conflict(
             f"The lake's {dataset.name} go up to {parts.end}, the records to {length}: they are an older copy. "
-            "Whoever runs this installation runs `attestlab lake rebuild`."
+            "The operator must run `attestlab lake rebuild`."
         )
     return parts

@@ -1,10 +1,9 @@
-"""Part files, and what their names say: which stretch of a sequence each of them holds.
+"""Part files, whose names state the range of a sequence that each of them holds.
 
-How far a sequence is exported follows from the files, so there is no cursor that a crash could leave behind
-them or ahead of them. A part appears whole or not at all, under its own name, and carries its own SHA-256 and a
-checksum for each page. One that is damaged, that does not have every column, for it was written before there was such
-a column, or that an older version wrote without a digest, counts for nothing: the records are read in its place, and
-the exporter writes it again.
+The progress of an export follows from the files, so there is no cursor that a crash could leave behind or ahead of
+them. A part appears completely or not at all, under its own name, with its own SHA-256 and a checksum per page. A part
+is ignored if it is damaged, if it lacks a column that was added later, or if an older version wrote it without a
+digest: the records are read instead, and the exporter writes the part again.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ LOCK_NAME = ".lock"
 
 @dataclass(frozen=True, slots=True)
 class LakePart:
-    """A file with every fact whose number is in `first`..`last`, both included; it is never changed."""
+    """A file with every fact whose number is in `first`..`last`, both included; it never changes."""
 
     path: Path
     first: int
@@ -44,9 +43,10 @@ class Parts:
 
 
 def find_parts(folder: Path, columns: Collection[str] = ()) -> Parts:
-    """Follow the parts from number 0 on, the longest first where several begin alike; each has all of `columns`.
+    """Find the chain of parts from number 0, preferring the longest of several with the same start; each has all
+    `columns`.
 
-    What a gap cuts off, and what overlaps, is not read: the records still have it.
+    Parts after a gap and overlapping parts are not read: the records still have their facts.
     """
     named = [(name, NAME.fullmatch(name)) for name in (os.listdir(folder) if folder.is_dir() else ())]
     parts = [LakePart(folder / name, int(match[1]), int(match[2])) for name, match in named if match]
@@ -61,7 +61,7 @@ def find_parts(folder: Path, columns: Collection[str] = ()) -> Parts:
 
 
 def _is_whole(path: Path, columns: Collection[str]) -> bool:
-    """Whether a file has the bytes that it was written with, and these columns."""
+    """Whether a file has its original bytes and these columns."""
     from pyarrow import ArrowException, parquet
 
     try:
@@ -71,10 +71,10 @@ def _is_whole(path: Path, columns: Collection[str]) -> bool:
 
 
 def write_part(folder: Path, first: int, last: int, table: Any) -> LakePart:
-    """Write a pyarrow Table as the part `first`..`last`: aside, synced, renamed, the folder synced.
+    """Write a pyarrow Table as the part `first`..`last`: to a draft, synced, renamed, the folder synced.
 
     Raises:
-        OSError: the disk is full, or gone; nothing stands under the part's name then.
+        OSError: the disk is full or gone; then no file has the part's name.
     """
     _make_folder(folder)
     part = LakePart(folder / f"{first:020d}-{last:020d}.parquet", first, last)
@@ -85,7 +85,7 @@ def write_part(folder: Path, first: int, last: int, table: Any) -> LakePart:
 
 
 def _encode_parquet(table: Any) -> bytes:
-    """A table as Parquet, with checksums of its pages and the digest of the whole."""
+    """Encode a table as Parquet, with page checksums and a digest of the file."""
     from pyarrow import parquet
 
     file = BytesIO()
@@ -97,20 +97,20 @@ def _encode_parquet(table: Any) -> bytes:
 
 
 def delete_unfinished(folder: Path) -> None:
-    """Remove what killed exports left aside; only whoever holds the lake's lock may."""
+    """Delete the drafts of killed exports; only the holder of the lake's lock may call it."""
     for aside in folder.rglob(f".*{atomic_files.DRAFT_SUFFIX}"):
         aside.unlink(missing_ok=True)
 
 
 def delete_all(folder: Path) -> None:
-    """Remove every part, all that the records do not need; whoever holds the lock may."""
+    """Delete every part, which the records can replace; only the holder of the lake's lock may call it."""
     for path in folder.iterdir() if folder.is_dir() else ():
         if path.is_dir():
             shutil.rmtree(path)
 
 
 def _make_folder(folder: Path) -> None:
-    """Make a folder whose name survives a power cut."""
+    """Create a folder durably, so that its name survives a power failure."""
     if not folder.is_dir():
         _make_folder(folder.parent)
         atomic_files.make_private_folder(folder)
@@ -119,7 +119,9 @@ def _make_folder(folder: Path) -> None:
 
 @contextmanager
 def exclusive_lock(folder: Path, *, wait: bool = False) -> Iterator[bool]:
-    """Whether we are the one process that writes this lake, for as long as this lasts; its death lets go of it."""
+    """Take the lake's lock, released at exit or by the process's death; yields whether this process is the only
+    writer.
+    """
     atomic_files.make_private_folder(folder)
     file = atomic_files.open_private(folder / LOCK_NAME, os.O_RDWR)
     try:

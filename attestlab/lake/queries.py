@@ -1,7 +1,7 @@
-"""A caller's SQL, in a child process that has one gigabyte and one minute.
+"""Runs a caller's SQL in a child process that is limited to one gigabyte and one minute.
 
-DuckDB's own memory limit is of its buffers: one `printf` took four gigabytes beside them. So the kernel limits the
-process (RLIMIT_DATA), and the process is killed when its time is up.
+DuckDB's own memory limit covers only its buffers: one `printf` took four gigabytes in addition. So the kernel limits
+the process (RLIMIT_DATA), and the process is killed when its time is up.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from attestlab.core.db.storage import Storage
 from attestlab.core.errors import Unavailable, ValidationFailed
 from attestlab.core.execution.worker_processes import WorkerProcesses
 
-MAX_MEMORY_BYTES = 1 << 30  # beyond what the process has when it begins
-MAX_RESULT_BYTES = 1 << 28  # of what goes back
+MAX_MEMORY_BYTES = 1 << 30  # in addition to the memory of the process at its start
+MAX_RESULT_BYTES = 1 << 28  # of the returned rows
 TIMEOUT_S = 60.0
 Parameters = Sequence[Any] | Mapping[str, Any] | None
 
 
 class LakeConnectionInfo(NamedTuple):
-    """What another process has to know to look at one data set as one tenant sees it."""
+    """The information that another process needs to open one data set as one tenant sees it."""
 
     records: str
     folder: Path
@@ -36,7 +36,7 @@ class LakeConnectionInfo(NamedTuple):
 
 
 class _QueryError(NamedTuple):
-    """An error of DuckDB: the name of its class, and what it says."""
+    """An error of DuckDB: the name of its class, and its message."""
 
     kind: str
     message: str
@@ -45,12 +45,12 @@ class _QueryError(NamedTuple):
 def run_query(
     workers: WorkerProcesses, info: LakeConnectionInfo, query: str, parameters: Parameters
 ) -> duckdb.DuckDBPyRelation:
-    """The rows of one query, as a relation of a connection that has nothing else.
+    """Run one query and return its rows, as a relation of a connection that contains nothing else.
 
     Raises:
-        ValidationFailed: it is not one query, or no SQL.
-        Unavailable: it takes over a minute, or over a gigabyte; or its rows have over 256 MiB; or a part is damaged.
-        duckdb.Error: DuckDB refuses it, or it wants a file.
+        ValidationFailed: it is not exactly one query, or not SQL.
+        Unavailable: it takes over a minute or over a gigabyte; its rows have over 256 MiB; or a part is damaged.
+        duckdb.Error: DuckDB rejects it, or it accesses a file.
     """
     query.encode()  # raises for a lone surrogate, before a child process is started
     result = workers.run_blocking(run_query_in_child, info, query, parameters, timeout_s=TIMEOUT_S)
@@ -64,7 +64,7 @@ def run_query(
 
 
 def run_query_in_child(info: LakeConnectionInfo, query: str, parameters: Parameters) -> bytes | _QueryError:
-    """In the child process: the rows as an Arrow stream.
+    """Run a query in the child process and return its rows as an Arrow stream.
 
     Raises:
         ValidationFailed, Unavailable: see `run_query`.
@@ -85,12 +85,12 @@ def run_query_in_child(info: LakeConnectionInfo, query: str, parameters: Paramet
     except duckdb.Error as error:
         return _QueryError(type(error).__name__, str(error))
     except (TypeError, UnicodeError, ValueError) as error:
-        raise ValidationFailed(f"The query cannot be asked: {error}") from None
+        raise ValidationFailed(f"The query cannot be run: {error}") from None
 
 
 def _encode_arrow_stream(relation: duckdb.DuckDBPyRelation | None) -> bytes:
     if relation is None:
-        raise ValidationFailed("Ask one query that reads `this`, such as `select count(*) from this`.")
+        raise ValidationFailed("Send one query that reads `this`, such as `select count(*) from this`.")
     sink, size = pa.BufferOutputStream(), 0
     reader = relation.arrow()
     with pa.ipc.new_stream(sink, reader.schema) as writer:
@@ -111,7 +111,7 @@ def _open_records(records: str) -> Storage:
 
 @cache
 def _limit_memory() -> None:
-    """Once a process, after everything is loaded."""
+    """Limit the memory of this process, once, after all libraries are loaded."""
     status = Path("/proc/self/status").read_text()
     used = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmData:"))
     limit = used * 1024 + MAX_MEMORY_BYTES

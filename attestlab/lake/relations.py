@@ -1,8 +1,8 @@
-"""What a caller may see of the lake, as a relation: the parts and, from the records, what is not exported yet.
+"""A caller's view of the lake as relations: the exported parts, and the facts that are only in the records so far.
 
-Each look is one moment: first it is looked which parts there are, then the rest in one transaction, so every fact is
-there once whatever is exported meanwhile. Text of the caller runs on a connection that can open no file: DuckDB gets
-rows from pyarrow, which was given the caller's filter, so there is no row of another tenant to be found in it.
+Each view is a snapshot: the existing parts are listed first, the unexported facts are read afterwards in one
+transaction, so every fact occurs once whatever is exported meanwhile. A caller's SQL runs on a connection that can
+open no file: DuckDB gets its rows from pyarrow with the caller's filter, so it contains no row of another tenant.
 """
 
 from __future__ import annotations
@@ -36,21 +36,21 @@ from attestlab.policy.attribute_registry import load_own_attributes
 if TYPE_CHECKING:
     import pandas as pd
 
-MEMORY_LIMIT = "1GB"  # of one look; it cannot spill, for that would be files
+MEMORY_LIMIT = "1GB"  # of one view; it cannot spill to disk, because it may not access files
 _STREAM_ERROR = re.compile("IOError|OSError|[Ss]tream|get_next")
-"""What DuckDB says where pyarrow could not go on with a part; it has no class of its own for it."""
+"""DuckDB's message if pyarrow cannot continue reading a part; there is no specific error class."""
 
 _CHECKSUMMED_PARQUET = datasets.ParquetFileFormat(
     default_fragment_scan_options=datasets.ParquetFragmentScanOptions(page_checksum_verification=True)
 )
-"""Every page is verified as it is read: a part may be damaged after it was found whole."""
+"""Verifies every page as it is read, because a part may be damaged after it was checked."""
 
 _SEALED_CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "memory_limit": MEMORY_LIMIT,
     "temp_directory": "",
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
-    "python_enable_replacements": False,  # the variables of whoever called are no tables
+    "python_enable_replacements": False,  # variables of the calling code are not tables
 }
 STATUS_COLUMNS = {
     "status": "coalesce(ended.status, 'VALID')",
@@ -58,7 +58,7 @@ STATUS_COLUMNS = {
     "ended_index": "ended.log_index",
     "superseded_by": "ended.superseded_by",
 }
-"""What the view of attestations has beside the columns of their mints."""
+"""The columns that the view of attestations adds to those of their mints."""
 
 _ATTESTATIONS = (
     f"SELECT minted.*, {', '.join(f'{source} AS {name}' for name, source in STATUS_COLUMNS.items())} "
@@ -68,42 +68,42 @@ _ATTESTATIONS = (
 
 Relation = duckdb.DuckDBPyRelation
 RunQuery = Callable[[str, str, queries.Parameters], Relation]
-"""Asks the data set of this name."""
+"""Runs a query on the data set of this name."""
 Tables = list[Any]
 """pyarrow tables and data sets; all rows are the caller's, each once."""
 
 
 class DatasetReader:
-    """One data set as one caller sees it; every call looks anew.
+    """One data set as one caller sees it; every call reads a new snapshot.
 
-    `len` counts the facts. Columns stand in docs/lake.md.
+    `len` counts the facts. docs/lake.md lists the columns.
     """
 
     def __init__(self, name: str, connect: Callable[[], duckdb.DuckDBPyConnection], run_query: RunQuery) -> None:
         self.name = name
         self._run_query = run_query
         self.connect = connect
-        """A sealed connection of one's own that has the facts as the view `this`, of the moment of the call."""
+        """Opens a new sealed connection that has the facts as the view `this`, as of the call."""
 
     def rel(self) -> Relation:
-        """The facts as a lazy DuckDB relation, of the moment of the call."""
+        """Return the facts as a lazy DuckDB relation, as of the call."""
         return self.connect().table("this")
 
     def sql(self, query: str, parameters: queries.Parameters = None) -> Relation:
-        """One query that reads `this`, such as `select action, count(*) from this group by all`.
+        """Run one query that reads `this`, such as `select action, count(*) from this group by all`.
 
-        It runs at once, in a child process that may use a gigabyte and a minute. Values go in as `parameters`, in
-        place of `?` or `$name`.
+        It runs immediately, in a child process limited to a gigabyte and a minute. Pass values as `parameters`, for
+        `?` or `$name`.
 
         Raises:
-            ValidationFailed: it is not one query, or no SQL.
+            ValidationFailed: it is not exactly one query, or not SQL.
             Unavailable: it takes over a minute or a gigabyte; its rows have over 256 MiB; or a part is damaged.
-            duckdb.Error: DuckDB refuses it, or it wants a file.
+            duckdb.Error: DuckDB rejects it, or it accesses a file.
         """
         return self._run_query(self.name, query, parameters)
 
     def df(self) -> pd.DataFrame:
-        """The facts as a frame; times are UTC.
+        """Return the facts as a data frame; times are UTC.
 
         Raises:
             Unavailable: a part is damaged.
@@ -112,7 +112,7 @@ class DatasetReader:
             return self.rel().df()
 
     def arrow(self) -> pa.Table:
-        """The facts as a pyarrow Table.
+        """Return the facts as a pyarrow Table.
 
         Raises:
             Unavailable: a part is damaged.
@@ -121,7 +121,7 @@ class DatasetReader:
             return self.rel().arrow().read_all()
 
     def to_parquet(self, path: str | PathLike[str]) -> int:
-        """Write the facts as one Parquet file, in bounded memory; how many there are.
+        """Write the facts as one Parquet file, in bounded memory; return their number.
 
         Raises:
             OSError: the file cannot be written.
@@ -149,7 +149,7 @@ class DatasetReader:
 
 
 class TenantLake:
-    """What one tenant may see: its own facts, and the log, which is everybody's."""
+    """The data sets that one tenant may see: its own facts, and the public log."""
 
     def __init__(
         self, storage: Storage, folder: Path, tenant_id: UUID, *, workers: WorkerProcesses | None = None
@@ -163,7 +163,7 @@ class TenantLake:
         self.attestations = DatasetReader("attestations", self._attestations, self._run_query)
 
     def history(self) -> duckdb.DuckDBPyConnection:
-        """Decisions and mints as of one moment, as `decided` and `minted`, with columns as parts have them."""
+        """Return decisions and mints as of one moment, as `decided` and `minted`, with columns as in parts."""
         decided, minted = self._read_snapshot(lake_datasets.DECISIONS, lake_datasets.ATTESTATIONS)
         return open_sealed({"decided": decided, "minted": minted})
 
@@ -174,7 +174,7 @@ class TenantLake:
 
     def _run_query(self, dataset: str, query: str, parameters: queries.Parameters) -> Relation:
         if self._workers is None:
-            raise Conflict("A child process asks no other; use `look`.")
+            raise Conflict("A child process cannot start another; use `connect`.")
         records = self._storage.url.render_as_string(hide_password=False)
         place = queries.LakeConnectionInfo(records, self._folder, self._tenant_id, dataset)
         return queries.run_query(self._workers, place, query, parameters)
@@ -194,7 +194,7 @@ class TenantLake:
         return open_sealed({"decided": decided}, f"SELECT {', '.join([*own, *attributes])} FROM decided")
 
     def _read_snapshot(self, *wanted: Dataset) -> list[Tables]:
-        """The parts, then what the records have beyond them, all of it as of one transaction."""
+        """Return the parts, then the facts that only the records have, all as of one transaction."""
         parts = {
             each.name: find_parts(sequence_folder(self._folder, each, self._tenant_id), each.columns) for each in wanted
         }
@@ -202,7 +202,9 @@ class TenantLake:
             return [self._tables(connection, each, parts[each.name]) for each in wanted]
 
     def _tables(self, connection: Connection, dataset: Dataset, parts: Parts) -> Tables:
-        """What is exported, as a data set that shows the caller's rows only; last the rest, as a table."""
+        """Return the exported facts, as a data set filtered to the caller's rows, then the unexported ones as a
+        table.
+        """
         length = store.sequence_length(connection, dataset.numbering, self._tenant_id)
         require_not_ahead(parts, length, dataset)
         unexported = dataset.table(dataset.read(connection, parts.end, length, self._tenant_id))
@@ -220,13 +222,13 @@ class TenantLake:
 
 
 def get_dataset(lake: TenantLake, dataset: str) -> DatasetReader:
-    """The data set of a lake that has this name."""
+    """Return the data set of a lake by name."""
     reader: DatasetReader = getattr(lake, dataset)
     return reader
 
 
 def _schema(dataset: Dataset, parts: Sequence[LakePart], names: Iterable[str]) -> pa.Schema:
-    """Every column that there is; of contexts each part has those that it has values for."""
+    """Return every existing column; of context columns, each part has only those with values."""
     used = set(names)
     if dataset.typed:
         used |= {name for part in parts for name in parquet.read_schema(part.path).names}
@@ -238,9 +240,9 @@ def _column_or_nulls(table: pa.Table, name: str, schema: pa.Schema) -> Any:
 
 
 def open_sealed(tables: Mapping[str, Tables], this: str | None = None) -> duckdb.DuckDBPyConnection:
-    """A connection that has these tables, each the union of its parts, and can reach nothing else.
+    """Open a connection that has these tables, each the union of its parts, and can access nothing else.
 
-    `this` is the query of the view `this`, where none of the tables is it. Names are ours, never a caller's.
+    `this` is the query of the view `this`, unless a table has that name. Names are ours, never a caller's.
     """
     connection = duckdb.connect(":memory:", config=_SEALED_CONFIG)
     for name, members in tables.items():
@@ -250,8 +252,8 @@ def open_sealed(tables: Mapping[str, Tables], this: str | None = None) -> duckdb
         connection.execute(f"CREATE VIEW {name} AS {union}")
     if this is not None:
         connection.execute(f"CREATE VIEW this AS {this}")
-    connection.execute("SET arrow_lossless_conversion = true")  # else a sum comes back from a child as a decimal
-    connection.execute("SET TimeZone = 'UTC'")  # else times are shown in the zone of whoever's machine this is
+    connection.execute("SET arrow_lossless_conversion = true")  # otherwise a child process returns sums as decimals
+    connection.execute("SET TimeZone = 'UTC'")  # otherwise times are in the machine's zone
     measure_progress(connection)
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
@@ -260,10 +262,11 @@ def open_sealed(tables: Mapping[str, Tables], this: str | None = None) -> duckdb
 
 @contextmanager
 def translate_read_errors() -> Iterator[None]:
-    """Whatever reads parts: one whose schema is whole may still be damaged within, which shows only now.
+    """Translate read errors of parts: one with an intact schema may be damaged inside, which shows only during
+    reading.
 
     Raises:
-        Unavailable: it is, or it went away meanwhile.
+        Unavailable: a part is damaged, or was removed meanwhile.
     """
     try:
         yield
@@ -271,13 +274,13 @@ def translate_read_errors() -> Iterator[None]:
         if not _STREAM_ERROR.search(str(error)):
             raise
         raise Unavailable(
-            "A part of the lake cannot be read; ask again, and if it stays so, "
-            "whoever runs this installation runs `attestlab lake rebuild`."
+            "A part of the lake cannot be read. Retry; if the error persists, "
+            "the operator must run `attestlab lake rebuild`."
         ) from error
 
 
 def measure_progress(connection: duckdb.DuckDBPyConnection) -> None:
-    """Have DuckDB know how far a query is, and print nothing; in Jupyter it cannot without a package for widgets."""
+    """Make DuckDB measure the progress of queries without printing; in Jupyter that requires a package for widgets."""
     with suppress(duckdb.InvalidInputException):
         connection.execute("SET enable_progress_bar = true")
         connection.execute("SET enable_progress_bar_print = false")
@@ -289,4 +292,4 @@ def require_one_query(connection: duckdb.DuckDBPyConnection, query: str) -> None
     except duckdb.Error as error:
         raise ValidationFailed(f"This is not SQL: {error}") from error
     if [statement.type for statement in statements] != [duckdb.StatementType.SELECT]:
-        raise ValidationFailed("Ask one query that reads `this`, such as `select count(*) from this`.")
+        raise ValidationFailed("Send one query that reads `this`, such as `select count(*) from this`.")

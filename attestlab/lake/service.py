@@ -1,6 +1,6 @@
-"""The lake's verbs: export what is due, write it all anew, show a caller what is theirs.
+"""Service for the lake: export due parts, rebuild it, open a caller's view.
 
-pyarrow and DuckDB are loaded by the first of them that needs them, never by opening an installation.
+The first call that needs them loads pyarrow and DuckDB; opening an installation does not.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from attestlab.lake.relations import TenantLake
 
 ROWS_A_PART = 10_000
-PARTS_A_SWEEP = 16  # of a server at work: some seconds; what waits is read from the records meanwhile
+PARTS_A_SWEEP = 16  # takes a busy server some seconds; the remaining facts are read from the records meanwhile
 
 
 class Lake:
-    """The Parquet files beside the records; called with a caller, what that caller may see.
+    """The Parquet files next to the records; call it with a caller to get that caller's view.
 
     >>> lab.lake(caller).decisions.sql("select allowed, count(*) from this group by all").df()  # doctest: +SKIP
     """
@@ -34,32 +34,32 @@ class Lake:
         self.folder = folder
         self.rows_a_part = rows_a_part
         self._storage = storage
-        self._workers = WorkerProcesses(processes=1)  # for the queries of callers, who may take a gigabyte each
+        self._workers = WorkerProcesses(processes=1)  # for callers' queries, which may take a gigabyte each
 
     def __call__(self, caller: Caller) -> TenantLake:
-        """The data sets as the caller's tenant sees them."""
+        """Return the data sets as the caller's tenant sees them."""
         from attestlab.lake.relations import TenantLake
 
         return TenantLake(self._storage, self.folder, caller.tenant_id, workers=self._workers)
 
     def close(self) -> None:
-        """End the process that answers queries."""
+        """Stop the process that runs queries."""
         self._workers.close()
 
     def export(self) -> int:
-        """Write everything that the lake lacks, the last part of each sequence as short as it is; how many parts.
+        """Export all missing facts, with a short last part of each sequence; return the number of parts.
 
         Raises:
-            Conflict: the lake knows more than the records.
+            Conflict: the lake is ahead of the records.
             OSError: a part could not be written.
         """
         with exclusive_lock(self.folder, wait=True):
             return self._exporter().export(whole_parts_only=False)
 
     def rebuild(self) -> int:
-        """Remove every part and write the lake anew from the records; how many parts.
+        """Delete every part and export the lake again from the records; return the number of parts.
 
-        Whoever reads meanwhile may miss a file and has to look again.
+        A concurrent reader may miss a file and has to retry.
 
         Raises:
             OSError: a part could not be removed or written.
@@ -70,12 +70,14 @@ class Lake:
 
     @property
     def connection_info(self) -> dict[str, Any]:
-        """What another process has to know to open this lake; with the records' password, where they have one."""
+        """The information that another process needs to open this lake; includes the records' password, if there is
+        one.
+        """
         records = self._storage.url.render_as_string(hide_password=False)
         return {"records": records, "folder": str(self.folder), "rows_a_part": self.rows_a_part}
 
     def full_parts(self) -> dict[tuple[Numbering, UUID | None], int]:
-        """How many parts the numbers of each sequence fill; where this has grown, a part may be due."""
+        """Return how many full parts each sequence has; if a number has grown, a part may be due."""
         with self._storage.read() as connection:
             lengths = store.sequence_lengths(connection, min_length=self.rows_a_part)
         return {
@@ -85,10 +87,10 @@ class Lake:
         }
 
     def sweep(self) -> int:
-        """Write a few whole parts, if any are due and no other process does; how many.
+        """Write a few whole parts, if any are due and no other process is writing; return their number.
 
         Raises:
-            Conflict: the lake knows more than the records.
+            Conflict: the lake is ahead of the records.
             OSError: a part could not be written.
         """
         if not self.full_parts():

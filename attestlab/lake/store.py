@@ -1,7 +1,7 @@
-"""Every query of the lake at the records: how long each sequence is, and the rows of a stretch of it.
+"""All queries of the lake to the records: the length of each sequence, and the rows of a range of it.
 
-A stretch is half open, `first` <= number < `end`. Numbers are given under the writer's lock and have no gaps, so
-below a sequence's length nothing appears later. Columns are named, values are parameters.
+A range is half open, `first` <= number < `end`. Numbers are assigned under the writer's lock and have no gaps, so no
+row appears later below a sequence's length. Columns are named, values are parameters.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ Rows = CursorResult[tuple[Any, ...]]
 
 
 class Numbering(StrEnum):
-    """What numbers facts: the log's index, the place in the outbox, or the place in the trail of one tenant."""
+    """The sequence that numbers facts: the log's index, the outbox's, or that of one tenant's audit trail."""
 
     LOG = "log"
     OUTBOX = "outbox"
@@ -52,7 +52,7 @@ class Numbering(StrEnum):
 
 
 def sequence_length(connection: Connection, numbering: Numbering, tenant_id: UUID) -> int:
-    """How long a sequence is, as far as a tenant can have facts in it."""
+    """Return the length of a sequence in which a tenant can have facts."""
     if numbering is Numbering.LOG:
         return _log_length(connection)
     name = outbox.CHAIN if numbering is Numbering.OUTBOX else audit.chain_name(tenant_id)
@@ -60,7 +60,7 @@ def sequence_length(connection: Connection, numbering: Numbering, tenant_id: UUI
 
 
 def sequence_lengths(connection: Connection, *, min_length: int) -> dict[Numbering, dict[UUID | None, int]]:
-    """How long each sequence is, those with at least so many numbers; only trails belong to a tenant."""
+    """Return the lengths of the sequences with at least `min_length` numbers; only audit trails belong to a tenant."""
     log, outbox_length = _log_length(connection), hash_chain.read_head(connection, outbox.CHAIN)[0]
     return {
         Numbering.LOG: {None: log} if log >= min_length else {},
@@ -82,19 +82,19 @@ def _trail_lengths(connection: Connection, min_length: int) -> dict[UUID | None,
 
 
 def get_operator_id(connection: Connection) -> UUID:
-    """The operator's own tenant."""
+    """Return the id of the operator's own tenant."""
     result: UUID = connection.execute(select(tenants.c.id).where(tenants.c.is_operator)).scalar_one()
     return result
 
 
 def select_entries(connection: Connection, first: int, end: int, _tenant_id: UUID | None) -> Rows:
-    """Entries of the log, which everybody may read."""
+    """Return entries of the log, which is public."""
     query = select(leaves.c.index, leaves.c.leaf_hash, leaves.c.entry)
     return connection.execute(query.where(leaves.c.index >= first, leaves.c.index < end))
 
 
 def select_mints(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Rows:
-    """Attestations by the index of their mint: what never changes of them, and nothing that tells of a person."""
+    """Return attestations by the index of their mint: only columns that never change and contain no personal data."""
     wanted = [attestations.c.log_index >= first, attestations.c.log_index < end]
     wanted += [] if tenant_id is None else [attestations.c.tenant_id == tenant_id]
     signed_with = and_(keys.c.tenant_id == attestations.c.tenant_id, keys.c.kid == attestations.c.kid)
@@ -103,13 +103,13 @@ def select_mints(connection: Connection, first: int, end: int, tenant_id: UUID |
 
 
 def select_status_entries(connection: Connection, first: int, end: int) -> Rows:
-    """The log's entries that end an attestation."""
+    """Return the log's entries that end an attestation."""
     query = select(leaves.c.index, leaves.c.entry).where(leaves.c.kind == EntryType.ATTESTATION_STATUS.value)
     return connection.execute(query.where(leaves.c.index >= first, leaves.c.index < end).order_by(leaves.c.index))
 
 
 def find_tenants(connection: Connection, attestation_ids: Iterable[UUID]) -> Mapping[UUID, UUID]:
-    """Whose each of these attestations is."""
+    """Return the tenant of each attestation."""
     result: dict[UUID, UUID] = {}
     for ids in _chunks(list(attestation_ids)):
         query = select(attestations.c.id, attestations.c.tenant_id).where(attestations.c.id.in_(ids))
@@ -118,7 +118,7 @@ def find_tenants(connection: Connection, attestation_ids: Iterable[UUID]) -> Map
 
 
 def select_verifications(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Rows:
-    """What the outbox tells of verifications."""
+    """Return the outbox events of verifications."""
     wanted = [_outbox.c.seq >= first, _outbox.c.seq < end]
     wanted += [_outbox.c.type.in_([VerificationCompleted.type, VerificationFailed.type])]
     wanted += [] if tenant_id is None else [_outbox.c.tenant_id == tenant_id]
@@ -127,13 +127,13 @@ def select_verifications(connection: Connection, first: int, end: int, tenant_id
 
 
 def select_audit_lines(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Rows:
-    """Lines of one tenant's trail."""
+    """Return entries of one tenant's audit trail."""
     columns = (trail.c.seq, trail.c.record, trail.c.integrity_hash, trail.c.prev_hash)
     return connection.execute(select(*columns).where(*_in_range(first, end, tenant_id)))
 
 
 def select_decisions(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Rows:
-    """Decisions of one tenant, numbered by the line of the trail that each of them has."""
+    """Return decisions of one tenant, numbered by their entries in the audit trail."""
     columns = [decisions.c[name] for name in _DECIDED]
     query = select(trail.c.seq, *columns).join_from(trail, decisions, decisions.c.id == trail.c.resource_id)
     return connection.execute(query.where(*_in_range(first, end, tenant_id), trail.c.action == EVALUATED))

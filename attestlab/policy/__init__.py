@@ -1,1 +1,1 @@
-"""Policies: one meaning, several compilers; what a policy would have done is known before it is switched on."""
+"""Policies: one language, compiled for several engines, and simulated over past decisions before activation."""

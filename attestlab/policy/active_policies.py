@@ -1,7 +1,7 @@
-"""The policies that apply to a question, as they are at this moment: found again after every commit, compiled once.
+"""The active policies for a query: loaded again after every commit, compiled once.
 
-Who decides under the writer's lock sees what every transaction before it switched on; nothing is in
-between. Who only reads sees what is committed.
+A decision made under the writer's lock sees every policy that an earlier transaction activated. A decision that only
+reads sees the committed policies.
 """
 
 from __future__ import annotations
@@ -26,20 +26,22 @@ from attestlab.policy.language.attributes import Registry
 from attestlab.policy.language.context import ContextNormalizer, NormalizedContext
 from attestlab.policy.language.document import Category, Document, TargetType
 
-MAX_CACHED_DECISIONS = 4_096  # of one set; circumstances are few
-LARGE_SET_CHARS = 16 * 1024  # of all texts of a set; beyond it compiling takes over 20 ms
+MAX_CACHED_DECISIONS = 4_096  # of one set; the service evaluates few distinct contexts
+LARGE_SET_CHARS = 16 * 1024  # of all documents of a set; compiling more takes over 20 ms
 
 
 @dataclass(frozen=True)
 class PolicyQuery:
-    """What is to be done, to whom; TENANT_DEFAULT names no target."""
+    """The action and target of a policy evaluation; TENANT_DEFAULT has no target id."""
 
     action: Category
     target_type: TargetType
     target_id: UUID | None = None
 
     def canonical_input(self, normalized: NormalizedContext) -> bytes:
-        """The canonical JSON that `input_sha256` covers: typed values by dotted path, so spelling does not show."""
+        """Return the canonical JSON that `input_sha256` covers: typed values by dotted path, whatever their
+        spelling.
+        """
         target = None if self.target_id is None else str(self.target_id)
         return canonical(
             {
@@ -51,25 +53,23 @@ class PolicyQuery:
         )
 
     def require_valid_target(self) -> None:
-        """Refuse a target where there can be none, and none where there must be one.
+        """Reject a target id for TENANT_DEFAULT, and a missing target id for any other target type.
 
         Raises:
-            ValidationFailed: TENANT_DEFAULT names one, or ISSUER or VERIFICATION_PROFILE does not.
+            ValidationFailed: TENANT_DEFAULT has a target id, or ISSUER or VERIFICATION_PROFILE has none.
         """
         if self.target_type is TargetType.TENANT_DEFAULT and self.target_id is not None:
-            raise ValidationFailed.of("/target_id", "target", "TENANT_DEFAULT names no target; leave target_id out.")
+            raise ValidationFailed.of("/target_id", "target", "TENANT_DEFAULT has no target; omit target_id.")
         if self.target_type is not TargetType.TENANT_DEFAULT and self.target_id is None:
-            message = (
-                f"Say which {self.target_type.value} is meant; or ask about TENANT_DEFAULT, which names no target."
-            )
+            message = f"target_id is missing for {self.target_type.value}; send it, or use TENANT_DEFAULT."
             raise ValidationFailed.of("/target_id", "target", message)
 
 
 @dataclass(frozen=True)
 class ActivePolicies:
-    """What applies to a question, read and compiled; `members` as a decision keeps them.
+    """The policies that apply to a query, loaded and compiled; `members` as a decision stores them.
 
-    `answers` are those that were given before: the same circumstances are decided once.
+    `cached_decisions` holds earlier decisions: the same context is evaluated once.
     """
 
     normalizer: ContextNormalizer
@@ -78,25 +78,25 @@ class ActivePolicies:
     cached_decisions: dict[Any, Any] = field(default_factory=dict, compare=False)
 
     def cache_decision(self, key: object, decision: object) -> None:
-        """Keep an answer, and forget all of them where they become many."""
+        """Cache a decision; clear the cache when it reaches `MAX_CACHED_DECISIONS`."""
         if len(self.cached_decisions) >= MAX_CACHED_DECISIONS:
             self.cached_decisions.clear()
         self.cached_decisions[key] = decision
 
 
 def find_policies(execute: Execute, query: PolicyQuery, tenant_id: UUID) -> ActivePolicies | None:
-    """What applies, to the tenant's own question; None where no policy does."""
+    """Return the active policies for the tenant's query, or None if no policy applies."""
     found = _query_versions(execute, query, tenant_id)
     return _compile_set(found, found[0].own or attribute_documents.NO_ATTRIBUTES) if found else None
 
 
 def load_policies(execute: Execute, query: PolicyQuery, tenant_id: UUID) -> ActivePolicies:
-    """The same for somebody who wants to know: where no policy applies, a set of none."""
+    """Return the active policies for a query; an empty set if no policy applies."""
     return _compile_set(_query_versions(execute, query, tenant_id), load_own_attributes(execute, tenant_id))
 
 
 def find_policies_in(tx: Transaction, query: PolicyQuery, tenant_id: UUID) -> ActivePolicies | None:
-    """`find_policies` under the writer's lock: read once a transaction, anew each time once a policy changes in it."""
+    """Return `find_policies` under the writer's lock: once per transaction, again after a policy changes in it."""
     if store.POLICIES_CHANGED in tx.cache:
         return find_policies(tx.exec, query, tenant_id)
     key = ("policies in force", tenant_id, query)
@@ -107,7 +107,7 @@ def find_policies_in(tx: Transaction, query: PolicyQuery, tenant_id: UUID) -> Ac
 
 
 def compile_member(row: AnyRow, in_shadow: bool, own: str) -> PolicySetMember:
-    """A stored version as one of a set."""
+    """Compile a stored version as a member of a policy set."""
     return _compile_version(
         str(row.policy_id), row.document, attribute_documents.NO_ATTRIBUTES if row.is_platform else own, in_shadow
     )
@@ -115,7 +115,7 @@ def compile_member(row: AnyRow, in_shadow: bool, own: str) -> PolicySetMember:
 
 @lru_cache(maxsize=256)
 def get_normalizer(own: str) -> ContextNormalizer:
-    """What reads the contexts of a tenant with these attributes of its own."""
+    """Return the normalizer for contexts of a tenant with these own attributes."""
     return ContextNormalizer(attribute_documents.build_registry(own))
 
 
@@ -133,7 +133,7 @@ def _query_versions(execute: Execute, query: PolicyQuery, tenant_id: UUID) -> tu
 
 @lru_cache(maxsize=256)
 def _compile_set(found: tuple[AnyRow, ...], own: str) -> ActivePolicies:
-    """The policies of `found`, compiled once.
+    """Compile the policies of these versions once.
 
     Raises:
         TakesLong: they are large and not compiled yet, and other requests wait for this thread.
@@ -149,11 +149,11 @@ def _compile_set(found: tuple[AnyRow, ...], own: str) -> ActivePolicies:
 
 @lru_cache(maxsize=1_024)
 def _compile_version(policy_id: str, text: str, own: str, in_shadow: bool) -> PolicySetMember:
-    """A stored version, compiled once: it never changes, and neither does what the same attributes make of it."""
+    """Compile a stored version once: neither the version nor its meaning under the same attributes ever changes."""
     document = Document.read(json.loads(text))
     registry: Registry = attribute_documents.build_registry(own)
     return PolicySetMember(policy_id, document.digest, bind(document, registry), in_shadow)
 
 
 PolicyContext = Mapping[str, str | int | None]
-"""A context that the service itself puts together: what it knows, by dotted path; None is missing."""
+"""A context that the service composes from its own records, by dotted path; None means missing."""

@@ -1,4 +1,4 @@
-"""A tenant's own attributes: as JSON in, as JSON out, and as a registry beside the platform's."""
+"""A tenant's own attributes: parsed from JSON, written as JSON, and combined with the platform's registry."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ NO_ATTRIBUTES = "[]"
 
 @lru_cache(maxsize=256)
 def build_registry(own: str) -> Registry:
-    """The registry of a tenant whose own attributes are stored as `own`; kept, for every decision asks for it."""
+    """Build the registry of a tenant from its stored own attributes; cached, because every decision needs it."""
     return PLATFORM.with_own(map(parse_attribute, json.loads(own))) if own != NO_ATTRIBUTES else PLATFORM
 
 
 def serialize_attributes(own: Iterable[Mapping[str, Any]]) -> str:
-    """Own attributes as they are stored, checked.
+    """Validate own attributes and return them as stored.
 
     Raises:
-        ValidationFailed: one means nothing, or stands in another's way.
+        ValidationFailed: an attribute is invalid, or its path conflicts with another's.
     """
     text = canonical([dump_attribute(attribute) for attribute in _parse_attributes(own)]).decode()
     build_registry(text)
@@ -43,12 +43,12 @@ def _parse_attributes(own: Iterable[Mapping[str, Any]]) -> list[Attribute]:
 
 
 def parse_attribute(told: Mapping[str, Any]) -> Attribute:
-    """An attribute from JSON: `{path, type, domain?, unit?, mutable?}`.
+    """Parse an attribute from JSON: `{path, type, domain?, unit?, mutable?}`.
 
     The `domain` of an enum is a list of its values, that of a number `{min?, max?}`.
 
     Raises:
-        ValidationFailed: it means nothing.
+        ValidationFailed: the attribute is invalid.
     """
     domain = told.get("domain")
     values = tuple(domain) if isinstance(domain, list) else ()
@@ -65,7 +65,7 @@ def parse_attribute(told: Mapping[str, Any]) -> Attribute:
 
 
 def dump_attribute(attribute: Attribute) -> dict[str, Any]:
-    """An attribute as JSON; the `domain` of what has none is null."""
+    """Return an attribute as JSON; `domain` is null for an attribute without one."""
     bounds = {"min": attribute.least, "max": attribute.most}
     limits = {name: bound for name, bound in bounds.items() if bound is not None}
     domain = (limits or None) if attribute.type in NUMERIC else (list(attribute.values) or None)

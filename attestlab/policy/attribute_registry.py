@@ -1,4 +1,4 @@
-"""Service for a tenant's own attributes: show, check, replace."""
+"""Service for a tenant's own attributes: get, check, replace."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ from attestlab.policy.language.document import Document, TargetType
 
 
 class AttributeRegistryService:
-    """The attributes of tenants; the platform's own are always there."""
+    """The attribute registries of tenants; each contains the platform's attributes."""
 
     def __init__(self, *, storage: Storage, clock: Clock) -> None:
         self.storage = storage
         self.clock = clock
 
     def get(self, *, caller: Caller) -> Registry:
-        """What the tenant's policies may ask about."""
+        """Return the attributes that the tenant's policies may use."""
         with self.storage.read() as connection:
             return attribute_documents.build_registry(load_own_attributes(connection.execute, caller.tenant_id))
 
     def check(self, own: Sequence[Mapping[str, Any]], *, caller: Caller) -> CheckedAttributes:
         """Check new attributes against every version of the tenant's policies, without the writer's lock.
 
-        That takes seconds where many large versions name an attribute that would change.
+        Takes seconds if many large versions use an attribute that would change.
 
         Raises:
-            ValidationFailed: one means nothing, or stands in another's way.
-            Conflict: a version that was ever written could not be read any more.
+            ValidationFailed: an attribute is invalid, or its path conflicts with another's.
+            Conflict: a stored version would no longer be readable.
         """
         text = attribute_documents.serialize_attributes(own)
         registry = attribute_documents.build_registry(text)
@@ -55,7 +55,7 @@ class AttributeRegistryService:
         return CheckedAttributes(text, len(own), before, versions)
 
     def replace(self, own: Sequence[Mapping[str, Any]] | CheckedAttributes, *, caller: Caller) -> None:
-        """Replace the tenant's own attributes; the platform's are always there.
+        """Replace the tenant's own attributes; the platform's attributes always remain.
 
         Raises:
             ValidationFailed: see `check`.
@@ -83,31 +83,34 @@ class AttributeRegistryService:
 
 
 def load_registry(execute: Execute, tenant_id: UUID, target_type: str) -> Registry:
-    """What a policy may ask about; the operator's defaults are the platform's, so they ask what every tenant has."""
+    """Return the attributes that a policy may use.
+
+    The operator's default policies apply to every tenant, so they may use only the platform's attributes.
+    """
     if target_type == TargetType.TENANT_DEFAULT and store.is_operator(execute, tenant_id):
         return PLATFORM
     return attribute_documents.build_registry(load_own_attributes(execute, tenant_id))
 
 
 def load_own_attributes(execute: Execute, tenant_id: UUID) -> str:
-    """A tenant's own attributes as they are stored."""
+    """Return a tenant's own attributes as stored."""
     row = store.find_own_attributes(execute, tenant_id)
     return attribute_documents.NO_ATTRIBUTES if row is None else str(row["attributes"])
 
 
 def parse_document(version: Mapping[str, Any]) -> Document:
-    """The document of a stored version."""
+    """Parse the document of a stored version."""
     return Document.read(json.loads(version["document"]))
 
 
 def _changed_paths(before: str, registry: Registry) -> set[str]:
-    """The paths of own attributes that `registry` lacks, or has with another meaning."""
+    """Return the paths of own attributes that `registry` lacks or defines differently."""
     own = map(attribute_documents.parse_attribute, json.loads(before))
     return {each.path for each in own if registry.get(each.path) != each}
 
 
 def _require_readable(execute: Execute, tenant_id: UUID, registry: Registry, *, changed: Set[str]) -> None:
-    """Every decision must stay explainable, so no version may lose what it asks about."""
+    """Reject attributes under which a stored version would become unreadable: every decision must stay explainable."""
     if not changed:
         return
     is_operator = store.is_operator(execute, tenant_id)
@@ -119,13 +122,13 @@ def _require_readable(execute: Execute, tenant_id: UUID, registry: Registry, *, 
             bind(parse_document({"document": row.document}), registry)
         except ValidationFailed as error:
             raise Conflict(
-                f"Version {row.version} of policy {row.policy_id} asks about what would change: {error.message}",
+                f"Version {row.version} of policy {row.policy_id} uses an attribute that would change: {error.message}",
                 details={"policy_id": str(row.policy_id), "version": row.version, "fields": error.details["fields"]},
             ) from None
 
 
 def _require_unchanged(tx: Transaction, checked: CheckedAttributes, tenant_id: UUID) -> None:
-    """Refuse a check that others overtook: versions are never deleted, so their number says it."""
+    """Reject an outdated check. Versions are never deleted, so their number reveals a new one."""
     seen = (load_own_attributes(tx.exec, tenant_id), store.count_versions(tx.exec, tenant_id))
     if seen != (checked.before, checked.versions):
         raise Conflict("Attributes or policies of the tenant changed during the check; send the attributes again.")

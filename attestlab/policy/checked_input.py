@@ -1,4 +1,4 @@
-"""What was read and typed before the writer's lock, often in another process: what is left of it to store."""
+"""Input that was parsed and type-checked before taking the writer's lock, often in another process."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from attestlab.policy.language.document import Category, TargetType
 
 @dataclass(frozen=True)
 class CheckedDocument:
-    """A document without its rules; it was typed against the tenant's own attributes as they were, `own`."""
+    """A document without its rules, type-checked against the tenant's own attributes as of then, `own`."""
 
     name: str
     category: Category
@@ -23,7 +23,7 @@ class CheckedDocument:
 
 @dataclass(frozen=True)
 class CheckedAttributes:
-    """A tenant's own attributes, `stored` in place of `before`; all `versions` of its policies stay readable."""
+    """A tenant's new own attributes, `stored`, which replace `before`; all `versions` of its policies stay readable."""
 
     stored: str
     count: int

@@ -1,4 +1,4 @@
-"""Decisions: made with the versions in force, kept with what is needed to make them again, explained on demand."""
+"""Policy decisions: made with the active versions, recorded with their inputs, explained on demand."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ EVALUATED = "policy_decision.evaluate"
 
 @dataclass(frozen=True)
 class PendingDecision:
-    """A decision that nobody has written down yet; `tenant_id` is whose policies were asked, beside the platform's."""
+    """A decision that is not recorded yet; `tenant_id` is the tenant whose policies, with the platform's, were
+    evaluated.
+    """
 
     tenant_id: UUID
     query: PolicyQuery
@@ -43,12 +45,12 @@ class PendingDecision:
 
     @property
     def allowed(self) -> bool:
-        """Whether every policy that counts allows."""
+        """Whether every enforced policy allows."""
         return self.decision.allowed
 
     @cached_property
     def row(self) -> Row:
-        """What is kept of it, but for its id and its time; made once where it is kept often."""
+        """The row to store, without id and time; built once, even if the decision is recorded often."""
         query, canonical_input = self.query, self.query.canonical_input(self.normalized)
         diagnostics = [[each.path, each.code, each.message] for each in self.normalized.diagnostics]
         return {
@@ -67,18 +69,18 @@ class PendingDecision:
 
     @cached_property
     def digest_template(self) -> RowDigestTemplate:
-        """What makes the fingerprints of its rows."""
+        """The template for the digests of its rows."""
         return RowDigestTemplate(store.decisions, self.row, but=("created_at", "id"))
 
     @cached_property
     def audit_metadata(self) -> Row:
-        """What the trail says of it."""
+        """The metadata for the audit trail."""
         return {name: self.row[name] for name in ("input_sha256", "policy_set_digest", "allowed")}
 
 
 @dataclass(frozen=True)
 class EvaluatedDecision:
-    """A decision that was kept, and why."""
+    """A recorded decision with its reasons."""
 
     row: Row
     decision: SetDecision
@@ -87,7 +89,9 @@ class EvaluatedDecision:
 
 @dataclass(frozen=True)
 class ExplainedPolicy:
-    """What one policy of the set said, rule by rule; `find_missing` are attributes it asked about in vain."""
+    """The result of one policy of the set, rule by rule; `missing` are attributes that its rules use and the context
+    lacks.
+    """
 
     member: PolicySetMember
     version: int
@@ -98,7 +102,7 @@ class ExplainedPolicy:
 
 @dataclass(frozen=True)
 class Explanation:
-    """A decision made again; `reproduced` says that it came out as it was kept."""
+    """A decision evaluated again; `reproduced` is true if the result equals the recorded one."""
 
     row: Row
     decision: SetDecision
@@ -108,7 +112,7 @@ class Explanation:
 
 
 class Decisions:
-    """The policies that apply, asked."""
+    """Service for policy decisions: evaluate, record, explain."""
 
     def __init__(self, *, storage: Storage, clock: Clock) -> None:
         self.storage = storage
@@ -117,18 +121,18 @@ class Decisions:
     def evaluate_and_record(
         self, query: PolicyQuery, context: Mapping[str, Any], *, caller: Caller
     ) -> EvaluatedDecision:
-        """Decide and keep the decision, audited with the hash of its input.
+        """Evaluate a context and record the decision, audited with the hash of its input.
 
         Raises:
-            ValidationFailed: TENANT_DEFAULT names a target, or another target type none.
+            ValidationFailed: TENANT_DEFAULT has a target id, or another target type has none.
         """
         return self.record(self.evaluate_context(query, context, caller=caller), caller=caller)
 
     def evaluate_context(self, query: PolicyQuery, context: Mapping[str, Any], *, caller: Caller) -> PendingDecision:
-        """Ask the policies that are in force, and leave nothing behind.
+        """Evaluate the active policies without recording the decision.
 
         Raises:
-            ValidationFailed: TENANT_DEFAULT names a target, or another target type none.
+            ValidationFailed: TENANT_DEFAULT has a target id, or another target type has none.
         """
         query.require_valid_target()
         name = ("policies that would apply", caller.tenant_id, query)
@@ -138,7 +142,7 @@ class Decisions:
         return _decide(active, query, context, caller.tenant_id)
 
     def evaluate(self, query: PolicyQuery, context: PolicyContext, *, tenant_id: UUID) -> PendingDecision | None:
-        """What the policies that apply say of something that is about to happen; None where there are none."""
+        """Evaluate the active policies for an operation that is about to happen; None if no policy applies."""
         name = ("policies that apply", tenant_id, query)
         active = self.storage.cached_read(
             name, lambda connection: active_policies.find_policies(connection.execute, query, tenant_id)
@@ -148,21 +152,21 @@ class Decisions:
     def evaluate_in(
         self, tx: Transaction, query: PolicyQuery, context: PolicyContext, *, tenant_id: UUID
     ) -> PendingDecision | None:
-        """`ask` under the writer's lock, so that nothing that was switched on before is passed by."""
+        """Evaluate like `evaluate`, under the writer's lock, so that no policy activated before is missed."""
         active = active_policies.find_policies_in(tx, query, tenant_id)
         return None if active is None else _decide_cached(active, query, context, tenant_id)
 
     def record(self, pending: PendingDecision, *, caller: Actor) -> EvaluatedDecision:
-        """Write a decision down, with what is needed to make it again; `caller` is who had it made."""
+        """Record a decision with everything needed to reproduce it; `caller` is the actor who requested it."""
         with self.storage.write() as tx:
             row = record_decision(tx, pending, actor=caller, at=self.clock.now())
         return EvaluatedDecision(row, pending.decision, pending.normalized.diagnostics)
 
     def explain(self, decision_id: str, *, caller: Caller) -> Explanation:
-        """Make a decision again from what was kept, and say why it came out so; may take milliseconds.
+        """Evaluate a recorded decision again and explain its result; may take milliseconds.
 
         Raises:
-            NotFound: no such decision of the tenant's.
+            NotFound: the tenant has no such decision.
         """
         with self.storage.read() as connection:
             row = store.get_decision(connection, decision_id, tenant_id=caller.tenant_id)
@@ -194,7 +198,7 @@ class Decisions:
 
 
 def record_decision(tx: Transaction, pending: PendingDecision, *, actor: Actor, at: datetime) -> Row:
-    """Add a decision and its line in the trail, as `audited.insert` does: each verification waits for this."""
+    """Add a decision and its audit entry, like `audited_write.insert`, but faster: each verification waits for it."""
     row = {**pending.row, "id": f"dec_{new_ulid(at)}", "created_at": at}
     tx.add(store.decisions, row)
     audit_metadata = {**pending.audit_metadata, METADATA_KEY: pending.digest_template.sha256(row)}
@@ -206,7 +210,7 @@ def record_decision(tx: Transaction, pending: PendingDecision, *, actor: Actor, 
 def _decide_cached(
     active: ActivePolicies, query: PolicyQuery, context: PolicyContext, tenant_id: UUID
 ) -> PendingDecision:
-    """The same circumstances have the same answer as long as the same versions are in force."""
+    """Return the cached decision: the same context has the same result while the same versions are active."""
     key = (tenant_id, query, *context.items())
     pending: PendingDecision | None = active.cached_decisions.get(key)
     if pending is None:

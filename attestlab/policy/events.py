@@ -1,4 +1,4 @@
-"""What happens to policies; the docstrings are the event catalogue."""
+"""Events of policies; the docstrings are the event catalogue."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from attestlab.core.events import Event
 
 @dataclass(frozen=True)
 class PolicyCreated(Event, type="policy.created"):
-    """A policy was written; it decides nothing yet."""
+    """A policy was created as a draft, which decides nothing yet."""
 
     policy_id: UUID
     version: int
@@ -21,7 +21,7 @@ class PolicyCreated(Event, type="policy.created"):
 
 @dataclass(frozen=True)
 class PolicyUpdated(Event, type="policy.updated"):
-    """A new version was written; the one in force stays in force."""
+    """A new version was written; the active version remains active."""
 
     policy_id: UUID
     version: int
@@ -31,7 +31,7 @@ class PolicyUpdated(Event, type="policy.updated"):
 
 @dataclass(frozen=True)
 class PolicyShadowed(Event, type="policy.shadowed"):
-    """A version is evaluated beside those that count, and does not count."""
+    """A version is evaluated next to the active versions, without affecting decisions."""
 
     policy_id: UUID
     version: int
@@ -40,7 +40,7 @@ class PolicyShadowed(Event, type="policy.shadowed"):
 
 @dataclass(frozen=True)
 class PolicyActivated(Event, type="policy.activated"):
-    """A version decides from now on; `simulation_digest` names the report that showed what that means."""
+    """A version was activated; `simulation_digest` names the simulation report that showed its effect."""
 
     policy_id: UUID
     version: int
@@ -50,7 +50,7 @@ class PolicyActivated(Event, type="policy.activated"):
 
 @dataclass(frozen=True)
 class PolicyArchived(Event, type="policy.archived"):
-    """A policy decides nothing any more, for good."""
+    """A policy was archived permanently and no longer decides."""
 
     policy_id: UUID
     archived_at: datetime
@@ -58,7 +58,7 @@ class PolicyArchived(Event, type="policy.archived"):
 
 @dataclass(frozen=True)
 class AttributesChanged(Event, type="policy.attributes_changed"):
-    """What the tenant's policies may ask about changed."""
+    """The attributes that the tenant's policies may use were changed."""
 
     attributes: int
     changed_at: datetime
@@ -66,7 +66,7 @@ class AttributesChanged(Event, type="policy.attributes_changed"):
 
 @dataclass(frozen=True)
 class ProfileCreated(Event, type="verification_profile.created"):
-    """A verification profile was made; policies can be bound to it."""
+    """A verification profile was created; policies can be bound to it."""
 
     profile_id: UUID
     name: str

@@ -1,6 +1,6 @@
-"""What child processes do with large policies (`core.execution.worker_processes`): functions of bytes and plain values.
+"""Jobs of child processes for large policies (`core.execution.worker_processes`): functions of bytes and plain values.
 
-A document beyond `LARGE_BYTES` takes over 20 ms to read, type, prove or explain, and its answer to write.
+A document larger than `LARGE_BYTES` takes over 20 ms to read, type-check, prove or explain, and its response to write.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from attestlab.policy.service import ActivationCheck, Policies
 
 LARGE_BYTES = 16 * 1024
 CHECK_TIMEOUT_S = 15.0
-PROOF_TIMEOUT_S = 60.0  # two proofs of 20 s each, and what comes before them
+PROOF_TIMEOUT_S = 60.0  # two proofs of 20 s each, and their preparation
 PolicyArgument = bytes | UUID
-"""A document as JSON or TOML in a JSON object, or a policy whose newest version is meant."""
+"""A document as JSON or TOML in a JSON object, or the id of a policy whose newest version is meant."""
 
 
 def check(text: bytes, own: str, is_operator: bool) -> CheckedDocument:
-    """Read and type a document, and its tests, under a tenant's own attributes.
+    """Parse and type-check a document and its tests under a tenant's own attributes.
 
     Raises:
-        ValidationFailed: it is no policy, or means nothing under these attributes.
+        ValidationFailed: the document is not a policy, or is invalid under these attributes.
     """
     document = read_document(text)
     if is_operator and document.target_type is TargetType.TENANT_DEFAULT:
@@ -70,7 +70,7 @@ def check_attributes(records: str, own: list[dict[str, Any]], caller: Caller) ->
 def check_and_render_attributes(
     vocabulary: AttributeRegistryService, own: list[dict[str, Any]], caller: Caller
 ) -> tuple[CheckedAttributes, bytes]:
-    """Check attributes, and render the answer that shows them."""
+    """Check attributes and render the response that shows them."""
     checked = vocabulary.check(own, caller=caller)
     return checked, rendering.render_attributes(
         attribute_documents.build_registry(checked.stored)
@@ -78,27 +78,27 @@ def check_and_render_attributes(
 
 
 def render_attributes(records: str, caller: Caller) -> bytes:
-    """Show what a tenant's policies may ask about, as the JSON of `AttributesOut`."""
+    """Render the attributes that a tenant's policies may use as the JSON of `AttributesOut`."""
     registry = AttributeRegistryService(storage=open_records(records), clock=SystemClock()).get(caller=caller)
     return rendering.render_attributes(registry).model_dump_json().encode()
 
 
 def read_document(text: bytes) -> Document:
-    """The document that was sent, as JSON or as `{"toml": "..."}`.
+    """Read a submitted document, as JSON or as `{"toml": "..."}`.
 
     Raises:
-        ValidationFailed: it is no policy.
+        ValidationFailed: the document is not a policy.
     """
     return parse_body(json.loads(text))
 
 
 def convert_to_toml(text: bytes) -> bytes:
-    """A stored document as TOML."""
+    """Convert a stored document to TOML."""
     return format_toml(Document.read(json.loads(text))).encode()
 
 
 def analyze(records: str, policy: PolicyArgument, against: PolicyArgument | None, caller: Caller) -> bytes:
-    """What is true of a policy for every context there could be, as the JSON of `AnalysisOut`.
+    """Analyze a policy for every possible context; return the JSON of `AnalysisOut`.
 
     Raises:
         NotFound, ValidationFailed, Unavailable: see `Policies.analyze`.
@@ -109,7 +109,7 @@ def analyze(records: str, policy: PolicyArgument, against: PolicyArgument | None
 
 
 def examine(records: str, policy_id: UUID, caller: Caller) -> ActivationCheck:
-    """Run the tests of a policy's newest version and look for dead rules.
+    """Run the tests of a policy's newest version and find its dead rules.
 
     Raises:
         NotFound, Unavailable: see `Policies.examine`.
@@ -118,27 +118,27 @@ def examine(records: str, policy_id: UUID, caller: Caller) -> ActivationCheck:
 
 
 def explain(records: str, decision_id: str, caller: Caller, now: datetime) -> bytes:
-    """Make a decision again and say why it came out so, as the JSON of `DecisionOut`.
+    """Evaluate a decision again and explain it; return the JSON of `DecisionOut`.
 
     Raises:
-        NotFound: no such decision of the tenant's.
+        NotFound: the tenant has no such decision.
     """
     found = Decisions(storage=open_records(records), clock=FixedClock(now)).explain(decision_id, caller=caller)
     return rendering.render_explanation(found).model_dump_json(by_alias=True).encode()
 
 
 def parse_policy_argument(policy: PolicyArgument) -> Document | UUID:
-    """A document, or the policy whose newest version is meant.
+    """Parse a document, or pass on the id of a policy whose newest version is meant.
 
     Raises:
-        ValidationFailed: it is no policy.
+        ValidationFailed: the document is not a policy.
     """
     return policy if isinstance(policy, UUID) else read_document(policy)
 
 
-@lru_cache(maxsize=1)  # a process works for one server
+@lru_cache(maxsize=1)  # each process serves one server
 def open_records(records: str) -> Storage:
-    """The records, for reading."""
+    """Open the records for reading."""
     return Storage(records)
 
 
@@ -147,7 +147,7 @@ def _policies(records: str) -> Policies:
 
 
 class _NoReports:
-    """Nothing is activated here, so no report is asked for."""
+    """Rejects every activation, because child processes never activate policies."""
 
     def require_current(self, tx: Transaction, *, policy_id: UUID, digest: str, simulation_digest: str | None) -> None:
         raise Conflict("A child process activates no policy.")

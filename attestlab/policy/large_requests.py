@@ -1,4 +1,4 @@
-"""Which requests about policies take over 20 ms, and the child process that such a request is worked on in."""
+"""Decides which policy requests take over 20 ms, and runs them in a child process."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from attestlab.web.request import Request
 
 
 def is_large(request: Request) -> bool:
-    """Whether a request brings a document that takes long; one that is sent in chunks may."""
+    """Whether the request has a large document; a chunked request counts as large, because its size is unknown."""
     return int(request.header("Content-Length") or LARGE_BYTES + 1) > LARGE_BYTES
 
 
 async def has_large_policies(request: Request) -> bool:
-    """Whether what the tenant's questions are answered from takes long."""
+    """Whether one of the policies that the tenant's queries use is large."""
     chars: int = await request.application.run_in_thread(lambda: request.lab.policies.longest_text(request.caller))
     return chars > LARGE_BYTES
 
@@ -27,18 +27,18 @@ async def has_large_policies(request: Request) -> bool:
 async def run_in_process(
     request: Request, function: Callable[..., Any], *arguments: Any, timeout_s: float = PROOF_TIMEOUT_S
 ) -> Any:
-    """What a function of `jobs` returns, called in a child process that ends with its client."""
+    """Return the result of a function of `jobs`, run in a child process that is stopped when the client disconnects."""
     workers: WorkerProcesses = request.lab.workers
     tenant_id = request.caller.tenant_id
     return await workers.run(tenant_id, function, *arguments, timeout_s=timeout_s, on_disconnect=request.on_disconnect)
 
 
 def records_url(request: Request) -> str:
-    """Where a child process finds the records; with their password, where they have one."""
+    """Return the database URL for a child process, including the password if there is one."""
     url: str = request.lab.storage.url.render_as_string(hide_password=False)
     return url
 
 
 def encode_policy(policy: dict[str, Any] | UUID | None) -> bytes | UUID | None:
-    """A document as it goes to a child process."""
+    """Encode a document for a child process; pass on an id."""
     return orjson.dumps(policy) if isinstance(policy, dict) else policy

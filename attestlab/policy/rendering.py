@@ -1,4 +1,4 @@
-"""Policies and decisions as they go out."""
+"""Renders policies and decisions as wire models."""
 
 from __future__ import annotations
 
@@ -38,9 +38,10 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 def render_policy(row: Row, version: Row) -> PolicyOut:
-    """Render a policy with its newest text, which may be a megabyte: it is copied, not parsed.
+    """Render a policy with its newest document.
 
-    The stored text is canonical JSON, so `tests` is its last member where it has any.
+    A document can have a megabyte, so it is copied instead of parsed. The stored document is canonical JSON, so
+    `tests`, if present, is its last member.
     """
     text: str = version["document"]
     said = {"name", "category", "target_type", *([] if row["target_id"] is None else ["target_id"])}
@@ -50,31 +51,31 @@ def render_policy(row: Row, version: Row) -> PolicyOut:
 
 
 def render_summary(row: Row, version: Row) -> PolicySummaryOut:
-    """Render a policy without its text."""
+    """Render a policy without its document."""
     shown = {name: row[name] for name in PolicySummaryOut.model_fields if name in row}
     return PolicySummaryOut(**{**shown, "digest": version["digest"]})
 
 
 def render_version(row: Row, version: Row) -> PolicyVersionOut:
-    """Render one text of a policy; it is copied, not parsed."""
+    """Render one version of a policy; its document is copied, not parsed."""
     rest = render_version_summary(row, version).model_dump_json()
     return _as_raw_response(PolicyVersionOut, f'{rest[:-1]},"document":{version["document"]}}}')
 
 
 def render_version_summary(row: Row, version: Row) -> PolicyVersionSummaryOut:
-    """Render one version of a policy without its text."""
+    """Render one version of a policy without its document."""
     stands = {name: row[name] for name in ("status", "active_version", "shadow_version")}
     shown = {name: version[name] for name in PolicyVersionSummaryOut.model_fields if name in version}
     return PolicyVersionSummaryOut(**{**shown, "status": status_of_version(version["version"], **stands)})
 
 
 def _as_raw_response(_: type[Model], text: str) -> Model:
-    """The JSON of a model as a route returns it; nothing is validated again."""
+    """Return JSON as the model that a route declares, without validating it again."""
     return cast(Model, RawResponse(text.encode(), JSON))
 
 
 def render_attributes(registry: Registry) -> AttributesOut:
-    """A registry."""
+    """Render a registry."""
     return AttributesOut(
         items=[
             AttributeOut(**attribute_documents.dump_attribute(each), own=path not in PLATFORM)
@@ -84,7 +85,7 @@ def render_attributes(registry: Registry) -> AttributesOut:
 
 
 def render_decision(decided: EvaluatedDecision) -> EvaluateOut:
-    """A decision in both documented shapes."""
+    """Render a decision in both documented shapes."""
     decision = decided.decision
     return EvaluateOut(
         allowed=decision.allowed,
@@ -105,7 +106,7 @@ def _effect(decision: SetDecision) -> Any:
 
 
 def render_explanation(found: Explanation) -> DecisionOut:
-    """A decision and why it came out so."""
+    """Render a decision with its explanation."""
     row, decision = found.row, found.decision
     shown = {name: row[name] for name in DecisionOut.model_fields if name in row}
     diagnostics = [
@@ -165,7 +166,7 @@ def _render_policy_explanation(found: ExplainedPolicy, decision: SetDecision) ->
 
 
 def render_analysis(found: AnalysisReport) -> AnalysisOut:
-    """What was proven."""
+    """Render the results of an analysis."""
     findings = [
         FindingOut(kind=each.kind.value, rule_id=each.rule_id, by=list(each.by), witness=each.witness)
         for each in found.findings

@@ -1,4 +1,4 @@
-"""The HTTP door of policies."""
+"""HTTP routes of policies."""
 
 from typing import Literal, cast
 from uuid import UUID
@@ -45,14 +45,14 @@ _PEOPLE = users_with(ACTIVATORS)
 
 
 class FormatQuery(In):
-    """Whether the newest text is wanted alone: as JSON, as `PUT` takes it, or as TOML, for its `{"toml": "..."}`."""
+    """Selects the newest document alone: as JSON, as `PUT` accepts it, or as TOML, for its `{"toml": "..."}`."""
 
     format: Literal["json", "toml"] | None = None
 
 
 @routes.get("/v1/policies/attributes", scope=_TENANT)
 async def attributes(request: Request) -> AttributesOut:
-    """What the tenant's policies may ask about."""
+    """Return the attributes that the tenant's policies may use."""
     own, _ = await request.application.read(lambda: request.lab.policies.attributes_of(request.caller))
     if len(own) > LARGE_BYTES:
         text = await run_in_process(request, jobs.render_attributes, records_url(request), request.caller)
@@ -61,7 +61,9 @@ async def attributes(request: Request) -> AttributesOut:
 
 
 async def _check_attributes(request: Request, body: AttributesIn) -> tuple[CheckedAttributes, bytes]:
-    """Check against every version of the tenant's policies, and render the answer, without the writer's lock."""
+    """Check attributes against every version of the tenant's policies and render the response, without the writer's
+    lock.
+    """
     own = [each.model_dump(mode="json") for each in body.attributes]
     checked: tuple[CheckedAttributes, bytes]
     if is_large(request) or await has_large_policies(request):
@@ -84,7 +86,7 @@ def set_attributes(request: Request, body: AttributesIn, prepared: tuple[Checked
 
 
 async def _decide(request: Request, body: EvaluateIn) -> PendingDecision:
-    """Decide, which only reads; a large context is read in a thread. Only keeping the decision waits for the writer."""
+    """Evaluate policies, which only reads; a large context is parsed in a thread. Only recording needs the writer."""
     action, target_type = body.action or body.category, body.target_type or body.binding_target_type
     question = PolicyQuery(cast(Category, action), cast(TargetType, target_type), body.target_id)
     decisions: Decisions = request.lab.policy_decisions
@@ -97,13 +99,13 @@ async def _decide(request: Request, body: EvaluateIn) -> PendingDecision:
 
 @routes.post("/v1/policies/evaluate", scope=_TENANT, prepare=_decide)
 def evaluate(request: Request, body: EvaluateIn, prepared: PendingDecision) -> EvaluateOut:
-    """Ask all policies that apply; the decision is kept and audited."""
+    """Evaluate all policies that apply; the decision is recorded and audited."""
     return rendering.render_decision(request.lab.policy_decisions.record(prepared, caller=request.caller))
 
 
 @routes.get("/v1/policies/decisions/{id}", scope=_TENANT)
 async def decision(request: Request, id: str) -> DecisionOut:
-    """Why a decision came out as it did, and what would have to change."""
+    """Explain a decision, and what would have to change for the opposite result."""
     if await has_large_policies(request):
         now = request.lab.clock.now()
         text = await run_in_process(request, jobs.explain, records_url(request), id, request.caller, now)
@@ -116,7 +118,7 @@ async def decision(request: Request, id: str) -> DecisionOut:
 
 @routes.post("/v1/policies/analyze", scope=_TENANT, idempotency="none")
 async def analyze(request: Request, body: AnalyzeIn) -> AnalysisOut:
-    """What is true of a policy for every context there could be."""
+    """Analyze a policy for every possible context."""
     if is_large(request) or await has_large_policies(request):
         policies: Policies = request.lab.policies
         wanted = (encode_policy(body.policy or body.policy_id), encode_policy(body.against))
@@ -132,7 +134,7 @@ async def analyze(request: Request, body: AnalyzeIn) -> AnalysisOut:
 
 
 async def _read_document(request: Request, body: PolicyIn) -> Document | CheckedDocument:
-    """The document that was sent; a large one is read and typed in another process, before anybody holds the lock."""
+    """Parse the submitted document; parse and type-check a large one in another process, without the writer's lock."""
     if not is_large(request):
         return parse_body(body.root)
     own, is_operator = await request.application.read(lambda: request.lab.policies.attributes_of(request.caller))
@@ -145,7 +147,7 @@ async def _read_document(request: Request, body: PolicyIn) -> Document | Checked
 
 @routes.post("/v1/policies", scope=_TENANT, status=201, prepare=_read_document)
 def create(request: Request, body: PolicyIn, prepared: Document | CheckedDocument) -> PolicyOut:
-    """Write a policy; it decides nothing yet."""
+    """Create a policy as a draft, which decides nothing yet."""
     made = request.lab.policies.create(prepared, caller=request.caller)
     request.respond_headers["Location"] = f"/v1/policies/{made['id']}"
     return _render_newest(request, made["id"])
@@ -153,7 +155,7 @@ def create(request: Request, body: PolicyIn, prepared: Document | CheckedDocumen
 
 @routes.get("/v1/policies", scope=_TENANT)
 def list_policies(request: Request, query: PageQuery) -> Page[PolicySummaryOut]:
-    """The tenant's policies, newest first, without their texts."""
+    """List the tenant's policies, newest first, without their documents."""
     found = request.lab.policies.page(
         caller=request.caller, before=decode_id(_LIST, query.cursor), limit=query.limit + 1
     )
@@ -163,7 +165,7 @@ def list_policies(request: Request, query: PageQuery) -> Page[PolicySummaryOut]:
 
 @routes.get("/v1/policies/{id}", scope=_TENANT)
 async def get(request: Request, id: UUID, query: FormatQuery) -> PolicyOut:
-    """One policy with its newest text; `?format=json` or `?format=toml` gives the text alone."""
+    """Return one policy with its newest document; `?format=json` or `?format=toml` returns the document alone."""
     row, version = await request.application.read(lambda: request.lab.policies.get(id, caller=request.caller))
     if query.format is None:
         return rendering.render_policy(row, version)
@@ -180,14 +182,14 @@ async def get(request: Request, id: UUID, query: FormatQuery) -> PolicyOut:
 
 @routes.put("/v1/policies/{id}", scope=_TENANT, prepare=_read_document)
 def update(request: Request, id: UUID, body: PolicyIn, prepared: Document | CheckedDocument) -> PolicyOut:
-    """Write a new version; the one in force stays in force."""
+    """Write a new version; the active version remains active."""
     request.lab.policies.update(id, prepared, caller=request.caller)
     return _render_newest(request, id)
 
 
 @routes.get("/v1/policies/{id}/versions", scope=_TENANT)
 def versions(request: Request, id: UUID, query: PageQuery) -> Page[PolicyVersionSummaryOut]:
-    """Every version that the policy ever had, newest first, without the texts."""
+    """List all versions of the policy, newest first, without their documents."""
     before = decode_number(_VERSIONS, query.cursor)
     row, found = request.lab.policies.versions(id, caller=request.caller, before=before, limit=query.limit + 1)
     shown, cursor = split_page(found, limit=query.limit, kind=_VERSIONS, position=lambda each: [each["version"]])
@@ -197,19 +199,19 @@ def versions(request: Request, id: UUID, query: PageQuery) -> Page[PolicyVersion
 
 @routes.get("/v1/policies/{id}/versions/{version}", scope=_TENANT)
 def version(request: Request, id: UUID, version: int) -> PolicyVersionOut:
-    """One version with its text."""
+    """Return one version with its document."""
     return rendering.render_version(*request.lab.policies.version(id, version, caller=request.caller))
 
 
 @routes.post("/v1/policies/{id}/shadow", scope=_TENANT)
 def shadow(request: Request, id: UUID) -> PolicyOut:
-    """Have the newest version evaluated beside those that count."""
+    """Evaluate the newest version next to the active versions, without effect on decisions."""
     request.lab.policies.shadow(id, caller=request.caller)
     return _render_newest(request, id)
 
 
 async def _examine(request: Request, body: ActivateIn) -> ActivationCheck:
-    """Tests and proofs take time, and are done before anybody waits for the writer."""
+    """Run tests and proofs before waiting for the writer, because they take time."""
     policy_id: UUID = request.path_values["id"]
     if await has_large_policies(request):
         policies: Policies = request.lab.policies
@@ -226,7 +228,7 @@ async def _examine(request: Request, body: ActivateIn) -> ActivationCheck:
 
 @routes.post("/v1/policies/{id}/activate", scope=_PEOPLE, prepare=_examine)
 def activate(request: Request, id: UUID, body: ActivateIn, prepared: ActivationCheck) -> PolicyOut:
-    """Have the newest version decide from now on."""
+    """Activate the newest version."""
     request.lab.policies.activate(
         id,
         prepared,
@@ -240,7 +242,7 @@ def activate(request: Request, id: UUID, body: ActivateIn, prepared: ActivationC
 
 @routes.post("/v1/policies/{id}/archive", scope=_PEOPLE)
 def archive(request: Request, id: UUID) -> PolicyOut:
-    """Take a policy out of force, for good."""
+    """Archive a policy permanently."""
     request.lab.policies.archive(id, caller=request.caller)
     return _render_newest(request, id)
 

@@ -1,7 +1,7 @@
-"""What may happen to a policy, and when (CONTRACT section 9).
+"""Rules for the lifecycle of a policy (CONTRACT section 9).
 
-DRAFT is written and does nothing. SHADOW is evaluated and told. ACTIVE decides. ARCHIVED is final.
-Versions are never changed: a new text is a new version, and the one in force stays in force.
+A DRAFT has no effect. A SHADOW version is evaluated and reported. An ACTIVE version decides. ARCHIVED is final.
+Versions never change: a new text is a new version, and the active version remains active.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ DENIED_REASON = "policy_denied"
 
 
 class PolicyStatus(StrEnum):
-    """How far a policy, or one of its versions, has come."""
+    """The lifecycle status of a policy or of one of its versions."""
 
     DRAFT = "DRAFT"
     SHADOW = "SHADOW"
@@ -27,7 +27,7 @@ class PolicyStatus(StrEnum):
 
 
 def status_of(*, active_version: int | None, shadow_version: int | None) -> PolicyStatus:
-    """The status of a policy that is not archived.
+    """Return the status of a policy that is not archived.
 
     >>> status_of(active_version=1, shadow_version=2), status_of(active_version=None, shadow_version=None)
     (<PolicyStatus.ACTIVE: 'ACTIVE'>, <PolicyStatus.DRAFT: 'DRAFT'>)
@@ -38,7 +38,7 @@ def status_of(*, active_version: int | None, shadow_version: int | None) -> Poli
 
 
 def status_of_version(version: int, *, status: str, active_version: int | None, shadow_version: int | None) -> str:
-    """The status of one version: a version that is in nobody's way any more is a DRAFT again."""
+    """Return the status of one version; a version that is neither active nor in shadow is a DRAFT."""
     if status == PolicyStatus.ARCHIVED:
         return PolicyStatus.ARCHIVED.value
     if version == active_version:
@@ -47,57 +47,60 @@ def status_of_version(version: int, *, status: str, active_version: int | None, 
 
 
 def require_open(status: str) -> None:
-    """An archived policy stays as it was.
+    """Reject a change of an archived policy.
 
     Raises:
         Conflict: it is archived.
     """
     if status == PolicyStatus.ARCHIVED:
-        raise Conflict("The policy is archived; make a new one.", details={"status": status})
+        raise Conflict("The policy is archived; create a new one.", details={"status": status})
 
 
 def require_same_target(*, current: tuple[str, str, object], requested: tuple[Category, TargetType, object]) -> None:
-    """A version is for the action and the target of those before it.
+    """Reject a version for another action or target than the policy's.
 
     Raises:
-        ValidationFailed: it names others.
+        ValidationFailed: the action or target differs.
     """
     names = ("category", "target_type", "target_id")
     for name, old, new in zip(names, current, requested, strict=True):
         if old != new:
             raise ValidationFailed.of(
-                f"/{name}", "changed", f"The {name} of a policy stays {old}; make another policy."
+                f"/{name}", "changed", f"The {name} of a policy cannot change from {old}; create another policy."
             )
 
 
 def require_reachable(category: Category, target_type: TargetType) -> None:
-    """A policy that nobody would ever ask is not written: whoever did would think that it decides.
+    """Reject policies that would never be evaluated, so that authors do not rely on them.
 
     Raises:
-        ValidationFailed: only who verifies names a profile, so a profile has no other policies.
+        ValidationFailed: the policy is bound to a verification profile for another action than VERIFY; only
+            verification evaluates profiles.
     """
     if target_type is TargetType.VERIFICATION_PROFILE and category is not Category.VERIFY:
         raise ValidationFailed.of(
             "/target_type",
             "never_asked",
-            f"A verification profile is asked about VERIFY alone, so a policy of {category} would never be asked; "
+            f"Profiles are evaluated for VERIFY only, so a policy of {category} would never be evaluated; "
             "bind it to an ISSUER or to TENANT_DEFAULT.",
         )
 
 
 def require_passing(failing: Collection[str]) -> None:
-    """A policy that fails its own tests is not switched on.
+    """Reject the activation of a policy that fails its own tests.
 
     Raises:
-        Conflict: some fail.
+        Conflict: a test fails.
     """
     if failing:
         details = {"reason": "tests_failing", "failing_tests": list(failing)}
-        raise Conflict(f"{len(failing)} of the policy's own tests fail; mend the rules or the tests.", details=details)
+        raise Conflict(
+            f"{len(failing)} of the policy's own tests fail; correct the rules or the tests.", details=details
+        )
 
 
 def require_acknowledged(dead: Iterable[str], acknowledged: Collection[str]) -> None:
-    """A rule that nothing can match is probably a mistake; whoever activates it says that they know.
+    """Reject the activation of unacknowledged dead rules: a rule that no context matches is probably a mistake.
 
     Raises:
         Conflict: a dead rule is not acknowledged.
@@ -105,20 +108,23 @@ def require_acknowledged(dead: Iterable[str], acknowledged: Collection[str]) -> 
     unsaid = sorted(set(dead) - set(acknowledged))
     if unsaid:
         details = {"reason": "dead_rules", "rules": unsaid}
-        raise Conflict(f"Nothing can match {', '.join(unsaid)}; name them in `acknowledge`.", details=details)
+        raise Conflict(
+            f"Rules {', '.join(unsaid)} can never match. List them in `acknowledge` to activate anyway.",
+            details=details,
+        )
 
 
 def is_single_person(author: str, actor: str, *, activators: int) -> bool:
-    """Whether the author, or the person whose key wrote, switches the policy on alone because nobody else could.
+    """Whether the author (or the user whose key wrote the version) activates it alone, because no other user can.
 
     Raises:
-        PermissionDenied: somebody else could.
+        PermissionDenied: another user can activate it.
     """
     if author != actor:
         return False
     if activators >= 2:
         raise PermissionDenied(
-            "Who wrote this version, in person or by a key, does not switch it on; ask another owner or admin.",
+            "The author of this version, in person or by an API key, may not activate it; ask another owner or admin.",
             details={"reason": "second_person_required"},
         )
     return True
@@ -133,22 +139,22 @@ def make_denial(
     matched_rules: Sequence[str],
     decision_id: str,
 ) -> PermissionDenied:
-    """What whoever is of the tenant is told where its policies deny something (CONTRACT section 1).
+    """Build the error for callers of the tenant whose policies deny an operation (CONTRACT section 1).
 
-    `matched_policy` decided, by its default where `matched_rule` is None.
+    `matched_policy` decided, by its default if `matched_rule` is None.
     """
     decided = {"matched_policy": matched_policy, "matched_rule": matched_rule, "matched_rules": list(matched_rules)}
     details = {"reason": DENIED_REASON, **decided, "reasons": list(reasons)}
     why = "; ".join(reason.rstrip(". ") for reason in reasons)
     return PermissionDenied(
-        f"Policies deny {what}: {why}. Ask GET /v1/policies/decisions/{decision_id} what would turn it.",
+        f"Policies deny {what}: {why}. GET /v1/policies/decisions/{decision_id} shows what would have to change.",
         details={**details, "decision_id": decision_id},
     )
 
 
 def make_external_denial(what: str, *, decision_id: str) -> PermissionDenied:
-    """What anybody else is told: that it is so, and nothing of another's rules."""
+    """Build the error for all other callers: it reveals the denial, but nothing of the tenant's rules."""
     return PermissionDenied(
-        f"The issuer's policies deny {what}; ask the issuer, and name {decision_id}.",
+        f"The issuer's policies deny {what}; contact the issuer and quote {decision_id}.",
         details={"reason": DENIED_REASON, "decision_id": decision_id},
     )

@@ -1,4 +1,4 @@
-"""The verbs of policies: write, watch, switch on, take away, prove, replay."""
+"""Service for policies: create, update, shadow, activate, archive, analyze, replay."""
 
 from __future__ import annotations
 
@@ -44,24 +44,25 @@ if TYPE_CHECKING:
     from attestlab.policy.sql.replay import Replay
 
 Row = dict[str, Any]
-MAX_CONCURRENT_PROOFS = 2  # at once in a process; each takes seconds, and a thread that others want too
+MAX_CONCURRENT_PROOFS = 2  # per process; each takes seconds and holds a thread of the shared pool
 
 
 class SimulationReports(Protocol):
-    """Where the reports are kept that show what a version would have done."""
+    """The store of simulation reports, which show what a version would have decided."""
 
     def require_current(self, tx: Transaction, *, policy_id: UUID, digest: str, simulation_digest: str | None) -> None:
-        """Refuse unless `simulation_digest` is a report on exactly the version with `digest`, and not stale.
+        """Reject unless `simulation_digest` names a current report on exactly the version with `digest`.
 
         Raises:
-            Conflict: it is missing, about something else, or stale; or the past did not come out as it was recorded.
+            Conflict: the report is missing, about something else, or stale; or the history did not reproduce as
+                recorded.
         """
         ...
 
 
 @dataclass(frozen=True)
 class ActivationCheck:
-    """What was found of one version before anybody holds the writer's lock."""
+    """The findings about one version, determined before taking the writer's lock."""
 
     version: int
     failing_tests: tuple[str, ...]
@@ -70,14 +71,14 @@ class ActivationCheck:
 
 @dataclass(frozen=True)
 class AnalysisReport:
-    """What was proven; `comparison` is None where there was nothing to compare with."""
+    """The findings of an analysis; `comparison` is None without a second policy."""
 
     findings: Sequence[AnalysisFinding]
     comparison: PolicyComparison | None
 
 
 class Policies:
-    """Policies of tenants. A change, its line in the trail and its event are one transaction."""
+    """The policies of tenants. A change, its audit entry and its event are one transaction."""
 
     def __init__(
         self, *, storage: Storage, clock: Clock, simulations: SimulationReports, operator: Callable[[], Caller]
@@ -89,12 +90,12 @@ class Policies:
         self.proofs = ConcurrencyLimit(MAX_CONCURRENT_PROOFS, "proofs")
 
     def create(self, document: Document | CheckedDocument, *, caller: Caller) -> Row:
-        """Write a policy; it is a DRAFT.
+        """Create a policy as a DRAFT.
 
         Raises:
-            ValidationFailed: it, or one of its tests, means nothing under the tenant's attributes; or nobody would
-                ever ask it.
-            NotFound: it is for an issuer or a verification profile that the tenant does not have.
+            ValidationFailed: the policy or one of its tests is invalid under the tenant's attributes; or it would
+                never be evaluated.
+            NotFound: the tenant has no such issuer or verification profile.
             QuotaExceeded: the plan allows no more policies.
         """
         with self.storage.write() as tx:
@@ -122,13 +123,13 @@ class Policies:
             return policy
 
     def update(self, policy_id: UUID, document: Document | CheckedDocument, *, caller: Caller) -> Row:
-        """Write a new version; what is in force stays in force.
+        """Write a new version; the active version remains active.
 
         Raises:
-            NotFound: no such policy of the tenant's.
+            NotFound: the tenant has no such policy.
             Conflict: it is archived.
             QuotaExceeded: the plan allows no more versions of a policy.
-            ValidationFailed: as for `create`, or it is for another action or target.
+            ValidationFailed: as for `create`, or the version is for another action or target.
         """
         with self.storage.write() as tx:
             row = store.get_policy(tx.exec, policy_id, tenant_id=caller.tenant_id)
@@ -151,17 +152,17 @@ class Policies:
             return changed
 
     def shadow(self, policy_id: UUID, *, caller: Caller) -> Row:
-        """Have the newest version evaluated beside those that count.
+        """Put the newest version in shadow: it is evaluated next to the active versions, without effect.
 
         Raises:
-            NotFound: no such policy of the tenant's.
-            Conflict: it is archived, or its newest version is the one in force.
+            NotFound: the tenant has no such policy.
+            Conflict: it is archived, or its newest version is active.
         """
         with self.storage.write() as tx:
             row = store.get_policy(tx.exec, policy_id, tenant_id=caller.tenant_id)
             rules.require_open(row["status"])
             if row["version"] == row["active_version"]:
-                raise Conflict("This version is in force already; write a new one to watch it.")
+                raise Conflict("This version is active already; write a new version to put it in shadow.")
             now = self.clock.now()
             status = rules.status_of(active_version=row["active_version"], shadow_version=row["version"])
             changes = {"shadow_version": row["version"], "status": status.value}
@@ -169,11 +170,11 @@ class Policies:
             return self._change(tx, row, changes, _audit_context(caller, "policy.shadow", now), event)
 
     def examine(self, policy_id: UUID, *, caller: Caller) -> ActivationCheck:
-        """Run the tests of the newest version and look for dead rules; takes time, and holds no lock.
+        """Run the tests of the newest version and find its dead rules; takes time, and holds no lock.
 
         Raises:
-            NotFound: no such policy of the tenant's.
-            Unavailable: it took too long, or others prove.
+            NotFound: the tenant has no such policy.
+            Unavailable: it took too long, or too many proofs are running.
         """
         with self.storage.read() as connection:
             row = store.get_policy(connection.execute, policy_id, tenant_id=caller.tenant_id)
@@ -196,19 +197,19 @@ class Policies:
         note: str | None = None,
         caller: Caller,
     ) -> Row:
-        """Have the newest version decide from now on.
+        """Activate the newest version.
 
         Raises:
-            NotFound: no such policy of the tenant's.
-            Conflict: it is archived or changed meanwhile, its tests fail, a dead rule is not acknowledged, or no
+            NotFound: the tenant has no such policy.
+            Conflict: it is archived or was changed meanwhile, its tests fail, a dead rule is not acknowledged, or no
                 current simulation of exactly this version is named.
-            PermissionDenied: the author would switch it on, and somebody else could.
+            PermissionDenied: the caller is the author, and another user could activate it.
         """
         with self.storage.write() as tx:
             row = store.get_policy(tx.exec, policy_id, tenant_id=caller.tenant_id)
             rules.require_open(row["status"])
             if row["version"] != examined.version:
-                raise Conflict("A new version was written meanwhile; look at it, and activate again.")
+                raise Conflict("A new version was written meanwhile; review it, and activate again.")
             rules.require_passing(examined.failing_tests)
             rules.require_acknowledged(examined.dead_rules, acknowledged)
             version = store.get_version(tx.exec, policy_id, row["version"])
@@ -226,10 +227,10 @@ class Policies:
             return self._change(tx, row, changes, deed, event)
 
     def archive(self, policy_id: UUID, *, caller: Caller) -> Row:
-        """Take a policy out of force for good; what it decided stays explained.
+        """Archive a policy permanently; its decisions remain explainable.
 
         Raises:
-            NotFound: no such policy of the tenant's.
+            NotFound: the tenant has no such policy.
             Conflict: it is archived.
         """
         with self.storage.write() as tx:
@@ -241,17 +242,17 @@ class Policies:
             return self._change(tx, row, changes, _audit_context(caller, "policy.archive", now), event)
 
     def get(self, policy_id: UUID, *, caller: Caller) -> tuple[Row, Row]:
-        """A policy and its newest version.
+        """Return a policy and its newest version.
 
         Raises:
-            NotFound: no such policy of the tenant's.
+            NotFound: the tenant has no such policy.
         """
         with self.storage.read() as connection:
             row = store.get_policy(connection.execute, policy_id, tenant_id=caller.tenant_id)
             return row, store.get_version(connection.execute, policy_id, row["version"])
 
     def page(self, *, caller: Caller, before: UUID | None = None, limit: int = 50) -> list[tuple[Row, Row]]:
-        """The tenant's policies with their newest versions, newest first; no version has its text."""
+        """Return a page of the tenant's policies with their newest versions, newest first, without documents."""
         with self.storage.read() as connection:
             rows = store.list_policies(connection, tenant_id=caller.tenant_id, before=before, limit=limit)
             newest = store.newest_versions(connection.execute, [row["id"] for row in rows])
@@ -260,42 +261,44 @@ class Policies:
     def versions(
         self, policy_id: UUID, *, caller: Caller, before: int | None = None, limit: int = 50
     ) -> tuple[Row, list[Row]]:
-        """A policy and its versions, newest first, without their texts.
+        """Return a policy and a page of its versions, newest first, without documents.
 
         Raises:
-            NotFound: no such policy of the tenant's.
+            NotFound: the tenant has no such policy.
         """
         with self.storage.read() as connection:
             row = store.get_policy(connection.execute, policy_id, tenant_id=caller.tenant_id)
             return row, store.list_versions(connection, policy_id, before=before, limit=limit)
 
     def version(self, policy_id: UUID, number: int, *, caller: Caller) -> tuple[Row, Row]:
-        """A policy and one of its versions.
+        """Return a policy and one of its versions.
 
         Raises:
-            NotFound: no such policy of the tenant's, or no such version of it.
+            NotFound: the tenant has no such policy, or the policy has no such version.
         """
         with self.storage.read() as connection:
             row = store.get_policy(connection.execute, policy_id, tenant_id=caller.tenant_id)
             return row, store.get_version(connection.execute, policy_id, number)
 
     def attributes_of(self, caller: Caller) -> tuple[str, bool]:
-        """The tenant's own attributes as they are stored, and whether the tenant is the operator's."""
+        """Return the tenant's own attributes as stored, and whether the tenant is the operator's."""
         with self.storage.read() as connection:
             execute = connection.execute
             return load_own_attributes(execute, caller.tenant_id), store.is_operator(execute, caller.tenant_id)
 
     def longest_text(self, caller: Caller) -> int:
-        """How many characters the longest text has that is newest, in force or in shadow, the platform's included."""
+        """Return the length in characters of the longest document that is newest, active or in shadow, including the
+        platform's.
+        """
         with self.storage.read() as connection:
             return store.max_document_length(connection.execute, caller.tenant_id)
 
     def read(self, policy: Document | UUID, *, caller: Caller) -> Policy:
-        """What a document, or the newest version of a policy, means to the tenant.
+        """Bind a document, or the newest version of a policy, to the tenant's attributes.
 
         Raises:
-            NotFound: no such policy of the tenant's.
-            ValidationFailed: it means nothing under the tenant's attributes.
+            NotFound: the tenant has no such policy.
+            ValidationFailed: the document is invalid under the tenant's attributes.
         """
         with self.storage.read() as connection:
             execute = connection.execute
@@ -307,11 +310,11 @@ class Policies:
     def analyze(
         self, policy: Document | UUID, *, against: Document | UUID | None = None, caller: Caller
     ) -> AnalysisReport:
-        """What is true of a policy for every context there could be, and whether another decides alike; takes time.
+        """Analyze a policy for every possible context, and compare it with another; takes time.
 
         Raises:
             NotFound, ValidationFailed: see `read`.
-            Unavailable: it took too long, or others prove.
+            Unavailable: it took too long, or too many proofs are running.
         """
         read = self.read(policy, caller=caller)
         other = None if against is None else self.read(against, caller=caller)
@@ -319,24 +322,26 @@ class Policies:
             return AnalysisReport(analyze(read), None if other is None else compare(other, read))
 
     def replay(self, policy: Document | UUID, *, contexts: str | PathLike[str], caller: Caller | None = None) -> Replay:
-        """Decide every row of a Parquet file of typed contexts, one column an attribute.
+        """Evaluate a policy for every row of a Parquet file of typed contexts, one column per attribute.
 
         Without a `caller` the policy is the operator's own, as `lab.decisions` are.
 
         Raises:
-            NotFound, ValidationFailed: see `read`; or the file cannot be read, or a column be what its attribute is.
+            NotFound, ValidationFailed: see `read`; or the file cannot be read, or a column does not have its
+                attribute's type.
         """
-        from attestlab.policy.sql.replay import replay  # DuckDB is loaded when something is first replayed
+        from attestlab.policy.sql.replay import replay  # DuckDB is loaded by the first replay
 
         return replay(self.read(policy, caller=caller or self._operator()), contexts)
 
     def groups_sql(self, policy: Document | UUID, *, dialect: Dialect, table: str = "contexts", caller: Caller) -> str:
-        """A query that counts, on another engine, what `replay(...).groups()` counts here; see `policy.sql.dialects`.
+        """Return a query that counts on another engine what `replay(...).groups()` counts here; see
+        `policy.sql.dialects`.
 
         Raises:
-            NotFound, ValidationFailed: see `read`; or the table's name is no plain name.
+            NotFound, ValidationFailed: see `read`; or the table's name is not a plain identifier.
         """
-        from attestlab.policy.sql.dialects import groups_sql  # sqlglot is loaded when somebody first asks
+        from attestlab.policy.sql.dialects import groups_sql  # sqlglot is loaded by the first call
 
         return groups_sql(self.read(policy, caller=caller), dialect=dialect, table=table)
 
@@ -349,7 +354,7 @@ class Policies:
         registry = load_registry(tx.exec, caller.tenant_id, document.target_type)
         if isinstance(document, CheckedDocument):
             if attribute_documents.build_registry(document.own) != registry:
-                raise Conflict("The tenant's attributes changed while the policy was read; send it again.")
+                raise Conflict("The tenant's attributes changed while the policy was checked; send it again.")
             return
         bind(document, registry)
         policy_tests.require_valid(document, registry)

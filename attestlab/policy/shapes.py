@@ -1,4 +1,4 @@
-"""What goes over the wire about policies (CONTRACT section 9)."""
+"""Wire models of policies (CONTRACT section 9)."""
 
 from typing import Annotated, Any, Literal
 
@@ -35,7 +35,7 @@ class PolicyIn(RootModel[dict[str, Any]]):
 
 
 class ActivateIn(In):
-    """Which report showed what this version would have done, and which dead rules are known to be dead."""
+    """The simulation report on this version, and the acknowledged dead rules."""
 
     simulation_digest: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None = None
     acknowledge: Annotated[list[str], Field(default_factory=list, max_length=1_000)]
@@ -53,7 +53,7 @@ class BoundsIn(In):
 
 
 def _single_domain_error(value: Any, read: ValidatorFunctionWrapHandler) -> Any:
-    """What each member of the union says of a wrong domain helps nobody; one sentence says what it is."""
+    """Replace the errors of each member of the union by one sentence that describes a valid domain."""
     try:
         return read(value)
     except ValidationError:
@@ -65,7 +65,7 @@ Domain = Annotated[EnumValues | BoundsIn | None, WrapValidator(_single_domain_er
 
 
 class AttributeIn(In):
-    """An attribute of the tenant's own."""
+    """One of the tenant's own attributes."""
 
     path: Annotated[str, Field(max_length=PATH_LENGTH)]
     type: AttributeType
@@ -75,20 +75,20 @@ class AttributeIn(In):
 
 
 class AttributesIn(In):
-    """All attributes of the tenant's own; what is left out is there no more."""
+    """All of the tenant's own attributes; an omitted attribute is removed."""
 
     attributes: Annotated[list[AttributeIn], Field(max_length=MAX_ATTRIBUTES)]
 
 
 class VerificationProfileIn(In):
-    """A verification profile to be made."""
+    """A verification profile to create."""
 
     name: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
     description: Annotated[str, StringConstraints(min_length=1, max_length=2048)] | None = None
 
 
 class ProfileOut(Out):
-    """A verification profile: policies are bound to it, and whoever verifies names it."""
+    """A verification profile: policies are bound to it, and verifiers name it."""
 
     id: Uuid
     name: str
@@ -97,7 +97,7 @@ class ProfileOut(Out):
 
 
 class EvaluateIn(In):
-    """What is to be done, to whom, under what circumstances; `category` and `binding_target_type` are aliases."""
+    """Action, target and context of an evaluation; `category` and `binding_target_type` are aliases."""
 
     action: Category | None = None
     category: Category | None = None
@@ -109,14 +109,14 @@ class EvaluateIn(In):
     @model_validator(mode="after")
     def _says_each_once(self) -> "EvaluateIn":
         if (self.action is None) == (self.category is None):
-            raise ValueError("Say `action` (or its alias `category`), once.")
+            raise ValueError("Send exactly one of `action` and its alias `category`.")
         if (self.target_type is None) == (self.binding_target_type is None):
-            raise ValueError("Say `target_type` (or its alias `binding_target_type`), once.")
+            raise ValueError("Send exactly one of `target_type` and its alias `binding_target_type`.")
         return self
 
 
 class AnalyzeIn(In):
-    """A document, or the id of a policy whose newest version is meant; `against` is what it is compared with."""
+    """A document, or the id of a policy whose newest version is analyzed; `against` is compared with it."""
 
     policy: dict[str, Any] | None = None
     policy_id: Uuid | None = None
@@ -125,12 +125,12 @@ class AnalyzeIn(In):
     @model_validator(mode="after")
     def _says_one(self) -> "AnalyzeIn":
         if (self.policy is None) == (self.policy_id is None):
-            raise ValueError("Say `policy` or `policy_id`, one of them.")
+            raise ValueError("Send exactly one of `policy` and `policy_id`.")
         return self
 
 
 class PolicySummaryOut(Out):
-    """A policy as lists show it: which of its versions are in force, without any text."""
+    """A policy in lists: its active versions, without a document."""
 
     id: Uuid
     tenant_id: Uuid
@@ -148,7 +148,7 @@ class PolicySummaryOut(Out):
 
 
 class PolicyOut(PolicySummaryOut):
-    """A policy with its newest text."""
+    """A policy with its newest document."""
 
     mode: Modes
     default_effect: Effects
@@ -157,7 +157,7 @@ class PolicyOut(PolicySummaryOut):
 
 
 class PolicyVersionSummaryOut(Out):
-    """One version of a policy, without its text."""
+    """One version of a policy, without its document."""
 
     policy_id: Uuid
     version: int
@@ -168,13 +168,13 @@ class PolicyVersionSummaryOut(Out):
 
 
 class PolicyVersionOut(PolicyVersionSummaryOut):
-    """One text of a policy; it never changes."""
+    """One version of a policy with its document, which never changes."""
 
     document: dict[str, Any]
 
 
 class AttributeOut(Out):
-    """An attribute that policies may ask about; `own` says that it is the tenant's."""
+    """An attribute that policies may use; `own` is true for the tenant's own."""
 
     path: str
     type: Literal["enum", "text", "number", "integer", "boolean"]
@@ -191,7 +191,7 @@ class AttributesOut(Out):
 
 
 class DiagnosticOut(Out):
-    """Why something a context says counts as missing, or is not looked at."""
+    """The reason why an element of a context counts as missing or is ignored."""
 
     path: str
     code: str
@@ -214,7 +214,7 @@ class EvaluateOut(Out):
 
 
 class ExplainedRuleOut(Out):
-    """A rule and whether it matched; `when` is its condition with the truth of every node."""
+    """A rule and whether it matched; `when` is its condition with the truth value of every node."""
 
     id: str
     effect: Effects
@@ -225,7 +225,9 @@ class ExplainedRuleOut(Out):
 
 
 class ExplainedPolicyOut(Out):
-    """What one policy said; one that does not count is in shadow or only monitors, and at most one is `deciding`."""
+    """The result of one policy; one with `counts` false is in shadow or in MONITOR mode, and at most one is
+    `deciding`.
+    """
 
     policy_id: Uuid
     name: str
@@ -241,7 +243,7 @@ class ExplainedPolicyOut(Out):
 
 
 class ChangeOut(Out):
-    """Another value of one attribute; `above` and `below` are the open bounds of what would do as well."""
+    """Another value of one attribute; `above` and `below` are the open bounds of equally sufficient values."""
 
     path: str
     before: str | float | bool | None
@@ -251,16 +253,16 @@ class ChangeOut(Out):
 
 
 class CounterfactualOut(Out):
-    """The fewest changes that turn the decision around; null where none would, or, if not `complete`, was found."""
+    """The fewest changes that reverse the decision; null if there are none, or, if not `complete`, none was found."""
 
     changes: list[ChangeOut] | None
     complete: bool
 
 
 class DecisionOut(Out):
-    """A decision and why it came out so; `reproduced` says that making it again gave the same.
+    """A decision with its explanation; `reproduced` is true if evaluating it again gave the same result.
 
-    Who decided is `matched_policy`, and `matched_rule` where it was no default, as `evaluate` says it.
+    `matched_policy` decided, by `matched_rule` unless its default did, as in the response of `evaluate`.
     """
 
     decision_id: str
@@ -285,7 +287,7 @@ class DecisionOut(Out):
 
 
 class FindingOut(Out):
-    """What is wrong with a rule; `rule_id` is null where it is the default that is never asked."""
+    """A finding about a rule; `rule_id` is null if it is about an unreachable default."""
 
     kind: Literal["dead", "shadowed", "contradicting", "default_unreachable"]
     rule_id: str | None
@@ -294,7 +296,7 @@ class FindingOut(Out):
 
 
 class AnalysisOut(Out):
-    """What was proven; `equivalent` is null without `against`, `witness` a context on which the two differ."""
+    """The results of an analysis; `equivalent` is null without `against`; the policies differ on `witness`."""
 
     findings: list[FindingOut]
     equivalent: bool | None

@@ -1,4 +1,4 @@
-"""Every query of policies; columns are named, values are parameters."""
+"""All queries of policies; columns are named, values are parameters."""
 
 from __future__ import annotations
 
@@ -23,18 +23,16 @@ attributes = table_of(PolicyAttributes)
 profiles = table_of(VerificationProfile)
 decisions = table_of(PolicyDecision)
 
-_SUMMARY_COLUMNS = [column for column in versions.c if column.name != "document"]  # a text may have a megabyte
+_SUMMARY_COLUMNS = [column for column in versions.c if column.name != "document"]  # a document may have a megabyte
 _DOCUMENTS_PER_FETCH = 8
-POLICIES_CHANGED = (
-    "policies.changed"  # in a transaction's memo once it changed which policies apply, or what they may ask about
-)
+POLICIES_CHANGED = "policies.changed"  # key in a transaction's cache after it changed active policies or attributes
 
 
 def get_policy(execute: Execute, policy_id: UUID, *, tenant_id: UUID) -> dict[str, Any]:
-    """The tenant's policy, every column of it.
+    """Return the tenant's policy with all columns.
 
     Raises:
-        NotFound: there is none.
+        NotFound: the tenant has no such policy.
     """
     query = select(*policies.c).where(policies.c.id == policy_id, policies.c.tenant_id == tenant_id)
     row = execute(query).mappings().first()
@@ -44,20 +42,20 @@ def get_policy(execute: Execute, policy_id: UUID, *, tenant_id: UUID) -> dict[st
 
 
 def count_open(execute: Execute, tenant_id: UUID) -> int:
-    """How many policies of the tenant are not archived."""
+    """Count the tenant's policies that are not archived."""
     mine = (policies.c.tenant_id == tenant_id, policies.c.status != PolicyStatus.ARCHIVED.value)
     return int(execute(select(func.count()).select_from(policies).where(*mine)).scalar_one())
 
 
 def count_profiles(execute: Execute, tenant_id: UUID) -> int:
-    """How many verification profiles the tenant has."""
+    """Count the tenant's verification profiles."""
     return int(
         execute(select(func.count()).select_from(profiles).where(profiles.c.tenant_id == tenant_id)).scalar_one()
     )
 
 
 def list_policies(connection: Connection, *, tenant_id: UUID, before: UUID | None, limit: int) -> list[dict[str, Any]]:
-    """The tenant's policies, newest first."""
+    """Return a page of the tenant's policies, newest first."""
     query = select(*policies.c).where(policies.c.tenant_id == tenant_id)
     if before is not None:
         query = query.where(policies.c.id < before)
@@ -65,10 +63,10 @@ def list_policies(connection: Connection, *, tenant_id: UUID, before: UUID | Non
 
 
 def get_version(execute: Execute, policy_id: UUID, number: int) -> dict[str, Any]:
-    """One version of a policy.
+    """Return one version of a policy.
 
     Raises:
-        NotFound: the policy has none of this number.
+        NotFound: the policy has no version with this number.
     """
     query = select(*versions.c).where(versions.c.policy_id == policy_id, versions.c.version == number)
     row = execute(query).mappings().first()
@@ -78,14 +76,14 @@ def get_version(execute: Execute, policy_id: UUID, number: int) -> dict[str, Any
 
 
 def newest_versions(execute: Execute, policy_ids: Sequence[UUID]) -> dict[UUID, dict[str, Any]]:
-    """The newest version of each policy, by the policy's id, without its text."""
+    """Return the newest version of each policy by policy id, without documents."""
     newest = and_(policies.c.id == versions.c.policy_id, policies.c.version == versions.c.version)
     query = select(*_SUMMARY_COLUMNS).join(policies, newest).where(policies.c.id.in_(policy_ids))
     return {row["policy_id"]: dict(row) for row in execute(query).mappings()}
 
 
 def list_versions(connection: Connection, policy_id: UUID, *, before: int | None, limit: int) -> list[dict[str, Any]]:
-    """The versions of a policy, newest first, without their texts."""
+    """Return a page of a policy's versions, newest first, without documents."""
     query = select(*_SUMMARY_COLUMNS).where(versions.c.policy_id == policy_id)
     if before is not None:
         query = query.where(versions.c.version < before)
@@ -93,7 +91,7 @@ def list_versions(connection: Connection, policy_id: UUID, *, before: int | None
 
 
 def max_document_length(execute: Execute, tenant_id: UUID) -> int:
-    """How many characters the longest text has that questions of the tenant may be answered from; 0 without any."""
+    """Return the length in characters of the longest document that the tenant's queries may use; 0 if there is none."""
     wanted = (policies.c.version, policies.c.active_version, policies.c.shadow_version)
     is_default = policies.c.target_type == TargetType.TENANT_DEFAULT.value
     is_platform = and_(tenants.c.is_operator, is_default)
@@ -107,7 +105,7 @@ def max_document_length(execute: Execute, tenant_id: UUID) -> int:
 
 
 def iterate_documents(execute: Execute, tenant_id: UUID) -> Iterator[AnyRow]:
-    """Yield `(policy_id, version, document, target_type)` of every version that a tenant ever wrote."""
+    """Yield `(policy_id, version, document, target_type)` of every version that the tenant wrote."""
     of = versions.c.policy_id == policies.c.id
     columns = (versions.c.policy_id, versions.c.version, versions.c.document, policies.c.target_type)
     query = select(*columns).join(policies, of).where(policies.c.tenant_id == tenant_id)
@@ -115,7 +113,7 @@ def iterate_documents(execute: Execute, tenant_id: UUID) -> Iterator[AnyRow]:
 
 
 def count_versions(execute: Execute, tenant_id: UUID) -> int:
-    """Count every version that a tenant ever wrote."""
+    """Count all versions that the tenant wrote."""
     of = versions.c.policy_id == policies.c.id
     mine = select(func.count()).select_from(versions).join(policies, of).where(policies.c.tenant_id == tenant_id)
     return int(execute(mine).scalar_one())
@@ -143,24 +141,25 @@ def _active_versions_query() -> Any:
     )
 
 
-_ACTIVE_VERSIONS = _active_versions_query()  # built once: every commit has it asked again
+_ACTIVE_VERSIONS = _active_versions_query()  # built once, because it runs again after every commit
 _OWN_ATTRIBUTES = select(*attributes.c).where(attributes.c.tenant_id == bindparam("tenant_id"))
 
 
 def list_active_versions(
     execute: Execute, *, tenant_id: UUID, action: str, target_type: str, target_id: UUID | None
 ) -> Sequence[AnyRow]:
-    """The versions that apply, those in shadow included: the platform's, then the tenant's default, then the target's.
+    """Return the active and shadow versions that apply: the platform's, then the tenant's default, then the
+    target's.
 
-    `(policy_id, version, digest, document, in_shadow, is_platform, own)`; the platform's are the defaults of the
-    operator's tenant. `own` are the tenant's own attributes as they are stored, null where it never had any.
+    Columns: `(policy_id, version, digest, document, in_shadow, is_platform, own)`. The platform's policies are the
+    defaults of the operator's tenant. `own` are the tenant's own attributes as stored, null if it never had any.
     """
     asked = {"tenant_id": tenant_id, "action": action, "target_type": target_type, "target_id": target_id}
     return execute(_ACTIVE_VERSIONS, asked).all()
 
 
 def get_member(execute: Execute, policy_id: UUID, number: int) -> AnyRow:
-    """One version as `list_active_versions` gives it, whether it still is or not."""
+    """Return one version like a row of `list_active_versions`, even if it is not active any more."""
     is_platform = and_(tenants.c.is_operator, policies.c.target_type == TargetType.TENANT_DEFAULT.value)
     columns = (versions.c.policy_id, versions.c.version, versions.c.digest, versions.c.document)
     return execute(
@@ -172,10 +171,10 @@ def get_member(execute: Execute, policy_id: UUID, number: int) -> AnyRow:
 
 
 def get_profile(execute: Execute, profile_id: UUID, *, tenant_id: UUID) -> dict[str, Any]:
-    """The tenant's verification profile; another tenant's is as unknown as none.
+    """Return the tenant's verification profile.
 
     Raises:
-        NotFound: there is none.
+        NotFound: the tenant has none with this id; another tenant's profile counts as unknown.
     """
     query = select(*profiles.c).where(profiles.c.id == profile_id, profiles.c.tenant_id == tenant_id)
     row = execute(query).mappings().first()
@@ -185,7 +184,7 @@ def get_profile(execute: Execute, profile_id: UUID, *, tenant_id: UUID) -> dict[
 
 
 def list_profiles(execute: Execute, *, tenant_id: UUID, before: UUID | None, limit: int) -> list[dict[str, Any]]:
-    """The tenant's verification profiles, newest first."""
+    """Return a page of the tenant's verification profiles, newest first."""
     query = select(*profiles.c).where(profiles.c.tenant_id == tenant_id)
     if before is not None:
         query = query.where(profiles.c.id < before)
@@ -193,7 +192,7 @@ def list_profiles(execute: Execute, *, tenant_id: UUID, before: UUID | None, lim
 
 
 def find_own_attributes(execute: Execute, tenant_id: UUID) -> dict[str, Any] | None:
-    """The tenant's own attributes; None where it never had any."""
+    """Return the tenant's own attributes, or None if it never had any."""
     row = execute(_OWN_ATTRIBUTES, {"tenant_id": tenant_id}).mappings().first()
     return None if row is None else dict(row)
 
@@ -204,13 +203,13 @@ def is_operator(execute: Execute, tenant_id: UUID) -> bool:
 
 
 def list_active_roles(execute: Execute, tenant_id: UUID) -> list[str]:
-    """The stored roles of each person who is active in a tenant."""
+    """Return the stored roles of each active user of a tenant."""
     is_active = or_(users.c.status.is_(None), users.c.status == UserStatus.ACTIVE.value)
     return [row.roles for row in execute(select(users.c.roles).where(users.c.tenant_id == tenant_id, is_active))]
 
 
 def find_person(execute: Execute, actor_id: str) -> str:
-    """Who made the key that acted; whoever acted where it was no key, or nobody knows who made it."""
+    """Return the creator of the API key that acted; the actor itself if it is not a key or its creator is unknown."""
     try:
         key_id = UUID(actor_id)
     except ValueError:
@@ -220,10 +219,10 @@ def find_person(execute: Execute, actor_id: str) -> str:
 
 
 def get_decision(connection: Connection, decision_id: str, *, tenant_id: UUID) -> dict[str, Any]:
-    """A decision of the tenant's.
+    """Return a decision of the tenant.
 
     Raises:
-        NotFound: there is none.
+        NotFound: the tenant has no decision with this id.
     """
     query = select(*decisions.c).where(decisions.c.id == decision_id, decisions.c.tenant_id == tenant_id)
     row = connection.execute(query).mappings().first()

@@ -1,4 +1,4 @@
-"""The rows of this capability; every one of them is audited."""
+"""The tables of policies; every row is audited."""
 
 from datetime import datetime
 from uuid import UUID
@@ -8,9 +8,9 @@ from sqlmodel import Field, SQLModel
 
 
 class PolicyRecord(SQLModel, table=True):
-    """A policy: where it applies, and which of its versions are in force.
+    """A policy: its target, and its active versions.
 
-    `version` is the newest, `active_version` the one that counts, `shadow_version` the one that is only watched.
+    `version` is the newest, `active_version` the enforced one, `shadow_version` the one that is only observed.
     """
 
     __tablename__ = "policies"
@@ -31,7 +31,7 @@ class PolicyRecord(SQLModel, table=True):
 
 
 class PolicyVersion(SQLModel, table=True):
-    """One text of a policy, never changed: canonical JSON, its SHA-256 (hex), who wrote it."""
+    """One version of a policy, never changed: canonical JSON, its SHA-256 (hex), its author."""
 
     __tablename__ = "policy_versions"
     __table_args__ = (Index("ix_policy_versions_of_policy", "policy_id", "version", unique=True),)
@@ -46,7 +46,7 @@ class PolicyVersion(SQLModel, table=True):
 
 
 class PolicyAttributes(SQLModel, table=True):
-    """What a tenant's policies may ask about beside the platform's own: a JSON array of attributes."""
+    """The tenant's own attributes, which its policies may use in addition to the platform's: a JSON array."""
 
     __tablename__ = "policy_attributes"
 
@@ -56,7 +56,9 @@ class PolicyAttributes(SQLModel, table=True):
 
 
 class VerificationProfile(SQLModel, table=True):
-    """What a tenant asks of attestations of any issuer, when it verifies them: policies are bound to it by its id."""
+    """A verification profile: a tenant's conditions on attestations of any issuer, to which policies are bound by
+    its id.
+    """
 
     __tablename__ = "verification_profiles"
     __table_args__ = (Index("ix_verification_profiles_of_tenant", "tenant_id", "id"),)
@@ -69,7 +71,7 @@ class VerificationProfile(SQLModel, table=True):
 
 
 class PolicyDecision(SQLModel, table=True):
-    """A decision, never changed: enough to make it again.
+    """A decision, never changed, with everything needed to reproduce it.
 
     `input` is the canonical JSON of action, target and typed context, `input_sha256` (hex) its hash; `members` is the
     JSON array of `[policy id, version, in shadow]` that `policy_set_digest` covers.

@@ -1,1 +1,1 @@
-"""Simulation: what a policy would have done, over the decisions that were made."""
+"""Simulation: what a policy would have decided, over recorded decisions."""

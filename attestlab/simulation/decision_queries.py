@@ -1,7 +1,7 @@
-"""What sets of policies say of a row, as DuckDB SQL: every policy that counts must allow.
+"""DuckDB SQL for the decisions of policy sets on a row: every enforced policy must allow.
 
-Internal columns begin with `@`, which no attribute's path does. Each member has one column with the rule that decides
-in it (`sql.first_sql`), asked only in the places where it has a say.
+Internal columns begin with `@`, which no attribute's path does. Each member has one column with its deciding rule
+(`sql.first_sql`), evaluated only for the targets where the member applies.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ STEP = 1_024  # more than a policy has rules: a label is `member * STEP + the pl
 
 @dataclass(frozen=True)
 class Label:
-    """Who decided: a rule of a policy; `rule` is None where none matched and the policy's default did."""
+    """The decider: a rule of a policy; `rule` is None if none matched and the policy's default decided."""
 
     code: int
     policy: str
@@ -28,7 +28,7 @@ class Label:
 
 
 def list_labels(sets: ScenarioSets) -> list[Label]:
-    """Everybody who can decide."""
+    """Return all possible deciders."""
     return [
         Label(index * STEP + place, member.id, rule)
         for index, member in enumerate(sets.members)
@@ -37,9 +37,10 @@ def list_labels(sets: ScenarioSets) -> list[Label]:
 
 
 def before_and_after(sets: ScenarioSets, rows: str) -> str:
-    """A query over `rows` that adds `@before`, `@after` (BOOLEAN) and `@why_before`, `@why_after` (a label's code).
+    """Return a query over `rows` that adds `@before`, `@after` (BOOLEAN) and `@why_before`, `@why_after` (label
+    codes).
 
-    Where no policy applies everything is allowed, and nobody's label is NULL.
+    Without an applicable policy the result is ALLOW and its label NULL.
     """
     firsts = [
         f"{_where_member(sets, member, first_sql(member.policy))} AS {_first_column(index)}"
@@ -56,7 +57,7 @@ def before_and_after(sets: ScenarioSets, rows: str) -> str:
 
 
 def others_allow(scenario: Scenario) -> str:
-    """A BOOLEAN expression: whether every policy but the draft allows, once it is in force."""
+    """Return a BOOLEAN expression: whether every policy except the draft allows, once the draft is active."""
     places = scenario.sets.places
     return _case_by_target(
         [_conjunction([member for member in place.after if member != scenario.draft]) for place in places]
@@ -64,7 +65,7 @@ def others_allow(scenario: Scenario) -> str:
 
 
 def before_allows(scenario: Scenario) -> str:
-    """A BOOLEAN expression: whether the policies that are in force allow."""
+    """Return a BOOLEAN expression: whether the active policies allow."""
     return _case_by_target([_conjunction(place.before) for place in scenario.sets.places])
 
 
@@ -77,7 +78,7 @@ def _first_column(index: int) -> str:
 
 
 def _where_member(sets: ScenarioSets, member: PolicySetMember, expression: str) -> str:
-    """CASE is lazy: rows of other places cost nothing."""
+    """Evaluate only where the member applies: CASE is lazy, so rows of other targets cost nothing."""
     places = [
         str(number) for number, place in enumerate(sets.places) if member in place.before or member in place.after
     ]
@@ -97,7 +98,7 @@ def _per_target(
 
 
 def _case_by_target(expressions: Sequence[str]) -> str:
-    """One expression for all places; the first is everybody's who has no other."""
+    """Return one expression for all targets; the first is for every target without policies of its own."""
     if len(set(expressions)) == 1:
         return f"({expressions[0]})"
     whens = " ".join(f"WHEN {number} THEN {each}" for number, each in enumerate(expressions) if number)
@@ -113,7 +114,7 @@ def _allows(index: int, member: PolicySetMember) -> str:
 
 
 def _decider(members: Sequence[tuple[int, PolicySetMember]]) -> str:
-    """The first policy that denies; if none does, the first of which a rule matches, else the first."""
+    """Return the first policy that denies; else the first with a matching rule, else the first."""
     if not members:
         return "NULL"
     codes = {index: f"{index * STEP} + abs({_first_column(index)})" for index, _ in members}

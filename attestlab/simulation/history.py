@@ -1,7 +1,7 @@
-"""What is decided again: the decisions of one tenant, or a Parquet file of typed contexts.
+"""The history to decide again: the decisions of one tenant, or a Parquet file of typed contexts.
 
-Rows stay typed columns in DuckDB; no row becomes a Python object. Where there are few distinct contexts they are kept
-in memory with their counts, so that every further question asks them only; else each question reads the rows anew.
+Rows remain typed columns in DuckDB; no row becomes a Python object. If there are few distinct contexts, they are
+cached in memory with their counts, and all later queries read only these; otherwise each query reads the rows again.
 """
 
 from __future__ import annotations
@@ -33,44 +33,44 @@ HISTORY = {
     '"@allowed"': "allowed",
     '"@matched"': "matched_rules",
 }
-FIRST_MINT_NUMBER = 1 << 52  # no trail is so long; so an example is a decision where there is one
+FIRST_MINT_NUMBER = 1 << 52  # longer than any audit trail, so that examples prefer decisions to mints
 AT_MINT = {
     "jurisdiction": "snapshot_jurisdiction",
     "trust_tier": "snapshot_trust_tier",
     "status": "snapshot_status",
     "risk_rating": "snapshot_risk_rating",
-    "key.age_days": (  # without CASE the age of a key that is not known would be 0, for `greatest` passes NULL over
+    "key.age_days": (  # CASE, because `greatest` ignores NULL and would return age 0 for an unknown key
         "CASE WHEN key_created_at IS NOT NULL THEN greatest(datesub('day', key_created_at, created_at), 0)::DOUBLE END"
     ),
     "key.status": literal(KeyStatus.ACTIVE.value),
 }
-"""What `attestations.policy_context` says of a mint, in columns of the lake's attestations."""
+"""The mint context of `attestations.policy_context`, in columns of the lake's attestations."""
 
 MEMORY_LIMIT = "1GB"
-MIN_ROWS_PER_CONTEXT = 4  # distinct contexts are kept where there are this many times fewer of them than rows
-MAX_CACHED_CONTEXTS = 1_000_000  # so many take some 50 MiB, and a few times as much while they are found
+MIN_ROWS_PER_CONTEXT = 4  # distinct contexts are cached if there are this many times fewer of them than rows
+MAX_CACHED_CONTEXTS = 1_000_000  # this many take some 50 MiB, and a few times as much during grouping
 TARGET_SEGMENT = "target_id"
 
 Attributes = Mapping[str, Attribute]
 
 
 class History(Protocol):
-    """Where rows come from."""
+    """The source of the rows."""
 
     has_history: bool
 
     def raw(self, connection: duckdb.DuckDBPyConnection, attributes: Attributes) -> str:
-        """A query with `@number`, and each attribute that there is by its path."""
+        """Return a query with `@number`, and each existing attribute by its path."""
         ...
 
 
 @dataclass(frozen=True)
 class DecisionHistory:
-    """A tenant's decisions as the lake's look shows them, of one action and window (`start` <= made < `end`).
+    """A tenant's decisions as the lake's view shows them, of one action and window (`start` <= time < `end`).
 
-    `target` None takes those of every target. Of mints there is more to try a draft on: those that no policy was
-    asked about, for there was none, as issuer and key stood then. Their numbers begin at `FIRST_MINT_NUMBER`, and their
-    id is the attestation's.
+    `target` None takes those of every target. Mints without a decision are included too: no policy applied to them, so
+    they have the issuer's and key's attributes of that time. Their numbers begin at `FIRST_MINT_NUMBER`, and their id
+    is the attestation's.
     """
 
     action: str
@@ -80,7 +80,7 @@ class DecisionHistory:
     has_history = True
 
     def raw(self, connection: duckdb.DuckDBPyConnection, attributes: Attributes) -> str:
-        """Beside the attributes: the decision's id and target, what was decided, whether a value has another kind."""
+        """Return also the decision's id and target, its recorded result, and whether a value has another kind."""
         names = [str(name) for name, *_ in connection.execute("DESCRIBE SELECT * FROM decided").fetchall()]
         columns = {NUMBER: "seq", ID: "id", TARGET: "target_id", **HISTORY}
         retyped_conditions = []
@@ -99,7 +99,7 @@ class DecisionHistory:
         )
 
     def _mints_without_decision(self, attributes: Attributes) -> str:
-        """The mints without a decision, with the columns of those that have one."""
+        """Return the mints without a decision, with the columns of the others."""
         columns = {
             NUMBER: f"{FIRST_MINT_NUMBER} + log_index",
             ID: "id",
@@ -116,7 +116,7 @@ class DecisionHistory:
 
     @property
     def whole(self) -> DecisionHistory:
-        """The same without a window."""
+        """The same history without a window."""
         return replace(self, start=None, end=None)
 
     def _window(self) -> list[str]:
@@ -134,16 +134,16 @@ def _select_list(columns: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True)
 class ContextsHistory:
-    """A Parquet file (or glob) with one column for each attribute, without decisions; `policy.sql.replay` reads it."""
+    """A Parquet file (or glob) with one column per attribute, without decisions; `policy.sql.replay` reads it."""
 
     path: str
     has_history = False
 
     def raw(self, connection: duckdb.DuckDBPyConnection, attributes: Attributes) -> str:
-        """The columns of those that the file has.
+        """Return the columns of the attributes that the file has.
 
         Raises:
-            ValidationFailed: there is no such file, or it is no Parquet.
+            ValidationFailed: the file does not exist, or is not Parquet.
         """
         rows = contexts_file.ContextsFile.of(connection, self.path).rows(attributes)
         columns = {NUMBER: contexts_file.ROW, ID: "NULL::VARCHAR", TARGET: "NULL::VARCHAR", RETYPED: "FALSE"}
@@ -151,7 +151,7 @@ class ContextsHistory:
 
 
 def open_connection() -> duckdb.DuckDBPyConnection:
-    """A connection that can read files, for whoever runs Python here; it knows how far a query is."""
+    """Open a connection that can read files, for local Python callers, and measures the progress of queries."""
     connection = duckdb.connect(config={"memory_limit": MEMORY_LIMIT})
     measure_progress(connection)
     return connection
@@ -160,13 +160,13 @@ def open_connection() -> duckdb.DuckDBPyConnection:
 def typed_query(
     session: QuerySession, history: History, attributes: Attributes, known_expressions: dict[str, str]
 ) -> str:
-    """A query with every attribute as a policy would see it today, beside what `raw` has.
+    """Return a query with every attribute as a policy would see it today, in addition to the columns of `raw`.
 
-    `@retyped` says that a value counts for something else than when it was recorded. `known` are the expressions that
-    were found before, by path: the columns are looked at once.
+    `@retyped` marks rows with a value that means something else than when it was recorded. `known_expressions` caches
+    expressions by path, so that columns are examined once.
 
     Raises:
-        ValidationFailed: a column of a file cannot be what its attribute is.
+        ValidationFailed: a column of a file does not fit its attribute.
     """
     raw = session.with_connection(lambda connection: history.raw(connection, attributes))
     new = {path: attribute for path, attribute in attributes.items() if path not in known_expressions}
@@ -184,10 +184,11 @@ def typed_query(
 def materialize_contexts(
     session: QuerySession, rows: str, segments: Sequence[str], attributes: Attributes, places: Sequence[TargetSets]
 ) -> bool:
-    """Make `contexts`: how often each context was met in each place, and the first row that has it.
+    """Create `contexts`: the number of rows of each context and target, and the first row; return whether it is
+    cached.
 
-    A table of the distinct ones where there are few of them, else a view of the rows; whether it is a table. In the
-    table enums are DuckDB's, which compare four times as fast as texts. `segments` are internal columns beside.
+    It is a table of the distinct contexts if they are few, else a view of the rows. In the table enums have DuckDB's
+    type, which compares four times as fast as texts. `segments` are additional internal columns.
     """
     paths = [quote_column(path) for path in sorted(attributes)]
     keys = ", ".join([PLACE, *segments, *paths])
@@ -212,7 +213,7 @@ def materialize_contexts(
 
 
 def _stored_column(path: str, attribute: Attribute) -> str:
-    """A column as it is kept; each constant that a rule compares an enum with is one of its values."""
+    """Return a column as it is cached; each constant that a rule compares an enum with is one of its values."""
     if attribute.type is not AttributeType.ENUM:
         return quote_column(path)
     return f"{quote_column(path)}::ENUM({', '.join(map(literal, attribute.values))}) AS {quote_column(path)}"

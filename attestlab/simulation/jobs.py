@@ -1,4 +1,4 @@
-"""A simulation in a child process (`core.execution.worker_processes`), for large policies."""
+"""Runs a simulation in a child process (`core.execution.worker_processes`), for large policies."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def simulate(
     caller: Caller,
     now: datetime,
 ) -> tuple[ComposedReport, dict[str, Any]]:
-    """Try a policy on the past of the lake at `place`; the report is signed and kept by the server.
+    """Simulate a policy over the history of the lake at `place`; the server signs and stores the report.
 
     Raises:
         NotFound, Conflict, ValidationFailed, Cancelled, Unavailable: see `Simulations.run`.

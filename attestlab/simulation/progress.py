@@ -1,4 +1,4 @@
-"""How far a verb is: steps within steps, of which the innermost is one query, and DuckDB estimates that."""
+"""Progress of an operation: nested steps, of which the innermost is one query whose progress DuckDB estimates."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Lock
 
-MAX_ESTIMATE = 0.99  # 1 says that the verb is done, and an estimate says no such thing
+MAX_ESTIMATE = 0.99  # 1 means completed, which an estimate cannot show
 
 
 @dataclass(slots=True)
 class _Step:
-    """A part of the whole, `begins` to `ends`, in so many steps."""
+    """A part of the whole, `start` to `end`, in so many steps."""
 
     start: float
     end: float
@@ -25,18 +25,18 @@ class _Step:
 
 
 class Progress:
-    """From 0 to 1 within one verb, never back; the next verb begins at 0. Written by one thread, read by any."""
+    """The progress of one operation from 0 to 1, never decreasing; written by one thread, read by any."""
 
     def __init__(self, query_progress: Callable[[], float]) -> None:
         self._query_progress = query_progress
         self._runs: list[_Step] = []
         self._is_query_running = False
         self._fraction = 0.0
-        self._lock = Lock()  # a reader that was slow must not carry one verb's place into the next
+        self._lock = Lock()  # a slow reader must not carry one operation's progress into the next
 
     @property
     def fraction(self) -> float:
-        """0 to 1."""
+        """The completed fraction, 0 to 1."""
         with self._lock:
             if self._runs:
                 inner = min(1.0, max(0.0, self._query_progress() / 100)) if self._is_query_running else 0.0
@@ -45,7 +45,9 @@ class Progress:
 
     @contextmanager
     def track(self, steps: int, *, is_query: bool = False) -> Iterator[None]:
-        """A verb of so many steps begins, or a step of one that runs; within are its own. What fails stays there."""
+        """Track an operation, or a step of the running one, with so many steps. After a failure the progress stays
+        unchanged.
+        """
         self._begin(max(1, steps), is_query)
         is_done = False
         try:

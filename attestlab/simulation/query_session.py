@@ -1,4 +1,4 @@
-"""One DuckDB connection at work: queries that can be watched and stopped, and frames that know their SQL."""
+"""A DuckDB session for simulations: queries that can be observed and cancelled, and frames that know their SQL."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-_POLL_INTERVAL_S = 0.05  # how often it is asked whether the time is up, and whether anybody still waits
-_INTERRUPT_INTERVAL_S = 0.01  # an interrupt that comes between two queries is heard by neither, so it is said again
+_POLL_INTERVAL_S = 0.05  # interval of checks for timeout and disconnected clients
+_INTERRUPT_INTERVAL_S = 0.01  # an interrupt between two queries has no effect, so it is repeated
 
 
 class QuerySession:
-    """Runs one query at a time, in whichever thread asks; `cancel` is for the others."""
+    """Runs one query at a time, in the calling thread; other threads may call `cancel`."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self._connection = connection
@@ -33,45 +33,45 @@ class QuerySession:
         self._progress = Progress(connection.query_progress)
 
     def run(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """The rows of a query.
+        """Return the rows of a query.
 
         Raises:
             Cancelled: `cancel` was called.
-            Unavailable: it needs more memory than it may have, or a part of the lake is damaged.
+            Unavailable: the query exceeds the memory limit, or a part of the lake is damaged.
         """
         with self._working():
             return self._connection.execute(sql, list(parameters)).fetchall()
 
     def relation(self, sql: str, convert: Callable[[duckdb.DuckDBPyRelation], Any]) -> Any:
-        """What `take` makes of a query's relation; raises as `run` does."""
+        """Return the result of `convert` for a query's relation; raises like `run`."""
         with self._working():
             return convert(self._connection.sql(sql))
 
     def with_connection(self, function: Callable[[duckdb.DuckDBPyConnection], Any]) -> Any:
-        """What `work` asks of the connection itself; raises as `run` does."""
+        """Return the result of `function` for the connection itself; raises like `run`."""
         with self._working():
             return function(self._connection)
 
     def frame(self, sql: str) -> Frame:
-        """A query as a frame; nothing is asked yet."""
+        """Return a query as a frame, without running it."""
         return Frame(sql, self)
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing runs."""
+        """Whether no query is running."""
         return self._idle.is_set()
 
     @property
     def progress(self) -> float:
-        """How much of what runs, or ran last, is done: 0 to 1, never back, and 1 once all of it is."""
+        """The completed fraction of the running or last operation: 0 to 1, never decreasing, 1 when completed."""
         return self._progress.fraction
 
     def steps(self, count: int) -> AbstractContextManager[None]:
-        """What is asked within is one run of about so many steps; a query alone is one."""
+        """Combine the queries inside into one operation of about so many steps; otherwise each query is one."""
         return self._progress.track(count)
 
     def cancel(self, message: str = "The simulation was cancelled.") -> None:
-        """Stop what runs, for good, and return when it has stopped; from any thread."""
+        """Cancel the running query and all later ones, and return when it has stopped; from any thread."""
         self._cancelled = self._cancelled or Cancelled(message)
         while not self._idle.wait(_INTERRUPT_INTERVAL_S):
             self._connection.interrupt()
@@ -80,12 +80,12 @@ class QuerySession:
     def deadline(
         self, seconds: float, message: str, *, is_cancelled: Callable[[], bool] = lambda: False
     ) -> Iterator[None]:
-        """Cancel what is not done in time, at once where there is none; or as soon as it is `given_up`."""
+        """Cancel the queries inside when the time is up, or as soon as `is_cancelled` returns true."""
         deadline_at, done = monotonic() + seconds, Event()
 
         def cancelled() -> bool:
             if is_cancelled():
-                self.cancel("Nobody waits for the simulation any more.")
+                self.cancel("The client no longer waits for the simulation.")
             elif monotonic() >= deadline_at:
                 self.cancel(message)
             else:
@@ -104,7 +104,7 @@ class QuerySession:
             done.set()
 
     def close(self) -> None:
-        """Give everything back."""
+        """Close the connection."""
         self._connection.close()
 
     @contextmanager
@@ -119,29 +119,29 @@ class QuerySession:
             raise self._cancelled or Cancelled("The simulation was interrupted.") from None
         except duckdb.OutOfMemoryException:
             raise Unavailable(
-                "The simulation needs more memory than it may have; narrow the window, or ask by fewer attributes."
+                "The simulation exceeds its memory limit; narrow the window, or use fewer attributes in `by`."
             ) from None
         finally:
             self._idle.set()
 
 
 class Frame:
-    """The rows of one query. `sql` made them, and runs on the simulation's own connection; each look asks anew."""
+    """The rows of one query. `sql` runs on the simulation's own connection; each access runs it again."""
 
     def __init__(self, sql: str, session: QuerySession) -> None:
         self.sql = sql
         self._session = session
 
     def df(self) -> pd.DataFrame:
-        """The rows as a pandas frame."""
+        """Return the rows as a pandas data frame."""
         return self._session.relation(self.sql, lambda found: found.df())
 
     def arrow(self) -> pa.Table:
-        """The rows as a pyarrow Table."""
+        """Return the rows as a pyarrow Table."""
         return self._session.relation(self.sql, lambda found: found.arrow().read_all())
 
     def rows(self) -> list[dict[str, Any]]:
-        """The rows as plain values, by column."""
+        """Return the rows as plain values, by column."""
         names, found = self._session.relation(self.sql, lambda found: (found.columns, found.fetchall()))
         return [dict(zip(names, row, strict=True)) for row in found]
 

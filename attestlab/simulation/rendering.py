@@ -1,4 +1,4 @@
-"""Simulations as they go out."""
+"""Renders simulations as wire models."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from attestlab.simulation.signing import SignedReport
 
 
 def render_simulation(signed: SignedReport, extras: dict[str, Any]) -> SimulationOut:
-    """A report with what is told beside it."""
+    """Render a report with its additional results."""
     sweep, counterfactual = extras["sweep"], extras["counterfactual"]
     return SimulationOut.model_validate(
         {
@@ -28,7 +28,7 @@ def render_simulation(signed: SignedReport, extras: dict[str, Any]) -> Simulatio
 
 
 def render_report(signed: SignedReport) -> KeptReportOut:
-    """A report as it was kept."""
+    """Render a report as it was stored."""
     return KeptReportOut(report_digest=signed.digest, report=signed.content, signature=signed.signature)
 
 

@@ -1,6 +1,6 @@
-"""Queries that tell: who decided, which rules matched, what flipped and why, what each rule does.
+"""Queries of a report: deciders, matching rules, flips and their reasons, effects of each rule.
 
-All read `contexts` (`past.keep`) and `labels`; a query is text, so a frame can show it.
+All read `contexts` (`history.materialize_contexts`) and `labels`; a query is text, so that a frame can show it.
 """
 
 from __future__ import annotations
@@ -22,14 +22,15 @@ from attestlab.simulation import decision_queries
 from attestlab.simulation.decision_queries import COUNT, EXAMPLE, PLACE, STEP
 from attestlab.simulation.scenarios import Scenario, ScenarioSets
 
-MAX_ROWS = 1_000  # of a frame that could have more; what is met most often comes first
+MAX_ROWS = 1_000  # of a frame that could have more; the most frequent rows come first
 _RESERVED_COLUMNS = {"from", "to", "count", "n", "number", "policy_before", "rule_before", "policy_after", "rule_after"}
 
 
 def decisions_query(sets: ScenarioSets, rows: str, keys: Sequence[str] = ()) -> str:
-    """A query with `keys` of `rows`, `@n`, `@example`, `allowed`, `why` (a label's code) and `matched_rules` after.
+    """Return a query with `keys` of `rows`, `@n`, `@example`, and the new `allowed`, `why` (a label code),
+    `matched_rules`.
 
-    `matched_rules` are all counting rules that match, the deciding policy's first, each id once.
+    `matched_rules` are all matching enforced rules, the deciding policy's first, each id once.
     """
     words = {member: _words(index, member) for index, member in enumerate(sets.members)}
     masks = [
@@ -55,7 +56,7 @@ def decisions_query(sets: ScenarioSets, rows: str, keys: Sequence[str] = ()) -> 
 
 
 def groups(sets: ScenarioSets) -> str:
-    """What would be decided: `allowed`, `policy`, `rule`, `matched_rules`, `count`; the most first."""
+    """Return the query of new decisions: `allowed`, `policy`, `rule`, `matched_rules`, `count`; largest group first."""
     decisions = decisions_query(sets, "contexts")
     return (
         f"SELECT allowed, policy, rule, matched_rules, sum({COUNT})::BIGINT AS count "
@@ -65,7 +66,8 @@ def groups(sets: ScenarioSets) -> str:
 
 
 def flips_table(sets: ScenarioSets, by: Mapping[str, str]) -> str:
-    """The outcomes before and after with who decided, counted by segments; what the queries below read.
+    """Return the query of results before and after with their deciders, counted by segment; the later queries read
+    it.
 
     `by` has the expression of each segment by its name.
     """
@@ -81,19 +83,19 @@ _FROM_TO = ", ".join(
     f"CASE WHEN \"@{side}\" THEN 'ALLOW' ELSE 'DENY' END AS \"{name}\""
     for side, name in (("before", "from"), ("after", "to"))
 )
-_DANGER_FIRST = '"from" DESC, count DESC'  # what would be let through is worse than what would be stopped
+_DANGER_FIRST = '"from" DESC, count DESC'  # newly allowed is worse than newly denied
 _FLIPPED = '"@before" <> "@after"'
 _WHY = "b.policy AS policy_before, b.rule AS rule_before, a.policy AS policy_after, a.rule AS rule_after"
 _LABELLED = 'LEFT JOIN labels b ON b.code = "@why_before" LEFT JOIN labels a ON a.code = "@why_after"'
 
 
 def transitions(table: str) -> str:
-    """`from`, `to`, `count`."""
+    """Return the query of `from`, `to`, `count`."""
     return f'SELECT {_FROM_TO}, sum(n)::BIGINT AS count FROM {table} GROUP BY ALL ORDER BY "from", "to"'
 
 
 def flips(table: str, by: Sequence[str]) -> str:
-    """`from`, `to`, the segments, `count`; from DENY to ALLOW first."""
+    """Return the query of `from`, `to`, the segments, `count`; from DENY to ALLOW first."""
     segments = "".join(f", {_segment_column(path)}" for path in by)
     return (
         f"SELECT {_FROM_TO}{segments}, sum(n)::BIGINT AS count FROM {table} WHERE {_FLIPPED} "
@@ -102,7 +104,7 @@ def flips(table: str, by: Sequence[str]) -> str:
 
 
 def why(table: str) -> str:
-    """`from`, `to`, who decided before and after (policy and rule; a rule of NULL is the default), `count`."""
+    """Return the query of `from`, `to`, the deciders before and after (a rule of NULL is the default), `count`."""
     return (
         f"SELECT {_FROM_TO}, {_WHY}, sum(n)::BIGINT AS count FROM {table} {_LABELLED} WHERE {_FLIPPED} "
         f"GROUP BY ALL ORDER BY {_DANGER_FIRST}, policy_before, rule_before, policy_after, rule_after LIMIT {MAX_ROWS}"
@@ -110,7 +112,7 @@ def why(table: str) -> str:
 
 
 def sample(table: str, most: int) -> str:
-    """One row for each way to flip, the commonest first: its number, and as `why` and `flips` have it."""
+    """Return the query of one row per kind of flip, the most common first: its number, with the columns of `why`."""
     return (
         f"SELECT {EXAMPLE} AS number, {_FROM_TO}, {_WHY}, n AS count FROM {table} {_LABELLED} WHERE {_FLIPPED} "
         f"ORDER BY {_DANGER_FIRST}, number LIMIT {most}"
@@ -118,7 +120,9 @@ def sample(table: str, most: int) -> str:
 
 
 def coverage(scenario: Scenario) -> str:
-    """For each rule of the draft `rule`, `effect`, `priority`, `hits` (it matches), `decisive` (it decides)."""
+    """Return the query of `rule`, `effect`, `priority`, `hits` (matches), `decisive` (decides) for each rule of the
+    draft.
+    """
     rules = scenario.rules
     if not rules:
         return f"SELECT rule, effect, priority, 0::BIGINT AS hits, 0::BIGINT AS decisive FROM ({_rules_query(rules)})"
@@ -133,7 +137,9 @@ def coverage(scenario: Scenario) -> str:
 
 
 def marginal(scenario: Scenario) -> str:
-    """For each rule of the draft `rule`, `effect`, and what would flip without it: `would_allow`, `would_deny`."""
+    """Return the query of `rule`, `effect`, and the flips without that rule of the draft: `would_allow`,
+    `would_deny`.
+    """
     rules = scenario.rules
     if not rules or not scenario.draft.is_enforced:
         nothing = "0::BIGINT AS would_allow, 0::BIGINT AS would_deny"
@@ -162,7 +168,7 @@ def marginal(scenario: Scenario) -> str:
 
 
 def _rules_query(rules: Sequence[Rule]) -> str:
-    """The rules as rows, in the order in which they decide."""
+    """Return the rules as rows, in decision order."""
     rows = ", ".join(
         f"({n}, {literal(rule.id)}, {literal(rule.effect.value)}, {rule.priority})" for n, rule in enumerate(rules)
     )
@@ -171,7 +177,7 @@ def _rules_query(rules: Sequence[Rule]) -> str:
 
 
 def _segment_column(path: str) -> str:
-    """The name of a segment's column; an attribute that is called like another column has `@` before it."""
+    """Return the name of a segment's column; an attribute named like another column has the prefix `@`."""
     return f'"@{path}"' if path in _RESERVED_COLUMNS else f'"{path}"'
 
 
@@ -187,7 +193,7 @@ def _where_enforced(sets: ScenarioSets, member: PolicySetMember, mask: str) -> s
 
 
 def _matched_rules(sets: ScenarioSets, words: dict[PolicySetMember, list[str]]) -> str:
-    """The names of all rules that match, the deciding policy's first; some may stand there twice."""
+    """Return the names of all matching rules, the deciding policy's first; some may occur twice."""
     lists = [_rule_names(member.policy.enforced_rules, words[member]) for member in sets.members]
     if len(lists) < 2:
         return "".join(lists) or "[]::VARCHAR[]"
@@ -197,7 +203,7 @@ def _matched_rules(sets: ScenarioSets, words: dict[PolicySetMember, list[str]]) 
 
 
 def _member_order(sets: ScenarioSets) -> list[int]:
-    """The members as they stand in their sets: policies of one target come after those of all."""
+    """Return the members in set order: policies of one target come after those of all."""
     numbers = {member: index for index, member in enumerate(sets.members)}
     placed = [numbers[member] for place in sets.places for member in place.after]
     return list(dict.fromkeys([*placed, *range(len(sets.members))]))

@@ -1,4 +1,4 @@
-"""The report of a simulation: what was found, as canonical JSON (RFC 8785), whose SHA-256 is its name."""
+"""The report of a simulation: its results as canonical JSON (RFC 8785), identified by their SHA-256."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from attestlab.simulation.simulation import Simulation
 
 FORMAT = "simulation-report/1"
 MAX_FLIPS = 100
-_STEPS = 8  # self-check, number, extent, what would change, and its frames
+_STEPS = 8  # self-check, number, extent, comparison, and its frames
 
 
 @dataclass(frozen=True)
 class ComposedReport:
-    """What a simulation found, composed and not yet kept; `content` are JSON values.
+    """The results of a simulation, composed but not yet stored; `content` are JSON values.
 
-    `contexts` are those of the examples, in their order; no digest covers them, and they are not kept.
+    `contexts` are those of the examples, in their order; no digest covers them, and they are not stored.
     """
 
     tenant_id: UUID
@@ -36,7 +36,7 @@ class ComposedReport:
 
     @cached_property
     def canonical(self) -> bytes:
-        """RFC 8785 JSON of the content."""
+        """The RFC 8785 JSON of the content."""
         return canonical(self.content)
 
     @cached_property
@@ -45,7 +45,7 @@ class ComposedReport:
         return sha256_hex(self.canonical)
 
     def row(self, made_by: str) -> dict[str, Any]:
-        """As it is stored."""
+        """Return the row to store."""
         return {
             "digest": self.digest,
             "tenant_id": self.tenant_id,
@@ -62,10 +62,10 @@ class ComposedReport:
 def compose_report(
     simulation: Simulation, draft: PolicyDraft, *, report_id: UUID, tenant_id: UUID, made_by: str, made_at: datetime
 ) -> ComposedReport:
-    """Run what a report tells: the self-check first, then what would change.
+    """Run the queries of a report: the self-check first, then the changes.
 
     Raises:
-        Cancelled, Unavailable: see `Session.run`.
+        Cancelled, Unavailable: see `QuerySession.run`.
     """
     with simulation.session.steps(_STEPS):
         checked = simulation.self_check()
@@ -115,7 +115,7 @@ def _policy_facts(draft: PolicyDraft) -> dict[str, Any]:
 
 
 def _set_digests(simulation: Simulation) -> dict[str, Any]:
-    """The sets of the draft's own target; a default is tried in the places of other targets too."""
+    """Return the digests for the draft's own target; a default is also simulated for other targets."""
     place = simulation.sets.places[0]
     return {
         "set_before": PolicySet(place.before).digest,

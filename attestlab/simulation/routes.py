@@ -1,4 +1,4 @@
-"""The HTTP door of simulations."""
+"""HTTP routes of simulations."""
 
 from typing import Any, NamedTuple
 
@@ -14,20 +14,20 @@ from attestlab.web.routing.routes import Routes
 
 routes = Routes("policies")
 _TENANT = Requirement(tenant_only=True)
-_START_S = 10.0  # in which a child process starts, and reads the documents before its time begins
+_START_S = 10.0  # for a child process to start and to read the documents before its time limit begins
 
 
 class SimulationRun(NamedTuple):
-    """A report that nobody has written down yet, and what is told beside it."""
+    """A report that is not stored yet, and the additional results."""
 
     report: Any
     extras: dict[str, Any]
 
 
 async def _run(request: Request, body: SimulateIn) -> SimulationRun:
-    """A simulation takes seconds and holds no lock; the writer is waited for only to keep its report.
+    """Run the simulation, which takes seconds, without a lock; only storing its report waits for the writer.
 
-    Who goes away meanwhile ends it: a report is found by its digest alone, which stands in the answer.
+    A disconnected client cancels it: a report is found only by its digest, which is in the response.
     """
     options = {
         "replaces": None if body.policy is None else body.policy_id,
@@ -66,18 +66,18 @@ async def _run_in_process(request: Request, body: SimulateIn, options: dict[str,
 
 @routes.post("/v1/policies/simulate", scope=_TENANT, prepare=_run)
 def simulate(request: Request, body: SimulateIn, prepared: SimulationRun) -> SimulationOut:
-    """Try a policy on the tenant's past decisions; the report is kept, for an activation to name."""
+    """Simulate a policy over the tenant's past decisions; the report is stored, for an activation to name."""
     signed = request.lab.simulations.save(prepared.report, caller=request.caller)
     return rendering.render_simulation(signed, prepared.extras)
 
 
 @routes.get("/v1/policies/simulations/jwks.json", scope=PUBLIC)
 def jwks(request: Request) -> JwksOut:
-    """The key that signs simulation reports."""
+    """Return the key that signs simulation reports."""
     return JwksOut(keys=[request.lab.simulations.key.jwk()])
 
 
 @routes.get("/v1/policies/simulations/{digest}", scope=_TENANT)
 def report(request: Request, digest: str) -> KeptReportOut:
-    """A report that was kept, signed."""
+    """Return a stored report, signed."""
     return rendering.render_report(request.lab.simulations.get(digest, caller=request.caller))

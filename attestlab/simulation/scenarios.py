@@ -1,7 +1,7 @@
-"""Which policies decide together, before a draft is in force and after.
+"""Scenarios: the policies that decide together, before and after a draft is active.
 
-Whoever asks about an issuer is answered by the platform's policies, the tenant's default and the issuer's own. So a
-draft that is a tenant's default is tried in several places: wherever a target has policies of its own.
+The platform's policies, the tenant's default and the issuer's own decide together about an issuer. So a draft of a
+tenant's default is simulated for several targets: each that has policies of its own, and all others.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from attestlab.policy.language.document import Document, TargetType
 from attestlab.simulation.store import list_active_digests, list_own_targets
 
 DRAFT = "draft"
-"""What a text is called that is no policy's; it comes after those of its kind, as a new policy would."""
+"""The id of a document without a policy; it sorts last among its kind, like a new policy."""
 
 
 class Target(NamedTuple):
-    """What decisions were asked about; `id` is None for the tenant's default."""
+    """The target of decisions; `id` is None for the tenant's default."""
 
     type: str
     id: UUID | None
@@ -39,7 +39,7 @@ class Target(NamedTuple):
 
 @dataclass(frozen=True)
 class PolicyDraft:
-    """The version that is tried; where it has the id of a policy it takes the place of that one's active version."""
+    """The version to simulate; with the id of a policy it replaces that policy's active version."""
 
     document: Document
     policy_id: UUID | None = None
@@ -47,18 +47,18 @@ class PolicyDraft:
 
     @property
     def id(self) -> str:
-        """The policy's, as members of a set have it."""
+        """The policy's id, as members of a set have it."""
         return DRAFT if self.policy_id is None else str(self.policy_id)
 
     @property
     def target(self) -> Target:
-        """Where it applies."""
+        """The target of the draft."""
         return Target(self.document.target_type.value, self.document.target_id)
 
 
 @dataclass(frozen=True)
 class TargetSets:
-    """The policies that count for one target, now and with the draft; None stands for every target not named."""
+    """The enforced policies of one target, now and with the draft; None represents every target not named."""
 
     target: Target | None
     before: tuple[PolicySetMember, ...]
@@ -67,28 +67,28 @@ class TargetSets:
 
 @dataclass(frozen=True)
 class ScenarioSets:
-    """The sets of all places; `members` are the policies in them, each once."""
+    """The sets of all targets; `members` are the policies in them, each once."""
 
     places: tuple[TargetSets, ...]
     members: tuple[PolicySetMember, ...]
 
     @classmethod
     def of(cls, places: Iterable[TargetSets], *more: PolicySetMember) -> ScenarioSets:
-        """The sets of these places, and policies beside them that are asked without having a say."""
+        """Build the sets of these targets, with further policies that are evaluated but not enforced."""
         places = tuple(places)
         found = [member for place in places for member in (*place.before, *place.after)]
         return cls(places, tuple(dict.fromkeys([*found, *more])))
 
     def attributes(self) -> dict[str, Attribute]:
-        """Every attribute that a rule asks about, by path."""
+        """Return every attribute that a rule uses, by path."""
         return {path: each for member in self.members for path, each in member.policy.attributes().items()}
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """A draft among the policies in force.
+    """A draft together with the active policies.
 
-    `baseline_digest` names everything that the answer rests on beside the draft and the past: the versions in force
+    `baseline_digest` identifies everything else that the result depends on, except the history: the active versions
     for the action, and the tenant's attributes.
     """
 
@@ -98,20 +98,20 @@ class Scenario:
 
     @classmethod
     def alone(cls, draft: PolicySetMember) -> Scenario:
-        """A draft beside no other policy, where everything was allowed."""
+        """Build a scenario with a draft and no other policy, in which everything was allowed."""
         return cls(draft, ScenarioSets.of([TargetSets(None, (), _enforced([draft]))], draft))
 
     @property
     def rules(self) -> tuple[Rule, ...]:
-        """The draft's rules that can decide, in the order in which they do."""
+        """The draft's enforced rules, in decision order."""
         return self.draft.policy.enforced_rules
 
 
 def build_scenario(connection: Connection, draft: PolicyDraft, tenant_id: UUID) -> Scenario:
-    """What stands in force for the draft's action, and what would with it.
+    """Return the active policies for the draft's action, without and with the draft.
 
     Raises:
-        ValidationFailed: the draft means nothing under the tenant's attributes.
+        ValidationFailed: the draft is invalid under the tenant's attributes.
     """
     own = load_own_attributes(connection.execute, tenant_id)
     registry = load_registry(connection.execute, tenant_id, draft.document.target_type)
@@ -137,17 +137,17 @@ def build_scenario(connection: Connection, draft: PolicyDraft, tenant_id: UUID) 
 
 
 def compute_baseline_digest(connection: Connection, action: str, tenant_id: UUID) -> str:
-    """The SHA-256 of what is in force for an action, and of the attributes that rules may ask about."""
+    """Return the SHA-256 of the active versions for an action and of the tenant's attributes."""
     own = load_own_attributes(connection.execute, tenant_id)
     versions = [[str(row.policy_id), row.digest] for row in list_active_digests(connection, action, tenant_id)]
     return sha256_hex(canonical_trusted({"attributes": own, "in_force": versions}))
 
 
 def load_recorded_set(connection: Connection, members: str, tenant_id: UUID) -> PolicySet:
-    """The set that a decision names: `[[policy id, version, in shadow]]`.
+    """Load the policy set that a decision names: `[[policy id, version, in shadow]]`.
 
     Raises:
-        sqlalchemy.exc.NoResultFound, ValueError, TypeError: a version is not there, or the text says nothing.
+        sqlalchemy.exc.NoResultFound, ValueError, TypeError: a version does not exist, or the text is malformed.
     """
     own = load_own_attributes(connection.execute, tenant_id)
     kept = [(UUID(policy_id), version, bool(shadow)) for policy_id, version, shadow in json.loads(members)]
@@ -175,9 +175,11 @@ def _list_active_versions(connection: Connection, draft: PolicyDraft, target: Ta
 
 
 def _sort_key(row: AnyRow | None, draft: PolicyDraft, *, is_platform: bool) -> tuple[bool, bool, str]:
-    """The order of `policy.store.in_force`: the platform's, the tenant's default, the target's, each by their ids."""
+    """Return the order of `policy.store.list_active_versions`: the platform's, the tenant's default, the target's,
+    each by id.
+    """
     if row is None:
-        last = "g" if draft.policy_id is None else str(draft.policy_id)  # behind every hex digit
+        last = "g" if draft.policy_id is None else str(draft.policy_id)  # after every hex digit
         return (not is_platform, draft.target.id is not None, last)
     is_default = json.loads(row.document)["target_type"] == TargetType.TENANT_DEFAULT
     return (not row.is_platform, not is_default, str(row.policy_id))

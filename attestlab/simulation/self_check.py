@@ -1,7 +1,7 @@
-"""The self-check: whether the policies that decided, asked again, say what they said.
+"""The self-check: whether the recorded policy sets reproduce their recorded decisions.
 
-It comes before everything else that a simulation tells. A past that does not come out as it was recorded was changed,
-or is not understood; what a draft would do to it then says little.
+It precedes all other results of a simulation. A history that does not reproduce was changed, or is misinterpreted;
+then the simulation of a draft is unreliable.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from attestlab.simulation.scenarios import ScenarioSets, TargetSets
 MAX_EXAMPLES = 20
 
 LoadRecordedSet = Callable[[str], PolicySet]
-"""The set that a decision's `members` name; raises where they name none."""
+"""Loads the set that a decision's `members` name; raises if there is none."""
 
 
 @dataclass(frozen=True)
 class SelfCheck:
-    """Whether the policies that decided, asked again, say what they said.
+    """The result of the self-check.
 
-    `unexpected_flips` of `decisions` did not come out as recorded, `examples` are some of them; 0 is expected.
-    `retyped` were not compared: a value counts for something else today, for the attribute was changed since.
+    `unexpected_flips` of `decisions` did not reproduce, `examples` are some of them; 0 is expected. `retyped`
+    decisions were not compared: a value means something else today, because its attribute was changed since.
     """
 
     decisions: int
@@ -44,7 +44,7 @@ class SelfCheck:
 def run_self_check(
     session: QuerySession, history: History, recorded: LoadRecordedSet, known_expressions: dict[str, str]
 ) -> SelfCheck:
-    """Ask each set that decided about the decisions that name it; `known` is as `past.typed` has it."""
+    """Evaluate each recorded set for its decisions; `known_expressions` is as in `history.typed_query`."""
     with session.steps(3):
         recorded_sets = f'SELECT "@set", "@members" FROM ({_raw_query(session, history)}) WHERE "@set" IS NOT NULL'
         groups = session.run(f"SELECT *, count(*) FROM ({recorded_sets}) GROUP BY ALL ORDER BY ALL")
@@ -83,7 +83,7 @@ def _check_set(
 
 
 def _load_set_or_none(recorded: LoadRecordedSet, members: str) -> PolicySet | None:
-    """None where the text names no set that there is: then every decision with it is unexpected."""
+    """Return None if the text names no existing set: then every decision with it is unexpected."""
     try:
         return recorded(members)
     except (NoResultFound, ValueError, TypeError, AttestLabError):
@@ -91,7 +91,7 @@ def _load_set_or_none(recorded: LoadRecordedSet, members: str) -> PolicySet | No
 
 
 def _differences_query(sets: ScenarioSets, rows: str) -> str:
-    """A query with one row: how many differ, how many cannot be compared, some of those that differ."""
+    """Return a query with one row: how many differ, how many cannot be compared, examples of those that differ."""
     each = f"(SELECT *, 0 AS {PLACE}, 1::BIGINT AS {COUNT}, {ID} AS {EXAMPLE} FROM ({rows}))"
     decisions = report_queries.decisions_query(sets, each, [RETYPED, '"@allowed"', '"@matched"'])
     differs = '("@allowed" IS DISTINCT FROM allowed OR "@matched" IS DISTINCT FROM matched_rules)'

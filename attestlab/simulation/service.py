@@ -1,6 +1,6 @@
-"""The verbs of simulations: try a draft on the past, keep what was found, say whether it still holds.
+"""Service for simulations: simulate drafts over the history, store reports, check that a report is current.
 
-DuckDB is loaded when something is first simulated.
+DuckDB is loaded by the first simulation.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ _TOO_LONG = (
     "The simulation took over {:g} s. With many decisions narrow it by from and to; "
     "with many or large rules simulate fewer of them at once, without sweep and by."
 )
-MAX_CONCURRENT_SIMULATIONS = 2  # of one process; each may take a gigabyte, and a thread that others want too
+MAX_CONCURRENT_SIMULATIONS = 2  # per process; each may take a gigabyte, and a thread of the shared pool
 
 
 class Simulations:
-    """Drafts tried on what was decided. Reports are kept and audited; nothing else is written."""
+    """Simulates drafts over recorded decisions. Reports are stored and audited; nothing else is written."""
 
     def __init__(
         self, *, storage: Storage, clock: Clock, keyring: Keyring, lake: Lake, time_limit_s: float = TIME_LIMIT_S
@@ -72,18 +72,19 @@ class Simulations:
         contexts: str | PathLike[str] | None = None,
         caller: Caller,
     ) -> Simulation:
-        """A draft, or the newest version of a policy, to be tried on the decisions from `start` to before `end`.
+        """Prepare the simulation of a draft, or a policy's newest version, over the decisions from `start` to before
+        `end`.
 
-        It joins what is in force; a policy takes the place of its own active version, and so does a text that
-        `replaces` it. With `contexts`, a Parquet file of typed contexts is tried instead of the decisions: one column
-        an attribute, and no history. No row is read yet.
+        It joins the active policies; a policy replaces its own active version, and so does a document that `replaces`
+        it. With `contexts`, a Parquet file of typed contexts replaces the decisions: one column per attribute, and no
+        recorded results. No row is read yet.
 
         Raises:
-            NotFound: no such policy of the tenant's.
+            NotFound: the tenant has no such policy.
             Conflict: it is archived.
-            ValidationFailed: the draft means nothing, or is for another action or target than what it replaces; an
-                attribute of `by` is unknown; `start` is not before `end`, or has no time zone; `contexts` cannot be
-                read as Parquet.
+            ValidationFailed: the draft is invalid, or is for another action or target than the policy that it
+                replaces; an attribute of `by` is unknown; `start` is not before `end`, or has no time zone; `contexts`
+                cannot be read as Parquet.
         """
         return self._open(self._draft(policy, replaces, caller), start, end, by, contexts, caller)
 
@@ -101,18 +102,18 @@ class Simulations:
         is_cancelled: Callable[[], bool] = lambda: False,
         caller: Caller,
     ) -> tuple[ComposedReport, dict[str, Any]]:
-        """Everything that the service answers, within its time; the report is not kept yet.
+        """Run a complete simulation within its time limit; the report is not stored yet.
 
-        It is stopped as soon as it is `given_up`, which is asked many times a second, from another thread.
+        It stops as soon as `is_cancelled` returns true, which another thread checks many times a second.
 
-        Beside the report: `groups` (as `decide` has them), `contexts` of its examples, `rules` (coverage and marginal
-        effect), `sweep` of one or two thresholds in about so many `points`, and what would turn the new answer to one
-        decision around, each of the two None where it was not asked for.
+        In addition to the report it returns `groups` (as of `decide`), `contexts` of its examples, `rules` (coverage
+        and marginal effect), `sweep` of one or two thresholds in about so many `points`, and the counterfactual of one
+        decision; the last two are None unless requested.
 
         Raises:
-            NotFound, Conflict, ValidationFailed: see `of`; or the decision is none of the past.
-            Cancelled: it took too long, or was given up.
-            Unavailable: others simulate.
+            NotFound, Conflict, ValidationFailed: see `of`; or the decision is not in the history.
+            Cancelled: it took too long, or was cancelled.
+            Unavailable: too many simulations are running.
         """
         draft = self._draft(policy, replaces, caller)
         message = _TOO_LONG.format(self.time_limit_s)
@@ -121,7 +122,7 @@ class Simulations:
             self._open(draft, start, end, by, None, caller) as simulation,
             simulation.session.deadline(self.time_limit_s, message, is_cancelled=is_cancelled),
         ):
-            sweep_rows = _run_sweep(simulation, sweep, points)  # first, for a faulty one costs little then
+            sweep_rows = _run_sweep(simulation, sweep, points)  # first, so that an invalid one costs little
             counterfactual_change = None if counterfactual is None else simulation.counterfactual(counterfactual)
             report = self.compose(simulation, draft, caller=caller)
             effects = {row["rule"]: row for row in simulation.marginal().rows()}
@@ -131,10 +132,10 @@ class Simulations:
             return report, {**extras, "sweep": sweep_rows, "counterfactual": counterfactual_change}
 
     def compose(self, simulation: Simulation, draft: PolicyDraft, *, caller: Caller) -> ComposedReport:
-        """What a simulation found, as a report that is not kept yet.
+        """Compose the report of a simulation, without storing it.
 
         Raises:
-            ValidationFailed: the past has no history.
+            ValidationFailed: the history has no recorded decisions.
             Cancelled, Unavailable: see `QuerySession.run`.
         """
         from attestlab.simulation.reports import compose_report
@@ -150,7 +151,7 @@ class Simulations:
         )
 
     def save(self, report: ComposedReport, *, caller: Caller) -> SignedReport:
-        """Write a report down, so that an activation may name it."""
+        """Store a report, so that an activation may name it."""
         with self.storage.write() as tx:
             facts = {
                 "policy_id": report.content["policy"]["id"],
@@ -161,10 +162,10 @@ class Simulations:
         return SignedReport(report.digest, report.content, self.key.sign(report.content, typ=TYP))
 
     def get(self, digest: str, *, caller: Caller) -> SignedReport:
-        """A report of the tenant's, signed now.
+        """Return a report of the tenant, signed now.
 
         Raises:
-            NotFound: there is none of this digest.
+            NotFound: the tenant has no report with this digest.
         """
         with self.storage.read() as connection:
             row = store.get_report(connection, digest, tenant_id=caller.tenant_id)
@@ -172,7 +173,7 @@ class Simulations:
         return SignedReport(digest, content, self.key.sign(content, typ=TYP))
 
     def require_current(self, tx: Transaction, *, policy_id: UUID, digest: str, simulation_digest: str | None) -> None:
-        """Refuse unless `simulation_digest` is a report on exactly the version with `digest`, and current.
+        """Reject unless `simulation_digest` names a current report on exactly the version with `digest`.
 
         Raises:
             Conflict: see `rules.require_current`.
@@ -227,7 +228,7 @@ class Simulations:
         history: History = DecisionHistory(draft.document.category.value, target, start, end)
         if contexts is not None:
             history, duckdb_connection = ContextsHistory(fspath(contexts)), open_connection()
-            history.raw(duckdb_connection, {})  # what cannot be read is refused at once
+            history.raw(duckdb_connection, {})  # rejects an unreadable file immediately
         else:
             duckdb_connection = self.lake(caller).history()
 
@@ -246,9 +247,9 @@ class Simulations:
 def _require_window(start: datetime | None, end: datetime | None) -> None:
     for field, moment in (("/from", start), ("/to", end)):
         if moment is not None and moment.utcoffset() is None:
-            raise ValidationFailed.of(field, "no_time_zone", f"{moment} has no time zone; say one, such as UTC.")
+            raise ValidationFailed.of(field, "no_time_zone", f"{moment} has no time zone; add one, such as UTC.")
     if start is not None and end is not None and start >= end:
-        raise ValidationFailed.of("/to", "window", "The window ends before it begins; `from` comes before `to`.")
+        raise ValidationFailed.of("/to", "window", "The window is empty; `from` must be before `to`.")
 
 
 def _run_sweep(simulation: Simulation, sweep: Sequence[ThresholdName], points: int) -> list[dict[str, Any]] | None:

@@ -1,4 +1,4 @@
-"""What goes over the wire about simulations (CONTRACT section 9)."""
+"""Wire models of simulations (CONTRACT section 9)."""
 
 from typing import Annotated, Any, Literal
 
@@ -12,7 +12,7 @@ Paths = Annotated[list[Annotated[str, Field(max_length=PATH_LENGTH)]], Field(max
 
 
 class ThresholdIn(In):
-    """A number that a rule of the draft compares an attribute with; `op` where it has several."""
+    """A number that a rule of the draft compares an attribute with; `op` if there are several."""
 
     rule_id: Annotated[str, Field(max_length=64)]
     attribute: Annotated[str, Field(max_length=PATH_LENGTH)]
@@ -20,7 +20,9 @@ class ThresholdIn(In):
 
 
 class SimulateIn(In):
-    """A document, or the id of a policy whose newest version is meant; both: a text in that policy's place."""
+    """A document, or the id of a policy whose newest version is simulated; with both, the document replaces that
+    policy.
+    """
 
     policy: dict[str, Any] | None = None
     policy_id: Uuid | None = None
@@ -34,12 +36,12 @@ class SimulateIn(In):
     @model_validator(mode="after")
     def _says_something(self) -> "SimulateIn":
         if self.policy is None and self.policy_id is None:
-            raise ValueError("Say `policy`, a document, or `policy_id`, or both.")
+            raise ValueError("Send `policy` (a document), `policy_id`, or both.")
         return self
 
 
 class SimulatedPolicyOut(Out):
-    """What was tried; `id` is null for a text that is no policy's, `version` for one that was not written yet."""
+    """The simulated policy; `id` is null for a document without a policy, `version` for one that is not saved yet."""
 
     id: Uuid | None
     version: int | None
@@ -51,14 +53,14 @@ class SimulatedPolicyOut(Out):
 
 
 class WindowOut(Out):
-    """Decisions made at or after `from` and before `to`; null is no end."""
+    """The window of decisions: at or after `from`, before `to`; null is unbounded."""
 
     from_: Annotated[Moment | None, Field(serialization_alias="from", validation_alias="from")]
     to: Moment | None
 
 
 class SelfCheckOut(Out):
-    """Whether the policies that decided still say what they said; `retyped` decisions could not be compared."""
+    """Whether the recorded policies reproduce their decisions; `retyped` decisions could not be compared."""
 
     decisions: int
     unexpected_flips: int
@@ -67,7 +69,7 @@ class SelfCheckOut(Out):
 
 
 class TransitionOut(Out):
-    """How many decisions were so, or would be, and would be so."""
+    """The number of decisions with one result before and one after."""
 
     from_: Annotated[Effects, Field(serialization_alias="from", validation_alias="from")]
     to: Effects
@@ -75,13 +77,13 @@ class TransitionOut(Out):
 
 
 class FlipOut(TransitionOut):
-    """How many decisions would flip, of one segment."""
+    """The number of decisions of one segment that would flip."""
 
     segments: dict[str, Any]
 
 
 class ReasonOut(TransitionOut):
-    """Who decided before and after; a policy of null: none applied, a rule of null: the policy's default."""
+    """The deciders before and after; a null policy: none applied, a null rule: the policy's default."""
 
     policy_before: str | None
     rule_before: str | None
@@ -90,9 +92,9 @@ class ReasonOut(TransitionOut):
 
 
 class ExampleOut(ReasonOut):
-    """What would flip, and how many more would for the same reason in the same segment.
+    """A decision that would flip, and how many others would for the same reason in the same segment.
 
-    A decision, or a mint that no policy was asked about.
+    A mint without a decision has an attestation id instead of a decision id.
     """
 
     decision_id: str | None
@@ -101,7 +103,7 @@ class ExampleOut(ReasonOut):
 
 
 class GroupOut(Out):
-    """How many decisions would come out so, because of these rules; a rule of null: the policy's default."""
+    """The number of decisions with this new result, due to these rules; a null rule: the policy's default."""
 
     allowed: bool
     policy: str | None
@@ -111,7 +113,7 @@ class GroupOut(Out):
 
 
 class RuleEffectOut(Out):
-    """What a rule of the draft does: matches, decides, and what would flip if it were not there."""
+    """The effect of a rule of the draft: matches, decisions, and the flips without it."""
 
     rule: str
     effect: Effects
@@ -123,7 +125,7 @@ class RuleEffectOut(Out):
 
 
 class SweptOut(Out):
-    """What a threshold (or two) at these values would bring about."""
+    """The result for one value of a threshold (or two)."""
 
     values: list[float]
     allowed: int
@@ -134,7 +136,7 @@ class SweptOut(Out):
 
 
 class ReportOut(Out):
-    """What a simulation found; its canonical JSON is what is hashed and signed."""
+    """The results of a simulation; their canonical JSON is hashed and signed."""
 
     format: str
     report_id: Uuid
@@ -159,7 +161,7 @@ class ReportOut(Out):
 
 
 class SimulationOut(ReportOut):
-    """A report with its name and signature, and what is told beside it, which neither covers.
+    """A report with its digest and signature, and additional results, which neither covers.
 
     `contexts` are those of `examples`, in their order.
     """
@@ -174,7 +176,7 @@ class SimulationOut(ReportOut):
 
 
 class KeptReportOut(Out):
-    """A report that was kept; `report` is exactly what `report_digest` and `signature` cover."""
+    """A stored report; `report` is exactly what `report_digest` and `signature` cover."""
 
     report_digest: str
     report: dict[str, Any]

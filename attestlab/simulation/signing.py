@@ -1,6 +1,6 @@
-"""Reports as they are signed: compact JWS (RFC 7515), Ed25519, by a key of the service's own.
+"""Signatures of reports: compact JWS (RFC 7515), Ed25519, with a key of the service.
 
-A report is signed when it is shown; its digest never changes.
+A report is signed whenever it is returned; its digest never changes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ REPORTS = b"key that signs simulation reports v1"
 
 @dataclass(frozen=True)
 class SignedReport:
-    """A report that was kept, and its signature under the key of today; `digest` is what an activation names."""
+    """A stored report with its signature by the present key; an activation names its `digest`."""
 
     digest: str
     content: dict[str, Any]

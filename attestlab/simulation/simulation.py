@@ -1,4 +1,4 @@
-"""`Simulation`: one draft over one past, asked whatever a person wants to know before it is switched on."""
+"""`Simulation`: one draft over one history, with the queries for a decision on its activation."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ MAX_ROW_NUMBERS = 1 << 63  # a row's number is a BIGINT
 
 @dataclass(frozen=True)
 class SimulationComparison:
-    """What is in force against what would be: how many, which segments, because of which rules, which decisions."""
+    """The comparison with the active policies: transitions, flips by segment, their reasons, examples."""
 
     transitions: Frame
     flips: Frame
@@ -47,10 +47,9 @@ class SimulationComparison:
 
 
 class Simulation:
-    """One draft, tried on one past; made by `Simulations.of`, used by one thread, cancelled by any.
+    """A draft with its history; made by `Simulations.of`, used by one thread, cancelled by any.
 
-    Rows are read when something is first asked. What is asked then is about the same moment: decisions that are made
-    meanwhile are not in it.
+    The first query reads the rows. All later queries use the same snapshot, without decisions made meanwhile.
     """
 
     def __init__(
@@ -77,7 +76,7 @@ class Simulation:
         self._cached_paths: frozenset[str] | None = None
         self._tables = 0
         self.is_cached = False
-        """Whether the distinct contexts are in memory, so that no question reads the rows any more."""
+        """Whether the distinct contexts are in memory, so that later queries do not read the rows."""
 
     def __enter__(self) -> Simulation:
         return self
@@ -87,22 +86,24 @@ class Simulation:
 
     @property
     def progress(self) -> float:
-        """How much of the verb that runs, or ran last, is done: 0 to 1, from any thread; a look at a frame is one."""
+        """The completed fraction of the running or last operation, 0 to 1, from any thread; reading a frame is an
+        operation.
+        """
         return self.session.progress
 
     def cancel(self, message: str = "The simulation was cancelled.") -> None:
-        """Stop for good, from any thread; whoever waits for an answer gets Cancelled."""
+        """Cancel permanently, from any thread; the thread that waits for a result gets Cancelled."""
         self.session.cancel(message)
 
     def close(self) -> None:
-        """Give the memory back."""
+        """Release the memory."""
         self.session.close()
 
     def load(self) -> int:
-        """Read the past; how many decisions there are. Asked for by every other verb.
+        """Read the history and return the number of decisions; every other method does so if needed.
 
         Raises:
-            ValidationFailed: a column of a file cannot be what its attribute is.
+            ValidationFailed: a column of a file does not fit its attribute.
             Cancelled, Unavailable: see `QuerySession.run`.
         """
         with self.session.steps(2):
@@ -111,20 +112,20 @@ class Simulation:
         return int(count)
 
     def decide(self) -> Frame:
-        """What the policies would decide with the draft in force.
+        """Return the decisions with the draft active.
 
-        Columns: `allowed` (bool), `policy` and `rule` that decide (None: no policy, the default), `matched_rules`
+        Columns: `allowed` (bool), the deciding `policy` and `rule` (None: no policy, the default), `matched_rules`
         (list, the deciding policy's first), `count`.
         """
         self._require(self.by)
         return self.session.frame(report_queries.groups(self.sets))
 
     def compare(self, by: Sequence[str] | None = None) -> SimulationComparison:
-        """What would change against what is in force; flips by attributes, or by `target_id`.
+        """Compare with the active policies; flips by attributes, or by `target_id`.
 
         Columns of `transitions`: `from`, `to` (ALLOW or DENY), `count`; `flips` has the segments, `why` and `examples`
         have `policy_before`, `rule_before`, `policy_after`, `rule_after`; `examples` the context and `decision_id`, or
-        `attestation_id` where no policy was asked.
+        `attestation_id` for a mint without a decision.
         """
         segments = self.by if by is None else _segments(by, self._registry)
         with self.session.steps(3):
@@ -141,10 +142,10 @@ class Simulation:
             return SimulationComparison(*asked)
 
     def sweep(self, rule_id: str, attribute: str, *, op: str | None = None, points: int = POINTS) -> Frame:
-        """Every value of one numeric threshold of the draft.
+        """Return the results for every value of one numeric threshold of the draft.
 
-        Columns: `value`, `allowed`, `denied`, `opened` (denied by what is in force, would be allowed), `closed` (the
-        contrary), `is_current`. At most about `points` values, those that occur in the past among them.
+        Columns: `value`, `allowed`, `denied`, `opened` (denied by the active policies, would be allowed), `closed`
+        (the opposite), `is_current`. At most about `points` values, including values from the history.
 
         Raises:
             ValidationFailed: the rule has no such threshold, or several; or `points` is less than 1.
@@ -152,7 +153,8 @@ class Simulation:
         return self._swept([Threshold.find(self.scenario.rules, rule_id, attribute, op)], points)
 
     def sweep2(self, first: ThresholdName, second: ThresholdName, *, points: int = POINTS_OF_TWO) -> Frame:
-        """Every pair of values of two thresholds, each `(rule_id, attribute)` or `(rule_id, attribute, op)`.
+        """Return the results for pairs of values of two thresholds, each `(rule_id, attribute)` or `(rule_id,
+        attribute, op)`.
 
         Columns as of `sweep`, with `value_0` and `value_1`; at most about `points` of each.
 
@@ -161,58 +163,61 @@ class Simulation:
         """
         found = [Threshold.find(self.scenario.rules, *named, number=n) for n, named in enumerate((first, second))]
         if found[0] == found[1]:
-            raise ValidationFailed.of("/sweep/1", "same_threshold", "Both are the same threshold; sweep it alone.")
+            raise ValidationFailed.of("/sweep/1", "same_threshold", "Both thresholds are the same; sweep it alone.")
         return self._swept(found, points)
 
     def coverage(self) -> Frame:
-        """How often each rule of the draft matches (`hits`) and decides in it (`decisive`); 0 hits: never met."""
+        """Return how often each rule of the draft matches (`hits`) and decides in it (`decisive`); 0 hits: never
+        matched.
+        """
         self._require(self.by)
         return self.session.frame(report_queries.coverage(self.scenario))
 
     def marginal(self) -> Frame:
-        """What would flip if one rule of the draft were not there: `rule`, `effect`, `would_allow`, `would_deny`."""
+        """Return the flips if one rule of the draft were removed: `rule`, `effect`, `would_allow`, `would_deny`."""
         self._require(self.by)
         return self.session.frame(report_queries.marginal(self.scenario))
 
     def self_check(self) -> SelfCheck:
-        """Ask the sets that the decisions name again, and count what comes out otherwise than it was recorded.
+        """Evaluate the recorded sets again, and count decisions that do not reproduce.
 
         Raises:
-            ValidationFailed: the past has no history.
+            ValidationFailed: the history has no recorded decisions.
             Cancelled, Unavailable: see `QuerySession.run`.
         """
         if self._recorded is None or not self.history.has_history:
-            raise ValidationFailed("Contexts alone have no history; a self-check needs decisions of the lake.")
+            raise ValidationFailed("A contexts file has no recorded decisions; a self-check needs those of the lake.")
         return run_self_check(self.session, self.history, self._recorded, self._typed)
 
     def counterfactual(self, of: int | str | Mapping[str, Value]) -> Counterfactual:
-        """The smallest change that turns the new answer around, for a decision's id, a row's number, or a context.
+        """Return the smallest change that reverses the new decision, for a decision's id, a row's number, or a
+        context.
 
         Raises:
             NotFound: there is no such row.
-            ValidationFailed: it is none of these; an attribute is unknown, or its value is none that it takes.
+            ValidationFailed: it is none of these; an attribute is unknown, or its value is invalid.
         """
         with self.session.steps(3):
             values, place = (self._taken(of), self.sets.places[0]) if isinstance(of, Mapping) else self._context(of)
             return find_counterfactual(PolicySet(place.after), values)
 
     def report(self) -> SignedReport:
-        """What was found, kept and signed: self-check, transitions, flips, why, examples.
+        """Store and return the signed report: self-check, transitions, flips, why, examples.
 
-        Its `digest` is what an activation names.
+        An activation names its `digest`.
 
         Raises:
-            ValidationFailed: the past has no history.
+            ValidationFailed: the history has no recorded decisions.
         """
         if self._reporter is None:
-            raise ValidationFailed("Nobody keeps reports of this simulation; make it by `lab.simulations.of`.")
+            raise ValidationFailed("This simulation cannot store reports; create it with `lab.simulations.of`.")
         return self._reporter(self)
 
     @property
     def extent(self) -> tuple[int, int | None]:
-        """How many rows are mints that no policy was asked about, since there was none; the last decision's number.
+        """The number of mints without a decision, because no policy applied; and the last decision's number.
 
-        That number is its line in the trail; None where there is no decision.
+        That number is its line in the audit trail; None if there is no decision.
         """
         mints, decisions = f"{NUMBER} >= {FIRST_MINT_NUMBER}", f"{NUMBER} < {FIRST_MINT_NUMBER}"
         told = f"count(*) FILTER ({mints}), max({NUMBER}) FILTER ({decisions})"
@@ -222,7 +227,7 @@ class Simulation:
 
     @property
     def excluded_rows(self) -> int:
-        """How many rows of the past are outside of the window."""
+        """The number of rows of the history outside the window."""
         history = self.history
         if not isinstance(history, DecisionHistory) or history == history.whole:
             return 0
@@ -236,7 +241,7 @@ class Simulation:
     def _swept(self, thresholds: list[Threshold], points: int) -> Frame:
         if type(points) is not int or points < 1:
             raise ValidationFailed.of(
-                "/points", "points", f"{points!r} are no points; ask for a whole number from 1 on."
+                "/points", "points", f"{points!r} is not a number of points; use a whole number of at least 1."
             )
         self._require(self.by)
         return self.session.frame(sweep_sql(self.scenario, thresholds, points=points))
@@ -251,7 +256,7 @@ class Simulation:
         return typed_query(self.session, self.history, self._attributes(paths), self._typed)
 
     def _require(self, paths: Sequence[str]) -> None:
-        """Have `contexts` with every attribute that is asked about."""
+        """Materialize `contexts` with every attribute that is needed."""
         wanted = frozenset({*self._attributes(paths), *(path for path in (*self.by, *paths) if path == TARGET_SEGMENT)})
         with self.session.steps(7):  # two to type, three to keep, two for labels
             if self._cached_paths is not None and wanted <= self._cached_paths:
@@ -266,7 +271,7 @@ class Simulation:
             self._cached_paths = wanted
 
     def _shown(self, segments: Sequence[str]) -> dict[str, str]:
-        """The columns of segments, as SQL that gives plain values."""
+        """Return the columns of segments, as SQL that yields plain values."""
         found = {path: quote_column(path) for path in segments if path in self._registry}
         texts = {path: f"{text}::VARCHAR" for path, text in found.items() if self._registry[path].type in TEXTS}
         return {path: TARGET for path in segments if path == TARGET_SEGMENT} | found | texts
@@ -278,9 +283,9 @@ class Simulation:
         self.session.run("INSERT INTO labels SELECT unnest(?), unnest(?), unnest(?)", columns)
 
     def _examples(self, table: str) -> str:
-        """Some rows that flip, one for each reason; they are looked up by their numbers.
+        """Return some rows that flip, one for each reason, looked up by number.
 
-        Every column says whose it is, for attributes may be called as ours are.
+        Every column is qualified, because attributes may have the names of our columns.
         """
         picked = report_queries.sample(table, MAX_EXAMPLES)
         numbers = [str(row[0]) for row in self.session.run(f"SELECT number FROM ({picked})")]
@@ -296,7 +301,7 @@ class Simulation:
         )
 
     def _taken(self, context: Mapping[str, object]) -> Values:
-        """A context as evaluators see it; what decisions would pass over is refused, for it is a slip here."""
+        """Normalize a context; reject elements that decisions would ignore, because here they are mistakes."""
         found = ContextNormalizer(self._registry)(context)
         if found.diagnostics:
             fields = [FieldError(f"/{each.path}", each.code, each.message) for each in found.diagnostics]
@@ -305,7 +310,7 @@ class Simulation:
 
     def _context(self, of: int | str) -> tuple[dict[str, Value], TargetSets]:
         if not isinstance(of, int | str):
-            raise ValidationFailed(f"{of!r} is no decision's id, no row's number and no context.")
+            raise ValidationFailed(f"{of!r} is neither a decision id, a row number nor a context.")
         if isinstance(of, int) and not 0 <= of < MAX_ROW_NUMBERS:
             raise NotFound("decision of the simulated past", of)
         attributes = self._attributes()
@@ -329,5 +334,5 @@ def _segments(by: Sequence[str], registry: Registry) -> tuple[str, ...]:
             f"/by/{[*by].index(unknown[0])}", "unknown_attribute", f"No attribute {unknown[0]!r} is registered{hint}"
         )
     if len(set(by)) > MAX_SEGMENTS:
-        raise ValidationFailed.of("/by", "too_many", f"Flips are told by at most {MAX_SEGMENTS} attributes at once.")
+        raise ValidationFailed.of("/by", "too_many", f"Flips are segmented by at most {MAX_SEGMENTS} attributes.")
     return tuple(dict.fromkeys(by))

@@ -1,4 +1,4 @@
-"""Every query of simulations at the records; columns are named, values are parameters."""
+"""All queries of simulations to the records; columns are named, values are parameters."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ reports = table_of(SimulationReport)
 
 
 def list_own_targets(connection: Connection, action: str, tenant_id: UUID) -> Sequence[AnyRow]:
-    """`(target_type, target_id)` of everything that has policies of its own in force for an action."""
+    """Return `(target_type, target_id)` of every target with active policies of its own for an action."""
     columns = (policies.c.target_type, policies.c.target_id)
     query = select(*columns).where(policies.c.tenant_id == tenant_id, policies.c.category == action)
     is_own = policies.c.target_type != TargetType.TENANT_DEFAULT.value
@@ -29,7 +29,7 @@ def list_own_targets(connection: Connection, action: str, tenant_id: UUID) -> Se
 
 
 def list_active_digests(connection: Connection, action: str, tenant_id: UUID) -> Sequence[AnyRow]:
-    """`(policy_id, digest)` of every version in force for an action: the tenant's, and the platform's."""
+    """Return `(policy_id, digest)` of every active version for an action: the tenant's, and the platform's."""
     of = and_(versions.c.policy_id == policies.c.id, versions.c.version == policies.c.active_version)
     is_platform = and_(tenants.c.is_operator, policies.c.target_type == TargetType.TENANT_DEFAULT.value)
     return connection.execute(
@@ -42,10 +42,10 @@ def list_active_digests(connection: Connection, action: str, tenant_id: UUID) ->
 
 
 def get_report(connection: Connection, digest: str, *, tenant_id: UUID) -> AnyRow:
-    """A report of the tenant's.
+    """Return a report of the tenant.
 
     Raises:
-        NotFound: there is none.
+        NotFound: the tenant has no such report.
     """
     query = select(*reports.c).where(reports.c.digest == digest, reports.c.tenant_id == tenant_id)
     row = connection.execute(query).one_or_none()
@@ -55,7 +55,7 @@ def get_report(connection: Connection, digest: str, *, tenant_id: UUID) -> AnyRo
 
 
 def find_report(tx: Transaction, digest: str, policy_id: UUID) -> AnyRow | None:
-    """A report on a version of this policy, made by its own tenant."""
+    """Return a report on a version of this policy, made by its own tenant, or None."""
     own = and_(policies.c.id == reports.c.policy_id, policies.c.tenant_id == reports.c.tenant_id)
     query = select(*reports.c).join(policies, own).where(reports.c.digest == digest, policies.c.id == policy_id)
     return tx.exec(query).one_or_none()

@@ -1,9 +1,9 @@
-"""Every value of one numeric threshold, or of two, in one query.
+"""Sweeps: the results for every value of one numeric threshold, or of two, in one query.
 
-A row's answer depends on a threshold only by which side of it the row's value lies on. So each row is decided with the
-leaf answered false and answered true, its answers are counted by its value, and sums along the values give the answer
-at each threshold: what lies below on its low side, the rest on its high side. A missing value is on neither, and
-answers alike. With two thresholds there are four answers a row, and sums along both.
+A row's result depends on a threshold only by the side on which the row's value lies. So each row is decided with the
+leaf forced false and forced true, the results are counted by value, and cumulative sums give the result at each
+threshold: lower values on its low side, the rest on its high side. A missing value is on neither side, and its result
+is constant. With two thresholds there are four results per row, and sums along both axes.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from attestlab.simulation.decision_queries import COUNT
 from attestlab.simulation.scenarios import Scenario
 
 ThresholdName = tuple[str, str] | tuple[str, str, str | None]
-"""A threshold as it is asked for: the rule's id, the attribute, and `op` where that is not enough."""
+"""A requested threshold: the rule's id, the attribute, and `op` if that is ambiguous."""
 
 _HIGH_IS_TRUE = frozenset({Op.GT, Op.GTE})
-_AT_IT_IS_LOW = frozenset({Op.GT, Op.LTE})  # a value that equals the threshold is below it to these
+_AT_IT_IS_LOW = frozenset({Op.GT, Op.LTE})  # for these operators a value equal to the threshold is on its low side
 
 
 @dataclass(frozen=True)
 class Threshold:
-    """One leaf that compares a number with a constant, in the draft's rule `rule_id`."""
+    """A leaf that compares a number with a constant, in the draft's rule `rule_id`."""
 
     rule_id: str
     leaf: Comparison
@@ -38,16 +38,16 @@ class Threshold:
     def find(
         cls, rules: Sequence[Rule], rule_id: str, attribute: str, op: str | None = None, *, number: int = 0
     ) -> Threshold:
-        """The threshold of a rule on an attribute; `op` tells which where there are several.
+        """Find the threshold of a rule on an attribute; `op` selects one of several.
 
-        `number` is its place among those that are swept, for a refusal to name.
+        `number` is its index among the swept thresholds, for error pointers.
 
         Raises:
             ValidationFailed: there is none, or more than one.
         """
         rule = next((rule for rule in rules if rule.id == rule_id), None)
         if rule is None:
-            message = f"No rule {rule_id!r} of the draft can decide."
+            message = f"The draft has no enforced rule {rule_id!r}."
             raise ValidationFailed.of(f"/sweep/{number}/rule_id", "unknown_rule", message)
         comparisons = [
             leaf for leaf in iterate_comparisons(rule.when) if leaf.attribute.path == attribute and leaf.op in ORDERING
@@ -64,25 +64,26 @@ class Threshold:
 
     @property
     def value(self) -> float:
-        """Where it stands now."""
+        """The present value of the threshold."""
         assert isinstance(self.leaf.value, int | float)
         return float(self.leaf.value)
 
     def answer(self, side: str) -> bool:
-        """What the leaf says of values on the `low` or `high` side."""
+        """Return the leaf's result for values on the `low` or `high` side."""
         return (side == "high") is (self.leaf.op in _HIGH_IS_TRUE)
 
     @property
     def join_operator(self) -> str:
-        """How a value `x` finds the first threshold `v` that it is on the low side of."""
+        """The operator that joins a value `x` to the first threshold `v` on whose low side it lies."""
         return "<=" if self.leaf.op in _AT_IT_IS_LOW else "<"
 
 
 def sweep_sql(scenario: Scenario, thresholds: Sequence[Threshold], *, points: int) -> str:
-    """A query with `value` (or `value_0`, `value_1`), `allowed`, `denied`, `opened`, `closed`, `is_current`.
+    """Return a query with `value` (or `value_0`, `value_1`), `allowed`, `denied`, `opened`, `closed`, `is_current`.
 
-    `opened` are denied by what is in force and would be allowed, `closed` the contrary. The values are those that
-    occur, thinned evenly to about `points`, the present threshold, and one beyond the end where every row changes side.
+    `opened` are denied by the active policies and would be allowed, `closed` the opposite. The values are those that
+    occur, thinned evenly to about `points`, the present threshold, and one beyond the end at which every row changes
+    side.
     """
     axes = [
         f"axis_{number} AS ({_axis_query(number, threshold, points)})" for number, threshold in enumerate(thresholds)
@@ -101,7 +102,7 @@ def _states(count: int) -> list[tuple[str, ...]]:
 
 
 def _cells_query(scenario: Scenario, thresholds: Sequence[Threshold]) -> str:
-    """How many rows of each value (or pair) are opened and closed on each side."""
+    """Count the rows of each value (or pair) that are opened and closed on each side."""
     counted = [f'"@x_{n}" AS x_{n}' for n in range(len(thresholds))]
     counted += [f"sum({COUNT}) AS rows", f'coalesce(sum({COUNT}) FILTER ("@was"), 0) AS was_allowed']
     for state in map("_".join, _states(len(thresholds))):
@@ -112,10 +113,10 @@ def _cells_query(scenario: Scenario, thresholds: Sequence[Threshold]) -> str:
 
 
 def _answers_query(scenario: Scenario, thresholds: Sequence[Threshold]) -> str:
-    """Each row's answer on each side (or pair of sides).
+    """Compute each row's result on each side (or pair of sides).
 
-    Only rules with a swept leaf are asked more than once. What comes before the first of them, between and behind is
-    the same on all sides; what comes behind is asked where nothing before has decided.
+    Only rules with a swept leaf are evaluated more than once. The rules before, between and after them have the same
+    result on all sides; later rules are evaluated only if no earlier one has decided.
     """
     before = {"@was": decision_queries.before_allows(scenario), "@others": decision_queries.others_allow(scenario)}
     before |= {f"@x_{n}": f"{quote_column(each.leaf.attribute.path)}::DOUBLE" for n, each in enumerate(thresholds)}
@@ -142,7 +143,7 @@ def _forced_answers(thresholds: Sequence[Threshold], state: Sequence[str]) -> di
 
 
 def _sides_of(rule_id: str, thresholds: Sequence[Threshold], state: Sequence[str]) -> list[str]:
-    """The sides of those thresholds that stand in a rule: elsewhere they do not show."""
+    """Return the sides of the thresholds that occur in a rule; the others do not affect it."""
     return [side for each, side in zip(thresholds, state, strict=True) if each.rule_id == rule_id]
 
 
@@ -151,7 +152,7 @@ def _if_undecided(expression: str) -> str:
 
 
 def _with_columns(rows: str, columns: Mapping[str, str]) -> str:
-    """A query over `rows` with more columns."""
+    """Return a query over `rows` with more columns."""
     source = rows if rows.isidentifier() else f"({rows})"
     listed = ", ".join(f'{text} AS "{name}"' for name, text in columns.items())
     return f"SELECT *, {listed} FROM {source}"
@@ -174,7 +175,7 @@ def _axis_query(number: int, threshold: Threshold, points: int) -> str:
 
 
 def _binned_query(thresholds: Sequence[Threshold]) -> str:
-    """The cells by the first threshold that they lie on the low side of; what lies beyond all of them comes after."""
+    """Group the cells by the first threshold on whose low side they lie; cells beyond all of them come last."""
     source = "cells"
     for number, threshold in enumerate(thresholds):
         beyond = f"(SELECT count(*) + 1 FROM axis_{number})"
@@ -192,9 +193,9 @@ def _measures(states: Sequence[tuple[str, ...]]) -> list[str]:
 
 
 def _cumulated_query(number: int, source: str, left: int) -> str:
-    """One axis summed away: each of its thresholds has what is below it on its low side, the rest on its high side.
+    """Cumulate one axis: each of its thresholds has lower values on its low side, the rest on its high side.
 
-    `left` axes remain to be summed; the others have been.
+    `left` axes remain; the others are cumulated already.
     """
     rest = [f"p_{n}" for n in range(left)]
     done = [f"p_{n}" for n in range(number + 1, 2)] if source != "binned" else []

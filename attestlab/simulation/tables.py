@@ -1,4 +1,4 @@
-"""The rows of this capability; every one of them is audited."""
+"""The tables of simulations; every row is audited."""
 
 from datetime import datetime
 from uuid import UUID
@@ -8,10 +8,9 @@ from sqlmodel import Field, SQLModel
 
 
 class SimulationReport(SQLModel, table=True):
-    """What a simulation found, never changed: `report` is canonical JSON and `digest` its SHA-256 (hex).
+    """The results of a simulation, never changed: `report` is canonical JSON and `digest` its SHA-256 (hex).
 
-    The other columns repeat what an activation asks of it. `policy_id` is null where a text was simulated that is no
-    policy's.
+    The other columns repeat the fields that an activation checks. `policy_id` is null for a document without a policy.
     """
 
     __tablename__ = "simulation_reports"

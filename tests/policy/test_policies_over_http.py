@@ -125,7 +125,7 @@ TESTED = {"name": "t", "context": {}, "allowed": False}
         ({"context": {"trust_teir": None}}, "/tests/1/context/trust_teir", "Did you mean trust_tier?"),
         ({"context": {"trust_tier": "BASCI"}}, "/tests/1/context/trust_tier", "BASIC is."),
         ({"context": {"key": {"age_day": 3}}}, "/tests/1/context/key/age_day", "Did you mean key.age_days?"),
-        ({"context": {"key.age_days": "3"}}, "/tests/1/context/key.age_days", "a number is wanted, not a text"),
+        ({"context": {"key.age_days": "3"}}, "/tests/1/context/key.age_days", "expected a number, not a text"),
         (
             {"context": {"key.age_days": 3, "key": {"age_days": 3}}},
             "/tests/1/context/key.age_days",
@@ -133,7 +133,7 @@ TESTED = {"name": "t", "context": {}, "allowed": False}
         ),
         ({"context": {"x" * 65: 1}}, "/tests/1/context", "not registered"),
         ({"matched_rules": ["basik"]}, "/tests/1/matched_rules/0", "did you mean basic?"),
-        ({"matched_rules": ["basic", "nope"]}, "/tests/1/matched_rules/1", "No rule of the policy is called nope."),
+        ({"matched_rules": ["basic", "nope"]}, "/tests/1/matched_rules/1", "The policy has no rule nope."),
     ],
 )
 def test_a_test_that_would_pass_by_accident_is_refused_at_its_place(

@@ -91,7 +91,7 @@ def test_a_policy_that_no_profile_would_ever_be_asked_about_is_refused(key: http
 
     (field,) = answer.json()["details"]["fields"]
     assert (answer.status_code, field["field"], field["code"]) == (400, "/target_type", "never_asked")
-    assert "VERIFY alone" in field["message"]
+    assert "VERIFY only" in field["message"]
     assert Document.read(bound).category == category
 
 

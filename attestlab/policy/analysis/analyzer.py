@@ -1,7 +1,6 @@
-"""What is true of a policy for every context there could be, proven by z3.
+"""Static analysis of policies for every possible context, with z3.
 
-A witness is replayed through the evaluator before it is told: z3 is trusted for speed, not for
-the answer.
+Each witness is checked with the evaluator before it is reported: z3 is trusted for speed, not for correctness.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from attestlab.policy.language.context import Values
 
 
 class FindingKind(StrEnum):
-    """What is wrong with a rule or a default."""
+    """The kind of a finding about a rule or a default."""
 
     DEAD = "dead"
     SHADOWED = "shadowed"
@@ -30,9 +29,10 @@ class FindingKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AnalysisFinding:
-    """`by` are the rules that together shadow it, or that contradict it; `witness` is a context that shows it.
+    """A finding. `by` are the rules that together shadow the rule or contradict it; `witness` is a context that
+    proves it.
 
-    A dead rule, a shadowed one and an unreachable default have no witness: there is no context.
+    Dead rules, shadowed rules and unreachable defaults have no witness, because no such context exists.
     """
 
     kind: FindingKind
@@ -43,31 +43,31 @@ class AnalysisFinding:
 
 @dataclass(frozen=True, slots=True)
 class PolicyComparison:
-    """Whether two policies always decide alike; if not, a context on which they differ."""
+    """Whether two policies decide every context equally; if not, a context on which they differ."""
 
     equivalent: bool
     witness: Values | None = None
 
 
 def analyze(policy: Policy) -> list[AnalysisFinding]:
-    """All findings: dead rules, shadowed ones, contradictions, then the default.
+    """Return all findings: dead rules, shadowed ones, contradictions, then the default.
 
-    dead: no context matches. shadowed: each context that matches is decided by rules before it,
-    `by` is enough of them. contradicting: a DENY and ALLOW rules of one priority can
-    match at once, and only the tie decides. Rules that are only watched can be dead, nothing else.
+    dead: no context matches. shadowed: earlier rules decide each context that matches; `by` is a sufficient set of
+    them. contradicting: a DENY and ALLOW rules of one priority can match the same context, so that only the tie rule
+    decides. Rules in MONITOR mode can be dead, nothing else.
 
     Raises:
         Unavailable: it took more than twenty seconds.
-        IntegrityFailed: a witness does not hold in the evaluator; the proof is worth nothing then.
+        IntegrityFailed: the evaluator rejects a witness, so the proof is worthless.
     """
     return _Analysis(policy).findings()
 
 
 def find_dead_rules(policy: Policy) -> list[str]:
-    """The ids of the rules that no context matches, in their order: of what `analyze` finds, what is had soonest.
+    """Return the ids of dead rules (no context matches), in rule order. The cheapest part of `analyze`.
 
-    Nothing but a rule itself makes it dead, so each is asked about in a small world of its own; a context that
-    one of them was found to match settles others without being asked.
+    Only the rule itself can make it dead, so each has a small encoding of its own; a context that matches one rule may
+    show that others are not dead, without another proof.
 
     Raises:
         Unavailable: it took more than twenty seconds.
@@ -90,11 +90,11 @@ def find_dead_rules(policy: Policy) -> list[str]:
 
 
 def compare(old: Policy, new: Policy) -> PolicyComparison:
-    """Whether both decide alike on every context; the effect is compared, not which rule decides.
+    """Compare the effects of two policies on every context, whichever rule decides.
 
     Raises:
         Unavailable: it took more than twenty seconds.
-        IntegrityFailed: the witness does not hold in the evaluators.
+        IntegrityFailed: the evaluators reject the witness.
     """
     world = SmtEncoding([old, new])
     witness = world.difference(old, new)
@@ -106,11 +106,11 @@ def compare(old: Policy, new: Policy) -> PolicyComparison:
 
 def _require_witness(holds: bool) -> None:
     if not holds:
-        raise IntegrityFailed("A witness of the solver does not hold in the evaluator; tell the maintainers.")
+        raise IntegrityFailed("The evaluator rejects a witness of the solver; report this to the maintainers.")
 
 
 class _Analysis:
-    """One policy under examination; contexts that the solver found are kept, for they settle later questions."""
+    """The analysis of one policy; keeps the solver's witnesses, because they answer later queries."""
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
@@ -126,7 +126,7 @@ class _Analysis:
         return [*found, *self._shadowed(alive), *self._contradicting(alive), *self._unreachable_default()]
 
     def _is_dead(self, rule: Rule) -> bool:
-        """No context matches the rule."""
+        """Whether no context matches the rule."""
         witness = self._world.match(rule)
         if witness is None:
             return True
@@ -135,7 +135,7 @@ class _Analysis:
         return False
 
     def _shadowed(self, alive: Sequence[Rule]) -> Iterator[AnalysisFinding]:
-        """Rules of which every match is decided by rules before them; those that were seen deciding are not asked."""
+        """Yield rules whose every match is decided by earlier rules; skips rules that decide a known witness."""
         deciding = {matched[0] for values in self._seen if (matched := self._decide(values).matched)}
         for index, rule in enumerate(alive):
             if rule.id in deciding:
@@ -149,7 +149,7 @@ class _Analysis:
                 self._seen.append(witness)
 
     def _contradicting(self, alive: Sequence[Rule]) -> Iterator[AnalysisFinding]:
-        """DENY rules that can match together with ALLOW rules of the same priority."""
+        """Yield DENY rules that can match together with ALLOW rules of the same priority."""
         for _, tied in groupby(alive, key=lambda rule: rule.priority):
             rules = list(tied)
             allowing = [rule for rule in rules if rule.effect is Effect.ALLOW]
@@ -157,7 +157,9 @@ class _Analysis:
                 yield from self._contradicted(rule, allowing)
 
     def _contradicted(self, rule: Rule, allowing: Sequence[Rule]) -> Iterator[AnalysisFinding]:
-        """All ALLOW rules that can match with `rule`; one that shares no box with it is not asked about."""
+        """Yield the finding with all ALLOW rules that can match with `rule`; skips rules whose boxes do not
+        intersect.
+        """
         left = {other.id: other for other in allowing if self._may_meet(rule, other)}
         found: list[str] = []
         first = None
@@ -168,7 +170,7 @@ class _Analysis:
             matched = set(self._decide(witness).matched)
             _require_witness(rule.id in matched and not matched.isdisjoint(left))
             first = first or witness
-            # Plain conjunctions whose boxes meet do match together: one witness settles them all.
+            # Plain conjunctions with intersecting boxes do match together: one witness proves all of them.
             settled = {name for name, other in left.items() if name in matched or self._surely_meet(rule, other)}
             found += settled
             left = {name: other for name, other in left.items() if name not in settled}
@@ -176,7 +178,7 @@ class _Analysis:
             yield AnalysisFinding(FindingKind.CONTRADICTING, rule.id, tuple(sorted(found)), first)
 
     def _unreachable_default(self) -> Iterator[AnalysisFinding]:
-        """Some rule matches whatever the context."""
+        """Yield a finding if some rule matches every context."""
         if any(not self._decide(values).matched for values in self._seen):
             return
         witness = self._world.no_match(self._policy.enforced_rules)
@@ -193,7 +195,9 @@ class _Analysis:
         return _is_conjunction(rule) and _is_conjunction(other) and self._may_meet(rule, other)
 
     def _box(self, rule: Rule) -> dict[str, int]:
-        """For each attribute the places, as bits, that a match leaves to it; exact for a conjunction of leaves."""
+        """Return the box of a rule: for each attribute, the classes of matching values as bits; exact for
+        conjunctions.
+        """
         if id(rule) not in self._boxes:
             box: dict[str, int] = {}
             for atom in _conjuncts(to_normal_form(rule)):
@@ -209,7 +213,7 @@ def _rule_ids(rules: Sequence[Rule]) -> tuple[str, ...]:
 
 
 def _conjuncts(form: Form) -> Iterator[Literal]:
-    """The atoms that hold whenever the form does."""
+    """Yield the literals that are true whenever the form is."""
     if isinstance(form, Literal):
         yield form
     elif isinstance(form, And):
@@ -223,5 +227,5 @@ def _is_conjunction(rule: Rule) -> bool:
 
 
 def _boxes_intersect(one: dict[str, int], other: dict[str, int]) -> bool:
-    """Whether no attribute is asked to be in two places at once."""
+    """Whether the boxes share a class for every attribute."""
     return all(bits & other.get(path, -1) for path, bits in one.items())

@@ -1,9 +1,8 @@
-"""The values of an attribute, cut into the few classes that a set of policies can tell apart.
+"""Partitions the values of each attribute into the few equivalence classes that a set of policies distinguishes.
 
-A leaf compares one attribute with constants, so two values between the same constants are
-the same to every rule. That makes the infinite finite, and exactly so: a class of
-numbers is one that a double can lie in, where a solver over the reals would find
-witnesses between two neighbouring doubles that no context can hold.
+A leaf compares one attribute with constants, so two values between the same constants are equal to every rule. That
+makes an infinite domain finite, and exact: a class of numbers contains at least one double, whereas a solver over the
+reals would find witnesses between two neighbouring doubles that no context can hold.
 """
 
 from __future__ import annotations
@@ -21,9 +20,9 @@ _NO_DOUBLE_ABOVE = math.nextafter(math.inf, 0)
 
 @dataclass(frozen=True, slots=True)
 class EquivalenceClass:
-    """One class. `value` stands for it; `above` and `below` are the open ends of an interval of numbers.
+    """One class. `value` represents it; `above` and `below` are the open ends of an interval of numbers.
 
-    `others` says that it is every text or enum value that no rule names.
+    `others` marks the class of all texts or enum values that no rule names.
     """
 
     value: Value
@@ -32,7 +31,7 @@ class EquivalenceClass:
     others: bool = False
 
     def holds(self, value: Value, named: frozenset[Value]) -> bool:
-        """Whether `value` lies in it; `named` are the constants that have cells of their own."""
+        """Whether the class contains `value`; `named` are the constants with classes of their own."""
         if self.others:
             return value not in named
         if self.above is None and self.below is None:
@@ -41,7 +40,7 @@ class EquivalenceClass:
 
 
 def partition(policies: Iterable[Policy]) -> dict[str, tuple[EquivalenceClass, ...]]:
-    """For each attribute that a rule asks about, its classes in ascending order; missing is none of them."""
+    """Return the classes of each attribute that a rule uses, in ascending order; missing is not one of them."""
     asked: dict[str, tuple[Attribute, set[Value]]] = {}
     for leaf in (leaf for policy in policies for rule in policy.rules for leaf in iterate_comparisons(rule.when)):
         asked.setdefault(leaf.attribute.path, (leaf.attribute, set()))[1].update(compared_values(leaf))
@@ -49,14 +48,14 @@ def partition(policies: Iterable[Policy]) -> dict[str, tuple[EquivalenceClass, .
 
 
 def compared_values(leaf: Comparison) -> tuple[Value, ...]:
-    """The values that a leaf compares with."""
+    """Return the constants of a comparison."""
     if leaf.op is Op.EXISTS:
         return ()
     return leaf.value if isinstance(leaf.value, tuple) else (leaf.value,)
 
 
 def class_index(value: Value | None, cells: tuple[EquivalenceClass, ...]) -> int | None:
-    """The index of the class that holds `value`; None where it is missing."""
+    """Return the index of the class that contains `value`; None for a missing value."""
     if value is None:
         return None
     named = frozenset(cell.value for cell in cells if not cell.others)
@@ -64,7 +63,7 @@ def class_index(value: Value | None, cells: tuple[EquivalenceClass, ...]) -> int
 
 
 def representatives(cells: Mapping[str, tuple[EquivalenceClass, ...]]) -> dict[str, tuple[Value | None, ...]]:
-    """For each attribute one value of each class, and None for missing."""
+    """Return for each attribute one value of each class, and None for missing."""
     return {path: (None, *(cell.value for cell in classes)) for path, classes in cells.items()}
 
 
@@ -86,7 +85,7 @@ def _unnamed_value(attribute: Attribute, named: set[Value]) -> str | None:
 
 
 def _partition_numbers(attribute: Attribute, named: set[float]) -> Iterator[EquivalenceClass]:
-    """Each constant by itself, and each interval between two neighbours that has a value."""
+    """Yield each constant as a class, and each interval between neighbours that contains a value."""
     named |= {float(bound) for bound in (attribute.least, attribute.most) if bound is not None}
     points = sorted(named)
     ends: list[float | None] = [*([None] if attribute.least is None else []), *points]
@@ -111,7 +110,7 @@ def _integer_between(low: float | None, high: float | None) -> int | None:
 
 
 def _double_between(low: float | None, high: float | None) -> float | None:
-    """A value strictly between, a short one where there is one: next to 90 stands 91, not 90.00000000000001."""
+    """Return a double strictly between, preferably a short one: next to 90 use 91, not 90.00000000000001."""
     floor = -math.inf if low is None else low
     ceiling = math.inf if high is None else high
     wished = [math.floor(low) + 1.0] if low is not None else [math.ceil(ceiling) - 1.0]

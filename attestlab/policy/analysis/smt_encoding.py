@@ -1,12 +1,11 @@
-"""Policies as formulas: what z3 is asked, and what its answers mean.
+"""The SMT encoding of policies for z3, and the interpretation of its models.
 
-Numbers, texts and enums are cut into the classes that the rules can tell apart (`cells`),
-missing being one of them. Over these the question is exactly the one about contexts: a solver
-over the reals would offer witnesses between two neighbouring doubles. A class is told by
-its place in the order (place <= i, one boolean each; place 0 is missing), so that a
+Numbers, texts and enums are partitioned into the classes that the rules distinguish (`partitions`); missing is one
+more class. The encoding is exact, whereas a solver over the reals would offer witnesses between two neighbouring
+doubles. A class is encoded by its place in the order (place <= i, one boolean each; place 0 is missing), so that a
 comparison is one literal.
 
-z3 is loaded when something is first to be proven, not when a server starts.
+z3 is loaded for the first proof, not at server start.
 """
 
 from __future__ import annotations
@@ -24,14 +23,14 @@ from attestlab.policy.language.ast import And, Effect, Form, Literal, Policy, Ru
 from attestlab.policy.language.attributes import Value
 from attestlab.policy.language.context import Values
 
-BUDGET_S = 20.0  # of all questions about one world; a policy of a thousand rules takes eight seconds
-_TOO_LONG = "The proof took too long; analyze a smaller policy, or ask again when the server is idle."
+BUDGET_S = 20.0  # of all queries with one encoding; a policy of a thousand rules takes eight seconds
+_TOO_LONG = "The proof took too long; analyze a smaller policy, or retry when the server is idle."
 
 
 class SmtEncoding:
-    """The variables of a question, and the rules as formulas over them; one thread's.
+    """The variables, and the rules as formulas over them; used by one thread.
 
-    Everything that is asked takes `budget_s` seconds together at most.
+    All queries together take at most `budget_s` seconds.
     """
 
     def __init__(self, policies: Sequence[Policy], *, budget_s: float = BUDGET_S) -> None:
@@ -42,7 +41,7 @@ class SmtEncoding:
         self._context = z3.Context()
         self._cells = partition(policies)
         self._up_to = {path: self._booleans(path) for path in self._cells}
-        self._named: dict[int, Any] = {}  # by the identity of a rule: its letter and the contrary
+        self._named: dict[int, Any] = {}  # by the identity of a rule: its boolean and the negation
         self._atoms: dict[Literal, Any] = {}
         self._solver = self._made()
 
@@ -53,41 +52,45 @@ class SmtEncoding:
         return solver
 
     def _booleans(self, path: str) -> list[Any]:
-        """Boolean i says that the place is at most i; that of the last place would be true, and is left out."""
+        """Return the booleans: boolean i is true if the place is at most i; the last would always be true, and is
+        omitted.
+        """
         return [self._z3.Bool(f"{path}<={index}", ctx=self._context) for index in range(len(self._cells[path]))]
 
     def difference(self, old: Policy, new: Policy) -> Values | None:
-        """A context on which the two decide differently."""
+        """Return a context on which the two policies decide differently, or None."""
         return self._witness([self._z3.Xor(self._allows(old), self._allows(new))])
 
     def decides(self, policy: Policy, values: Values) -> bool:
-        """What the formula of `policy` says of one context: z3 as an evaluator."""
+        """Evaluate the formula of `policy` for one context: z3 as an evaluator."""
         places = {path: self._place(path, values.get(path)) for path in self._cells}
         facts = [boolean if place <= index else self._z3.Not(boolean)
                  for path, place in places.items() for index, boolean in enumerate(self._up_to[path])]  # fmt: skip
         return self._witness([self._allows(policy), *facts]) is not None
 
     def match(self, rule: Rule, *, without: Iterable[Rule] = (), together_with: Sequence[Rule] = ()) -> Values | None:
-        """A context that `rule` matches, none of `without`, and, where they are named, one of `together_with`."""
+        """Return a context that matches `rule`, none of `without`, and, if given, one of `together_with`; or None."""
         asked = [self._letter(rule), *map(self._denied, without)]
         return self._witness([*asked, self._any(map(self._letter, together_with))] if together_with else asked)
 
     def no_match(self, rules: Sequence[Rule]) -> Values | None:
-        """A context that none of the rules matches."""
+        """Return a context that none of the rules matches, or None."""
         return self._witness([self._denied(rule) for rule in rules])
 
     def refuted_by(self, rules: Sequence[Rule]) -> tuple[Rule, ...]:
-        """Of the rules that the last question, which had no witness, ruled out: enough of them to have none."""
+        """Return a sufficient subset of the excluded `rules` that made the last query unsatisfiable (its unsat
+        core).
+        """
         core = {each.get_id() for each in self._solver.unsat_core()}
         return tuple(rule for rule in rules if self._denied(rule).get_id() in core)
 
     def places(self, atom: Literal) -> list[bool]:
-        """Whether the atom holds at each place of its attribute; 0 is missing."""
+        """Whether the literal is true at each place of its attribute; place 0 is missing."""
         path, test = atom.leaf.attribute.path, compile_form(atom)
         return [test({}), *(test({path: cell.value}) for cell in self._cells[path])]
 
     def _letter(self, rule: Rule) -> Any:
-        """One boolean that says that a rule matches."""
+        """Return the boolean that is true if a rule matches."""
         if id(rule) not in self._named:
             letter = self._z3.Bool(f"rule {len(self._named)}", ctx=self._context)
             self._solver.add(letter == self._form(to_normal_form(rule)))
@@ -95,19 +98,19 @@ class SmtEncoding:
         return self._named[id(rule)][0]
 
     def _denied(self, rule: Rule) -> Any:
-        """That a rule does not match."""
+        """Return the formula that a rule does not match."""
         self._letter(rule)
         return self._named[id(rule)][1]
 
     def _allows(self, policy: Policy) -> Any:
-        """The formula that a policy allows."""
+        """Return the formula that a policy allows."""
         effect = self._constant(policy.default is Effect.ALLOW)
         for rule in reversed(policy.enforced_rules):
             effect = self._z3.If(self._letter(rule), self._constant(rule.effect is Effect.ALLOW), effect)
         return effect
 
     def _witness(self, formulas: Sequence[Any]) -> Values | None:
-        """A context on which all formulas hold; None where there is none."""
+        """Return a context that satisfies all formulas, or None if there is none."""
         left_ms = int(1000 * (self._until - monotonic()))
         if left_ms <= 0:
             raise Unavailable(_TOO_LONG)
@@ -120,7 +123,9 @@ class SmtEncoding:
         raise Unavailable(_TOO_LONG)
 
     def _context_of(self, model: Any) -> Values:
-        """The place of each attribute is the first index whose boolean holds, and after that one all do."""
+        """Convert a model to a context. An attribute's place is the first index whose boolean is true; all later
+        ones are.
+        """
         values: Values = {}
         for path, booleans in self._up_to.items():
             place = bisect_left(booleans, True, key=lambda boolean: self._z3.is_true(model[boolean]))
@@ -139,7 +144,7 @@ class SmtEncoding:
         return self._z3.And(parts) if isinstance(form, And) else self._z3.Or(parts)
 
     def _atom(self, atom: Literal) -> Any:
-        """The places at which the atom holds, as runs."""
+        """Encode the places at which the literal is true, as runs."""
         if atom not in self._atoms:
             path = atom.leaf.attribute.path
             self._atoms[atom] = self._any(self._run(path, low, high) for low, high in _runs_of_true(self.places(atom)))
@@ -161,7 +166,7 @@ class SmtEncoding:
 
 
 def _runs_of_true(holds: Sequence[bool]) -> Iterator[tuple[int, int]]:
-    """The longest stretches of true: first and last index of each."""
+    """Yield the first and last index of each maximal run of true."""
     start = 0
     for truth, stretch in groupby(holds):
         end = start + len(list(stretch))

@@ -1,4 +1,4 @@
-"""From a document to the trees: every attribute known, every operator fitting, every constant in its domain."""
+"""The binder: resolves the attributes of a document and checks operators and constants against their types."""
 
 from __future__ import annotations
 
@@ -22,12 +22,11 @@ Place = tuple[int | str, ...]
 
 
 def bind(document: Document, registry: Registry) -> Policy:
-    """The typed policy of a document.
+    """Bind a document to a registry and return the typed policy.
 
     Raises:
-        ValidationFailed: an unknown attribute (with the nearest name), an operator that does not
-            fit the attribute's type, a constant of the wrong type or out of its domain; also in
-            rules that are not enabled.
+        ValidationFailed: an unknown attribute (with the nearest name), an operator that does not fit the attribute's
+            type, a constant of the wrong type or out of its domain; also in rules that are not enabled.
     """
     reader = _Binder(registry)
     rules = [(written, reader.rule(written, index)) for index, written in enumerate(document.rules)]
@@ -38,7 +37,7 @@ def bind(document: Document, registry: Registry) -> Policy:
 
 
 class _Binder:
-    """Collects the first faults, so that a person corrects them in one go, and counts all of them."""
+    """Collects the first errors, so that an author can correct them together, and counts all errors."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
@@ -73,7 +72,7 @@ class _Binder:
             self._refuse(
                 (*place, "op"),
                 "operator",
-                f"{op} does not fit {path}, which is of type {attribute.type}; use {fitting}.",
+                f"Operator {op} does not apply to {path} of type {attribute.type}; use {fitting}.",
             )
             return AllOf(())
         return Comparison(attribute, op, self._value(attribute, op, value, (*place, "value")))

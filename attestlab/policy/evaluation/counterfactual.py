@@ -1,8 +1,7 @@
-"""What would have to change: the fewest attributes of a context that turn a decision around.
+"""Counterfactuals: the fewest attribute changes that reverse a decision.
 
-Only what a person can bring about is changed (`mutable`). The search goes by the number of
-attributes and prunes with a three-valued look ahead: as long as some attributes are open, a rule
-holds, cannot hold, or may.
+Only attributes that a person can change (`mutable`) are changed. The search tries one change, then two, and so on, and
+prunes with a three-valued look-ahead: while some attributes are open, a rule matches, cannot match, or may match.
 """
 
 from __future__ import annotations
@@ -18,12 +17,12 @@ from attestlab.policy.language.ast import And, Effect, Form, Literal, Policy, to
 from attestlab.policy.language.attributes import Attribute, Value
 from attestlab.policy.language.context import Values
 
-MAX_SEARCH_STEPS = 20_000  # looks ahead before the search gives up; a few microseconds each
+MAX_SEARCH_STEPS = 20_000  # look-aheads before the search stops; a few microseconds each
 
 
 @dataclass(frozen=True, slots=True)
 class ValueChange:
-    """One attribute's other value; `above` and `below` are the open bounds of all that would do as well."""
+    """Another value of one attribute; `above` and `below` are the open bounds of equally sufficient values."""
 
     path: str
     before: Value | None
@@ -34,20 +33,20 @@ class ValueChange:
 
 @dataclass(frozen=True, slots=True)
 class Counterfactual:
-    """The changes; None means that none would do, or, if not `complete`, that none was found in time."""
+    """The changes; None if there are none, or, if not `complete`, if none was found in time."""
 
     changes: tuple[ValueChange, ...] | None
     complete: bool = True
 
 
 def find_counterfactual(policies: PolicySet, values: Values) -> Counterfactual:
-    """A smallest set of changes after which the policies decide the other way."""
+    """Find a smallest set of changes after which the policies decide the opposite."""
     counting = [member.policy for member in policies.members if member.is_enforced]
     return _Search(counting, values, wanted=not policies(values).allowed).run()
 
 
 class _OutOfSteps(Exception):
-    """The search has taken as many steps as it may."""
+    """The search has used all of its steps."""
 
 
 class _Search:
@@ -70,7 +69,7 @@ class _Search:
         return Counterfactual(None)
 
     def _settle(self, values: Values, open_paths: tuple[str, ...]) -> dict[str, EquivalenceClass] | None:
-        """Values for the open attributes that bring about what is wanted; None where there are none."""
+        """Find values for the open attributes that produce the opposite decision; None if there are none."""
         self._steps += 1
         if self._steps > MAX_SEARCH_STEPS:
             raise _OutOfSteps
@@ -86,14 +85,14 @@ class _Search:
         return None
 
     def _may_become(self, values: Values, open_paths: frozenset[str]) -> bool:
-        """Whether the wanted answer is still possible: all allow, or one denies."""
+        """Whether the opposite decision is still possible: all policies allow, or one denies."""
         outcomes = [look.outcomes(values, open_paths) for look in self._looks]
         if self._wanted:
             return all(Effect.ALLOW in possible for possible in outcomes)
         return any(Effect.DENY in possible for possible in outcomes)
 
     def _others(self, path: str) -> Iterator[EquivalenceClass]:
-        """The other classes, the nearest first."""
+        """Yield the other equivalence classes, the nearest first."""
         cells = self._cells[path]
         here = class_index(self._values.get(path), cells)
         for index in sorted(range(len(cells)), key=lambda index: abs(index - (here or 0))):
@@ -104,7 +103,7 @@ class _Search:
         before = self._values.get(path)
         after = cell.value
         if cell.below is not None and isinstance(before, int | float) and before >= cell.below:
-            after = _value_below(cell, cell.below)  # coming from above, the nearer end
+            after = _value_below(cell, cell.below)  # the nearer end for a value above
         return ValueChange(path, before, after, _finite_or_none(cell.above), _finite_or_none(cell.below))
 
 
@@ -119,14 +118,14 @@ def _value_below(cell: EquivalenceClass, below: float) -> Value:
 
 
 class _LookAhead:
-    """One policy with some attributes open: which effects are possible at all."""
+    """Determines which effects of one policy are possible while some attributes are open."""
 
     def __init__(self, policy: Policy) -> None:
         self._rules = [(_prepare(to_normal_form(rule)), rule.effect) for rule in policy.enforced_rules]
         self._default = policy.default
 
     def outcomes(self, values: Values, open_paths: frozenset[str]) -> set[Effect]:
-        """What may come out; an over-estimate while attributes are open, exact when none is."""
+        """Return the possible effects; an overestimate while attributes are open, exact if none is."""
         possible: set[Effect] = set()
         for form, effect in self._rules:
             truth = _evaluate_partially(form, values, open_paths)
@@ -145,7 +144,7 @@ class _CompiledLiteral:
 
 @dataclass(frozen=True, slots=True)
 class _Junction:
-    """All of its parts, or any of them."""
+    """A conjunction or disjunction of parts."""
 
     is_all: bool
     parts: tuple[_CompiledLiteral | _Junction, ...]
@@ -158,7 +157,7 @@ def _prepare(form: Form) -> _CompiledLiteral | _Junction:
 
 
 def _evaluate_partially(form: _CompiledLiteral | _Junction, values: Values, open_paths: frozenset[str]) -> bool | None:
-    """None where it depends on what is open."""
+    """Evaluate a form; None if the result depends on open attributes."""
     if isinstance(form, _CompiledLiteral):
         return None if form.path in open_paths else form.test(values)
     undecided = False

@@ -1,7 +1,7 @@
-"""Single decisions: every rule becomes one closure over typed values.
+"""The evaluator for single decisions: compiles every rule into one closure over typed values.
 
-The quickest of the evaluators for one context; `sql` is for many. All matching rules are found, not
-only the deciding one, because whoever is denied wants to know them all.
+It is the fastest evaluator for one context; `sql` is for many. It reports all matching rules, not only the deciding
+one, because a denied caller needs all of them.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ Test = Callable[[Values], bool]
 
 
 class Decision(NamedTuple):
-    """What one policy says of one context.
+    """The result of one policy for one context.
 
-    `matched` are the counting rules that match, the deciding one first; empty means that the
-    default decided. `monitored` are those that match and are only watched.
+    `matched` are the enforced rules that match, the deciding one first; if empty, the default decided. `monitored` are
+    the matching rules in MONITOR mode.
     """
 
     effect: Effect
@@ -35,7 +35,7 @@ class Decision(NamedTuple):
 
 
 class Evaluator:
-    """One policy, compiled. Pure: holds nothing of the contexts it has seen."""
+    """One compiled policy. Stateless: keeps nothing of the contexts that it evaluates."""
 
     def __init__(self, policy: Policy) -> None:
         self.policy = policy
@@ -46,14 +46,14 @@ class Evaluator:
         self._effects = {rule.id: rule.effect for rule in policy.rules}
 
     def __call__(self, values: Values) -> Decision:
-        """The policy's own effect; whether a policy that only monitors counts is not asked here."""
+        """Return the policy's own effect, even if the policy is in MONITOR mode; the policy set ignores those."""
         matched = tuple([name for test, name in self._counting if test(values)])
         monitored = tuple([name for test, name in self._monitored if test(values)])
         return Decision(self._effects[matched[0]] if matched else self.policy.default, matched, monitored)
 
 
 def compile_form(form: Form) -> Test:
-    """One closure for a whole condition."""
+    """Compile a whole condition into one closure."""
     if isinstance(form, Literal):
         return _compile_literal(form)
     tests = [compile_form(part) for part in form.parts]
@@ -61,7 +61,7 @@ def compile_form(form: Form) -> Test:
 
 
 def _compile_and(tests: list[Test]) -> Test:
-    """In halves: a loop would cost as much as the tests in it, and a chain could be too deep."""
+    """Compile in halves: a loop would cost as much as the tests in it, and a chain could nest too deep."""
     if len(tests) == 1:
         return tests[0]
     first, second = _compile_and(tests[: len(tests) // 2]), _compile_and(tests[len(tests) // 2 :])
@@ -91,7 +91,10 @@ def _existence_test(path: str, present: bool, missing: bool) -> Test:
 
 
 def _membership_test(path: str, members: frozenset[Value], inside: bool, missing: bool) -> Test:
-    """None is a member of nothing, so what a missing value gives needs a question only where it is the other answer."""
+    """Compile a membership test.
+
+    None is a member of no set, so a separate test for a missing value is needed only if its result differs.
+    """
     if inside:
         return (lambda v: v.get(path) in members) if not missing else (lambda v: path not in v or v[path] in members)
     return (lambda v: v.get(path) not in members) if missing else (lambda v: path in v and v[path] not in members)

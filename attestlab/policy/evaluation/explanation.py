@@ -1,7 +1,7 @@
-"""Why a policy said what it said: the rules again, each leaf with its truth.
+"""Explanations of decisions: evaluates the rules again and returns the truth value of each leaf.
 
-Walks the written tree, not the compiled one, so that an explanation has the shape of what a
-person wrote; slower than deciding, and asked for rarely.
+Traverses the written tree instead of the compiled one, so that an explanation has the shape of the author's text;
+slower than deciding, and rarely requested.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from attestlab.policy.language.context import Values
 
 
 class Truth(StrEnum):
-    """Of a leaf or a whole condition; only the conditions of ALLOW rules can be unknown."""
+    """The truth value of a leaf or a condition; only the conditions of ALLOW rules can be unknown."""
 
     TRUE = "true"
     FALSE = "false"
@@ -27,7 +27,9 @@ class Truth(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ExplainedNode:
-    """A node of a condition. A leaf has `attr`, `op`, `value`, `actual` if it is not missing; others have `parts`."""
+    """A node of a condition. A leaf has `attr`, `op`, `value`, and `actual` unless it is missing; others have
+    `parts`.
+    """
 
     kind: str
     truth: Truth
@@ -38,7 +40,7 @@ class ExplainedNode:
     actual: Value | None = None
 
     def json(self) -> dict[str, Any]:
-        """JSON values; a leaf without `actual` is one whose attribute is missing."""
+        """Return JSON values; in a leaf without `actual` the attribute is missing."""
         if self.kind != "leaf":
             return {"kind": self.kind, "truth": self.truth.value, "parts": [part.json() for part in self.parts]}
         value = list(self.value) if isinstance(self.value, tuple) else self.value
@@ -48,7 +50,7 @@ class ExplainedNode:
 
 @dataclass(frozen=True, slots=True)
 class ExplainedRule:
-    """A rule with its condition's truth; it matches where that is true, unknown is not enough."""
+    """A rule with the truth value of its condition; it matches only if that is true, not if it is unknown."""
 
     rule: Rule
     when: ExplainedNode
@@ -60,17 +62,17 @@ class ExplainedRule:
 
 
 def explain(policy: Policy, values: Values) -> tuple[ExplainedRule, ...]:
-    """Every enabled rule in the order in which they decide."""
+    """Explain every enabled rule, in decision order."""
     return tuple(ExplainedRule(rule, explain_tree(rule.when, values, rule.effect)) for rule in policy.rules)
 
 
 def find_missing(policy: Policy, values: Values) -> tuple[str, ...]:
-    """The attributes that rules ask about and the context does not have."""
+    """Return the attributes that rules use and the context lacks."""
     return tuple(sorted(path for path in policy.attributes() if path not in values))
 
 
 def explain_tree(tree: Tree, values: Values, effect: Effect) -> ExplainedNode:
-    """One node: DENY in classical logic, ALLOW in Kleene's."""
+    """Explain one node: DENY in classical logic, ALLOW in Kleene's."""
     if isinstance(tree, Comparison):
         actual = values.get(tree.attribute.path)
         truth = _comparison_truth(tree, actual, effect)

@@ -1,4 +1,4 @@
-"""Several policies at once: every one that counts must allow (POLICY, Semantics 3)."""
+"""Policy sets: every enforced policy must allow (POLICY, Semantics 3)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from attestlab.policy.language.context import Values
 
 @dataclass(frozen=True)
 class PolicySetMember:
-    """A policy among those that apply; one in shadow is evaluated and told, never counted."""
+    """A policy of a set; one in shadow is evaluated and reported, but not enforced."""
 
     id: str
     digest: str
@@ -23,7 +23,7 @@ class PolicySetMember:
 
     @cached_property
     def evaluator(self) -> Evaluator:
-        """Compiled at the first decision, kept for all that follow."""
+        """The evaluator, compiled at the first decision and cached."""
         return Evaluator(self.policy)
 
     def compile(self) -> None:
@@ -32,19 +32,19 @@ class PolicySetMember:
 
     @property
     def is_enforced(self) -> bool:
-        """Whether its effect is asked for."""
+        """Whether the policy's effect counts in the decision."""
         return not self.in_shadow and self.policy.mode is Mode.ENFORCE
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyResult:
-    """What one policy of the set says."""
+    """The result of one policy of a set."""
 
     member: PolicySetMember
     decision: Decision
 
     def reasons(self) -> list[str]:
-        """Why it denies: the deciding rule's reason first, then those of the other DENY rules that match."""
+        """Return the reasons of a denial: the deciding rule's first, then those of the other matching DENY rules."""
         rules = {rule.id: rule for rule in self.member.policy.rules}
         denying = [rules[name].reason for name in self.decision.matched if rules[name].effect is Effect.DENY]
         return denying or [f"No rule of the policy {self.member.policy.name} matched, and its default is DENY."]
@@ -52,14 +52,14 @@ class PolicyResult:
 
 @dataclass(frozen=True, slots=True)
 class SetDecision:
-    """The answer of all policies together; `said` has each one's, those that do not count included."""
+    """The decision of a policy set; `results` has those of all policies, including policies that are not enforced."""
 
     allowed: bool
     results: tuple[PolicyResult, ...]
 
     @property
     def deciding_result(self) -> PolicyResult | None:
-        """The first policy that denies; if none does, the first of which a rule matches, else the first."""
+        """The first result that denies; else the first with a matching rule, else the first."""
         enforced_rules = [results for results in self.results if results.member.is_enforced]
         against = [results for results in enforced_rules if not results.decision.allowed]
         matching = [results for results in enforced_rules if results.decision.matched]
@@ -67,30 +67,30 @@ class SetDecision:
 
     @property
     def matched_policy(self) -> str | None:
-        """The name of the policy that decides; None where none counts."""
+        """The name of the deciding policy; None if no policy is enforced."""
         return None if self.deciding_result is None else self.deciding_result.member.policy.name
 
     @property
     def matched_rule(self) -> str | None:
-        """The id of the rule that decides; None where a default does."""
+        """The id of the deciding rule; None if a default decides."""
         return next(iter(self.deciding_result.decision.matched), None) if self.deciding_result else None
 
     @property
     def matched_rules(self) -> tuple[str, ...]:
-        """Every counting rule that matches, each id once: the one that decides first, where it is no default."""
+        """The ids of all matching enforced rules, each once; those of the deciding policy first."""
         first = [results for results in [self.deciding_result] if results]
         rest = [results for results in self.results if results.member.is_enforced and results not in first]
         return tuple(dict.fromkeys(name for results in [*first, *rest] for name in results.decision.matched))
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Why it was denied; empty where it was not."""
+        """The reasons of a denial; empty if the decision allows."""
         against = [results for results in self.results if results.member.is_enforced and not results.decision.allowed]
         return tuple(dict.fromkeys(reason for results in against for reason in results.reasons()))
 
     @property
     def reason(self) -> str | None:
-        """Why, in one sentence; None where no policy counts."""
+        """The reason in one sentence; None if no policy is enforced."""
         deciding_result = self.deciding_result
         if deciding_result is None or not self.allowed:
             return next(iter(self.reasons), None)
@@ -108,12 +108,14 @@ class PolicySet:
 
     @cached_property
     def digest(self) -> str:
-        """The SHA-256 of which versions there are and which of them count: what a decision was made with."""
+        """The SHA-256 of the versions in the set and of which are enforced: it identifies the policies behind a
+        decision.
+        """
         return sha256_hex(
             canonical_trusted([[member.id, member.digest, member.is_enforced] for member in self.members])
         )
 
     def __call__(self, values: Values) -> SetDecision:
-        """No policy, no objection."""
+        """Evaluate all policies; without an enforced policy the decision is ALLOW."""
         results = tuple([PolicyResult(member, member.evaluator(values)) for member in self.members])
         return SetDecision(all(each.decision.allowed for each in results if each.member.is_enforced), results)

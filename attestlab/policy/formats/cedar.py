@@ -1,10 +1,9 @@
-"""A policy as Cedar text (https://docs.cedarpolicy.com), with the same answers.
+"""Exports a policy to Cedar (https://docs.cedarpolicy.com) with the same decisions.
 
-Cedar has neither priorities nor defaults: all of that is one `permit` for `Action::"decide"`.
-One further `permit` a rule, for `Action::"match"`, makes Cedar name the rules that match: its
-`policy<i>` is rule i in decision order, counted from 1. Attributes are the context's, named by their
-dotted paths. Cedar has no floating point: numbers become its decimals of four digits, and what
-does not fit is refused, never rounded.
+Cedar has neither priorities nor defaults, so one `permit` for `Action::"decide"` contains the whole decision. A
+further `permit` per rule, for `Action::"match"`, makes Cedar name the matching rules: its `policy<i>` is rule i in
+decision order, counted from 1. Attributes are those of the context, named by dotted paths. Cedar has no floating
+point: numbers become decimals of four digits, and a number that does not fit is rejected, never rounded.
 """
 
 from __future__ import annotations
@@ -18,21 +17,19 @@ from attestlab.policy.language.ast import And, Effect, Form, Literal, Policy, to
 from attestlab.policy.language.attributes import Attribute, AttributeType, Op, Value
 from attestlab.policy.language.context import Values
 
-MAX_CEDAR_RULES = 60  # they nest in one condition, and Cedar's parser follows only so deep
+MAX_CEDAR_RULES = 60  # they nest in one condition, and the depth of Cedar's parser is limited
 _MAX_DECIMAL = Decimal("922337203685477.5807")
 
 
 def to_cedar(policy: Policy) -> str:
-    """The policies in Cedar's syntax.
+    """Return the policies in Cedar's syntax.
 
     Raises:
-        ValidationFailed: too many rules, or a number that Cedar's decimal cannot hold.
+        ValidationFailed: there are too many rules, or a number does not fit into Cedar's decimal.
     """
     rules = policy.enforced_rules
     if len(rules) > MAX_CEDAR_RULES:
-        raise ValidationFailed(
-            f"A policy of {len(rules)} rules cannot be exported to Cedar, at most {MAX_CEDAR_RULES} can."
-        )
+        raise ValidationFailed(f"The policy has {len(rules)} rules; an export to Cedar has at most {MAX_CEDAR_RULES}.")
     conditions = [(rule, _format_form(to_normal_form(rule))) for rule in rules]
     decision = _format_boolean(policy.default is Effect.ALLOW)
     for rule, condition in reversed(conditions):
@@ -43,10 +40,10 @@ def to_cedar(policy: Policy) -> str:
 
 
 def to_cedar_context(values: Values, attributes: Mapping[str, Attribute]) -> dict[str, Any]:
-    """A typed context as the JSON that Cedar reads.
+    """Return a typed context as the JSON that Cedar reads.
 
     Raises:
-        ValidationFailed: a number that Cedar's decimal cannot hold.
+        ValidationFailed: a number does not fit into Cedar's decimal.
     """
     return {path: _to_json(value) for path, value in values.items() if path in attributes}
 
@@ -71,7 +68,7 @@ def _format_literal(atom: Literal) -> str:
 
 
 def _test_value(atom: Literal) -> str:
-    """What is asked of a value that is there."""
+    """Format the test of a present value."""
     leaf = atom.leaf
     value = f"context[{_quote(leaf.attribute.path)}]"
     if leaf.op is Op.EXISTS:
@@ -103,15 +100,17 @@ def _to_json(value: Value) -> Any:
 
 
 def _format_decimal(value: float) -> str:
-    """One to four digits after the point, as Cedar wants them; exact or refused."""
+    """Format a number with the one to four decimal digits of Cedar; exact or rejected."""
     exact = Decimal(repr(value))
     if abs(exact) > _MAX_DECIMAL or exact != round(exact, 4):
-        raise ValidationFailed(f"{value!r} is no Cedar decimal, which has four digits after the point; write another.")
+        raise ValidationFailed(
+            f"{value!r} is not a Cedar decimal, which has four digits after the point; use another number."
+        )
     return f"{exact:.4f}"
 
 
 def _quote(text: str) -> str:
-    """A Cedar string; all but plain ASCII is escaped by its code point."""
+    """Quote a Cedar string; all but plain ASCII is escaped by its code point."""
     plain = (c if " " <= c <= "~" and c not in '"\\' else f"\\u{{{ord(c):x}}}" for c in text)
     return '"' + "".join(plain) + '"'
 

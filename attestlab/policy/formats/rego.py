@@ -1,9 +1,9 @@
-"""A policy as a Rego v1 module (https://www.openpolicyagent.org), with the same answers.
+"""Exports a policy as a Rego v1 module (https://www.openpolicyagent.org) with the same decisions.
 
-`input` is a typed context by dotted paths; `data.attestlab.allow` is the effect, `data.attestlab.matched`
-the set of counting rules that match, `data.attestlab.deciding` the one that decides. Rego takes
-a missing attribute for undefined and its negation for true, which is the hole that
-an ALLOW rule must not have: each question says by itself what it makes of nothing.
+`input` is a typed context by dotted paths; `data.attestlab.allow` is the effect, `data.attestlab.matched` the set of
+matching enforced rules, `data.attestlab.deciding` the deciding one. In Rego a missing attribute is undefined and its
+negation true, which would let an ALLOW rule match on absence; so each test states its own result for a missing
+attribute.
 """
 
 from __future__ import annotations
@@ -18,18 +18,20 @@ PACKAGE = "attestlab"
 
 
 def to_rego(policy: Policy) -> str:
-    """The module's text."""
+    """Return the module's text."""
     return "\n".join([f"package {PACKAGE}\n\nimport rego.v1\n", *_Writer().lines(policy)]) + "\n"
 
 
 class _Writer:
-    """Names the rules that Rego needs for what it cannot write inline: each choice is a rule with several bodies."""
+    """Collects the helper rules for disjunctions, which Rego cannot write inline: each is a rule with several
+    bodies.
+    """
 
     def __init__(self) -> None:
         self._choices: list[str] = []
 
     def lines(self, policy: Policy) -> Iterator[str]:
-        """The effect, then the rules, then what they are made of."""
+        """Yield the effect, then the rules, then the helper rules."""
         rules = policy.enforced_rules
         allowing = [rule.id for rule in rules if rule.effect is Effect.ALLOW]
         yield f"order := {_format_list([rule.id for rule in rules])}\n"
@@ -46,7 +48,7 @@ class _Writer:
         yield from self._choices
 
     def _body(self, form: Form) -> str:
-        """What must hold, a line each."""
+        """Return the conditions of a body, one per line."""
         if isinstance(form, Literal):
             return self._atom(form)
         if isinstance(form, And):
@@ -54,7 +56,7 @@ class _Writer:
         return self._choice([self._body(part) for part in form.parts])
 
     def _choice(self, bodies: list[str]) -> str:
-        """The name of a rule that holds where one of the bodies does."""
+        """Add a helper rule that is true if one of the bodies is, and return its name."""
         name = f"choice_{len(self._choices)}"
         self._choices.append("".join(f"{name} if {{\n\t{body}\n}}\n\n" for body in bodies))
         return name
@@ -66,7 +68,7 @@ class _Writer:
 
 
 def _test_value(atom: Literal) -> str:
-    """What is asked of a value that is there."""
+    """Format the test of a present value."""
     leaf = atom.leaf
     if leaf.op is Op.EXISTS:
         return _format_constant(bool(leaf.value) is not atom.negated)
@@ -86,5 +88,5 @@ def _format_list(values: tuple[Value, ...] | list[str]) -> str:
 
 
 def _format_constant(value: Value) -> str:
-    """Rego's constants are JSON's."""
+    """Format a constant; Rego's constants are JSON's."""
     return json.dumps(value, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""Policies as TOML (https://toml.io/en/v1.0.0): for people who write them by hand, with comments."""
+"""Policies in TOML (https://toml.io/en/v1.0.0), for authors who write them by hand, with comments."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from attestlab.core.errors import FieldError, ValidationFailed
 from attestlab.policy.language.attributes import UNSTORABLE
 from attestlab.policy.language.document import MAX_DOCUMENT_BYTES, Document, invalid_policy, json_pointer
 
-MAX_KEY_PARTS = 16  # of one dotted key: tomllib takes time with the square, and a second key with the square again
+MAX_KEY_PARTS = 16  # of one dotted key: tomllib takes quadratic time
 _TOKEN = re.compile(
     r'''"""(?:[^"\\]|\\[\s\S]|"(?!""))*(?:"""|\Z)|'''
     r"""'''(?:[^']|'(?!''))*(?:'''|\Z)|"""
@@ -22,23 +22,23 @@ _TOKEN = re.compile(
 
 
 def parse_body(raw: Any) -> Document:
-    """The document that was sent, as JSON or as `{"toml": "..."}`.
+    """Parse a submitted document, as JSON or as `{"toml": "..."}`.
 
     Raises:
-        ValidationFailed: it is no policy.
+        ValidationFailed: it is not a policy.
     """
     if not isinstance(raw, dict) or "toml" not in raw:
         return Document.read(raw)
     if len(raw) > 1 or not isinstance(raw["toml"], str):
-        raise ValidationFailed.of("/toml", "toml", "TOML comes as a text, and nothing beside it.")
+        raise ValidationFailed.of("/toml", "toml", "`toml` must be a text and the only member.")
     return parse_toml(raw["toml"])
 
 
 def parse_toml(text: str) -> Document:
-    """The document that a TOML text spells.
+    """Parse a document from TOML.
 
     Raises:
-        ValidationFailed: it is no TOML, or no policy; or it says what JSON could not have said.
+        ValidationFailed: it is not TOML or not a policy; or it has values that JSON cannot express.
     """
     if len(text) > MAX_DOCUMENT_BYTES:
         raise ValidationFailed.of(
@@ -47,26 +47,26 @@ def parse_toml(text: str) -> Document:
     _require_short_keys(text)
     try:
         raw = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:  # no TOML, or a number of more digits than Python reads
+    except (ValueError, RecursionError) as error:  # not TOML, or a number with more digits than Python reads
         raise ValidationFailed.of("/toml", "toml", f"This is not TOML: {error}.") from None
-    document = Document.read(raw)  # first, for it bounds what is walked next
+    document = Document.read(raw)  # first, because it bounds the traversal below
     if faults := list(_errors_beyond_json(raw)):
         raise invalid_policy(faults)
     return document
 
 
 def format_toml(document: Document) -> str:
-    """The document as TOML. Reading it again gives the same one, but for nulls in the context of a test.
+    """Return the document as TOML, which parses to the same document, except for nulls in the context of a test.
 
-    TOML has no null. In a context it means missing, as what is left out does; so they are left out.
+    TOML has no null. In a context null means missing, like an omitted member, so nulls are omitted.
     """
-    import tomli_w  # loaded late: a server's start does not wait for it
+    import tomli_w  # loaded late, so that the server starts faster
 
     return tomli_w.dumps(_without_nulls(document.content()))
 
 
 def _require_short_keys(text: str) -> None:
-    """Refuse a key of many parts before tomllib sees it; only a line with as many dots is read token by token.
+    """Reject a key of many parts before tomllib parses it; only a line with as many dots is tokenized.
 
     Raises:
         ValidationFailed: a key has more parts than `MAX_KEY_PARTS`.
@@ -77,7 +77,7 @@ def _require_short_keys(text: str) -> None:
 
 
 def _longest_run(text: str) -> int:
-    """Count the dots of the longest dotted key: between two of them stand a word, or a quoted word, and blanks."""
+    """Count the dots of the longest dotted key; between two dots is one word, plain or quoted, and blanks."""
     longest = run = words = 0
     for token in _TOKEN.findall(text):
         if token == ".":
@@ -94,7 +94,7 @@ def _longest_run(text: str) -> int:
 
 
 def _errors_beyond_json(value: object, *path: str | int) -> Iterator[FieldError]:
-    """Texts that no database holds, numbers that are none, and times: what no reader of JSON lets through."""
+    """Yield an error for each value that the JSON reader would reject: unstorable texts, non-finite numbers, times."""
     if isinstance(value, dict):
         for key, member in value.items():
             yield from _text_errors(key, *path)
@@ -105,15 +105,15 @@ def _errors_beyond_json(value: object, *path: str | int) -> Iterator[FieldError]
     elif isinstance(value, str):
         yield from _text_errors(value, *path)
     elif isinstance(value, float) and not math.isfinite(value):
-        yield FieldError(json_pointer(*path), "number", f"{value} is no number that JSON knows; leave it out.")
+        yield FieldError(json_pointer(*path), "number", f"{value} is not a number in JSON; omit it.")
     elif isinstance(value, date | time):
-        yield FieldError(json_pointer(*path), "time", "No attribute is a date or a time; write it as a text.")
+        yield FieldError(json_pointer(*path), "time", "Attributes cannot be dates or times; use a text.")
 
 
 def _text_errors(text: str, *path: str | int) -> Iterator[FieldError]:
-    """A faulty key is told at the table that has it."""
+    """Yield an error for an unstorable text; that of a key has the position of its table."""
     if UNSTORABLE.search(text):
-        message = "A text holds U+0000 or half of a surrogate pair, which a database's text cannot; leave it out."
+        message = "The text contains U+0000 or a lone surrogate, which a database cannot store; remove it."
         yield FieldError(json_pointer(*path), "nul" if "\0" in text else "lone_surrogate", message)
 
 

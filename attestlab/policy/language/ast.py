@@ -1,8 +1,8 @@
-"""A policy as its compilers read it: typed, checked, in the order in which it decides.
+"""The syntax tree of a policy: typed, checked, with rules in decision order.
 
-Each compiler (closures, SQL, z3, Cedar, Rego) reads these trees. `to_normal_form`
-states the two logics (POLICY, Semantics 2) once for those that have no three-valued logic of their own:
-a tree without negations, each atom of which knows its answer for a missing value.
+Each compiler (evaluator, SQL, z3, Cedar, Rego) reads this tree. `to_normal_form` expresses the two logics (POLICY,
+Semantics 2) once for compilers without a three-valued logic: a tree whose only negations are at its literals, each of
+which has a result for a missing value.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from attestlab.policy.language.attributes import Attribute, Op, Value
 
 
 class Effect(StrEnum):
-    """What a rule, a default or a whole policy says."""
+    """The effect of a rule, a default or a whole policy."""
 
     ALLOW = "ALLOW"
     DENY = "DENY"
 
 
 class Mode(StrEnum):
-    """MONITOR is evaluated and told, never counted."""
+    """MONITOR is evaluated and reported, but never enforced."""
 
     ENFORCE = "ENFORCE"
     MONITOR = "MONITOR"
@@ -30,7 +30,7 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One question about one attribute; `value` is typed, a tuple for `in` and `not_in`."""
+    """A comparison of one attribute; `value` is typed, a tuple for `in` and `not_in`."""
 
     attribute: Attribute
     op: Op
@@ -57,7 +57,7 @@ Tree = Comparison | AllOf | AnyOf | Not
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule that is enabled."""
+    """An enabled rule."""
 
     id: str
     effect: Effect
@@ -68,15 +68,15 @@ class Rule:
 
     @property
     def is_enforced(self) -> bool:
-        """Whether it can decide."""
+        """Whether the rule can decide."""
         return self.mode is Mode.ENFORCE
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The enabled rules in the order in which they decide: by priority, DENY first, then by id.
+    """The enabled rules in decision order: by priority, DENY first, then by id.
 
-    The id settles what the meaning leaves open, so that no order of writing shows.
+    The id orders rules that the semantics leaves unordered, so that the order in the document has no effect.
     """
 
     name: str
@@ -90,17 +90,17 @@ class Policy:
         return tuple(rule for rule in self.rules if rule.is_enforced)
 
     def attributes(self) -> dict[str, Attribute]:
-        """Every attribute that a rule asks about, by path."""
+        """Return every attribute that a rule uses, by path."""
         return {leaf.attribute.path: leaf.attribute for rule in self.rules for leaf in iterate_comparisons(rule.when)}
 
 
 def decision_order(rule: Rule) -> tuple[int, bool, str]:
-    """A lower priority number comes first; at equal priority DENY does."""
+    """Return the sort key of a rule: a lower priority number first; at equal priority DENY first."""
     return (rule.priority, rule.effect is not Effect.DENY, rule.id)
 
 
 def iterate_comparisons(tree: Tree) -> Iterator[Comparison]:
-    """The leaves, from left to right."""
+    """Yield the leaves of a tree from left to right."""
     if isinstance(tree, Comparison):
         yield tree
     elif isinstance(tree, Not):
@@ -112,7 +112,7 @@ def iterate_comparisons(tree: Tree) -> Iterator[Comparison]:
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A question that is total: of a value `leaf` (the contrary if `negated`), `when_missing` without one."""
+    """A total comparison: the result of `leaf`, inverted if `negated`, or `when_missing` if the value is missing."""
 
     leaf: Comparison
     negated: bool
@@ -133,12 +133,12 @@ Form = Literal | And | Or
 
 
 def to_normal_form(rule: Rule) -> Form:
-    """The rule's condition without negations.
+    """Return the rule's condition in negation normal form, with negations only at literals.
 
-    DENY is classical: without a value a positive question is false, its contrary true.
-    ALLOW is Kleene's logic with unknown collapsed to false: without a value a question is
-    unknown and so is its contrary, so neither can be what makes the condition hold.
-    Whether a value exists is a question like the others: in an ALLOW rule absence is no answer.
+    DENY rules use classical logic: if the value is missing, a positive comparison is false and its negation true.
+    ALLOW rules use Kleene's logic with unknown collapsed to false: if the value is missing, a comparison and its
+    negation are both unknown, so neither can make the condition true. `exists` is a comparison like the others: in an
+    ALLOW rule, a missing value never satisfies it.
     """
     return _to_normal_form(rule.when, rule.effect is Effect.DENY, False)
 
@@ -153,14 +153,14 @@ def _to_normal_form(tree: Tree, is_deny: bool, negated: bool) -> Form:
 
 
 def _holds_when_missing(leaf: Comparison) -> bool:
-    """What classical logic says of a missing value: `ne` is not-`eq`, `not_in` is not-`in`."""
+    """Whether a comparison holds for a missing value in classical logic: `ne` is not-`eq`, `not_in` is not-`in`."""
     if leaf.op is Op.EXISTS:
         return not leaf.value
     return leaf.op in {Op.NE, Op.NOT_IN}
 
 
 def iterate_literals(form: Form) -> Iterator[Literal]:
-    """The atoms, from left to right."""
+    """Yield the literals of a form from left to right."""
     if isinstance(form, Literal):
         yield form
     else:

@@ -1,8 +1,8 @@
-"""What a policy may ask about: the registry of attributes, and what one value of each may be.
+"""The registry of attributes that policies may use, and the parsers for their values.
 
-A value is typed or missing, nothing else (POLICY, Semantics 1). What a context says is
-untrusted: a wrong type, a value out of its domain or an unknown spelling is missing, and
-a diagnostic says why. The same parsers read the constants of policies, where a fault refuses.
+A value is typed or missing, nothing else (POLICY, Semantics 1). Contexts are untrusted: a value of the wrong type, out
+of its domain or with an unknown spelling counts as missing, and a diagnostic gives the reason. The same parsers read
+the constants of policies, where an invalid value is an error.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from attestlab.core.errors import ValidationFailed
 from attestlab.core.strict_json import MAX_SAFE_INTEGER
 from attestlab.issuers.rules import IssuerStatus, KeyStatus, RiskRating, TrustTier
 
-MAX_ATTRIBUTES = 200  # of one tenant, the platform's own among them
+MAX_ATTRIBUTES = 200  # of one tenant, including the platform's
 MAX_ENUM_VALUES = 1_000
 PATH_LENGTH = 64
 TEXT_LENGTH = 1_024
 PATH = re.compile(r"[a-z][a-z0-9_]*(?:\.[a-z][a-z0-9_]*){0,3}")
-MAX_SUGGESTIONS = 5  # of one answer; further faults name no word that was probably meant
-_MAX_SUGGESTION_CHARS = 40  # a longer word, or a longer known word, takes no part in the comparison
-_MAX_CANDIDATES = 6  # compared letter by letter, which takes up to a millisecond each
+MAX_SUGGESTIONS = 5  # of one response; further errors have no suggestion
+_MAX_SUGGESTION_CHARS = 40  # longer words are not compared
+_MAX_CANDIDATES = 6  # compared in full, which takes up to a millisecond each
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 Value = str | float | int | bool
 
 
 class AttributeType(StrEnum):
-    """What a value is; an `enum` has a finite domain, a `text` has none."""
+    """The type of a value; an `enum` has a finite domain, a `text` has none."""
 
     ENUM = "enum"
     TEXT = "text"
@@ -44,7 +44,7 @@ class AttributeType(StrEnum):
 
 
 class Op(StrEnum):
-    """What a leaf asks of one attribute."""
+    """The operator of a comparison."""
 
     EQ = "eq"
     NE = "ne"
@@ -64,9 +64,9 @@ NUMERIC = frozenset({AttributeType.NUMBER, AttributeType.INTEGER})
 
 @dataclass(frozen=True, slots=True)
 class ValueProblem:
-    """Why a value was not taken; `code` is stable, `message` is for people.
+    """The reason why a value was rejected; `code` is stable, `message` is for people.
 
-    `word` is one of no known spelling where `among` are the known ones; the nearest is looked up on request only.
+    `word` is an unknown spelling and `among` are the known ones; the nearest is determined only on request.
     """
 
     code: str
@@ -75,7 +75,7 @@ class ValueProblem:
     among: tuple[str, ...] = ()
 
     def explain(self, *, suggest: bool) -> str:
-        """The message; if `suggest` is set, with the known word that is nearest."""
+        """Return the message; with the nearest known word if `suggest` is set."""
         close = find_nearest(self.word, self.among) if suggest and self.among else None
         return f"{self.message.removesuffix('.')}; {close} is." if close else self.message
 
@@ -85,13 +85,12 @@ Parse = Callable[[object], Value | ValueProblem]
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """One attribute. `values` is an enum's domain, `least` and `most` (inclusive) a number's.
+    """An attribute. `values` is an enum's domain, `least` and `most` (inclusive) a number's.
 
-    `mutable` says whether a person could bring about another value, so that "what would
-    have to change" may name it.
+    `mutable` is true if a person could bring about another value, so that counterfactuals may change it.
 
     Raises:
-        ValidationFailed: its path, domain or unit is none.
+        ValidationFailed: its path, domain or unit is invalid.
     """
 
     path: str
@@ -109,7 +108,7 @@ class Attribute:
         object.__setattr__(self, "parse", _PARSERS[self.type](self))
 
     def ops(self) -> frozenset[Op]:
-        """The operators that mean something for its type."""
+        """Return the operators that are defined for the attribute's type."""
         if self.type in NUMERIC:
             return frozenset(Op)
         if self.type is AttributeType.BOOLEAN:
@@ -133,27 +132,28 @@ class Registry(Mapping[str, Attribute]):
         return len(self._by_path)
 
     def with_own(self, attributes: Iterable[Attribute]) -> Registry:
-        """The registry with a tenant's own attributes.
+        """Return the registry extended by a tenant's own attributes.
 
         Raises:
-            ValidationFailed: too many, one path twice, or one that stands in another's way (`key` beside `key.status`).
+            ValidationFailed: there are too many, a path occurs twice, or one path contains another (`key` and
+                `key.status`).
         """
         own = list(attributes)
         _require_disjoint_paths([*self._by_path, *(attribute.path for attribute in own)])
         return Registry([*self._by_path.values(), *own])
 
     def nearest(self, path: str) -> str | None:
-        """The registered path that `path` may have meant."""
+        """Return the registered path that is nearest to `path`, or None."""
         return find_nearest(path, self._by_path)
 
 
 def find_nearest(word: str, words: Iterable[str]) -> str | None:
-    """Find the one of `words` most like `word`, case aside; None where none is like it.
+    """Find the word most similar to `word`, ignoring case; None if no word is similar.
 
-    One pass over `words` picks the few that share the most letters, and only these are compared in full: a
-    thousand words take about a millisecond, whatever is in them.
+    One pass over `words` selects the few that share the most letters, and only these are compared in full: a thousand
+    words take about a millisecond, whatever they contain.
 
-    >>> nearest("trust_teir", ["jurisdiction", "trust_tier"])
+    >>> find_nearest("trust_teir", ["jurisdiction", "trust_tier"])
     'trust_tier'
     """
     if len(word) > _MAX_SUGGESTION_CHARS:
@@ -173,7 +173,7 @@ def _require_valid(attribute: Attribute) -> None:
     if len(attribute.path) > PATH_LENGTH or not PATH.fullmatch(attribute.path):
         raise _invalid("path", "A path is lower-case words of letters, digits and _, joined by up to three dots.")
     if (attribute.type is AttributeType.ENUM) != bool(attribute.values):
-        raise _invalid("domain", "An enum, and nothing else, names its values.")
+        raise _invalid("domain", "An enum, and no other type, has a list of values.")
     if len(attribute.values) > MAX_ENUM_VALUES:
         raise _invalid("domain", f"An enum has at most {MAX_ENUM_VALUES:,} values.")
     if len({value.casefold() for value in attribute.values}) < len(attribute.values):
@@ -190,18 +190,18 @@ def _require_valid(attribute: Attribute) -> None:
 
 
 def _require_disjoint_paths(paths: list[str]) -> None:
-    """A dotted and a nested spelling are the same, so no path may be the beginning of another."""
+    """Reject a path that is the beginning of another, because dotted and nested spellings are the same."""
     known = set(paths)
     if len(known) < len(paths):
         twice = next(path for path in known if paths.count(path) > 1)
-        raise _invalid("path", f"The attribute {twice} is registered already; choose another path.")
+        raise _invalid("path", f"The attribute {twice} is already registered; choose another path.")
     if len(known) > MAX_ATTRIBUTES:
         raise _invalid("path", f"At most {MAX_ATTRIBUTES} attributes can be registered.")
     for path in known:
         words = path.split(".")
         inside = next((".".join(words[:n]) for n in range(1, len(words)) if ".".join(words[:n]) in known), None)
         if inside:
-            raise _invalid("path", f"{path} lies inside of {inside}, which is a value; choose another path.")
+            raise _invalid("path", f"{path} is inside {inside}, which has a value; choose another path.")
 
 
 def _invalid(name: str, message: str) -> ValidationFailed:
@@ -261,7 +261,7 @@ def _integer_parser(attribute: Attribute) -> Parse:
     most = MAX_SAFE_INTEGER if attribute.most is None else min(int(attribute.most), MAX_SAFE_INTEGER)
 
     def parse(raw: object) -> Value | ValueProblem:
-        if type(raw) is float and raw.is_integer():  # JSON knows one kind of number: 3.0 is 3
+        if type(raw) is float and raw.is_integer():  # JSON has one type of number: 3.0 is 3
             raw = int(raw)
         if type(raw) is not int:
             return _wrong_type("a whole number", raw)
@@ -287,7 +287,7 @@ _PARSERS: dict[AttributeType, Callable[[Attribute], Parse]] = {
 
 
 def _wrong_type(wanted: str, raw: object) -> ValueProblem:
-    return ValueProblem("wrong_type", f"{wanted} is wanted, not {_JSON_NAMES.get(type(raw), 'another type')}.")
+    return ValueProblem("wrong_type", f"expected {wanted}, not {_JSON_NAMES.get(type(raw), 'another type')}.")
 
 
 def _not_a_number(raw: object) -> ValueProblem:
@@ -298,11 +298,11 @@ def _not_a_number(raw: object) -> ValueProblem:
 
 def _out_of_domain(value: float, attribute: Attribute) -> ValueProblem:
     if not math.isfinite(value):
-        return ValueProblem("out_of_domain", "NaN and infinity are no values.")
+        return ValueProblem("out_of_domain", "NaN and infinity are not valid values.")
     if attribute.type is AttributeType.INTEGER and abs(value) > MAX_SAFE_INTEGER:
         return _INEXACT
     return ValueProblem(
-        "out_of_domain", f"{_format_number(value)} is out of the domain, which is {_describe_bounds(attribute)}."
+        "out_of_domain", f"{_format_number(value)} is outside the domain ({_describe_bounds(attribute)})."
     )
 
 
@@ -314,7 +314,7 @@ def _describe_bounds(attribute: Attribute) -> str:
 
 
 def _format_number(number: float) -> str:
-    """Short where that loses nothing: 0.0 is 0."""
+    """Format a number briefly if that loses nothing: 0.0 is 0."""
     short = f"{number:.15g}"
     return short if float(short) == number else repr(number)
 

@@ -1,6 +1,6 @@
-"""The one normaliser: whatever a caller sends becomes typed values, and diagnostics for the rest.
+"""The context normalizer: turns a caller's context into typed values, with diagnostics for everything else.
 
-Evaluators see what comes out of here and never JSON (POLICY, Semantics 1).
+Evaluators see only its output and never JSON (POLICY, Semantics 1).
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from typing import Any
 from attestlab.policy.language.attributes import MAX_SUGGESTIONS, PATH_LENGTH, Registry, Value, ValueProblem
 
 Values = dict[str, Value]
-"""Typed values by path; a path that is not there is missing."""
+"""Typed values by path; an absent path is a missing value."""
 
 MAX_DIAGNOSTICS = 20
 _MAX_PATH_WORDS = 4  # words in a path
 _UNKNOWN_ATTRIBUTE = ValueProblem("unknown_attribute", "This attribute is not registered.")
-_GIVEN_TWICE = ValueProblem("given_twice", "It is given dotted and nested at once, so neither is taken.")
+_GIVEN_TWICE = ValueProblem("given_twice", "It is given both dotted and nested, so neither is used.")
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """Why something a context says counts as missing, or is not looked at."""
+    """The reason why an element of a context counts as missing or is ignored."""
 
     path: str
     code: str
@@ -31,21 +31,23 @@ class Diagnostic:
 
 @dataclass(frozen=True, slots=True)
 class NormalizedContext:
-    """A context as evaluators see it; `diagnostics` says what was not taken, at most twenty times."""
+    """A context as evaluators see it; `diagnostics` has at most twenty entries for rejected elements."""
 
     values: Values
     diagnostics: tuple[Diagnostic, ...] = ()
 
 
 class ContextNormalizer:
-    """Reads contexts against one registry."""
+    """Normalizes contexts with one registry."""
 
     def __init__(self, registry: Registry) -> None:
         self._parsers = {path: attribute.parse for path, attribute in registry.items()}
         self._registry = registry
 
     def __call__(self, context: Mapping[str, Any]) -> NormalizedContext:
-        """Dotted and nested are the same; null is missing; nothing a context says raises."""
+        """Normalize a context: dotted and nested spellings are the same, null is missing, no content raises an
+        error.
+        """
         values: Values = {}
         parsers = self._parsers
         for path, raw in context.items():
@@ -55,11 +57,11 @@ class ContextNormalizer:
             value = parse(raw)
             if type(value) is ValueProblem:
                 return self._with_care(context)
-            values[path] = value  # type: ignore[assignment]  # no Fault: the line above
+            values[path] = value  # type: ignore[assignment]  # not a ValueProblem: checked above
         return NormalizedContext(values)
 
     def _with_care(self, context: Mapping[str, Any]) -> NormalizedContext:
-        """The same, for contexts that are nested or hold something that is not taken."""
+        """Normalize a context that is nested or contains rejected elements."""
         values: Values = {}
         seen: set[str] = set()
         diagnostics: list[Diagnostic] = []
@@ -93,7 +95,7 @@ class ContextNormalizer:
 def _flatten(
     context: Mapping[str, Any], prefix: str, known: Mapping[str, object], depth: int = 1
 ) -> Iterator[tuple[str, Any]]:
-    """Each value with its dotted path; an object is gone into as far as paths go."""
+    """Yield each value with its dotted path; descend into objects as deep as paths can be."""
     for key, raw in context.items():
         path = prefix + str(key)
         if isinstance(raw, dict) and path not in known and depth < _MAX_PATH_WORDS:

@@ -1,8 +1,8 @@
-"""A policy as it is written: JSON (or TOML), checked as a whole before anything reads it.
+"""A policy document in JSON (or TOML), validated completely before any other module reads it.
 
-Shape first (Pydantic), then meaning against the registry of attributes; every fault
-names its place as an RFC 6901 pointer. A document is hostile until it is through:
-its size, depth and counts are limited before it is walked.
+Pydantic validates the shape, then the binder validates the meaning with the registry of attributes; every error has
+its position as an RFC 6901 pointer. A document is untrusted until it is validated: its size, depth and counts are
+limited before it is traversed.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ MAX_JSON_VALUES = 50_000  # JSON values of a whole document
 MAX_JSON_DEPTH = 32  # JSON levels of a whole document; each level of a condition takes two
 MAX_DOCUMENT_BYTES = 1_048_576  # of its canonical form
 _ID = r"^[A-Za-z0-9][A-Za-z0-9_.:-]{0,63}$"
-_OWN_PREFIX = "Value error, "  # pydantic puts it before what a validator of ours said
+_OWN_PREFIX = "Value error, "  # pydantic puts it before the message of our validators
 _SUGGESTED_TYPES = frozenset({"extra_forbidden", "enum", "literal_error"})
-_KNOWN_WORDS = re.compile("'([^']+)'")  # the words that pydantic says are known
+_KNOWN_WORDS = re.compile("'([^']+)'")  # the known words in a pydantic message
 
 
 class Category(StrEnum):
-    """The action that a policy has its say in (SPEC, `POST /v1/policies/evaluate`)."""
+    """The action that a policy decides about (SPEC, `POST /v1/policies/evaluate`)."""
 
     MINT = "MINT"
     VERIFY = "VERIFY"
@@ -44,7 +44,7 @@ class Category(StrEnum):
 
 
 class TargetType(StrEnum):
-    """What a policy is bound to."""
+    """The type of target that a policy is bound to."""
 
     ISSUER = "ISSUER"
     VERIFICATION_PROFILE = "VERIFICATION_PROFILE"
@@ -52,7 +52,7 @@ class TargetType(StrEnum):
 
 
 class SourceModel(In):
-    """A part of a document: strict about types, for a policy means exactly what it says."""
+    """A part of a document, with strict types, so that a policy means exactly what it contains."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
@@ -82,7 +82,7 @@ class Condition(SourceModel):
     def _is_one_form(self) -> Condition:
         given = {name for name in self.model_fields_set if getattr(self, name) is not None}
         if given != self.model_fields_set or given not in _FORMS:
-            raise ValueError("A condition is one of {all: [...]}, {any: [...]}, {not: ...} and {attr, op, value}.")
+            raise ValueError("Invalid condition. Expected {all: [...]}, {any: [...]}, {not: ...} or {attr, op, value}.")
         return self
 
 
@@ -90,7 +90,7 @@ _FORMS = ({"all"}, {"any"}, {"not_"}, {"attr", "op", "value"})
 
 
 class RuleDoc(SourceModel):
-    """A rule; without a `reason` a denial names its id."""
+    """A rule; without a `reason` a denial names the rule's id."""
 
     id: RuleId
     effect: Annotated[Effect, Word]
@@ -102,7 +102,7 @@ class RuleDoc(SourceModel):
 
 
 class PolicyTest(SourceModel):
-    """What the policy alone must say of a context; without `matched_rules` only `allowed` is compared."""
+    """The expected result of the policy alone for a context; without `matched_rules` only `allowed` is compared."""
 
     name: Name
     context: dict[str, Any]
@@ -111,7 +111,7 @@ class PolicyTest(SourceModel):
 
 
 class Document(SourceModel):
-    """A whole policy. `version` and `status` are the service's to say and no part of its meaning."""
+    """A complete policy. The service sets `version` and `status`, which are not part of its meaning."""
 
     name: Name
     category: Annotated[Category, Word]
@@ -134,10 +134,11 @@ class Document(SourceModel):
 
     @classmethod
     def read(cls, raw: object) -> Document:
-        """The document that JSON or TOML values spell.
+        """Validate a document from JSON or TOML values.
 
         Raises:
-            ValidationFailed: too large, too deep, or not of its shape; every fault with its JSON Pointer.
+            ValidationFailed: the document is too large, too deep, or of the wrong shape; every error has its JSON
+                Pointer.
         """
         _require_bounded(raw)
         try:
@@ -153,7 +154,7 @@ class Document(SourceModel):
 
     @cached_property
     def canonical(self) -> bytes:
-        """RFC 8785 JSON of what it means, defaults written out, without `version` and `status`."""
+        """The RFC 8785 JSON of the content, with explicit defaults, without `version` and `status`."""
         return canonical(self.content())
 
     @cached_property
@@ -162,12 +163,12 @@ class Document(SourceModel):
         return sha256_hex(self.canonical)
 
     def content(self) -> dict[str, Any]:
-        """JSON values of what it means; a condition has only the members of its form."""
+        """Return the content as JSON values; a condition has only the members of its form."""
         return self.model_dump(mode="json", by_alias=True, exclude={"version", "status"}, exclude_none=True)
 
 
 def _require_bounded(raw: object) -> None:
-    """Counted without recursion, before anything recursive sees it."""
+    """Reject a document with too many values or levels, without recursion, before any recursive code reads it."""
     level, depth, nodes = [raw], 0, 0
     while level:
         nodes, depth = nodes + len(level), depth + 1
@@ -188,7 +189,7 @@ def _children(value: object) -> Iterator[object]:
 
 
 def _require_unique_names(document: Document) -> None:
-    """Ids and test names are each used once."""
+    """Reject duplicate rule ids and test names."""
     listed = [("rules", "id", [rule.id for rule in document.rules])]
     listed.append(("tests", "name", [test.name for test in document.tests or ()]))
     faults = [
@@ -215,7 +216,7 @@ def _to_validation_failed(faults: ValidationError) -> ValidationFailed:
     ]
     places = {fault.field for fault in told}
     too_long = {fault.field for fault in told if fault.code == "too_long"}
-    # A list with a faulty member is empty to pydantic, and one that is too long no value; neither is what is wrong.
+    # Pydantic also reports a list with an invalid member as empty, and one that is too long as no value: omit both.
     return invalid_policy(
         [
             fault
@@ -227,7 +228,7 @@ def _to_validation_failed(faults: ValidationError) -> ValidationFailed:
 
 
 def _error_with_suggestion(fault: ErrorDetails) -> FieldError:
-    """A fault with the word that was probably meant."""
+    """Convert a pydantic error, with a suggestion for a misspelt word."""
     plain = _to_field_error(fault)
     word, known = fault["input"], _KNOWN_WORDS.findall(plain.message)
     if fault["type"] == "extra_forbidden":
@@ -237,7 +238,9 @@ def _error_with_suggestion(fault: ErrorDetails) -> FieldError:
 
 
 def _to_field_error(fault: ErrorDetails) -> FieldError:
-    """A fault of a union is told by every member; the pointer ends where the document does."""
+    """Convert a pydantic error. Each member of a union reports its own error; the pointer ends where the document
+    does.
+    """
     parts, code, message = list(fault["loc"]), fault["type"], fault["msg"]
     if "value" in parts[:-1]:
         parts = parts[: parts.index("value") + 1]
@@ -247,12 +250,12 @@ def _to_field_error(fault: ErrorDetails) -> FieldError:
             code = "value_type"
             message = "A value is a text, a number, true, false, or a list of them that is not empty."
     elif code == "too_short":
-        message = "A list is never empty here: leave it out, or say what belongs into it."
+        message = "This list must not be empty: omit it, or add an element."
     return FieldError(json_pointer(*parts), code, message.removeprefix(_OWN_PREFIX))
 
 
 def _member_names(place: tuple[int | str, ...]) -> list[str]:
-    """What the part of a document at `place` may have."""
+    """Return the allowed member names of the part of a document at `place`."""
     model: type[SourceModel] = {0: Document, 2: PolicyTest if place[:1] == ("tests",) else RuleDoc}.get(
         len(place), Condition
     )
@@ -260,12 +263,12 @@ def _member_names(place: tuple[int | str, ...]) -> list[str]:
 
 
 def json_pointer(*parts: int | str) -> str:
-    """RFC 6901."""
+    """Return the RFC 6901 pointer of a path."""
     return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts)
 
 
 def invalid_policy(faults: list[FieldError], *, count: int = 0) -> ValidationFailed:
-    """A policy is refused with its first faults, each once; `count` is of all, where not all are in `faults`."""
+    """Build the error for an invalid policy from its first errors, each once; `count` is the number of all errors."""
     apart = list({(fault.field, fault.code): fault for fault in faults}.values())
     others = max(len(apart), count) - 1
     more = f" (and {others:,} more)" if others else ""

@@ -1,8 +1,8 @@
-"""The tests that stand in a policy: data that says what the policy alone must answer.
+"""The tests inside a policy: data with the expected results of the policy alone.
 
-A test that asks about something else than it says would pass by accident, and an activation counts it. So
-one whose context is not taken as it is written is refused where a version is written, and fails where a
-version that was stored before is switched on; deciding and explaining never read tests.
+A misspelt test would pass by accident and would count for an activation. So a test whose context is not accepted as
+written is rejected when a version is saved, and fails when an older stored version is activated; decisions and
+explanations never read tests.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from attestlab.policy.language.document import Document, PolicyTest, invalid_pol
 
 
 def require_valid(document: Document, registry: Registry) -> None:
-    """Refuse tests that do not ask what they seem to; null, or left out, is how a test says "missing".
+    """Reject tests with invalid contexts or unknown rules; null, or omission, is how a test expresses "missing".
 
     Raises:
-        ValidationFailed: a context has an attribute that is not registered or a value that would not be taken, or
-            `matched_rules` names no rule of the policy; each with the nearest name.
+        ValidationFailed: a context has an unregistered attribute or a value that would be rejected, or `matched_rules`
+            names an unknown rule; each with the nearest name.
     """
     normalised, ids = ContextNormalizer(registry), {rule.id: rule for rule in document.rules}
     faults = (
@@ -44,7 +44,7 @@ def _context_errors(case: PolicyTest, index: int, normalised: ContextNormalizer)
 
 
 def _keys_of_path(context: Mapping[str, Any], path: str) -> list[str]:
-    """By which keys a dotted path is spelt in a context; none where it is spelt too long to be told whole."""
+    """Return the keys that spell a dotted path in a context; none if the path was truncated."""
     if path in context:
         return [path]
     for key, inner in context.items():
@@ -59,12 +59,12 @@ def _rule_errors(case: PolicyTest, index: int, ids: Collection[str]) -> Iterator
     for place, name in enumerate(case.matched_rules or ()):
         if name not in ids:
             close = find_nearest(name, ids) if place < MAX_SUGGESTIONS else None
-            message = f"No rule of the policy is called {name}" + (f"; did you mean {close}?" if close else ".")
+            message = f"The policy has no rule {name}" + (f"; did you mean {close}?" if close else ".")
             yield FieldError(json_pointer("tests", index, "matched_rules", place), "unknown_rule", message)
 
 
 def find_failing(document: Document, policy: Policy, registry: Registry) -> list[str]:
-    """The names of the tests that fail, in the order in which they are written; one that is not sound fails."""
+    """Return the names of the failing tests in their written order; an invalid test fails."""
     return list(_iterate_failing(document, Evaluator(policy), ContextNormalizer(registry)))
 
 

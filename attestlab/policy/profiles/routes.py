@@ -1,4 +1,4 @@
-"""The HTTP door of verification profiles."""
+"""HTTP routes of verification profiles."""
 
 from uuid import UUID
 
@@ -16,7 +16,7 @@ _TENANT = Requirement(tenant_only=True)
 
 @routes.post("/v1/verification-profiles", scope=_TENANT, status=201)
 def create_profile(request: Request, body: VerificationProfileIn) -> ProfileOut:
-    """Make a verification profile; policies are bound to it, and `POST /v1/verify` may name it."""
+    """Create a verification profile; policies can be bound to it, and `POST /v1/verify` can name it."""
     profile = request.lab.verification_profiles.create(body.name, description=body.description, caller=request.caller)
     request.respond_headers["Location"] = f"/v1/verification-profiles/{profile['id']}"
     return _render_profile(profile)
@@ -24,7 +24,7 @@ def create_profile(request: Request, body: VerificationProfileIn) -> ProfileOut:
 
 @routes.get("/v1/verification-profiles", scope=_TENANT)
 def list_profiles(request: Request, query: PageQuery) -> Page[ProfileOut]:
-    """The tenant's profiles, newest first."""
+    """List the tenant's profiles, newest first."""
     before = decode_id(_LIST, query.cursor)
     found = request.lab.verification_profiles.page(caller=request.caller, before=before, limit=query.limit + 1)
     shown, cursor = split_page(found, limit=query.limit, kind=_LIST, position=lambda row: [str(row["id"])])
@@ -33,7 +33,7 @@ def list_profiles(request: Request, query: PageQuery) -> Page[ProfileOut]:
 
 @routes.get("/v1/verification-profiles/{id}", scope=_TENANT)
 def get_profile(request: Request, id: UUID) -> ProfileOut:
-    """One profile."""
+    """Return one profile."""
     return _render_profile(request.lab.verification_profiles.get(id, caller=request.caller))
 
 

@@ -1,4 +1,4 @@
-"""Verification profiles: whoever verifies names one of its own, and its policies join those of the issuer."""
+"""Verification profiles: a verifier names one of its own, and its policies apply together with the issuer's."""
 
 from __future__ import annotations
 
@@ -19,14 +19,16 @@ Row = dict[str, Any]
 
 
 class Profiles:
-    """The verbs of profiles. One is never removed, so what a policy is bound to is always there."""
+    """Service for verification profiles: create, list, get. Profiles are never removed, so a bound policy keeps its
+    target.
+    """
 
     def __init__(self, *, storage: Storage, clock: Clock) -> None:
         self.storage = storage
         self.clock = clock
 
     def create(self, name: str, *, description: str | None = None, caller: Caller) -> Row:
-        """Make a profile of the caller's tenant; without a policy it asks nothing.
+        """Create a profile of the caller's tenant; without a policy it adds no conditions.
 
         Raises:
             ValidationFailed: the name is not one line of text.
@@ -47,15 +49,15 @@ class Profiles:
             return profile
 
     def page(self, *, caller: Caller, before: UUID | None = None, limit: int = 50) -> list[Row]:
-        """The tenant's profiles, newest first, from the one behind `before`."""
+        """Return a page of the tenant's profiles, newest first, starting after `before`."""
         with self.storage.read() as connection:
             return store.list_profiles(connection.execute, tenant_id=caller.tenant_id, before=before, limit=limit)
 
     def get(self, profile_id: UUID, *, caller: Caller) -> Row:
-        """One of the tenant's profiles.
+        """Return one of the tenant's profiles.
 
         Raises:
-            NotFound: there is none of that id in the caller's tenant.
+            NotFound: the caller's tenant has no profile with this id.
         """
         with self.storage.read() as connection:
             return store.get_profile(connection.execute, profile_id, tenant_id=caller.tenant_id)

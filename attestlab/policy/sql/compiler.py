@@ -1,12 +1,12 @@
-"""A policy as DuckDB SQL over typed columns, one column an attribute, NULL for missing.
+"""Compiles a policy to DuckDB SQL over typed columns, one column per attribute, NULL for missing.
 
-Two forms of the same meaning. `case_sql` gives the effect only and stops at the first rule that
-matches; `mask_sql` gives every rule that matches, one bit each in decision order, 64 a word.
+There are two equivalent forms. `case_sql` returns only the effect and stops at the first matching rule; `mask_sql`
+returns every matching rule, one bit each in decision order, 64 per word.
 
-SQL's own three-valued logic is Kleene's, so an ALLOW rule is the written tree, whose NULL is collapsed by the
-CASE that it stands in; in a DENY rule each leaf is total (POLICY, Semantics 2), by a COALESCE where a NOT stands
-above it, for elsewhere NULL and FALSE come to the same. Identifiers come from the registry alone, whose paths are
-lower-case words; values are literals that are written from typed constants.
+SQL's three-valued logic is Kleene's, so an ALLOW rule is compiled as written, and the enclosing CASE treats NULL as
+false. In a DENY rule each leaf is total (POLICY, Semantics 2): a leaf under a NOT gets a COALESCE; elsewhere NULL and
+FALSE are equivalent. Identifiers come only from the registry, whose paths are lower-case words; values are literals
+written from typed constants.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from attestlab.policy.language.attributes import PATH, AttributeType, Op, Value
 WORD_BITS = 64
 
 Forced = Mapping[tuple[str, Comparison], bool]
-"""Leaves by their rules' ids, answered already where their attribute has a value; a missing one answers as ever."""
+"""Given results of leaves by rule id, if the attribute has a value; a missing value is evaluated as usual."""
 
 _NO_FORCED: Forced = {}
 
@@ -33,21 +33,24 @@ COLUMN_TYPES: dict[AttributeType, str] = {
 
 
 def case_sql(policy: Policy) -> str:
-    """A BOOLEAN expression: whether the policy allows. Lazy: later rules are asked where no earlier one matched."""
+    """Return a BOOLEAN expression: whether the policy allows. Lazy: a rule is evaluated only if no earlier one
+    matched.
+    """
     return rules_sql(policy.enforced_rules, policy.default)
 
 
 def rules_sql(rules: Sequence[Rule], default: Effect | None, forced: Forced = _NO_FORCED) -> str:
-    """A BOOLEAN expression: what the first of these rules that matches says; without a `default` NULL if none does."""
+    """Return a BOOLEAN expression: the effect of the first matching rule; else `default`, or NULL without one."""
     otherwise = "NULL::BOOLEAN" if default is None else _effect_sql(default)
     whens = " ".join(f"WHEN {rule_sql(rule, forced)} THEN {_effect_sql(rule.effect)}" for rule in rules)
     return f"CASE {whens} ELSE {otherwise} END" if whens else otherwise
 
 
 def first_sql(policy: Policy) -> str:
-    """An INTEGER expression: the place (from 1) of the counting rule that decides, negative if it denies; 0: none does.
+    """Return an INTEGER expression: the place (from 1) of the deciding rule, negative if it denies; 0 if none
+    matches.
 
-    Lazy, as `case_sql` is, and tells who decided as well.
+    Lazy like `case_sql`, but also identifies the deciding rule.
     """
     signs = {Effect.ALLOW: "", Effect.DENY: "-"}
     whens = " ".join(
@@ -57,7 +60,7 @@ def first_sql(policy: Policy) -> str:
 
 
 def clear_lowest_bit(words: Sequence[str]) -> list[str]:
-    """The mask's columns without the lowest bit that is set: what matches beside the rule that decides."""
+    """Return the mask's words without the lowest set bit: the rules that match in addition to the deciding one."""
     before = [" AND ".join(f"{word} = 0" for word in words[:index]) for index in range(len(words))]
     return [
         f"CASE WHEN {f'{lower} AND ' if lower else ''}{word} <> 0 THEN {word} & ({word} - 1::UBIGINT) ELSE {word} END"
@@ -66,13 +69,13 @@ def clear_lowest_bit(words: Sequence[str]) -> list[str]:
 
 
 def mask_sql(rules: Sequence[Rule]) -> list[str]:
-    """UBIGINT expressions: bit i of word w is set where rule `64 * w + i` matches; no rules, no words."""
+    """Return UBIGINT expressions: bit i of word w is set if rule `64 * w + i` matches; no words without rules."""
     words = [rules[start : start + WORD_BITS] for start in range(0, len(rules), WORD_BITS)]
     return [_bitwise_or([_bit_sql(rule, index) for index, rule in enumerate(word)]) for word in words]
 
 
 def decided_sql(policy: Policy, words: Sequence[str]) -> str:
-    """A BOOLEAN expression over the mask's columns `words`: the effect of the lowest bit that is set."""
+    """Return a BOOLEAN expression over the mask's columns `words`: the effect of the lowest set bit."""
     rules = policy.enforced_rules
     effect = _effect_sql(policy.default)
     for index in reversed(range(len(words))):
@@ -82,14 +85,14 @@ def decided_sql(policy: Policy, words: Sequence[str]) -> str:
             if rule.effect is Effect.ALLOW
         )
         word = words[index]
-        # x & -x is the lowest bit; UBIGINT has no minus, and xor(x, x - 1) holds it and what is below it.
+        # x & -x is the lowest bit; UBIGINT has no minus, but xor(x, x - 1) has this bit and all lower ones set.
         lowest = f"(xor({word}, {word} - 1::UBIGINT) & {word})"
         effect = f"CASE WHEN {word} = 0 THEN {effect} ELSE ({lowest} & {allowing}::UBIGINT) <> 0 END"
     return effect
 
 
 def rule_sql(rule: Rule, forced: Forced = _NO_FORCED) -> str:
-    """The condition of a CASE: TRUE where the rule matches, FALSE or NULL where it does not."""
+    """Return the condition of a CASE: TRUE if the rule matches, FALSE or NULL if not."""
     asked = _kleene_sql if rule.effect is Effect.ALLOW else _classical_sql
 
     def leaf_sql(leaf: Comparison, negated: bool) -> str:
@@ -100,10 +103,10 @@ def rule_sql(rule: Rule, forced: Forced = _NO_FORCED) -> str:
 
 
 def quote_column(path: str) -> str:
-    """The quoted identifier of an attribute.
+    """Return the quoted identifier of an attribute.
 
     Raises:
-        ValueError: it is no path that a registry takes; nothing else may become an identifier.
+        ValueError: it is not a registry path; nothing else may become an identifier.
     """
     if not PATH.fullmatch(path):
         raise ValueError(f"{path!r} is not a registered path")
@@ -111,7 +114,7 @@ def quote_column(path: str) -> str:
 
 
 def literal(value: Value) -> str:
-    """A typed constant as SQL; a number is spelt as a DOUBLE that reads back as the same double."""
+    """Return a typed constant as SQL; a number as a DOUBLE that reads back as the same double."""
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
     if isinstance(value, int):
@@ -119,7 +122,7 @@ def literal(value: Value) -> str:
     if isinstance(value, float):
         spelt = repr(value)
         return f"({spelt if 'e' in spelt else spelt + 'e0'})"
-    if "\x00" in value:  # NUL cannot stand in a query, so it is joined in
+    if "\x00" in value:  # a query cannot contain NUL, so it is concatenated
         return "(" + " || chr(0) || ".join(literal(part) for part in value.split("\x00")) + ")"
     return "'" + value.replace("'", "''") + "'"
 
@@ -133,7 +136,7 @@ def _bit_sql(rule: Rule, index: int) -> str:
 
 
 def _bitwise_or(terms: list[str]) -> str:
-    """A balanced tree, so that 64 terms nest six deep."""
+    """Join terms in a balanced tree, so that 64 terms nest six deep."""
     if len(terms) == 1:
         return terms[0]
     half = len(terms) // 2
@@ -141,7 +144,7 @@ def _bitwise_or(terms: list[str]) -> str:
 
 
 def _tree_sql(tree: Tree, leaf: Callable[[Comparison, bool], str], *, negated: bool = False) -> str:
-    """`negated` says that a NOT stands above."""
+    """Compile a tree; `negated` is true under a NOT."""
     if isinstance(tree, Comparison):
         return leaf(tree, negated)
     if isinstance(tree, Not):
@@ -152,7 +155,7 @@ def _tree_sql(tree: Tree, leaf: Callable[[Comparison, bool], str], *, negated: b
 
 
 def _kleene_sql(leaf: Comparison, _negated: bool) -> str:
-    """NULL where the attribute is missing, whatever is asked of it."""
+    """Compile a leaf in Kleene's logic: NULL if the attribute is missing, for any operator."""
     name = quote_column(leaf.attribute.path)
     if leaf.op is Op.EXISTS:
         return f"(CASE WHEN {name} IS NOT NULL THEN {literal(bool(leaf.value))} END)"
@@ -160,7 +163,9 @@ def _kleene_sql(leaf: Comparison, _negated: bool) -> str:
 
 
 def _classical_sql(leaf: Comparison, negated: bool) -> str:
-    """A missing value makes a positive question false (NULL, where that is the same) and `ne` and `not_in` true."""
+    """Compile a leaf in classical logic: missing makes a positive test false (or an equivalent NULL), `ne` and
+    `not_in` true.
+    """
     name = quote_column(leaf.attribute.path)
     if leaf.op is Op.EXISTS:
         return f"({name} IS {'NOT ' if leaf.value else ''}NULL)"
@@ -170,7 +175,9 @@ def _classical_sql(leaf: Comparison, negated: bool) -> str:
 
 
 def _forced_sql(leaf: Comparison, answer: bool, effect: Effect) -> str:
-    """A positive question that is answered already; of a missing value it is unknown in ALLOW rules, false in DENY."""
+    """Compile a positive test with a given result; if the value is missing: unknown in ALLOW rules, false in DENY
+    rules.
+    """
     there = f"{quote_column(leaf.attribute.path)} IS NOT NULL"
     if effect is Effect.ALLOW:
         return f"(CASE WHEN {there} THEN {literal(answer)} END)"

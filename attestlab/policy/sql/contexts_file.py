@@ -1,7 +1,7 @@
-"""A Parquet file (or pattern) of typed contexts, as DuckDB reads it: one column an attribute, and each row's number.
+"""A Parquet file (or pattern) of typed contexts for DuckDB: one column per attribute, and each row's number.
 
-An attribute may be called whatever its tenant likes. In exported decisions the column of one that is called like a
-column of theirs has `@` before its name; and DuckDB's own number of a row stands aside for an attribute of that name.
+A tenant can give an attribute any name. In exported decisions, the column of an attribute whose name equals a decision
+column has the prefix `@`; and DuckDB's row number is renamed if an attribute has its name.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _DECISION_COLUMN_NAMES = (
     "seq id tenant_id created_at action target_type target_id allowed matched_rules policy_set_digest members"
 )
 DECISION_COLUMNS = frozenset([*_DECISION_COLUMN_NAMES.split(), "input_sha256"])
-"""What exported decisions tell beside their contexts: none of these columns is an attribute."""
+"""The columns of exported decisions other than their contexts; none of them is an attribute."""
 
 _COLLISION_PREFIX = "@"  # no path begins with it
 _NUMBER, _RENAMED_NUMBER = "file_row_number", "@@file_row_number"
@@ -31,17 +31,17 @@ _NUMBER, _RENAMED_NUMBER = "file_row_number", "@@file_row_number"
 
 @dataclass(frozen=True)
 class ContextsFile:
-    """The file, looked at once: `names` are its columns."""
+    """The file, whose schema is read once: `names` are its columns."""
 
     path: str
     names: tuple[str, ...]
 
     @classmethod
     def of(cls, connection: duckdb.DuckDBPyConnection, path: str) -> ContextsFile:
-        """Look at the schema alone; of a folder DuckDB would read whatever lies below it.
+        """Read the schema alone; a folder is rejected, because DuckDB would read all files below it.
 
         Raises:
-            ValidationFailed: there is no such file, it is no Parquet, or it is damaged.
+            ValidationFailed: the file does not exist, is not Parquet, or is damaged.
         """
         if not path or Path(path).is_dir():
             raise _unreadable_file(path, "is a folder" if path else "names no file")
@@ -53,7 +53,7 @@ class ContextsFile:
         return cls(path, tuple(str(name) for name, *_ in described))
 
     def rows(self, attributes: Iterable[str]) -> str:
-        """A query with `@row`, and by its path each of the attributes that has a column."""
+        """Return a query with `@row` and, by path, each of the attributes that has a column."""
         found = {path: self._column_of(path) for path in sorted(attributes)}
         listed = [f"{name} AS {quote_column(path)}" for path, name in found.items() if name is not None]
         return f"SELECT {', '.join([f'{_NUMBER} AS {ROW}', *listed])} FROM {self._reading}"
@@ -68,7 +68,9 @@ class ContextsFile:
 
     @property
     def _reading(self) -> str:
-        """A column hides DuckDB's number of the row if it has its name, in any case; so it gets another."""
+        """Return the FROM expression. A column named like DuckDB's row number (in any case) would hide it, so it is
+        renamed.
+        """
         reading = f"read_parquet({literal(self.path)})"
         if _NUMBER not in map(str.lower, self.names):
             return reading
@@ -77,21 +79,21 @@ class ContextsFile:
 
 
 def _require_intact(connection: duckdb.DuckDBPyConnection, path: str) -> None:
-    """Refuse a damaged file; DuckDB would decide its rows. One that carries no digest cannot be judged."""
+    """Reject a damaged file, whose rows DuckDB would read. A file without a digest cannot be checked."""
     for (name,) in connection.execute(f"SELECT file FROM glob({literal(path)})").fetchall():
         try:
             is_damaged = parquet_digest.is_intact(Path(name)) is False
         except OSError as error:
             raise _unreadable_file(name, "cannot be read") from error
         if is_damaged:
-            raise _unreadable_file(name, "is damaged: it does not have the SHA-256 that it was written with")
+            raise _unreadable_file(name, "is damaged: its SHA-256 differs from the one it was written with")
 
 
 def _quote_name(name: str) -> str:
-    """Any name as an identifier."""
+    """Quote any name as an identifier."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def _unreadable_file(path: str, why: str) -> ValidationFailed:
-    message = f"{path!r} {why}; `contexts` is a Parquet file, or a pattern that some match."
+    message = f"{path!r} {why}; `contexts` must be a Parquet file, or a pattern that matches some."
     return ValidationFailed.of("/contexts", "not_readable", message)

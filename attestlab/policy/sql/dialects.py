@@ -22,7 +22,7 @@ _TABLE = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 
 
 class Dialect(StrEnum):
-    """Whose SQL is wanted, by the names that sqlglot has for them."""
+    """A SQL dialect, by its name in sqlglot."""
 
     DUCKDB = "duckdb"
     POSTGRESQL = "postgres"
@@ -30,10 +30,10 @@ class Dialect(StrEnum):
 
 
 def groups_sql(policy: Policy, *, dialect: Dialect, table: str = "contexts") -> str:
-    """A query for how many rows of `table` each set of matching rules has: `(allowed, matched, n)`.
+    """Return a query that counts the rows of `table` for each set of matching rules: `(allowed, matched, n)`.
 
-    The table has one column an attribute that is asked about, named by its path and typed: texts for `enum`
-    and `text`, 64-bit floats for `number`, 64-bit integers, booleans; NULL where the attribute is missing.
+    The table has one typed column per attribute that the policy uses, named by its path: texts for `enum` and `text`,
+    64-bit floats for `number`, 64-bit integers, booleans; NULL if the attribute is missing.
 
     Raises:
         ValidationFailed: the table's name is not lower-case letters, digits and underscores.
@@ -46,7 +46,7 @@ def groups_sql(policy: Policy, *, dialect: Dialect, table: str = "contexts") -> 
 
 
 def parse_groups(policy: Policy, rows: Iterable[tuple[bool, str, int]]) -> list[DecisionGroup]:
-    """What `groups_sql` answered, with the rules by name; the most first, as `Replay.groups` has them."""
+    """Parse the rows of `groups_sql` into groups with rule names; the largest first, as in `Replay.groups`."""
     names = [rule.id for rule in policy.enforced_rules]
     found = [
         DecisionGroup(allowed, tuple(name for name, bit in zip(names, bits, strict=True) if bit == "1"), count)
@@ -60,7 +60,7 @@ def _bits_sql(rules: tuple[Rule, ...]) -> str:
 
 
 def _concatenate(terms: list[str]) -> str:
-    """A balanced tree, for engines that go down into what they are told."""
+    """Concatenate terms in a balanced tree, for engines that parse expressions recursively."""
     if len(terms) == 1:
         return terms[0]
     half = len(terms) // 2

@@ -1,9 +1,8 @@
-"""A policy over a whole past: millions of typed contexts in Parquet, decided by DuckDB.
+"""Replays a policy over a history: millions of typed contexts in Parquet, decided by DuckDB.
 
-One column an attribute, named by its path; a column that is not there is missing in every row.
-What the normaliser does to one context is done here to columns: a spelling that means an enum's
-value is folded, what is out of its domain is missing. DuckDB is loaded with this module,
-and this module when something is first replayed.
+One column per attribute, named by its path; an absent column is missing in every row. The normalization of contexts is
+applied to columns: other spellings of an enum's value are folded, values out of the domain are missing. DuckDB is
+loaded with this module, and this module by the first replay.
 """
 
 from __future__ import annotations
@@ -27,17 +26,17 @@ from attestlab.policy.sql.contexts_file import ROW, ContextsFile
 if TYPE_CHECKING:
     import pandas as pd
 
-MEMORY_LIMIT = "384MB"  # of DuckDB's buffers; Python, its libraries and what the allocator keeps come on top
-MAX_ENUM_SPELLINGS = 10_000  # of one enum in one file; a column with more is no enum
+MEMORY_LIMIT = "384MB"  # of DuckDB's buffers; Python, its libraries and the allocator's reserve come on top
+MAX_ENUM_SPELLINGS = 10_000  # of one enum in one file; a column with more is not an enum
 # Measured at 10 M rows and 32,000 distinct contexts: a policy of 40 leaves is decided row by row in less time than it
 # takes to count the contexts, a policy of 400 takes nine times as long row by row as by distinct contexts.
 _MIN_LEAVES_TO_GROUP = 60  # leaves
-_MIN_ROWS_PER_CONTEXT = 50  # distinct contexts are decided where there are this many times fewer of them
-_COUNT, _HASH = '"@n"', '"@hash"'  # no path begins with @: an attribute may have any name beside
+_MIN_ROWS_PER_CONTEXT = 50  # distinct contexts are decided if there are this many times fewer of them
+_COUNT, _HASH = '"@n"', '"@hash"'  # no path begins with @, so they cannot collide with an attribute
 
 
 class ReplayRoute(StrEnum):
-    """How rows come to their decision; the answer is the same."""
+    """The execution strategy of a replay; the result is the same."""
 
     ROWS = "rows"
     DISTINCT = "distinct"
@@ -45,7 +44,7 @@ class ReplayRoute(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DecisionGroup:
-    """The rows on which the same rules match: `matched` are the counting ones, the deciding one first."""
+    """The rows on which the same rules match: `matched` are the enforced ones, the deciding one first."""
 
     allowed: bool
     matched: tuple[str, ...]
@@ -55,27 +54,28 @@ class DecisionGroup:
 def replay(
     policy: Policy, contexts: str | PathLike[str], *, route: ReplayRoute | None = None, threads: int | None = None
 ) -> Replay:
-    """Decide every row of the Parquet file (or glob) `contexts`; nothing is read but columns that are asked about.
+    """Decide every row of the Parquet file (or glob) `contexts`; only columns that the policy uses are read.
 
-    Without a `route` one is chosen when rows are first asked for: by the number of leaves, and of distinct contexts
-    by an estimate. `groups` needs none.
+    Without a `route`, one is chosen when rows are first requested: by the number of leaves, and an estimate of the
+    number of distinct contexts. `groups` needs none.
 
     Raises:
-        ValidationFailed: the file cannot be read; a column has a type that its attribute cannot have, or is no enum.
+        ValidationFailed: the file cannot be read; a column has a type that does not fit its attribute, or is not an
+            enum.
     """
     connection = duckdb.connect(config={"memory_limit": MEMORY_LIMIT, "threads": threads or cpu_count() or 1})
     connection.execute("SET preserve_insertion_order = false")  # rows carry their number; order costs memory
-    # As it is written, a join keeps the distinct contexts in memory; DuckDB would keep the rows, in 400 MB.
+    # In the written order a join keeps the distinct contexts in memory; optimized, it would keep the rows, in 400 MB.
     connection.execute("SET disabled_optimizers = 'join_order,build_side_probe_side'")
     return Replay(policy, fspath(contexts), connection, route)
 
 
 class Replay:
-    """The decisions of one policy on one file; holds no row until it is asked for some.
+    """The decisions of one policy on one file; reads no row until rows are requested.
 
-    `sql` is what makes them: a row has `row` (its number in its file, from 0), `allowed`
-    (BOOLEAN), `matched_0`... (UBIGINT: bit i of word w is the counting rule `64 * w + i` in
-    decision order) and, where rules are only watched, `monitored_0`... alike.
+    `sql` computes them: a row has `row` (its number in its file, from 0), `allowed` (BOOLEAN), `matched_0`...
+    (UBIGINT: bit i of word w is the enforced rule `64 * w + i` in decision order) and, if there are rules in MONITOR
+    mode, `monitored_0`... in the same form.
     """
 
     def __init__(
@@ -91,12 +91,12 @@ class Replay:
 
     @cached_property
     def route(self) -> ReplayRoute:
-        """How each row comes to its decision."""
+        """The execution strategy."""
         return self._wanted or self._chosen()
 
     @cached_property
     def sql(self) -> str:
-        """The query; it can be run by any DuckDB on the same file."""
+        """The query; any DuckDB can run it on the same file."""
         names = ", ".join([f"{ROW} AS row", *self._words])
         if self.route is ReplayRoute.ROWS:
             masked = f"SELECT {ROW} AS row, {self._masks} FROM ({self._source(ROW)})"
@@ -108,21 +108,21 @@ class Replay:
         )
 
     def rel(self) -> duckdb.DuckDBPyRelation:
-        """The decisions as a lazy relation."""
+        """Return the decisions as a lazy relation."""
         return self.connection.sql(self.sql)
 
     def df(self) -> pd.DataFrame:
-        """The decisions as a frame: nine bytes a row and 64 rules, all at once."""
+        """Return the decisions as a data frame in memory: nine bytes per row and 64 rules."""
         return self.rel().order("row").df()
 
     def write(self, path: str | PathLike[str]) -> int:
-        """Write the decisions as Parquet, in bounded memory; how many there are."""
+        """Write the decisions as Parquet in bounded memory; return their number."""
         self.connection.execute(f"COPY ({self.sql}) TO {literal(fspath(path))} (FORMAT parquet)")
         found = self.connection.execute("SELECT count(*) FROM read_parquet(?)", [fspath(path)]).fetchall()
         return int(found[0][0])
 
     def groups(self) -> list[DecisionGroup]:
-        """How many rows each set of matching rules has, the most first: effects with their reasons, counted."""
+        """Count the rows for each set of matching rules, the largest group first."""
         words = [word for word in self._words if word.startswith("matched")]
         keys = ", ".join(["allowed", *words])
         rows = self.connection.execute(
@@ -168,8 +168,9 @@ class Replay:
 
     @property
     def _distinct(self) -> str:
-        """The distinct contexts decided. Joined by hash, which is checked to tell them apart: `_chosen` takes this
-        route only then."""
+        """The query that decides distinct contexts, which are joined by hash; `_chosen` uses this route only if
+        hashes are unique.
+        """
         inner = f"SELECT {_HASH}, {self._masks} FROM (SELECT *, {self._hash} FROM ({self._distinct_contexts}))"
         return f"SELECT {_HASH}, {self._decided} FROM ({inner})"
 
@@ -183,7 +184,7 @@ class Replay:
 
     @cached_property
     def _measure(self) -> tuple[int, int]:
-        """How many rows there are, and by an estimate how many distinct contexts."""
+        """The number of rows, and an estimate of the number of distinct contexts."""
         found = self.connection.execute(
             f"SELECT count(*), approx_count_distinct(hash({self._names.replace('0 AS nothing', '0')})) "
             f"FROM ({self._source()})"
@@ -191,7 +192,7 @@ class Replay:
         return found[0]
 
     def _chosen(self) -> ReplayRoute:
-        """Distinct contexts pay where there are few of them and many leaves, and no two have one hash."""
+        """Choose distinct contexts if they are few, leaves are many, and no two contexts have the same hash."""
         asked = sum(1 for rule in self.policy.rules for _ in iterate_comparisons(rule.when))
         if asked < _MIN_LEAVES_TO_GROUP:
             return ReplayRoute.ROWS
@@ -217,12 +218,12 @@ def _decode_mask(words: list[int], names: list[str]) -> Iterator[str]:
 def typed_columns(
     connection: duckdb.DuckDBPyConnection, attributes: Mapping[str, Attribute], source: str
 ) -> dict[str, str]:
-    """For each attribute the expression that reads it, typed, from `source`; NULL where there is no such column.
+    """Return for each attribute the typed expression that reads it from `source`; NULL for an absent column.
 
-    `source` is what stands after FROM; it has one column an attribute, named by its path.
+    `source` follows FROM; it has one column per attribute, named by its path.
 
     Raises:
-        ValidationFailed: a column has a type that its attribute cannot have, or is no enum.
+        ValidationFailed: a column has a type that does not fit its attribute, or is not an enum.
     """
     described = connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
     types = {str(name): str(kind) for name, kind, *_ in described}
@@ -267,13 +268,15 @@ def _column_expression(connection: duckdb.DuckDBPyConnection, attribute: Attribu
 
 
 def _fold_spellings(connection: duckdb.DuckDBPyConnection, attribute: Attribute, source: str) -> str:
-    """The column itself where all of it is spelt as the registry does; else each other spelling is named."""
+    """Return the column itself if all values have the registry's spelling; else a CASE with the other spellings."""
     name = quote_column(attribute.path)
     rows = connection.execute(
         f"SELECT DISTINCT {name}::VARCHAR FROM {source} WHERE {name} IS NOT NULL LIMIT {MAX_ENUM_SPELLINGS + 1}"
     ).fetchall()
     if len(rows) > MAX_ENUM_SPELLINGS:
-        raise ValidationFailed(f"The column {attribute.path} has over {MAX_ENUM_SPELLINGS:,} spellings; it is no enum.")
+        raise ValidationFailed(
+            f"The column {attribute.path} has over {MAX_ENUM_SPELLINGS:,} spellings; it is not an enum."
+        )
     read = {spelling: attribute.parse(spelling) for (spelling,) in rows}
     other = {spelling: value for spelling, value in read.items() if value != spelling}
     if not other:
@@ -286,7 +289,7 @@ def _fold_spellings(connection: duckdb.DuckDBPyConnection, attribute: Attribute,
 
 
 def _bound_number(attribute: Attribute, name: str) -> str:
-    """A number in its domain, else NULL; NaN is above every number for DuckDB, and so outside."""
+    """Return a number in its domain, else NULL; DuckDB orders NaN above every number, so it is outside."""
     is_whole = attribute.type is AttributeType.INTEGER
     widest = float(MAX_SAFE_INTEGER) if is_whole else 1.7976931348623157e308
     least = max(-widest, -widest if attribute.least is None else attribute.least)
