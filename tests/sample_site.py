@@ -188,7 +188,7 @@ async def wait(request: Request) -> Readme:
 @notes.get("/v1/watched", scope=PUBLIC)
 async def watched(request: Request) -> Readme:
     """Answer when the test says so, and know whether anybody waits for it."""
-    request.lab.gone = request.disconnected()
+    request.lab.gone = request.disconnect_event()
     request.lab.waiting.set()
     await asyncio.to_thread(request.lab.go_on.wait, 10)
     return Readme(prepared="watched")

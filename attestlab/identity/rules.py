@@ -74,8 +74,8 @@ class SignInFailed(AuthInvalid):
 def normalize_address(email: str) -> str:
     """Normalizes an e-mail address for account lookup. Invalid text is trimmed and lowercased, and matches no account.
 
-    >>> normalize_address(" Ada@Example.ORG "), normalize_address("Nobody")
-    ('ada@example.org', 'nobody')
+    >>> normalize_address(" Ada@Example.ORG "), normalize_address("No Address")
+    ('ada@example.org', 'no address')
     """
     try:
         return role_rules.normalize_address(email)

@@ -53,13 +53,13 @@ class Sender(NamedTuple):
             ValidationFailed: `text` has another form.
         """
         try:
-            return cls._parsed(text)
+            return cls._parse(text)
         except InvalidMessage:
             message = "Invalid ATTESTLAB_MAIL_FROM. Set it to an address such as AttestLab <attestlab@example.org>."
             raise ValidationFailed.of("mail_from", "email", message) from None
 
     @classmethod
-    def _parsed(cls, text: str) -> Sender:
+    def _parse(cls, text: str) -> Sender:
         require_visible(sender=text)
         found = _SENDER.fullmatch(text)
         address = "" if found is None else found["in_brackets"] or found["alone"]

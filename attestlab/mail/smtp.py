@@ -30,7 +30,7 @@ class SmtpTimeouts:
 
     connect_s: float = 10  # to one address of the server
     reply_s: float = 60  # a reply before the final dot
-    handover_s: float = 90  # everything up to the final dot; shorter than a claim (`rules.LEASE_TTL`)
+    handover_s: float = 90  # everything up to the final dot; shorter than a lease (`rules.LEASE_TTL`)
     final_reply_s: float = 600  # the reply to the final dot (RFC 5321, 4.5.3.2.6)
     quit_s: float = 5
 

@@ -128,7 +128,7 @@ class Caller:
     actor_id: str  # the key's or the person's id
     scopes: frozenset[Scope | ConsumerScope] = field(repr=False)
     plan: str
-    adjusted: str | None = field(default=None, repr=False)  # set by the operator, see `plans.allowance`
+    adjusted: str | None = field(default=None, repr=False)  # set by the operator, see `plans.allowance_for`
     realm: Realm = Realm.TENANT
     roles: frozenset[Role] = frozenset()
     credential_id: str = ""  # the key's id again, or that of the person's session

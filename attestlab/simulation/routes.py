@@ -41,7 +41,7 @@ async def _run(request: Request, body: SimulateIn) -> SimulationRun:
     if is_large(request) or await has_large_policies(request):
         return await _run_in_process(request, body, options)
     policy = body.policy_id if body.policy is None else parse_body(body.policy)
-    gone = request.disconnected()
+    gone = request.disconnect_event()
     result = await request.application.run_in_thread(
         lambda: request.lab.simulations.run(policy, is_cancelled=gone.is_set, caller=request.caller, **options)
     )

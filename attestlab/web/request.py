@@ -93,11 +93,13 @@ class Request:
         self.now = now
         self.on_disconnect = on_disconnect
         self.credential: Credential | None = None  # as presented, not yet verified; None on a public route
-        self.caller: Any = None  # what `authenticate` returned; None on a public route
+        self.caller: Any = None  # the result of `authenticate`; None on a public route
         self.rate: Count | None = None  # the tightest limit that applied so far
         self.query: Any = None
         self.document: Any = None  # the body as parsed, its huge payload member replaced by ""
-        self.canonical: bytes | None = None  # the RFC 8785 form of a large `document`, where a key is bound to it
+        self.canonical: bytes | None = (
+            None  # the RFC 8785 form of a large `document`, if an Idempotency-Key is bound to it
+        )
         self.payload: Payload | None = None
         self.respond_headers: dict[str, str] = {}
 
@@ -105,7 +107,7 @@ class Request:
         """Returns a request header by name, ignoring case, or None if it was not sent."""
         return self.headers.get(name.lower())
 
-    def disconnected(self) -> Event:
+    def disconnect_event(self) -> Event:
         """Returns an event that is set when the client disconnects before it gets its response. Call on the event loop.
 
         Use it for long work whose result only this client needs. Disconnects are monitored only after the first call.

@@ -1,4 +1,4 @@
-"""Fields that a caller must not set, on every route that writes: refused by name, and nothing is changed."""
+"""Mass assignment: fields that a caller must not set are rejected by name on every write route, without a change."""
 
 from __future__ import annotations
 
@@ -44,15 +44,15 @@ def world(lab: Installation) -> Iterator[World]:
         yield made
 
 
-def of_nobodys_business(route: Route) -> dict[str, Any]:
-    """The fields that the body of this route does not have."""
+def foreign_fields(route: Route) -> dict[str, Any]:
+    """Returns the fields that this route's body does not have."""
     assert route.body is not None
     own = {field.alias or name for name, field in route.body.model_fields.items()}
     return {name: value for name, value in FIELDS.items() if name not in own}
 
 
 def everything(lab: Installation) -> str:
-    """A fingerprint of all that is stored."""
+    """Returns a digest of all stored data."""
     digest = hashlib.sha256()
     with lab.storage.read() as connection:
         for table in metadata().sorted_tables:
@@ -63,7 +63,7 @@ def everything(lab: Installation) -> str:
 
 def test_almost_every_route_is_tested_with_fourteen_fields() -> None:
     assert len(FIELDS) >= 14
-    assert all(len(of_nobodys_business(route)) >= 11 for route in WRITES)
+    assert all(len(foreign_fields(route)) >= 11 for route in WRITES)
     assert len(WRITES) >= 6
 
 
@@ -73,7 +73,7 @@ def test_a_forbidden_field_is_rejected_by_name_and_changes_nothing(world: World)
     before = everything(world.lab)
     for route in WRITES:
         path = route.path.replace("{id}", issuer)
-        for name, value in of_nobodys_business(route).items():
+        for name, value in foreign_fields(route).items():
             body, key = {name: value}, {"Idempotency-Key": "k"}
             answer = account.client_for(route).request(route.method, path, json=body, headers=key)
             named = [fault["field"] for fault in answer.json().get("details", {}).get("fields", [])]

@@ -1,4 +1,4 @@
-"""What was handed out once is nowhere afterwards: not in the records, their log, a backup or what the server says."""
+"""Issued secrets are stored nowhere: not in the database, its log, a backup or the server's output."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def sign_in(server: RunningServer) -> dict[str, Any]:
 
 
 def keys_of_the_owner(server: RunningServer, token: str) -> Iterator[str]:
-    """Also under an Idempotency-Key, so that the answer with the secret in it is remembered."""
+    """Also under an Idempotency-Key, so that the response with the secret is stored."""
     with httpx.Client(base_url=server.url, headers={"Authorization": f"Bearer {token}"}) as owner:
         for number in range(40):
             body = {"name": f"Key {number}", "scopes": ["issuers:read"]}
@@ -35,7 +35,7 @@ def keys_of_the_owner(server: RunningServer, token: str) -> Iterator[str]:
 
 
 def tokens(server: RunningServer) -> Iterator[str]:
-    """Of ten sessions, each refreshed twice."""
+    """Returns the tokens of ten sessions, each refreshed twice."""
     for _ in range(10):
         pair = sign_in(server)
         yield from (pair["access_token"], pair["refresh_token"])
@@ -46,7 +46,7 @@ def tokens(server: RunningServer) -> Iterator[str]:
 
 
 def invitations(server: RunningServer, token: str) -> Iterator[str]:
-    """As they were mailed; the e-mails themselves are with those who got them."""
+    """Returns the mailed tokens; the e-mails themselves have left the installation."""
     with httpx.Client(base_url=server.url, headers={"Authorization": f"Bearer {token}"}) as owner:
         for number in range(5):
             owner.post("/v1/users", json={"email": f"p{number}@x.example", "role": "member"}).raise_for_status()
@@ -58,7 +58,7 @@ def invitations(server: RunningServer, token: str) -> Iterator[str]:
 
 
 def spellings(secret: str) -> Iterator[bytes]:
-    """Plain, as hexadecimal digits, as base64 at any place of a longer text, and as UTF-16."""
+    """Returns a secret in plain, in hexadecimal, in base64 at any offset of a longer text, and in UTF-16."""
     raw = secret.encode()
     yield from (raw, raw.hex().encode(), secret.encode("utf-16-le"))
     for before in range(3):
@@ -67,7 +67,7 @@ def spellings(secret: str) -> Iterator[bytes]:
 
 
 def places(server: RunningServer) -> Iterator[tuple[str, bytes]]:
-    """Every file of the installation, and a backup of its records."""
+    """Returns every file of the installation, and a backup of its database."""
     for path in server.data.rglob("*"):
         if path.is_file() and "maildir" not in path.parts:
             yield path.name, path.read_bytes()
@@ -85,7 +85,7 @@ def of_sqlite(path: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def of_postgresql(server: RunningServer) -> Iterator[tuple[str, bytes]]:
-    """The database's own files and segments of its log; and all rows, as a dump has them."""
+    """Returns the database's own files and log segments, and all rows as a dump."""
     with psycopg.connect(server.database_url, autocommit=True) as connection:
         connection.execute("CHECKPOINT")
         folder = Path(connection.execute("SHOW data_directory").fetchone()[0])  # type: ignore[index]
@@ -121,7 +121,7 @@ def test_none_of_a_hundred_secrets_is_stored_in_any_encoding(server: RunningServ
 
 
 def test_the_search_finds_a_stored_secret(server: RunningServer) -> None:
-    """What is stored in plain, a key's name, is found in the records, their log and the backup."""
+    """A key's name, which is stored in clear, is found in the database, its log and the backup."""
     with server.client() as client:
         client.post("/v1/issuers", json={"name": "A needle in a haystack", "domain": "r.example"}).raise_for_status()
 

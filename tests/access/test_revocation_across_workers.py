@@ -1,4 +1,4 @@
-"""What one worker decided holds in the others at once; and a header says nothing in production."""
+"""A revocation in one worker applies in all others immediately; in production the tenant header is ignored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every route by every single scope, over HTTP, against a table that was written by hand."""
+"""Every route with every single scope, over HTTP, compared with a hand-written table."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def world(lab: Installation) -> Iterator[World]:
 
 
 def called(client: httpx.Client, route: Route) -> int:
-    """The status of a call with nothing that exists: whoever may call gets far enough to be told so."""
+    """Returns the status of a call with unknown ids: a permitted caller gets past authorization to the 404."""
     path = _IN_PATH.sub(str(uuid4()), route.path.replace("{version}", "1"))
     body = None if route.method in ("GET", "DELETE") else {}
     return client.request(route.method, path, json=body, headers={"Idempotency-Key": str(uuid4())}).status_code
@@ -55,7 +55,7 @@ def test_a_single_scope_gives_access_to_its_routes_only(world: World) -> None:
 
 @pytest.mark.parametrize("kind", ["consumer", "consumer_key"])
 def test_a_consumer_may_call_consumer_routes_only(world: World, kind: str) -> None:
-    """Neither signed in nor with a key of their own; that signing out works is shown elsewhere."""
+    """Both signed in and with their own key; another test covers signing out."""
     client, is_signed_in = getattr(world.account, kind), kind == "consumer"
 
     wrong = [
@@ -85,5 +85,5 @@ def _is_closed_to_consumers(name: str, is_signed_in: bool) -> bool:
 
 
 def _is_other_401(name: str) -> bool:
-    """Signing in is public and answers 401 to what is no credential."""
+    """Sign-in is public and answers 401 to invalid credentials."""
     return name.startswith("POST /v1/auth/")

@@ -1,4 +1,4 @@
-"""Every operation on something that exists, by everybody who must not know that it does."""
+"""Tenant isolation: every operation on an existing object, by every caller who must not learn that it exists."""
 
 from __future__ import annotations
 
@@ -60,13 +60,13 @@ def name_of(route: Route) -> str:
 
 
 def things_of(account: Account) -> dict[str, str]:
-    """Something of an account's for each place where a path names something, by the path before it.
+    """Returns an object of the account for each path parameter, by the path before it.
 
-    Some routes have one of their own, because it is over with it once they have done their work.
+    Some routes have an object of their own, because their work ends the object's life.
     """
     issuer, suspended = register_issuer(account.with_key, kid="main"), register_issuer(account.with_key)["id"]
     caller = account.lab.orgs.service_caller(account.tenant.tenant_id)
-    # Its domain is proven, so that nobody is asked for it here.
+    # Its domain is proven, so that no request asks for a proof here.
     account.lab.issuers.set_governance(UUID(issuer["id"]), trust_tier=TrustTier.BASIC, caller=caller)
     kids = {verb: str(uuid4()) for verb in ("rotate", "revoke", "compromise")}  # as long as the name of none
     for kid in kids.values():
@@ -124,14 +124,14 @@ def ask(client: httpx.Client, route: Route, thing: str) -> httpx.Response:
 
 
 def seen(answer: httpx.Response, thing: str) -> tuple[int, dict[str, str], bytes]:
-    """All that goes over the wire; the id itself, the second, and whether the unread body had come by then left out."""
+    """Returns all that goes over the wire, without the id itself, the second, and whether the body had arrived."""
     of_the_moment = ("date", "connection", "x-ratelimit-remaining", "x-ratelimit-reset")
     headers = {name: value for name, value in answer.headers.items() if name not in of_the_moment}
     return answer.status_code, headers, answer.content.replace(thing.encode(), b"the id")
 
 
-def told_apart(client: httpx.Client, things: dict[str, str], *, status: int | None = None) -> list[str]:
-    """The operations by which this client learns that something is there; or that answer otherwise than they should."""
+def distinguishable(client: httpx.Client, things: dict[str, str], *, status: int | None = None) -> list[str]:
+    """Lists the operations that disclose an object to this client, or that answer with another status than expected."""
     found = []
     right = {status} if status else {403, 404}
     for route in WITH_ID:
@@ -143,9 +143,7 @@ def told_apart(client: httpx.Client, things: dict[str, str], *, status: int | No
 
 
 def test_an_owner_can_read_their_own_objects(world: World) -> None:
-    """
-    So every route has its row here, and a refusal below is one of the stranger's.
-    """
+    """So every route is covered here, and an error below is caused by the other tenant."""
     things = things_of(world.account)
     assert {place_of(route) for route in WITH_ID} == {name for name in things if name.startswith("/")}
 
@@ -156,7 +154,7 @@ def test_an_owner_can_read_their_own_objects(world: World) -> None:
         if (answer := ask(world.account.client_for(route), route, thing_for(route, things))).status_code >= 400
     ]
 
-    # The owner may switch policies on, and is told that this one was written by a key of theirs.
+    # The owner may activate policies; the error here states that their own key wrote this one.
     assert refused == [("POST /v1/policies/{id}/activate", 403)]
 
 
@@ -165,11 +163,11 @@ def test_another_tenants_object_answers_exactly_like_a_missing_one(world: World,
     things = things_of(world.account)
     stranger = world.stranger()
 
-    assert told_apart(getattr(stranger, kind), things) == []
+    assert distinguishable(getattr(stranger, kind), things) == []
 
 
 def shown_in_lists(account: Account, ids: set[str]) -> set[str]:
-    """The lists, and other routes without a name in the path, by which this account sees one of these ids."""
+    """Lists the list routes, and other routes without a path parameter, that show this account one of these ids."""
     return {
         route.path for route in LISTS if any(each in account.client_for(route).get(route.path).text for each in ids)
     }
@@ -210,7 +208,7 @@ def test_every_invalid_credential_gets_the_same_401(world: World) -> None:
     }
 
     for kind, client in clients.items():
-        assert told_apart(client, things, status=401) == [], kind
+        assert distinguishable(client, things, status=401) == [], kind
 
 
 def test_expired_credentials_are_rejected(world: World, clock: FixedClock) -> None:
@@ -218,4 +216,4 @@ def test_expired_credentials_are_rejected(world: World, clock: FixedClock) -> No
     clock.advance(stranger.longest_life)
 
     for client in (stranger.signed_in, stranger.consumer, stranger.consumer_key):
-        assert told_apart(client, things, status=401) == []
+        assert distinguishable(client, things, status=401) == []

@@ -1,4 +1,4 @@
-"""The trail over HTTP: every change and every denied attempt, for those who may read it, and for them to recompute."""
+"""The audit trail over HTTP: every change and every denied attempt, readable and verifiable by the tenant."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HASHES = ("integrity_hash", "prev_hash")
 
 
 def trail(client: httpx.Client, **query: Any) -> list[dict[str, Any]]:
-    """The whole trail, newest first, page by page."""
+    """Returns the whole trail, newest first, page by page."""
     found: list[dict[str, Any]] = []
     cursor = None
     while True:
@@ -31,9 +31,7 @@ def trail(client: httpx.Client, **query: Any) -> list[dict[str, Any]]:
 
 @pytest.mark.both_engines
 def test_a_reader_can_recompute_the_chain(server: RunningServer) -> None:
-    """
-    From what goes out alone: no line is missing, none was changed, and the first has nothing before it.
-    """
+    """From the responses alone: no event is missing or changed, and the first has no predecessor."""
     with server.client() as client:
         mint(client, mint_body(register_issuer(client)))
         lines = trail(client, limit=3)

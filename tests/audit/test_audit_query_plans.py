@@ -1,4 +1,4 @@
-"""A filter of the trail looks at the lines it wants: each engine says so itself, for every query that a page takes."""
+"""Query plans of the audit trail: each filter reads only its events, according to each engine's plan."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ CROWD = text(
     ids=lambda equal: "+".join(equal),
 )
 def equal(request: pytest.FixtureRequest) -> Equal:
-    """What a page is asked for."""
+    """Returns the filters of a page."""
     asked: Equal = request.param
     return asked
 
 
 @pytest.fixture
 def connection(lab: Installation, caller: Caller) -> Iterator[Connection]:
-    """A look at a trail of a few lines about issuers; what is done to it here does not stay."""
+    """A connection to a trail with a few issuer events; changes made through it are rolled back."""
     for number in range(3):
         issuer = lab.issuers.create({"name": f"Northfield {number}", "domain": "northfield.example"}, caller=caller)
         lab.issuers.update(issuer.issuer["id"], {"display_name": "North"}, caller=caller)
@@ -59,7 +59,7 @@ def connection(lab: Installation, caller: Caller) -> Iterator[Connection]:
 
 
 def plans(connection: Connection, wanted: store.AuditFilter, explain: str) -> list[Any]:
-    """What the engine says of each query of a page."""
+    """Returns the engine's plan for each query of a page."""
     asked: list[tuple[str, Any]] = []
 
     def note(_connection: Any, _cursor: Any, statement: str, parameters: Any, _context: Any, _many: bool) -> None:
@@ -72,7 +72,7 @@ def plans(connection: Connection, wanted: store.AuditFilter, explain: str) -> li
 
 
 def lines_read(node: dict[str, Any]) -> int:
-    """The lines that a step of PostgreSQL's and those under it looked at, wanted or not."""
+    """Returns the number of rows that a PostgreSQL plan node and its children read, matching or not."""
     here = 0
     if node.get("Relation Name") == "audit_events":
         here = round((node["Actual Rows"] + node.get("Rows Removed by Filter", 0)) * node["Actual Loops"])
@@ -93,9 +93,7 @@ def test_sqlite_searches_an_index_and_sorts_no_more_than_a_page(
 
 @pytest.mark.on_postgresql
 def test_postgresql_reads_few_of_many_events(connection: Connection, caller: Caller, equal: Equal) -> None:
-    """
-    It tells how many it read, as SQLite does not.
-    """
+    """PostgreSQL reports how many rows it read; SQLite does not."""
     connection.execute(CROWD, {"tenant_id": caller.tenant_id, "lines": LINES})
     connection.execute(text("ANALYZE audit_events"))
     told = plans(connection, store.AuditFilter(caller.tenant_id, equal), "EXPLAIN (ANALYZE, FORMAT JSON)")

@@ -1,4 +1,4 @@
-"""Who an attestation is for is told by e-mail; for whoever has no account it waits until they have one."""
+"""Deliveries over HTTP: recipients get an e-mail; without an account, a delivery is pending until they open one."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PASSWORD = "correct horse battery staple"
 
 @dataclass
 class Registry:
-    """A tenant with an issuer, in front of the true application."""
+    """A tenant with an issuer, served by the real application."""
 
     lab: Installation
     client: httpx.Client
@@ -41,7 +41,7 @@ class Registry:
         return self.client.get(f"/v1/attestations/{attestation['id']}/delivery")
 
     def letters(self) -> list[tuple[str, str, str]]:
-        """Recipient, subject and text of every mail that waits to be carried."""
+        """Returns recipient, subject and text of every queued mail."""
         with self.lab.storage.read() as connection:
             waiting = connection.execute(select(*mails.c).order_by(mails.c.id)).all()
         claimed = [LeasedMail(row.id, row.recipient, row.subject, row.created_at, row.sealed) for row in waiting]
@@ -95,7 +95,7 @@ def test_an_invited_or_removed_person_has_no_account(registry: Registry) -> None
 
 
 def test_accepting_an_invitation_delivers_pending_attestations(registry: Registry) -> None:
-    """Also where it waited since before the invitation, and whoever invites is not who issued it."""
+    """Also attestations from before the invitation, issued by another tenant than the inviting one."""
     early = registry.mint_for("ada@people.example")
     caller = registry.lab.orgs.service_caller(registry.lab.orgs.create_tenant("Other", plan=Plan.FREE).tenant_id)
     registry.lab.people.invite("Ada@people.example", role=Role.MEMBER, caller=caller)
@@ -113,7 +113,7 @@ def test_accepting_an_invitation_delivers_pending_attestations(registry: Registr
 
 
 def invitation_of(registry: Registry) -> str:
-    """The text of the one invitation to a tenant that was mailed."""
+    """Returns the text of the one mailed invitation to a tenant."""
     (text,) = (text for _, subject, text in registry.letters() if subject.startswith("Invitation to"))
     return text
 
@@ -157,7 +157,7 @@ def test_an_issuer_name_cannot_inject_headers(registry: Registry) -> None:
 
 @pytest.mark.both_engines
 def test_mail_and_delivery_are_stored_only_with_the_attestation(registry: Registry) -> None:
-    """A batch: one that fails leaves nothing of itself behind, the others are on their way."""
+    """In a batch, a failed item leaves nothing behind, and the others are delivered."""
     good = mint_body(registry.issuer, recipient_email="ada@people.example")
     bad = {**good, "kid": "unknown", "recipient_email": "grace@people.example"}
 

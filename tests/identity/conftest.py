@@ -1,4 +1,4 @@
-"""A served installation with a tenant whose owner may sign in; the clock moves only when told to."""
+"""Fixtures: a served installation whose tenant has an owner who may sign in; tests advance the clock."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from attestlab.orgs.rules import Plan
 
 @pytest.fixture
 def door(lab: Installation) -> Iterator[Door]:
-    """The true application over HTTP, on either engine."""
+    """The real application over HTTP, on either database engine."""
     tenant = lab.orgs.create_tenant("Example Registry", plan=Plan.ENTERPRISE)
     with served(lab) as url, client_of(url) as client:
         yield Door(client, tenant)

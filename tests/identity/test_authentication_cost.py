@@ -1,4 +1,4 @@
-"""Finding out who calls costs less than the verification of one signature, where the credential was seen before."""
+"""Authenticating a known credential costs less than verifying one signature."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TIMES = 1_000
 
 
 def call_with(lab: Installation, site: Application, credential: Credential) -> Request:
-    """A request for `/v1/me` that presents this credential."""
+    """Builds a request for `/v1/me` with this credential."""
     route = next(route for route in all_routes() if route.path == "/v1/me")
     call = Request(
         lab=lab,
@@ -44,7 +44,7 @@ def call_with(lab: Installation, site: Application, credential: Credential) -> R
 
 
 def medians_s(*works: Callable[[], object]) -> list[float]:
-    """What one of many costs of each, in turns, so that whatever else the machine does meets all of them."""
+    """Returns the median time of each, measured in turns so that other load affects all of them alike."""
     durations: list[list[float]] = [[] for _ in works]
     for _ in range(TIMES):
         for work, found in zip(works, durations, strict=True):
@@ -55,7 +55,7 @@ def medians_s(*works: Callable[[], object]) -> list[float]:
 
 
 def verifying() -> Callable[[], object]:
-    """The verification of a signature, which takes a tenth of a millisecond on our machine."""
+    """Verifies a signature, which takes a tenth of a millisecond on our machine."""
     private = Ed25519PrivateKey.generate()
     public, signature = private.public_key(), private.sign(b"measure")
     return lambda: public.verify(signature, b"measure")
@@ -63,9 +63,7 @@ def verifying() -> Callable[[], object]:
 
 @pytest.mark.parametrize("kind", ["api_key", "bearer"])
 def test_authenticating_costs_less_than_verifying_a_signature(tmp_path: Path, kind: str) -> None:
-    """
-    Everything is in it that happens for each request: is the session open, the key not revoked, what is the plan now.
-    """
+    """Includes every per-request check: the session is open, the key is not revoked, and the current plan."""
 
     async def measured() -> list[float]:
         lab, made = Installation.init(Settings(data=tmp_path / "data"), clock=SystemClock())

@@ -1,7 +1,7 @@
-"""Every way to forge an access token that anyone has thought of (RFC 8725): one refusal for all of them.
+"""Known ways to forge an access token (RFC 8725): all get the same error.
 
-A case is a function of a `Forge`, which has what an attacker has (a real token, the public key, keys of
-their own) and, so that single claims and headers can be wrong, also what no attacker has: our key.
+A case is a function of a `Forge`, which has everything an attacker has (a real token, the public key, keys of their
+own) and also our private key, which no attacker has, so that single claims and headers can be wrong.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ OWN = {alg: signing.generate(alg) for alg in (Algorithm.ED25519, Algorithm.ES256
 
 @dataclass
 class Forge:
-    """A real session with what is known of it."""
+    """A real session and its data."""
 
     lab: Installation
     door: Door
@@ -76,16 +76,16 @@ class Forge:
         return self.private.public_key().public_bytes(serialization.Encoding.Raw, serialization.PublicFormat.Raw)
 
     def ours(self, header: Any = None, payload: Any = None) -> str:
-        """Signed with our own key, whatever the header says."""
+        """Signs with our key, whatever the header is."""
         return self.own(header, payload, alg=Algorithm.ED25519, key=self.private)
 
     def own(self, header: Any = None, payload: Any = None, *, alg: Algorithm, key: PrivateKey | None = None) -> str:
-        """Signed with a key of the attacker's own, under the kid of ours unless the header says otherwise."""
+        """Signs with the attacker's key, under our kid unless the header has another."""
         signed = f"{part(header or {**self.header, 'alg': alg.jose})}.{part(payload or self.claims)}"
         return f"{signed}.{b64url_encode(signing.sign(alg, key or OWN[alg], signed.encode()))}"
 
     def mac(self, secret: bytes, alg: str = "HS256", **header: Any) -> str:
-        """Authenticated with something public as if it were a secret."""
+        """Computes a MAC with public data as its secret."""
         signed = f"{part({**self.header, 'alg': alg, **header})}.{part(self.claims)}"
         return f"{signed}.{b64url_encode(hmac.digest(secret, signed.encode(), alg.replace('HS', 'sha')))}"
 
@@ -93,36 +93,36 @@ class Forge:
         return f"{part({**self.header, 'alg': alg})}.{part(self.claims)}.{signature}"
 
     def saying(self, **changes: Any) -> str:
-        """Our own key signs other claims."""
+        """Signs other claims with our key."""
         return self.ours(payload={**self.claims, **changes})
 
     def headed(self, **changes: Any) -> str:
-        """Our own key signs under another header."""
+        """Signs with our key under another header."""
         return self.ours(header={**self.header, **changes})
 
     def without(self, claim: str) -> str:
         return self.ours(payload={name: value for name, value in self.claims.items() if name != claim})
 
     def at(self, offset_s: int, **changes: Any) -> str:
-        """Begun so long from now, for an hour."""
+        """Issues a token at this offset from now, valid for an hour."""
         iat = int(self.lab.clock.now().timestamp()) + offset_s
         return self.saying(**{"iat": iat, "exp": iat + 3600, **changes})
 
 
 def part(value: Any) -> str:
-    """A part of a token: bytes as they are, anything else as our own JSON."""
+    """Encodes a part of a token: bytes unchanged, anything else as our JSON."""
     return b64url_encode(value if isinstance(value, bytes) else canonical(value))
 
 
 def spelled_with(raw: str, spare_bits: int) -> str:
-    """base64url of the same bytes with a bit set that belongs to none of them."""
+    """Encodes the same bytes in base64url with an unused bit set."""
     alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
     assert len(raw) % 4, "no spare bits"
     return raw[:-1] + alphabet[alphabet.index(raw[-1]) ^ spare_bits]
 
 
 def malleated(forge: Forge) -> str:
-    """The same signature with S + L in place of S: RFC 8032 forbids it, some verifiers forget."""
+    """Returns the same signature with S + L in place of S: RFC 8032 forbids it, some verifiers accept it."""
     signature = b64url_decode(forge.parts[2])
     s = int.from_bytes(signature[32:], "little") + ORDER
     return ".".join([*forge.parts[:2], b64url_encode(signature[:32] + s.to_bytes(32, "little"))])
@@ -135,7 +135,7 @@ def with_part(forge: Forge, place: int, change: Callable[[str], str]) -> str:
 
 
 def of_another_installation(forge: Forge) -> str:
-    """All of it right but the key: even the kid is ours."""
+    """Everything is right but the key; even the kid is ours."""
     return forge.own(alg=Algorithm.ED25519)
 
 
@@ -146,7 +146,7 @@ def json_serialised(forge: Forge, flattened: bool) -> str:
 
 
 def with_twice(forge: Forge, name: str, value: Any) -> str:
-    """Our key signs JSON that names one claim twice: which one counts depends on who reads."""
+    """Signs JSON with a duplicate claim with our key: parsers differ in which one they use."""
     once = canonical(forge.claims)
     return forge.ours(payload=once[:-1] + b"," + canonical({name: value})[1:])
 
@@ -269,12 +269,12 @@ CLAIMS: dict[str, Case] = {
     "claims are a list": lambda forge: forge.ours(payload=b"[]"),
     "claims are no JSON": lambda forge: forge.ours(payload=b"\xff\xfe"),
     "claims within claims": lambda forge: forge.ours(payload=b"[" * 5000 + b"]" * 5000),
-    "somebody else's id": lambda forge: forge.saying(sub=str(uuid4())),
+    "another person's id": lambda forge: forge.saying(sub=str(uuid4())),
     "the id in capitals": lambda forge: forge.saying(sub=forge.claims["sub"].upper()),
     "another tenant": lambda forge: forge.saying(tenant_id=str(forge.lab.operator.tenant_id)),  # type: ignore[attr-defined]
     "a session that never was": lambda forge: forge.saying(sid=str(uuid4())),
     "a session that ended": lambda forge: forge.ended,
-    "somebody who was removed": lambda forge: forge.removed,
+    "a removed person": lambda forge: forge.removed,
 }
 SPELLINGS: dict[str, Case] = {
     "one point": lambda forge: ".",
@@ -316,7 +316,7 @@ CASES = {**UNSIGNED, **SYMMETRIC, **OTHER_KEYS, **HEADERS, **CLAIMS, **SPELLINGS
 
 
 def forge_of(lab: Installation, door: Door) -> Forge:
-    """A session that goes on, one that ended, and one of somebody who was removed."""
+    """Creates an open session, an ended one, and the session of a removed person."""
     real, ended = door.signed_in(), door.signed_in()
     door.logout(ended)
     add_person(lab, door.tenant, "ada@example.org", "a long password")
@@ -332,7 +332,7 @@ def forge_of(lab: Installation, door: Door) -> Forge:
 
 @pytest.fixture(scope="module")
 def forge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forge]:
-    """One installation for all cases of a file."""
+    """One installation for all cases of the file."""
     clock = FixedClock(AT)
     lab, made = Installation.init(Settings(data=tmp_path_factory.mktemp("forge")), clock=clock)
     lab.operator = lab.orgs.service_caller(made.tenant.tenant_id)  # type: ignore[attr-defined]
@@ -343,7 +343,7 @@ def forge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forge]:
 
 
 def presented(forge: Forge, token: str) -> Any:
-    """The answer to a token that is sent byte for byte."""
+    """Sends a token byte for byte; returns the response."""
     return forge.door.client.get("/v1/me", headers={"Authorization": b"Bearer " + token.encode("latin-1")})
 
 
@@ -353,9 +353,7 @@ def test_the_cases_are_many_and_distinct() -> None:
 
 
 def test_the_forged_tokens_start_from_a_valid_token(forge: Forge) -> None:
-    """
-    Without this the cases below could be refused for no better reason than a broken forge.
-    """
+    """Otherwise a broken forge could be the reason why the cases below are rejected."""
     good = (forge.token, forge.ours(), forge.saying(jti="another"), forge.at(-3599), forge.at(300))
 
     assert [presented(forge, token).status_code for token in good] == [200] * 5
@@ -363,9 +361,7 @@ def test_the_forged_tokens_start_from_a_valid_token(forge: Forge) -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda name: name.replace("/", "|"))
 def test_a_forged_token_is_rejected(forge: Forge, case: str) -> None:
-    """
-    Right after the true one, which is known by then: what is remembered of it must not help the forgery.
-    """
+    """Sent right after the valid token, so that its cache entry must not help the forgery."""
     assert presented(forge, forge.token).status_code == 200
 
     answer = presented(forge, CASES[case](forge))
@@ -375,9 +371,7 @@ def test_a_forged_token_is_rejected(forge: Forge, case: str) -> None:
 
 
 def test_both_engines_reject_forged_tokens_alike(lab: Installation, door: Door) -> None:
-    """
-    All of them again, on either engine, and still nobody is in who was not before.
-    """
+    """All cases again, on either engine; none of them signs in."""
     forge = forge_of(lab, door)
     refused = {name: presented(forge, forged(forge)) for name, forged in CASES.items()}
 
@@ -393,9 +387,7 @@ def test_an_access_token_is_not_accepted_as_api_key_or_refresh_token(forge: Forg
 
 
 def test_two_different_credentials_are_rejected(forge: Forge) -> None:
-    """
-    A person's token beside a tenant's key: nobody should have to guess which of them counts.
-    """
+    """A person's token together with a tenant's key is ambiguous."""
     headers = {"Authorization": f"Bearer {forge.token}", "X-API-Key": forge.door.tenant.api_key}
 
     assert refusal(forge.door.client.get("/v1/me", headers=headers)) == REFUSED

@@ -1,4 +1,4 @@
-"""From the login to the logout: each refresh token once, and what ends a session ends it at once and everywhere."""
+"""Sessions: each refresh token is used once, and a session that ends is invalid immediately and everywhere."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ TOGETHER = 8
 
 
 def ended_because(lab: Installation) -> list[str]:
-    """Why each session is over, or that it goes on."""
+    """Lists the reason why each session ended, or "open"."""
     with lab.storage.read() as connection:
         found = connection.execute(select(store.sessions.c.ended_because)).scalars()
-        return sorted(because or "goes on" for because in found)
+        return sorted(because or "open" for because in found)
 
 
 def suspicions(lab: Installation, tenant: TenantCreated) -> list[dict[str, Any]]:
@@ -47,20 +47,18 @@ def test_a_refresh_returns_the_next_token_of_the_session(door: Door, lab: Instal
     assert refusal(door.me(first["access_token"])) == REFUSED
     assert door.me(second["access_token"]).status_code == 200
     assert second["refresh_token"] != first["refresh_token"]
-    assert ended_because(lab) == ["goes on"]
+    assert ended_because(lab) == ["open"]
 
 
 def test_a_reused_refresh_token_ends_its_session(door: Door, lab: Installation) -> None:
-    """
-    Over HTTP the second use is a plain refusal; what it changed is kept all the same, and is told once.
-    """
+    """Over HTTP the second use is a plain error; its change is committed anyway, with one event."""
     first, other = door.signed_in(), door.signed_in()
     second = door.refresh(first["refresh_token"]).json()
 
     again = [door.refresh(first["refresh_token"]) for _ in range(2)]
 
     assert [refusal(answer) for answer in again] == [REFUSED, REFUSED]
-    assert ended_because(lab) == ["goes on", "reuse"]
+    assert ended_because(lab) == ["open", "reuse"]
     for answer in (door.refresh(second["refresh_token"]), door.me(second["access_token"])):
         assert refusal(answer) == REFUSED
     assert door.me(other["access_token"]).status_code == 200
@@ -71,9 +69,7 @@ def test_a_reused_refresh_token_ends_its_session(door: Door, lab: Installation) 
 
 @pytest.mark.both_engines
 def test_concurrent_use_of_a_refresh_token_ends_the_session(door: Door, lab: Installation) -> None:
-    """
-    Whoever is quicker gets the tokens; that somebody else had the same one is noticed whatever the order.
-    """
+    """The first request gets the tokens; the reuse is detected in any order."""
     token = door.signed_in()["refresh_token"]
 
     with ThreadPoolExecutor(TOGETHER) as pool:
@@ -90,7 +86,7 @@ def test_a_refresh_is_replayed_under_its_idempotency_key(door: Door, lab: Instal
     first, second = (door.refresh(token, **{"Idempotency-Key": "lost"}) for _ in range(2))
 
     assert (first.status_code, first.content) == (200, second.content)
-    assert ended_because(lab) == ["goes on"]
+    assert ended_because(lab) == ["open"]
 
 
 def test_a_refresh_token_ends_thirty_days_after_it_was_issued(door: Door, clock: FixedClock) -> None:
@@ -104,9 +100,7 @@ def test_a_refresh_token_ends_thirty_days_after_it_was_issued(door: Door, clock:
 
 
 def test_every_invalid_refresh_token_gets_the_same_error(door: Door) -> None:
-    """
-    Among them the access token, the API key, and our token in another spelling.
-    """
+    """Including the access token, the API key, and our token in another spelling."""
     tokens = door.signed_in()
     ours = tokens["refresh_token"]
     last = ours[:-1] + chr(ord(ours[-1]) + 1)
@@ -127,7 +121,7 @@ def test_a_logout_takes_effect_with_the_next_request(door: Door, lab: Installati
     assert refusal(door.refresh(here["refresh_token"])) == REFUSED
     assert refusal(door.logout(here)) == REFUSED
     assert door.me(there["access_token"]).status_code == 200
-    assert ended_because(lab) == ["goes on", "logout"]
+    assert ended_because(lab) == ["logout", "open"]
 
 
 def test_a_logout_can_end_another_own_session_only(door: Door, lab: Installation) -> None:
@@ -144,9 +138,7 @@ def test_a_logout_can_end_another_own_session_only(door: Door, lab: Installation
 
 
 def test_permissions_come_from_the_database_not_the_token(door: Door, lab: Installation) -> None:
-    """
-    A role that was taken away is gone with the next request; the token itself goes on.
-    """
+    """A removed role is gone with the next request; the token itself stays valid."""
     token = door.signed_in()["access_token"]
     assert door.client.get("/v1/audit/events", headers=bearer(token)).status_code == 200
 
@@ -169,9 +161,7 @@ def test_a_removed_person_is_signed_out_with_the_next_request(door: Door, lab: I
 @pytest.mark.both_engines
 @pytest.mark.parametrize("ending", ["logout", "reuse", "password"])
 def test_a_session_ends_in_all_workers(door: Door, lab: Installation, clock: FixedClock, ending: str) -> None:
-    """
-    The second worker has verified the very token before, and nobody tells it anything.
-    """
+    """The second worker has verified this very token before, and gets no notification."""
     settings = Settings(data=lab.settings.data, database_url=lab.settings.database_url)
     other_lab = Installation.open(settings, clock=clock)
     with served(other_lab) as url, client_of(url) as client:
@@ -193,9 +183,7 @@ def test_a_session_ends_in_all_workers(door: Door, lab: Installation, clock: Fix
 
 
 def test_two_workers_sign_with_the_same_key(door: Door, lab: Installation, clock: FixedClock) -> None:
-    """
-    The key of the first login is found by a worker that was already running, to sign and to verify.
-    """
+    """A worker that was already running finds the key of the first login, to sign and to verify."""
     settings = Settings(data=lab.settings.data, database_url=lab.settings.database_url)
     other_lab = Installation.open(settings, clock=clock)
     with served(other_lab) as url, client_of(url) as client:
@@ -212,9 +200,7 @@ def test_two_workers_sign_with_the_same_key(door: Door, lab: Installation, clock
 
 @pytest.mark.both_engines
 def test_a_session_survives_a_server_restart(server: RunningServer) -> None:
-    """
-    The real server, stopped and started: the key that signs is opened again, and nothing secret is in its log.
-    """
+    """The real server, stopped and started: it unseals the signing key again, and its log contains no secret."""
     made = TenantCreated(
         **{name: server.made[name] for name in ("tenant_id", "org_id", "owner_email", "owner_password", "api_key")}  # type: ignore[arg-type]
     )

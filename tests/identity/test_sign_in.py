@@ -1,4 +1,4 @@
-"""Signing in: one way in, one refusal for everything else, and nothing said about who has an account."""
+"""Sign-in: one success, the same error for every failure, and no disclosure of existing accounts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ WRONG = "not the password"
 
 
 def lines(lab: Installation, action: str) -> list[dict[str, Any]]:
-    """The trail's lines of one action, of every tenant."""
+    """Returns the audit entries of one action, of all tenants."""
     wanted = select(AuditEvent.record).where(AuditEvent.action == action)
     with lab.storage.read() as connection:
         return [json.loads(record) for record in connection.execute(wanted).scalars()]
@@ -74,9 +74,7 @@ def test_an_invited_or_removed_person_cannot_sign_in(door: Door, lab: Installati
 def test_an_unknown_address_costs_as_much_as_a_wrong_password(
     door: Door, lab: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """
-    Counted in verifications of argon2id, each with the very parameters of a stored hash.
-    """
+    """Counted in argon2id verifications, each with the parameters of a stored hash."""
     verified: list[str] = []
     real = PasswordHasher.verify
 
@@ -108,7 +106,7 @@ def test_a_hash_of_weaker_parameters_is_replaced_by_the_next_login(door: Door, l
 
 
 def guessed(lab: Installation, email: str, times: int) -> None:
-    """As many attempts that failed, without the time that each of them takes."""
+    """Records this many failed attempts without the time that each of them takes."""
     for number in range(times):
         login_throttle.count_attempt(
             lab.counters, LoginAttempt(hash_address(email), f"192.0.2.{number}"), now=lab.clock.now()
@@ -117,9 +115,7 @@ def guessed(lab: Installation, email: str, times: int) -> None:
 
 @pytest.mark.own_world
 def test_every_login_is_audited_without_unknown_addresses(door: Door, lab: Installation) -> None:
-    """
-    A stranger's attempts stand in the trail of whoever they were about, else in the operator's.
-    """
+    """An unknown client's attempts are in the trail of the account's tenant, otherwise in the operator's."""
     door.signed_in()
     door.login(password=WRONG)
     door.login(email="nobody@example.org")
@@ -135,9 +131,7 @@ def test_every_login_is_audited_without_unknown_addresses(door: Door, lab: Insta
 
 
 def test_after_ten_failures_even_the_right_password_must_wait(door: Door, lab: Installation, clock: FixedClock) -> None:
-    """
-    The wait is told, the answer is the same for an address that nobody has, and then the way is free again.
-    """
+    """The error states the wait, an unknown address gets the same error, and after the wait sign-in works again."""
     for email in (door.tenant.owner_email, "nobody@example.org"):
         guessed(lab, email, login_throttle.MAX_ATTEMPTS_PER_ACCOUNT - 1)
         assert door.login(email=email, password=WRONG).status_code == 401
@@ -160,9 +154,7 @@ def test_a_success_resets_the_failures_of_its_account(door: Door, lab: Installat
 
 
 def test_many_accounts_from_one_address_are_counted_together(door: Door, lab: Installation, clock: FixedClock) -> None:
-    """
-    Whoever tries one password on everybody waits as well, and a success among them gives nothing back but itself.
-    """
+    """A client that tries one password on many accounts is throttled too; a success uncounts only its own attempt."""
     for number in range(login_throttle.MAX_ATTEMPTS_PER_PEER - 1):
         login_throttle.count_attempt(lab.counters, LoginAttempt(f"{number:064x}", "127.0.0.1"), now=clock.now())
 
@@ -248,9 +240,7 @@ def test_a_platform_role_gives_the_platform_realm(door: Door, lab: Installation)
 
 
 def test_a_consumer_signs_in_and_has_only_consumer_scopes(door: Door, lab: Installation) -> None:
-    """
-    Whatever roles the row says: a consumer owns a tenant of one, and must not become its owner.
-    """
+    """Whatever roles the row has: a consumer must not become the owner of their own tenant."""
     make_consumer(lab, door.tenant)
 
     me = door.me(door.signed_in()["access_token"]).json()
@@ -259,9 +249,7 @@ def test_a_consumer_signs_in_and_has_only_consumer_scopes(door: Door, lab: Insta
 
 
 def test_a_replayed_login_returns_the_same_tokens_unstored_in_clear(door: Door, lab: Installation) -> None:
-    """
-    The remembered answer is sealed; it is not even to be told from the outside which password it was for.
-    """
+    """The stored response is sealed, and its record does not reveal which password it was for."""
     first, second = door.login(**{"Idempotency-Key": "one"}), door.login(**{"Idempotency-Key": "one"})
 
     assert first.content == second.content
@@ -274,9 +262,7 @@ def test_a_replayed_login_returns_the_same_tokens_unstored_in_clear(door: Door, 
 
 @pytest.mark.own_world
 def test_the_same_request_of_another_person_is_not_replayed(door: Door, lab: Installation) -> None:
-    """
-    Two people of a tenant who happen to send one Idempotency-Key do not answer for each other.
-    """
+    """Two people of a tenant who use the same Idempotency-Key do not get each other's responses."""
     add_person(lab, door.tenant, "ada@example.org", "a long password")
     owner, ada = door.signed_in(), door.signed_in(email="ada@example.org", password="a long password")
     key = {"Idempotency-Key": "bye"}
@@ -325,9 +311,7 @@ def test_a_weak_new_password_is_rejected(door: Door, new: str) -> None:
 
 
 def test_a_new_password_needs_the_current_one_and_failures_count(door: Door, lab: Installation) -> None:
-    """
-    A stolen access token is no way to try passwords.
-    """
+    """A stolen access token does not allow password guessing."""
     tokens = door.signed_in()
 
     guessed(lab, door.tenant.owner_email, login_throttle.MAX_ATTEMPTS_PER_ACCOUNT - 1)

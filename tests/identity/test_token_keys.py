@@ -1,4 +1,4 @@
-"""The keys behind access tokens, as others see them: published, verified by libraries other than ours, kept sealed."""
+"""Signing keys of access tokens: published, verifiable by other libraries, and stored sealed."""
 
 from __future__ import annotations
 
@@ -46,9 +46,7 @@ def read_by_jwcrypto(token: str, jwks: str) -> dict[str, Any]:
 def test_published_keys_verify_a_token(
     door: Door, lab: Installation, alg: Algorithm, read: Callable[[str, str], dict[str, Any]]
 ) -> None:
-    """
-    With exactly the claims of the specification, and beside them the session and the token's own id.
-    """
+    """The token has exactly the claims of the specification, plus the session and the token's own id."""
     with lab.storage.write() as tx:
         lab.identity.tokens.create_key(tx, at=lab.clock.now(), alg=alg)
     token = door.signed_in()["access_token"]
@@ -82,9 +80,7 @@ def test_the_header_names_the_algorithm_and_the_key_and_nothing_else(door: Door)
 
 
 def test_a_newer_key_signs_and_the_older_still_verifies(door: Door, lab: Installation, clock: FixedClock) -> None:
-    """
-    Once a process starts that has not signed yet; until then the older one signs, and both are published.
-    """
+    """A process that starts later signs with the newer key; until then the older one signs, and both are published."""
     older = door.signed_in()["access_token"]
     clock.advance(timedelta(seconds=1))
     fresh = AccessTokens(storage=lab.storage, keyring=lab.keyring, issuer=lambda: lab.log_id)
@@ -98,9 +94,7 @@ def test_a_newer_key_signs_and_the_older_still_verifies(door: Door, lab: Install
 
 
 def test_a_key_of_a_transaction_that_failed_signs_nothing(lab: Installation, door: Door) -> None:
-    """
-    Were it kept in memory, tokens would be signed by a key that is in no records.
-    """
+    """If it stayed in memory, tokens would be signed by a key that is not in the database."""
     with pytest.raises(RuntimeError), lab.storage.write():
         recognised = lab.identity.authenticate(
             door.tenant.owner_email, door.tenant.owner_password, peer="192.0.2.1", now=lab.clock.now()

@@ -1,4 +1,4 @@
-"""The true application with a clock that stands still, behind a proxy that it trusts."""
+"""Fixtures: the real application with a fixed clock, behind a trusted proxy."""
 
 from __future__ import annotations
 

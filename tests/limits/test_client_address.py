@@ -1,4 +1,4 @@
-"""Whose address a request comes from, behind proxies that are trusted and others that are not."""
+"""Client addresses behind trusted and untrusted proxies."""
 
 from __future__ import annotations
 

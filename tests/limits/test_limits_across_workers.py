@@ -1,4 +1,4 @@
-"""Limits in the real server: two workers share one count, and the operator changes plans while they run."""
+"""Limits in the real server: two workers share one count, and the operator changes plans at run time."""
 
 from __future__ import annotations
 
@@ -22,15 +22,13 @@ def in_the_installation(server: RunningServer) -> tuple[str, ...]:
 
 
 def seen(server: RunningServer, key: str, times: int) -> list[int]:
-    """The statuses of requests on one connection, which one of the workers has."""
+    """Returns the statuses of requests on one connection, which one worker serves."""
     with httpx.Client(base_url=server.url, headers={"X-API-Key": key}, timeout=PATIENCE_S) as client:
         return [client.get("/v1/issuers").status_code for _ in range(times)]
 
 
 def test_two_workers_share_one_rate_limit(empty_database: str, tmp_path: Path) -> None:
-    """
-    A burst of 64 at once: as many as the bucket holds, and what comes back while it lasts, to one in a hundred.
-    """
+    """A burst of 64 succeeds up to the bucket's size plus its refill meanwhile, within one in a hundred."""
     server = RunningServer.initialised(tmp_path / "data", empty_database)
     server.start("--workers", "2")
     tenant = printed("tenant", "create", "Burst", "--plan", "STARTER", *in_the_installation(server))

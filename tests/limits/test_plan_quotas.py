@@ -1,4 +1,4 @@
-"""What is counted by day or by plan: attestations, verifications, issuers, keys; exact, however many ask at once."""
+"""Plan quotas: attestations, verifications, issuers and keys are limited exactly, also for concurrent requests."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_64_concurrent_mints_stop_exactly_at_the_quota(place: Place) -> None:
 
 
 def test_verifications_are_metered_to_the_issuers_tenant(place: Place) -> None:
-    """Whoever verifies; an id that nobody knows costs nobody."""
+    """The verifier's identity does not matter; an unknown id is not charged to any tenant."""
     tenant = place.tenant(verifications_per_day=3)
     client, stranger = place.client(tenant), place.client()
     attestation_id = mint(client, mint_body(register_issuer(client))).json()["id"]

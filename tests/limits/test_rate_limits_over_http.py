@@ -1,4 +1,4 @@
-"""How often somebody may ask: by tenant, by route, by address; and what they are told of it."""
+"""Rate limits over HTTP: by tenant, route and address, with their headers and errors."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ BURST = 10  # of a FREE tenant's 60 a minute
 
 
 def spend(client: httpx.Client, times: int, path: str = "/v1/issuers") -> list[int]:
-    """The statuses of so many requests in a row."""
+    """Sends this many requests in sequence; returns their statuses."""
     return [client.get(path).status_code for _ in range(times)]
 
 
-def told(answer: httpx.Response) -> tuple[str, ...]:
+def rate_headers(answer: httpx.Response) -> tuple[str, ...]:
     return tuple(answer.headers[name] for name in HEADERS)
 
 
 def test_every_response_has_rate_limit_headers(place: Place) -> None:
-    """Also errors, probes and what no route answers."""
+    """Also errors, probes and responses without a route."""
     free, stranger = place.client(place.tenant()), place.client(address="192.0.2.2")
     answers = [
         free.get("/v1/issuers"),
@@ -58,8 +58,8 @@ def test_every_response_has_rate_limit_headers(place: Place) -> None:
     ]
     assert [answer.status_code for answer in answers if not all(name in answer.headers for name in HEADERS)] == []
     noon = int(place.clock.now().timestamp())
-    assert told(answers[0]) == ("60", "9", str(noon + 1), "60;w=60")
-    assert told(answers[5]) == ("3000", "499", str(noon + 1), "3000;w=60")
+    assert rate_headers(answers[0]) == ("60", "9", str(noon + 1), "60;w=60")
+    assert rate_headers(answers[5]) == ("3000", "499", str(noon + 1), "3000;w=60")
 
 
 def test_the_response_to_malformed_http_has_rate_limit_headers(place: Place) -> None:
@@ -99,15 +99,13 @@ def test_429_states_retry_after_and_the_retry_succeeds(place: Place) -> None:
     assert (refused.status_code, error["code"], refused.headers["Retry-After"]) == (429, "RATE_LIMIT_EXCEEDED", "1")
     assert error["retry_after_ms"] == 1000
     assert error["details"].items() >= {"limit": 60, "window_seconds": 60, "retry_after_seconds": 1}.items()
-    assert told(refused)[:2] == ("60", "0")
+    assert rate_headers(refused)[:2] == ("60", "0")
     place.clock.advance(timedelta(seconds=1))
     assert spend(client, 2) == [200, 429]
 
 
 def test_every_credential_and_spelling_uses_the_tenants_bucket(place: Place) -> None:
-    """
-    Both header forms, people and keys, cases and slashes of a path, whatever a stranger's proxy forwards.
-    """
+    """Both header forms, people and keys, any case and slashes of a path, whatever an untrusted proxy forwards."""
     tenant = place.tenant()
     owner = place.owner(tenant)
     clients = [place.client(tenant, address=f"192.0.2.{number}, 198.51.100.{number}") for number in range(30)]
@@ -162,7 +160,7 @@ def test_a_route_can_have_its_own_window(place: Place) -> None:
 
     said = {"limit": limit, "window_seconds": window_s, "retry_after_seconds": window_s}
     assert refused.json()["details"].items() >= said.items()
-    assert told(refused) == (
+    assert rate_headers(refused) == (
         str(limit),
         "0",
         str(int(place.clock.now().timestamp()) + window_s),
@@ -239,7 +237,7 @@ def test_a_client_without_valid_credential_is_charged_by_address(place: Place) -
 
 
 def test_too_many_invalid_credentials_are_rate_limited(place: Place) -> None:
-    """So a trail that is kept for good does not grow with every guess."""
+    """So the audit trail, which is kept permanently, does not grow with every guess."""
     guesser = place.client()
     guesser.headers["X-API-Key"] = "al_live_" + "0" * 32
 
@@ -255,7 +253,7 @@ def test_too_many_invalid_credentials_are_rate_limited(place: Place) -> None:
 
 
 def test_five_violations_block_the_tenant_at_that_address_for_15_minutes(place: Place) -> None:
-    """Everything but the probes; the trail tells of it once."""
+    """Everything but the probes; the trail records the block once."""
     tenant = place.tenant()
     wild = place.client(tenant)
     spend(wild, BURST)
@@ -311,19 +309,19 @@ def test_public_pages_have_their_own_bucket(place: Place) -> None:
 
 
 def exhaust(place: Place, bucket: str, *, cost: int = 500) -> None:
-    """Take so much of an address's bucket, of 500 that there are."""
+    """Takes this many tokens from the 500 of an address's bucket."""
     place.lab.counters.take(bucket, per_minute=3000, now=place.clock.now(), cost=cost)
 
 
 def blocks(place: Place) -> list[tuple[Any, ...]]:
-    """The tenant in whose trail each block stands, and the address."""
+    """Returns the tenant in whose trail each block is recorded, and the address."""
     with place.lab.storage.read() as connection:
         lines = select(AuditEvent.tenant_id, AuditEvent.resource_id).where(AuditEvent.action == "address.block")
         return [tuple(line) for line in connection.execute(lines)]
 
 
 def test_the_error_names_the_exhausted_limit_with_the_longest_wait(place: Place) -> None:
-    """A hundred mints use up the minute and the day; to wait a minute would be of no use."""
+    """A hundred mints exhaust both the minute and the day; waiting a minute would not help."""
     client = place.client(place.tenant())
     body = mint_body(register_issuer(client))
     minted = client.post("/v1/attestations/batch", json={"items": [body] * 100}).json()["items"]
@@ -374,7 +372,7 @@ def test_another_tenant_in_the_header_is_rejected_in_the_sandbox(place: Place) -
 
 
 def left(answer: httpx.Response) -> int:
-    """How many requests the answer leaves to its address."""
+    """Returns the remaining requests of the address according to the response."""
     return int(answer.headers["X-RateLimit-Remaining"])
 
 
@@ -388,7 +386,7 @@ def test_a_rejected_verification_costs_its_address_a_request(place: Place) -> No
 
 
 def test_a_large_rejected_body_costs_its_address_more(place: Place) -> None:
-    """As much of the server's time as that many small requests; a tenant's own body costs the tenant one request."""
+    """It costs as much server time as that many small requests; a tenant's own body costs the tenant one request."""
     wide = {f"k{number:05d}": 1 for number in range(75_000)}  # 975,001 bytes
     stranger = place.client()
 
@@ -412,7 +410,7 @@ def test_refused_verifications_end_in_429_and_a_block(place: Place) -> None:
 
 
 def test_verify_ignores_an_idempotency_key(place: Place) -> None:
-    """It is a read; every key that strangers sent was stored for a day."""
+    """It is a read; earlier, every key that an anonymous client sent was stored for a day."""
     stranger = place.client()
     stranger.headers["Idempotency-Key"] = "once"
 
@@ -424,7 +422,7 @@ def test_verify_ignores_an_idempotency_key(place: Place) -> None:
 
 
 def test_a_credential_tried_with_a_profile_counts_as_an_attempt(place: Place) -> None:
-    """The answer stays the 404 of an unknown profile until there were too many; each attempt stands in the trail."""
+    """The response stays the 404 of an unknown profile until there are too many; the trail records each attempt."""
     guesser, body = place.client(), {"attestation_id": str(uuid4()), "verification_profile_id": str(uuid4())}
     guesser.headers["X-API-Key"] = "al_live_" + "0" * 32
 

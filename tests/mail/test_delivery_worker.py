@@ -1,4 +1,4 @@
-"""The courier of a process: several deliveries at once, one process at a mail, and outcomes that are recorded."""
+"""The delivery worker: concurrent deliveries, one process per mail, and recorded outcomes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SENDER = Sender("AttestLab", "lab@lab.example")
 async def carrying(
     lab: Installation, server: MailServer, *, through: Callable[[Write], Write] = lambda write: write
 ) -> AsyncIterator[None]:
-    """A courier at work, whose writes go `through` what a test puts in between."""
+    """Runs a delivery worker whose writes pass `through` a test's function."""
     desk = WriteQueue(lab)
     carrier = smtp.MailServer.of(server.url, timeouts=PATIENT)
     courier = DeliveryWorker(lab.mails, carrier, sender=SENDER, write=through(desk.write), renewal_interval_s=0.02)
@@ -70,7 +70,7 @@ def recipients(server: MailServer) -> list[str]:
 
 
 def test_a_slow_delivery_does_not_delay_other_mails(lab: Installation, caller: Caller) -> None:
-    """As many as all but one of the places may hang."""
+    """All delivery slots but one may hang."""
     hung = MAX_DELIVERIES - 1
 
     async def story(server: MailServer) -> None:

@@ -1,4 +1,4 @@
-"""A tenant cannot write the e-mails of the service with the name of an issuer, of a tenant or of a recipient."""
+"""Header injection: names of issuers, tenants and recipients cannot alter the service's e-mails."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NAMES += ["Content-Transfer-Encoding"]
 
 
 def letters(server: RunningServer, count: int) -> list[bytes]:
-    """The mails that the server has carried, once there are so many."""
+    """Returns the mails that the server received, once there are this many."""
     folder, until = server.data / "maildir" / "new", time.monotonic() + PATIENCE_S
     while len(found := list(folder.glob("*")) if folder.exists() else []) < count:
         assert time.monotonic() < until, f"{len(found)} of {count} mails; {server.errors()}"

@@ -1,4 +1,4 @@
-"""An e-mail between its transaction and its delivery: claimed by one process at a time, forgotten in the end."""
+"""The mail service: a mail is leased by one process at a time, and its text is deleted in the end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A name that a tenant chose writes nothing into the service's e-mails but itself, read as it was typed."""
+"""Messages: a name that a tenant chose injects nothing into an e-mail, and is read as typed."""
 
 from __future__ import annotations
 
@@ -67,20 +67,20 @@ def composed(name: str, *, sender: Sender = LAB) -> Message:
 
 
 def as_read(message: Message) -> EmailMessage:
-    """What the standard library reads."""
+    """Returns the header as the standard library reads it."""
     read = message_from_bytes(message.content, policy=policy.default)
     assert isinstance(read, EmailMessage)
     return read
 
 
 def from_header(message: Message) -> str:
-    """The header as the standard library's older reader has it, decoded."""
+    """Returns the header as the standard library's older parser decodes it."""
     read = message_from_bytes(message.content)["From"].replace("\r\n", "")
     return str(make_header(decode_header(read)))
 
 
 def require_exactly_ours(message: Message, *, subject: str, text: str) -> None:
-    """Check the raw bytes, without a parser of mail."""
+    """Checks the raw bytes, without a mail parser."""
     head, separator, body = message.content.partition(b"\r\n\r\n")
     assert separator
     assert re.findall(rb"(?m)^([A-Za-z-]+):", head) == NAMES
@@ -92,13 +92,13 @@ def require_exactly_ours(message: Message, *, subject: str, text: str) -> None:
 
 
 def written(head: bytes, name: bytes) -> bytes:
-    """The bytes of a header after its name, folds included."""
+    """Returns the bytes of a header after its name, including folds."""
     (found,) = re.findall(rb"(?m)^" + name + rb": ([^\r\n]*(?:\r\n [^\r\n]*)*)", head)
     return bytes(found)
 
 
 def unencoded(written: bytes) -> str:
-    """A header's text: encoded words and nothing between them, or plain text without any."""
+    """Decodes a header's text: only encoded words, or plain text without any."""
     if b"=?" not in written:
         return written.decode()
     words = written.split(b"\r\n ")
@@ -126,7 +126,7 @@ def test_an_accepted_name_is_read_as_typed_and_injects_nothing(typed: str) -> No
 @given(st.text(max_size=40) | hostile)
 @settings(max_examples=examples(100, many=1500), deadline=None)
 def test_any_text_is_rejected_or_read_as_typed(typed: str) -> None:
-    """Also what no rule on names has seen."""
+    """Also text that no rule for names has validated."""
     try:
         message = composed(typed)
     except InvalidMessage:

@@ -1,4 +1,4 @@
-"""An e-mail goes to the mail server that is set up, over real SMTP; after its acceptance nothing makes it fail."""
+"""SMTP transport: delivery to a real SMTP server; after its acceptance, nothing makes the delivery fail."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_a_reply_that_never_ends_is_an_error(stage: Stage, kind: Kind) -> None:
 
 
 def test_replies_in_time_do_not_extend_the_handover() -> None:
-    """The deadline of everything up to the final dot, with a generous limit for each reply."""
+    """The handover has one deadline, in addition to the generous limit for each reply."""
     timeouts = SmtpTimeouts(reply_s=PATIENCE_S, handover_s=0.5)
     with misbehaving(Stage.RCPT, Kind.DRIP) as server, pytest.raises(OSError, match=r".*"):
         delivered(server, letter(), timeouts)

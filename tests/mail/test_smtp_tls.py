@@ -1,4 +1,4 @@
-"""A mail and a password go only to a mail server whose certificate is valid for its name."""
+"""SMTP over TLS: a mail and a password are sent only to a server with a valid certificate for its name."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SMTPS = ("8BITMIME", "AUTH PLAIN")
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A certificate for `localhost` that signs itself, with its key."""
+    """Creates a self-signed certificate for `localhost`, with its key."""
     key, name = ec.generate_private_key(ec.SECP256R1()), x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "x")])
     builder = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
     builder = (

@@ -1,4 +1,4 @@
-"""A tenant like any other, beside the operator's own; and the same behind real HTTP."""
+"""Fixtures: a tenant besides the operator's, in process and behind real HTTP."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from attestlab.orgs.service import TenantCreated
 
 @pytest.fixture
 def tenant(lab: Installation) -> TenantCreated:
-    """Made on the command line a moment ago."""
+    """A new tenant, as the command line creates it."""
     return lab.orgs.create_tenant("Example Registry", plan=Plan.STARTER)
 
 
 @pytest.fixture
 def team(lab: Installation, tenant: TenantCreated) -> Iterator[Team]:
-    """The tenant in front of the true application."""
+    """The tenant, served by the real application."""
     with served(lab) as url:
         yield Team(lab, url, tenant)

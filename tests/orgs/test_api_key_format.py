@@ -1,4 +1,4 @@
-"""The shape of a tenant key: what can be known of it without asking the records."""
+"""The format of API keys, which can be verified without a query."""
 
 from __future__ import annotations
 

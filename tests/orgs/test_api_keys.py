@@ -1,4 +1,4 @@
-"""The verbs of API keys, where HTTP cannot reach them: who has fewer scopes, another stage, a job that fails."""
+"""The service for API keys, for cases that HTTP cannot reach: fewer scopes, another stage, a failing job."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""API keys over HTTP: made by owners and admins, shown once, revoked for good."""
+"""API keys over HTTP: created by owners and admins, shown once, revoked permanently."""
 
 from __future__ import annotations
 
@@ -207,7 +207,7 @@ def test_a_dev_key_works_in_the_sandbox(team: Team) -> None:
 
 
 def test_a_key_survives_the_removal_of_its_creator(team: Team) -> None:
-    """It acts for the tenant; who leaves takes nothing away from it but what is revoked."""
+    """It acts for the tenant; removing its creator does not revoke it."""
     person, admin = team.person("admin")
     with admin, team.owner() as owner:
         secret = made(admin)["secret"]

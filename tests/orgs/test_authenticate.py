@@ -1,4 +1,4 @@
-"""Who is calling, by API key: the right one or the same refusal for every wrong one."""
+"""Authentication by API key: a valid key gives its caller, every invalid key the same error."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def authenticate(lab: Installation, secret: str) -> Caller:
 
 
 def change_key(lab: Installation, tenant: TenantCreated, **values: object) -> None:
-    """What a verb of a later day will do: change the row, and say so in the trail."""
+    """Changes a key's row with an audit entry, as a service method would."""
     actor, now = lab.orgs.service_caller(tenant.tenant_id), lab.clock.now()
     with lab.storage.write() as tx:
         mine = store.api_keys.c.tenant_id == tenant.tenant_id
@@ -47,7 +47,7 @@ def as_dev_key(lab: Installation, tenant: TenantCreated) -> str:
 
 
 def statements(lab: Installation, work: Callable[[], object]) -> list[str]:
-    """What the records are asked while `work` runs."""
+    """Returns the SQL statements executed while `work` runs."""
     asked: list[str] = []
 
     def heard(_connection: Connection, _cursor: Any, statement: str, *_: Any) -> None:
@@ -76,7 +76,7 @@ def test_a_key_has_only_the_scopes_it_was_given(lab: Installation, tenant: Tenan
 
 
 def test_every_wrong_key_gets_the_same_error(lab: Installation, tenant: TenantCreated) -> None:
-    """Unknown, mistyped, malformed, revoked: nothing tells one from another."""
+    """Unknown, mistyped, malformed, revoked: the errors are indistinguishable."""
     mistyped = tenant.api_key[:-1] + ("0" if tenant.api_key[-1] != "0" else "1")
     change_key(lab, tenant, status="REVOKED")
 

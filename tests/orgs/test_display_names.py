@@ -1,4 +1,4 @@
-"""Names that people read, and what becomes of them in an address."""
+"""Display names, and the slugs derived from them."""
 
 from __future__ import annotations
 

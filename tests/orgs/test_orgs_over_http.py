@@ -1,4 +1,4 @@
-"""Organizations over HTTP: a bare array with its next page in the headers; made, looked at, changed."""
+"""Organizations over HTTP: created, read, changed; the list is a bare array with its next page in the headers."""
 
 from __future__ import annotations
 

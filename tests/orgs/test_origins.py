@@ -1,4 +1,4 @@
-"""Origins to which people may be sent back: absolute, https, in one spelling."""
+"""Return origins: absolute, https, in one spelling."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A team over HTTP: invited by e-mail, joined once, given roles, removed without a trace but an id."""
+"""Members over HTTP: invited by e-mail, joined once, given roles, and removed except for an id."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_an_invitation_is_valid_for_seven_days(team: Team, clock: FixedClock) ->
 
 
 def test_every_invalid_token_gets_the_same_error(team: Team, clock: FixedClock) -> None:
-    """Unknown, used, renewed, taken back, expired, malformed: one answer."""
+    """Unknown, used, renewed, withdrawn, expired, malformed: the same error."""
     emails = [f"{word}@people.example" for word in ("used", "renewed", "removed", "expired")]
     with team.with_key(*WRITE) as client, team.anonymous() as anyone:
         ids = {email: invited(client, email)["id"] for email in emails}

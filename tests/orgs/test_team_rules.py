@@ -1,4 +1,4 @@
-"""Who may bring whom into a tenant, and as what."""
+"""Role rules: which caller may invite, promote or remove which member."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from attestlab.orgs.rules import PLATFORM_ROLES, Caller, Role, Scope
 TENANT_ROLES = [role for role in Role if role not in PLATFORM_ROLES]
 
 
-def somebody(*roles: Role) -> Caller:
+def caller_with(*roles: Role) -> Caller:
     return Caller(uuid4(), "USER", str(uuid4()), frozenset(Scope), "FREE", roles=frozenset(roles))
 
 
@@ -29,7 +29,7 @@ def is_refused(attempt: object, *arguments: object, **named: object) -> bool:
 @pytest.mark.parametrize("role", TENANT_ROLES)
 @pytest.mark.parametrize("giver", [(), (Role.ADMIN,), (Role.OWNER,), (Role.SUPER_ADMIN,)])
 def test_only_an_owner_makes_owners(role: Role, giver: tuple[Role, ...]) -> None:
-    refused = is_refused(role_rules.require_may_grant, role, caller=somebody(*giver), is_operators=True)
+    refused = is_refused(role_rules.require_may_grant, role, caller=caller_with(*giver), is_operators=True)
 
     assert refused == (role is Role.OWNER and Role.OWNER not in giver)
 
@@ -40,7 +40,7 @@ def test_only_an_owner_makes_owners(role: Role, giver: tuple[Role, ...]) -> None
 def test_only_a_super_admin_gives_platform_roles_in_the_operators_tenant(
     role: Role, giver: tuple[Role, ...], is_operators: bool
 ) -> None:
-    refused = is_refused(role_rules.require_may_grant, role, caller=somebody(*giver), is_operators=is_operators)
+    refused = is_refused(role_rules.require_may_grant, role, caller=caller_with(*giver), is_operators=is_operators)
 
     assert refused != (is_operators and Role.SUPER_ADMIN in giver)
 
@@ -63,7 +63,7 @@ def test_only_a_super_admin_gives_platform_roles_in_the_operators_tenant(
 def test_only_owners_change_owners_and_super_admins_platform_roles(
     theirs: Set[Role], mine: tuple[Role, ...], refused: bool
 ) -> None:
-    assert is_refused(role_rules.require_may_change, theirs, caller=somebody(*mine)) == refused
+    assert is_refused(role_rules.require_may_change, theirs, caller=caller_with(*mine)) == refused
 
 
 @pytest.mark.parametrize("place", range(len(TENANT_ROLES)))

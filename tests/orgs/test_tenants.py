@@ -1,4 +1,4 @@
-"""A tenant comes with all it needs to begin, in one transaction, and without a secret left behind."""
+"""Tenants: created complete in one transaction, without storing a secret."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_every_row_of_a_tenant_is_in_its_audit_trail(lab: Installation, tenant: 
 
 
 def test_similar_names_get_distinct_slugs(lab: Installation) -> None:
-    """Whatever numbers are taken already, the next free one is found."""
+    """Whatever numbers are taken, the next free one is found."""
     names = ["Acme 3", "Acme", "Acme", "ACME!", "Äcme", "株式会社", "有限会社"]
 
     slugs = [rows(lab, store.orgs, lab.orgs.create_tenant(name, plan=Plan.FREE))[0].slug for name in names]
@@ -100,7 +100,7 @@ def test_a_tenant_that_fails_half_way_leaves_nothing(lab: Installation) -> None:
 
 
 def test_no_secret_is_in_the_database_file(lab: Installation, tenant: TenantCreated, tmp_path: Path) -> None:
-    """Neither the key nor the password, nor the part of the key that is random."""
+    """Neither the key nor the password, nor the random part of the key."""
     if not lab.storage.is_sqlite:
         pytest.skip("PostgreSQL keeps its files to itself; the rows are the same")
     stored = b"".join(path.read_bytes() for path in sorted(tmp_path.rglob("*")) if path.is_file())

@@ -1,4 +1,4 @@
-"""Two servers outlast a full disk, locked records, and logs that cannot be written; nothing acknowledged is lost."""
+"""Two servers survive a full disk, a locked database, and logs that cannot be written; acknowledged writes remain."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def disk(tmp_path: Path) -> Iterator[SmallDisk]:
 
 @contextmanager
 def pair(nursery: Nursery, data: Path) -> Iterator[tuple[QuickServer, QuickServer]]:
-    """Two servers of one data folder: the log of one is on its disk, the log reader of the other dies."""
+    """Two servers of one data folder: one logs to its disk, the log reader of the other dies."""
     one = QuickServer.founded(nursery, data, f"sqlite:///{data / 'records.db'}")
     other = one.another()
     other.log = data.parent.parent / "log.pipe"
@@ -48,7 +48,7 @@ def pair(nursery: Nursery, data: Path) -> Iterator[tuple[QuickServer, QuickServe
 
 @contextmanager
 def locked(data: Path) -> Iterator[None]:
-    """No process can write the records, as while a backup tool holds them."""
+    """Locks the database against writes, as a backup tool does."""
     with sqlite3.connect(data / "records.db", isolation_level=None, timeout=60) as hog:
         hog.execute("BEGIN IMMEDIATE")
         yield
@@ -57,13 +57,13 @@ def locked(data: Path) -> Iterator[None]:
 
 
 def failed(http: httpx.Client) -> set[str]:
-    """The checks of `/readyz` that are red."""
+    """Returns the failed checks of `/readyz`."""
     answer = http.get("/readyz")
     return {name for name, state in answer.json().get("details", {}).get("checks", {}).items() if state != "ok"}
 
 
 def mint_that_ends(http: httpx.Client, body: dict[str, Any]) -> httpx.Response:
-    """Mint an attestation that expires while the records are locked."""
+    """Mints an attestation that expires while the database is locked."""
     ends_at = datetime.now(UTC) + timedelta(seconds=8)
     return mint(http, {**body, "expiry_at": format_time(ends_at)}, key="brief")
 

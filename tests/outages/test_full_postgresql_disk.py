@@ -1,4 +1,4 @@
-"""The disk of PostgreSQL's tables is full: what was logged is served and verified, and `/readyz` tells of it."""
+"""PostgreSQL's disk is full: logged data is still served and verified, and `/readyz` reports the failure."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def disk() -> Iterator[SmallDisk]:
 
 @pytest.fixture
 def records(disk: SmallDisk, postgres_url: str) -> Iterator[str]:
-    """The URL of a database whose tables are on the small disk."""
+    """Returns the URL of a database whose tables are on the small disk."""
     space = disk.folder / "tables"
     space.mkdir(mode=0o700)
     owner = os.stat(parse_qs(urlsplit(postgres_url).query)["host"][0])

@@ -1,4 +1,4 @@
-"""Two servers outlast a name server that never answers, and witnesses and followed logs that are hostile."""
+"""Two servers survive a name server that never answers, hostile witnesses and hostile followed logs."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ HOSTILE: list[Answer] = [BOMB, endless_chunks, endless_length, endless_header]
 
 
 def cosigned(request: bytes) -> Iterator[bytes]:
-    """What an honest witness answers."""
+    """Returns the response of an honest witness."""
     note = Note.parse(Submission.parse(request.partition(b"\r\n\r\n")[2]).checkpoint)
     at_s = int.from_bytes(note.signatures[1].signature[:8], "big")
     return answer(WITNESS_KEY.cosign(note.text, at_s=at_s).encode(), "Content-Type: text/plain")(request)

@@ -1,4 +1,4 @@
-"""Two API processes on one PostgreSQL that falls silent, cuts and comes back: nothing is lost, and no person helps."""
+"""Two servers survive a PostgreSQL that falls silent, disconnects and returns: no loss, no manual repair."""
 
 from __future__ import annotations
 

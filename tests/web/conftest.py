@@ -1,4 +1,4 @@
-"""One sample server for every test of a file that does not wear it out."""
+"""Fixtures: one sample server, shared by the tests of a file that do not change it."""
 
 from collections.abc import Iterator
 
@@ -15,6 +15,6 @@ def sample() -> Iterator[Running]:
 
 @pytest.fixture(scope="module")
 def client(sample: Running) -> Iterator[httpx.Client]:
-    """A well-behaved caller with a writer's key."""
+    """An HTTP client with a key that may write."""
     with httpx.Client(base_url=sample.url, headers={"X-API-Key": KEY}) as opened:
         yield opened

@@ -1,6 +1,4 @@
-"""A server with every defect that the stall rules look for: work on its event loop that
-grows with the cube of the input, and long answers.
-"""
+"""A server with every defect that the stall rules detect: cubic work on its event loop, and long responses."""
 
 from __future__ import annotations
 

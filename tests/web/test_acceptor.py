@@ -1,4 +1,4 @@
-"""Connections: as many as there is room for, and a server without files to spare waits instead of spinning."""
+"""Acceptor: connection limits, and a server without free file descriptors pauses instead of busy-looping."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_connections_beyond_the_total_limit_wait() -> None:
 
 
 def eventually_answers(port: int) -> bool:
-    """Whether a connection is answered before patience ends; each that is closed is followed by another."""
+    """Whether a connection is answered before the timeout; a closed connection is followed by another one."""
     until = time.monotonic() + PATIENCE_S
     while time.monotonic() < until:
         with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S) as connected:
@@ -99,7 +99,7 @@ def eventually_answers(port: int) -> bool:
 
 @contextmanager
 def served_with_few_files(folder: Path, files: int) -> Iterator[tuple[subprocess.Popen[str], str, Path]]:
-    """The real server, with a limit of open files; its process, port and log."""
+    """The real server with a limit of open files; yields its process, port and log."""
     log = folder / "server.log"
     command = [sys.executable, "-m", "attestlab.cli.main", "serve", "--data", str(folder / "data"), "--port", "0"]
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
@@ -131,7 +131,7 @@ def processor_s(process: subprocess.Popen[str]) -> float:
     ("files", "reason"), [(48, f"{MIN_CONNECTIONS} connections are open"), (24, "Too many open files")]
 )
 def test_a_server_without_free_files_pauses_and_recovers(tmp_path: Path, files: int, reason: str) -> None:
-    """It asked again at once, and wrote a traceback each time: 2.8 MB a second."""
+    """Without the pause, it retried immediately and logged a traceback each time: 2.8 MB a second."""
     with served_with_few_files(tmp_path, files) as (process, url, log), ExitStack() as stack:
         port = int(url.rpartition(":")[2])
         for _ in range(2 * files):

@@ -1,4 +1,4 @@
-"""A route that asks is told that its client has left; whoever stays notices nothing of it."""
+"""Disconnect detection: a route detects that its client disconnected; connected clients are not affected."""
 
 import asyncio
 import socket
@@ -16,7 +16,7 @@ RESET = b"\x01\x00\x00\x00\x00\x00\x00\x00"
 
 @pytest.fixture
 def fresh() -> Iterator[Running]:
-    """A server of its own, for its events are set once."""
+    """A separate server, because its events can be set only once."""
     with running() as server:
         yield server
 
@@ -51,7 +51,7 @@ def test_a_route_detects_that_its_client_disconnected(
 
 
 def test_pipelined_requests_are_answered_in_order(fresh: Running) -> None:
-    """Those that came with it, and those that came while it was at work."""
+    """Both requests that arrived with the first one, and requests that arrived during its work."""
     with fresh.wire() as wire:
         wire.send(get("/v1/watched") + get("/tile/1/with"))
         assert fresh.lab.waiting.wait(PATIENCE_S)
@@ -67,7 +67,7 @@ def test_pipelined_requests_are_answered_in_order(fresh: Running) -> None:
 
 
 def test_an_earlier_disconnect_is_reported_immediately() -> None:
-    async def told() -> list[str]:
+    async def reported() -> list[str]:
         ours, theirs = socket.socketpair()
         stream, found = IOStream(ours), list[str]()
         connection = Connection(sample_site(), stream, Peer("127.0.0.1"), Timeouts())
@@ -76,4 +76,4 @@ def test_an_earlier_disconnect_is_reported_immediately() -> None:
         connection.on_disconnect(lambda: found.append("gone"))
         return found
 
-    assert asyncio.run(told()) == ["gone"]
+    assert asyncio.run(reported()) == ["gone"]

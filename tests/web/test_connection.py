@@ -1,4 +1,4 @@
-"""The life of a connection: one request after another, and how it ends."""
+"""Connections: sequential requests, keep-alive, and shutdown."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""Who is refused hears of it before the body was sent, and can still read it afterwards."""
+"""Early rejection: a client gets its error before it has sent the body, and can still read it afterwards."""
 
 import json
 import time

@@ -1,4 +1,4 @@
-"""Every error of every route is the envelope, with the request's id in the body and in the header."""
+"""Error envelope: every error of every route has it, with the request id in the body and in the header."""
 
 import json
 
@@ -13,7 +13,7 @@ NOTE = {"text": "hello"}
 
 
 def envelope(response: httpx.Response) -> dict:
-    """The error, after the checks that hold for all of them."""
+    """Returns the error envelope after the checks that apply to all errors."""
     error = response.json()
     assert response.headers["content-type"] == "application/json"
     assert response.headers["x-content-type-options"] == "nosniff"

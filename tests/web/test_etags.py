@@ -1,4 +1,4 @@
-"""A read carries a strong entity tag, and who already has it is told so (RFC 9110 section 13.1.2)."""
+"""Entity tags: a read carries a strong ETag, and a client that has the response already gets 304 (RFC 9110)."""
 
 import httpx
 import pytest

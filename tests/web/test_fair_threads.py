@@ -1,4 +1,4 @@
-"""Work in threads: each owner runs one piece at a time, and signing in has threads of its own."""
+"""Fair threads: each owner runs one task at a time, and password hashing has its own threads."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_a_failed_task_frees_its_slot() -> None:
 
 
 def test_password_hashing_does_not_wait_for_bodies_or_proofs() -> None:
-    """Six bodies of eight megabytes once held every thread that a sign-in needs."""
+    """Six bodies of eight megabytes once occupied all threads that a sign-in needs."""
 
     async def story() -> str:
         site, release = sample_site(), Event()

@@ -1,4 +1,4 @@
-"""What operators and programmers ask a server about itself: health, metrics, its description."""
+"""Routes for operators: health, metrics, OpenAPI."""
 
 import asyncio
 import json
@@ -45,7 +45,7 @@ def counted(client: httpx.Client) -> dict[tuple[str, str, str], float]:
 
 
 def test_requests_are_counted_by_template_and_status() -> None:
-    """An id in a label would make a series for every attestation."""
+    """An id in a label would create a series for every attestation."""
     with running() as server, httpx.Client(base_url=server.url, headers={"X-API-Key": "key-of-a-writer"}) as client:
         for _ in range(3):
             client.get(f"/v1/notes/{KNOWN}")
@@ -144,7 +144,7 @@ def test_the_description_is_the_same_every_time() -> None:
 
 
 def test_metrics_are_rendered_in_a_thread(client: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Anyone may ask for them, and eight requests at once held up every other one for a tenth of a second."""
+    """Metrics are public, and eight requests at once delayed all others by a tenth of a second."""
     threads = []
 
     def written(registry: CollectorRegistry) -> bytes:
@@ -158,7 +158,7 @@ def test_metrics_are_rendered_in_a_thread(client: httpx.Client, monkeypatch: pyt
 
 
 async def _on_a_thread_of(site: Application) -> threading.Thread:
-    """The thread that a site runs long work on."""
+    """Returns the thread that the application runs long work on."""
     return await site.run_in_thread(threading.current_thread)
 
 

@@ -1,4 +1,4 @@
-"""Of two requests with one Idempotency-Key at once, the second is refused until the first has its answer."""
+"""Of two concurrent requests with one Idempotency-Key, the second is rejected until the first has its response."""
 
 from __future__ import annotations
 

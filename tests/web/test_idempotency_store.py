@@ -1,4 +1,4 @@
-"""What is kept under Idempotency-Keys: a day long, and never changed or lost unnoticed."""
+"""Idempotency records: kept for a day; a changed or missing record is detected."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def intent(lab: Installation, key: str, *, request: str = "a request") -> Idempo
 
 
 def claimed(lab: Installation, wanted: IdempotencyKey) -> Response | None:
-    """What a write with this key finds; where it finds nothing, an answer is given and kept."""
+    """Reserves the key in a write and returns the stored response; without one, stores a response."""
     with lab.storage.write() as tx:
         known = idempotency.reserve(tx, wanted, group_record_ids=[wanted.record_id])
         if known is None:
@@ -114,9 +114,7 @@ def test_the_chain_continues_after_all_records_expired(lab: Installation, clock:
 @pytest.mark.tampered
 @pytest.mark.parametrize("seq", [0, 1, 2])
 def test_a_removed_record_is_detected(lab: Installation, seq: int) -> None:
-    """
-    A repeat would be done a second time.
-    """
+    """Without the record, a repeated request would be executed a second time."""
     for key in ("one", "two", "three"):
         claimed(lab, intent(lab, key))
 
@@ -140,9 +138,7 @@ def test_an_altered_record_is_detected(lab: Installation, column: str) -> None:
 
 @pytest.mark.both_engines
 def test_migration_links_records_of_an_older_version(empty_database: str) -> None:
-    """
-    Revision 0001 kept them without a chain.
-    """
+    """Revision 0001 stored records without a chain."""
     storage = Storage(empty_database)
     with storage.write() as tx:
         command.upgrade(configured(connection=tx.connection), "0001")
@@ -162,9 +158,7 @@ def test_migration_links_records_of_an_older_version(empty_database: str) -> Non
 
 @pytest.mark.both_engines
 def test_a_sealed_response_is_replayed_and_never_stored_in_clear(lab: Installation) -> None:
-    """
-    The answer of a route that hands out secrets; its headers say that it is sealed.
-    """
+    """The response of a secret route; its stored headers mark it as sealed."""
     wanted = replace(intent(lab, "key 1"), sealing=lab.keyring)
 
     assert claimed(lab, wanted) is None
@@ -180,9 +174,7 @@ def test_a_sealed_response_is_replayed_and_never_stored_in_clear(lab: Installati
 
 @pytest.mark.tampered
 def test_a_sealed_response_is_bound_to_its_record(lab: Installation) -> None:
-    """
-    Whoever can write to the records cannot hand one client the answer of another.
-    """
+    """An attacker with write access to the database cannot replay one client's response to another."""
     wanted = replace(intent(lab, "key 1"), sealing=lab.keyring)
     claimed(lab, wanted)
     elsewhere = replace(intent(lab, "key 2"), sealing=lab.keyring)

@@ -1,4 +1,4 @@
-"""Files of 50 MiB go through in constant memory, and the limit is exact to the character."""
+"""Payloads of 50 MiB are processed in constant memory, and the limit is exact to the character."""
 
 import hashlib
 import json
@@ -17,7 +17,7 @@ from sample_site import Running, Wire, get, post
 from attestlab.core.strict_json import b64url_decode
 
 LIMIT_CHARS = 52_428_800
-MOST_KILOBYTES = 600_000
+MAX_KILOBYTES = 600_000
 PATTERN = b"AAECAwQFBgcICQoLDA0ODw-_" * 2048  # 48 KiB of characters, a whole number of groups
 DECODED = b64url_decode(PATTERN.decode())
 
@@ -40,7 +40,7 @@ asyncio.run(serve())
 
 @pytest.fixture
 def alone() -> Iterator[tuple[int, int]]:
-    """The sample server in a process of its own: its port and its process id."""
+    """Runs the sample server in its own process; yields its port and process id."""
     tests, root = Path(__file__).parents[1], Path(__file__).parents[2]
     environ = {**os.environ, "PYTHONPATH": f"{tests}{os.pathsep}{root}"}
     with subprocess.Popen([sys.executable, "-c", SERVER], stdout=subprocess.PIPE, env=environ) as process:
@@ -50,13 +50,13 @@ def alone() -> Iterator[tuple[int, int]]:
 
 
 def peak_kilobytes(pid: int) -> int:
-    """The most memory that the process ever held (VmHWM)."""
+    """Returns the process's peak memory (VmHWM)."""
     status = Path(f"/proc/{pid}/status").read_text()
     return int(next(line for line in status.splitlines() if line.startswith("VmHWM")).split()[1])
 
 
 def send_payload(port: int, chars: int, *, before: bytes = b'{"name":"large","payload_b64url":"', after: bytes = b'"}'):
-    """Post a payload of so many characters, made on the way; the answer."""
+    """Posts a payload of this many characters, generated while it is sent; returns the response."""
     with Wire(port) as wire:
         wire.send(post("/v1/files", length=len(before) + chars + len(after)) + before)
         whole, rest = divmod(chars, len(PATTERN))
@@ -75,7 +75,7 @@ def expected_sha256(chars: int) -> str:
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc")
 def test_four_concurrent_payloads_of_maximum_size_fit_in_600_mb(alone: tuple[int, int]) -> None:
-    """And nearly none of it is theirs: they are hashed as they arrive."""
+    """The payloads need almost no memory: they are hashed as they arrive."""
     port, pid = alone
     send_payload(port, 2_000_000)
     before = peak_kilobytes(pid)
@@ -98,7 +98,7 @@ def test_four_concurrent_payloads_of_maximum_size_fit_in_600_mb(alone: tuple[int
     assert {(fact["sha256"], fact["size"], fact["chars"]) for fact in facts} == {
         (expected_sha256(LIMIT_CHARS), LIMIT_CHARS // 4 * 3, LIMIT_CHARS)
     }
-    assert peak_kilobytes(pid) < MOST_KILOBYTES
+    assert peak_kilobytes(pid) < MAX_KILOBYTES
     assert peak_kilobytes(pid) - before < 50_000
     assert set(answered_while_busy) == {200}
     assert len(answered_while_busy) > 5
@@ -136,7 +136,7 @@ def test_a_nested_payload_member_counts_as_rest(sample: Running) -> None:
 def test_small_and_large_payloads_have_the_same_digest_and_sizes(
     sample: Running, chars: int, before: bytes, after: bytes
 ) -> None:
-    """The route sees an empty string in the payload's place, whatever its size."""
+    """The route gets an empty string in place of the payload, whatever its size."""
     facts = json.loads(send_payload(sample.port, chars, before=before, after=after).body)
 
     assert facts == {

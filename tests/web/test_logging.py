@@ -1,4 +1,4 @@
-"""The server's own log: a line that stderr does not take is lost and counted, and nothing waits for it or fails."""
+"""The server's log: a line that stderr does not accept is lost and counted; it blocks and fails nothing."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def test_a_logged_error_has_causes_and_frames_but_no_local_variables(
 
 
 class Address(BaseModel):
-    """A model that refuses its input."""
+    """A model that rejects its input."""
 
     port: int
 

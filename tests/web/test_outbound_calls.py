@@ -1,4 +1,4 @@
-"""Calls to other hosts: a handful at once, one of an owner, and nothing of the service waits for them."""
+"""Outbound calls: limited in number, one per owner, and no other work waits for them."""
 
 from __future__ import annotations
 
@@ -53,9 +53,7 @@ def test_a_call_beyond_the_limit_is_rejected_not_queued() -> None:
 
 
 def test_a_disconnected_clients_call_occupies_its_slot_until_it_ends() -> None:
-    """
-    Otherwise a client that asks and leaves would fill the threads.
-    """
+    """Otherwise a client that sends requests and disconnects would occupy all threads."""
 
     async def story() -> None:
         calls, release = OutboundCalls(), Event()

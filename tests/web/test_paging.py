@@ -1,4 +1,4 @@
-"""Lists come a page at a time, newest first."""
+"""Paging: lists are newest first, one page at a time."""
 
 from uuid import uuid4
 
@@ -63,7 +63,7 @@ def test_what_is_not_a_cursor_is_400(client: httpx.Client, cursor: str) -> None:
 
 
 def test_a_nul_character_is_rejected() -> None:
-    """PostgreSQL has no way to compare with one, and would fail with an error of its own."""
+    """PostgreSQL cannot compare with NUL and would fail with its own error."""
     with pytest.raises(ValidationFailed, match="NUL"):
         validate_query(PageQuery, "cursor=%00")
 
@@ -105,7 +105,7 @@ def test_a_cursor_takes_precedence_over_an_offset(client: httpx.Client) -> None:
 
 @pytest.mark.parametrize("position", [["abc"], [2**63], [-1], [True], ["5"], [5, 5]])
 def test_a_forged_number_in_a_cursor_is_rejected(position: list[str | int]) -> None:
-    """The check in a cursor is no secret."""
+    """The checksum in a cursor is not secret."""
     with pytest.raises(ValidationFailed):
         decode_number("notes", encode_cursor("notes", position))
 

@@ -1,4 +1,4 @@
-"""Taking the payload out of a JSON text while it arrives gives what parsing the whole text gives."""
+"""The payload scanner: scanning a text in pieces gives the same result as parsing it whole."""
 
 import hashlib
 import json
@@ -19,7 +19,7 @@ REFUSED = "refused"
 
 
 def scanned(text: bytes, places: list[int]) -> Any:
-    """What is left as parsed, and the payload; or that it was refused."""
+    """Returns the parsed rest and the payload from the scanner, or that it rejected the text."""
     scanner = PayloadScanner()
     ends = sorted(place % (len(text) + 1) for place in places)
     try:
@@ -32,7 +32,7 @@ def scanned(text: bytes, places: list[int]) -> Any:
 
 
 def understood(text: bytes) -> Any:
-    """The same from the whole text."""
+    """Returns the same from the whole text."""
     try:
         document = parse_json(text)
         payload = None
@@ -93,7 +93,7 @@ places = st.lists(st.integers(0, 10_000), max_size=8)
 @example('{"payload_b64url":{},"b":"QUI"}', [])
 @example('{"payload_b64url\\', [])
 def test_any_split_of_a_text_gives_the_same_result_as_the_whole(text: str, places: list[int]) -> None:
-    """Except for escapes inside of a payload, which only a parser of the whole text could pass."""
+    """Except for escapes inside a payload, which only a parser of the whole text could accept."""
     raw = text.encode("utf-8", "surrogatepass")
 
     expected = understood(raw)
@@ -178,7 +178,7 @@ def test_a_second_payload_is_rejected_before_it_is_read() -> None:
 
 @pytest.mark.parametrize("places", [[], list(range(0, 6000, 7)), list(range(6000))])
 def test_escapes_in_a_payload_are_decoded(places: list[int]) -> None:
-    """Python's JSON writer spells = so, and any other character may be spelt so too."""
+    """Python's JSON writer can escape =, and any other character can be escaped too."""
     raw = bytes(range(256)) * 2
     spelt = b64url_encode(raw) + "=" * (-len(raw) % 3)
     escaped_all = "".join(f"\\u{ord(c):04x}" if n % 3 else c for n, c in enumerate(spelt))
@@ -193,7 +193,7 @@ def test_escapes_in_a_payload_are_decoded(places: list[int]) -> None:
 @pytest.mark.parametrize("inside", ["\\u0041", "A\\u0041", "\\\\", '\\"'])
 @pytest.mark.parametrize("member", [MEMBER, "other"])
 def test_twice_as_many_escapes_take_about_twice_as_long(member: str, inside: str) -> None:
-    """Where each copied all that follows, four times as many took sixteen times as long."""
+    """When each escape copied the rest of the text, four times as many took sixteen times as long."""
 
     def seconds(size: int) -> float:
         text = f'{{"{member}":"{inside * (size // len(inside) // 4 * 4)}"}}'.encode()
@@ -220,7 +220,7 @@ def test_many_small_members_are_scanned_quickly(rest: str) -> None:
 
 
 def test_too_many_members_besides_the_payload_are_rejected() -> None:
-    """Each of them is looked at, which costs a hundred times what it costs to send."""
+    """Handling each member costs the server a hundred times what sending it costs the client."""
     fault = fault_of(("{" + '"a":1,' * 40_000).encode())
 
     assert isinstance(fault, ValidationFailed)

@@ -1,4 +1,4 @@
-"""A body means the same however the network cuts it."""
+"""Request bodies: the result does not depend on how the network splits the body."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -21,7 +21,7 @@ from attestlab.web.http1.request_head import RequestHead
 
 
 class Pieces:
-    """A source that has its bytes in pieces, and ends like a connection does."""
+    """A byte source in pieces that ends like a connection."""
 
     def __init__(self, *pieces: bytes) -> None:
         self.buffer = bytearray()
@@ -34,13 +34,13 @@ class Pieces:
 
 
 def cut(text: bytes, places: list[int]) -> list[bytes]:
-    """The text, cut at the places."""
+    """Splits the text at these places."""
     ends = sorted(place % (len(text) + 1) for place in places)
     return [text[a:b] for a, b in zip([0, *ends], [*ends, len(text)], strict=True)]
 
 
 def whole(body: RequestBody) -> bytes:
-    """Everything, piece after piece."""
+    """Reads the whole body in pieces."""
 
     async def read() -> bytes:
         gathered = b""
@@ -52,7 +52,7 @@ def whole(body: RequestBody) -> bytes:
 
 
 def run(awaited: Coroutine[Any, Any, bytes]) -> bytes:
-    """The result of a coroutine that never waits."""
+    """Returns the result of a coroutine that never waits."""
     try:
         awaited.send(None)
     except StopIteration as done:

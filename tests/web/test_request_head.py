@@ -1,4 +1,4 @@
-"""A request's head is read in one way or not at all."""
+"""The head parser: a request's head has exactly one reading, or is rejected."""
 
 from contextlib import suppress
 from time import process_time
@@ -50,7 +50,7 @@ def test_any_input_is_either_parsed_or_rejected(raw: bytes) -> None:
 
 @given(st.binary(max_size=60))
 def test_noise_among_the_fields_never_hides_one(noise: bytes) -> None:
-    """Either the head is refused, or the field after the noise is seen as it was sent."""
+    """Either the head is rejected, or the field after the noise has the value that was sent."""
     try:
         head = parsed(noise + b"\r\nContent-Length: 5")
     except ValidationFailed:
@@ -146,7 +146,7 @@ def test_a_host_with_an_optional_port_is_valid(host: str) -> None:
     ],
 )
 def test_an_invalid_host_is_rejected(host: str) -> None:
-    """Also for HTTP/1.0, and where the target names another host."""
+    """Also for HTTP/1.0, and if the target names another host."""
     for line in ("GET / HTTP/1.1", "GET / HTTP/1.0", "GET http://b/ HTTP/1.1"):
         with pytest.raises(ValidationFailed, match="Host"):
             parse_head(f"{line}\r\nHost: {host}".encode("latin-1"))
@@ -199,7 +199,7 @@ def test_a_partial_line_is_awaited_and_a_bare_line_feed_is_rejected() -> None:
 
 
 def test_a_long_value_is_parsed_in_linear_time() -> None:
-    """A pattern that steps back at every space would take seconds."""
+    """A pattern that backtracks at every space would take seconds."""
     began = process_time()
     head = parsed(b"X-Long: a" + b" " * 16_000 + b"b")
 

@@ -1,4 +1,4 @@
-"""Routes are read once, where they are declared, and found by their path."""
+"""Router: routes are validated at their declaration and found by their path."""
 
 from typing import Any
 from uuid import UUID
@@ -24,7 +24,7 @@ class Result(Out):
 
 
 def table_of(*paths: str) -> Router:
-    """A table of GET routes that take every parameter as text."""
+    """Returns a router of GET routes whose parameters are all text."""
     routes = Routes("test")
     for path in paths:
         names = [part.strip("{.}") for part in path.split("/") if part.startswith("{")]
@@ -89,7 +89,7 @@ def test_405_lists_all_methods_of_the_path() -> None:
 
 
 def test_a_fixed_path_is_not_taken_for_a_parameter_by_another_method() -> None:
-    """GET /v1/things/mint is no thing of that name: the path has a meaning, and the method is wrong."""
+    """GET /v1/things/mint is not a thing named mint: the path is a route of its own, and the method is wrong."""
     routes = Routes("things")
 
     @routes.get("/v1/things/{id}", scope=PUBLIC)

@@ -1,4 +1,4 @@
-"""Nobody is waited for without end, and whoever leaves leaves nothing behind."""
+"""Timeouts: no client is awaited indefinitely, and a disconnected client leaves nothing behind."""
 
 import asyncio
 import json
@@ -18,7 +18,7 @@ TOO_LONG_S = 60.0
 
 
 def slow(wire: Wire, data: bytes) -> float:
-    """Send a byte at a time until the server has had enough; how long that took, in seconds."""
+    """Sends a byte at a time until the server closes; returns the seconds that took."""
     began = time.monotonic()
     wire.socket.settimeout(0.05)
     for byte in data * 1000:
@@ -69,7 +69,7 @@ def test_an_idle_client_is_disconnected(impatient: Running) -> None:
 
 
 def test_a_client_that_does_not_read_its_response_is_disconnected(impatient: Running) -> None:
-    """Its answers fill the socket's buffers, and then the server waits no longer."""
+    """Responses fill the socket's buffers, and then the write times out."""
     with impatient.wire() as wire:
         wire.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         wire.socket.settimeout(TOO_LONG_S)
@@ -80,7 +80,7 @@ def test_a_client_that_does_not_read_its_response_is_disconnected(impatient: Run
 
 
 def test_slow_server_work_does_not_time_out_the_client(impatient: Running) -> None:
-    """Only the time that a client is waited for counts."""
+    """Only the time that the server waits for the client counts."""
     with impatient.wire() as wire:
         wire.send(get("/v1/wait"))
         time.sleep(1.5)
@@ -129,7 +129,7 @@ def test_a_client_that_disconnects_early_affects_no_other(sample: Running) -> No
 
 
 def test_a_fast_sender_does_not_delay_other_clients() -> None:
-    """What has already arrived could be read on and on without a pause."""
+    """Without a yield, bytes that have already arrived could be read without a pause."""
 
     async def turns_of_others() -> int:
         ours, theirs = socket.socketpair()

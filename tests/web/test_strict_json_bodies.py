@@ -1,4 +1,4 @@
-"""Bad input is a 400, 413 or 415 with the envelope, never a 5xx, and the server lives on."""
+"""Invalid bodies get a 400, 413 or 415 with the envelope, never a 5xx, and the server keeps running."""
 
 import hashlib
 import json
@@ -71,7 +71,7 @@ def test_invalid_base64url_is_rejected(client: httpx.Client, payload: str) -> No
     ],
 )
 def test_a_payload_may_contain_json_escapes(sample: Running, body: bytes) -> None:
-    """Some writers of JSON spell = so; what the string is counts, not how it is written."""
+    """Some JSON writers escape =; only the decoded string matters."""
     with sample.wire() as wire:
         response = wire.send(post("/v1/files", body)).response()
 

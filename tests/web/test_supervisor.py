@@ -1,4 +1,4 @@
-"""Background tasks: one that ends is started again after a growing pause, and is down until it has run again."""
+"""Supervisor: a task that ends is restarted after a growing pause, and is down until its next completed round."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from attestlab.web.supervisor import Round, Supervisor
 
 
 async def returns() -> None:
-    """Ends as if its work were done."""
+    """Returns as if its work were done."""
 
 
 async def raises() -> None:

@@ -1,4 +1,4 @@
-"""What no route of ours knows can be answered by a Tornado application, on the same port and connection."""
+"""A Tornado application can answer paths without a route, on the same port and connection."""
 
 import asyncio
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""A body with more faults than an answer can list costs neither the server nor the client much."""
+"""Validation limits: a body with more errors than a response lists is cheap for both server and client."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_twenty_errors_are_all_listed(client: httpx.Client) -> None:
 
 @pytest.mark.parametrize("count", [MAX_REPORTED_ERRORS, MAX_REPORTED_ERRORS + 1])
 def test_a_missing_member_is_named_along_with_few_unknown_ones(count: int) -> None:
-    """Many unknown members are a refusal of their own: what else is wrong is found when they are gone."""
+    """Many unknown members are rejected first; other errors are reported once those are removed."""
     fields = {fault.field for fault in refusal(NoteIn, members(count)).fields}
 
     assert ("/text" in fields) is (count <= MAX_REPORTED_ERRORS)
@@ -89,7 +89,7 @@ def test_a_long_name_is_truncated_in_the_response(client: httpx.Client) -> None:
 
 
 def test_rejecting_many_members_costs_less_than_parsing_them() -> None:
-    """pydantic makes an error of each in eight times the time."""
+    """pydantic would need eight times as long to create an error for each."""
     document = members(MANY)
     text = json.dumps(document).encode()
 
@@ -108,7 +108,7 @@ def test_rejecting_many_members_costs_less_than_parsing_them() -> None:
 
 
 def test_a_duplicate_member_is_found_in_one_pass() -> None:
-    """Compared pairwise, 40,000 names take half a minute."""
+    """Comparing 40,000 names pairwise would take half a minute."""
     text = json.dumps(members(40_000))[:-1] + ',"k39999":2}'
 
     began = process_time()

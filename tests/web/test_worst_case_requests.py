@@ -1,4 +1,4 @@
-"""The requests that once stalled the whole server for seconds, or answered with megabytes, no longer do."""
+"""Requests that once stalled the whole server for seconds, or got responses of megabytes, no longer do."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AttackedInstalla
 
 @pytest.fixture(scope="module")
 def server(world: AttackedInstallation) -> Iterator[ServerUnderAttack]:
-    """The same server, with a probe that asks for /healthz."""
+    """The same server, with a probe that requests /healthz."""
     with watch_server(world.server) as watched:
         yield watched
 

@@ -36,7 +36,7 @@ class ByteSource(Protocol):
 class RequestBody(Protocol):
     """The unread rest of a request's body."""
 
-    bytes_read: int  # bytes that `some` returned so far
+    bytes_read: int  # bytes that `read_chunk` has returned so far
 
     @property
     def is_finished(self) -> bool:

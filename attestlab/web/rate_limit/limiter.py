@@ -21,7 +21,7 @@ from attestlab.web.rate_limit.client_address import ClientAddressResolver, rate_
 from attestlab.web.request import Request
 from attestlab.web.routing.routes import Limit, Route
 
-VIOLATIONS = Limit("violations", 5, 600)  # the last of which blocks the lane
+VIOLATIONS = Limit("violations", 5, 600)  # the last one blocks the lane
 BLOCK_DURATION_S = 15 * 60
 # Invalid credentials from one address: each is recorded in an audit trail, which is kept permanently.
 FAILURES = Limit("failed", 600, 60)

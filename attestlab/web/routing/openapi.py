@@ -48,13 +48,13 @@ def openapi_routes(others: Sequence[Route], *, title: str, version: str) -> Rout
     routes = Routes("operations")
 
     @cache
-    def described() -> bytes:
+    def render_json() -> bytes:
         return describe([*others, *routes], title=title, version=version)
 
     @routes.get("/openapi.json", scope=PUBLIC)
     async def openapi(request: Request) -> RawResponse:
         """This description."""
-        return RawResponse(await asyncio.to_thread(described), JSON)
+        return RawResponse(await asyncio.to_thread(render_json), JSON)
 
     return routes
 
