@@ -85,8 +85,8 @@ def check_bundle(text: bytes, trust: TrustPolicy, lab: Installation) -> None:
     report = verify_bundle(bundle, trust=trust, now=lab.clock.now())
     if report.verdict is Verdict.INVALID:
         online = lab.attestations.verify(bundle.statement.id).report
-        assert report.report.findings[-1].step == "key", report
-        assert set(report.report.findings[-1].reasons) <= set(online.reasons), report
+        assert report.report.results[-1].step == "key", report
+        assert set(report.report.results[-1].reasons) <= set(online.reasons), report
         assert online.verdict not in (Verdict.VALID, Verdict.ALTERED), report
 
 

@@ -1,1 +1,1 @@
-"""The main job: mint an attestation, find it again, verify it online and offline."""
+"""Attestations: mint, revoke, supersede and list them, and verify them online and offline."""

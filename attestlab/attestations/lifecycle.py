@@ -1,7 +1,7 @@
-"""How attestations end: log entry, row, event and audit line of each change, in one transaction.
+"""Status transitions of attestations: log entry, row, event and audit line of each change in one transaction.
 
-What ends is VALID, and looked at under the writer's lock; nothing ends twice. So each
-attestation has at most one status entry, the first of its chain.
+Only a VALID attestation changes, its status is read under the writer's lock, and every other
+status is final. So each attestation has at most one status entry, the first of its chain.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _ACTIONS = {
 
 @dataclass(frozen=True)
 class StatusChange:
-    """What becomes of an attestation, and when; a revocation has a reason, a supersession a successor."""
+    """A status transition and its time; a revocation has a reason, a supersession has a successor."""
 
     status: Status
     at: datetime
@@ -50,14 +50,14 @@ class StatusChange:
 
 @dataclass(frozen=True)
 class Timekeeper:
-    """Who makes expiries permanent: the service itself, on nobody's behalf."""
+    """Actor that makes expiries permanent: the service itself, not acting for a caller."""
 
     actor_type: str = "SERVICE"
     actor_id: str = "timekeeper"
 
 
 class StatusChanged(NamedTuple):
-    """An attestation's row as it is now, by column, and the entry that says so; `name` is its id as text."""
+    """An attestation's new row, by column, and the log entry of the change; `name` is its id as text."""
 
     name: str
     row: dict[str, Any]
@@ -65,20 +65,23 @@ class StatusChanged(NamedTuple):
 
 
 def apply_status_change(
-    tx: Transaction, log: Log, found: Sequence[AnyRow], change: StatusChange, *, actor_of: Callable[[UUID], Actor]
+    tx: Transaction, log: Log, rows: Sequence[AnyRow], change: StatusChange, *, actor_of: Callable[[UUID], Actor]
 ) -> list[StatusChanged]:
-    """Let VALID attestations, read whole under the writer's lock, become what `change` says; `actor_of` a tenant."""
-    now = _changed_columns(change)
-    ended = [_log_and_update(tx, log, row, change, now) for row in found]
-    if ended:
-        tx.bulk_update(store.attestations, _CHANGED, [done.row for done in ended])
-    for done in ended:
-        _publish_and_audit(tx, done, change, actor_of(done.row["tenant_id"]))
-    return ended
+    """Change the status of VALID attestations, whose rows the caller has read in full under the writer's lock.
+
+    `actor_of` returns the actor for a tenant's audit trail.
+    """
+    new_values = _changed_columns(change)
+    changed = [_log_and_update(tx, log, row, change, new_values) for row in rows]
+    if changed:
+        tx.bulk_update(store.attestations, _CHANGED, [item.row for item in changed])
+    for item in changed:
+        _publish_and_audit(tx, item, change, actor_of(item.row["tenant_id"]))
+    return changed
 
 
 def _changed_columns(change: StatusChange) -> dict[str, Any]:
-    """The columns that the same change gives the same values."""
+    """Return the column values that are the same for every attestation of this change."""
     return {
         "status": change.status.value,
         "changed_at": change.at,
@@ -88,37 +91,39 @@ def _changed_columns(change: StatusChange) -> dict[str, Any]:
     }
 
 
-def _log_and_update(tx: Transaction, log: Log, row: AnyRow, change: StatusChange, now: dict[str, Any]) -> StatusChanged:
-    commit = None if change.reason is None else entries.reason_commitment(row.nonce, change.reason)
+def _log_and_update(
+    tx: Transaction, log: Log, row: AnyRow, change: StatusChange, new_values: dict[str, Any]
+) -> StatusChanged:
+    commitment = None if change.reason is None else entries.reason_commitment(row.nonce, change.reason)
     entry = entries.attestation_status_entry(
         FIRST_LINK,
         attestation_id=row.id,
         issuer_id=row.issuer_id,
         minted_index=row.log_index,
-        status=now["status"],
+        status=new_values["status"],
         at=change.at,
-        reason=commit,
+        reason=commitment,
         superseded_by=change.successor,
     )
     name = str(row.id)
     logged = log.append(tx, entry, kind=_STATUS, subject=entries.attestation_subject(name))
-    ended = dict(zip(_COLUMNS, row, strict=True))
-    ended.update(now, changed_index=logged.index)
-    return StatusChanged(name, ended, logged)
+    new_row = dict(zip(_COLUMNS, row, strict=True))
+    new_row.update(new_values, changed_index=logged.index)
+    return StatusChanged(name, new_row, logged)
 
 
-def _publish_and_audit(tx: Transaction, done: StatusChanged, change: StatusChange, actor: Actor) -> None:
-    row = done.row
+def _publish_and_audit(tx: Transaction, changed: StatusChanged, change: StatusChange, actor: Actor) -> None:
+    row = changed.row
     outbox.publish(tx, row["tenant_id"], _build_event(row, change), at=change.at)
     entry = AuditEntry(
         tenant_id=row["tenant_id"],
         actor=actor,
         action=_ACTIONS[change.status],
         resource_type="attestation",
-        resource_id=done.name,
+        resource_id=changed.name,
         at=change.at,
         metadata={
-            "log_index": done.logged.index,
+            "log_index": changed.logged.index,
             row_digest.METADATA_KEY: row_digest.row_sha256(store.attestations, row),
         },
     )
@@ -126,18 +131,18 @@ def _publish_and_audit(tx: Transaction, done: StatusChanged, change: StatusChang
 
 
 def _build_event(row: dict[str, Any], change: StatusChange) -> Event:
-    who, where = (row["id"], row["issuer_id"]), row["changed_index"]
+    ids, log_index = (row["id"], row["issuer_id"]), row["changed_index"]
     if change.reason is not None:
-        return AttestationRevoked(*who, where, change.at)
+        return AttestationRevoked(*ids, log_index, change.at)
     if change.successor is not None:
-        return AttestationSuperseded(*who, change.successor, where, change.at)
-    return AttestationExpired(*who, row["expiry_at"], where, change.at)
+        return AttestationSuperseded(*ids, change.successor, log_index, change.at)
+    return AttestationExpired(*ids, row["expiry_at"], log_index, change.at)
 
 
 def find_inconsistencies(connection: Connection) -> Iterator[tuple[str, str]]:
-    """Where rows and the log tell differently how attestations ended, as (attestation, what is wrong).
+    """Yield differences between rows and the log about the status of attestations, as (attestation, problem).
 
-    A row that is VALID, was never changed and supersedes none agrees with a log that does not mention it.
+    Rows that are VALID, never changed and supersede none need no status entry, so they are not read.
     """
     entries_left = log_store.count_of_kind(connection, EntryType.ATTESTATION_STATUS)
     columns = store.attestations.c
@@ -148,30 +153,30 @@ def find_inconsistencies(connection: Connection) -> Iterator[tuple[str, str]]:
     for row in connection.execute(query):
         if row.changed_index is not None:
             entries_left -= 1
-        if (fault := _find_inconsistency(connection, row)) is not None:
-            yield str(row.id), fault
+        if (problem := _find_inconsistency(connection, row)) is not None:
+            yield str(row.id), problem
     if entries_left:
-        yield "count", f"the log tells of {entries_left} ends more than the rows do"
+        yield "count", f"the log has {entries_left} more status entries than rows that changed"
 
 
 def _find_inconsistency(connection: Connection, row: AnyRow) -> str | None:
     if (Status(row.status) is Status.VALID) != (row.changed_index is None):
-        return f"it is {row.status}, which the log does not tell"
+        return f"the row's status is {row.status}, but its log index of a change is {row.changed_index}"
     if row.supersedes is not None and not store.is_superseded_by(connection, row.supersedes, row.id):
-        return "what it says to supersede was not superseded by it"
+        return f"the attestation {row.supersedes} that it supersedes does not name it as successor"
     if row.changed_index is None:
         return None
-    found = log_store.leaf_rows(connection, row.changed_index, 1)
+    leaves = log_store.leaf_rows(connection, row.changed_index, 1)
     try:
-        said = entries.parse_entry(found[0].entry).members if found else {}
+        members = entries.parse_entry(leaves[0].entry).members if leaves else {}
     except AttestLabError as error:
         return error.message
-    wrong = [name for name, value in _expected_members(row).items() if said.get(name) != value]
-    return f"its status entry says otherwise about {', '.join(wrong)}" if wrong else None
+    wrong = [name for name, value in _expected_members(row).items() if members.get(name) != value]
+    return f"its status entry differs in {', '.join(wrong)}" if wrong else None
 
 
 def _expected_members(row: AnyRow) -> dict[str, object]:
-    """What the status entry of a row must say."""
+    """Return the members that the status entry of a row must have."""
     reason = row.revocation_reason
     return {
         "type": EntryType.ATTESTATION_STATUS.value,

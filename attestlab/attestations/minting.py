@@ -1,7 +1,7 @@
-"""From a request to a signed draft: everything that can be done before the log is asked for a place.
+"""Preparation of a mint: validate the request and sign the statement, before the log assigns an index.
 
-A draft is checked and signed without holding the writer's lock; what it relied on
-(the issuer's and the key's standing) is looked at again inside the transaction.
+A prepared attestation is checked and signed without holding the writer's lock. The transaction
+that issues it checks the status of issuer and key again, because either may have changed.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ EXTERNAL_MAX_SKEW = timedelta(minutes=5)
 
 @dataclass(frozen=True, kw_only=True)
 class MintRequest:
-    """What an issuer wants attested.
+    """A request to mint an attestation.
 
     `file_sha256` (32 bytes) and `file_size` (bytes) describe the file, which itself never
-    arrives here. `id`, `created_at` and `signature` belong to external keys. `supersedes`
-    is an attestation of the same tenant whose place the new one takes.
+    arrives here. `id`, `created_at` and `signature` are for external keys only. `supersedes`
+    is the attestation of the same tenant that the new one replaces.
     """
 
     issuer_id: UUID
@@ -67,7 +67,7 @@ class MintRequest:
 
 @dataclass(frozen=True)
 class PreparedAttestation:
-    """A signed attestation without a place in the log; `row` lacks only `log_index`."""
+    """A signed attestation that is not in the log yet; `row` lacks only `log_index` and `decision_id`."""
 
     caller: Caller
     key: SigningKey
@@ -79,10 +79,10 @@ class PreparedAttestation:
 def prepare(
     request: MintRequest, key: SigningKey, *, caller: Caller, issuers: Issuers, now: datetime
 ) -> PreparedAttestation:
-    """Check a request against its schema and key, and sign it.
+    """Validate a mint request against its schema and key, and sign the statement.
 
     Raises:
-        ValidationFailed: claims, hashes, times or the external signature are not acceptable.
+        ValidationFailed: claims, hashes, times or the external signature are invalid.
     """
     if request.alg is not None and request.alg is not key.alg:
         raise ValidationFailed.of("/alg", "alg_mismatch", f"The key {key.kid} signs with {key.alg.value}.")
@@ -137,16 +137,18 @@ def _resolve_expiry(request: MintRequest, now: datetime) -> datetime | None:
 
 
 def _resolve_created_at(request: MintRequest, key: SigningKey, now: datetime) -> datetime:
-    """The caller names the time only where the caller signed it; then it must be about now."""
+    """Return the creation time: now, or with an external key the signed time, which must be close to now."""
     if key.custody is Custody.MANAGED:
         for name in ("id", "created_at", "signature"):
             if getattr(request, name) is not None:
-                raise ValidationFailed.of(f"/{name}", "external_only", f"{name} is only for external keys.")
+                raise ValidationFailed.of(f"/{name}", "external_only", f"{name} is only for external keys. Omit it.")
     if request.created_at is None:
         return now
     if not now - EXTERNAL_MAX_AGE <= request.created_at <= now + EXTERNAL_MAX_SKEW:
         raise ValidationFailed.of(
-            "/created_at", "not_about_now", "created_at must lie within the last 24 hours (5 minutes ahead at most)."
+            "/created_at",
+            "not_about_now",
+            "created_at must be within the last 24 hours, and at most 5 minutes in the future.",
         )
     return truncate_to_milliseconds(request.created_at)
 
@@ -167,19 +169,19 @@ def _sign_or_verify(request: MintRequest, statement: Statement, key: SigningKey,
 
 
 def _signature_required(statement: Statement, payload: bytes) -> ValidationFailed:
-    """Tell the holder of an external key exactly which bytes to sign."""
-    fault = ValidationFailed.of(
+    """Build the error that gives the holder of an external key the exact bytes to sign."""
+    error = ValidationFailed.of(
         "/signature",
         "signature_required",
         "This key is external: sign details.signing_input_b64url, then send id, created_at and the JWS as signature.",
     )
-    signed = jws.signing_input(jws.protected_header(statement.alg, statement.kid), payload)
-    fault.details |= {
-        "signing_input_b64url": signed.decode("ascii"),
+    signing_input = jws.signing_input(jws.protected_header(statement.alg, statement.kid), payload)
+    error.details |= {
+        "signing_input_b64url": signing_input.decode("ascii"),
         "id": str(statement.id),
         "created_at": format_time(statement.created_at),
     }
-    return fault
+    return error
 
 
 def _build_row(
@@ -222,10 +224,11 @@ def _build_row(
 
 
 def _encode_metadata(metadata: Mapping[str, Any]) -> bytes:
-    stored = canonical(metadata)
-    if len(stored) > rules.METADATA_LIMIT_BYTES:
-        raise ValidationFailed.of("/metadata", "too_large", "metadata may be 16 KB of JSON at most.")
-    return stored
+    encoded = canonical(metadata)
+    if len(encoded) > rules.METADATA_LIMIT_BYTES:
+        message = f"metadata is {len(encoded):,} bytes of JSON; the limit is {rules.METADATA_LIMIT_BYTES:,}."
+        raise ValidationFailed.of("/metadata", "too_large", message)
+    return encoded
 
 
 def _build_entry(

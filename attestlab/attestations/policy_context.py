@@ -1,7 +1,7 @@
-"""What policies see of a mint, a verification or an export: the one place that says it (docs/policies.md).
+"""Policy context: the attributes that policies see of a mint, a verification or an export (docs/policies.md).
 
-All of it is the service's own knowledge as of now, or offline what the log's entries prove; nothing comes
-from whoever asks. What nobody holds is missing: the service does not know an assurance level yet.
+All values are the service's own records as of now, or offline what the log's entries prove; none comes from the
+caller. An attribute without a source is missing: the service does not know an assurance level yet.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # the offline verifier loads no database
 
 
 def build_mint_context(key: SigningKey, *, now: datetime) -> PolicyContext:
-    """The issuer's and the key's standing, as a mint relies on it."""
+    """Build the context of a mint from the current status of issuer and key."""
     return {
         "jurisdiction": key.jurisdiction,
         "trust_tier": key.trust_tier,
@@ -32,9 +32,9 @@ def build_mint_context(key: SigningKey, *, now: datetime) -> PolicyContext:
 
 
 def build_record_context(row: Any, *, now: datetime) -> PolicyContext:
-    """The same of an attestation with its evidence: how issuer and key stand now, not how they stood at the mint.
+    """Build the context of a verification or export from the current issuer and key, not those at the mint.
 
-    An issuer or a key that is gone is missing.
+    `row` is an attestation with its evidence. Attributes of a deleted issuer or key are None.
     """
     return {
         "jurisdiction": row.issuer_jurisdiction,
@@ -47,25 +47,26 @@ def build_record_context(row: Any, *, now: datetime) -> PolicyContext:
 
 
 def build_bundle_context(*, issuer: StatusHistory, key: StatusHistory, now: datetime) -> Mapping[str, object]:
-    """The same as the log's entries in a bundle prove it."""
-    standing, first, newest = (entry.parse().members for entry in (issuer.newest, key.first, key.newest))
-    told = {name: standing.get(name) for name in ("jurisdiction", "trust_tier", "status", "risk_rating")}
+    """Build the context of an offline verification from the log entries of issuer and key in a bundle."""
+    current, first, newest = (entry.parse().members for entry in (issuer.newest, key.first, key.newest))
+    context = {name: current.get(name) for name in ("jurisdiction", "trust_tier", "status", "risk_rating")}
     since = _parse_time_or_none(first.get("at"))
-    told["key.age_days"] = None if since is None else age_days(since, now)
-    told["key.status"] = newest.get("status")
-    return told
+    context["key.age_days"] = None if since is None else age_days(since, now)
+    context["key.status"] = newest.get("status")
+    return context
 
 
-def _parse_time_or_none(told: object) -> datetime | None:
+def _parse_time_or_none(value: object) -> datetime | None:
     try:
-        return parse_time(str(told))
+        return parse_time(str(value))
     except ValidationFailed:
         return None
 
 
 def age_days(since: datetime, now: datetime) -> int:
-    """Whole days, never less than none.
+    """Return the number of whole days between two times, at least 0.
 
-    Whole, so that a day's verifications of one key are one question, and an answer says nothing of the minute.
+    Whole days, so that all verifications of a key on one day share one policy query, and a decision does not
+    reveal the minute.
     """
     return max(0, (now - since).days)

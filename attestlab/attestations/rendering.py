@@ -1,4 +1,4 @@
-"""From rows and reports to what goes over the wire; nothing is decided here."""
+"""Rendering of rows and results as wire models; this module makes no decisions."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from attestlab.log.status.status_list import Chunk
 
 
 def render_mint(done: Minted, *, links: Links) -> MintOut:
-    """The answer to a mint, proof included; the transaction must be sealed."""
+    """Render the response to a mint, including the inclusion proof; the transaction must be sealed."""
     row, logged = done.row, done.logged
     return MintOut(
         id=row["id"],
@@ -81,7 +81,7 @@ def _render_inclusion(proof: InclusionProof) -> ProofOut:
 
 
 def render_attestation(row: Any, *, now: datetime) -> AttestationOut:
-    """An attestation as of `now`."""
+    """Render an attestation with its status as of `now`."""
     return AttestationOut(
         id=row.id,
         attestation_id=row.id,
@@ -111,14 +111,14 @@ def render_attestation(row: Any, *, now: datetime) -> AttestationOut:
 
 
 def render_supersession(done: Minted, *, links: Links, now: datetime) -> SupersededOut:
-    """Both sides of a supersession; the transaction must be sealed."""
-    assert done.ended is not None  # it was minted in place of another
+    """Render the superseded and the new attestation; the transaction must be sealed."""
+    assert done.ended is not None  # callers render only mints that supersede another attestation
     old = render_attestation(SimpleNamespace(**done.ended.row), now=now)
     return SupersededOut(old=old, new=render_mint(done, links=links))
 
 
 def render_revocation(done: StatusChanged) -> RevokedOut:
-    """The answer to a revocation."""
+    """Render the response to a revocation."""
     row = done.row
     return RevokedOut(
         id=row["id"],
@@ -131,7 +131,7 @@ def render_revocation(done: StatusChanged) -> RevokedOut:
 
 
 def render_bundle(row: Any, proofs: LogProofs, head: SignedHead, *, now: datetime) -> BundleOut:
-    """Everything a verifier needs offline."""
+    """Render a proof bundle: everything a verifier needs offline."""
     proof = proofs.inclusion
     return BundleOut(
         attestation=render_attestation(row, now=now),
@@ -186,7 +186,7 @@ def _encode_base64(raw: bytes) -> str:
 
 
 def _render_tree_head(head: SignedHead) -> TreeHeadOut:
-    """The friendlier copies beside the note: the log's own signature, and the lines of its witnesses."""
+    """Render readable copies of the checkpoint note: the log's own signature, and the lines of its witnesses."""
     own, others = split_signature_lines(head.note, head.origin)
     return TreeHeadOut(
         tree_size=head.size,
@@ -199,7 +199,7 @@ def _render_tree_head(head: SignedHead) -> TreeHeadOut:
 
 
 def render_verification(verified: VerificationOutcome, *, log_id: str) -> VerifyOut:
-    """One answer that carries both documented shapes."""
+    """Render a verification as one response that contains both documented shapes."""
     row, report = verified.row, verified.report
     if row is None:
         return _render_not_found(verified)

@@ -1,4 +1,4 @@
-"""The HTTP door of attestations."""
+"""HTTP routes of attestations, verification and schemas."""
 
 import json
 from dataclasses import replace
@@ -59,14 +59,14 @@ from attestlab.web.routing.routes import Limit, Routes
 from attestlab.web.validation import validate_body
 
 routes = Routes("attestations")
-_FAST_ALGORITHMS = {Algorithm.ED25519, Algorithm.ES256}  # tens of microseconds; the others go to a thread
+_FAST_ALGORITHMS = {Algorithm.ED25519, Algorithm.ES256}  # tens of microseconds; other algorithms sign in a thread
 _LIST = "attestations"
 _SCHEMAS = "schemas"
-_MINT_LIMIT = Limit("mint", 100, 60, daily=usage.ATTESTATIONS)  # of single ones and of items of batches
+_MINT_LIMIT = Limit("mint", 100, 60, daily=usage.ATTESTATIONS)  # counts single mints and items of batches
 
 
 class AttestationsQuery(OffsetPageQuery):
-    """Which attestations to list; `from` is inclusive, `to` exclusive."""
+    """Filters of the list of attestations; `from` is inclusive, `to` exclusive."""
 
     issuer_id: Uuid | None = None
     status: Status | None = None
@@ -79,11 +79,11 @@ class AttestationsQuery(OffsetPageQuery):
 
     @property
     def passes_over_rows(self) -> bool:
-        """Whether rows may be read that are not in the answer; no index serves every filter."""
+        """Whether the query may read rows that are not in the response; no index serves every filter."""
         return bool(self.rows_to_skip) or self.filter() != store.Filter()
 
     def filter(self) -> store.Filter:
-        """The same, as the store asks for it."""
+        """Build the store's filter from the query."""
         return store.Filter(
             issuer_id=self.issuer_id,
             status=self.status,
@@ -120,73 +120,75 @@ def _build_mint_request(body: MintIn, file_sha256: bytes | None, file_size: int 
 
 
 async def _prepare_mint(request: Request, body: MintIn) -> PreparedAttestation:
-    """Check and sign before the write."""
+    """Validate and sign before the write."""
     payload = request.payload
     return await _prepare(request, _build_mint_request(body, payload and payload.sha256, payload and payload.size))
 
 
 async def _prepare_successor(request: Request, body: SupersedeIn) -> PreparedAttestation:
-    """The draft of an attestation that takes the place of the one in the path."""
+    """Prepare an attestation that supersedes the one in the path."""
     old_id: UUID = request.path_values["id"]
     old = await request.application.read(lambda: request.lab.attestations.get(old_id, caller=request.caller))
     payload = request.payload
-    wanted = _build_mint_request(body, payload and payload.sha256, payload and payload.size)
-    return await _prepare(request, replace(wanted, issuer_id=body.issuer_id or old.issuer_id, supersedes=old_id))
+    mint_request = _build_mint_request(body, payload and payload.sha256, payload and payload.size)
+    return await _prepare(request, replace(mint_request, issuer_id=body.issuer_id or old.issuer_id, supersedes=old_id))
 
 
-async def _prepare(request: Request, wanted: MintRequest) -> PreparedAttestation:
-    """Slow algorithms sign in a thread, and so is a large document drafted."""
+async def _prepare(request: Request, mint_request: MintRequest) -> PreparedAttestation:
+    """Prepare a mint on the event loop, or in a thread for slow algorithms and large documents."""
     if request.canonical is not None:
         large: PreparedAttestation = await request.application.bodies.run(
-            owner_of(request), lambda: request.lab.attestations.prepare(wanted, caller=request.caller)
+            owner_of(request), lambda: request.lab.attestations.prepare(mint_request, caller=request.caller)
         )
         return large
-    where = request.application.read if wanted.alg in _FAST_ALGORITHMS else request.application.run_in_thread
-    draft: PreparedAttestation = await where(lambda: request.lab.attestations.prepare(wanted, caller=request.caller))
-    return draft
+    execute = request.application.read if mint_request.alg in _FAST_ALGORITHMS else request.application.run_in_thread
+    prepared: PreparedAttestation = await execute(
+        lambda: request.lab.attestations.prepare(mint_request, caller=request.caller)
+    )
+    return prepared
 
 
 async def _prepare_batch(request: Request, body: BatchIn) -> list[PreparedAttestation | AttestLabError]:
-    """Check and sign every item that there is room for, in a thread; an item that fails fails alone."""
+    """Prepare in a thread all items that the rate limit has room for; an invalid item fails alone."""
     room, refused = await request.application.read(
         lambda: request.application.limiter.take_available(request, _MINT_LIMIT, len(body.items))
     )
-    drafts: list[PreparedAttestation | AttestLabError] = await request.application.run_in_thread(
+    prepared: list[PreparedAttestation | AttestLabError] = await request.application.run_in_thread(
         lambda: [_prepare_item(request, item) for item in body.items[:room]]
     )
-    return drafts + [refused] * (len(body.items) - room)
+    return prepared + [refused] * (len(body.items) - room)
 
 
 def _prepare_item(request: Request, item: Any) -> PreparedAttestation | AttestLabError:
     try:
-        wanted = _build_item_request(cast(MintIn, validate_body(MintIn, canonical(item), item)))
-        draft: PreparedAttestation = request.lab.attestations.prepare(wanted, caller=request.caller)
+        mint_request = _build_item_request(cast(MintIn, validate_body(MintIn, canonical(item), item)))
+        prepared: PreparedAttestation = request.lab.attestations.prepare(mint_request, caller=request.caller)
     except AttestLabError as error:
         return error
-    return draft
+    return prepared
 
 
 def _build_item_request(body: MintIn) -> MintRequest:
-    """An item's file comes within the item; a batch as a whole has the ordinary limit of a body."""
+    """Build the mint request of a batch item, whose file is inline; the whole batch has the ordinary body limit."""
     if body.payload_b64url is None:
         return _build_mint_request(body, None, None)
     raw = b64url_decode(body.payload_b64url, field="/payload_b64url")
     return _build_mint_request(body, sha256(raw), len(raw))
 
 
-def _issue_item(request: Request, draft: PreparedAttestation | AttestLabError) -> Minted | AttestLabError:
-    """Record one item of a batch; what `attempt` refuses leaves nothing but what policies said of it."""
-    if isinstance(draft, AttestLabError):
-        return draft
+def _issue_item(request: Request, prepared: PreparedAttestation | AttestLabError) -> Minted | AttestLabError:
+    """Issue one item of a batch; a rejected item leaves only its recorded policy decision."""
+    if isinstance(prepared, AttestLabError):
+        return prepared
     try:
-        minted: Minted | PermissionDenied = request.lab.attestations.issue(draft)
+        minted: Minted | PermissionDenied = request.lab.attestations.issue(prepared)
     except AttestLabError as error:
         return error
     return minted
 
 
 def _render_item(request: Request, index: int, item: Minted | AttestLabError, max_faults: int) -> BatchItemOut:
-    """Render one item of a batch; a refused one lists its share of the faults that one answer lists."""
+    """Render one item of a batch; a rejected item lists at most `max_faults` field errors."""
     if not isinstance(item, AttestLabError):
         minted = rendering.render_mint(item, links=request.lab.links)
         return BatchItemOut(index=index, http_status=201, attestation=minted)
@@ -210,7 +212,7 @@ def _render_item(request: Request, index: int, item: Minted | AttestLabError, ma
     limit=_MINT_LIMIT,
 )
 def mint(request: Request, body: MintIn, prepared: PreparedAttestation) -> MintOut:
-    """Mint an attestation: sign it, give it a place in the log, and answer with the proof."""
+    """Mint an attestation: sign it, append it to the log, and return it with the inclusion proof."""
     done = request.lab.attestations.issue(prepared)
     if isinstance(done, PermissionDenied):
         return cast(MintOut, request.commit_then_raise(done))
@@ -220,7 +222,7 @@ def mint(request: Request, body: MintIn, prepared: PreparedAttestation) -> MintO
 
 @routes.post("/v1/attestations/{id}/revoke", scope=Scope.ATTESTATIONS_REVOKE)
 def revoke(request: Request, id: UUID, body: RevokeIn) -> RevokedOut:
-    """Withdraw an attestation for good; from then on verification answers REVOKED."""
+    """Revoke an attestation permanently; from then on its verdict is REVOKED."""
     return rendering.render_revocation(request.lab.attestations.revoke(id, reason=body.reason, caller=request.caller))
 
 
@@ -234,7 +236,7 @@ def revoke(request: Request, id: UUID, body: RevokeIn) -> RevokedOut:
     limit=_MINT_LIMIT,
 )
 def supersede(request: Request, id: UUID, body: SupersedeIn, prepared: PreparedAttestation) -> SupersededOut:
-    """Mint an attestation that takes the place of this one, which is SUPERSEDED from then on."""
+    """Mint an attestation that replaces this one, which becomes SUPERSEDED."""
     done = request.lab.attestations.issue(prepared)
     if isinstance(done, PermissionDenied):
         return cast(SupersededOut, request.commit_then_raise(done))
@@ -244,8 +246,8 @@ def supersede(request: Request, id: UUID, body: SupersedeIn, prepared: PreparedA
 
 @routes.post("/v1/attestations/batch", scope=Scope.ATTESTATIONS_MINT, prepare=_prepare_batch)
 def mint_batch(request: Request, body: BatchIn, prepared: list[PreparedAttestation | AttestLabError]) -> BatchOut:
-    """Mint up to a hundred attestations in one append to the log; each is judged on its own."""
-    done = [_issue_item(request, draft) for draft in prepared]
+    """Mint up to a hundred attestations in one append to the log; each item succeeds or fails separately."""
+    done = [_issue_item(request, item) for item in prepared]
     refused = sum(isinstance(item, AttestLabError) for item in done)
     share = max(1, MAX_REPORTED_ERRORS // max(1, refused))
     return request.defer(
@@ -255,9 +257,12 @@ def mint_batch(request: Request, body: BatchIn, prepared: list[PreparedAttestati
 
 @routes.get("/v1/attestations", scope=Scope.ATTESTATIONS_READ)
 async def list_attestations(request: Request, query: AttestationsQuery) -> Page[AttestationOut]:
-    """The tenant's attestations, newest first; with a filter or an offset many rows may be passed over, in a thread."""
+    """List the tenant's attestations, newest first.
+
+    With a filter or an offset the query may skip many rows, so it runs in a thread.
+    """
     read = request.application.run_in_thread if query.passes_over_rows else request.application.read
-    found = await read(
+    rows = await read(
         partial(
             request.lab.attestations.page,
             query.filter(),
@@ -267,44 +272,44 @@ async def list_attestations(request: Request, query: AttestationsQuery) -> Page[
             limit=query.limit + 1,
         )
     )
-    shown, cursor = split_page(found, limit=query.limit, kind=_LIST, position=lambda row: [row.log_index])
+    page, cursor = split_page(rows, limit=query.limit, kind=_LIST, position=lambda row: [row.log_index])
     return Page[AttestationOut](
-        items=[rendering.render_attestation(row, now=request.now) for row in shown], next_cursor=cursor
+        items=[rendering.render_attestation(row, now=request.now) for row in page], next_cursor=cursor
     )
 
 
 @routes.get("/v1/attestations/{id}", scope=Scope.ATTESTATIONS_READ)
 def get(request: Request, id: UUID) -> AttestationOut:
-    """One attestation."""
+    """Get an attestation."""
     return rendering.render_attestation(request.lab.attestations.get(id, caller=request.caller), now=request.now)
 
 
 @routes.get("/v1/attestations/{id}/proof-bundle", scope=Scope.ATTESTATIONS_READ)
 async def proof_bundle(request: Request, id: UUID) -> BundleOut:
-    """Everything needed to verify the attestation offline."""
-    found: Export = await request.application.read(lambda: request.lab.attestations.export(id, caller=request.caller))
-    if (refusal := await record_decisions(request, found.policy_decisions, what="this export")) is not None:
-        raise refusal
-    return rendering.render_bundle(found.row, found.proofs, found.head, now=request.now)
+    """Get the proof bundle of an attestation: everything needed to verify it offline."""
+    export: Export = await request.application.read(lambda: request.lab.attestations.export(id, caller=request.caller))
+    if (denial := await record_decisions(request, export.policy_decisions, what="this export")) is not None:
+        raise denial
+    return rendering.render_bundle(export.row, export.proofs, export.head, now=request.now)
 
 
 async def record_decisions(
     request: Request, policy_decisions: PolicyDecisions, *, what: str
 ) -> PermissionDenied | None:
-    """Keep what policies said of a read, which has no transaction of its own; a refusal where one denies."""
+    """Record the policy decisions of a read, which has no transaction of its own; return a denial if there is one."""
     if not policy_decisions:
         return None
-    refusal: PermissionDenied | None = await request.application.write(
+    denial: PermissionDenied | None = await request.application.write(
         lambda tx: request.lab.attestations.record_decisions(policy_decisions, what=what)
     )
-    return refusal
+    return denial
 
 
 @routes.post("/v1/verify", scope=PUBLIC, payload=True, charged=False, idempotency="none")
 async def verify(request: Request, query: VerifyQuery, body: VerifyIn) -> VerifyOut:
     """Verify an attestation: exactly one verdict, always with HTTP 200. Metered to the issuer's tenant.
 
-    A read: it waits for a commit only where policies were asked, whose decisions are kept.
+    A read: it waits for a commit only if policies applied, because their decisions are recorded.
     """
     presented = VerifierInput(request.payload and request.payload.sha256, body.document_hash_hex)
     attestations, follow, named = request.lab.attestations, query.follow is not None, body.verification_profile_id
@@ -320,7 +325,7 @@ async def verify(request: Request, query: VerifyQuery, body: VerifyIn) -> Verify
 
 
 async def _record_or_refund(request: Request, verified: VerificationOutcome) -> None:
-    """Keep what policies said; a verification that cannot be answered because of that costs nothing."""
+    """Record the policy decisions; if that fails, refund the verification, because the client gets no verdict."""
     try:
         await record_decisions(request, verified.policy_decisions, what="this verification")
     except BaseException:
@@ -329,7 +334,10 @@ async def _record_or_refund(request: Request, verified: VerificationOutcome) -> 
 
 
 def _authenticate_profile(request: Request, profile_id: UUID) -> Profile:
-    """A profile is named by somebody of its tenant; to everybody else, whoever they are, it is unknown."""
+    """Authenticate the caller who names a verification profile.
+
+    Only callers of the profile's tenant may use it; for all others it is not found.
+    """
     try:
         request.credential = credential_of(request.headers)
         return Profile(profile_id, request.application.authenticate(request))
@@ -341,15 +349,15 @@ def _authenticate_profile(request: Request, profile_id: UUID) -> Profile:
 
 @routes.get("/v1/schemas", scope=PUBLIC)
 def schemas(request: Request, query: PageQuery) -> Page[SchemaOut]:
-    """The catalogue of credential schemas, each as JSON Schema 2020-12 of its claims."""
+    """List the catalogue of credential schemas, each as JSON Schema 2020-12 of its claims."""
     start = decode_number(_SCHEMAS, query.cursor) or 0
-    found = list(enumerate(CATALOGUE, start=1))[start : start + query.limit + 1]
-    shown, cursor = split_page(found, limit=query.limit, kind=_SCHEMAS, position=lambda row: [row[0]])
-    items = [SchemaOut(id=name, json_schema=cast(Any, json_schema(name))) for _, name in shown]
+    numbered = list(enumerate(CATALOGUE, start=1))[start : start + query.limit + 1]
+    page, cursor = split_page(numbered, limit=query.limit, kind=_SCHEMAS, position=lambda row: [row[0]])
+    items = [SchemaOut(id=name, json_schema=cast(Any, json_schema(name))) for _, name in page]
     return Page[SchemaOut](items=items, next_cursor=cursor)
 
 
 @routes.get("/v1/schemas/{id}", scope=PUBLIC)
 def schema(request: Request, id: str) -> RawResponse:
-    """One schema's JSON Schema itself."""
+    """Get the JSON Schema of a schema, without an envelope."""
     return RawResponse(json.dumps(json_schema(id)).encode(), "application/schema+json")

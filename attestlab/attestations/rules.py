@@ -1,7 +1,7 @@
-"""What an attestation is: its states, its verdicts, and the statement that is signed.
+"""Rules of attestations: statuses, verdicts, reasons, and the statement that the issuer's key signs.
 
-Words and codes follow SPEC (States, Verification response) and CONTRACT sections 5
-and 6. Nothing here touches a database, a clock or the network.
+Terms and codes follow SPEC (States, Verification response) and CONTRACT sections 5
+and 6. This module is pure: no database, clock or network.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SHA256_HEX = re.compile(r"[0-9a-f]{64}")
 
 
 class Status(StrEnum):
-    """What is stored of an attestation's life; nothing leaves the last three."""
+    """Stored status of an attestation; the last three are final."""
 
     VALID = "VALID"
     REVOKED = "REVOKED"
@@ -35,7 +35,7 @@ class Status(StrEnum):
 
 
 class Verdict(StrEnum):
-    """The one answer of a verification."""
+    """Verdict of a verification."""
 
     VALID = "VALID"
     ALTERED = "ALTERED"
@@ -48,7 +48,7 @@ class Verdict(StrEnum):
 
 
 class Reason(StrEnum):
-    """Why: a code for each check that ran (CONTRACT section 6)."""
+    """Reason codes of a verification, one for each check that ran (CONTRACT section 6)."""
 
     SIGNATURE_OK = "signature_ok"
     SIGNATURE_INVALID = "signature_invalid"
@@ -78,10 +78,10 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """What an issuer's key signs: who says what about which bytes, and until when.
+    """The statement that an issuer's key signs: issuer, key, schema, hashes, expiry and creation time.
 
-    Hashes of the payload and of the claims are base64url SHA-256; `document_hash` is
-    64 lowercase hex digits, or None where there is no document.
+    The hashes of payload and claims are base64url SHA-256; `document_hash` is 64 lowercase
+    hex digits, or None without a document.
     """
 
     id: UUID
@@ -97,7 +97,7 @@ class Statement:
     created_at: datetime = field(repr=False)
 
     def canonical(self) -> bytes:
-        """The RFC 8785 bytes that are signed."""
+        """Return the RFC 8785 bytes that the issuer's key signs."""
         return canonical_trusted(
             {
                 "v": STATEMENT_VERSION,
@@ -117,32 +117,32 @@ class Statement:
 
 
 def compute_current_status(stored: Status, expiry_at: datetime | None, *, now: datetime) -> Status:
-    """The state as of `now`: a VALID attestation whose time has come is EXPIRED."""
+    """Return the status as of `now`: a VALID attestation is EXPIRED once its expiry time has passed."""
     if stored is Status.VALID and expiry_at is not None and expiry_at <= now:
         return Status.EXPIRED
     return stored
 
 
 def require_valid(status: Status) -> None:
-    """Only a VALID attestation can be revoked or superseded; the other states are final (SPEC, States and transitions).
+    """Reject a change of an attestation that is not VALID; other statuses are final (SPEC, States and transitions).
 
     Raises:
-        Conflict: it is not.
+        Conflict: the status is not VALID.
     """
     if status is not Status.VALID:
         raise Conflict(
-            f"The attestation is {status.value}, which is final; only a VALID one can change.",
+            f"The attestation is {status.value}, which is final. Only a VALID one can be revoked or superseded.",
             details={"status": status.value},
         )
 
 
 def payload_bytes(schema: str, claims: bytes) -> bytes:
-    """The canonical JSON of `{schema, claims}`, from claims that are canonical already."""
+    """Return the canonical JSON of `{schema, claims}`; `claims` must already be canonical JSON."""
     return b'{"claims":' + claims + b',"schema":"' + schema.encode() + b'"}'
 
 
 def compute_payload_hash(schema: str, claims: bytes, file_sha256: bytes | None) -> str:
-    """The file's SHA-256 where there is a file, else that of the canonical payload; base64url."""
+    """Return the payload hash (base64url): the file's SHA-256 if there is a file, otherwise the canonical payload's."""
     if file_sha256 is not None:
         return b64url_encode(file_sha256)
     return sha256_b64url(payload_bytes(schema, claims))
@@ -151,16 +151,18 @@ def compute_payload_hash(schema: str, claims: bytes, file_sha256: bytes | None) 
 def resolve_document_hash(
     claims: Mapping[str, object], explicit: str | None, file_sha256: bytes | None
 ) -> tuple[str | None, list[str]]:
-    """The document's hash in SPEC's order (claims, field, file), and what a caller should be warned of."""
-    named = _read_hash_from_claims(claims)
+    """Return the document's hash, in SPEC's order (claims, field, file), and warnings for the caller."""
+    in_claims = _read_hash_from_claims(claims)
     if explicit is not None and not _SHA256_HEX.fullmatch(explicit):
         raise _invalid_hash("/document_hash")
     warnings = []
-    if named is not None and explicit is not None and named != explicit:
+    if in_claims is not None and explicit is not None and in_claims != explicit:
         warnings.append("claims.document.sha256 and document_hash differ; claims.document.sha256 is used.")
-    resolved = named or explicit or (file_sha256.hex() if file_sha256 is not None else None)
+    resolved = in_claims or explicit or (file_sha256.hex() if file_sha256 is not None else None)
     if file_sha256 is not None and resolved != file_sha256.hex():
-        warnings.append("The document hash is not the SHA-256 of payload_b64url; verification compares them apart.")
+        warnings.append(
+            "The document hash is not the SHA-256 of payload_b64url; verification compares each separately."
+        )
     return resolved, warnings
 
 
@@ -168,22 +170,28 @@ def _read_hash_from_claims(claims: Mapping[str, object]) -> str | None:
     document = claims.get("document")
     if not isinstance(document, Mapping) or "sha256" not in document:
         return None
-    named = document["sha256"]
-    if not isinstance(named, str) or not _SHA256_HEX.fullmatch(named):
+    digest = document["sha256"]
+    if not isinstance(digest, str) or not _SHA256_HEX.fullmatch(digest):
         raise _invalid_hash("/claims/document/sha256")
-    return named
+    return digest
 
 
 def _invalid_hash(field: str) -> ValidationFailed:
-    return ValidationFailed.of(field, "sha256_hex", "A document hash is 64 lowercase hexadecimal digits (SHA-256).")
+    return ValidationFailed.of(
+        field, "sha256_hex", "A document hash must be 64 lowercase hexadecimal digits (SHA-256)."
+    )
 
 
 def require_future(expiry_at: datetime | None, *, now: datetime) -> None:
-    """An attestation cannot be born expired."""
+    """Reject an expiry time that has already passed.
+
+    Raises:
+        ValidationFailed: `expiry_at` is not in the future.
+    """
     if expiry_at is not None and expiry_at <= now:
-        raise ValidationFailed.of("/expiry_at", "not_in_future", "expiry_at must lie in the future.")
+        raise ValidationFailed.of("/expiry_at", "not_in_future", "expiry_at must be in the future.")
 
 
 def sha256(raw: bytes) -> bytes:
-    """SHA-256, 32 bytes."""
+    """Return the SHA-256 digest (32 bytes)."""
     return hashlib.sha256(raw).digest()

@@ -1,4 +1,4 @@
-"""The verbs of attestations: mint, revoke, supersede, get, list, bundle, verify."""
+"""Service for attestations: mint, revoke, supersede, get, list, bundle, verify."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ NOT_FOUND = VerificationResult(
 
 @dataclass(frozen=True)
 class Minted:
-    """A minted attestation; `logged` holds proof and checkpoint once the transaction is sealed.
+    """A minted attestation; `logged` has proof and checkpoint once the transaction is sealed.
 
-    `ended` is the one whose place it took, if it took one.
+    `ended` is the attestation that it superseded, or None.
     """
 
     row: dict[str, Any] = field(repr=False)
@@ -62,36 +62,36 @@ class Minted:
     @property
     def id(self) -> UUID:
         """The attestation's id."""
-        found: UUID = self.row["id"]
-        return found
+        attestation_id: UUID = self.row["id"]
+        return attestation_id
 
 
 @dataclass(frozen=True)
 class VerificationOutcome:
-    """What a verification found, and the row it found it on (None: no such attestation)."""
+    """Result of a verification, and the attestation's row (None if there is no such attestation)."""
 
     attestation_id: UUID
     row: AnyRow | None = field(repr=False)
     report: VerificationResult
     at: datetime
-    latest: UUID | None = None  # what a superseded one leads to in the end, where that was asked for
-    policy_decisions: PolicyDecisions = field(default=(), repr=False)  # what policies said of it, to be kept
+    latest: UUID | None = None  # the last successor of a superseded attestation, if the caller asked for it
+    policy_decisions: PolicyDecisions = field(default=(), repr=False)  # the caller must record them
 
     @property
     def verdict(self) -> Verdict:
-        """The one answer."""
+        """The verdict of the verification."""
         return self.report.verdict
 
     @property
     def metered(self) -> metering.MeteredVerification:
-        """What is counted of it; only of one that was found."""
+        """The verification as the meter counts it; requires that the attestation exists."""
         row: Any = self.row
         return metering.MeteredVerification(row.tenant_id, row.issuer_id, row.id, self.verdict, self.at)
 
 
 @dataclass(frozen=True)
 class Export:
-    """The parts of a proof bundle, and what policies say of handing it out."""
+    """The parts of a proof bundle, and the policy decisions about its export."""
 
     row: AnyRow
     proofs: LogProofs
@@ -100,7 +100,7 @@ class Export:
 
 
 class Attestations:
-    """The main job. Rows are the truth; the log makes it a truth that cannot be taken back."""
+    """Attestations of all tenants. Rows are the source of truth; the log makes them tamper-evident."""
 
     def __init__(
         self,
@@ -124,17 +124,21 @@ class Attestations:
         self.daily_meter = Meter(storage=storage, counters=counters)
 
     def mint(self, request: MintRequest, *, caller: Caller) -> Minted:
-        """Check, sign, log: draft and record in one go."""
+        """Mint an attestation: `prepare`, then `issue_or_raise`.
+
+        Raises:
+            AttestLabError: any error of the two.
+        """
         return self.issue_or_raise(self.prepare(request, caller=caller))
 
     def prepare(self, request: MintRequest, *, caller: Caller) -> PreparedAttestation:
-        """A signed prepared, made before a place in the log is asked for.
+        """Validate and sign an attestation, before the log assigns an index.
 
         Raises:
-            NotFound: no such issuer or key in the caller's tenant, or nothing there to supersede.
+            NotFound: the caller's tenant has no such issuer, key, pack or attestation to supersede.
             PermissionDenied: the issuer is not ACTIVE.
-            Conflict: the key is not active, or what is to be superseded is not VALID.
-            ValidationFailed: what is to be attested is not acceptable.
+            Conflict: the key is not active, or the attestation to supersede is not VALID.
+            ValidationFailed: the request is invalid.
         """
         if request.pack_id is not None:
             self._require_pack(request.pack_id, caller)
@@ -147,12 +151,18 @@ class Attestations:
         return minting.prepare(request, key, caller=caller, issuers=self.issuers, now=self.clock.now())
 
     def _require_pack(self, pack_id: UUID, caller: Caller) -> None:
-        """Looked at once, before the write: packs are never removed."""
+        """Require that the pack exists; one check before the write suffices, because packs are never removed."""
         with self.storage.read() as connection:
             store.get_pack(connection, pack_id, tenant_id=caller.tenant_id)
 
     def get_signing_key(self, connection: Connection, request: MintRequest, *, caller: Caller) -> SigningKey:
-        """The key a request names, if issuer and key may mint now."""
+        """Get the key that a request names.
+
+        Raises:
+            NotFound: the caller's tenant has no such issuer or key.
+            PermissionDenied: the issuer is not ACTIVE.
+            Conflict: the key is not active.
+        """
         key = self.issuers.get_signing_key(
             connection, tenant_id=caller.tenant_id, issuer_id=request.issuer_id, kid=request.kid
         )
@@ -160,11 +170,11 @@ class Attestations:
         return key
 
     def issue_or_raise(self, prepared: PreparedAttestation) -> Minted:
-        """`attempt`, of whoever has nothing else to write.
+        """Issue a prepared attestation in a transaction of its own, and raise a denial instead of returning it.
 
         Raises:
-            PermissionDenied: policies deny it; the decision is kept all the same.
-            AttestLabError: whatever `attempt` raises.
+            PermissionDenied: policies deny the mint; the decision is recorded nevertheless.
+            AttestLabError: any error of `issue`.
         """
         minted = self.issue(prepared)
         if isinstance(minted, PermissionDenied):
@@ -172,20 +182,21 @@ class Attestations:
         return minted
 
     def issue(self, prepared: PreparedAttestation) -> Minted | PermissionDenied:
-        """Give a draft its place in the log, together with its row, event and audit line.
+        """Append a prepared attestation to the log, and write its row, event and audit line.
 
-        One transaction holds them all: either everything or nothing. What the draft
-        relied on is looked at again, under the writer's lock, where the policies are asked
-        too. What it supersedes ends in the same transaction. A refusal of policies is
-        returned, not raised: what the transaction then holds is the decision alone.
+        One transaction contains all of them. Under the writer's lock it checks again that issuer
+        and key are unchanged, and evaluates the policies. The superseded attestation changes its
+        status in the same transaction. A denial by policies is returned, not raised, so that the
+        transaction commits; it then contains only the recorded decision.
 
         Raises:
-            Conflict: issuer or key changed since the prepared, the id is taken, or what it supersedes is not VALID.
-            RateLimited: the plan allows no more of them today.
+            Conflict: issuer or key changed since `prepare`, the id is taken, or the attestation to supersede is
+                not VALID.
+            RateLimited: the tenant has used its plan's daily quota.
         """
         with self.storage.write() as tx:
             self._require_unchanged(tx, prepared)
-            at = self.clock.now()  # which an external key's holder does not choose, as they do created_at
+            at = self.clock.now()  # not `created_at`, which the holder of an external key chooses
             old_id = prepared.row["supersedes"]
             old = None if old_id is None else self._get_valid(tx, old_id, caller=prepared.caller, at=at)
             decision = self.enforcement.enforce_mint(tx, prepared.key, caller=prepared.caller, now=at)
@@ -205,23 +216,23 @@ class Attestations:
         return Minted(row, logged, prepared.warnings, ended)
 
     def supersede(self, attestation_id: UUID, request: MintRequest, *, caller: Caller) -> Minted:
-        """Mint an attestation that takes the place of another, which is SUPERSEDED from then on.
+        """Mint an attestation that replaces another, which becomes SUPERSEDED.
 
         Raises:
-            Conflict: the other is not VALID.
-            AttestLabError: whatever `mint` refuses.
+            Conflict: the attestation to supersede is not VALID.
+            AttestLabError: any error of `mint`.
         """
         return self.mint(replace(request, supersedes=attestation_id), caller=caller)
 
     def revoke(self, attestation_id: UUID, *, reason: str, caller: Caller) -> StatusChanged:
-        """Withdraw an attestation for good.
+        """Revoke an attestation permanently.
 
-        The new status and its log entry are one transaction: a revocation that is not in
-        the log did not happen. Whoever reads the log learns that there is a reason, not which.
+        One transaction writes the new status and its log entry, so every revocation is in the
+        log. The entry contains a commitment to the reason; readers of the log do not learn it.
 
         Raises:
-            NotFound: there is none of that id in the caller's tenant.
-            Conflict: it is no longer VALID.
+            NotFound: the caller's tenant has no attestation with this id.
+            Conflict: the attestation is no longer VALID.
         """
         with self.storage.write() as tx:
             at = self.clock.now()
@@ -242,14 +253,15 @@ class Attestations:
         now = self.issuers.get_signing_key_for_update(tx, tenant_id=key.tenant_id, issuer_id=key.issuer_id, kid=key.kid)
         if now != key:
             require_may_mint(now.issuer_status, now.status)
-            raise Conflict("Issuer or key changed while the attestation was being minted; send it again.")
+            raise Conflict("The issuer or key changed while the attestation was being minted. Send the request again.")
 
     def _require_free_id(self, tx: Transaction, attestation_id: UUID) -> None:
-        """Only an external key's holder chooses an id; our own are never the same twice."""
-        named = tx.buffer("attestations.named")  # a buffer, so that a job that is taken back frees its id
-        if attestation_id in named or store.is_taken(tx.connection, attestation_id):
-            raise Conflict(f"An attestation {attestation_id} exists already.", details={"id": str(attestation_id)})
-        named.append(attestation_id)
+        """Reject an id that is taken; only holders of external keys choose ids, generated ones are unique."""
+        chosen_ids = tx.buffer("attestations.named")  # a buffer, so that a job that is rolled back frees its id
+        if attestation_id in chosen_ids or store.is_taken(tx.connection, attestation_id):
+            message = f"An attestation with the id {attestation_id} already exists. Sign and send another id."
+            raise Conflict(message, details={"id": str(attestation_id)})
+        chosen_ids.append(attestation_id)
 
     def _publish_and_audit(self, tx: Transaction, caller: Caller, row: dict[str, Any], at: datetime) -> None:
         created = AttestationCreated(
@@ -273,33 +285,37 @@ class Attestations:
         audit.record(tx, entry)
 
     def expire_due(self, tx: Transaction, *, limit: int) -> int:
-        """Make up to `limit` due expiries permanent and return how many; TimeUnconfirmed where the clock leapt."""
-        self.log.time.require_credible(tx.connection)
-        at = self.clock.now()
-        found = store.find_expired(tx, now=at, limit=limit)
-        lifecycle.apply_status_change(
-            tx, self.log, found, StatusChange(Status.EXPIRED, at), actor_of=lambda _tenant_id: Timekeeper()
-        )
-        return len(found)
-
-    def get(self, attestation_id: UUID, *, caller: Caller) -> AnyRow:
-        """The caller's attestation.
+        """Store the status EXPIRED for up to `limit` attestations whose expiry has passed, and return how many.
 
         Raises:
-            NotFound: there is none of that id in the caller's tenant.
+            TimeUnconfirmed: the clock leapt.
+        """
+        self.log.time.require_credible(tx.connection)
+        at = self.clock.now()
+        rows = store.find_expired(tx, now=at, limit=limit)
+        lifecycle.apply_status_change(
+            tx, self.log, rows, StatusChange(Status.EXPIRED, at), actor_of=lambda _tenant_id: Timekeeper()
+        )
+        return len(rows)
+
+    def get(self, attestation_id: UUID, *, caller: Caller) -> AnyRow:
+        """Get an attestation of the caller's tenant.
+
+        Raises:
+            NotFound: the caller's tenant has no attestation with this id.
         """
         with self.storage.read() as connection:
             return store.get(connection, attestation_id, tenant_id=caller.tenant_id)
 
     def page(
-        self, wanted: store.Filter, *, caller: Caller, before: int | None = None, offset: int = 0, limit: int = 50
+        self, criteria: store.Filter, *, caller: Caller, before: int | None = None, offset: int = 0, limit: int = 50
     ) -> Sequence[AnyRow]:
-        """The caller's attestations, newest first: by their place in the log, from the one behind `before`."""
+        """List attestations of the caller's tenant in descending order of log index, below `before`."""
         with self.storage.read() as connection:
             return store.page(
                 connection,
                 tenant_id=caller.tenant_id,
-                wanted=wanted,
+                criteria=criteria,
                 now=self.clock.now(),
                 before=before,
                 offset=offset,
@@ -314,13 +330,13 @@ class Attestations:
         follow: bool = False,
         profile: Profile | None = None,
     ) -> VerificationOutcome:
-        """Run the eight steps on what the records and the log hold. Metering is the caller's (`meter`).
+        """Verify an attestation in eight steps, against the records and the log. The caller must meter it (`meter`).
 
-        With `follow` the answer also names the last of those that superseded one another, of which only this was asked.
-        The policies of a `profile` join those of the issuer.
+        With `follow`, the outcome also has the last successor of a superseded attestation; only the given attestation
+        is verified. The policies of `profile` apply in addition to those of the issuer.
 
         Raises:
-            NotFound: the profile is not of its caller's tenant.
+            NotFound: the profile does not belong to its caller's tenant.
         """
         with self.storage.read() as connection:
             return self._verify(connection, attestation_id, presented, follow, profile)
@@ -340,8 +356,8 @@ class Attestations:
         if row is None:
             return VerificationOutcome(attestation_id, None, NOT_FOUND, now)
         step = PolicyStep(self.enforcement, row, profile, now)
-        found = evidence.build_evidence(connection, row, issuers=self.issuers, log=self.log)
-        report = verify(found, presented, now=now, policies_allow=step)
+        facts = evidence.build_evidence(connection, row, issuers=self.issuers, log=self.log)
+        report = verify(facts, presented, now=now, policies_allow=step)
         latest = store.find_latest_successor(connection, row.id) if follow and row.superseded_by is not None else None
         return VerificationOutcome(attestation_id, row, report, now, latest, step.policy_decisions)
 
@@ -353,13 +369,13 @@ class Attestations:
         follow: bool = False,
         profile: Profile | None = None,
     ) -> VerificationOutcome:
-        """`verify`, counted towards the day of the issuer's plan. An unknown id costs no tenant anything.
+        """Verify an attestation, and count it towards the daily limit of the issuer's plan.
 
-        The answer need not wait for more; writing the usage down is `WriteBehind`'s.
+        No tenant pays for an unknown id. The response need not wait for a commit: `WriteBehind` writes the usage.
 
         Raises:
-            BillingLimit: the plan of the issuer's tenant allows no more of them today.
-            NotFound: the profile is not of its caller's tenant.
+            BillingLimit: the issuer's tenant has used its plan's daily verifications.
+            NotFound: the profile does not belong to its caller's tenant.
         """
         with self.storage.read() as connection:
             verified = self._verify(connection, attestation_id, presented, follow, profile)
@@ -368,7 +384,7 @@ class Attestations:
         return verified
 
     def meter(self, tx: Transaction, verified: VerificationOutcome) -> None:
-        """Write the usage, the event and the policy decisions of a verification in one transaction of the caller."""
+        """Write the usage, the event and the policy decisions of a verification in the caller's transaction."""
         if verified.row is not None:
             pending = metering.UnwrittenVerifications()
             pending.add(verified.metered)
@@ -376,31 +392,32 @@ class Attestations:
             policy_enforcement.record_decisions(tx, verified.policy_decisions, what="this verification", at=verified.at)
 
     def load_evidence(self, attestation_id: UUID, *, caller: Caller) -> tuple[AnyRow, LogProofs, SignedHead]:
-        """The caller's attestation with issuer, key and entry, its proofs, and the head that proves them; for a bundle.
+        """Load the parts of a bundle: attestation with issuer, key and log entry, log proofs, and signed tree head.
 
         Raises:
-            NotFound: there is none of that id in the caller's tenant.
+            NotFound: the caller's tenant has no attestation with this id.
         """
         with self.storage.read() as connection:
             store.get(connection, attestation_id, tenant_id=caller.tenant_id)
             return self._load_bundle_evidence(connection, attestation_id)
 
     def export(self, attestation_id: UUID, *, caller: Caller | None) -> Export:
-        """The same, with what policies say of handing it out: that is to be kept first, and no denial is passed by.
+        """Load the parts of a bundle, and the policy decisions about its export.
 
-        Without a `caller` it is for whoever knows the id, of any tenant; only the public page may ask so.
+        The caller of this method must record the decisions, and must not return the bundle if one denies.
+        Without `caller` the attestation may be of any tenant; only the public page may omit it.
 
         Raises:
-            NotFound: there is none of that id in the caller's tenant, or none at all.
+            NotFound: the caller's tenant has no attestation with this id; without `caller`, no tenant has.
         """
         with self.storage.read() as connection:
             if caller is not None:
                 store.get(connection, attestation_id, tenant_id=caller.tenant_id)
-            row, found, head = self._load_bundle_evidence(connection, attestation_id)
-            return Export(row, found, head, self.enforcement.evaluate_export(row, caller=caller, now=self.clock.now()))
+            row, proofs, head = self._load_bundle_evidence(connection, attestation_id)
+            return Export(row, proofs, head, self.enforcement.evaluate_export(row, caller=caller, now=self.clock.now()))
 
     def record_decisions(self, policy_decisions: PolicyDecisions, *, what: str) -> PermissionDenied | None:
-        """Write down what policies said; a refusal where one denies, for whoever asked for `what`."""
+        """Record policy decisions, and return the error for the caller when one of them denies `what`."""
         if not policy_decisions:
             return None
         with self.storage.write() as tx:

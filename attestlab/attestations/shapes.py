@@ -1,4 +1,4 @@
-"""What goes over the wire about attestations (SPEC, Resources; CONTRACT sections 5 and 6)."""
+"""Wire models of attestations (SPEC, Resources; CONTRACT sections 5 and 6)."""
 
 from typing import Annotated, Any, Literal
 
@@ -15,7 +15,7 @@ Kid = Annotated[str, StringConstraints(min_length=1, max_length=64)]
 
 def _require_known_schema(name: str) -> str:
     if name not in CATALOGUE:
-        raise ValueError("there is no schema of this name; see GET /v1/schemas")
+        raise ValueError("unknown schema; GET /v1/schemas lists the valid ones")
     return name
 
 
@@ -25,7 +25,7 @@ Sha256Hex = Annotated[str, StringConstraints(pattern=r"^[0-9a-fA-F]{64}$")]
 
 
 class MintIn(In):
-    """One attestation to be minted."""
+    """An attestation to mint."""
 
     issuer_id: Uuid
     kid: Kid
@@ -47,19 +47,19 @@ class MintIn(In):
 
 
 class SupersedeIn(MintIn):
-    """The attestation that takes the place of another; its issuer is the other's where none is named."""
+    """An attestation that replaces another; without `issuer_id` its issuer is that of the replaced one."""
 
-    issuer_id: Uuid | None = None  # type: ignore[assignment]  # the one member of a mint that may be left out
+    issuer_id: Uuid | None = None  # type: ignore[assignment]  # required in a mint, optional here
 
 
 class RevokeIn(In):
-    """Why an attestation is withdrawn; the log holds only a commitment to it."""
+    """Reason for a revocation; the log contains only a commitment to it."""
 
     reason: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1024)]
 
 
 class RevokedOut(Out):
-    """A revocation; `log_index` is the entry that says so."""
+    """A revocation; `log_index` is its log entry."""
 
     id: Uuid
     attestation_id: Uuid
@@ -70,7 +70,7 @@ class RevokedOut(Out):
 
 
 class ProofOut(Out):
-    """An inclusion proof; `hashes` run from leaf to root, each `sha256:<hex>`."""
+    """An inclusion proof; `hashes` are ordered from leaf to root, each `sha256:<hex>`."""
 
     log_index: int
     tree_size: int
@@ -102,7 +102,7 @@ class MintOut(Out):
 
 
 class AttestationOut(Out):
-    """An attestation as it stands now."""
+    """An attestation with its current status."""
 
     id: Uuid
     attestation_id: Uuid
@@ -131,14 +131,14 @@ class AttestationOut(Out):
 
 
 class SupersededOut(Out):
-    """A supersession: what the old one is now, and the new one with its proof."""
+    """A supersession: the old attestation with its new status, and the new one with its proof."""
 
     old: AttestationOut
     new: MintOut
 
 
 class BundleIssuerOut(Out):
-    """The issuer as a bundle names it; for people, not part of the proof."""
+    """The issuer of a bundle's attestation; for display, not part of the proof."""
 
     id: Uuid
     name: str
@@ -155,7 +155,7 @@ class BundleKeyOut(Out):
 
 
 class TreeHeadOut(Out):
-    """A signed tree head; a verifier believes only the `checkpoint` note."""
+    """A signed tree head; a verifier must trust only the `checkpoint` note."""
 
     tree_size: int
     root_hash: str
@@ -173,7 +173,7 @@ class LogEntryOut(Out):
 
 
 class LoggedOut(Out):
-    """An entry of the log (standard base64) and its path to the root of the bundle's checkpoint, leaf to root."""
+    """A log entry (standard base64) and its path to the root of the bundle's checkpoint, leaf to root."""
 
     entry_b64: str
     log_index: int
@@ -181,9 +181,9 @@ class LoggedOut(Out):
 
 
 class ChainOut(Out):
-    """The first and the newest status entry of a key or an issuer, which are the same while it never changed.
+    """The first and the newest status entry of a key or an issuer, which are the same until the first change.
 
-    Of a revoked issuer it is the entry that revoked it, in place of the newest.
+    For a revoked issuer, `newest` is the entry that revoked it.
     """
 
     first: LoggedOut
@@ -199,14 +199,14 @@ class ChunkOut(Out):
 
 
 class StatusListOut(Out):
-    """A status list that is in the log, and the chunks of it that speak of the attestation, its key and its issuer."""
+    """A status list that is in the log, with its chunks that cover the attestation, its key and its issuer."""
 
     entry: LoggedOut
     chunks: list[ChunkOut]
 
 
 class StatusProofOut(Out):
-    """How the attestation ended, what became of its key and its issuer, and the newest list of all that changed."""
+    """Status entries of the attestation, its key and its issuer, and the newest status list."""
 
     attestation: LoggedOut | None
     key: ChainOut
@@ -228,14 +228,14 @@ class BundleOut(Out):
 
 
 class PackIn(In):
-    """A verification pack to be made."""
+    """A verification pack to create."""
 
     name: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
     description: Annotated[str, StringConstraints(min_length=1, max_length=2048)] | None = None
 
 
 class PackOut(Out):
-    """A verification pack: attestations that belong together."""
+    """A verification pack: a group of related attestations."""
 
     id: Uuid
     name: str
@@ -244,7 +244,10 @@ class PackOut(Out):
 
 
 class _MintItem:
-    """Lets the description name the body of a mint for each item, though one that is none fails alone."""
+    """Describes each batch item as a mint body in OpenAPI, though items are validated one by one.
+
+    So an invalid item fails alone, and not the whole batch.
+    """
 
     @classmethod
     def __get_pydantic_json_schema__(cls, _schema: Any, handler: GetJsonSchemaHandler) -> dict[str, Any]:
@@ -256,13 +259,13 @@ _Item = Annotated[Any, _MintItem]
 
 
 class BatchIn(In):
-    """Up to a hundred attestations in one append; each is judged on its own."""
+    """Up to a hundred attestations to mint in one append to the log; each succeeds or fails separately."""
 
     items: Annotated[list[_Item], Field(min_length=1, max_length=100)]
 
 
 class BatchItemOut(Out):
-    """What became of one item of a batch."""
+    """Result of one item of a batch: the attestation or an error."""
 
     index: int
     http_status: int
@@ -271,13 +274,13 @@ class BatchItemOut(Out):
 
 
 class BatchOut(Out):
-    """The items in the order they were sent."""
+    """Results of a batch, in the order of the request's items."""
 
     items: list[BatchItemOut]
 
 
 class VerifyIn(In):
-    """What to verify, and what the verifier holds in hand."""
+    """The attestation to verify, and the payload and document hash that the verifier holds."""
 
     attestation_id: Uuid
     payload_b64url: str | None = None
@@ -286,13 +289,13 @@ class VerifyIn(In):
 
 
 class VerifyQuery(In):
-    """How far to follow attestations that were superseded."""
+    """Whether to follow a superseded attestation to its latest successor."""
 
     follow: Literal["latest"] | None = None
 
 
 class LogOut(Out):
-    """Where an attestation stands in the log, and whether its proof was checked and held."""
+    """Position of an attestation in the log, and whether its inclusion proof was verified."""
 
     log_id: str
     leaf_index: int
@@ -300,7 +303,7 @@ class LogOut(Out):
 
 
 class GovernanceOut(Out):
-    """The issuer's standing now and at the mint (SPEC, Governance object)."""
+    """The issuer's status and ratings now and at the mint (SPEC, Governance object)."""
 
     issuer_status: str
     issuer_trust_tier: str
@@ -317,7 +320,7 @@ class GovernanceOut(Out):
 
 
 class VerifyDetailsOut(Out):
-    """The second documented shape of a verification's answer."""
+    """The second documented shape of a verification response."""
 
     issuer_id: str
     issuer_name: str
@@ -325,7 +328,7 @@ class VerifyDetailsOut(Out):
 
 
 class VerifyOut(Out):
-    """Exactly one verdict, and a code for every check that ran."""
+    """A verification: exactly one verdict, and a reason code for every check that ran."""
 
     verdict: Verdict
     valid: bool
@@ -344,7 +347,7 @@ class VerifyOut(Out):
 
 
 class SchemaOut(Out):
-    """One schema of the catalogue."""
+    """A schema of the catalogue."""
 
     id: str
     json_schema: dict[str, JsonValue] = Field(serialization_alias="schema")

@@ -1,4 +1,4 @@
-"""Every query about attestations; columns are named, values are parameters."""
+"""Queries on attestations and packs; every query names its columns and binds values as parameters."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ _WITH_EVIDENCE = (
     )
     .where(attestations.c.id == bindparam("id"))
 )
-# What a signature and a log entry are checked against; the key and the entry are None where they are missing.
+# Everything that a signature and a log entry are checked against; a missing key or entry is None.
 _SIGNED = (
     select(
         *(attestations.c[name] for name in ("id", "issuer_id", "kid", "alg", "schema_id", "content_type")),
@@ -95,7 +95,7 @@ _TAKEN = select(attestations.c.id).where(attestations.c.id == bindparam("id"))
 
 @dataclass(frozen=True, kw_only=True)
 class Filter:
-    """Which attestations a list holds; None means any. `since` is inclusive, `until` exclusive."""
+    """Filter of a list of attestations; None matches all. `since` is inclusive, `until` exclusive."""
 
     issuer_id: UUID | None = None
     status: Status | None = None
@@ -108,10 +108,10 @@ class Filter:
 
 
 def get(connection: Connection, attestation_id: UUID, *, tenant_id: UUID) -> AnyRow:
-    """The tenant's attestation; another tenant's is as unknown as none.
+    """Get an attestation of the tenant; those of other tenants are not found.
 
     Raises:
-        NotFound: there is none.
+        NotFound: the tenant has no such attestation.
     """
     row = connection.execute(_OWNED, {"id": attestation_id, "tenant_id": tenant_id}).first()
     if row is None:
@@ -120,10 +120,10 @@ def get(connection: Connection, attestation_id: UUID, *, tenant_id: UUID) -> Any
 
 
 def get_for_update(tx: Transaction, attestation_id: UUID, *, tenant_id: UUID) -> AnyRow:
-    """`get` under the writer's lock, with what this transaction did before.
+    """Get an attestation under the writer's lock, including changes of this transaction.
 
     Raises:
-        NotFound: there is none.
+        NotFound: the tenant has no such attestation.
     """
     row: AnyRow | None = tx.exec(_OWNED, {"id": attestation_id, "tenant_id": tenant_id}).first()
     if row is None:
@@ -132,46 +132,46 @@ def get_for_update(tx: Transaction, attestation_id: UUID, *, tenant_id: UUID) ->
 
 
 def find_expired(tx: Transaction, *, now: datetime, limit: int) -> Sequence[AnyRow]:
-    """Up to `limit` VALID attestations of anybody whose expiry has passed, the longest overdue first."""
+    """Find up to `limit` VALID attestations of all tenants whose expiry has passed, earliest expiry first."""
     return tx.exec(_DUE, {"now": now, "limit": limit}).all()
 
 
 def find_latest_successor(connection: Connection, attestation_id: UUID) -> UUID:
-    """The last of the attestations that superseded one another, from this one on."""
+    """Follow the chain of supersessions from an attestation, and return the id of its last member."""
     chain = select(attestations.c.id, attestations.c.superseded_by).where(attestations.c.id == attestation_id)
     walk: Any = chain.cte("walk", recursive=True)
     following = select(attestations.c.id, attestations.c.superseded_by).where(attestations.c.id == walk.c.superseded_by)
-    walk = walk.union(following)  # not UNION ALL, so that a circle in damaged rows ends
-    found: UUID | None = connection.execute(select(walk.c.id).where(walk.c.superseded_by.is_(None))).scalar()
-    return found or attestation_id
+    walk = walk.union(following)  # not UNION ALL, so that the query terminates on a cycle in damaged rows
+    last: UUID | None = connection.execute(select(walk.c.id).where(walk.c.superseded_by.is_(None))).scalar()
+    return last or attestation_id
 
 
 def is_superseded_by(connection: Connection, old_id: UUID, new_id: UUID) -> bool:
-    """Whether the row of the old attestation names the new one as its successor."""
+    """Return whether the row of the old attestation names the new one as its successor."""
     query = select(attestations.c.id).where(attestations.c.id == old_id, attestations.c.superseded_by == new_id)
     return connection.execute(query).first() is not None
 
 
 def get_with_evidence(connection: Connection, attestation_id: UUID) -> AnyRow | None:
-    """An attestation with its issuer, its key and its log entry, whoever owns it."""
+    """Get an attestation of any tenant with its issuer, key and log entry; None if there is none."""
     return connection.execute(_WITH_EVIDENCE, {"id": attestation_id}).first()
 
 
 def iterate_signed(connection: Connection, first: UUID | None, end: UUID | None) -> Iterator[AnyRow]:
-    """Every attestation with an id from `first` on and below `end`, with its key and its log entry, page by page."""
+    """Yield the attestations with `first` <= id < `end`, each with its key and log entry, reading page by page."""
     query = _SIGNED if first is None else _SIGNED.where(attestations.c.id >= first)
     yield from connection.execute(query if end is None else query.where(attestations.c.id < end))
 
 
 def sample_ids(connection: Connection, step: int) -> list[UUID]:
-    """The ids of the attestations in places `step`, 2 * `step` and so on, in the order of ids."""
+    """Return every `step`-th attestation id in ascending order, without the first."""
     count = connection.scalar(select(func.count()).select_from(attestations)) or 0
     ordered = select(attestations.c.id).order_by(attestations.c.id).limit(1)
-    return [connection.execute(ordered.offset(place)).scalar_one() for place in range(step, count, step)]
+    return [connection.execute(ordered.offset(offset)).scalar_one() for offset in range(step, count, step)]
 
 
 def is_taken(connection: Connection, attestation_id: UUID) -> bool:
-    """Whether an attestation of this id exists, whoever owns it."""
+    """Return whether an attestation of any tenant has this id."""
     return connection.execute(_TAKEN, {"id": attestation_id}).first() is not None
 
 
@@ -179,25 +179,25 @@ def page(
     connection: Connection,
     *,
     tenant_id: UUID,
-    wanted: Filter,
+    criteria: Filter,
     now: datetime,
     before: int | None,
     offset: int,
     limit: int,
 ) -> Sequence[AnyRow]:
-    """The tenant's attestations, newest first, from the one behind the log index `before`."""
+    """List the tenant's attestations in descending order of log index, below `before`."""
     query = select(*_COLUMNS).where(attestations.c.tenant_id == tenant_id)
     if before is not None:
         query = query.where(attestations.c.log_index < before)
-    query = _apply_filter(query, wanted, now).order_by(attestations.c.log_index.desc()).limit(limit).offset(offset)
+    query = _apply_filter(query, criteria, now).order_by(attestations.c.log_index.desc()).limit(limit).offset(offset)
     return connection.execute(query).all()
 
 
 def get_pack(connection: Connection, pack_id: UUID, *, tenant_id: UUID) -> AnyRow:
-    """The tenant's verification pack; another tenant's is as unknown as none.
+    """Get a verification pack of the tenant; those of other tenants are not found.
 
     Raises:
-        NotFound: there is none.
+        NotFound: the tenant has no such pack.
     """
     query = select(*packs.c).where(packs.c.id == pack_id, packs.c.tenant_id == tenant_id)
     row = connection.execute(query).first()
@@ -207,39 +207,39 @@ def get_pack(connection: Connection, pack_id: UUID, *, tenant_id: UUID) -> AnyRo
 
 
 def count_packs(tx: Transaction, tenant_id: UUID) -> int:
-    """How many verification packs the tenant has."""
+    """Count the tenant's verification packs."""
     return int(tx.exec(select(func.count()).select_from(packs).where(packs.c.tenant_id == tenant_id)).scalar_one())
 
 
 def page_of_packs(connection: Connection, *, tenant_id: UUID, before: UUID | None, limit: int) -> Sequence[AnyRow]:
-    """The tenant's packs, newest first, from the one behind `before`."""
+    """List the tenant's packs, newest first, starting after `before`."""
     query = select(*packs.c).where(packs.c.tenant_id == tenant_id)
     if before is not None:
         query = query.where(packs.c.id < before)
     return connection.execute(query.order_by(packs.c.id.desc()).limit(limit)).all()
 
 
-def _apply_filter(query: Select[Any], wanted: Filter, now: datetime) -> Select[Any]:
+def _apply_filter(query: Select[Any], criteria: Filter, now: datetime) -> Select[Any]:
     columns = attestations.c
     equal = {
-        columns.issuer_id: wanted.issuer_id,
-        columns.schema_id: wanted.schema,
-        columns.kid: wanted.kid,
-        columns.document_hash: wanted.document_hash,
-        columns.pack_id: wanted.pack_id,
+        columns.issuer_id: criteria.issuer_id,
+        columns.schema_id: criteria.schema,
+        columns.kid: criteria.kid,
+        columns.document_hash: criteria.document_hash,
+        columns.pack_id: criteria.pack_id,
     }
     query = query.where(*(column == value for column, value in equal.items() if value is not None))
-    if wanted.status is not None:
-        query = query.where(_has_status(wanted.status, now))
-    if wanted.since is not None:
-        query = query.where(columns.created_at >= wanted.since)
-    if wanted.until is not None:
-        query = query.where(columns.created_at < wanted.until)
+    if criteria.status is not None:
+        query = query.where(_has_status(criteria.status, now))
+    if criteria.since is not None:
+        query = query.where(columns.created_at >= criteria.since)
+    if criteria.until is not None:
+        query = query.where(columns.created_at < criteria.until)
     return query
 
 
 def _has_status(status: Status, now: datetime) -> Any:
-    """The state as of `now`: a VALID row whose expiry has passed counts as EXPIRED."""
+    """Build the condition on the status as of `now`: a VALID row whose expiry has passed counts as EXPIRED."""
     columns = attestations.c
     if status is Status.VALID:
         return and_(columns.status == status.value, or_(columns.expiry_at.is_(None), columns.expiry_at > now))
@@ -250,7 +250,7 @@ def _has_status(status: Status, now: datetime) -> Any:
 
 
 def find_log_indexes(connection: Connection, *, attestation_id: UUID | None, document_hash: str | None) -> list[int]:
-    """Where in the log attestations of this id or document stand, oldest first."""
+    """Find the log indexes (at most 100) of attestations with this id or document hash, lowest first."""
     query = select(attestations.c.log_index).order_by(attestations.c.log_index).limit(100)
     if attestation_id is not None:
         query = query.where(attestations.c.id == attestation_id)
@@ -260,12 +260,12 @@ def find_log_indexes(connection: Connection, *, attestation_id: UUID | None, doc
 
 
 def count_signed(tx: Transaction, tenant_id: UUID, kid: str) -> int:
-    """How many attestations a tenant's key has signed, those of this transaction among them."""
-    mine = (attestations.c.tenant_id == tenant_id, attestations.c.kid == kid)
-    found: int = tx.exec(select(func.count()).select_from(attestations).where(*mine)).scalar_one()
-    return found
+    """Count the attestations that a tenant's key has signed, including those of this transaction."""
+    by_key = (attestations.c.tenant_id == tenant_id, attestations.c.kid == kid)
+    signed: int = tx.exec(select(func.count()).select_from(attestations).where(*by_key)).scalar_one()
+    return signed
 
 
 def count(connection: Connection) -> int:
-    """How many attestations there are, of all tenants."""
+    """Count the attestations of all tenants."""
     return connection.scalar(select(func.count()).select_from(attestations)) or 0

@@ -1,4 +1,4 @@
-"""The rows of this capability."""
+"""Tables of attestations, verification packs and verification tallies."""
 
 from datetime import datetime
 from uuid import UUID
@@ -13,13 +13,13 @@ _VALID_WITH_EXPIRY = "status = 'VALID' AND expiry_at IS NOT NULL"
 
 
 class Attestation(SQLModel, table=True):
-    """One minted attestation.
+    """A minted attestation.
 
     The columns of the signed statement never change; `nonce` opens the log entry's
-    commitment. The `snapshot_*` columns are the issuer's standing at the mint. The file
-    itself is never stored, only its hash and size. `changed_index` is the log entry that
-    ended the attestation, `changed_at` when that was. `decision_id` is the decision of policies
-    that let it be minted; null where there were none to ask.
+    commitment. The `snapshot_*` columns hold the issuer's status and ratings at the mint. The
+    file itself is never stored, only its hash and size. `changed_index` and `changed_at` are the
+    index and time of the log entry that changed the status. `decision_id` is the policy decision
+    that allowed the mint; null if no policy applied.
     """
 
     __tablename__ = "attestations"
@@ -27,7 +27,7 @@ class Attestation(SQLModel, table=True):
         Index("ix_attestations_of_tenant", "tenant_id", "log_index"),
         Index("ix_attestations_of_issuer", "issuer_id", "log_index"),
         Index("ix_attestations_of_key", "tenant_id", "kid", "log_index"),
-        # Their condition on PostgreSQL is the same: see `migrations.models`.
+        # PostgreSQL uses the same conditions: see `migrations.models`.
         Index("ix_attestations_ended", "issuer_id", "log_index", sqlite_where=text(_REVOKED_OR_SUPERSEDED)),
         Index("ix_attestations_running_out", "expiry_at", sqlite_where=text(_VALID_WITH_EXPIRY)),
     )
@@ -69,7 +69,7 @@ class Attestation(SQLModel, table=True):
 
 
 class AttestationPack(SQLModel, table=True):
-    """A verification pack: attestations that belong together, such as the documents of one person or case."""
+    """A verification pack: a group of related attestations, such as the documents of one person or case."""
 
     __tablename__ = "attestation_packs"
     __table_args__ = (Index("ix_attestation_packs_of_tenant", "tenant_id", "id"),)
@@ -82,7 +82,7 @@ class AttestationPack(SQLModel, table=True):
 
 
 class VerificationTally(SQLModel, table=True):
-    """How many verifications of one issuer ended one way in one minute; `untold` ones have no event yet."""
+    """Count of an issuer's verifications in one minute, by event type; `untold` of them have no event yet."""
 
     __tablename__ = "verification_tallies"
 

@@ -154,7 +154,7 @@ def _as_json(bundle: Bundle, report: OfflineReport) -> dict[str, Any]:
                 "reasons": [reason.value for reason in finding.reasons],
                 "detail": finding.detail,
             }
-            for finding in report.report.findings
+            for finding in report.report.results
         ],
         "log": {"origin": report.origin, "tree_size": report.tree_size},
         "status_as_of": report.as_of,
@@ -164,7 +164,7 @@ def _as_json(bundle: Bundle, report: OfflineReport) -> dict[str, Any]:
 
 def _as_text(bundle: Bundle, report: OfflineReport) -> str:
     lines = [f"{report.verdict.value}  attestation {bundle.statement.id}"]
-    for finding in report.report.findings:
+    for finding in report.report.results:
         notes = [", ".join(reason.value for reason in finding.reasons), finding.detail]
         lines.append(
             f"  {MARKS[finding.state]:<6} {finding.step:<13} {'  '.join(filter(None, notes)) or 'nothing to check'}"

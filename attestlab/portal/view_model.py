@@ -69,7 +69,7 @@ class StandingView:
 
 def steps_of(report: VerificationResult) -> list[StepView]:
     """The eight steps in their order; those that were not reached say so."""
-    found = {finding.step: finding for finding in report.findings}
+    found = {finding.step: finding for finding in report.results}
     return [_step(number, step, found.get(step.name)) for number, step in enumerate(messages.STEPS, 1)]
 
 

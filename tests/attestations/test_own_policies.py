@@ -113,7 +113,7 @@ def test_what_denies_says_why_and_what_does_not_concern_this_issuer_is_not_asked
     denied = checked(board, bundle, elsewhere, here)
 
     assert (denied.verdict.value, denied.report.reasons[-1].value) == ("INVALID", "policy_denied")
-    assert denied.report.findings[-1].detail == "The issuer is a risk. (high-risk)"
+    assert denied.report.results[-1].detail == "The issuer is a risk. (high-risk)"
     for harmless in (elsewhere, watching):
         passed = checked(board, bundle, harmless)
         assert (passed.verdict.value, passed.report.reasons[-1].value) == ("VALID", "policy_ok")
@@ -128,7 +128,7 @@ def test_whoever_omits_the_list_of_what_changed_does_not_get_past_a_policy(board
     assert checked(board, bundle, about_verifying(HIGH_RISK, mode="MONITOR")).verdict.value == "VALID"
     denied = checked(board, bundle, about_verifying(HIGH_RISK))
     assert denied.report.reasons[-1].value == "policy_denied"
-    assert "No status list" in denied.report.findings[-1].detail
+    assert "no status list" in denied.report.results[-1].detail
 
 
 def test_what_ended_is_not_asked_about(board: Board) -> None:
@@ -140,7 +140,7 @@ def test_what_ended_is_not_asked_about(board: Board) -> None:
     report = checked(board, bundle_of(board, made), about_verifying(default_effect="DENY", rules=[HIGH_RISK]))
 
     assert report.verdict.value == "REVOKED"
-    assert "policy" not in {finding.step for finding in report.report.findings}
+    assert "policy" not in {finding.step for finding in report.report.results}
 
 
 @pytest.mark.parametrize(

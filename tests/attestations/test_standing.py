@@ -188,7 +188,7 @@ def test_whoever_strips_the_proof_of_an_end_is_not_believed(
     report = story.offline(hiding, now=story.clock.now() - timedelta(days=1))
 
     assert report.verdict.value == "INVALID"
-    assert "hides" in report.report.findings[0].detail
+    assert "is missing from the bundle" in report.report.results[0].detail
 
 
 def test_whoever_shows_an_older_entry_of_a_key_is_not_believed(story: Story) -> None:
@@ -212,7 +212,7 @@ def test_whoever_shows_an_older_entry_of_an_issuer_is_not_believed(
     report = story.offline(hiding)
 
     assert report.verdict.value == "INVALID"
-    assert "hides" in report.report.findings[0].detail
+    assert "is missing from the bundle" in report.report.results[0].detail
 
 
 def test_an_entry_of_another_issuer_is_refused(
@@ -257,7 +257,7 @@ def test_without_a_list_nothing_shows_that_it_was_not_revoked(story: Story) -> N
     assert bundle["status_proof"]["list"] is None
     assert (report.verdict.value, report.as_of) == ("VALID", None)
     assert "the attestation or its key was revoked, or its issuer" in report.not_checked[0]
-    assert "no status list of the log shows" in report.not_checked[0]
+    assert "the bundle has no status list" in report.not_checked[0]
     assert not {"status_current", "governance_ok"} & {reason.value for reason in report.report.reasons}
 
 
@@ -265,7 +265,7 @@ STANDING = ("status", "governance", "key")
 
 
 def states(report: OfflineReport) -> dict[str, str]:
-    return {finding.step: finding.state.value for finding in report.report.findings}
+    return {finding.step: finding.state.value for finding in report.report.results}
 
 
 def test_what_no_status_list_shows_is_open_and_neither_ok_nor_failed(story: Story) -> None:
@@ -276,7 +276,7 @@ def test_what_no_status_list_shows_is_open_and_neither_ok_nor_failed(story: Stor
 
     assert fresh.verdict.value == later.verdict.value == "VALID"
     assert states(fresh) == {step: "open" if step in STANDING else "ok" for step in states(fresh)}
-    assert {finding.detail for finding in fresh.report.findings if finding.is_open} == {NO_STATUS_LIST}
+    assert {finding.detail for finding in fresh.report.results if finding.is_open} == {NO_STATUS_LIST}
     assert set(states(later).values()) == {"ok"}
 
 

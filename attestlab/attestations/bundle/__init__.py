@@ -1,1 +1,1 @@
-"""Bundles: one file that verifies offline, and what a verifier adds to it."""
+"""Proof bundles: files that verify offline, and the verifier's own policies."""

@@ -1,8 +1,8 @@
-"""A proof bundle, checked offline against a pinned trust policy.
+"""Offline verification of a proof bundle against a pinned trust policy.
 
-What is believed comes from the policy alone: the tree's size and root are read from
-the checkpoint note after its signatures were verified, never from the bundle's
-friendlier copies. The key in the bundle counts because the log entry names its hash.
+Trust comes from the policy alone: the verifier reads the tree's size and root from
+the checkpoint note after verifying its signatures, never from the bundle's readable
+copies. It trusts the key in the bundle because the log entry contains the key's hash.
 
 Standards: RFC 6962 proofs, C2SP tlog-checkpoint and tlog-policy, RFC 7515 signatures,
 RFC 8785 canonical JSON.
@@ -66,16 +66,16 @@ from attestlab.log.note.trust_policy import Checkpoint, TrustPolicy
 if TYPE_CHECKING:
     from attestlab.attestations.bundle.verifier_policies import VerifierPolicies
 
-MAX_BUNDLE_DEPTH = MAX_DEPTH + 2  # a bundle holds the claims of a mint two levels deeper than the mint's body did
+MAX_BUNDLE_DEPTH = MAX_DEPTH + 2  # a bundle contains the claims two levels deeper than the body of the mint
 NOT_CHECKED_OFFLINE = (
-    "the issuer's name and domain, and the attestation's metadata, which nobody signed",
+    "the issuer's name and domain, and the attestation's metadata, which are not signed",
     "the policies of the service",
 )
 
 
 @dataclass(frozen=True)
 class LogEvidence:
-    """The entry, where it stands, and the checkpoint that is to prove it; `hashes` run from leaf to root."""
+    """The log entry of the mint, its index and path (leaf to root), and the checkpoint that must prove them."""
 
     entry: bytes = field(repr=False)
     nonce: bytes = field(repr=False)
@@ -86,7 +86,7 @@ class LogEvidence:
 
 @dataclass(frozen=True)
 class Bundle:
-    """A bundle taken apart; nothing in it is believed yet."""
+    """A parsed proof bundle; its content is not verified yet."""
 
     statement: Statement
     claims: bytes = field(repr=False)
@@ -95,14 +95,14 @@ class Bundle:
     public_key: bytes = field(repr=False)
     log: LogEvidence = field(repr=False)
     status_proof: StatusProof = field(repr=False)
-    document: Mapping[str, Any] = field(repr=False)  # as it was read, for what it repeats of what others prove
+    document: Mapping[str, Any] = field(repr=False)  # as it was read, to verify the readable copies in it
 
     @classmethod
     def read(cls, text: bytes) -> Bundle:
-        """Read a bundle's JSON text, as it comes from the service.
+        """Read a bundle's JSON text as returned by the service.
 
         Raises:
-            ValidationFailed: it is no strict JSON, or not that of a bundle.
+            ValidationFailed: the text is not strict JSON, or not a bundle.
         """
         return cls.parse(parse_json(text, max_depth=MAX_BUNDLE_DEPTH))
 
@@ -111,7 +111,7 @@ class Bundle:
         """Read a bundle's JSON value.
 
         Raises:
-            ValidationFailed: a member is missing or of the wrong form.
+            ValidationFailed: a member is missing or invalid.
         """
         try:
             return _read_bundle(Reader(document, ""))
@@ -119,32 +119,32 @@ class Bundle:
             raise ValidationFailed(f"This is not a proof bundle: {error}.") from error
 
 
-_FINAL_VERDICTS = frozenset({Verdict.REVOKED, Verdict.SUPERSEDED, Verdict.EXPIRED})  # from which nothing follows
+_FINAL_VERDICTS = frozenset({Verdict.REVOKED, Verdict.SUPERSEDED, Verdict.EXPIRED})
 
 
 @dataclass(frozen=True)
 class OfflineReport:
-    """The verdict, each check with its result, and what no bundle can show."""
+    """Result of an offline verification: the verdict, each step's result, and the checks no bundle can prove."""
 
     report: VerificationResult
     tree_size: int | None
     origin: str | None
-    as_of: int | None = None  # what has a standing was compared with the status list of so many entries
+    as_of: int | None = None  # the status was compared with the status list of this many entries
 
     @property
     def not_checked(self) -> tuple[str, ...]:
-        """What the bundle leaves open, in sentences for people."""
-        what = "its key" if self.verdict in _FINAL_VERDICTS else "the attestation or its key"
-        what += " was revoked, or its issuer suspended or revoked"
+        """Checks that the bundle leaves open, as phrases for people."""
+        change = "its key" if self.verdict in _FINAL_VERDICTS else "the attestation or its key"
+        change += " was revoked, or its issuer suspended or revoked"
         if self.as_of is None:
-            first = f"whether {what}: no status list of the log shows that nothing was"
+            first = f"whether {change}: the bundle has no status list that proves otherwise"
         else:
-            first = f"whether, after the first {self.as_of} entries of the log, {what}"
+            first = f"whether, after the first {self.as_of} entries of the log, {change}"
         return (first, *NOT_CHECKED_OFFLINE)
 
     @property
     def verdict(self) -> Verdict:
-        """The one answer."""
+        """The verdict of the verification."""
         return self.report.verdict
 
 
@@ -157,15 +157,15 @@ def verify_bundle(
     payload_sha256: bytes | None = None,
     policies: VerifierPolicies | None = None,
 ) -> OfflineReport:
-    """Check a bundle without asking anyone.
+    """Verify a bundle offline, without contacting the service.
 
     Args:
         bundle: the parsed bundle.
         trust: the pinned logs and witnesses.
-        now: the moment that decides about expiry.
-        file_sha256: SHA-256 (32 bytes) of a document in hand, if there is one; it may be the payload too.
-        payload_sha256: SHA-256 (32 bytes) of the payload in hand, where it has to be that.
-        policies: the verifier's own, which must allow it too.
+        now: the time at which expiry is decided.
+        file_sha256: SHA-256 (32 bytes) of a file that must match the payload or the document hash, or None.
+        payload_sha256: SHA-256 (32 bytes) of a file that must match the payload, or None.
+        policies: the verifier's own policies, which must allow it as well, or None.
     """
     proven: dict[str, Any] = {}
 
@@ -173,18 +173,18 @@ def verify_bundle(
         proven.update(_verify_logged(bundle, trust))
 
     try:
-        standing = _derive_status(bundle)
-        evidence = _build_evidence(bundle, standing, prove_logged)
+        current = _derive_status(bundle)
+        evidence = _build_evidence(bundle, current, prove_logged)
     except ProofInvalid as error:
         return _reject("transparency", Reason.TRANSPARENCY_PROOF_FAILED, error.message)
     except ValidationFailed as error:
         return _reject("signature", Reason.SIGNATURE_INVALID, error.message)
     content = partial(_check_content, evidence, file_sha256, payload_sha256)
-    steps = _build_steps(evidence, content, now, shown=standing.as_of is not None)
+    steps = _build_steps(evidence, content, now, has_status_list=current.as_of is not None)
     report = run_steps([*steps, *_build_policy_steps(bundle, policies, now)])
     if not proven:
         return OfflineReport(report, None, None)
-    return OfflineReport(report, proven["size"], proven["origin"], standing.as_of)
+    return OfflineReport(report, proven["size"], proven["origin"], current.as_of)
 
 
 def _derive_status(bundle: Bundle) -> CurrentStatus:
@@ -193,12 +193,12 @@ def _derive_status(bundle: Bundle) -> CurrentStatus:
         statement=bundle.statement,
         public_key=bundle.public_key,
         index=bundle.log.index,
-        said=bundle.status,
+        claimed=bundle.status,
     )
 
 
 def _reject(step: str, reason: Reason, detail: str) -> OfflineReport:
-    """The bundle falls before any step could run."""
+    """Build the report of a bundle that is invalid before any step could run."""
     return OfflineReport(
         VerificationResult(Verdict.INVALID, (StepResult(step, (reason,), Verdict.INVALID, detail),)), None, None
     )
@@ -209,29 +209,33 @@ def _build_policy_steps(bundle: Bundle, policies: VerifierPolicies | None, now: 
         yield lambda: policies.check(bundle.statement, bundle.status_proof, now=now)
 
 
-def _build_steps(evidence: Evidence, content: Step, now: datetime, *, shown: bool) -> tuple[Step, ...]:
-    """The log and the signature come first: until they hold, nothing else in a bundle means anything.
+def _build_steps(evidence: Evidence, content: Step, now: datetime, *, has_status_list: bool) -> tuple[Step, ...]:
+    """Build the steps of an offline verification.
 
-    The others keep the order that they have online, so that both come to one verdict. `shown` says whether a status
-    list proves that nothing happened since; without one these checks stay open.
+    Log and signature come first, because nothing else in a bundle is meaningful until they are verified. The others
+    keep their online order, so that both verifications reach the same verdict. Without a status list, which would
+    prove that nothing changed since, the steps on status, governance and key stay open.
     """
     return (
         lambda: check_transparency(evidence),
         lambda: check_signature(evidence),
         content,
-        lambda: drop_unproven_reasons(check_status(evidence, now), shown),
-        lambda: drop_unproven_reasons(check_governance(evidence), shown),
-        lambda: drop_unproven_reasons(check_key(evidence), shown),
+        lambda: drop_unproven_reasons(check_status(evidence, now), has_status_list),
+        lambda: drop_unproven_reasons(check_governance(evidence), has_status_list),
+        lambda: drop_unproven_reasons(check_key(evidence), has_status_list),
     )
 
 
 def _check_content(evidence: Evidence, file_sha256: bytes | None, payload_sha256: bytes | None) -> StepResult:
-    """Of either file what is wrong with it ends the matter; else what both say."""
-    found = check_content(evidence, VerifierInput(payload_sha256))
-    if file_sha256 is None or found.verdict is not None:
-        return found
+    """Check the payload hash, then the file hash.
+
+    Stops at a failed payload check; otherwise returns the file's result with the reasons of both.
+    """
+    result = check_content(evidence, VerifierInput(payload_sha256))
+    if file_sha256 is None or result.verdict is not None:
+        return result
     of_file = _check_file(evidence, file_sha256)
-    return replace(of_file, reasons=tuple(dict.fromkeys((*found.reasons, *of_file.reasons))))
+    return replace(of_file, reasons=tuple(dict.fromkeys((*result.reasons, *of_file.reasons))))
 
 
 def _check_file(evidence: Evidence, file_sha256: bytes) -> StepResult:
@@ -247,28 +251,28 @@ def _check_file(evidence: Evidence, file_sha256: bytes) -> StepResult:
     return StepResult("content", (Reason.DOCUMENT_HASH_MISMATCH,), Verdict.ALTERED)
 
 
-def _build_evidence(bundle: Bundle, standing: CurrentStatus, prove_logged: Any) -> Evidence:
+def _build_evidence(bundle: Bundle, current: CurrentStatus, prove_logged: Any) -> Evidence:
     logged_at = _read_logged_at(bundle.log.entry)
     public = signing.load_public(bundle.statement.alg, bundle.public_key)
     return Evidence(
         statement=bundle.statement,
         claims=bundle.claims,
         signature=bundle.signature,
-        status=standing.status,
+        status=current.status,
         log_index=bundle.log.index,
         logged_at=logged_at,
-        issuer=standing.issuer,
-        key=KeyFacts(public, standing.key_status, standing.key_changed_index, standing.compromised_at),
+        issuer=current.issuer,
+        key=KeyFacts(public, current.key_status, current.key_changed_index, current.compromised_at),
         prove_logged=prove_logged,
     )
 
 
 def _verify_logged(bundle: Bundle, trust: TrustPolicy) -> dict[str, Any]:
-    """The entry is in a tree that a trusted log signed, and speaks of this attestation and key.
+    """Verify that the entry is in a tree signed by a trusted log, and is about this attestation and key.
 
     Raises:
-        SignatureInvalid: no trusted log signed the checkpoint, or its witnesses are too few.
-        ProofInvalid: the path does not lead to the root, or the entry is about something else.
+        SignatureInvalid: no trusted log signed the checkpoint, or too few witnesses cosigned it.
+        ProofInvalid: the path does not lead to the root, or the entry is about another attestation or key.
     """
     head = trust.verify_checkpoint(bundle.log.checkpoint)
     log_rules.verify_inclusion(
@@ -290,24 +294,23 @@ def _verify_logged(bundle: Bundle, trust: TrustPolicy) -> dict[str, Any]:
 
 
 def _verify_copies(bundle: Bundle, head: Checkpoint) -> None:
-    """What a bundle repeats in a friendlier form is what was proven; whoever reads only that is not misled.
+    """Verify that the bundle's readable copies equal the proven values, so that their readers are not misled.
 
     Raises:
-        ProofInvalid: it says something else.
+        ProofInvalid: a copy differs.
     """
-    told = {name: bundle.document.get(name) for name in ("inclusion_proof", "signed_tree_head", "tlog_proof")}
     for part, proven in _expected_copies(bundle.log, head).items():
-        repeated = told[part]
-        if isinstance(proven, dict) and isinstance(repeated, Mapping):
-            wrong = [name for name, value in proven.items() if repeated.get(name, value) != value]
+        copy = bundle.document.get(part)
+        if isinstance(proven, dict) and isinstance(copy, Mapping):
+            wrong = [name for name, value in proven.items() if copy.get(name, value) != value]
         else:
-            wrong = [] if repeated in (None, proven) else [""]
+            wrong = [] if copy in (None, proven) else [""]
         if wrong:
-            raise ProofInvalid(f"/{'/'.join(filter(None, (part, wrong[0])))} is not what the checkpoint proves.")
+            raise ProofInvalid(f"/{'/'.join(filter(None, (part, wrong[0])))} differs from the checkpoint.")
 
 
 def _expected_copies(log: LogEvidence, head: Checkpoint) -> dict[str, Any]:
-    """What the note and the entry prove, as the friendlier members of a bundle say it."""
+    """Return the values that the bundle's readable members must have according to the note and the entry."""
     own, others = split_signature_lines(log.checkpoint, head.origin)
     size_and_root = {"tree_size": head.size, "root_hash": sha256_name(head.root)}
     signed = {**size_and_root, "signature": own[0].rsplit(" ", 1)[1], "cosignatures": others}
@@ -323,14 +326,14 @@ def _expected_copies(log: LogEvidence, head: Checkpoint) -> dict[str, Any]:
 def verify_entry_subject(
     entry: Mapping[str, Any], nonce: bytes, *, statement: Statement, claims: bytes, signature: str, public_key: bytes
 ) -> None:
-    """The log entry names this attestation and key, and its commitment opens to payload and signature.
+    """Verify that the log entry is about this attestation and key, and commits to payload and signature.
 
     Raises:
-        ProofInvalid: it is about something else.
+        ProofInvalid: the entry is about another attestation or key, or its commitment does not match.
     """
-    said = (entry.get("type"), entry.get("id"), entry.get("issuer_id"), entry.get("kid"), entry.get("alg"))
-    meant = (EntryType.MINTED.value, str(statement.id), str(statement.issuer_id), statement.kid, statement.alg.value)
-    if said != meant:
+    actual = (entry.get("type"), entry.get("id"), entry.get("issuer_id"), entry.get("kid"), entry.get("alg"))
+    expected = (EntryType.MINTED.value, str(statement.id), str(statement.issuer_id), statement.kid, statement.alg.value)
+    if actual != expected:
         raise ProofInvalid("The log entry is about another attestation.")
     if entry.get("key") != sha256_name(sha256(public_key)):
         raise ProofInvalid("The log entry names another public key.")
@@ -350,7 +353,7 @@ def _read_logged_at(raw: bytes) -> datetime:
     try:
         return parse_time(str(_parse_entry(raw).get("at")))
     except ValidationFailed as error:
-        raise ProofInvalid("The log entry does not say when it was made.") from error
+        raise ProofInvalid("The log entry has no valid time.") from error
 
 
 def _read_bundle(top: Reader) -> Bundle:

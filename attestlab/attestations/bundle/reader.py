@@ -1,4 +1,4 @@
-"""Taking a bundle apart: whatever is missing or of the wrong form is named by its place."""
+"""Typed access to a bundle's JSON; every error names the JSON Pointer of the invalid member."""
 
 from __future__ import annotations
 
@@ -11,76 +11,76 @@ from attestlab.log.entries import NONCE_BYTES
 
 
 class Reader:
-    """One object of a bundle; every complaint is a ValueError that names the place."""
+    """Reader of one JSON object of a bundle; errors are ValueErrors that name the member's JSON Pointer."""
 
-    def __init__(self, value: object, where: str) -> None:
+    def __init__(self, value: object, path: str) -> None:
         if not isinstance(value, Mapping):
-            raise ValueError(f"{where or '/'} must be an object")
-        self.value, self.path = value, where
+            raise ValueError(f"{path or '/'} must be an object")
+        self.value, self.path = value, path
 
     def object(self, name: str) -> Reader:
-        """The object of this name."""
+        """Return the object with this name."""
         return Reader(self.value.get(name), f"{self.path}/{name}")
 
     def object_or_none(self, name: str) -> Reader | None:
-        """The object of this name; None where it is null or missing."""
+        """Return the object with this name; None if it is null or missing."""
         return None if self.value.get(name) is None else self.object(name)
 
     def objects(self, name: str) -> list[Reader]:
-        """The list of objects of this name."""
-        found = self.value.get(name)
-        if not isinstance(found, list):
+        """Return the list of objects with this name."""
+        value = self.value.get(name)
+        if not isinstance(value, list):
             raise ValueError(f"{self.path}/{name} must be a list of objects")
-        return [Reader(item, f"{self.path}/{name}/{number}") for number, item in enumerate(found)]
+        return [Reader(item, f"{self.path}/{name}/{number}") for number, item in enumerate(value)]
 
     def string(self, name: str) -> str:
-        """The string of this name."""
-        found = self.value.get(name)
-        if not isinstance(found, str):
+        """Return the string with this name."""
+        value = self.value.get(name)
+        if not isinstance(value, str):
             raise ValueError(f"{self.path}/{name} must be a string")
-        return found
+        return value
 
     def string_or_none(self, name: str) -> str | None:
-        """The string of this name; None where it is null or missing."""
+        """Return the string with this name; None if it is null or missing."""
         return None if self.value.get(name) is None else self.string(name)
 
     def count(self, name: str) -> int:
-        """The whole number from 0 of this name."""
-        found = self.value.get(name)
-        if not isinstance(found, int) or isinstance(found, bool) or found < 0:
-            raise ValueError(f"{self.path}/{name} must be a count")
-        return found
+        """Return the non-negative integer with this name."""
+        value = self.value.get(name)
+        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+            raise ValueError(f"{self.path}/{name} must be a non-negative integer")
+        return value
 
     def require_same(self, name: str, proven: str) -> None:
-        """A copy may be left out, and may not say anything else."""
+        """Require that a repeated member is missing or equal to the proven value."""
         if self.value.get(name, proven) != proven:
-            raise ValueError(f"{self.path}/{name} is not {proven!r}, which the bundle says elsewhere")
+            raise ValueError(f"{self.path}/{name} differs from {proven!r}, its value elsewhere in the bundle")
 
     def strings(self, name: str) -> list[str]:
-        """The list of strings of this name."""
-        found = self.value.get(name)
-        if not isinstance(found, list) or not all(isinstance(item, str) for item in found):
+        """Return the list of strings with this name."""
+        value = self.value.get(name)
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
             raise ValueError(f"{self.path}/{name} must be a list of strings")
-        return found
+        return value
 
 
-def decode_base64(text: str, where: str) -> bytes:
-    """Bytes in standard base64."""
+def decode_base64(text: str, path: str) -> bytes:
+    """Decode standard base64; `path` names the member in an error."""
     try:
         return base64.b64decode(text, validate=True)
     except binascii.Error:
-        raise ValueError(f"{where} is not base64") from None
+        raise ValueError(f"{path} is not base64") from None
 
 
-def parse_nonce(text: str, where: str) -> bytes:
-    """The nonce of a log entry."""
+def parse_nonce(text: str, path: str) -> bytes:
+    """Parse the nonce of a log entry; `path` names the member in an error."""
     if not re.fullmatch(f"[0-9a-f]{{{2 * NONCE_BYTES}}}", text):
-        raise ValueError(f"{where} must be {NONCE_BYTES} bytes in lowercase hexadecimal")
+        raise ValueError(f"{path} must be {NONCE_BYTES} bytes in lowercase hexadecimal")
     return bytes.fromhex(text)
 
 
 def parse_sha256(text: str) -> bytes:
-    """A hash as the log writes it."""
+    """Parse a hash in the log's form `sha256:<hex>`."""
     if not re.fullmatch("sha256:[0-9a-f]{64}", text):
-        raise ValueError(f"{text[:80]!r} is not of the form sha256:<hex>")
+        raise ValueError(f"{text[:80]!r} does not have the form sha256:<hex>")
     return bytes.fromhex(text.removeprefix("sha256:"))

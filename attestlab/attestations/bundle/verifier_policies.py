@@ -1,7 +1,8 @@
-"""Step 8 of a verification offline: the policies of whoever verifies, asked about what a bundle proves.
+"""Step 8 of an offline verification: the verifier's own policies, evaluated on the values that a bundle proves.
 
-The service's own policies are in no bundle. Those that a verifier wrote or was given are at hand; they see
-what the log's entries prove of issuer and key (`circumstances.of_entries`), by the names that they have online.
+The service's policies are in no bundle; these are policies that the verifier wrote or received. Their context
+(`policy_context.build_bundle_context`) has the attributes that the log's entries prove of issuer and key, with
+the same names as online.
 """
 
 from __future__ import annotations
@@ -24,17 +25,17 @@ from attestlab.policy.language.context import ContextNormalizer
 from attestlab.policy.language.document import Category, Document, TargetType
 
 NO_STATUS_LIST = (
-    "No status list of the log shows how issuer and key stand, so policies cannot be asked; get a newer bundle."
+    "The bundle has no status list that proves the current status of issuer and key, so policies cannot be evaluated. "
+    "Get a newer bundle."
 )
 _normalize = ContextNormalizer(PLATFORM)
 
 
 class VerifierPolicies:
-    """Policies about verifications, all of which must allow; those that only monitor do not count.
+    """The verifier's policies for verifications, all of which must allow; shadow policies do not count.
 
     Raises:
-        ValidationFailed: one is about another action, or asks for what no bundle could tell: an attribute of a
-            tenant's own.
+        ValidationFailed: a policy is for another action, or uses a tenant's own attribute, which no bundle contains.
     """
 
     def __init__(self, documents: Iterable[Document]) -> None:
@@ -42,18 +43,18 @@ class VerifierPolicies:
 
     @classmethod
     def read(cls, texts: Iterable[bytes]) -> VerifierPolicies:
-        """Of files in JSON or TOML.
+        """Read policies from the contents of files in JSON or TOML.
 
         Raises:
-            ValidationFailed: one is neither, or no valid policy of verifications.
+            ValidationFailed: a file is neither, or not a valid policy for verifications.
         """
         return cls(_parse_document(text) for text in texts)
 
     def check(self, statement: Statement, proof: StatusProof, *, now: datetime) -> StepResult:
-        """Step 8. A policy bound to one issuer is asked about that issuer alone.
+        """Evaluate the policies on a bundle (step 8); a policy for one issuer applies to that issuer only.
 
-        Where no status list shows that nothing came after it, how issuer and key stood is denied: else whoever
-        hands the bundle over would choose what the policies see.
+        Denies if the bundle has no status list to prove that the status of issuer and key is current. Otherwise the
+        presenter of the bundle could omit later changes, and so choose the context of the policies.
         """
         objection = self._find_objection(statement, proof, now)
         return replace(check_policy(lambda: objection is None), detail=objection or "")
@@ -64,8 +65,8 @@ class VerifierPolicies:
             return None
         if proof.list_entry is None:
             return NO_STATUS_LIST
-        about = policy_context.build_bundle_context(issuer=proof.issuer, key=proof.key, now=now)
-        decision = policies(_normalize(about).values)
+        context = policy_context.build_bundle_context(issuer=proof.issuer, key=proof.key, now=now)
+        decision = policies(_normalize(context).values)
         return None if decision.allowed else _explain(decision)
 
     def _select_members(self, statement: Statement) -> Iterator[PolicySetMember]:
@@ -75,23 +76,23 @@ class VerifierPolicies:
 
 
 def _explain(decision: SetDecision) -> str:
-    """The reasons, and the rules that matched."""
+    """Return the reasons of a decision, and the rules that matched."""
     matched = f" ({', '.join(decision.matched_rules)})" if decision.matched_rules else ""
     return " ".join(decision.reasons) + matched
 
 
 def _bind_member(document: Document) -> PolicySetMember:
     if document.category is not Category.VERIFY:
-        message = f"{document.name} is a policy of {document.category.value}, and a bundle is verified: VERIFY."
+        message = f"The policy {document.name} has the category {document.category.value}; it must be VERIFY."
         raise ValidationFailed.of("/category", "category", message)
     return PolicySetMember(document.name, document.digest, bind(document, PLATFORM))
 
 
 def _parse_document(text: bytes) -> Document:
-    """JSON begins with a brace, TOML cannot."""
+    """Parse a policy in JSON, which begins with a brace, or TOML, which cannot."""
     if text.lstrip().startswith(b"{"):
         return Document.read(parse_json(text))
     try:
         return parse_toml(text.decode())
     except UnicodeDecodeError as error:
-        raise ValidationFailed(f"A policy is UTF-8: {error}.") from None
+        raise ValidationFailed(f"A policy must be UTF-8 text: {error}.") from None

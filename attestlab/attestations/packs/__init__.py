@@ -1,1 +1,1 @@
-"""Verification packs: attestations minted together under one id, and listed by it."""
+"""Verification packs: groups of related attestations, which share a pack id and are listed by it."""

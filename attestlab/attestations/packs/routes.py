@@ -1,4 +1,4 @@
-"""The HTTP door of verification packs."""
+"""HTTP routes of verification packs."""
 
 from uuid import UUID
 
@@ -15,23 +15,23 @@ _LIST = "packs"
 
 @routes.post("/v1/attestation-packs", scope=Scope.ATTESTATIONS_MINT, status=201)
 def create_pack(request: Request, body: PackIn) -> PackOut:
-    """Make a verification pack; attestations join it by `pack_id` at the mint."""
-    made = request.lab.packs.create(body.name, description=body.description, caller=request.caller)
-    request.respond_headers["Location"] = f"/v1/attestation-packs/{made['id']}"
-    return PackOut(**{name: made[name] for name in PackOut.model_fields})
+    """Create a verification pack; a mint adds an attestation to it by `pack_id`."""
+    pack = request.lab.packs.create(body.name, description=body.description, caller=request.caller)
+    request.respond_headers["Location"] = f"/v1/attestation-packs/{pack['id']}"
+    return PackOut(**{name: pack[name] for name in PackOut.model_fields})
 
 
 @routes.get("/v1/attestation-packs", scope=Scope.ATTESTATIONS_READ)
 def list_packs(request: Request, query: PageQuery) -> Page[PackOut]:
-    """The tenant's packs, newest first."""
-    found = request.lab.packs.page(caller=request.caller, before=decode_id(_LIST, query.cursor), limit=query.limit + 1)
-    shown, cursor = split_page(found, limit=query.limit, kind=_LIST, position=lambda row: [str(row.id)])
-    return Page[PackOut](items=[_render_pack(row) for row in shown], next_cursor=cursor)
+    """List the tenant's packs, newest first."""
+    rows = request.lab.packs.page(caller=request.caller, before=decode_id(_LIST, query.cursor), limit=query.limit + 1)
+    page, cursor = split_page(rows, limit=query.limit, kind=_LIST, position=lambda row: [str(row.id)])
+    return Page[PackOut](items=[_render_pack(row) for row in page], next_cursor=cursor)
 
 
 @routes.get("/v1/attestation-packs/{id}", scope=Scope.ATTESTATIONS_READ)
 def get_pack(request: Request, id: UUID) -> PackOut:
-    """One pack; `GET /v1/attestations?pack_id=` lists what is in it."""
+    """Get a pack; `GET /v1/attestations?pack_id=` lists its attestations."""
     return _render_pack(request.lab.packs.get(id, caller=request.caller))
 
 

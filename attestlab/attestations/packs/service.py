@@ -1,4 +1,4 @@
-"""Verification packs: attestations that belong together are minted with the id of one, and listed by it."""
+"""Service for verification packs: create, list, get."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from attestlab.orgs.rules import Caller, validate_display_name
 
 
 class Packs:
-    """The verbs of packs. A pack is never removed, so an attestation's pack is always there."""
+    """Verification packs of tenants. A pack is never removed, so an attestation's pack always exists."""
 
     def __init__(self, *, storage: Storage, clock: Clock) -> None:
         self.storage = storage
         self.clock = clock
 
     def create(self, name: str, *, description: str | None = None, caller: Caller) -> dict[str, Any]:
-        """Make a pack of the caller's tenant; returns its row by column.
+        """Create a pack in the caller's tenant, and return its row by column.
 
         Raises:
-            ValidationFailed: the name is not one line of text.
-            QuotaExceeded: the plan allows no more packs.
+            ValidationFailed: the name is not a single line of text.
+            QuotaExceeded: the tenant has reached its plan's limit of packs.
         """
         name = validate_display_name("name", name)
         with self.storage.write() as tx:
@@ -43,15 +43,15 @@ class Packs:
             )
 
     def page(self, *, caller: Caller, before: UUID | None = None, limit: int = 50) -> Sequence[AnyRow]:
-        """The tenant's packs, newest first, from the one behind `before`."""
+        """List the tenant's packs, newest first, starting after `before`."""
         with self.storage.read() as connection:
             return store.page_of_packs(connection, tenant_id=caller.tenant_id, before=before, limit=limit)
 
     def get(self, pack_id: UUID, *, caller: Caller) -> AnyRow:
-        """One of the tenant's packs.
+        """Get a pack of the caller's tenant.
 
         Raises:
-            NotFound: there is none of that id in the caller's tenant.
+            NotFound: the caller's tenant has no pack with this id.
         """
         with self.storage.read() as connection:
             return store.get_pack(connection, pack_id, tenant_id=caller.tenant_id)

@@ -1,1 +1,1 @@
-"""Claim schemas: the catalogue, the types of claims, and the validation of claims."""
+"""Claim schemas: the catalogue, the claim types, and the validation of claims."""

@@ -1,1 +1,1 @@
-"""The eight verification steps, the evidence that they take, and the proofs they check."""
+"""The eight verification steps, the evidence that they take, and the log proofs that they verify."""

@@ -1,4 +1,4 @@
-"""What the records and the log hold of one attestation, as the steps of a verification want it."""
+"""Evidence for an online verification, built from the records and the log."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from attestlab.log.service import Log
 
 
 def build_evidence(connection: Connection, row: AnyRow, *, issuers: Issuers, log: Log) -> Evidence:
-    """The evidence in an attestation's row with its issuer, its key and its entry; nothing of it is believed yet."""
+    """Build the evidence from an attestation's row with issuer, key and log entry; the steps must verify it."""
     statement = build_statement(row)
     return Evidence(
         statement=statement,
@@ -41,7 +41,11 @@ def _build_key_facts(row: AnyRow, issuers: Issuers) -> KeyFacts | None:
 
 
 def _verify_logged(connection: Connection, row: AnyRow, statement: Statement, log: Log) -> None:
-    """The entry opens to this attestation and stands under the head we signed."""
+    """Verify that the log entry commits to this attestation, and is included in the tree head that we signed.
+
+    Raises:
+        ProofInvalid: the entry is missing, is about another attestation, or is not in the tree.
+    """
     if row.entry is None:
         raise ProofInvalid("The log has no entry at the attestation's index.")
     verify_entry_subject(

@@ -1,4 +1,4 @@
-"""What a stored row says, in the words of the rules: its statement, its state, when it was logged."""
+"""Conversion of stored rows to values of the rules: statement, status, issuer, and time of the log entry."""
 
 from __future__ import annotations
 
@@ -18,24 +18,25 @@ from attestlab.log import entries
 
 
 def parse_members(entry: bytes) -> dict[str, Any]:
-    """An entry of our own log; its leaf hash is checked beside this, so its spelling is not."""
+    """Parse an entry of our own log, without requiring canonical JSON, because its leaf hash is verified as well."""
     members = parse_json(entry)
     if not isinstance(members, dict):
-        raise ProofInvalid("The log entry is not an object.")
+        raise ProofInvalid("The log entry is not a JSON object.")
     return members
 
 
 def build_issuer_facts(row: AnyRow) -> IssuerFacts | None:
-    """The issuer of a row with evidence; None where it is gone."""
+    """Build the facts about the issuer from a row with evidence; None if the issuer is missing."""
     if row.found_issuer is None:
         return None
     return IssuerFacts(IssuerStatus(row.issuer_status), row.revoked_index)
 
 
 def read_logged_at(row: AnyRow) -> datetime:
-    """When the entry was made: its own word, for the holder of an external key chose `created_at`.
+    """Return the time of the log entry.
 
-    An entry that cannot be read says nothing; the proof of it fails a few steps on.
+    For an external key it is read from the entry, because the key's holder chose `created_at`. If the
+    entry cannot be parsed it falls back to `created_at`; the transparency step then rejects the entry.
     """
     if row.custody == Custody.EXTERNAL and row.entry is not None:
         with suppress(IntegrityFailed, ValidationFailed):
@@ -45,7 +46,7 @@ def read_logged_at(row: AnyRow) -> datetime:
 
 
 def build_statement(row: Any) -> Statement:
-    """The statement that a row says was signed."""
+    """Build the signed statement from the columns of a row."""
     return Statement(
         id=row.id,
         issuer_id=row.issuer_id,
@@ -62,5 +63,5 @@ def build_statement(row: Any) -> Statement:
 
 
 def compute_status(row: Any, *, now: datetime) -> Status:
-    """A row's state as of `now`."""
+    """Return the status of a row as of `now`."""
     return rules.compute_current_status(Status(row.status), row.expiry_at, now=now)

@@ -1,4 +1,4 @@
-"""What of the log goes into a bundle: the entry of the mint, of its end, of its key, and the newest status list."""
+"""Log proofs of a bundle: entries of the mint, the status changes, the key and the issuer, and the status list."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from attestlab.log.store import LeafRow
 
 @dataclass(frozen=True)
 class LoggedEntry:
-    """An entry with the proof that it is in the log."""
+    """A log entry with its inclusion proof."""
 
     entry: bytes
     proof: InclusionProof
@@ -26,11 +26,11 @@ class LoggedEntry:
 
 @dataclass(frozen=True)
 class LogProofs:
-    """Everything of the log that speaks of one attestation, under one tree head.
+    """Log entries about one attestation, all proven under one tree head.
 
-    `change` is how it ended; `key` and `issuer` are each the first entry of its chain and the newest,
-    or the one that revoked the issuer; `listed` is the newest status list, if it covers all
-    three, with the chunks that hold them.
+    `change` is the attestation's status entry, if there is one. `key` and `issuer` are each the first
+    entry of the chain and the newest, or for a revoked issuer the entry that revoked it. `listed` is
+    the newest status list that covers all three, with the chunks that contain them.
     """
 
     inclusion: InclusionProof
@@ -43,13 +43,13 @@ class LogProofs:
 def collect_proofs(
     connection: Connection, log: Log, lists: StatusListPublisher, row: AnyRow
 ) -> tuple[LogProofs, SignedHead]:
-    """The proofs of an attestation's row, and the head that proves all of them best.
+    """Collect the log proofs of an attestation, and the tree head that proves them, cosigned if possible.
 
-    A status list that is newer than a head which witnesses signed is left out: it says what is in the log
-    already, and witnesses say what the log has shown to everybody.
+    A status list newer than the cosigned head is omitted: the list only repeats entries of the log, whereas the
+    cosignatures show that the log presents the same entries to all readers.
 
     Raises:
-        IntegrityFailed: the log lacks what the row speaks of.
+        IntegrityFailed: the log lacks an entry that the row refers to.
     """
     key = _find_first_and_newest(connection, entries.key_subject(row.issuer_id, row.kid))
     issuer = _find_first_and_newest(connection, entries.issuer_subject(row.issuer_id))
@@ -74,7 +74,11 @@ def collect_proofs(
 
 
 def _find_first_and_newest(connection: Connection, subject: str) -> tuple[LeafRow, LeafRow]:
-    """The first and the newest entry of a subject."""
+    """Find the first and the newest entry of a subject.
+
+    Raises:
+        IntegrityFailed: the log has no entry of the subject.
+    """
     first, newest = store.first_of_subject(connection, subject), store.newest_of_subject(connection, subject)
     if first is None or newest is None:
         raise IntegrityFailed(f"The log has no entry of {subject}; run `attestlab log fsck`.")
@@ -82,7 +86,7 @@ def _find_first_and_newest(connection: Connection, subject: str) -> tuple[LeafRo
 
 
 def _get_leaf(connection: Connection, index: int) -> LeafRow:
-    found = store.leaf_rows(connection, index, 1)
-    if not found:
+    leaves = store.leaf_rows(connection, index, 1)
+    if not leaves:
         raise IntegrityFailed(f"The log has no entry {index}; run `attestlab log fsck`.")
-    return found[0]
+    return leaves[0]

@@ -1,8 +1,8 @@
-"""How an attestation, its key and its issuer stand, as a bundle shows it: log entries, and a list of all that changed.
+"""Status proof of a bundle: the current status of an attestation, its key and its issuer, offline.
 
-What changed is proven by its own entry. That nothing changed is proven by the status list
-of the first n entries, up to n and no further. Where the two contradict each other, or the
-bundle's own word contradicts them, nothing of it is believed.
+A change is proven by its own log entry. The absence of a change is proven by the status list
+of the first n entries, and only up to entry n. If entries, list and the bundle's own fields
+contradict each other, the verifier rejects the bundle.
 """
 
 from __future__ import annotations
@@ -23,26 +23,27 @@ from attestlab.log.merkle import hashing as log_rules
 from attestlab.log.status.status_list import CHUNK_BYTES, CODES, INDEXES_PER_CHUNK, Chunk, verify_chunk
 
 NO_STATUS_LIST = (
-    "no status list shows that nothing happened since; "
-    "get the bundle again after the next one, or demand one with --as-of SIZE"
+    "no status list proves that the status has not changed since; "
+    "get the bundle again after the next list, or require one with --as-of SIZE"
 )
 _UNCHANGED_REASONS = frozenset({Reason.STATUS_CURRENT, Reason.GOVERNANCE_OK})
 
 
-def drop_unproven_reasons(finding: StepResult, shown: bool) -> StepResult:
-    """Leave a check open, without the reasons that say so, where no status list has `shown` that nothing happened.
+def drop_unproven_reasons(result: StepResult, has_status_list: bool) -> StepResult:
+    """Leave a step open and drop its reasons "nothing changed" if no status list proves them.
 
-    What ended the verification is proven by an entry of its own, and so is an issuer's revocation, which is final.
+    A verdict that ends the verification is proven by its own log entry, and so is an issuer's revocation, which is
+    final; these results stay unchanged.
     """
-    if shown or finding.verdict is not None or Reason.ISSUER_REVOKED in finding.reasons:
-        return finding
-    reasons = tuple(reason for reason in finding.reasons if reason not in _UNCHANGED_REASONS)
-    return replace(finding, reasons=reasons, detail=NO_STATUS_LIST, is_open=True)
+    if has_status_list or result.verdict is not None or Reason.ISSUER_REVOKED in result.reasons:
+        return result
+    reasons = tuple(reason for reason in result.reasons if reason not in _UNCHANGED_REASONS)
+    return replace(result, reasons=reasons, detail=NO_STATUS_LIST, is_open=True)
 
 
 @dataclass(frozen=True)
 class EntryWithProof:
-    """An entry, where it is said to stand, and the path that is to prove it, leaf to root."""
+    """A log entry with its claimed index, and the path that must prove it, leaf to root."""
 
     entry: bytes = field(repr=False)
     index: int
@@ -50,7 +51,7 @@ class EntryWithProof:
 
     @classmethod
     def read(cls, reader: Reader) -> EntryWithProof:
-        """Of an object of the bundle."""
+        """Read an entry from an object of the bundle."""
         return cls(
             decode_base64(reader.string("entry_b64"), f"{reader.path}/entry_b64"),
             reader.count("log_index"),
@@ -58,10 +59,10 @@ class EntryWithProof:
         )
 
     def parse(self) -> ParsedEntry:
-        """What the entry says.
+        """Parse the entry.
 
         Raises:
-            ProofInvalid: it is not one of the log's.
+            ProofInvalid: the bytes are not a log entry.
         """
         try:
             return entries.parse_entry(self.entry)
@@ -71,9 +72,9 @@ class EntryWithProof:
 
 @dataclass(frozen=True)
 class StatusHistory:
-    """The first entry of a chain, at whose index lists tell of it, and the one from which its standing follows.
+    """The first status entry, whose index is its position in status lists, and the entry with the current status.
 
-    That is the newest; of an issuer that was revoked, the one that revoked it.
+    The latter is the newest entry; for a revoked issuer, the entry that revoked it.
     """
 
     first: EntryWithProof
@@ -81,15 +82,15 @@ class StatusHistory:
 
     @classmethod
     def read(cls, reader: Reader) -> StatusHistory:
-        """Of an object of the bundle."""
+        """Read a status history from an object of the bundle."""
         return cls(EntryWithProof.read(reader.object("first")), EntryWithProof.read(reader.object("newest")))
 
 
 @dataclass(frozen=True)
 class StatusProof:
-    """The status proof of a bundle, taken apart; nothing in it is believed yet.
+    """The parsed status proof of a bundle; its content is not verified yet.
 
-    Its list is missing where none was logged since the attestation.
+    It has no status list if none was logged since the attestation.
     """
 
     change: EntryWithProof | None
@@ -100,7 +101,7 @@ class StatusProof:
 
     @classmethod
     def read(cls, reader: Reader) -> StatusProof:
-        """Of the member `status_proof`."""
+        """Read the bundle's member `status_proof`."""
         change, listed = (reader.object_or_none(name) for name in ("attestation", "list"))
         return cls(
             change=None if change is None else EntryWithProof.read(change),
@@ -112,10 +113,10 @@ class StatusProof:
 
     @property
     def entries(self) -> list[EntryWithProof]:
-        """Every entry that it shows."""
+        """All log entries in the proof."""
         chained = (entry for chain in (self.key, self.issuer) for entry in (chain.first, chain.newest))
-        shown = (self.change, self.list_entry, *chained)
-        return [entry for entry in shown if entry is not None]
+        candidates = (self.change, self.list_entry, *chained)
+        return [entry for entry in candidates if entry is not None]
 
 
 def _read_chunk(reader: Reader) -> Chunk:
@@ -128,7 +129,7 @@ def _read_chunk(reader: Reader) -> Chunk:
 
 @dataclass(frozen=True)
 class CurrentStatus:
-    """How all three stand; `as_of` is the size of the list that was compared, None without one."""
+    """Status of attestation, key and issuer; `as_of` is the size of the status list it agrees with, or None."""
 
     status: Status
     issuer: IssuerFacts
@@ -139,18 +140,20 @@ class CurrentStatus:
 
 
 def derive_current_status(
-    proof: StatusProof, *, statement: Statement, public_key: bytes, index: int, said: Status
+    proof: StatusProof, *, statement: Statement, public_key: bytes, index: int, claimed: Status
 ) -> CurrentStatus:
-    """What the entries of a status proof say of an attestation at `index`; `verify_status_entries` is to prove them.
+    """Derive the current status of the attestation at `index` from the entries of a status proof.
 
-    A verifier knows what time does: that an attestation has run out needs no entry.
+    The caller must prove the entries with `verify_status_entries`. Expiry needs no entry, because the verifier can
+    compare the expiry time with its own clock.
 
     Raises:
-        ProofInvalid: they speak of something else, or contradict each other or what the bundle `said`.
+        ProofInvalid: the entries are about other subjects, or contradict each other or the status that the bundle
+            `claimed`.
     """
     status = Status.VALID if proof.change is None else _read_final_status(proof.change, statement, index)
-    if status is not said and (status, said) != (Status.VALID, Status.EXPIRED):
-        raise ProofInvalid(f"The bundle says {said.value}, and its log entries {status.value}.")
+    if status is not claimed and (status, claimed) != (Status.VALID, Status.EXPIRED):
+        raise ProofInvalid(f"The bundle's status is {claimed.value}, but its log entries prove {status.value}.")
     newest = _verify_key_history(proof.key, statement, public_key)
     key_status, since = _read_key_status(newest), _read_compromised_at(newest)
     issuer = _read_issuer_facts(proof.issuer, statement)
@@ -158,54 +161,54 @@ def derive_current_status(
     if proof.list_entry is not None:
         as_of = _read_list_size(proof.list_entry)
         if len({chunk.number for chunk in proof.chunks}) != len(proof.chunks):
-            raise ProofInvalid("A chunk of the status list stands in the bundle twice.")
+            raise ProofInvalid("The bundle contains a chunk of the status list twice.")
         change = None if proof.change is None else proof.change.index
         _verify_listed_code(proof, as_of, index, CODES[EntryType.ATTESTATION_STATUS].get(status, 0), change)
         _verify_listed_history(proof, as_of, proof.key, CODES[EntryType.KEY_STATUS][key_status])
         _verify_listed_history(proof, as_of, proof.issuer, CODES[EntryType.ISSUER_STATUS][issuer.status])
-    shown = said if status is Status.VALID else status
-    return CurrentStatus(shown, issuer, key_status, proof.key.newest.index, since, as_of)
+    current = claimed if status is Status.VALID else status
+    return CurrentStatus(current, issuer, key_status, proof.key.newest.index, since, as_of)
 
 
 def _read_final_status(change: EntryWithProof, statement: Statement, index: int) -> Status:
     read = change.parse()
-    told = (read.members.get("id"), read.members.get("issuer_id"), read.members.get("minted_index"))
-    if read.kind != EntryType.ATTESTATION_STATUS or told != (str(statement.id), str(statement.issuer_id), index):
+    subject = (read.members.get("id"), read.members.get("issuer_id"), read.members.get("minted_index"))
+    if read.kind != EntryType.ATTESTATION_STATUS or subject != (str(statement.id), str(statement.issuer_id), index):
         raise ProofInvalid("The status entry is about another attestation.")
     try:
         return Status(str(read.members.get("status")))
     except ValueError:
-        raise ProofInvalid("The status entry names no status.") from None
+        raise ProofInvalid("The status entry has no valid status.") from None
 
 
-def verify_status_fields(told: Mapping[str, object], proof: StatusProof, nonce: bytes) -> None:
-    """What a bundle says of the end in plain words is what the log's entry says; a word may be left out.
+def verify_status_fields(attestation: Mapping[str, object], proof: StatusProof, nonce: bytes) -> None:
+    """Verify that the status fields of a bundle's attestation equal those of its log entry; fields may be missing.
 
     Raises:
-        ProofInvalid: it says something else.
+        ProofInvalid: a field differs from the log entry.
     """
-    said = {} if proof.change is None else proof.change.parse().members
-    revoked_at = said.get("at") if said.get("status") == Status.REVOKED else None
-    proven = {"superseded_by_attestation_id": said.get("superseded_by"), "revoked_at": revoked_at}
+    entry = {} if proof.change is None else proof.change.parse().members
+    revoked_at = entry.get("at") if entry.get("status") == Status.REVOKED else None
+    proven = {"superseded_by_attestation_id": entry.get("superseded_by"), "revoked_at": revoked_at}
     proven["status_log_index"] = None if proof.change is None else proof.change.index
-    wrong = [name for name, value in proven.items() if told.get(name, value) != value]
-    reason = told.get("revocation_reason")
-    opened = entries.sha256_name(entries.reason_commitment(nonce, reason)) if isinstance(reason, str) else reason
-    if "revocation_reason" in told and opened != said.get("reason"):
+    wrong = [name for name, value in proven.items() if attestation.get(name, value) != value]
+    reason = attestation.get("revocation_reason")
+    commitment = entries.sha256_name(entries.reason_commitment(nonce, reason)) if isinstance(reason, str) else reason
+    if "revocation_reason" in attestation and commitment != entry.get("reason"):
         wrong.append("revocation_reason")
     if wrong:
-        raise ProofInvalid(f"/attestation/{wrong[0]} is not what the log says.")
+        raise ProofInvalid(f"/attestation/{wrong[0]} differs from the log.")
 
 
-def verify_trust_level(told: Mapping[str, object], proof: StatusProof) -> None:
-    """The trust level that a bundle names is the one of the issuer's entry.
+def verify_trust_level(issuer: Mapping[str, object], proof: StatusProof) -> None:
+    """Verify that the trust level of a bundle's issuer equals the one in the issuer's log entry.
 
     Raises:
-        ProofInvalid: it is another.
+        ProofInvalid: the trust level differs from the log entry.
     """
     proven = proof.issuer.newest.parse().members.get("trust_tier")
-    if told.get("trust_level", proven) != proven:
-        raise ProofInvalid("/issuer/trust_level is not what the log says.")
+    if issuer.get("trust_level", proven) != proven:
+        raise ProofInvalid("/issuer/trust_level differs from the log.")
 
 
 def _verify_key_history(chain: StatusHistory, statement: Statement, public_key: bytes) -> ParsedEntry:
@@ -216,12 +219,12 @@ def _verify_key_history(chain: StatusHistory, statement: Statement, public_key: 
 
 
 def _verify_history(chain: StatusHistory, subject: str) -> tuple[ParsedEntry, ParsedEntry]:
-    """Both entries, which are to be of this subject, and the first the first of its chain."""
+    """Parse both entries of a history; verify that they are about `subject`, and that the first starts its chain."""
     first, newest = chain.first.parse(), chain.newest.parse()
     if (first.subject, newest.subject) != (subject, subject):
-        raise ProofInvalid("A status entry of the key or the issuer is about another one.")
+        raise ProofInvalid("A status entry of the key or the issuer is about another subject.")
     if first.link is None or first.link.seq != 0:
-        raise ProofInvalid("The first entry of a chain is not its first.")
+        raise ProofInvalid("The first status entry does not start its chain.")
     return first, newest
 
 
@@ -230,7 +233,7 @@ def _read_issuer_facts(chain: StatusHistory, statement: Statement) -> IssuerFact
     try:
         status = IssuerStatus(str(newest.members.get("status")))
     except ValueError:
-        raise ProofInvalid("The issuer's status entry names no status.") from None
+        raise ProofInvalid("The issuer's status entry has no valid status.") from None
     return IssuerFacts(status, chain.newest.index if status is IssuerStatus.REVOKED else None)
 
 
@@ -238,22 +241,22 @@ def _read_key_status(read: ParsedEntry) -> KeyStatus:
     try:
         return KeyStatus(str(read.members.get("status")))
     except ValueError:
-        raise ProofInvalid("The key's status entry names no status.") from None
+        raise ProofInvalid("The key's status entry has no valid status.") from None
 
 
 def _read_compromised_at(read: ParsedEntry) -> datetime | None:
-    told = read.members.get("compromised_at")
+    text = read.members.get("compromised_at")
     try:
-        return None if told is None else parse_time(str(told))
+        return None if text is None else parse_time(str(text))
     except ValidationFailed as error:
         raise ProofInvalid(error.message) from error
 
 
 def _read_list_size(logged: EntryWithProof) -> int:
-    """A list's size is the index of its entry: it is of all that stands before it."""
+    """Return the size of a status list, which equals the index of its entry: the list covers all entries before it."""
     read = logged.parse()
     if read.kind != EntryType.STATUS_LIST or read.members.get("size") != logged.index:
-        raise ProofInvalid("The status list's entry is not one of a list of all entries before it.")
+        raise ProofInvalid("The status list's entry is not that of a list of all entries before it.")
     return logged.index
 
 
@@ -262,22 +265,22 @@ def _verify_listed_history(proof: StatusProof, size: int, chain: StatusHistory, 
 
 
 def _verify_listed_code(proof: StatusProof, size: int, index: int, code: int, changed_index: int | None) -> None:
-    """The list says of the entry at `index` what its own entry says, unless that came after the list."""
+    """Verify that the status list has `code` for the entry at `index`, unless the change came after the list."""
     if index >= size:
-        raise ProofInvalid("The status list is older than what it is to speak of.")
-    held = {chunk.number: chunk for chunk in proof.chunks}.get(index // INDEXES_PER_CHUNK)
-    if held is None or len(held.data) != CHUNK_BYTES:
-        raise ProofInvalid("The chunk of the status list is missing that it takes.")
+        raise ProofInvalid(f"The status list covers {size} entries, and does not include entry {index}.")
+    chunk = {chunk.number: chunk for chunk in proof.chunks}.get(index // INDEXES_PER_CHUNK)
+    if chunk is None or len(chunk.data) != CHUNK_BYTES:
+        raise ProofInvalid(f"The bundle lacks the chunk of the status list that covers entry {index}.")
     is_later = changed_index is not None and changed_index >= size
-    if not is_later and held.code_of(index) != code:
-        raise ProofInvalid("The status list tells of a change that the bundle hides.")
+    if not is_later and chunk.code_of(index) != code:
+        raise ProofInvalid("The status list contains a change that is missing from the bundle.")
 
 
 def verify_status_entries(proof: StatusProof, *, size: int, root: bytes) -> None:
-    """Every entry is in the tree of this root, and every chunk in the list.
+    """Verify that every entry is in the tree with this root, and every chunk in the status list.
 
     Raises:
-        ProofInvalid: one is not.
+        ProofInvalid: a path does not lead to the root or to the list's digest.
     """
     for logged in proof.entries:
         log_rules.verify_inclusion(logged.index, size, log_rules.leaf_hash(logged.entry), logged.hashes, root)
@@ -291,4 +294,4 @@ def _read_digest(members: dict[str, object]) -> bytes:
     try:
         return parse_sha256(str(members.get("digest")))
     except ValueError as error:
-        raise ProofInvalid(f"The status list's digest: {error}.") from error
+        raise ProofInvalid(f"The status list's digest is invalid: {error}.") from error

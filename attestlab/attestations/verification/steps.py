@@ -1,9 +1,9 @@
-"""The eight steps of a verification (SPEC, `POST /v1/verify`), over values.
+"""The eight steps of a verification (SPEC, `POST /v1/verify`), as pure functions over values.
 
 Online, the evidence comes from the records; offline, from a bundle. The steps are
-the same. Each step gives the codes of the checks that ran, and a verdict where it
-ends the matter; later steps are then skipped. Step 1, finding the attestation, is
-the caller's: here the evidence is in hand.
+the same. Each step returns the reason codes of the checks that ran, and a verdict if it
+ends the verification; later steps are then skipped. Step 1, result the attestation, is
+the caller's task: these functions take its evidence.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from attestlab.issuers.rules import IssuerStatus, KeyStatus
 
 @dataclass(frozen=True, slots=True)
 class IssuerFacts:
-    """The issuer as it stands now; `revoked_index` is the log entry that revoked it."""
+    """Current status of the issuer; `revoked_index` is the log entry that revoked it."""
 
     status: IssuerStatus
     revoked_index: int | None = None
@@ -32,7 +32,7 @@ class IssuerFacts:
 
 @dataclass(frozen=True, slots=True)
 class KeyFacts:
-    """The signing key as it stands now; `changed_index` is the log entry of its last change."""
+    """Current status of the signing key; `changed_index` is the log entry of its last change."""
 
     public: Any
     status: KeyStatus
@@ -42,10 +42,10 @@ class KeyFacts:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """All that is known of one attestation.
+    """Evidence about one attestation, which the steps verify.
 
     `claims` are canonical JSON. `prove_logged` raises `ProofInvalid` unless the
-    attestation stands in the log under a head that is trusted.
+    attestation is included in the log under a trusted tree head.
     """
 
     statement: Statement
@@ -61,14 +61,14 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class VerifierInput:
-    """What the verifier holds in hand: a payload's SHA-256 (32 bytes), a document's (hex)."""
+    """Hashes of what the verifier holds: a payload's SHA-256 (32 bytes), a document's SHA-256 (hex)."""
 
     payload_sha256: bytes | None = None
     document_hash: str | None = None
 
 
 class State(StrEnum):
-    """How a step came out. OPEN: the evidence proves neither that its check holds nor that it fails."""
+    """Outcome of a step. OPEN: the evidence proves neither that the check holds nor that it fails."""
 
     OK = "ok"
     FAILED = "failed"
@@ -77,7 +77,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """What one step found; a verdict ends the verification."""
+    """Result of one step; a verdict ends the verification."""
 
     step: str
     reasons: tuple[Reason, ...] = ()
@@ -87,7 +87,7 @@ class StepResult:
 
     @property
     def state(self) -> State:
-        """FAILED where the step ended the verification, OPEN where it could not decide."""
+        """FAILED if the step ended the verification, OPEN if it could not decide, otherwise OK."""
         if self.verdict is not None:
             return State.FAILED
         return State.OPEN if self.is_open else State.OK
@@ -95,23 +95,23 @@ class StepResult:
 
 @dataclass(frozen=True, slots=True)
 class VerificationResult:
-    """The verdict and how it came about."""
+    """The verdict of a verification, and the results of the steps that led to it."""
 
     verdict: Verdict
-    findings: tuple[StepResult, ...]
+    results: tuple[StepResult, ...]
 
     def __repr__(self) -> str:
-        steps = ", ".join(f"{finding.step} {finding.state.value}" for finding in self.findings)
-        return f"Report({self.verdict.value}: {steps})"
+        steps = ", ".join(f"{result.step} {result.state.value}" for result in self.results)
+        return f"VerificationResult({self.verdict.value}: {steps})"
 
     @property
     def reasons(self) -> list[Reason]:
-        """The codes of all checks that ran, in the order of the steps."""
-        return [reason for finding in self.findings for reason in finding.reasons]
+        """Reason codes of all checks that ran, in the order of the steps."""
+        return [reason for result in self.results for reason in result.reasons]
 
     @property
     def proof_checked(self) -> bool:
-        """Whether the log's proof was checked and held."""
+        """Whether the log proof was verified successfully."""
         return Reason.TRANSPARENCY_PROOF_OK in self.reasons
 
 
@@ -121,9 +121,9 @@ Step = Callable[[], StepResult]
 def verify(
     evidence: Evidence, presented: VerifierInput, *, now: datetime, policies_allow: Callable[[], bool]
 ) -> VerificationResult:
-    """Run the steps until one of them ends the matter; the first, finding it, is done.
+    """Run the eight steps until one of them ends the verification; step 1 (resolve) is already done.
 
-    `policies_allow` asks those that apply, and is only called where everything else holds.
+    `policies_allow` evaluates the applicable policies; it is called only if all other steps pass.
     """
     steps: tuple[Step, ...] = (
         lambda: StepResult("resolve"),
@@ -139,17 +139,17 @@ def verify(
 
 
 def run_steps(steps: Iterable[Step]) -> VerificationResult:
-    """Take step after step until one gives a verdict; when none does, it is VALID."""
-    findings: list[StepResult] = []
+    """Run the steps in order until one returns a verdict; if none does, the verdict is VALID."""
+    results: list[StepResult] = []
     for step in steps:
-        findings.append(step())
-        if (verdict := findings[-1].verdict) is not None:
-            return VerificationResult(verdict, tuple(findings))
-    return VerificationResult(Verdict.VALID, tuple(findings))
+        results.append(step())
+        if (verdict := results[-1].verdict) is not None:
+            return VerificationResult(verdict, tuple(results))
+    return VerificationResult(Verdict.VALID, tuple(results))
 
 
 def check_content(evidence: Evidence, presented: VerifierInput) -> StepResult:
-    """Step 2: the payload and the document in hand against the hashes that were attested."""
+    """Step 2: compare the verifier's payload and document with the attested hashes."""
     reasons = []
     if presented.payload_sha256 is not None:
         same = b64url_encode(presented.payload_sha256) == evidence.statement.payload_hash
@@ -161,10 +161,10 @@ def check_content(evidence: Evidence, presented: VerifierInput) -> StepResult:
     return StepResult("content", tuple(reasons), Verdict.ALTERED if altered else None, is_open=is_open)
 
 
-def _compare_document_hash(stored: str | None, shown: str) -> Reason:
-    if stored is None:
+def _compare_document_hash(attested: str | None, presented: str) -> Reason:
+    if attested is None:
         return Reason.DOCUMENT_HASH_NOT_STORED
-    return Reason.DOCUMENT_HASH_OK if stored == shown.lower() else Reason.DOCUMENT_HASH_MISMATCH
+    return Reason.DOCUMENT_HASH_OK if attested == presented.lower() else Reason.DOCUMENT_HASH_MISMATCH
 
 
 _FINAL = {
@@ -175,7 +175,7 @@ _FINAL = {
 
 
 def check_status(evidence: Evidence, now: datetime) -> StepResult:
-    """Step 3: revoked, superseded and expired attestations end here."""
+    """Step 3: end the verification of a revoked, superseded or expired attestation."""
     expiry_at = evidence.statement.expiry_at
     expired = evidence.status is Status.VALID and expiry_at is not None and expiry_at <= now
     status = Status.EXPIRED if expired else evidence.status
@@ -186,9 +186,9 @@ def check_status(evidence: Evidence, now: datetime) -> StepResult:
 
 
 def check_governance(evidence: Evidence) -> StepResult:
-    """Step 4: the issuer's standing now, against the moment of the mint.
+    """Step 4: check the issuer's current status.
 
-    A revoked issuer's earlier attestations stay valid, flagged; order is the log's.
+    Attestations that precede the issuer's revocation in the log stay valid and are flagged.
     """
     issuer = evidence.issuer
     if issuer is None:
@@ -202,7 +202,7 @@ def check_governance(evidence: Evidence) -> StepResult:
 
 
 def check_key(evidence: Evidence) -> StepResult:
-    """Step 5: the key by its id; what became of it later counts by the log's order."""
+    """Step 5: check the signing key's status; a later revocation or compromise counts by the order of the log."""
     key = evidence.key
     if key is None:
         return StepResult("key", (Reason.KEY_NOT_FOUND,), Verdict.INVALID)
@@ -223,13 +223,13 @@ def _is_logged_before(evidence: Evidence, key: KeyFacts) -> bool:
 
 
 def check_signature(evidence: Evidence) -> StepResult:
-    """Step 6: the issuer's signature over the statement, and the claims it speaks of."""
+    """Step 6: verify the issuer's signature over the statement, and the claims against the signed hash."""
     statement, key = evidence.statement, evidence.key
     if key is None:
         return StepResult("signature", (Reason.KEY_NOT_FOUND,), Verdict.INVALID)
     try:
         if sha256_b64url(evidence.claims) != statement.claims_hash:
-            raise SignatureInvalid("The claims are not those that were signed.")
+            raise SignatureInvalid("The claims do not match the signed claims hash.")
         jws.verify_compact(
             statement.alg, key.public, evidence.signature, kid=statement.kid, payload=statement.canonical()
         )
@@ -239,7 +239,7 @@ def check_signature(evidence: Evidence) -> StepResult:
 
 
 def check_transparency(evidence: Evidence) -> StepResult:
-    """Step 7: the entry commits to this attestation and stands in the log."""
+    """Step 7: verify that the log entry commits to this attestation and is included in the log."""
     try:
         evidence.prove_logged()
     except (ProofInvalid, SignatureInvalid) as error:
@@ -248,7 +248,7 @@ def check_transparency(evidence: Evidence) -> StepResult:
 
 
 def check_policy(policies_allow: Callable[[], bool]) -> StepResult:
-    """Step 8: the policies that apply."""
+    """Step 8: evaluate the applicable policies."""
     if policies_allow():
         return StepResult("policy", (Reason.POLICY_OK,))
     return StepResult("policy", (Reason.POLICY_DENIED,), Verdict.INVALID)
