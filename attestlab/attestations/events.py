@@ -1,4 +1,4 @@
-"""What happens to attestations; the docstrings are the event catalogue."""
+"""Events of attestations and verifications; the docstrings are the event catalogue."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from attestlab.core.events import Event
 
 @dataclass(frozen=True)
 class AttestationCreated(Event, type="attestation.created"):
-    """An attestation was minted and stands in the log."""
+    """An attestation was minted and appended to the log."""
 
     attestation_id: UUID
     issuer_id: UUID
@@ -23,7 +23,7 @@ class AttestationCreated(Event, type="attestation.created"):
 
 @dataclass(frozen=True)
 class AttestationRevoked(Event, type="attestation.revoked"):
-    """An issuer withdrew an attestation; `log_index` is where the log says so."""
+    """An issuer revoked an attestation; `log_index` is the log entry of the revocation."""
 
     attestation_id: UUID
     issuer_id: UUID
@@ -33,7 +33,7 @@ class AttestationRevoked(Event, type="attestation.revoked"):
 
 @dataclass(frozen=True)
 class AttestationSuperseded(Event, type="attestation.superseded"):
-    """A newer attestation took the place of this one."""
+    """A newer attestation replaced this one."""
 
     attestation_id: UUID
     issuer_id: UUID
@@ -44,7 +44,7 @@ class AttestationSuperseded(Event, type="attestation.superseded"):
 
 @dataclass(frozen=True)
 class AttestationExpired(Event, type="attestation.expired"):
-    """An attestation has run out; told once, be it late because no server ran at `expiry_at`."""
+    """An attestation expired. Published once, possibly late if no server was running at `expiry_at`."""
 
     attestation_id: UUID
     issuer_id: UUID
@@ -55,7 +55,7 @@ class AttestationExpired(Event, type="attestation.expired"):
 
 @dataclass(frozen=True)
 class VerificationCompleted(Event, type="verification.completed"):
-    """A verification ended VALID; beyond 100 a minute one event speaks for `count` of them."""
+    """A verification had the verdict VALID; beyond 100 a minute, one event stands for `count` verifications."""
 
     issuer_id: UUID
     verdict: str
@@ -66,7 +66,7 @@ class VerificationCompleted(Event, type="verification.completed"):
 
 @dataclass(frozen=True)
 class VerificationFailed(Event, type="verification.failed"):
-    """A verification ended with another verdict; beyond 100 a minute one event speaks for `count` of them."""
+    """A verification had another verdict; beyond 100 a minute, one event stands for `count` verifications."""
 
     issuer_id: UUID
     verdict: str | None = None

@@ -1,1 +1,1 @@
-"""Whom do we trust: requests about an issuer's standing, who approves them, and what they would touch."""
+"""Issuer governance: requests to change an issuer's status and ratings, their approvals, and their impact."""

@@ -1,4 +1,4 @@
-"""The HTTP door of issuer governance."""
+"""HTTP routes of issuer governance."""
 
 import json
 from collections.abc import Mapping
@@ -33,27 +33,27 @@ _READERS = users_with([*REQUESTERS, Role.ANALYST, *PLATFORM_APPROVERS])
 
 
 class RequestsQuery(PageQuery):
-    """Which requests to list."""
+    """Filters of the list of governance requests."""
 
     issuer_id: Uuid | None = None
     status: RequestStatus | None = None
 
 
 class RadiusQuery(In):
-    """Of which key; without one, of the issuer with all its keys."""
+    """The key of a blast radius; without one, it covers the issuer with all its keys."""
 
     kid: str | None = None
 
 
 async def _count_impact(request: Request, body: IssuerRequestIn) -> str:
-    """Count what stands on the issuer before the writer is waited for: every attestation of the issuer is read."""
+    """Count the impact on the issuer in a thread, before the write, because it reads all attestations of the issuer."""
     count = partial(request.lab.governance.count_impact, body.target_issuer_id, caller=request.caller)
     impact: str = await request.application.run_in_thread(count)
     return impact
 
 
 async def _count_impact_again(request: Request, body: object) -> str:
-    """The same for a request that was made before."""
+    """Count the impact of an existing request again, in a thread before the write."""
     count = partial(request.lab.governance.count_impact_of, request.path_values["id"], caller=request.caller)
     impact: str = await request.application.run_in_thread(count)
     return impact
@@ -61,22 +61,22 @@ async def _count_impact_again(request: Request, body: object) -> str:
 
 @routes.post("/v1/governance/issuer-requests", scope=users_with(REQUESTERS), status=201, prepare=_count_impact)
 def create(request: Request, body: IssuerRequestIn, prepared: str) -> IssuerRequestOut:
-    """Ask for a change of an issuer's standing; the answer says what it would touch."""
-    asked = ChangeRequest(
+    """Request a change of an issuer's status or ratings; the response includes the impact."""
+    change = ChangeRequest(
         type=body.type,
         issuer_id=body.target_issuer_id,
         reason=body.reason,
         new_trust_tier=body.new_trust_tier,
         new_risk_rating=body.new_risk_rating,
     )
-    made = request.lab.governance.request(asked, impact=prepared, caller=request.caller)
-    request.respond_headers["Location"] = f"/v1/governance/issuer-requests/{made['id']}"
-    return _render_request(made)
+    row = request.lab.governance.request(change, impact=prepared, caller=request.caller)
+    request.respond_headers["Location"] = f"/v1/governance/issuer-requests/{row['id']}"
+    return _render_request(row)
 
 
 @routes.get("/v1/governance/issuer-requests", scope=_READERS)
 async def list_requests(request: Request, query: RequestsQuery) -> Page[IssuerRequestOut]:
-    """The tenant's requests, newest first; for reviewers of the platform, everybody's."""
+    """List the tenant's requests, newest first; for reviewers of the platform, those of all tenants."""
     found = await request.application.run_in_thread(
         partial(
             request.lab.governance.page,
@@ -93,31 +93,31 @@ async def list_requests(request: Request, query: RequestsQuery) -> Page[IssuerRe
 
 @routes.get("/v1/governance/issuer-requests/{id}", scope=_READERS)
 def get(request: Request, id: UUID) -> IssuerRequestOut:
-    """One request."""
+    """Get a request."""
     return _render_request(request.lab.governance.get(id, caller=request.caller))
 
 
 @routes.post("/v1/governance/issuer-requests/{id}/approve", scope=_DECIDERS, prepare=_count_impact_again)
 def approve(request: Request, id: UUID, prepared: str) -> IssuerRequestOut:
-    """Agree to somebody else's request."""
+    """Approve another user's request."""
     return _render_request(request.lab.governance.approve(id, impact=prepared, caller=request.caller))
 
 
 @routes.post("/v1/governance/issuer-requests/{id}/reject", scope=_DECIDERS)
 def reject(request: Request, id: UUID, body: RejectIn) -> IssuerRequestOut:
-    """Refuse a request for good, or take one's own back."""
+    """Reject a request permanently, or withdraw one's own."""
     return _render_request(request.lab.governance.reject(id, reason=body.reason, caller=request.caller))
 
 
 @routes.post("/v1/governance/issuer-requests/{id}/execute", scope=users_with(REQUESTERS), prepare=_count_impact_again)
 def execute(request: Request, id: UUID, prepared: str) -> IssuerRequestOut:
-    """Carry out what was approved; the log says so in the same moment."""
+    """Execute an approved request; the change and its log entry are one transaction."""
     return _render_request(request.lab.governance.execute(id, impact=prepared, caller=request.caller))
 
 
 @routes.get("/v1/issuers/{id}/blast-radius", scope=Scope.ISSUERS_READ)
 async def blast_radius(request: Request, id: UUID, query: RadiusQuery) -> BlastRadiusOut:
-    """What stands on an issuer, or on one of its keys: by schema, month and recipient; every attestation is read."""
+    """Count the attestations of an issuer or key by schema, month and recipient; reads all of them, in a thread."""
     found = await request.application.run_in_thread(
         partial(request.lab.governance.blast_radius, id, kid=query.kid, caller=request.caller)
     )

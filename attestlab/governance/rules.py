@@ -1,7 +1,7 @@
-"""Who may ask for what about an issuer, how many others must agree, and when it can be done (CONTRACT section 4).
+"""Rules of issuer governance: who may request, approve and execute changes of an issuer (CONTRACT section 4).
 
-One person asks, others approve, the tenant carries it out. Whoever approves answers for it, so
-nobody approves what they asked for, and what cannot be taken back takes two.
+One user requests, others approve, and the tenant executes. An approver is accountable, so no
+user approves their own request, and an irreversible change needs two approvals.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ PLATFORM_APPROVERS = (Role.REVIEWER, Role.SUPER_ADMIN)
 
 
 class RequestType(StrEnum):
-    """What is asked for."""
+    """Type of a governance request."""
 
     SUSPEND_ISSUER = "SUSPEND_ISSUER"
     REVOKE_ISSUER = "REVOKE_ISSUER"
@@ -29,7 +29,7 @@ class RequestType(StrEnum):
 
 
 class RequestStatus(StrEnum):
-    """PENDING becomes APPROVED with the last approval that it needs; REJECTED and EXECUTED are final."""
+    """Status of a request: PENDING turns APPROVED with the last required approval; REJECTED and EXECUTED are final."""
 
     PENDING = "PENDING"
     APPROVED = "APPROVED"
@@ -49,27 +49,27 @@ _TO: dict[RequestType, IssuerStatus] = {
     RequestType.REVOKE_ISSUER: IssuerStatus.REVOKED,
     RequestType.REINSTATE_ISSUER: IssuerStatus.ACTIVE,
 }
-# What protects relying parties the tenant may decide on its own, with four eyes; what raises trust it may not.
+# A tenant may approve changes that protect relying parties (four-eyes principle), but not changes that raise trust.
 _TENANT_MAY_APPROVE = frozenset({RequestType.SUSPEND_ISSUER, RequestType.REVOKE_ISSUER})
 
 
 def require_target(kind: RequestType, tier: TrustTier | None, rating: RiskRating | None) -> None:
-    """A change names what it changes to, and nothing else does.
+    """Require the new tier or rating exactly for requests that change it.
 
     Raises:
-        ValidationFailed: it does not.
+        ValidationFailed: the new value is missing, or not allowed for this type of request.
     """
-    for field, value, of in (
+    for field, value, applies_to in (
         ("new_trust_tier", tier, RequestType.CHANGE_TRUST_TIER),
         ("new_risk_rating", rating, RequestType.CHANGE_RISK_RATING),
     ):
-        if (value is not None) != (kind is of):
-            said = "is required for" if kind is of else "has no place in"
-            raise ValidationFailed.of(f"/{field}", "target", f"{field} {said} a {kind.value} request.")
+        if (value is not None) != (kind is applies_to):
+            problem = "is required for" if kind is applies_to else "is not allowed in"
+            raise ValidationFailed.of(f"/{field}", "target", f"{field} {problem} a {kind.value} request.")
 
 
 def approvals_needed(kind: RequestType, tier: TrustTier | None) -> int:
-    """How many must approve beside whoever asked.
+    """Return the number of approvals that a request needs, in addition to the requester.
 
     >>> approvals_needed(RequestType.REVOKE_ISSUER, None)
     2
@@ -80,76 +80,76 @@ def approvals_needed(kind: RequestType, tier: TrustTier | None) -> int:
 
 
 def requested_changes(kind: RequestType, tier: str | None, rating: str | None) -> dict[str, Any]:
-    """What the issuer becomes, as `Issuers.set_governance` takes it."""
+    """Return the requested changes of the issuer, as arguments of `Issuers.set_governance`."""
     if kind in _TO:
         return {"status": _TO[kind]}
     return {"trust_tier": TrustTier(tier)} if tier is not None else {"risk_rating": RiskRating(rating or "")}
 
 
 def require_possible(kind: RequestType, wanted: Mapping[str, Any], issuer: Mapping[str, Any]) -> None:
-    """Refuse what the issuer's standing does not allow, or what it is already.
+    """Reject a change that the issuer's current status does not allow, or that would change nothing.
 
     Raises:
-        Conflict: `details.issuer_status` is what it is now.
+        Conflict: the change is not possible; `details.issuer_status` is the current status.
     """
     status = IssuerStatus(issuer["status"])
     if status not in _FROM[kind]:
-        message = f"The issuer is {status.value}; {kind.value} is not possible."
+        message = f"{kind.value} is not possible: the issuer is {status.value}."
         raise Conflict(message, details={"issuer_status": status.value})
     if all(issuer[name] == value for name, value in wanted.items()):
-        raise Conflict("The issuer is that already.", details={"issuer_status": status.value})
+        raise Conflict("The issuer already has the requested values.", details={"issuer_status": status.value})
 
 
 def is_platform(caller: Caller) -> bool:
-    """Whether the caller approves for the platform, for every tenant."""
+    """Return whether the caller approves for the platform, that is for all tenants."""
     return not caller.roles.isdisjoint(PLATFORM_APPROVERS)
 
 
 def require_may_approve(kind: RequestType, *, requested_by: str, tenant_id: object, caller: Caller) -> None:
-    """Refuse an approval by somebody who may not give it.
+    """Reject an approval by a caller who may not give it.
 
     Raises:
-        PermissionDenied: it is their own request, or takes a reviewer of the platform.
+        PermissionDenied: it is the caller's own request, or requires a reviewer of the platform.
     """
     if caller.actor_id == requested_by:
-        raise PermissionDenied("Nobody approves their own request.", details={"reason": "own_request"})
+        raise PermissionDenied("You cannot approve your own request.", details={"reason": "own_request"})
     if is_platform(caller):
         return
     is_of_the_tenant = caller.tenant_id == tenant_id and not caller.roles.isdisjoint(REQUESTERS)
     if not (is_of_the_tenant and kind in _TENANT_MAY_APPROVE):
         needed = [role.value for role in PLATFORM_APPROVERS]
         raise PermissionDenied(
-            f"A {kind.value} request is approved by the platform.", details={"required_roles": needed}
+            f"A {kind.value} request must be approved by the platform.", details={"required_roles": needed}
         )
 
 
 def require_open(status: RequestStatus) -> None:
-    """Refuse to go on with what is over.
+    """Reject further action on a request that is final.
 
     Raises:
-        Conflict: `details.status` says how it ended.
+        Conflict: the request is REJECTED or EXECUTED, see `details.status`.
     """
     if status in (RequestStatus.REJECTED, RequestStatus.EXECUTED):
-        raise Conflict(f"The request is {status.value}; make a new one.", details={"status": status.value})
+        raise Conflict(f"The request is {status.value}. Create a new one.", details={"status": status.value})
 
 
 def require_not_approved_by(approvers: Collection[str], caller: Caller) -> None:
-    """One person is one approval.
+    """Reject a second approval by the same user.
 
     Raises:
-        Conflict: they approved it already.
+        Conflict: the caller has already approved the request.
     """
     if caller.actor_id in approvers:
-        raise Conflict("You approved this request already.", details={"reason": "already_approved"})
+        raise Conflict("You have already approved this request.", details={"reason": "already_approved"})
 
 
 def require_approved(status: RequestStatus, *, given: int, needed: int) -> None:
-    """Refuse to carry out what was not approved.
+    """Reject the execution of a request that is not approved.
 
     Raises:
-        Conflict: approvals are missing, or it is over.
+        Conflict: approvals are missing, or the request is final.
     """
     require_open(status)
     if status is not RequestStatus.APPROVED:
         details = {"status": status.value, "approvals": given, "approvals_needed": needed}
-        raise Conflict(f"{given} of {needed} approvals were given.", details=details)
+        raise Conflict(f"The request has {given} of {needed} required approvals.", details=details)

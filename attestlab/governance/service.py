@@ -1,4 +1,4 @@
-"""The verbs of issuer governance: ask, approve, reject, carry out; and how far the trouble reaches."""
+"""Service for issuer governance: request, approve, reject and execute changes, and measure their blast radius."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MAX_RECIPIENTS = 100
 
 @dataclass(frozen=True, kw_only=True)
 class ChangeRequest:
-    """What somebody asks for about an issuer, and why."""
+    """A requested change of an issuer, with its reason."""
 
     type: RequestType
     issuer_id: UUID
@@ -42,7 +42,7 @@ class ChangeRequest:
 
 @dataclass(frozen=True)
 class BlastRadius:
-    """What stands on an issuer or a key: groups of `(name, attestations, valid)`."""
+    """Attestations that depend on an issuer or a key, in groups of `(name, attestations, valid)`."""
 
     attestations: int
     valid: int
@@ -52,48 +52,48 @@ class BlastRadius:
 
 
 class Governance:
-    """Requests about issuers' standing; a change itself is the issuers' (`Issuers.set_governance`)."""
+    """Governance requests; `Issuers.set_governance` makes the changes themselves."""
 
     def __init__(self, *, storage: Storage, clock: Clock, issuers: Issuers) -> None:
         self.storage = storage
         self.clock = clock
         self.issuers = issuers
 
-    def request(self, asked: ChangeRequest, *, impact: str | None = None, caller: Caller) -> Row:
-        """Ask for a change; `impact` is what `count_impact` found, which counts under the lock where it is left out.
+    def request(self, change: ChangeRequest, *, impact: str | None = None, caller: Caller) -> Row:
+        """Create a request; `impact` is the result of `count_impact`, which otherwise runs under the writer's lock.
 
         Raises:
-            ValidationFailed: it does not say what is to change, or says too much.
-            NotFound: no such issuer in the caller's tenant.
-            Conflict: the issuer's standing does not allow it.
+            ValidationFailed: the new value is missing, or not allowed for this type of request.
+            NotFound: the caller's tenant has no such issuer.
+            Conflict: the issuer's status does not allow the change.
         """
-        rules.require_target(asked.type, asked.new_trust_tier, asked.new_risk_rating)
+        rules.require_target(change.type, change.new_trust_tier, change.new_risk_rating)
         with self.storage.write() as tx:
             now = self.clock.now()
-            issuer = issuer_store.get(tx.exec, asked.issuer_id, tenant_id=caller.tenant_id)
-            wanted = rules.requested_changes(asked.type, asked.new_trust_tier, asked.new_risk_rating)
-            rules.require_possible(asked.type, wanted, dict(issuer._mapping))
+            issuer = issuer_store.get(tx.exec, change.issuer_id, tenant_id=caller.tenant_id)
+            new_values = rules.requested_changes(change.type, change.new_trust_tier, change.new_risk_rating)
+            rules.require_possible(change.type, new_values, dict(issuer._mapping))
             row = {
                 "id": new_id(now),
                 "tenant_id": caller.tenant_id,
-                "issuer_id": asked.issuer_id,
-                "type": asked.type.value,
-                "reason": asked.reason,
-                "new_trust_tier": asked.new_trust_tier,
-                "new_risk_rating": asked.new_risk_rating,
+                "issuer_id": change.issuer_id,
+                "type": change.type.value,
+                "reason": change.reason,
+                "new_trust_tier": change.new_trust_tier,
+                "new_risk_rating": change.new_risk_rating,
                 "status": RequestStatus.PENDING.value,
                 "requested_by": caller.actor_id,
                 "created_at": now,
                 "approvals": "[]",
-                "impact": impact or self._count_impact(tx.exec, asked.issuer_id, now),
+                "impact": impact or self._count_impact(tx.exec, change.issuer_id, now),
             }
             return audited_write.insert(tx, store.requests, row, _audit_context(row, caller, "create", now))
 
     def get(self, request_id: UUID, *, caller: Caller) -> Row:
-        """One request: of the caller's tenant, or of any where the caller approves for the platform.
+        """Get a request of the caller's tenant, or of any tenant if the caller approves for the platform.
 
         Raises:
-            NotFound: there is none.
+            NotFound: there is no such request that the caller may see.
         """
         with self.storage.read() as connection:
             return store.get(connection.execute, request_id, tenant_id=_visible_tenant(caller))
@@ -107,7 +107,7 @@ class Governance:
         before: UUID | None = None,
         limit: int = 50,
     ) -> Sequence[Row]:
-        """Requests, newest first."""
+        """List the requests that the caller may see, newest first."""
         with self.storage.read() as connection:
             return store.page(
                 connection,
@@ -119,12 +119,12 @@ class Governance:
             )
 
     def approve(self, request_id: UUID, *, impact: str | None = None, caller: Caller) -> Row:
-        """Agree to a request; with the last approval that it needs it is APPROVED; `impact` is as for `request`.
+        """Approve a request, which becomes APPROVED with the last required approval; `impact` is as for `request`.
 
         Raises:
-            NotFound: there is none.
-            PermissionDenied: it is the caller's own, or not theirs to approve.
-            Conflict: it is over, or they approved it already.
+            NotFound: there is no such request that the caller may see.
+            PermissionDenied: it is the caller's own request, or the caller may not approve it.
+            Conflict: the request is final, or the caller has already approved it.
         """
         with self.storage.write() as tx:
             row = store.get(tx.exec, request_id, tenant_id=_visible_tenant(caller))
@@ -144,12 +144,12 @@ class Governance:
             return audited_write.change(tx, store.requests, row, changes, _audit_context(row, caller, "approve", now))
 
     def reject(self, request_id: UUID, *, reason: str, caller: Caller) -> Row:
-        """Refuse a request for good; whoever asked may take it back likewise.
+        """Reject a request permanently; the requester may withdraw it in the same way.
 
         Raises:
-            NotFound: there is none.
-            PermissionDenied: it is not theirs to decide on.
-            Conflict: it is over.
+            NotFound: there is no such request that the caller may see.
+            PermissionDenied: the caller is neither the requester nor allowed to approve the request.
+            Conflict: the request is final.
         """
         with self.storage.write() as tx:
             row = store.get(tx.exec, request_id, tenant_id=_visible_tenant(caller))
@@ -167,11 +167,11 @@ class Governance:
             return audited_write.change(tx, store.requests, row, changes, _audit_context(row, caller, "reject", now))
 
     def execute(self, request_id: UUID, *, impact: str | None = None, caller: Caller) -> Row:
-        """Carry out what was approved: the issuer's standing changes, in the log, in the same transaction.
+        """Execute an approved request: change the issuer and append the change to the log in one transaction.
 
         Raises:
-            NotFound: there is none in the caller's tenant.
-            Conflict: approvals are missing, it is over, or the issuer's standing does not allow it any more.
+            NotFound: the caller's tenant has no such request.
+            Conflict: approvals are missing, the request is final, or the issuer's status no longer allows the change.
         """
         with self.storage.write() as tx:
             row = store.get(tx.exec, request_id, tenant_id=caller.tenant_id)
@@ -189,28 +189,28 @@ class Governance:
             return audited_write.change(tx, store.requests, row, changes, _audit_context(row, caller, "execute", now))
 
     def _apply(self, tx: Transaction, row: Row, caller: Caller) -> int | None:
-        """Change the issuer; returns the index of the entry that says so."""
+        """Apply the requested changes to the issuer, and return the index of the log entry."""
         kind = RequestType(row["type"])
-        wanted = rules.requested_changes(kind, row["new_trust_tier"], row["new_risk_rating"])
+        new_values = rules.requested_changes(kind, row["new_trust_tier"], row["new_risk_rating"])
         issuer = issuer_store.get(tx.exec, row["issuer_id"], tenant_id=caller.tenant_id)
-        rules.require_possible(kind, wanted, dict(issuer._mapping))
-        return self.issuers.set_governance(row["issuer_id"], caller=caller, **wanted).log_index
+        rules.require_possible(kind, new_values, dict(issuer._mapping))
+        return self.issuers.set_governance(row["issuer_id"], caller=caller, **new_values).log_index
 
     def count_impact(self, issuer_id: UUID, *, caller: Caller) -> str:
-        """Count what stands on an issuer of the caller's tenant, as a request keeps it; reads every attestation of it.
+        """Count the attestations and keys of an issuer, as JSON for a request; reads all its attestations.
 
         Raises:
-            NotFound: no such issuer in the caller's tenant.
+            NotFound: the caller's tenant has no such issuer.
         """
         with self.storage.read() as connection:
             issuer_store.get(connection.execute, issuer_id, tenant_id=caller.tenant_id)
             return self._count_impact(connection.execute, issuer_id, self.clock.now())
 
     def count_impact_of(self, request_id: UUID, *, caller: Caller) -> str:
-        """Count what stands on the issuer that a request is about.
+        """Count the attestations and keys of a request's issuer, as JSON for the request.
 
         Raises:
-            NotFound: there is no such request, or the caller may not see it.
+            NotFound: there is no such request that the caller may see.
         """
         with self.storage.read() as connection:
             row = store.get(connection.execute, request_id, tenant_id=_visible_tenant(caller))
@@ -223,10 +223,10 @@ class Governance:
         return json.dumps({**counted, "counted_at": format_time(now)})
 
     def blast_radius(self, issuer_id: UUID, *, caller: Caller, kid: str | None = None) -> BlastRadius:
-        """What stands on an issuer, or on one of its keys; recipients are the hundred with the most.
+        """Count the attestations of an issuer or of one of its keys; lists the hundred recipients with the most.
 
         Raises:
-            NotFound: no such issuer in the caller's tenant, or no such key of it.
+            NotFound: the caller's tenant has no such issuer, or the issuer no such key.
         """
         with self.storage.read() as connection:
             issuer_store.get(connection.execute, issuer_id, tenant_id=caller.tenant_id)
@@ -246,7 +246,7 @@ class Governance:
 
 
 def count_needed_approvals(row: Row) -> int:
-    """How many approvals a request needs."""
+    """Return the number of approvals that a request needs."""
     tier = row["new_trust_tier"]
     return rules.approvals_needed(RequestType(row["type"]), None if tier is None else TrustTier(tier))
 
@@ -256,10 +256,10 @@ def _collect_kids(keys: Sequence[AnyRow]) -> set[str]:
 
 
 def _visible_tenant(caller: Caller) -> UUID | None:
-    """Whose requests the caller sees: their tenant's, or everybody's."""
+    """Return the tenant whose requests the caller may see; None for all tenants."""
     return None if rules.is_platform(caller) else caller.tenant_id
 
 
 def _audit_context(row: Row, caller: Caller, verb: str, at: datetime) -> AuditContext:
-    """In the trail of the issuer's tenant, whoever approved."""
+    """Build the audit context: all actions go to the trail of the issuer's tenant, also those of platform reviewers."""
     return AuditContext(row["tenant_id"], caller, f"issuer_request.{verb}", at)

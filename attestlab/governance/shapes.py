@@ -1,4 +1,4 @@
-"""What goes over the wire about issuer governance (CONTRACT section 4)."""
+"""Wire models of issuer governance (CONTRACT section 4)."""
 
 from typing import Annotated, Literal
 
@@ -14,7 +14,7 @@ Statuses = Literal["PENDING", "APPROVED", "REJECTED", "EXECUTED"]
 
 
 class IssuerRequestIn(In):
-    """A change of an issuer's standing that somebody asks for."""
+    """A requested change of an issuer's status or ratings."""
 
     type: RequestType
     target_issuer_id: Uuid
@@ -24,20 +24,20 @@ class IssuerRequestIn(In):
 
 
 class RejectIn(In):
-    """Why a request is refused."""
+    """Reason for a rejection."""
 
     reason: Reason
 
 
 class ApprovalOut(Out):
-    """Somebody's approval."""
+    """An approval of a request."""
 
     user_id: str
     approved_at: Moment
 
 
 class ImpactOut(Out):
-    """What the change would touch, as it was counted last."""
+    """Impact of a requested change, as last counted."""
 
     attestations: int
     valid: int
@@ -46,7 +46,7 @@ class ImpactOut(Out):
 
 
 class IssuerRequestOut(Out):
-    """A request about an issuer's standing."""
+    """A request to change an issuer's status or ratings."""
 
     id: Uuid
     tenant_id: Uuid
@@ -70,7 +70,7 @@ class IssuerRequestOut(Out):
 
 
 class SchemaCountOut(Out):
-    """Attestations of one schema."""
+    """Count of attestations with one schema."""
 
     schema_id: str = Field(alias="schema")
     attestations: int
@@ -78,7 +78,7 @@ class SchemaCountOut(Out):
 
 
 class MonthCountOut(Out):
-    """Attestations minted in one month (UTC)."""
+    """Count of attestations minted in one month (UTC)."""
 
     month: str
     attestations: int
@@ -86,7 +86,7 @@ class MonthCountOut(Out):
 
 
 class RecipientCountOut(Out):
-    """Attestations of one recipient."""
+    """Count of attestations with one recipient."""
 
     recipient: str
     attestations: int
@@ -94,7 +94,7 @@ class RecipientCountOut(Out):
 
 
 class BlastRadiusOut(Out):
-    """What stands on an issuer or a key."""
+    """Attestations that depend on an issuer or a key."""
 
     issuer_id: Uuid
     kid: str | None

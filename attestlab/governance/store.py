@@ -1,4 +1,4 @@
-"""Every query of issuer governance; columns are named, values are parameters."""
+"""Queries of issuer governance; every query names its columns and binds values as parameters."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ _ALL = func.count().label("attestations")
 
 
 def get(execute: Execute, request_id: UUID, *, tenant_id: UUID | None) -> dict[str, Any]:
-    """A request of the tenant's, or of anybody's where `tenant_id` is None; every column of it.
+    """Get a request of the tenant, or of any tenant if `tenant_id` is None, with all columns.
 
     Raises:
-        NotFound: there is none.
+        NotFound: there is no such request.
     """
     query = select(*requests.c).where(requests.c.id == request_id)
     if tenant_id is not None:
@@ -46,7 +46,7 @@ def get(execute: Execute, request_id: UUID, *, tenant_id: UUID | None) -> dict[s
 
 
 def has_tier_decision(execute: Execute, issuer_id: UUID) -> bool:
-    """Whether a change of the issuer's trust tier was ever asked for, approved and carried out."""
+    """Return whether a request to change the issuer's trust tier was ever executed."""
     done = (requests.c.type == RequestType.CHANGE_TRUST_TIER.value, requests.c.status == RequestStatus.EXECUTED.value)
     query = select(requests.c.id).where(requests.c.issuer_id == issuer_id, *done).limit(1)
     return execute(query).first() is not None
@@ -61,7 +61,7 @@ def page(
     before: UUID | None,
     limit: int,
 ) -> list[dict[str, Any]]:
-    """The tenant's requests, or everybody's where `tenant_id` is None, newest first."""
+    """List the requests of the tenant, or of all tenants if `tenant_id` is None, newest first."""
     equal = {requests.c.tenant_id: tenant_id, requests.c.issuer_id: issuer_id, requests.c.status: status}
     query = select(*requests.c).where(*(column == value for column, value in equal.items() if value is not None))
     if before is not None:
@@ -70,7 +70,7 @@ def page(
 
 
 class _TimeOfEntry(FunctionElement[datetime]):
-    """When a log entry says that it was made, comparable with the times of rows."""
+    """SQL function: the time in a log entry, comparable with the times of rows."""
 
     inherit_cache = True
     type = UTCDateTime()
@@ -78,7 +78,7 @@ class _TimeOfEntry(FunctionElement[datetime]):
 
 @compiles(_TimeOfEntry, "sqlite")
 def _compile_for_sqlite(element: _TimeOfEntry, compiler: SQLCompiler, **more: Any) -> str:
-    """As text: an entry has three decimals, a row six."""
+    """Compile to text: SQLite stores times as text, and an entry has three decimals, a row six."""
     entry = compiler.process(element.clauses, **more)
     return f"replace(substr(json_extract(CAST({entry} AS TEXT), '$.at'), 1, 23), 'T', ' ') || '000'"
 
@@ -95,12 +95,12 @@ _ENTRY_TIME = (
     .correlate(attestations)
     .scalar_subquery()
 )
-# Who holds an external key chose `created_at`; of all others it is the entry's own time.
+# The holder of an external key chooses `created_at`; for managed keys it equals the time of the log entry.
 _LOGGED_AT = case((attestations.c.custody == Custody.EXTERNAL.value, _ENTRY_TIME), else_=attestations.c.created_at)
 
 
 def _count_valid(now: datetime) -> Any:
-    """How many of a group hold at this moment: neither ended, nor signed with a key that others had by then."""
+    """Count the valid attestations of a group: neither ended nor expired, nor logged after their key's loss."""
     columns = attestations.c
     in_time = or_(columns.expiry_at.is_(None), columns.expiry_at > now)
     holds = and_(columns.status == Status.VALID.value, in_time, not_(_is_logged_after_key_loss()))
@@ -108,7 +108,10 @@ def _count_valid(now: datetime) -> Any:
 
 
 def _is_logged_after_key_loss() -> Any:
-    """As a verification judges it."""
+    """Build the condition that an attestation was logged after its key was revoked or compromised.
+
+    It agrees with the key step of a verification.
+    """
     its_key = (keys.c.tenant_id == attestations.c.tenant_id, keys.c.kid == attestations.c.kid)
     lost = keys.c.status.in_((KeyStatus.REVOKED.value, KeyStatus.COMPROMISED.value))
     by_time = and_(keys.c.compromised_at.is_not(None), keys.c.compromised_at <= _LOGGED_AT)
@@ -117,7 +120,7 @@ def _is_logged_after_key_loss() -> Any:
 
 
 def count_minted(execute: Execute, issuer_id: UUID, *, now: datetime) -> AnyRow:
-    """How many attestations an issuer has, as `(attestations, valid)`."""
+    """Count the attestations of an issuer, as `(attestations, valid)`."""
     return execute(select(_ALL, _count_valid(now)).where(attestations.c.issuer_id == issuer_id)).one()
 
 
@@ -129,7 +132,7 @@ def _build_filter(tenant_id: UUID, issuer_id: UUID, kid: str | None) -> list[Any
 def count_by_schema(
     connection: Connection, tenant_id: UUID, issuer_id: UUID, kid: str | None, *, now: datetime
 ) -> Sequence[AnyRow]:
-    """`(schema, attestations, valid)` of an issuer or one of its keys, the most first."""
+    """Count the attestations of an issuer or key as `(schema, attestations, valid)`, largest count first."""
     schema = attestations.c.schema_id.label("schema")
     query = select(schema, _ALL, _count_valid(now)).where(*_build_filter(tenant_id, issuer_id, kid)).group_by(schema)
     return connection.execute(query.order_by(_ALL.desc(), schema)).all()
@@ -138,7 +141,7 @@ def count_by_schema(
 def count_by_month(
     connection: Connection, tenant_id: UUID, issuer_id: UUID, kid: str | None, *, now: datetime
 ) -> Sequence[AnyRow]:
-    """`(year, month, attestations, valid)` by the month in which they were logged (UTC), oldest first."""
+    """Count attestations by month of their log entry (UTC) as `(year, month, attestations, valid)`, oldest first."""
     parts = [extract(part, _LOGGED_AT).label(part) for part in ("year", "month")]
     query = select(*parts, _ALL, _count_valid(now)).where(*_build_filter(tenant_id, issuer_id, kid)).group_by(*parts)
     return connection.execute(query.order_by(*parts)).all()
@@ -147,7 +150,7 @@ def count_by_month(
 def count_by_recipient(
     connection: Connection, tenant_id: UUID, issuer_id: UUID, kid: str | None, *, now: datetime, limit: int
 ) -> Sequence[AnyRow]:
-    """`(recipient, attestations, valid)` of those that name one, as deliveries find them, the most first."""
+    """Count attestations by the recipient of their delivery as `(recipient, attestations, valid)`, largest first."""
     recipient = deliveries.c.recipient_email.label("recipient")
     query = select(recipient, _ALL, _count_valid(now)).join(
         deliveries, deliveries.c.attestation_id == attestations.c.id

@@ -1,4 +1,4 @@
-"""The rows of this capability."""
+"""Table of governance requests."""
 
 from datetime import datetime
 from uuid import UUID
@@ -8,10 +8,10 @@ from sqlmodel import Field, SQLModel
 
 
 class IssuerRequest(SQLModel, table=True):
-    """A request about an issuer's standing.
+    """A request to change an issuer's status or ratings.
 
-    `approvals` is a JSON array of `{user_id, approved_at}`, `impact` the JSON object of what it would touch,
-    counted when it was asked for, and again at each approval and when it was carried out.
+    `approvals` is a JSON array of `{user_id, approved_at}`. `impact` is a JSON object with the counts of affected
+    attestations and keys, taken at the request, at each approval and at the execution.
     """
 
     __tablename__ = "issuer_requests"

@@ -1,21 +1,21 @@
 """Migrations of the records (Alembic), run at start where needed, safe when killed half way.
 
-A database carries the name of its revision in the table `alembic_version`; `HEAD` is the
-one that this code needs. A start that finds it there imports nothing more. Otherwise the
-missing revisions run in one transaction under the writer's lock: both engines have
-transactional DDL, so a database is at its old revision or at the new one, never between,
-and of two processes that start at once the second finds the work done.
+The table `alembic_version` contains the database's revision; `HEAD` is the revision that this
+code needs. If they are equal, a start imports nothing more. Otherwise the missing revisions run
+in one transaction under the writer's lock: both engines have transactional DDL, so a database is
+at its old revision or at the new one, never between, and if two processes start at the same
+time, the second finds the work done.
 
-To make the next revision, change the tables and type
+To create the next revision, change the tables and run
 
     python -m attestlab.migrations "what changes"
 
-which compares them with what the revisions so far make, and writes
-`versions/NNNN_what_changes.py`. Read it, and set `HEAD` to its number. Added tables,
-columns, indexes and triggers come out complete; a trigger that changes is written by
-hand, and SQLite wants `op.batch_alter_table` for most changes of a column. A revision is frozen: it
-imports no model, and once released it never changes. One that was not released yet is
-made anew by removing its file before typing the command.
+which compares the tables with the schema that the existing revisions create, and writes
+`versions/NNNN_what_changes.py`. Review it, and set `HEAD` to its number. Added tables,
+columns, indexes and triggers are generated completely; write changes of triggers by
+hand, and use `op.batch_alter_table` on SQLite for most changes of a column. A revision is frozen: it
+imports no model, and once released it never changes. To regenerate an unreleased revision,
+remove its file and run the command again.
 `tests/core/test_migrations.py` fails while revisions and tables differ on either engine.
 
 There is no way back down: the log is append-only. Restore a backup and the older version.
@@ -36,45 +36,47 @@ from attestlab.core.errors import AttestLabError
 if TYPE_CHECKING:
     from alembic.config import Config
 
-HEAD = "0020"  # revisions are numbered upwards, so the greater is the newer
+HEAD = "0020"  # revision numbers increase, so the greater number is the newer revision
 VERSION_TABLE = "alembic_version"
 
 
 class NewerRecords(AttestLabError):
-    """The records were made by a newer version; this one would not know what it breaks."""
+    """The database has a newer revision than this version knows; writing to it could damage data."""
 
     code = "SERVICE_UNAVAILABLE"
 
     def __init__(self, found: str) -> None:
         super().__init__(
-            f"The database is at revision {found}, and this version of AttestLab knows them up to {HEAD}: "
-            "start the newer version, or name another database."
+            f"The database is at revision {found}, but this version of AttestLab supports revisions up to {HEAD}. "
+            "Start the newer version, or name another database."
         )
 
 
 class UnknownRevision(AttestLabError):
-    """What the records say about their revision was never written by us."""
+    """The database's revision is missing or malformed; AttestLab never writes such a value."""
 
     code = "SERVICE_UNAVAILABLE"
 
     def __init__(self, found: str) -> None:
         super().__init__(
-            f"The database's table {VERSION_TABLE} says {found or 'nothing'}, which is no revision; restore a copy."
+            f"The database's table {VERSION_TABLE} contains {found or 'no row'} instead of one revision. "
+            "Restore a backup."
         )
 
 
 def upgrade(storage: Storage) -> None:
-    """Bring the records to this version's tables.
+    """Upgrade the database to this version's revision.
 
     Raises:
-        NewerRecords: they are beyond it.
+        NewerRecords: the database has a newer revision.
+        UnknownRevision: the database's revision is missing or malformed.
     """
     with storage.read() as connection:
         behind = _is_behind(connection)
     if not behind:
         return
     with storage.write(is_migration=True) as tx:
-        if _is_behind(tx.connection):  # nobody was quicker
+        if _is_behind(tx.connection):  # no other process was faster
             _run_missing(tx.connection)
 
 
@@ -86,10 +88,10 @@ def _is_behind(connection: Connection) -> bool:
 
 
 def revision(connection: Connection) -> str | None:
-    """The revision the records are at; None where there are none yet.
+    """Return the database's revision; None for an empty database.
 
     Raises:
-        UnknownRevision: they say something else than one revision of ours.
+        UnknownRevision: the revision is missing or malformed.
     """
     if not inspect(connection).has_table(VERSION_TABLE):
         return None
@@ -101,9 +103,9 @@ def revision(connection: Connection) -> str | None:
 
 @cache
 def made_on_sqlite() -> Mapping[str, str | None]:
-    """What the revisions make on SQLite: the statement of each table, index and trigger, by its name.
+    """Return the schema that the revisions create on SQLite: the DDL of each table, index and trigger by name.
 
-    They are run on an empty database in memory, once a process; that takes a third of a second.
+    Runs the revisions on an empty in-memory database, once per process; this takes a third of a second.
     """
     engine = create_engine("sqlite://", hide_parameters=True)
     with engine.connect() as connection:
@@ -114,7 +116,7 @@ def made_on_sqlite() -> Mapping[str, str | None]:
 
 
 def stored_statements(connection: Connection) -> dict[str, str | None]:
-    """The statement of each table, index and trigger of a SQLite database, as it holds them."""
+    """Return the DDL of each table, index and trigger that a SQLite database has stored."""
     found = connection.exec_driver_sql(
         "SELECT type || ' ' || name, sql FROM sqlite_master WHERE name NOT GLOB 'sqlite_*'"
     )
@@ -122,13 +124,13 @@ def stored_statements(connection: Connection) -> dict[str, str | None]:
 
 
 def _run_missing(connection: Connection) -> None:
-    from alembic import command  # a third of a second that only an upgrade pays
+    from alembic import command  # takes a third of a second, needed only for an upgrade
 
     command.upgrade(configured(connection=connection), "head")
 
 
 def configured(**options: object) -> Config:
-    """Alembic's configuration for the revisions in this folder; `options` are those of `context.configure`."""
+    """Build Alembic's configuration for the revisions in this folder; `options` go to `context.configure`."""
     from alembic.config import Config
 
     config = Config(attributes=options)

@@ -1,4 +1,4 @@
-"""Write the next revision: what the models have and the revisions so far do not make."""
+"""Command that writes the next revision: the difference between the models and the existing revisions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _WIDTH = 96
 
 
 def write_revision(message: str, connection: Connection, folder: Path = VERSIONS) -> None:
-    """Compare the records of `connection`, where every revision so far has run, with the models."""
+    """Compare the database of `connection`, where all existing revisions have run, with the models."""
     config = configured(
         connection=connection,
         target_metadata=metadata(),
@@ -49,7 +49,7 @@ def write_revision(message: str, connection: Connection, folder: Path = VERSIONS
 
 
 def _frozen_type(kind: str, item: object, _context: AutogenContext) -> str | bool:
-    """SQLModel's own types by what they are underneath, so that a revision depends on SQLAlchemy alone."""
+    """Render SQLModel's own types as their SQLAlchemy types, so that a revision depends on SQLAlchemy alone."""
     if kind == "type" and isinstance(item, AutoString):
         return f"sa.{item.impl!r}"
     if kind == "type" and isinstance(item, UTCDateTime):
@@ -58,7 +58,7 @@ def _frozen_type(kind: str, item: object, _context: AutogenContext) -> str | boo
 
 
 def _missing_expression_indexes(connection: Connection) -> list[Index]:
-    """The indexes over an expression that are not there: Alembic cannot see them on SQLite, and leaves them out."""
+    """Return the missing expression indexes, which Alembic cannot reflect on SQLite and therefore omits."""
     present = set(connection.exec_driver_sql("SELECT name FROM sqlite_master WHERE type = 'index'").scalars())
     wanted = [index for table in metadata().sorted_tables for index in table.indexes]
     return [index for index in wanted if index.name not in present and not all(map(_is_column, index.expressions))]
@@ -78,7 +78,7 @@ def _adding(indexes: list[Index]) -> Callable[..., None]:
 
 
 def _missing_guards(connection: Connection) -> dict[str, list[list[str]]]:
-    """The triggers of every table that lacks one, by dialect; each statement in lines."""
+    """Return the triggers of every table that lacks one, by dialect, each statement split into lines."""
     present = set(connection.exec_driver_sql("SELECT sql FROM sqlite_master WHERE type = 'trigger'").scalars())
     bare = {_table(statement) for statement in IMMUTABILITY_DDL["sqlite"] if statement not in present}
     if not bare:
@@ -101,7 +101,7 @@ def _in_lines(statement: str) -> list[str]:
 
 
 def main() -> None:
-    """Make the records of the revisions so far in a temporary folder, and compare."""
+    """Create a database with the existing revisions in a temporary folder, and write the next revision."""
     if len(sys.argv) != 2:
         sys.exit('usage: python -m attestlab.migrations "what changes"')
     with tempfile.TemporaryDirectory() as folder:

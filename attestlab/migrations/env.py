@@ -1,4 +1,4 @@
-"""What Alembic runs to reach the database: the caller holds the connection, the transaction and the lock."""
+"""Alembic's environment script; the caller owns the connection, the transaction and the writer's lock."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from alembic import context
 
 
 def run() -> None:
-    """Do what the command asked for, on the connection that came with it."""
+    """Run the command's migrations on the connection that it passed."""
     context.configure(**context.config.attributes)
     context.run_migrations()
 
 
-if hasattr(context, "config"):  # only while Alembic runs a command; whoever merely imports this file changes nothing
+if hasattr(context, "config"):  # true only while Alembic runs a command; importing this file alone has no effect
     run()

@@ -1,4 +1,4 @@
-"""The tables as the models of this version describe them; for comparing, never for running."""
+"""Metadata of all tables in this version's models; for comparison only, migrations never use it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TABLE = re.compile(r"^class \w+\(.*\btable=True\)", re.MULTILINE)
 
 
 def metadata() -> MetaData:
-    """Every table of the package: each module that has one is found by its text, so that none is forgotten."""
+    """Import every module that defines a table, found by its source text, and return the metadata of all tables."""
     for path in sorted(PACKAGE.rglob("*.py")):
         if _TABLE.search(path.read_text(encoding="utf-8")):
             import_module(".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts))
@@ -24,8 +24,9 @@ def metadata() -> MetaData:
 
 
 def _partial_on_both_engines(table: Table) -> None:
-    """
-    A partial index names its condition once, as SQLite's: naming PostgreSQL's would load its dialect in every process.
+    """Copy the condition of partial indexes from SQLite to PostgreSQL.
+
+    Models declare it for SQLite only, because declaring it for PostgreSQL would load that dialect in every process.
     """
     for index in table.indexes:
         condition = index.dialect_options["sqlite"]["where"]

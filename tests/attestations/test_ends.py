@@ -287,7 +287,7 @@ def test_fsck_misses_the_row_of_an_end_that_the_log_tells(lab: Installation, cal
         connection.execute(delete(attestations))
         connection.commit()
 
-    assert any("ends more" in problem.message for problem in fsck(lab))
+    assert any("more status entries" in problem.message for problem in fsck(lab))
 
 
 def test_an_end_continues_no_chain_but_its_own(lab: Installation, caller: Caller, minted: Minted) -> None:

@@ -146,7 +146,7 @@ def test_what_ended_is_not_asked_about(board: Board) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        (json.dumps(document(HIGH_RISK)), "policy of MINT"),
+        (json.dumps(document(HIGH_RISK)), "category MINT"),
         (json.dumps(about_verifying(rule("a", "DENY", leaf("risk_ratng", "eq", "HIGH")))), "risk_rating"),
         ("name = ", "not TOML"),
         ("{", "JSON"),

@@ -32,7 +32,7 @@ _normalize = ContextNormalizer(PLATFORM)
 
 
 class VerifierPolicies:
-    """The verifier's policies for verifications, all of which must allow; shadow policies do not count.
+    """The verifier's policies for verifications, all of which must allow; those in MONITOR mode do not count.
 
     Raises:
         ValidationFailed: a policy is for another action, or uses a tenant's own attribute, which no bundle contains.

@@ -1,10 +1,10 @@
-"""The meter of verifications: how many of a day an issuer's plan allows, exact while processes run.
+"""Daily meter of verifications against the limit of the issuer's plan; exact while processes run.
 
-The count is in the shared counters, so a verification waits for no commit. The records hold what
-was written of the day, a moment later (`write_behind.py`), and are a lower bound of the count: a
-counter that is missing (a new day, a restored backup, a lost file) or behind (a power cut)
-continues from there. A counter that is ahead of the records is right: it includes what is not
-written yet, and what a crash kept from being written.
+The count is in the shared counters, so a verification does not wait for a commit. `write_behind.py`
+writes the usage to the records a moment later, so they are a lower bound of the count: a counter
+that is missing (a new day, a restored backup, a lost file) or behind (a power cut) continues from
+the records. A counter ahead of the records is correct: it includes verifications that are not
+written yet, and those whose write a crash prevented.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from attestlab.core.limits.rate_counters import Counters
 from attestlab.orgs import quotas, usage
 from attestlab.orgs.plans import allowance_for
 
-UNLIMITED = 1 << 62  # counted like the others, so that a plan that gets a cap has its count
+UNLIMITED = 1 << 62  # counted nevertheless, so that the count is correct if the plan gets a limit
 
 
 class Meter:
-    """Takes one unit of the issuer's day for each verification."""
+    """Counts each verification towards the daily limit of the issuer's tenant."""
 
     def __init__(self, *, storage: Storage, counters: Counters) -> None:
         self._storage = storage
@@ -32,13 +32,13 @@ class Meter:
         """Count one verification of the issuer's tenant, whose plan allows `limit` a day.
 
         Raises:
-            BillingLimit: the day has no more.
+            BillingLimit: the tenant has used its daily limit.
         """
         if not self._spend(connection, verified, limit=UNLIMITED if limit is None else limit) and limit is not None:
             raise quotas.verifications_exhausted(limit, at=verified.at)
 
     def refund(self, verified: MeteredVerification) -> None:
-        """Take back one that was counted and not answered."""
+        """Subtract a verification that was counted, but whose client got no verdict."""
         with self._storage.read() as connection:
             self._spend(connection, verified, limit=UNLIMITED, cost=-1)
 
@@ -55,5 +55,5 @@ class Meter:
 
 
 def verifications_per_day(row: AnyRow) -> int | None:
-    """The daily cap of the issuer's plan, which a verified row carries; None is unlimited."""
+    """Return the daily limit of the issuer's plan, which a row with evidence includes; None is unlimited."""
     return None if row.plan is None else allowance_for(row.plan, row.adjusted).verifications_per_day

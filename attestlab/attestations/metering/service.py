@@ -1,9 +1,10 @@
-"""Every verification is counted, and published as an event, in a group commit soon after its answer.
+"""Metering of verifications: usage and events, written in a group commit soon after the response.
 
-One unit goes to the issuer's tenant. The first hundred of an issuer in a minute that end
-alike have an event each; the rest are tallied, and one event with `count_use` follows when the
-minute is over. Usage, tallies and events are one transaction, so they always agree: what a
-crash loses (verifications answered and not yet written) is missing from all three.
+Each verification is one unit of usage of the issuer's tenant. The first hundred of an issuer in
+a minute with the same event type have an event each; the rest are tallied, and one event with
+`count` follows when the minute is over. One transaction writes usage, tallies and events, so
+they always agree: verifications that a crash loses (answered, not yet written) are missing from
+all three.
 """
 
 from __future__ import annotations
@@ -33,10 +34,10 @@ from attestlab.orgs import usage
 BUFFER = "verifications"
 MAX_SINGLE_EVENTS_PER_MINUTE = 100
 TALLY_INTERVAL = timedelta(minutes=1)
-MAX_GROUPS = 500  # of verifications not yet written, each with up to a hundred of them: some 15 MB
+MAX_GROUPS = 500  # groups of unwritten verifications, each with up to a hundred of them: about 15 MB
 SWEEP_LIMIT = 500
 
-TallyKey = tuple[UUID, datetime, str]  # issuer, minute, type of event
+TallyKey = tuple[UUID, datetime, str]  # issuer, minute, event type
 
 _tallies = table_of(VerificationTally)
 _outbox = table_of(OutboxEvent)
@@ -51,7 +52,7 @@ _INCREMENT = Upsert(
 
 @dataclass(frozen=True, slots=True)
 class MeteredVerification:
-    """One verification that ended with a verdict; `tenant_id` is the issuer's."""
+    """A verification with its verdict, as the meter counts it; `tenant_id` is the issuer's."""
 
     tenant_id: UUID
     issuer_id: UUID
@@ -61,13 +62,13 @@ class MeteredVerification:
 
     @property
     def event_type(self) -> str:
-        """The event that tells of it."""
+        """Type of the event that reports the verification."""
         return VerificationCompleted.type if self.verdict is Verdict.VALID else VerificationFailed.type
 
 
 @dataclass(slots=True)
 class VerificationGroup:
-    """Verifications of one issuer that ended alike in one minute: the first hundred, and how many more."""
+    """An issuer's verifications in one minute with the same event type: the first hundred, and a count of the rest."""
 
     tenant_id: UUID
     single: list[MeteredVerification] = field(default_factory=list)
@@ -75,21 +76,21 @@ class VerificationGroup:
 
     @property
     def count(self) -> int:
-        """All of them."""
+        """Number of all verifications in the group."""
         return len(self.single) + self.more
 
-    def join(self, singly: Sequence[MeteredVerification], more: int) -> None:
-        """Add verifications; beyond the first hundred only their number is kept."""
+    def extend(self, single: Sequence[MeteredVerification], more: int) -> None:
+        """Add verifications; beyond the first hundred, only their number is stored."""
         room = MAX_SINGLE_EVENTS_PER_MINUTE - len(self.single)
-        self.single.extend(singly[:room])
-        self.more += more + len(singly[room:])
+        self.single.extend(single[:room])
+        self.more += more + len(single[room:])
 
 
 class UnwrittenVerifications:
-    """Verifications that are answered and not yet written.
+    """Verifications that are answered but not yet written.
 
-    Memory is bounded while nothing can be written: above MAX_GROUPS the verifications of an
-    issuer that ended alike are kept as one number a day.
+    Memory is bounded while writes fail: above MAX_GROUPS, an issuer's verifications with the
+    same event type are reduced to one number a day.
     """
 
     def __init__(self) -> None:
@@ -99,48 +100,50 @@ class UnwrittenVerifications:
     def add(self, verified: MeteredVerification) -> None:
         """Add one verification."""
         minute = verified.at.replace(second=0, microsecond=0)
-        self._join((verified.issuer_id, minute, verified.event_type), verified.tenant_id, (verified,), 0)
+        self._add_to_group((verified.issuer_id, minute, verified.event_type), verified.tenant_id, (verified,), 0)
 
     def merge(self, other: UnwrittenVerifications) -> None:
-        """Add the verifications of another one."""
-        for place, ended in other.groups.items():
-            self._join(place, ended.tenant_id, ended.single, ended.more)
+        """Add all verifications of another instance."""
+        for tally_key, group in other.groups.items():
+            self._add_to_group(tally_key, group.tenant_id, group.single, group.more)
 
     def split(self, events: int) -> UnwrittenVerifications:
-        """Take out groups until they hold so many single verifications, or all groups."""
+        """Remove and return groups until they contain `events` single verifications, or all groups."""
         taken = UnwrittenVerifications()
-        singly = 0
-        while self.groups and singly < events:
-            place = next(iter(self.groups))
-            ended = taken.groups[place] = self.groups.pop(place)
-            singly += len(ended.single) + 1
+        events_taken = 0
+        while self.groups and events_taken < events:
+            tally_key = next(iter(self.groups))
+            group = taken.groups[tally_key] = self.groups.pop(tally_key)
+            events_taken += len(group.single) + 1
         return taken
 
-    def _join(self, place: TallyKey, tenant_id: UUID, singly: Sequence[MeteredVerification], more: int) -> None:
-        if place not in self.groups:
+    def _add_to_group(
+        self, tally_key: TallyKey, tenant_id: UUID, single: Sequence[MeteredVerification], more: int
+    ) -> None:
+        if tally_key not in self.groups:
             if len(self.groups) >= self._fold_above:
                 self._fold()
-            self.groups[place] = VerificationGroup(tenant_id)
-        self.groups[place].join(singly, more)
+            self.groups[tally_key] = VerificationGroup(tenant_id)
+        self.groups[tally_key].extend(single, more)
 
     def _fold(self) -> None:
-        """Replace the groups by one number for each issuer, day and event; `minute` is the day's first."""
+        """Reduce the groups to one number for each issuer, day and event type; `minute` is the day's first."""
         groups, self.groups = self.groups, {}
-        for (issuer_id, minute, event_type), ended in groups.items():
-            place = (issuer_id, minute.replace(hour=0, minute=0), event_type)
-            self.groups.setdefault(place, VerificationGroup(ended.tenant_id)).more += ended.count
+        for (issuer_id, minute, event_type), group in groups.items():
+            tally_key = (issuer_id, minute.replace(hour=0, minute=0), event_type)
+            self.groups.setdefault(tally_key, VerificationGroup(group.tenant_id)).more += group.count
         self._fold_above = len(self.groups) + MAX_GROUPS
 
 
 def record(tx: Transaction, pending: UnwrittenVerifications) -> None:
-    """Write verifications: the usage of their issuers' tenants, and tallies or events."""
-    for (_, minute, _), ended in pending.groups.items():
-        usage.count_use(tx, ended.tenant_id, usage.VERIFICATIONS, at=minute, times=ended.count)
+    """Write the usage of the issuers' tenants, and buffer the verifications for tallies and events at the commit."""
+    for (_, minute, _), group in pending.groups.items():
+        usage.count_use(tx, group.tenant_id, usage.VERIFICATIONS, at=minute, times=group.count)
     tx.buffer(BUFFER).append(pending)
 
 
 def create_sealer(clock: Clock) -> CommitHook:
-    """Publish the transaction's verifications, or tally them, just before its commit."""
+    """Return the hook that publishes or tallies a transaction's verifications just before its commit."""
 
     def seal(tx: Transaction) -> None:
         waiting: list[UnwrittenVerifications] = tx.buffer(BUFFER)
@@ -149,28 +152,28 @@ def create_sealer(clock: Clock) -> CommitHook:
         now, pending = clock.now(), UnwrittenVerifications()
         for recorded in waiting:
             pending.merge(recorded)
-        for place, ended in pending.groups.items():
-            _publish(tx, place, ended, now=now)
+        for tally_key, group in pending.groups.items():
+            _publish(tx, tally_key, group, now=now)
         waiting.clear()
 
     return seal
 
 
-def _publish(tx: Transaction, place: TallyKey, ended: VerificationGroup, *, now: datetime) -> None:
-    """Tally a group; where its minute is over, and maybe its tally closed, one event speaks for all of it."""
-    if place[1] > now - TALLY_INTERVAL:
-        _tally(tx, place, ended)
+def _publish(tx: Transaction, tally_key: TallyKey, group: VerificationGroup, *, now: datetime) -> None:
+    """Tally a group; if its minute is over, so that its tally may be closed, publish one event for the whole group."""
+    if tally_key[1] > now - TALLY_INTERVAL:
+        _tally(tx, tally_key, group)
     else:
-        outbox.publish(tx, ended.tenant_id, _build_summary(*place, ended.count), at=now)
+        outbox.publish(tx, group.tenant_id, _build_summary(*tally_key, group.count), at=now)
 
 
-def _tally(tx: Transaction, place: TallyKey, ended: VerificationGroup) -> None:
-    key = dict(zip(_KEY, place, strict=True))
+def _tally(tx: Transaction, tally_key: TallyKey, group: VerificationGroup) -> None:
+    key = dict(zip(_KEY, tally_key, strict=True))
     counted: int = tx.read_unflushed(_COUNTED, key).scalar() or 0
-    singly = ended.single[: max(0, MAX_SINGLE_EVENTS_PER_MINUTE - counted)]
-    for verified in singly:
+    single = group.single[: max(0, MAX_SINGLE_EVENTS_PER_MINUTE - counted)]
+    for verified in single:
         outbox.publish(tx, verified.tenant_id, _build_event(verified), at=verified.at)
-    tally = {"tenant_id": ended.tenant_id, "counted": ended.count, "untold": ended.count - len(singly)}
+    tally = {"tenant_id": group.tenant_id, "counted": group.count, "untold": group.count - len(single)}
     _INCREMENT.run(tx.connection, {**key, **tally})
 
 
@@ -180,7 +183,7 @@ def _build_event(verified: MeteredVerification) -> VerificationCompleted | Verif
 
 
 def sweep(tx: Transaction, *, now: datetime) -> int:
-    """Tell of the tallies whose minute is over, and forget them; returns how many were closed."""
+    """Publish and delete the tallies whose minute is over, and return how many there were."""
     over = now - TALLY_INTERVAL
     columns = (_tallies.c.issuer_id, _tallies.c.minute, _tallies.c.type, _tallies.c.tenant_id, _tallies.c.untold)
     due = select(*columns).where(_tallies.c.minute <= over).limit(SWEEP_LIMIT)
@@ -188,8 +191,8 @@ def sweep(tx: Transaction, *, now: datetime) -> int:
     for issuer_id, minute, event_type, tenant_id, untold in closed:
         if untold:
             outbox.publish(tx, tenant_id, _build_summary(issuer_id, minute, event_type, untold), at=now)
-        place = (_tallies.c.issuer_id == issuer_id, _tallies.c.minute == minute, _tallies.c.type == event_type)
-        tx.exec(delete(_tallies).where(*place))
+        is_closed = (_tallies.c.issuer_id == issuer_id, _tallies.c.minute == minute, _tallies.c.type == event_type)
+        tx.exec(delete(_tallies).where(*is_closed))
     return len(closed)
 
 
@@ -202,41 +205,41 @@ def _build_summary(
 
 
 def find_inconsistencies(connection: Connection, *, now: datetime) -> Iterator[tuple[str, str]]:
-    """Where tallies and days of usage do not add up to what the events tell, as (place, what is wrong).
+    """Yield tallies and days of usage that differ from the sum of the events, as (place, problem).
 
-    A tally whose minute is over may be gone: either all of it was told, or an event with `count_use` followed.
+    A tally whose minute is over may be missing: it is deleted when an event with `count` reports its rest.
     """
-    told, used, newest = _count_published(connection)
+    published, used, newest = _count_published(connection)
     for row in connection.execute(select(*_tallies.c)):
         used[row.tenant_id, usage.VERIFICATIONS, row.minute.date()] += row.untold
-        if row.untold < 0 or row.counted != told.pop((row.issuer_id, row.minute, row.type), 0) + row.untold:
-            yield f"tally {row.issuer_id} {row.minute} {row.type}", "it does not count what the events tell"
-    missing = [place for place in told if place[1] + TALLY_INTERVAL > now]
+        if row.untold < 0 or row.counted != published.pop((row.issuer_id, row.minute, row.type), 0) + row.untold:
+            yield f"tally {row.issuer_id} {row.minute} {row.type}", "its count differs from the number of events"
+    missing = [tally_key for tally_key in published if tally_key[1] + TALLY_INTERVAL > now]
     if missing and newest is not None and newest > now:
         yield "clock", _describe_clock_behind(newest, now)
         missing = []
     for issuer_id, minute, event_type in missing:
-        yield f"tally {issuer_id} {minute} {event_type}", "it is missing, unless this clock is behind the server's"
+        yield f"tally {issuer_id} {minute} {event_type}", "the tally is missing, or this clock is behind the server's"
     for tenant_id, metric, day, counted in usage.list_days(connection):
         if used.pop((tenant_id, metric, day), 0) != counted:
-            yield f"usage {tenant_id} {metric} {day}", "it is not what the events add up to"
+            yield f"usage {tenant_id} {metric} {day}", "the usage differs from the sum of the events"
     for tenant_id, metric, day in used:
-        yield f"usage {tenant_id} {metric} {day}", "it is missing"
+        yield f"usage {tenant_id} {metric} {day}", "the usage is missing"
 
 
 def _describe_clock_behind(newest: datetime, now: datetime) -> str:
     return (
-        f"the clock says {format_time(now)}, and the newest event is of {format_time(newest)}, so it cannot be told "
-        "which tallies are over; correct the clock and check again"
+        f"the clock is at {format_time(now)}, but the newest event is of {format_time(newest)}, so open and closed "
+        "tallies cannot be distinguished; correct the clock and check again"
     )
 
 
 def _count_published(
     connection: Connection,
 ) -> tuple[Counter[tuple[UUID, datetime, str]], Counter[tuple[UUID, str, date]], datetime | None]:
-    """Single verifications by issuer, minute and type; what was used by tenant, metric and day; the newest time."""
+    """Count from the events: single verifications by tally, usage by tenant, metric and day; and the newest time."""
     newest: datetime | None = None
-    singly: Counter[tuple[UUID, datetime, str]] = Counter()
+    single: Counter[tuple[UUID, datetime, str]] = Counter()
     used: Counter[tuple[UUID, str, date]] = Counter()
     columns = (_outbox.c.tenant_id, _outbox.c.type, _outbox.c.created_at, _outbox.c.body)
     ours = _outbox.c.type.in_([AttestationCreated.type, VerificationCompleted.type, VerificationFailed.type])
@@ -250,5 +253,5 @@ def _count_published(
             used[row.tenant_id, usage.VERIFICATIONS, parse_time(data["minute"]).date()] += data["count"]
         else:
             used[row.tenant_id, usage.VERIFICATIONS, row.created_at.date()] += 1
-            singly[UUID(data["issuer_id"]), row.created_at.replace(second=0, microsecond=0), row.type] += 1
-    return singly, used, newest
+            single[UUID(data["issuer_id"]), row.created_at.replace(second=0, microsecond=0), row.type] += 1
+    return single, used, newest

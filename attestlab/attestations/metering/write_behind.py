@@ -1,9 +1,9 @@
-"""Write-behind of verifications: the client has its answer, and a group commit soon after writes the count.
+"""Write-behind of verifications: a group commit writes the usage soon after the client got its response.
 
-A crash loses what was answered in the last WRITE_INTERVAL_S and not yet written. While nothing can
-be written (a full disk, a locked database) the verifications wait here in bounded memory, and are
-retried. A batch that failed is put back only if it is certain that it was not committed: a tenant
-is never charged twice.
+A crash loses the verifications answered in the last WRITE_INTERVAL_S and not yet written. While
+writes fail (a full disk, a locked database), the verifications stay here in bounded memory, and
+are retried. A failed batch is retried only if it was certainly not committed: a tenant is never
+charged twice.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from attestlab.core.db.storage import CommitUnknown
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import Unavailable
 
-WRITE_INTERVAL_S = 0.08  # a group that is under way may add as much again
+WRITE_INTERVAL_S = 0.08  # a group commit in progress may double the delay
 RETRY_INTERVAL_S = 1.0
-MAX_EVENTS_PER_JOB = 200  # a few milliseconds of the event loop
+MAX_EVENTS_PER_JOB = 200  # takes a few milliseconds of the event loop
 
 Submit = Callable[[Job, Callable[[Any, BaseException | None], None]], None]
 
 
 class WriteBehind:
-    """Hands verifications to the writer of one event loop, on which every method is called.
+    """Submits verifications to the group commit of one event loop, which calls every method.
 
-    `fails_certainly` states that a commit that raised did not happen, as on SQLite for every process
-    that lives on. `failed` gets the first error of an outage.
+    `fails_certainly` means that a commit that raised was not committed, as on SQLite for every process
+    that keeps running. `failed` is called with the first error of an outage.
     """
 
     def __init__(self, submit: Submit, *, fails_certainly: bool, failed: Callable[[BaseException], None]) -> None:
@@ -46,12 +46,12 @@ class WriteBehind:
         self._idle = asyncio.Event()
 
     def add(self, verified: MeteredVerification) -> None:
-        """Note one verification that is answered."""
+        """Add an answered verification."""
         self._pending.add(verified)
         self._flush_after(WRITE_INTERVAL_S)
 
     async def finish(self) -> None:
-        """Write what is pending; what cannot be written now is lost with the process."""
+        """Write the pending verifications; those that cannot be written now are lost when the process ends."""
         self._is_finishing = True
         self._flush()
         if self._batch is not None:
@@ -73,7 +73,7 @@ class WriteBehind:
                 self._settle(None, error)
 
     def _settle(self, _result: object, error: BaseException | None) -> None:
-        """The writer is done with the batch, one way or the other."""
+        """Handle the result of a batch: put it back if it was certainly not committed, and schedule the next."""
         batch, self._batch = self._batch, None
         if batch is not None and error is not None and not self._may_be_written(batch, error):
             self._pending.merge(batch.pending)
@@ -95,7 +95,7 @@ class WriteBehind:
 
 
 class _Batch:
-    """Verifications on their way; the commit itself says whether they were written."""
+    """Submitted verifications; an after-commit callback records that they were written."""
 
     def __init__(self, pending: UnwrittenVerifications) -> None:
         self.pending = pending
