@@ -295,5 +295,5 @@ def test_the_command_line_says_in_one_line_that_the_records_are_newer(tmp_path: 
     )
 
     assert done.returncode == 2
-    assert "start the newer version" in done.stderr
+    assert "Start the newer version" in done.stderr
     assert done.stderr.count("\n") == 1
