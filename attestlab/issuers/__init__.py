@@ -1,1 +1,1 @@
-"""Issuers and their signing keys: who may attest, with which key, under which governance."""
+"""Issuers and their signing keys: profiles, keys, governance attributes, domain proofs and logos."""

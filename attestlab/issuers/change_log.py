@@ -1,7 +1,7 @@
-"""What every change of an issuer or a key leaves behind: a log entry, an event, an audit line.
+"""Change log of issuers and keys: every change writes a log entry, an event and an audit line.
 
-All three are written in the transaction of the change itself, so that none of them can
-be missing. Status entries of one subject form a chain (CONTRACT section 7).
+The transaction of the change writes all three, so that none of them can be missing. Status
+entries of one subject form a chain (CONTRACT section 7).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from attestlab.orgs.rules import Caller
 
 @dataclass(frozen=True)
 class RowChange:
-    """Who did what to which row, and when; `row` is what the row is now, by column."""
+    """A change of an issuer's or key's row: actor, action, resource and time; `row` is the new row by column."""
 
     caller: Caller
     action: str
@@ -39,12 +39,12 @@ class RowChange:
 
 @dataclass(frozen=True)
 class ChangeRecorder:
-    """The places where changes are written down."""
+    """Writes log entries, events and audit lines of changes."""
 
     log: Log
 
     def log_issuer_status(self, tx: Transaction, issuer: Mapping[str, Any], at: datetime) -> int:
-        """Log an issuer's new standing; returns the entry's index."""
+        """Append an issuer's new status and ratings to the log, and return the entry's index."""
         subject = entries.issuer_subject(issuer["id"])
         entry = entries.issuer_status_entry(
             self.log.next_status_link(tx, subject),
@@ -60,7 +60,7 @@ class ChangeRecorder:
     def log_key_status(
         self, tx: Transaction, key: Mapping[str, Any], at: datetime, *, reason: str | None = None
     ) -> int:
-        """Log a key's new status, and the reason for everybody to read; returns the entry's index."""
+        """Append a key's new status and the reason, both public, to the log, and return the entry's index."""
         subject = entries.key_subject(key["issuer_id"], key["kid"])
         entry = entries.key_status_entry(
             self.log.next_status_link(tx, subject),
@@ -76,12 +76,12 @@ class ChangeRecorder:
         return self.log.append(tx, entry, kind=EntryType.KEY_STATUS, subject=subject).index
 
     def publish_and_audit(self, tx: Transaction, event: Event, change: RowChange) -> None:
-        """Put the event into the outbox, and the row's fingerprint into the trail."""
+        """Publish the event, and write an audit line with the row's digest."""
         outbox.publish(tx, change.caller.tenant_id, event, at=change.at)
         self.audit(tx, change)
 
     def audit(self, tx: Transaction, change: RowChange) -> None:
-        """Put the row's fingerprint into the trail, where another event tells of the change already."""
+        """Write an audit line with the row's digest, for a change that another event already reports."""
         entry = AuditEntry(
             tenant_id=change.caller.tenant_id,
             actor=change.caller,

@@ -1,8 +1,8 @@
-"""Proof that an issuer holds its domain: a TXT record that only whoever runs the domain can write.
+"""Domain proof: an issuer proves control of its domain with a TXT record that only the domain's operator can write.
 
-The text is an HMAC over tenant, issuer and domain, so it need not be stored, cannot be guessed,
-and proves nothing for anybody else. Found, it lifts SELF_SIGNED to BASIC, in the log; but where
-the platform decided on the issuer's tier, only the platform decides anew (CONTRACT section 4).
+The record's value is an HMAC over tenant, issuer and domain, so it need not be stored, cannot be guessed, and is
+useless for other issuers. A verified record raises the trust tier from SELF_SIGNED to BASIC, in the log. If the
+platform has ever decided on the issuer's tier, only the platform may change it again (CONTRACT section 4).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ VALUE_PREFIX = "attestlab-domain-verification="
 
 @dataclass(frozen=True)
 class Challenge:
-    """What to write into the DNS of `domain`; `is_proven` says that it was found once."""
+    """The TXT record to publish in the DNS of `domain`, and whether it was verified (`is_proven`)."""
 
     issuer_id: UUID
     domain: str
@@ -43,14 +43,17 @@ class Challenge:
 
     @property
     def is_proven(self) -> bool:
-        """From BASIC on the domain was verified; below, where it was found and the platform decided on the tier."""
+        """Whether the domain was verified: the tier is BASIC or higher, or the record was found.
+
+        A SELF_SIGNED issuer whose record was found is one on whose tier the platform decided.
+        """
         return self.trust_tier != TrustTier.SELF_SIGNED or self.proven_at is not None
 
 
 class DomainProofs:
-    """Challenges, and what becomes of an issuer that meets its own.
+    """Domain challenges of issuers, their verification, and the resulting change of the trust tier.
 
-    `has_tier_decision` tells whether the platform ever decided on an issuer's trust tier.
+    `has_tier_decision` returns whether the platform ever decided on an issuer's trust tier.
     """
 
     def __init__(
@@ -69,50 +72,51 @@ class DomainProofs:
         self.has_tier_decision = has_tier_decision
 
     def get_challenge(self, issuer_id: UUID, *, caller: Caller) -> Challenge:
-        """What proves that the issuer holds its domain.
+        """Get the challenge that proves the issuer's control of its domain.
 
         Raises:
-            NotFound: there is no such issuer in the caller's tenant.
+            NotFound: the caller's tenant has no such issuer.
         """
         with self.storage.read() as connection:
             row = store.get(connection.execute, issuer_id, tenant_id=caller.tenant_id)
         return self._build_challenge(dict(row._mapping))
 
     def look_up(self, challenge: Challenge) -> None:
-        """Find the challenge's record in the DNS; takes seconds where no name server answers.
+        """Look up the challenge's record in the DNS; takes seconds if no name server answers.
 
         Raises:
-            Conflict: the record is not there.
+            Conflict: the DNS does not have the record.
             Unavailable: no name server answered.
         """
         if challenge.record_value not in self.resolver.lookup_txt(challenge.record_name):
             raise Conflict(
-                f"There is no TXT record {challenge.record_name} with the text {challenge.record_value} yet; "
-                "write it, and check again when the DNS has it.",
+                f"The DNS has no TXT record {challenge.record_name} with the value {challenge.record_value}. "
+                "Publish it, wait until the DNS has it, and check again.",
                 details={"reason": "record_not_found", "record_name": challenge.record_name},
             )
 
-    def accept(self, found: Challenge, *, caller: Caller) -> Challenge:
-        """Note that a challenge was found, and lift the issuer to BASIC for it; one that is beyond it stays there.
+    def accept(self, verified: Challenge, *, caller: Caller) -> Challenge:
+        """Record that a challenge was verified, and raise a SELF_SIGNED issuer to BASIC; higher tiers stay.
 
-        So does one on whose tier the platform decided: no tenant undoes that by itself.
+        The tier also stays if the platform ever decided on it, because no tenant may undo that decision.
 
         Raises:
-            NotFound: there is no such issuer in the caller's tenant.
-            Conflict: its domain changed meanwhile, or it is not ACTIVE.
+            NotFound: the caller's tenant has no such issuer.
+            Conflict: the domain has changed since the look-up, or the issuer is not ACTIVE.
         """
         with self.storage.write() as tx:
-            row = store.get(tx.exec, found.issuer_id, tenant_id=caller.tenant_id)
-            now = self._build_challenge(dict(row._mapping))
-            if now.is_proven:
-                return now
-            if now.record_value != found.record_value:
-                raise Conflict("The domain changed while its record was looked up; check again.")
+            row = store.get(tx.exec, verified.issuer_id, tenant_id=caller.tenant_id)
+            current = self._build_challenge(dict(row._mapping))
+            if current.is_proven:
+                return current
+            if current.record_value != verified.record_value:
+                raise Conflict("The issuer's domain changed during the look-up. Check again.")
             if row.status != IssuerStatus.ACTIVE:
-                raise Conflict(f"The issuer is {row.status}.", details={"issuer_status": row.status})
-            lift = not self.has_tier_decision(tx.exec, found.issuer_id)
+                message = f"The issuer is {row.status}; only an ACTIVE issuer can prove its domain."
+                raise Conflict(message, details={"issuer_status": row.status})
+            lift = not self.has_tier_decision(tx.exec, verified.issuer_id)
             return self._build_challenge(
-                self.issuers.set_domain_proven(found.issuer_id, lift=lift, caller=caller).issuer
+                self.issuers.set_domain_proven(verified.issuer_id, lift=lift, caller=caller).issuer
             )
 
     def _build_challenge(self, issuer: Mapping[str, Any]) -> Challenge:

@@ -1,4 +1,4 @@
-"""What happens to issuers and their keys; the docstrings are the event catalogue."""
+"""Events of issuers and their keys; the docstrings are the event catalogue."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class IssuerCreated(Event, type="issuer.created"):
 
 @dataclass(frozen=True)
 class IssuerUpdated(Event, type="issuer.updated"):
-    """An issuer's profile changed; `changed` names the fields, separated by commas."""
+    """An issuer's profile or ratings changed; `changed` lists the fields, separated by commas."""
 
     issuer_id: UUID
     changed: str
@@ -30,7 +30,7 @@ class IssuerUpdated(Event, type="issuer.updated"):
 
 @dataclass(frozen=True)
 class IssuerSuspended(Event, type="issuer.suspended"):
-    """An issuer may not mint until it is reinstated; what it minted verifies, flagged."""
+    """An issuer was suspended: it cannot mint until reinstated; its attestations stay valid and are flagged."""
 
     issuer_id: UUID
     suspended_at: datetime
@@ -49,7 +49,7 @@ class KeyCreated(Event, type="key.created"):
 
 @dataclass(frozen=True)
 class KeyRotated(Event, type="key.rotated"):
-    """Another key took the place of this one; what it signed stays valid."""
+    """Another key replaced this one; the attestations that it signed stay valid."""
 
     issuer_id: UUID
     kid: str
@@ -60,7 +60,7 @@ class KeyRotated(Event, type="key.rotated"):
 
 @dataclass(frozen=True)
 class KeyRevoked(Event, type="key.revoked"):
-    """A key was withdrawn; what stood in the log before `log_index` stays valid, flagged."""
+    """A key was revoked; its attestations in the log before `log_index` stay valid and are flagged."""
 
     issuer_id: UUID
     kid: str
@@ -71,7 +71,7 @@ class KeyRevoked(Event, type="key.revoked"):
 
 @dataclass(frozen=True)
 class KeyCompromised(Event, type="key.compromised"):
-    """Others may sign with this key: since `compromised_at`, or where that is not known since the report."""
+    """A key was reported as compromised since `compromised_at`, or if that is unknown since the report."""
 
     issuer_id: UUID
     kid: str

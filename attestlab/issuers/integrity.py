@@ -1,4 +1,4 @@
-"""Issuers and keys against the log, both ways: no standing in a row that the log does not tell, and none lost."""
+"""Integrity check of issuers and keys: every row agrees with its log entries, and every chain has a row."""
 
 from __future__ import annotations
 
@@ -17,46 +17,45 @@ from attestlab.log.entries import EntryType
 
 
 def find_inconsistencies(connection: Connection) -> Iterator[tuple[str, str]]:
-    """Where rows and the newest entry of their chain differ, as (key or issuer, what is wrong)."""
+    """Yield differences between rows and the newest entries of their chains, as (key or issuer, problem)."""
     keys = connection.execute(select(*store.keys.c)).all()
     for row in keys:
-        place = row.log_index if row.changed_index is None else row.changed_index
+        index = row.log_index if row.changed_index is None else row.changed_index
         subject = entries.key_subject(row.issuer_id, row.kid)
-        if wrong := _find_differences(connection, subject, _expected_key_members(row), place=place):
-            yield format_key_name(dict(row._mapping)), f"the log says otherwise about {wrong}"
+        if wrong := _find_differences(connection, subject, _expected_key_members(row), index=index):
+            yield format_key_name(dict(row._mapping)), f"the row differs from the log in {wrong}"
     issuers = connection.execute(select(*store.issuers.c)).all()
     for row in issuers:
-        told = {name: getattr(row, name) for name in ("status", "trust_tier", "risk_rating", "jurisdiction")}
+        expected = {name: getattr(row, name) for name in ("status", "trust_tier", "risk_rating", "jurisdiction")}
         subject = entries.issuer_subject(row.id)
-        if wrong := _find_differences(connection, subject, told):
-            yield str(row.id), f"the log says otherwise about {wrong}"
+        if wrong := _find_differences(connection, subject, expected):
+            yield str(row.id), f"the row differs from the log in {wrong}"
         if _find_revocation_index(connection, subject) != row.revoked_index:
-            yield str(row.id), "the log says otherwise about which entry revoked it"
-    for kind, found in ((EntryType.KEY_STATUS, keys), (EntryType.ISSUER_STATUS, issuers)):
-        if (chains := log_store.count_of_subjects(connection, kind)) != len(found):
-            yield "count", f"{chains} chains of {kind.value}, {len(found)} rows"
+            yield str(row.id), "the row differs from the log in the index of the revocation"
+    for kind, rows in ((EntryType.KEY_STATUS, keys), (EntryType.ISSUER_STATUS, issuers)):
+        if (chains := log_store.count_of_subjects(connection, kind)) != len(rows):
+            yield "count", f"{chains} chains of {kind.value}, {len(rows)} rows"
 
 
 def _find_revocation_index(connection: Connection, subject: str) -> int | None:
-    """Where its chain first says that it is revoked; what is changed of it later says so too."""
-    chain = log_store.chain_of(connection, subject)
-    says = (
-        entry.index for entry in chain if entries.parse_entry(entry.entry).members.get("status") == IssuerStatus.REVOKED
-    )
-    return next(says, None)
+    """Return the index of the first entry with the status REVOKED; later entries of the chain repeat the status."""
+    for leaf in log_store.chain_of(connection, subject):
+        if entries.parse_entry(leaf.entry).members.get("status") == IssuerStatus.REVOKED:
+            return leaf.index
+    return None
 
 
 def _find_differences(
-    connection: Connection, subject: str, told: dict[str, object], *, place: int | None = None
+    connection: Connection, subject: str, expected: dict[str, object], *, index: int | None = None
 ) -> str:
-    """What the newest entry of a subject says otherwise; also where it stands, if a place is named."""
-    found = log_store.newest_of_subject(connection, subject)
-    if found is None:
-        return "everything: there is no entry"
-    said = entries.parse_entry(found.entry).members
-    wrong = [name for name, value in told.items() if said.get(name) != value]
-    if place is not None and found.index != place:
-        wrong.append("where it changed last")
+    """List the members in which a subject's newest entry differs from its row, and the index if one is given."""
+    leaf = log_store.newest_of_subject(connection, subject)
+    if leaf is None:
+        return "everything: the log has no entry"
+    members = entries.parse_entry(leaf.entry).members
+    wrong = [name for name, value in expected.items() if members.get(name) != value]
+    if index is not None and leaf.index != index:
+        wrong.append("the index of the last change")
     return ", ".join(wrong)
 
 

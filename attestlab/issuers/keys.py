@@ -1,7 +1,7 @@
-"""The verbs of signing keys: register, rotate, revoke, report as compromised (SPEC, Signing key; CONTRACT section 4).
+"""Service for signing keys: register, rotate, revoke, report as compromised (SPEC, Signing key; CONTRACT section 4).
 
-A key's every status is an entry of the log, and verdicts go by the order of the log: what
-a key signed before it was withdrawn stays valid, whatever time anybody claims.
+Every status of a key is an entry of the log, and verdicts follow the order of the log: attestations that a
+key signed before its revocation stay valid, whatever times callers claim.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from attestlab.orgs.rules import Caller
 KID_BYTES = 6
 KEYS_CHANGED = "issuers.changed"  # in a transaction's memo once it changed an issuer or a key
 
-# How many attestations a tenant's key has signed, in a transaction; who keeps attestations knows.
+# Counts the attestations that a tenant's key has signed; supplied by the store of attestations.
 CountSigned = Callable[[Transaction, UUID, str], int]
 
 
 @dataclass(frozen=True)
 class NewKey:
-    """A key about to be registered; `private` is None where its owner alone holds it."""
+    """A key to register; `private` is None for an external key, whose private key only its owner holds."""
 
     kid: str
     alg: Algorithm
@@ -59,7 +59,7 @@ class RotatedKey:
 
 @dataclass(frozen=True)
 class RevokedKey:
-    """A key that is revoked or compromised now, how many attestations it has signed, and why it was withdrawn."""
+    """A key that was revoked or reported as compromised, the number of its attestations, and the reason."""
 
     key: Mapping[str, Any] = field(repr=False)
     affected: int
@@ -67,7 +67,7 @@ class RevokedKey:
 
 
 class Keys:
-    """The keys of issuers. Who makes a pair while holding the writer's lock makes everybody wait: hand one in."""
+    """The keys of issuers. Callers that hold the writer's lock must pass a generated pair, so that no write waits."""
 
     def __init__(
         self, *, storage: Storage, keyring: Keyring, clock: Clock, recorder: ChangeRecorder, count_signed: CountSigned
@@ -89,18 +89,19 @@ class Keys:
         private: PrivateKey | None = None,
         status: KeyStatus = KeyStatus.ACTIVE,
     ) -> Mapping[str, Any]:
-        """A further key: managed, or external when its public half (raw Ed25519 or SPKI) is given.
+        """Add a key to an issuer: managed, or external if its public key (raw Ed25519 or SPKI) is given.
 
-        A managed one may be prepared as pending; it signs once the active key is rotated to it.
+        A managed key may be prepared as pending; a rotation to it activates it.
 
         Raises:
-            NotFound: there is no such issuer in the caller's tenant.
-            ValidationFailed: the kid, the public key or the status is not acceptable.
-            QuotaExceeded: the plan allows the issuer no more keys.
+            NotFound: the caller's tenant has no such issuer.
+            ValidationFailed: the kid, the public key or the status is invalid.
+            QuotaExceeded: the issuer has reached the plan's limit of keys.
             Conflict: the kid is taken.
         """
         if public_key is not None and status is KeyStatus.PENDING:
-            raise ValidationFailed.of("/status", "managed_only", "Only a key that the service makes can be prepared.")
+            message = "Only a key that the service generates can be pending. Omit status or the public key."
+            raise ValidationFailed.of("/status", "managed_only", message)
         key = (
             make_managed_key(kid, alg, private, status)
             if public_key is None
@@ -111,11 +112,11 @@ class Keys:
             return self.register(tx, issuer_id, key, caller, self.clock.now())
 
     def register(self, tx: Transaction, issuer_id: UUID, key: NewKey, caller: Caller, now: datetime) -> dict[str, Any]:
-        """Add a key to an issuer that is known to be the caller's, where the plan has room for it.
+        """Add a key to an issuer; the caller of this method must have checked that the tenant owns the issuer.
 
         Raises:
-            QuotaExceeded: it has none.
-            Conflict: the kid is taken, or the tenant has this public key already.
+            QuotaExceeded: the issuer has reached the plan's limit of keys.
+            Conflict: the kid is taken, or the tenant already has this public key.
         """
         self._require_new(tx, key, caller)
         limit = quotas.allowance_of(caller).keys_per_issuer
@@ -132,55 +133,56 @@ class Keys:
         public_key: bytes | None = None,
         private: PrivateKey | None = None,
     ) -> RotatedKey:
-        """Let another key take the place of an active one, whose attestations stay valid.
+        """Replace an active key with another; the attestations of the old key stay valid.
 
-        The other is the prepared key that has this public half, else an external key with it; where no public
-        half is given it is a fresh managed one.
+        With `public_key`, the new key is the pending key that has it, or otherwise a new external key. Without it,
+        the service generates a managed key.
 
         Raises:
-            NotFound: there is no such key in the caller's tenant.
-            Conflict: it is not active, or the new kid is taken.
-            ValidationFailed: the algorithm is another, or the new key is not acceptable.
+            NotFound: the caller's tenant has no such key.
+            Conflict: the key is not active, or the new kid is taken.
+            ValidationFailed: the algorithm differs from the old key's, or the new key is invalid.
         """
         with self.storage.write() as tx:
             old = store.get_key(tx.exec, kid, tenant_id=caller.tenant_id)
             rules.require_rotatable(KeyStatus(old["status"]))
             if alg.value != old["alg"]:
-                raise ValidationFailed.of("/alg", "alg_mismatch", f"The key {kid} is of {old['alg']}; so must the new.")
+                message = f"The key {kid} has the algorithm {old['alg']}; the new key must have the same."
+                raise ValidationFailed.of("/alg", "alg_mismatch", message)
             now = self.clock.now()
-            gone = self._change_status(tx, old, now, status=KeyStatus.ROTATED, rotated_at=now)
+            rotated = self._change_status(tx, old, now, status=KeyStatus.ROTATED, rotated_at=now)
             new = self._resolve_successor(tx, old, new_kid, public_key, private, caller, now)
-            told = KeyRotated(old["issuer_id"], kid, new["kid"], gone["changed_index"], now)
-            self._publish_and_audit(tx, told, "key.rotate", gone, caller, now)
-        return RotatedKey(gone, new)
+            event = KeyRotated(old["issuer_id"], kid, new["kid"], rotated["changed_index"], now)
+            self._publish_and_audit(tx, event, "key.rotate", rotated, caller, now)
+        return RotatedKey(rotated, new)
 
     def revoke(self, kid: str, *, reason: str, caller: Caller) -> RevokedKey:
-        """Withdraw a key for good; what stood in the log before stays valid, flagged.
+        """Revoke a key permanently; its attestations that are already in the log stay valid and are flagged.
 
         Raises:
-            NotFound: there is no such key in the caller's tenant.
-            Conflict: it is revoked or compromised already.
+            NotFound: the caller's tenant has no such key.
+            Conflict: the key is already revoked or compromised.
         """
         return self._withdraw(kid, KeyStatus.REVOKED, reason, caller, None)
 
     def compromise(
         self, kid: str, *, reason: str, caller: Caller, compromised_at: datetime | None = None
     ) -> RevokedKey:
-        """Report that others may sign with a key; what was logged since `compromised_at` is INVALID.
+        """Report a key as compromised; its attestations logged since `compromised_at` are INVALID.
 
-        Where that time is not known it is the report itself, by its place in the log.
+        If that time is not known, those logged after the report are.
 
         Raises:
-            NotFound: there is no such key in the caller's tenant.
-            Conflict: it was reported already.
-            ValidationFailed: the time lies in the future.
+            NotFound: the caller's tenant has no such key.
+            Conflict: the key is already reported as compromised.
+            ValidationFailed: the time is in the future.
         """
         rules.require_past(compromised_at, now=self.clock.now())
         since = None if compromised_at is None else truncate_to_milliseconds(compromised_at)
         return self._withdraw(kid, KeyStatus.COMPROMISED, reason, caller, since)
 
     def rewrap(self, tx: Transaction, new: Keyring) -> int:
-        """Seal every private half that we hold under another key-encryption key; returns how many those were."""
+        """Seal all private keys of managed keys under another key-encryption key, and return their number."""
         now, rows = self.clock.now(), store.list_managed_keys(tx)
         tx.cache[KEYS_CHANGED] = True
         for old in rows:
@@ -223,25 +225,27 @@ class Keys:
         )
         spki = signing.spki(key.public)
         if spki == old["spki"]:
-            raise ValidationFailed.of("/new_public_key_b64url", "same_key", "This is the key that is to be rotated.")
+            message = "The new public key is that of the key to rotate. Send another one."
+            raise ValidationFailed.of("/new_public_key_b64url", "same_key", message)
         prepared = store.find_prepared_key(tx.exec, old["issuer_id"], spki)
         if prepared is None:
             self._require_new(tx, key, caller)
             return self._insert(tx, old["issuer_id"], key, caller, now)
         if prepared["kid"] != kid:
-            raise ValidationFailed.of("/new_kid", "prepared", f"This key was prepared as {prepared['kid']}.")
+            message = f"The pending key with this public key is named {prepared['kid']}. Send that as new_kid."
+            raise ValidationFailed.of("/new_kid", "prepared", message)
         row = self._change_status(tx, prepared, now, status=KeyStatus.ACTIVE)
         self._audit(tx, "key.activate", row, caller, now)
         return row
 
     def _require_new(self, tx: Transaction, key: NewKey, caller: Caller) -> None:
-        """Neither its name nor the key itself is known: a key that was stolen would come back under another name."""
+        """Reject a known kid, and a known public key: otherwise a stolen key could return under another kid."""
         kid = key.kid
         if store.is_kid_taken(tx, tenant_id=caller.tenant_id, kid=kid):
-            raise Conflict(f"The kid {kid} is taken in this tenant.", details={"kid": kid})
+            raise Conflict(f"The kid {kid} is taken in this tenant. Choose another.", details={"kid": kid})
         known = store.find_kid(tx, tenant_id=caller.tenant_id, spki=signing.spki(key.public))
         if known is not None:
-            raise Conflict(f"This public key is registered as {known}; make a fresh pair.", details={"kid": known})
+            raise Conflict(f"This public key is registered as {known}. Generate a new pair.", details={"kid": known})
 
     def _insert(self, tx: Transaction, issuer_id: UUID, key: NewKey, caller: Caller, now: datetime) -> dict[str, Any]:
         tx.cache[KEYS_CHANGED] = True
@@ -256,7 +260,7 @@ class Keys:
     def _change_status(
         self, tx: Transaction, old: Mapping[str, Any], now: datetime, *, reason: str | None = None, **changes: Any
     ) -> dict[str, Any]:
-        """Change a key's row, and log its new status; the audit line is the caller's to write."""
+        """Update a key's row and log its new status; the caller must write the audit line."""
         tx.cache[KEYS_CHANGED] = True
         row = {**old, **changes}
         row["changed_index"] = self.recorder.log_key_status(tx, row, now, reason=reason)
@@ -275,7 +279,7 @@ class Keys:
         self.recorder.audit(tx, RowChange(caller, action, "key", format_key_name(row), store.keys, row, now))
 
     def _seal_private(self, tx: Transaction, key: NewKey, tenant_id: UUID, issuer_id: UUID) -> bytes | None:
-        """The private half as it is stored, where it is ours."""
+        """Return the sealed private key of a managed key; None for an external key."""
         if key.private is None:
             return None
         der = signing.dump_private(key.private)
@@ -295,22 +299,22 @@ def _build_withdrawal_event(row: Mapping[str, Any], affected: int, now: datetime
 
 
 def format_key_name(row: Mapping[str, Any]) -> str:
-    """How the audit trail names a key: kids repeat between tenants, never within one issuer."""
+    """Return a key's resource id in the audit trail; kids repeat between tenants, but not within an issuer."""
     return f"{row['issuer_id']}/{row['kid']}"
 
 
 def make_managed_key(
     kid: str, alg: Algorithm, private: PrivateKey | None, status: KeyStatus = KeyStatus.ACTIVE
 ) -> NewKey:
-    """A key that the service holds, of a fresh pair where none is handed in."""
+    """Make a managed key from the given pair, or from a newly generated one."""
     kid, pair = rules.validate_kid(kid), private or signing.generate(alg)
     return NewKey(kid, alg, pair.public_key(), pair, status)
 
 
 def load_external_key(kid: str, alg: Algorithm, public_key: bytes, prefix: str = "") -> NewKey:
-    """A key that its owner alone holds; faults name the field, whose name may have a prefix.
+    """Validate an external key; errors name its field, to which `prefix` is prepended.
 
-    Testing an RSA modulus takes up to 0.3 s (8192 bits); the result is remembered.
+    Testing an RSA modulus takes up to 0.3 s (8192 bits); the result is cached.
     """
     field = f"/{prefix}public_key_b64url"
     public = signing.load_public(alg, public_key, field=field)
@@ -319,12 +323,12 @@ def load_external_key(kid: str, alg: Algorithm, public_key: bytes, prefix: str =
 
 
 def generate_kid(alg: Algorithm) -> str:
-    """A name for a key that was given none."""
+    """Generate a kid for a key without one."""
     return f"{alg.value.lower()}-{secrets.token_hex(KID_BYTES)}"
 
 
 def _build_row(key: NewKey, sealed: bytes | None, tenant_id: UUID, issuer_id: UUID, now: datetime) -> dict[str, Any]:
-    """The row, but for its place in the log."""
+    """Build a key's row, without its log index."""
     return {
         "tenant_id": tenant_id,
         "kid": key.kid,

@@ -1,7 +1,7 @@
-"""What may be an issuer's logo: told from its bytes, never from what the sender calls it.
+"""Validation of logos: the image type is detected from the bytes, never from the client's declaration.
 
-An SVG is a document that can do things. So one is taken only if it does nothing but draw: no
-script, no handler, no foreign content, nothing from elsewhere, no document type or entity.
+An SVG is a document that can run code. So the validator accepts only SVGs that do nothing but draw: no
+script, no event handler, no foreign content, no external resources, no document type or entity.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ PNG, JPEG, GIF, WEBP, SVG = "image/png", "image/jpeg", "image/gif", "image/webp"
 _BEGINNINGS = {b"\x89PNG\r\n\x1a\n": PNG, b"\xff\xd8\xff": JPEG, b"GIF87a": GIF, b"GIF89a": GIF}
 _NAMESPACE = "http://www.w3.org/2000/svg"
 _XLINK = "http://www.w3.org/1999/xlink"
-# What drawing programs write into `metadata` and beside it, and no browser acts upon.
+# Namespaces that drawing programs write into and next to `metadata`, and that browsers ignore.
 _INERT = frozenset(
     {
         "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
@@ -36,18 +36,18 @@ _MORE_PAINT = (
     "feMerge feMergeNode feOffset feDropShadow feMorphology feComponentTransfer feFuncR feFuncG feFuncB feFuncA"
 )
 _DRAWING = frozenset(f"{_SHAPES} {_STRUCTURE} {_PAINT} {_MORE_PAINT}".split())
-# A backslash begins an escape of CSS, behind which any of the others could hide.
+# A backslash starts a CSS escape, which could conceal any of the other patterns.
 _ELSEWHERE = re.compile(
     r"\\|@import|image-set|expression\s*\(|javascript:|(?:url|src)\s*\(\s*+['\"]?+\s*+(?!#)", re.IGNORECASE
 )
 
 
 def detect_media_type(content: bytes) -> str:
-    """The media type of an image, by its bytes.
+    """Detect the media type of an image from its bytes, and validate an SVG.
 
     Raises:
-        PayloadTooLarge: it has more than 256 KiB.
-        ValidationFailed: it is no image of these kinds, or an SVG that does more than draw.
+        PayloadTooLarge: the image has more than 256 KiB.
+        ValidationFailed: the type is not supported, or the SVG does more than draw.
     """
     if len(content) > LIMIT_BYTES:
         raise PayloadTooLarge(LIMIT_BYTES, "payload")
@@ -63,7 +63,7 @@ def detect_media_type(content: bytes) -> str:
 
 
 class _SvgValidator:
-    """Reads an SVG and refuses what does more than draw."""
+    """Parses an SVG and rejects elements and attributes that do more than draw."""
 
     def __init__(self) -> None:
         self._parser = expat.ParserCreate("utf-8", namespace_separator=" ")
@@ -81,29 +81,29 @@ class _SvgValidator:
         try:
             self._parser.Parse(content, True)
         except expat.ExpatError as error:
-            raise ValidationFailed.of("/content_b64url", "image", f"The SVG cannot be read: {error}.") from error
+            raise ValidationFailed.of("/content_b64url", "image", f"The SVG is not well-formed: {error}.") from error
 
     def _element(self, name: str, attributes: dict[str, str]) -> None:
         namespace, _, local = name.rpartition(" ")
         if self._depth == 0 and (namespace, local) != (_NAMESPACE, "svg"):
             _refuse("A logo is a PNG, JPEG, GIF, WebP or SVG image.")
         if self._in_style:
-            _refuse("An SVG with elements within <style> is not taken.")  # what a rule says would stand in pieces
+            _refuse("An SVG must not have elements within <style>.")  # they would split a rule into pieces
         self._in_style = local == "style"
         self._depth += 1
         if self._depth > _DEPTH:
-            _refuse(f"An SVG that is nested deeper than {_DEPTH} elements is not taken.")
+            _refuse(f"An SVG must not be nested deeper than {_DEPTH} elements.")
         if namespace == _NAMESPACE and local not in _DRAWING:
-            _refuse(f"An SVG with <{local}> does more than draw.")
+            _refuse(f"An SVG must not contain <{local}>, because it does more than draw.")
         if namespace != _NAMESPACE and namespace not in _INERT:
-            _refuse(f"An SVG with foreign content such as <{local}> is not taken.")
+            _refuse(f"An SVG must not contain foreign content such as <{local}>.")
         for attribute, value in attributes.items():
             self._attribute(attribute, value)
 
     def _declaration(self, _version: str, encoding: str | None, _standalone: int) -> None:
-        """Whoever reads it in another encoding could see another drawing than we do."""
+        """Reject other encodings, in which a browser could see another drawing than this validator."""
         if encoding is not None and encoding.lower() not in ("utf-8", "us-ascii"):
-            _refuse("An SVG in another encoding than UTF-8 is not taken.")
+            _refuse(f"An SVG must be encoded in UTF-8, not in {encoding}.")
 
     def _end(self, _name: str) -> None:
         self._in_style = False
@@ -112,23 +112,23 @@ class _SvgValidator:
     def _attribute(self, name: str, value: str) -> None:
         namespace, _, local = name.rpartition(" ")
         if local.lower().startswith("on"):
-            _refuse(f"An SVG with the handler {local} does more than draw.")
+            _refuse(f"An SVG must not have the event handler {local}.")
         if local == "base":
-            _refuse("An SVG that points elsewhere is not taken.")
+            _refuse("An SVG must not refer to external resources.")
         if local == "href" and namespace in ("", _XLINK) and not value.strip().startswith("#"):
-            _refuse("An SVG that points elsewhere is not taken.")
+            _refuse("An SVG must not refer to external resources.")
         self._text(value)
 
     def _text(self, text: str) -> None:
-        """Also of attributes: `style`, `fill` and others name places with url()."""
+        """Reject external resources in text and in attributes: `style`, `fill` and others refer to them with url()."""
         if _ELSEWHERE.search(text):
-            _refuse("An SVG that loads from elsewhere is not taken.")
+            _refuse("An SVG must not load external resources.")
 
     def _doctype(self, *_: object) -> None:
-        _refuse("An SVG with a document type is not taken; remove the DOCTYPE.")
+        _refuse("An SVG must not have a document type; remove the DOCTYPE.")
 
     def _instruction(self, *_: object) -> None:
-        _refuse("An SVG with processing instructions is not taken.")
+        _refuse("An SVG must not have processing instructions.")
 
 
 def _refuse(message: str) -> Never:

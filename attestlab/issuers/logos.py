@@ -1,4 +1,4 @@
-"""The verbs of an issuer's logo: take one in, show it, take it away."""
+"""Service for issuers' logos: upload, get, remove."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from attestlab.orgs.rules import Caller
 
 
 class Logos:
-    """Uploaded logos; an issuer's `logo_url` is a part of its profile, and names ours once there is one."""
+    """Uploaded logos of issuers; an upload sets the profile's `logo_url` to the uploaded logo."""
 
     def __init__(self, *, storage: Storage, clock: Clock, issuers: Issuers, portal_url: str) -> None:
         self.storage = storage
@@ -27,11 +27,11 @@ class Logos:
         self.portal_url = portal_url
 
     def put(self, issuer_id: UUID, content: bytes, *, caller: Caller) -> Mapping[str, Any]:
-        """Take in a logo, in place of the one before; the issuer's `logo_url` names it from then on.
+        """Store a logo, replacing an earlier one, and set the issuer's `logo_url` to it.
 
         Raises:
-            NotFound: there is no such issuer in the caller's tenant.
-            PayloadTooLarge, ValidationFailed: it is no image that may be shown, see `images.media_type`.
+            NotFound: the caller's tenant has no such issuer.
+            PayloadTooLarge, ValidationFailed: the image is not allowed, see `logo_validation.detect_media_type`.
         """
         media_type = logo_validation.detect_media_type(content)
         with self.storage.write() as tx:
@@ -54,10 +54,10 @@ class Logos:
         return row
 
     def get(self, issuer_id: UUID) -> Mapping[str, Any]:
-        """The logo, for anyone.
+        """Get an issuer's logo, for any caller.
 
         Raises:
-            NotFound: there is no such issuer, or it has none.
+            NotFound: there is no such issuer, or it has no logo.
         """
         with self.storage.read() as connection:
             row = store.find_logo(connection.execute, issuer_id)
@@ -66,10 +66,10 @@ class Logos:
         return row
 
     def remove(self, issuer_id: UUID, *, caller: Caller) -> None:
-        """Take the logo away, and from the profile where it names this one.
+        """Remove the uploaded logo, and clear the profile's `logo_url` if it is that of the uploaded logo.
 
         Raises:
-            NotFound: there is no such issuer in the caller's tenant.
+            NotFound: the caller's tenant has no such issuer.
         """
         with self.storage.write() as tx:
             issuer = store.get(tx.exec, issuer_id, tenant_id=caller.tenant_id)
@@ -84,5 +84,5 @@ class Logos:
                 self.issuers.set_logo(issuer_id, None, caller=caller)
 
     def url(self, issuer_id: UUID) -> str:
-        """Where it is shown."""
+        """Return the public URL of an issuer's uploaded logo."""
         return f"{self.portal_url}/v1/issuers/{issuer_id}/logo"

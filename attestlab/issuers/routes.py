@@ -1,4 +1,4 @@
-"""The HTTP door of issuers."""
+"""HTTP routes of issuers, their keys, logos and domain proofs."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -41,7 +41,7 @@ from attestlab.web.routing.routes import Limit, Routes
 routes = Routes("issuers")
 _LIST = "issuers"
 _KEYS = "keys"
-# Opened by itself, an SVG is a page: this one may load nothing and run nothing.
+# An SVG that a browser opens directly is a page: these headers forbid it to load or run anything.
 _SANDBOX_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
     "Cross-Origin-Resource-Policy": "cross-origin",
@@ -49,7 +49,7 @@ _SANDBOX_HEADERS = {
 
 
 async def _generate_or_check_key(request: Request, body: IssuerIn | KeyIn | RotateIn) -> PrivateKey | None:
-    """Generate a managed key, or test an external one, in a thread: RSA would hold up the event loop."""
+    """Generate a managed key, or test an external one, in a thread, because RSA would block the event loop."""
     if body.alg is None:
         return None
     public = _read_public_key(body)
@@ -75,16 +75,16 @@ def _check_external(body: KeyIn | RotateIn, public: bytes) -> None:
     limit=Limit("issuers", 10, 3600),
 )
 def create(request: Request, body: IssuerIn, prepared: PrivateKey | None) -> IssuerOut:
-    """Register an issuer; it begins ACTIVE, SELF_SIGNED and LOW."""
+    """Register an issuer; initially it is ACTIVE, SELF_SIGNED and LOW."""
     issuers, profile = request.lab.issuers, body.profile()
-    made = issuers.create(profile, caller=request.caller, alg=body.alg, kid=body.kid, private=prepared)
-    request.respond_headers["Location"] = f"/v1/issuers/{made.issuer['id']}"
-    return _render_issuer(made)
+    created = issuers.create(profile, caller=request.caller, alg=body.alg, kid=body.kid, private=prepared)
+    request.respond_headers["Location"] = f"/v1/issuers/{created.issuer['id']}"
+    return _render_issuer(created)
 
 
 @routes.get("/v1/issuers", scope=Scope.ISSUERS_READ)
 async def list_issuers(request: Request, query: OffsetPageQuery) -> Page[IssuerOut]:
-    """The tenant's issuers, newest first; an offset passes over rows, in a thread."""
+    """List the tenant's issuers, newest first; a query with an offset skips rows, so it runs in a thread."""
     before, page = decode_id(_LIST, query.cursor), request.lab.issuers.page
     read = request.application.run_in_thread if query.rows_to_skip else request.application.read
     found = await read(
@@ -96,7 +96,7 @@ async def list_issuers(request: Request, query: OffsetPageQuery) -> Page[IssuerO
 
 @routes.get("/v1/issuers/{id}", scope=Scope.ISSUERS_READ)
 def get(request: Request, id: UUID) -> IssuerOut:
-    """One issuer with its keys."""
+    """Get an issuer with its keys."""
     return _render_issuer(request.lab.issuers.get(id, caller=request.caller))
 
 
@@ -108,14 +108,14 @@ def update(request: Request, id: UUID, body: IssuerPatch) -> IssuerOut:
 
 @routes.post("/v1/issuers/{id}/keys", scope=Scope.ISSUERS_WRITE, status=201, prepare=_generate_or_check_key)
 def add_key(request: Request, id: UUID, body: KeyIn, prepared: PrivateKey | None) -> KeyOut:
-    """Add a key: managed, or external when its public half is given."""
+    """Add a key: managed, or external if its public key is given."""
     key = {"kid": body.kid, "alg": body.alg, "public_key": _read_public_key(body), "private": prepared}
     return _render_key(request.lab.signing_keys.add(id, **key, status=KeyStatus(body.status), caller=request.caller))
 
 
 @routes.post("/v1/issuers/keys/{kid}/rotate", scope=Scope.ISSUERS_WRITE, prepare=_generate_or_check_key)
 def rotate(request: Request, kid: str, body: RotateIn, prepared: PrivateKey | None) -> RotatedOut:
-    """Let another key take the place of this one: a prepared, an external or a fresh managed one."""
+    """Replace a key with another: a pending, an external or a newly generated managed key."""
     key = {"new_kid": body.new_kid, "alg": body.alg, "public_key": _read_public_key(body), "private": prepared}
     done = request.lab.signing_keys.rotate(kid, **key, caller=request.caller)
     new = {name: done.new[name] for name in NewKeyOut.model_fields if name in done.new}
@@ -127,20 +127,20 @@ def rotate(request: Request, kid: str, body: RotateIn, prepared: PrivateKey | No
 
 @routes.post("/v1/issuers/keys/{kid}/revoke", scope=Scope.ISSUERS_WRITE)
 def revoke_key(request: Request, kid: str, body: RevokeKeyIn) -> WithdrawnKeyOut:
-    """Withdraw a key for good; what stood in the log before stays valid, flagged."""
+    """Revoke a key permanently; its attestations that are already in the log stay valid and are flagged."""
     return _render_withdrawn(request.lab.signing_keys.revoke(kid, reason=body.reason, caller=request.caller))
 
 
 @routes.post("/v1/issuers/keys/{kid}/compromise", scope=Scope.ISSUERS_WRITE)
 def compromise_key(request: Request, kid: str, body: CompromiseKeyIn) -> WithdrawnKeyOut:
-    """Report that others may sign with a key: what was logged since is INVALID."""
-    asked = {"reason": body.reason, "compromised_at": body.compromised_at}
-    return _render_withdrawn(request.lab.signing_keys.compromise(kid, **asked, caller=request.caller))
+    """Report a key as compromised: its attestations logged since then are INVALID."""
+    report = {"reason": body.reason, "compromised_at": body.compromised_at}
+    return _render_withdrawn(request.lab.signing_keys.compromise(kid, **report, caller=request.caller))
 
 
 @routes.get("/v1/issuers/{id}/keys", scope=Scope.ISSUERS_READ)
 def list_keys(request: Request, id: UUID, query: PageQuery) -> Page[KeyOut]:
-    """An issuer's keys, newest first."""
+    """List an issuer's keys, newest first."""
     after = None if query.cursor is None else str(decode_position(_KEYS, query.cursor)[0])
     found = request.lab.issuers.list_keys(id, caller=request.caller, after=after)
     shown, cursor = split_page(
@@ -151,13 +151,13 @@ def list_keys(request: Request, id: UUID, query: PageQuery) -> Page[KeyOut]:
 
 @routes.get("/v1/issuers/{id}/jwks.json", scope=PUBLIC)
 def jwks(request: Request, id: UUID) -> JwksOut:
-    """An issuer's public keys as a JSON Web Key Set."""
+    """Get an issuer's public keys as a JSON Web Key Set."""
     return JwksOut(keys=request.lab.issuers.jwks(id))
 
 
 @routes.put("/v1/issuers/{id}/logo", scope=Scope.ISSUERS_WRITE)
 def put_logo(request: Request, id: UUID, body: LogoIn) -> LogoOut:
-    """Upload a logo; the profile names it from then on."""
+    """Upload a logo, and set the profile's `logo_url` to it."""
     content = b64url_decode(body.content_b64url, field="/content_b64url")
     row = request.lab.logos.put(id, content, caller=request.caller)
     return LogoOut(
@@ -171,19 +171,19 @@ def put_logo(request: Request, id: UUID, body: LogoIn) -> LogoOut:
 
 @routes.get("/v1/issuers/{id}/logo", page=True, scope=PUBLIC)
 def logo(request: Request, id: UUID) -> RawResponse:
-    """The uploaded logo itself, as an image that can do nothing but be seen."""
+    """Get the uploaded logo, with headers that forbid it to load or run anything."""
     row = request.lab.logos.get(id)
     return RawResponse(row["content"], row["media_type"], _SANDBOX_HEADERS)
 
 
 @routes.delete("/v1/issuers/{id}/logo", scope=Scope.ISSUERS_WRITE, status=204)
 def remove_logo(request: Request, id: UUID) -> None:
-    """Take the uploaded logo away."""
+    """Remove the uploaded logo."""
     request.lab.logos.remove(id, caller=request.caller)
 
 
 async def _look_up_record(request: Request, body: None) -> Challenge:
-    """Look the challenge's record up in the DNS, before the write."""
+    """Look up the challenge's record in the DNS, before the write."""
     proofs, issuer_id = request.lab.domain_proofs, request.path_values["id"]
     challenge: Challenge = await request.application.read(
         lambda: proofs.get_challenge(issuer_id, caller=request.caller)
@@ -195,15 +195,15 @@ async def _look_up_record(request: Request, body: None) -> Challenge:
 
 @routes.get("/v1/issuers/{id}/domain-proof", scope=Scope.ISSUERS_READ)
 def domain_proof(request: Request, id: UUID) -> DomainProofOut:
-    """The TXT record that proves that the issuer holds its domain."""
+    """Get the TXT record that proves control of the issuer's domain."""
     return _render_challenge(request.lab.domain_proofs.get_challenge(id, caller=request.caller))
 
 
 @routes.post("/v1/issuers/{id}/domain-proof/check", scope=Scope.ISSUERS_WRITE, prepare=_look_up_record)
 def check_domain_proof(request: Request, id: UUID, prepared: Challenge) -> DomainProofOut:
-    """Look the record up; found, it lifts the issuer from SELF_SIGNED to BASIC.
+    """Look up the record; if the DNS has it, raise the issuer from SELF_SIGNED to BASIC.
 
-    Where the platform decided on the tier, it stays as it was decided.
+    If the platform ever decided on the tier, it stays unchanged.
     """
     return _render_challenge(request.lab.domain_proofs.accept(prepared, caller=request.caller))
 
@@ -226,7 +226,7 @@ def _render_issuer(found: IssuerWithKeys) -> IssuerOut:
 
 
 def _read_public_key(body: IssuerIn | KeyIn | RotateIn) -> bytes | None:
-    """The public half that was sent for an external key; None for one that the service makes."""
+    """Read the public key of an external key from the request; None for a key that the service generates."""
     if isinstance(body, IssuerIn):
         return None
     name = "public_key_b64url" if isinstance(body, KeyIn) else "new_public_key_b64url"

@@ -1,7 +1,7 @@
-"""Issuers and their keys: the words of governance, and what may be written into a profile.
+"""Rules of issuers and keys: statuses and ratings, permitted transitions, and validation of profiles.
 
-Words follow SPEC (Governance object, Signing key) and CONTRACT section 4. Pure; the
-offline verifier reads the words here too.
+Terms follow SPEC (Governance object, Signing key) and CONTRACT section 4. This module is
+pure, and the offline verifier uses it too.
 """
 
 from __future__ import annotations
@@ -21,14 +21,16 @@ from attestlab.orgs.rules import validate_display_name
 _LABEL = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
 _DOMAIN = re.compile(rf"(?:{_LABEL}\.)+(?![0-9]+$){_LABEL}")  # no top-level domain is a number (RFC 3696 section 2)
 _COLOR = re.compile(r"#[0-9A-Fa-f]{6}")
-_URL = re.compile(r"[A-Za-z0-9._~:/?#\[\]@!$&()*+,;=%-]+")  # RFC 3986 without the apostrophe, which ends an attribute
+_URL = re.compile(
+    r"[A-Za-z0-9._~:/?#\[\]@!$&()*+,;=%-]+"
+)  # RFC 3986 without the apostrophe, which could end an HTML attribute
 _KID = re.compile(r"[A-Za-z0-9._:-]{1,64}")
 DOMAIN_LENGTH = 253
 URL_LENGTH = 2048
 
 
 class IssuerStatus(StrEnum):
-    """Whether an issuer may mint, and how its attestations are judged."""
+    """Status of an issuer, which decides whether it may mint and how its attestations verify."""
 
     ACTIVE = "ACTIVE"
     SUSPENDED = "SUSPENDED"
@@ -36,7 +38,7 @@ class IssuerStatus(StrEnum):
 
 
 class TrustTier(StrEnum):
-    """How far an issuer's identity was proven (SPEC, Governance object)."""
+    """Degree to which an issuer's identity was verified (SPEC, Governance object)."""
 
     SELF_SIGNED = "SELF_SIGNED"
     BASIC = "BASIC"
@@ -45,7 +47,7 @@ class TrustTier(StrEnum):
 
 
 class RiskRating(StrEnum):
-    """CRITICAL means that the issuer may be suspended pending review."""
+    """Risk rating of an issuer; CRITICAL means that it may be suspended pending review."""
 
     LOW = "LOW"
     MEDIUM = "MEDIUM"
@@ -54,7 +56,7 @@ class RiskRating(StrEnum):
 
 
 class KeyStatus(StrEnum):
-    """Only an active key signs; what became of a key later is judged by the log's order."""
+    """Status of a signing key; only an active key signs, and verdicts on later changes follow the order of the log."""
 
     PENDING = "pending"
     ACTIVE = "active"
@@ -64,14 +66,14 @@ class KeyStatus(StrEnum):
 
 
 class Custody(StrEnum):
-    """Who holds the private half: the service (sealed at rest), or the issuer alone."""
+    """Holder of the private key: the service (sealed at rest), or the issuer alone."""
 
     MANAGED = "managed"
     EXTERNAL = "external"
 
 
 def require_may_mint(issuer: IssuerStatus, key: KeyStatus) -> None:
-    """Only an ACTIVE issuer mints, and only with an active key.
+    """Require an ACTIVE issuer and an active key for a mint.
 
     Raises:
         PermissionDenied: the issuer is suspended or revoked.
@@ -79,7 +81,7 @@ def require_may_mint(issuer: IssuerStatus, key: KeyStatus) -> None:
     """
     if issuer is not IssuerStatus.ACTIVE:
         raise PermissionDenied(
-            f"The issuer is {issuer.value}; only an ACTIVE one can mint.",
+            f"The issuer is {issuer.value}; only an ACTIVE issuer can mint.",
             details={"reason": "issuer_not_active", "issuer_status": issuer.value},
         )
     if key is not KeyStatus.ACTIVE:
@@ -87,10 +89,10 @@ def require_may_mint(issuer: IssuerStatus, key: KeyStatus) -> None:
 
 
 def require_rotatable(status: KeyStatus) -> None:
-    """Only an active key is rotated (SPEC, Signing key).
+    """Require an active key for a rotation (SPEC, Signing key).
 
     Raises:
-        Conflict: it is not active.
+        Conflict: the key is not active.
     """
     if status is not KeyStatus.ACTIVE:
         raise Conflict(
@@ -105,38 +107,44 @@ _WITHDRAWN = {
 
 
 def require_withdrawable(now: KeyStatus, new: KeyStatus) -> None:
-    """Whatever a key is, it may turn out to be compromised; once withdrawn it is never less so.
+    """Require that a key may be revoked or reported as compromised.
+
+    Any key may turn out to be compromised, also a revoked one; a compromised key never becomes merely revoked.
 
     Raises:
-        Conflict: it is withdrawn already.
+        Conflict: the key already has the new status or a worse one.
     """
     if now in _WITHDRAWN[new]:
-        raise Conflict(f"The key is {now.value} already.", details={"key_status": now.value})
+        raise Conflict(f"The key is already {now.value}.", details={"key_status": now.value})
 
 
 def require_past(compromised_at: datetime | None, *, now: datetime) -> None:
-    """Nobody knows of a theft that is still to come."""
+    """Reject a compromise time in the future.
+
+    Raises:
+        ValidationFailed: the time is in the future.
+    """
     if compromised_at is not None and compromised_at > now:
-        raise ValidationFailed.of("/compromised_at", "in_future", "compromised_at must not lie in the future.")
+        raise ValidationFailed.of("/compromised_at", "in_future", "compromised_at must not be in the future.")
 
 
 def require_domain_may_change(tier: TrustTier) -> None:
-    """From BASIC on the trust tier says that this very domain was verified.
+    """Reject a change of a verified domain: a trust tier of BASIC or higher vouches for this domain.
 
     Raises:
-        Conflict: it was.
+        Conflict: the tier is BASIC or higher.
     """
     if tier is not TrustTier.SELF_SIGNED:
         raise Conflict(
-            f"The domain was verified for the tier {tier.value}; register another issuer for another domain.",
+            f"The domain was verified for the tier {tier.value}. Register another issuer for another domain.",
             details={"trust_tier": tier.value},
         )
 
 
 def is_uploaded_logo_url(logo_url: str | None, issuer_id: UUID) -> bool:
-    """Whether a profile names the issuer's uploaded logo, and not one that is linked from elsewhere.
+    """Return whether a profile's logo URL is that of the issuer's uploaded logo, and not an external URL.
 
-    Only the path is compared, since the service may have had another address when the logo came.
+    Compares only the path, because the service may have had another address at the upload.
 
     >>> ours = UUID("0193b5a0-7f3c-7abc-8def-0123456789ab")
     >>> is_uploaded_logo_url(f"https://old.example/v1/issuers/{ours}/logo", ours)
@@ -147,45 +155,47 @@ def is_uploaded_logo_url(logo_url: str | None, issuer_id: UUID) -> bool:
     return (logo_url or "").endswith(f"/v1/issuers/{issuer_id}/logo")
 
 
-def normalize_profile(sent: Mapping[str, str | None]) -> dict[str, str | None]:
-    """The parts of a profile in the form in which they are stored; None takes a part away.
+def normalize_profile(fields: Mapping[str, str | None]) -> dict[str, str | None]:
+    """Validate the fields of a profile, and return them in their stored form; None removes a field.
 
     Raises:
-        ValidationFailed: a part is not acceptable.
+        ValidationFailed: a field is invalid.
     """
-    return {name: None if text is None else _NORMALIZERS[name](text) for name, text in sent.items()}
+    return {name: None if text is None else _NORMALIZERS[name](text) for name, text in fields.items()}
 
 
 def normalize_domain(text: str) -> str:
-    """A DNS name in lower case; names of other scripts in their `xn--` form (RFC 5890).
+    """Validate a DNS name and return it in lower case; internationalized names must be in `xn--` form (RFC 5890).
 
     >>> domain("Registry.Example.EDU")
     'registry.example.edu'
     """
     name = text.lower().removesuffix(".")
     if not text.isascii() or len(name) > DOMAIN_LENGTH or not _DOMAIN.fullmatch(name):
-        raise ValidationFailed.of("/domain", "domain", "A domain is a DNS name such as registry.example.edu.")
+        raise ValidationFailed.of("/domain", "domain", "The domain must be a DNS name such as registry.example.edu.")
     return name
 
 
 def normalize_jurisdiction(code: str) -> str:
-    """An ISO 3166-1 alpha-2 code in upper case."""
+    """Validate an ISO 3166-1 alpha-2 code, and return it in upper case."""
     if not code.isascii() or code.upper() not in ALPHA_2:
-        raise ValidationFailed.of("/jurisdiction", "country", "A jurisdiction is an ISO 3166-1 alpha-2 code: CH.")
+        raise ValidationFailed.of(
+            "/jurisdiction", "country", "The jurisdiction must be an ISO 3166-1 alpha-2 code, e.g. CH."
+        )
     return code.upper()
 
 
 def normalize_color(field: str, text: str) -> str:
-    """A hex colour, `#rrggbb` in lower case."""
+    """Validate a hex colour `#rrggbb`, and return it in lower case."""
     if not _COLOR.fullmatch(text):
-        raise ValidationFailed.of(f"/{field}", "color", "A colour is written #rrggbb.")
+        raise ValidationFailed.of(f"/{field}", "color", "A colour must have the form #rrggbb.")
     return text.lower()
 
 
 def validate_logo_url(text: str) -> str:
-    """An absolute https address without credentials."""
+    """Validate an absolute https URL without credentials."""
     if len(text) > URL_LENGTH or not _URL.fullmatch(text) or not _is_https(text):
-        raise ValidationFailed.of("/logo_url", "url", "A logo is given by an absolute https address.")
+        raise ValidationFailed.of("/logo_url", "url", "logo_url must be an absolute https URL without credentials.")
     return text
 
 
@@ -198,12 +208,12 @@ def _is_https(text: str) -> bool:
 
 
 def validate_kid(text: str) -> str:
-    """A key id: 1 to 64 of letters, digits, dot, underscore, colon and hyphen.
+    """Validate a key id: 1 to 64 letters, digits, dots, underscores, colons and hyphens.
 
-    Dots alone are refused: in a path they would not reach the route (RFC 3986 section 5.2.4).
+    Rejects `.` and `..`, because in a path they would not reach the route (RFC 3986 section 5.2.4).
     """
     if not _KID.fullmatch(text) or text in (".", ".."):
-        raise ValidationFailed.of("/kid", "kid", "A kid is 1 to 64 characters of A-Z a-z 0-9 . _ : -")
+        raise ValidationFailed.of("/kid", "kid", "A kid must be 1 to 64 characters of A-Z a-z 0-9 . _ : -")
     return text
 
 

@@ -1,4 +1,4 @@
-"""The verbs of issuers: register, look up, change the profile, add and use keys."""
+"""Service for issuers: register, get, list, change the profile and ratings, and use their keys."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _GOVERNANCE_COLUMNS = frozenset({"status", "trust_tier", "risk_rating", "jurisdi
 
 @dataclass(frozen=True)
 class IssuerWithKeys:
-    """An issuer's row (by column) and its keys', oldest first; `log_index` where a change of standing was logged."""
+    """An issuer's row by column, and its keys' rows, oldest first; `log_index` is the entry of a logged change."""
 
     issuer: Mapping[str, Any]
     keys: Sequence[Mapping[str, Any]]
@@ -48,10 +48,10 @@ class IssuerWithKeys:
 
 
 class Issuers:
-    """Who attests, and with which keys; every change stands in the log.
+    """Issuers of all tenants, and their keys; every change of status, ratings and keys is logged.
 
-    A key pair that is made here is made before the writer's lock is taken: RSA takes so
-    long that every mint would notice. Who holds the lock already hands one in as `private`.
+    Key pairs are generated before the writer's lock is taken, because generating RSA keys would
+    delay all mints. A caller that already holds the lock passes one as `private`.
     """
 
     def __init__(
@@ -75,15 +75,15 @@ class Issuers:
         kid: str | None = None,
         private: PrivateKey | None = None,
     ) -> IssuerWithKeys:
-        """Register an issuer; with `alg` it gets its first managed key, whose `kid` is made up where none is given.
+        """Register an issuer; with `alg`, create its first managed key, with a generated `kid` if none is given.
 
         Raises:
-            ValidationFailed: a part of the profile, or a `kid` without `alg`, is not acceptable.
-            QuotaExceeded: the plan allows no more issuers.
+            ValidationFailed: a field of the profile is invalid, or `kid` is given without `alg`.
+            QuotaExceeded: the tenant has reached its plan's limit of issuers.
             Conflict: the kid is taken.
         """
         if kid is not None and alg is None:
-            raise ValidationFailed.of("/kid", "needs_alg", "Send alg with kid, so that a key is made.")
+            raise ValidationFailed.of("/kid", "needs_alg", "kid requires alg. Send alg as well, or omit kid.")
         cleaned = rules.normalize_profile(profile)
         key = None if alg is None else make_managed_key(kid or generate_kid(alg), alg, private)
         with self.storage.write() as tx:
@@ -100,10 +100,10 @@ class Issuers:
         return IssuerWithKeys(row, keys)
 
     def get(self, issuer_id: UUID, *, caller: Caller) -> IssuerWithKeys:
-        """The caller's issuer with its keys.
+        """Get an issuer of the caller's tenant with its keys.
 
         Raises:
-            NotFound: there is none of that id in the caller's tenant.
+            NotFound: the caller's tenant has no issuer with this id.
         """
         with self.storage.read() as connection:
             row = store.get(connection.execute, issuer_id, tenant_id=caller.tenant_id)
@@ -112,26 +112,26 @@ class Issuers:
     def page(
         self, *, caller: Caller, before: UUID | None = None, offset: int = 0, limit: int = 50
     ) -> list[IssuerWithKeys]:
-        """The caller's issuers, newest first."""
+        """List the issuers of the caller's tenant, newest first."""
         with self.storage.read() as connection:
             found = store.page(connection, tenant_id=caller.tenant_id, before=before, offset=offset, limit=limit)
             return _attach_keys(connection.execute, found)
 
     def update(self, issuer_id: UUID, changes: Mapping[str, str | None], *, caller: Caller) -> IssuerWithKeys:
-        """Change the profile; a new jurisdiction is governance, so it stands in the log.
+        """Change the profile; a new jurisdiction is also logged, because it is a governance attribute.
 
         Raises:
-            NotFound: there is none of that id in the caller's tenant.
-            ValidationFailed: a change is not acceptable.
-            Conflict: a domain that was verified cannot be exchanged.
+            NotFound: the caller's tenant has no issuer with this id.
+            ValidationFailed: a field is invalid.
+            Conflict: the domain was verified and cannot change.
         """
         return self._apply_changes(issuer_id, rules.normalize_profile(changes), caller)
 
     def set_logo(self, issuer_id: UUID, url: str | None, *, caller: Caller) -> IssuerWithKeys:
-        """Name the logo that the profile shows; whoever calls this knows that it may be shown.
+        """Set the profile's logo URL; the caller must have validated the logo.
 
         Raises:
-            NotFound: there is none of that id in the caller's tenant.
+            NotFound: the caller's tenant has no issuer with this id.
         """
         return self._apply_changes(issuer_id, {"logo_url": url}, caller)
 
@@ -144,41 +144,41 @@ class Issuers:
         trust_tier: TrustTier | None = None,
         risk_rating: RiskRating | None = None,
     ) -> IssuerWithKeys:
-        """Change how the platform regards an issuer; whoever calls this has decided that it may be done.
+        """Change an issuer's status, trust tier or risk rating; the caller must have checked that this is permitted.
 
         Raises:
-            NotFound: there is none of that id in the caller's tenant.
+            NotFound: the caller's tenant has no issuer with this id.
         """
-        asked = {"status": status, "trust_tier": trust_tier, "risk_rating": risk_rating}
+        changes = {"status": status, "trust_tier": trust_tier, "risk_rating": risk_rating}
         return self._apply_changes(
-            issuer_id, {name: word.value for name, word in asked.items() if word is not None}, caller
+            issuer_id, {name: word.value for name, word in changes.items() if word is not None}, caller
         )
 
     def set_domain_proven(self, issuer_id: UUID, *, lift: bool, caller: Caller) -> IssuerWithKeys:
-        """Note that the issuer holds its domain, and `lift` it to BASIC for that; whoever calls this has looked.
+        """Record that the issuer's domain is proven, and with `lift` raise it to BASIC; the caller must have checked.
 
         Raises:
-            NotFound: there is none of that id in the caller's tenant.
+            NotFound: the caller's tenant has no issuer with this id.
         """
         lifted = {"trust_tier": TrustTier.BASIC.value} if lift else {}
         return self._apply_changes(issuer_id, {"domain_proven_at": self.clock.now(), **lifted}, caller)
 
     def list_keys(self, issuer_id: UUID, *, caller: Caller, after: str | None = None) -> Sequence[Mapping[str, Any]]:
-        """The issuer's keys, newest first, from the one behind the key named `after`.
+        """List the issuer's keys, newest first, starting after the key with the kid `after`.
 
         Raises:
-            NotFound: there is no such issuer in the caller's tenant, or no such key of it.
+            NotFound: the caller's tenant has no such issuer, or the issuer no such key.
         """
-        found = self.get(issuer_id, caller=caller).keys[::-1]
+        newest_first = self.get(issuer_id, caller=caller).keys[::-1]
         if after is None:
-            return found
-        names = [row["kid"] for row in found]
-        if after not in names:
+            return newest_first
+        kids = [row["kid"] for row in newest_first]
+        if after not in kids:
             raise NotFound("key", after)
-        return found[names.index(after) + 1 :]
+        return newest_first[kids.index(after) + 1 :]
 
     def jwks(self, issuer_id: UUID) -> list[dict[str, str]]:
-        """The issuer's public keys as JWKs (RFC 7517), each with its status; for anyone.
+        """Return the issuer's public keys as JWKs (RFC 7517), each with its status, for any caller.
 
         Raises:
             NotFound: there is no such issuer.
@@ -190,10 +190,10 @@ class Issuers:
         return [_render_jwk(row) for row in found]
 
     def get_signing_key(self, connection: Connection, *, tenant_id: UUID, issuer_id: UUID, kid: str) -> SigningKey:
-        """A key with its issuer's standing; whether they may mint is `rules.require_may_mint`.
+        """Get a key with its issuer's status and ratings; `rules.require_may_mint` checks whether they may mint.
 
         Raises:
-            NotFound: no such issuer, or no such key of it, in the tenant.
+            NotFound: the tenant has no such issuer, or the issuer no such key.
         """
         return _get_signing_key(connection.execute, tenant_id, issuer_id, kid)
 
@@ -212,29 +212,29 @@ class Issuers:
         return found
 
     def unseal_private_key(self, key: SigningKey) -> PrivateKey:
-        """The private half of a managed key, unsealed once and kept in memory.
+        """Unseal the private key of a managed key; cached in memory after the first call.
 
         Raises:
             Conflict: the key is external.
-            IntegrityFailed: the sealed half does not open, or was exchanged.
+            IntegrityFailed: the sealed key does not open, or belongs to another key.
         """
         return self._unsealed(key.sealed, key.tenant_id, key.issuer_id, key.kid, key.alg)
 
     def load_public_key(self, alg: Algorithm, spki: bytes) -> PublicKey:
-        """The public half, ready to verify with."""
+        """Load a public key for verification."""
         return signing.load_public(alg, spki)
 
     def _unseal(self, sealed: bytes | None, tenant_id: UUID, issuer_id: UUID, kid: str, alg: Algorithm) -> PrivateKey:
         if sealed is None:
-            raise Conflict(f"The key {kid} is external; only its owner can sign with it.")
+            raise Conflict(f"The key {kid} is external; only its owner can sign with it. Send the signature.")
         der = self.keyring.unseal(sealed, tenant_id=tenant_id, issuer_id=issuer_id, kid=kid, alg=alg.value)
         return signing.load_private(alg, der)
 
-    def _apply_changes(self, issuer_id: UUID, asked: Mapping[str, Any], caller: Caller) -> IssuerWithKeys:
+    def _apply_changes(self, issuer_id: UUID, changes: Mapping[str, Any], caller: Caller) -> IssuerWithKeys:
         index = None
         with self.storage.write() as tx:
             row = dict(store.get(tx.exec, issuer_id, tenant_id=caller.tenant_id)._mapping)
-            changed = {name: value for name, value in asked.items() if row[name] != value}
+            changed = {name: value for name, value in changes.items() if row[name] != value}
             if "domain" in changed:
                 rules.require_domain_may_change(TrustTier(row["trust_tier"]))
                 if row["domain_proven_at"] is not None:

@@ -1,4 +1,4 @@
-"""What goes over the wire about issuers and keys (SPEC, Governance object; CONTRACT section 4)."""
+"""Wire models of issuers and keys (SPEC, Governance object; CONTRACT section 4)."""
 
 from typing import Annotated, Any, Literal
 
@@ -9,12 +9,12 @@ from attestlab.core.shapes import In, Moment, Out, Uuid, omit_default
 
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
 Text = Annotated[str, StringConstraints(min_length=1, max_length=2048)]
-# Longer than any public key, so that a pasted private key is recognised and named as one.
+# Longer than any public key, so that a pasted private key is recognised and rejected as such.
 KeyText = Annotated[str, StringConstraints(min_length=1, max_length=16_384)]
 
 
 class IssuerProfileIn(In):
-    """The parts of an issuer's profile that may be left out."""
+    """Optional fields of an issuer's profile."""
 
     legal_name: Name | None = None
     display_name: Name | None = None
@@ -25,7 +25,7 @@ class IssuerProfileIn(In):
 
 
 class IssuerIn(IssuerProfileIn):
-    """An issuer to be registered; with `alg` the service makes its first managed key."""
+    """An issuer to register; with `alg` the service creates its first managed key."""
 
     name: Name
     domain: Text
@@ -33,23 +33,23 @@ class IssuerIn(IssuerProfileIn):
     kid: Text | None = None
 
     def profile(self) -> dict[str, str | None]:
-        """What becomes the issuer's row."""
+        """Return the profile's fields, without those of the key."""
         return self.model_dump(exclude={"alg", "kid"})
 
 
 class IssuerPatch(IssuerProfileIn):
-    """Changes of a profile; what is left out stays, null takes a value away."""
+    """Changes of a profile; omitted fields stay, null removes a value."""
 
     name: Name = Field(default="", json_schema_extra=omit_default)
     domain: Text = Field(default="", json_schema_extra=omit_default)
 
     def changes(self) -> dict[str, str | None]:
-        """Only what was sent."""
+        """Return only the fields that the client sent."""
         return self.model_dump(exclude_unset=True)
 
 
 class LogoIn(In):
-    """An image: PNG, JPEG, GIF, WebP, or an SVG that does nothing but draw; at most 256 KiB."""
+    """A logo to upload: PNG, JPEG, GIF, WebP, or an SVG that does nothing but draw; at most 256 KiB."""
 
     content_b64url: Annotated[str, StringConstraints(min_length=1)]
 
@@ -65,18 +65,18 @@ class LogoOut(Out):
 
 
 class KeyIn(In):
-    """A key to be added; without `public_key_b64url` the service makes and holds the pair."""
+    """A key to add; without `public_key_b64url` the service generates and holds the pair."""
 
     kid: Text
     alg: Algorithm
     public_key_b64url: KeyText | None = Field(default=None, description="raw 32 bytes for Ed25519, or DER SPKI")
     status: Literal["active", "pending"] = Field(
-        default="active", description="pending: prepared by the service, to be rotated to."
+        default="active", description="pending: prepared by the service, activated by a rotation to it."
     )
 
 
 class RotateIn(In):
-    """The key that takes the place of another; without a public half the service makes and holds the pair."""
+    """The key that replaces another; without a public key the service generates and holds the pair."""
 
     new_kid: Text
     alg: Algorithm
@@ -86,18 +86,18 @@ class RotateIn(In):
 Reason = Annotated[
     str,
     StringConstraints(strip_whitespace=True, min_length=1, max_length=1024),
-    Field(description="Stands in the public log."),
+    Field(description="Published in the log."),
 ]
 
 
 class RevokeKeyIn(In):
-    """Why a key is withdrawn."""
+    """Reason for the revocation of a key."""
 
     reason: Reason
 
 
 class CompromiseKeyIn(In):
-    """Why a key is reported, and since when others may have signed with it, if that is known."""
+    """Reason for a report of compromise, and the time since when others may have signed with the key, if known."""
 
     reason: Reason
     compromised_at: Moment | None = None
@@ -127,7 +127,7 @@ class OldKeyOut(Out):
 
 
 class NewKeyOut(Out):
-    """The key that took its place; `public_key` is SubjectPublicKeyInfo, base64url."""
+    """The key that replaced it; `public_key` is SubjectPublicKeyInfo, base64url."""
 
     kid: str
     status: str
@@ -145,7 +145,7 @@ class RotatedOut(Out):
 
 
 class WithdrawnKeyOut(KeyOut):
-    """A key that is withdrawn; `log_index` says where the log tells of it."""
+    """A revoked or compromised key; `log_index` is the log entry of the change."""
 
     reason: str
     log_index: int
@@ -181,7 +181,7 @@ class JwksOut(Out):
 
 
 class DomainProofOut(Out):
-    """What proves that an issuer holds its domain, and whether it was found."""
+    """The TXT record that proves control of an issuer's domain, and whether it was verified."""
 
     issuer_id: Uuid
     domain: str

@@ -1,4 +1,4 @@
-"""Every query about issuers and keys; columns are named, values are parameters."""
+"""Queries on issuers, keys and logos; every query names its columns and binds values as parameters."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _SIGNING = (
 
 @dataclass(frozen=True, slots=True)
 class SigningKey:
-    """A key with its issuer's standing: all that a mint needs to know of either."""
+    """A key with its issuer's status and ratings: everything that a mint needs of both."""
 
     tenant_id: UUID
     issuer_id: UUID
@@ -68,7 +68,7 @@ class SigningKey:
 
 
 def find_signing_key(execute: Execute, *, tenant_id: UUID, issuer_id: UUID, kid: str) -> SigningKey | None:
-    """The tenant's key of that issuer, in one query."""
+    """Find the tenant's key of an issuer, with the issuer's status and ratings, in one query."""
     row: AnyRow | None = execute(_SIGNING, {"tenant_id": tenant_id, "issuer_id": issuer_id, "kid": kid}).first()
     if row is None:
         return None
@@ -90,10 +90,10 @@ def find_signing_key(execute: Execute, *, tenant_id: UUID, issuer_id: UUID, kid:
 
 
 def get(execute: Execute, issuer_id: UUID, *, tenant_id: UUID) -> AnyRow:
-    """The tenant's issuer; another tenant's is as unknown as none.
+    """Get an issuer of the tenant; those of other tenants are not found.
 
     Raises:
-        NotFound: there is none.
+        NotFound: the tenant has no such issuer.
     """
     query = select(*issuers.c).where(issuers.c.id == issuer_id, issuers.c.tenant_id == tenant_id)
     row = execute(query).first()
@@ -103,7 +103,7 @@ def get(execute: Execute, issuer_id: UUID, *, tenant_id: UUID) -> AnyRow:
 
 
 def page(connection: Connection, *, tenant_id: UUID, before: UUID | None, offset: int, limit: int) -> Sequence[AnyRow]:
-    """The tenant's issuers, newest first, from the one behind `before`."""
+    """List the tenant's issuers, newest first, starting after `before`."""
     query = select(*issuers.c).where(issuers.c.tenant_id == tenant_id)
     if before is not None:
         query = query.where(issuers.c.id < before)
@@ -111,51 +111,51 @@ def page(connection: Connection, *, tenant_id: UUID, before: UUID | None, offset
 
 
 def exists(connection: Connection, issuer_id: UUID) -> bool:
-    """Whether any tenant has this issuer."""
+    """Return whether any tenant has this issuer."""
     return connection.execute(select(issuers.c.id).where(issuers.c.id == issuer_id)).first() is not None
 
 
 def find_logo(execute: Execute, issuer_id: UUID) -> dict[str, Any] | None:
-    """The logo of an issuer, whoever has it; one without bytes was taken away."""
+    """Find the logo of an issuer of any tenant; a removed logo has empty content."""
     row = execute(select(*logos.c).where(logos.c.issuer_id == issuer_id)).mappings().first()
     return None if row is None else dict(row)
 
 
 def count(tx: Transaction, tenant_id: UUID) -> int:
-    """How many issuers a tenant has; a revoked one attests no more and does not count."""
-    mine = (issuers.c.tenant_id == tenant_id, issuers.c.status != IssuerStatus.REVOKED.value)
-    found: int = tx.exec(select(func.count()).select_from(issuers).where(*mine)).scalar_one()
-    return found
+    """Count the tenant's issuers, without revoked ones, which can never mint again."""
+    usable = (issuers.c.tenant_id == tenant_id, issuers.c.status != IssuerStatus.REVOKED.value)
+    number: int = tx.exec(select(func.count()).select_from(issuers).where(*usable)).scalar_one()
+    return number
 
 
 def count_usable_keys(execute: Execute, issuer_id: UUID) -> int:
-    """How many keys of an issuer can sign, or are prepared to; those that it had before do not count."""
+    """Count the active and pending keys of an issuer."""
     usable = (KeyStatus.ACTIVE.value, KeyStatus.PENDING.value)
     mine = (keys.c.issuer_id == issuer_id, keys.c.status.in_(usable))
-    found: int = execute(select(func.count()).select_from(keys).where(*mine)).scalar_one()
-    return found
+    number: int = execute(select(func.count()).select_from(keys).where(*mine)).scalar_one()
+    return number
 
 
 def list_managed_keys(tx: Transaction) -> list[dict[str, Any]]:
-    """Every key whose private half we hold, of all tenants, every column of it."""
+    """List the managed keys of all tenants, with all columns."""
     sealed = select(*keys.c).where(keys.c.sealed.is_not(None)).order_by(keys.c.tenant_id, keys.c.kid)
     return [dict(row) for row in tx.exec(sealed).mappings()]
 
 
 def list_keys(execute: Execute, issuer_ids: Sequence[UUID]) -> dict[UUID, list[AnyRow]]:
-    """The keys of some issuers, oldest first."""
-    found: dict[UUID, list[AnyRow]] = {issuer_id: [] for issuer_id in issuer_ids}
+    """List the keys of several issuers by issuer id, oldest first."""
+    by_issuer: dict[UUID, list[AnyRow]] = {issuer_id: [] for issuer_id in issuer_ids}
     query = select(*keys.c).where(keys.c.issuer_id.in_(issuer_ids)).order_by(keys.c.created_at, keys.c.kid)
     for row in execute(query):
-        found[row.issuer_id].append(row)
-    return found
+        by_issuer[row.issuer_id].append(row)
+    return by_issuer
 
 
 def get_key(execute: Execute, kid: str, *, tenant_id: UUID) -> dict[str, Any]:
-    """The tenant's key, every column of it; another tenant's is as unknown as none.
+    """Get a key of the tenant with all columns; those of other tenants are not found.
 
     Raises:
-        NotFound: there is none.
+        NotFound: the tenant has no such key.
     """
     row = execute(select(*keys.c).where(keys.c.tenant_id == tenant_id, keys.c.kid == kid)).mappings().first()
     if row is None:
@@ -164,19 +164,19 @@ def get_key(execute: Execute, kid: str, *, tenant_id: UUID) -> dict[str, Any]:
 
 
 def find_prepared_key(execute: Execute, issuer_id: UUID, spki: bytes) -> dict[str, Any] | None:
-    """The issuer's pending key with this public half, every column of it."""
+    """Find the issuer's pending key with this public key, with all columns."""
     mine = (keys.c.issuer_id == issuer_id, keys.c.status == KeyStatus.PENDING.value, keys.c.spki == spki)
     row = execute(select(*keys.c).where(*mine)).mappings().first()
     return None if row is None else dict(row)
 
 
 def find_kid(tx: Transaction, *, tenant_id: UUID, spki: bytes) -> str | None:
-    """By which name the tenant knows a public key, whatever became of it; None where it does not."""
+    """Find the kid of a public key in the tenant, whatever the key's status; None if it is unknown."""
     kid: str | None = tx.exec(select(keys.c.kid).where(keys.c.tenant_id == tenant_id, keys.c.spki == spki)).scalar()
     return kid
 
 
 def is_kid_taken(tx: Transaction, *, tenant_id: UUID, kid: str) -> bool:
-    """Whether the tenant has a key of this id, be it one that this transaction is about to insert."""
+    """Return whether the tenant has a key with this kid, including buffered inserts of this transaction."""
     query = select(keys.c.kid).where(keys.c.tenant_id == tenant_id, keys.c.kid == kid)
     return tx.exec(query).first() is not None

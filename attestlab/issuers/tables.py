@@ -1,4 +1,4 @@
-"""The rows of this capability."""
+"""Tables of issuers, their logos and their keys."""
 
 from datetime import datetime
 from uuid import UUID
@@ -10,9 +10,9 @@ SINCE_0018 = {"info": {"since": "0018"}}
 
 
 class Issuer(SQLModel, table=True):
-    """Who attests. `revoked_index` is the log entry that revoked it.
+    """An issuer of attestations. `revoked_index` is the log entry that revoked it.
 
-    `domain_proven_at` is when the proof of its present domain was found; null also where that was before revision 0018.
+    `domain_proven_at` is when its current domain was proven; null also if that was before revision 0018.
     """
 
     __tablename__ = "issuers"
@@ -38,7 +38,7 @@ class Issuer(SQLModel, table=True):
 
 
 class IssuerLogo(SQLModel, table=True):
-    """An uploaded logo; one that was taken away keeps no bytes."""
+    """An uploaded logo; a removed logo keeps its row, with empty content."""
 
     __tablename__ = "issuer_logos"
 
@@ -51,7 +51,7 @@ class IssuerLogo(SQLModel, table=True):
 
 
 class IssuerKey(SQLModel, table=True):
-    """A signing key: its public half as SubjectPublicKeyInfo, its private half sealed where we hold it.
+    """A signing key: the public key as SubjectPublicKeyInfo, and for managed keys the sealed private key.
 
     `log_index` is the key's first log entry, `changed_index` that of its last change of status.
     """

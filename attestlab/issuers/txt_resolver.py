@@ -1,4 +1,4 @@
-"""Where TXT records are asked for: the system's resolver, or one that the operator names."""
+"""DNS look-up of TXT records, through the system's resolver or one configured by the operator."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ PORT = 53
 
 
 class Resolver(Protocol):
-    """Looks up TXT records."""
+    """Interface of a resolver for TXT records."""
 
     def lookup_txt(self, name: str) -> list[str]:
-        """The texts of all TXT records of an absolute name, each joined from its parts; none where there are none.
+        """Look up all TXT records of an absolute name, each joined from its parts; returns [] if there are none.
 
         Raises:
-            Unavailable: nobody answered in time, or not as a resolver does.
+            Unavailable: no name server answered in time, or the response was invalid.
         """
         ...
 
 
 class DnsResolver:
-    """Asks over DNS (RFC 1035); `server` is `host:port` or a host's address, None the system's own resolver.
+    """Resolver over DNS (RFC 1035); `server` is `host:port` or an address, None for the system's resolver.
 
-    A look-up ends after `timeout_s` seconds, all name servers and repetitions included.
+    A look-up ends after `timeout_s` seconds, including all name servers and retries.
     """
 
     def __init__(self, server: str | None = None, *, timeout_s: float = LOOKUP_TIMEOUT_S) -> None:
@@ -41,12 +41,12 @@ class DnsResolver:
             host, port = _parse_address(self._server)
             resolver.nameservers, resolver.port = [host], port
         try:
-            # The trailing dot: a search list must not turn it into somebody else's name.
+            # The trailing dot prevents a search list from turning it into another domain's name.
             answer = resolver.resolve(f"{name}.", "TXT", lifetime=self._timeout_s)
         except (dns.resolver.NXDOMAIN, dns.resolver.NoAnswer):
             return []
         except (dns.exception.DNSException, OSError) as error:
-            raise Unavailable(f"The TXT records of {name} could not be looked up; try again later.") from error
+            raise Unavailable(f"The look-up of the TXT records of {name} failed. Retry later.") from error
         return [b"".join(record.strings).decode("utf-8", "replace") for record in answer]
 
 

@@ -247,7 +247,7 @@ def test_a_change_of_a_revoked_issuers_profile_contradicts_nothing(board: Board)
         tx.exec(update(issuers).values(revoked_index=revoked["log_index"] + 1))
     with board.lab.storage.read() as connection:
         assert [fault for _, fault in integrity.find_inconsistencies(connection)] == [
-            "the log says otherwise about which entry revoked it"
+            "the row differs from the log in the index of the revocation"
         ]
 
 
