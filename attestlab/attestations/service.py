@@ -124,11 +124,7 @@ class Attestations:
         self.daily_meter = Meter(storage=storage, counters=counters)
 
     def mint(self, request: MintRequest, *, caller: Caller) -> Minted:
-        """Mint an attestation: `prepare`, then `issue_or_raise`.
-
-        Raises:
-            AttestLabError: any error of the two.
-        """
+        """Mint an attestation: `prepare`, then `issue_or_raise`; raises the errors of both."""
         return self.issue_or_raise(self.prepare(request, caller=caller))
 
     def prepare(self, request: MintRequest, *, caller: Caller) -> PreparedAttestation:
@@ -156,13 +152,7 @@ class Attestations:
             store.get_pack(connection, pack_id, tenant_id=caller.tenant_id)
 
     def get_signing_key(self, connection: Connection, request: MintRequest, *, caller: Caller) -> SigningKey:
-        """Get the key that a request names.
-
-        Raises:
-            NotFound: the caller's tenant has no such issuer or key.
-            PermissionDenied: the issuer is not ACTIVE.
-            Conflict: the key is not active.
-        """
+        """Get the key that a request names, and require that issuer and key may mint now."""
         key = self.issuers.get_signing_key(
             connection, tenant_id=caller.tenant_id, issuer_id=request.issuer_id, kid=request.kid
         )
@@ -184,14 +174,12 @@ class Attestations:
     def issue(self, prepared: PreparedAttestation) -> Minted | PermissionDenied:
         """Append a prepared attestation to the log, and write its row, event and audit line.
 
-        One transaction contains all of them. Under the writer's lock it checks again that issuer
-        and key are unchanged, and evaluates the policies. The superseded attestation changes its
-        status in the same transaction. A denial by policies is returned, not raised, so that the
-        transaction commits; it then contains only the recorded decision.
+        One transaction contains all of them. Under the writer's lock it checks again that issuer and key
+        are unchanged, evaluates the policies, and changes the status of the superseded attestation. A denial
+        is returned, not raised, so that the transaction commits; it then contains only the recorded decision.
 
         Raises:
-            Conflict: issuer or key changed since `prepare`, the id is taken, or the attestation to supersede is
-                not VALID.
+            Conflict: issuer or key changed since `prepare`, the id is taken, or the superseded one is not VALID.
             RateLimited: the tenant has used its plan's daily quota.
         """
         with self.storage.write() as tx:
@@ -285,11 +273,7 @@ class Attestations:
         audit.record(tx, entry)
 
     def expire_due(self, tx: Transaction, *, limit: int) -> int:
-        """Store the status EXPIRED for up to `limit` attestations whose expiry has passed, and return how many.
-
-        Raises:
-            TimeUnconfirmed: the clock leapt.
-        """
+        """Store EXPIRED for up to `limit` due attestations, return how many; TimeUnconfirmed if the clock leapt."""
         self.log.time.require_credible(tx.connection)
         at = self.clock.now()
         rows = store.find_expired(tx, now=at, limit=limit)
@@ -399,7 +383,7 @@ class Attestations:
         """
         with self.storage.read() as connection:
             store.get(connection, attestation_id, tenant_id=caller.tenant_id)
-            return self._load_bundle_evidence(connection, attestation_id)
+            return self._load_evidence(connection, attestation_id)
 
     def export(self, attestation_id: UUID, *, caller: Caller | None) -> Export:
         """Load the parts of a bundle, and the policy decisions about its export.
@@ -413,7 +397,7 @@ class Attestations:
         with self.storage.read() as connection:
             if caller is not None:
                 store.get(connection, attestation_id, tenant_id=caller.tenant_id)
-            row, proofs, head = self._load_bundle_evidence(connection, attestation_id)
+            row, proofs, head = self._load_evidence(connection, attestation_id)
             return Export(row, proofs, head, self.enforcement.evaluate_export(row, caller=caller, now=self.clock.now()))
 
     def record_decisions(self, policy_decisions: PolicyDecisions, *, what: str) -> PermissionDenied | None:
@@ -423,9 +407,7 @@ class Attestations:
         with self.storage.write() as tx:
             return policy_enforcement.record_decisions(tx, policy_decisions, what=what, at=self.clock.now())
 
-    def _load_bundle_evidence(
-        self, connection: Connection, attestation_id: UUID
-    ) -> tuple[AnyRow, LogProofs, SignedHead]:
+    def _load_evidence(self, connection: Connection, attestation_id: UUID) -> tuple[AnyRow, LogProofs, SignedHead]:
         row = store.get_with_evidence(connection, attestation_id)
         if row is None:
             raise NotFound("attestation", attestation_id)
