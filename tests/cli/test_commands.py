@@ -1,4 +1,4 @@
-"""The command line, as others script against it."""
+"""The command line, as scripts use it: output, exit status and errors."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def bundle(tmp_path: Path) -> tuple[Path, Path]:
     return tmp_path / "bundle.json", tmp_path / "log.policy"
 
 
-def test_init_hands_over_what_opens_the_installation_and_never_again(tmp_path: Path) -> None:
+def test_init_prints_credentials_only_once(tmp_path: Path) -> None:
     made = printed("init", "--data", str(tmp_path / "d"), "--json")
     again = run("init", "--data", str(tmp_path / "d"), "--json")
 
@@ -78,7 +78,7 @@ def test_a_further_tenant_gets_the_same_object(tmp_path: Path) -> None:
     assert run("tenant", "create", "X", "--plan", "GOLD", "--data", str(tmp_path)).returncode == 2
 
 
-def test_serve_makes_a_fresh_installation_on_the_way_and_is_told_by_the_environment(tmp_path: Path) -> None:
+def test_serve_initializes_an_installation_from_the_environment(tmp_path: Path) -> None:
     with typed("serve", "--port", "0", ATTESTLAB_DATA=str(tmp_path / "fresh")) as process:
         url = first_line(process).removeprefix("ready ").strip()
         assert httpx.get(url + "/healthz").json() == {"status": "ok"}
@@ -89,7 +89,7 @@ def test_serve_makes_a_fresh_installation_on_the_way_and_is_told_by_the_environm
     assert '"api_key"' in errors
 
 
-def test_sigterm_finishes_what_was_accepted(tmp_path: Path) -> None:
+def test_sigterm_finishes_accepted_requests(tmp_path: Path) -> None:
     with RunningServer.initialised(tmp_path / "data", f"sqlite:///{tmp_path / 'r.db'}") as server:
         assert server.process is not None
         with server.client() as client:
@@ -105,7 +105,7 @@ def test_sigterm_finishes_what_was_accepted(tmp_path: Path) -> None:
     server.check()
 
 
-def test_the_demo_is_a_world_to_look_at(tmp_path: Path) -> None:
+def test_demo_serves_its_page_and_api(tmp_path: Path) -> None:
     with typed("demo", "--port", "0", "--data", str(tmp_path / "demo"), "--json") as process:
         shown = json.loads(first_line(process))
         found = httpx.post(shown["url"] + "/v1/verify", json={"attestation_id": shown["attestation_id"]}).json()
@@ -117,7 +117,7 @@ def test_the_demo_is_a_world_to_look_at(tmp_path: Path) -> None:
     assert len(issuers) == 8
 
 
-def test_verify_exits_by_what_it_found(bundle: tuple[Path, Path], tmp_path: Path) -> None:
+def test_verify_exit_status_follows_the_verdict(bundle: tuple[Path, Path], tmp_path: Path) -> None:
     sound, policy = bundle
     changed: dict[str, Any] = json.loads(sound.read_text())
     changed["attestation"]["payload"]["claims"]["degree_type"] = "PhD"
@@ -136,7 +136,7 @@ def test_verify_exits_by_what_it_found(bundle: tuple[Path, Path], tmp_path: Path
     assert (unchecked.returncode, "has no document hash" in unchecked.stderr) == (3, True)
 
 
-def test_verify_says_what_it_checked_and_what_it_could_not(bundle: tuple[Path, Path]) -> None:
+def test_verify_prints_checked_and_unchecked_steps(bundle: tuple[Path, Path]) -> None:
     done = run("verify", str(bundle[0]), "--trust", str(bundle[1]))
 
     assert done.stdout.startswith("VALID")
@@ -166,7 +166,7 @@ def test_an_export_is_a_tile_tree_with_its_checkpoint(tmp_path: Path) -> None:
     assert (tmp_path / "out" / "checkpoint").read_text().splitlines()[1] == "0"
 
 
-def test_a_folder_without_an_installation_is_a_clear_error(tmp_path: Path) -> None:
+def test_folder_without_an_installation_is_an_error(tmp_path: Path) -> None:
     done = run("log", "vkey", "--data", str(tmp_path))
 
     assert done.returncode == 2
@@ -184,7 +184,7 @@ def test_every_help_begins_with_an_example(command: tuple[str, ...]) -> None:
     assert time.monotonic() - begun < PATIENCE_S / 2
 
 
-def test_a_mistyped_command_is_guessed() -> None:
+def test_mistyped_command_gets_a_suggestion() -> None:
     done = run("verfy")
 
     assert done.returncode == 2
@@ -192,9 +192,7 @@ def test_a_mistyped_command_is_guessed() -> None:
 
 
 @pytest.mark.parametrize("command", [("init",), ("serve", "--port", "0"), ("log", "fsck")])
-def test_without_its_key_encryption_key_an_installation_is_left_as_it_is(
-    tmp_path: Path, command: tuple[str, ...]
-) -> None:
+def test_missing_kek_leaves_the_installation_unchanged(tmp_path: Path, command: tuple[str, ...]) -> None:
     """
     A new key beside an old log would open nothing, and be kept in place of the one that does.
     """
@@ -208,7 +206,7 @@ def test_without_its_key_encryption_key_an_installation_is_left_as_it_is(
     assert len(refused.stderr.splitlines()) == 1
 
 
-def test_another_installations_key_is_refused_at_the_start(tmp_path: Path) -> None:
+def test_kek_of_another_installation_is_rejected_at_start(tmp_path: Path) -> None:
     for name in ("one", "other"):
         printed("init", "--data", str(tmp_path / name), "--json")
     shutil.copy(tmp_path / "other" / "keyring.key", tmp_path / "one" / "keyring.key")
@@ -231,7 +229,7 @@ def test_another_installations_key_is_refused_at_the_start(tmp_path: Path) -> No
     ],
     ids=lambda command: " ".join(command[:3]),
 )
-def test_what_cannot_be_used_is_one_line_and_exit_2(tmp_path: Path, command: tuple[str, ...]) -> None:
+def test_unusable_input_is_one_line_and_exit_2(tmp_path: Path, command: tuple[str, ...]) -> None:
     if "--data" not in command:
         printed("init", "--data", str(tmp_path), "--json")
         command = (*command, "--data", str(tmp_path))
@@ -290,7 +288,7 @@ def test_when_several_workers_stop_the_port_is_free_at_once(tmp_path: Path) -> N
             server.kill()
 
 
-def test_any_worker_tells_what_all_of_them_answered(tmp_path: Path) -> None:
+def test_any_worker_reports_the_metrics_of_all(tmp_path: Path) -> None:
     counted = []
     with typed("serve", "--port", "0", "--workers", "2", "--data", str(tmp_path)) as process:
         url = first_line(process).split()[1]
@@ -302,7 +300,7 @@ def test_any_worker_tells_what_all_of_them_answered(tmp_path: Path) -> None:
     assert counted == list(range(1, 21))
 
 
-def test_the_demo_is_a_world_of_its_own_whatever_the_environment_says(tmp_path: Path) -> None:
+def test_demo_ignores_the_database_of_the_environment(tmp_path: Path) -> None:
     environment = {"ATTESTLAB_DATABASE_URL": f"sqlite:///{tmp_path / 'precious.db'}", "TMPDIR": str(tmp_path)}
     with typed("demo", "--port", "0", "--json", **environment) as process:
         assert json.loads(first_line(process))["url"]

@@ -1,4 +1,4 @@
-"""A damaged SQLite file is one line on stderr or a problem of fsck, never a traceback."""
+"""A damaged SQLite file is reported in one line on stderr or as a problem of fsck, never with a traceback."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A backlog shrinks as fast as it was promised, in portions that hold up nobody for long."""
+"""BacklogPacer: batches average the configured rate and stay short while requests are queued."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def paced(watch: Watch) -> BacklogPacer:
     return BacklogPacer(1_000, min_batch=10, max_batch=60, reduction_per_waiter=1, clock=watch)
 
 
-def test_it_comes_to_so_many_a_second_whatever_the_portions_are() -> None:
+def test_batches_average_the_configured_rate() -> None:
     watch, taken = Watch(), 0
     pace = paced(watch)
     pace.batch_size(0)
@@ -32,21 +32,21 @@ def test_it_comes_to_so_many_a_second_whatever_the_portions_are() -> None:
     assert abs(taken - 1_000 * (0.02 + 0.05 + 0.03) * 100) < 100
 
 
-def test_where_many_wait_few_are_taken_and_the_rest_when_few_wait() -> None:
+def test_queued_requests_reduce_the_batch_size() -> None:
     watch = Watch()
     pace = paced(watch)
 
     assert [pace.batch_size(45), pace.batch_size(0)] == [15, 60]
 
 
-def test_some_are_taken_however_many_wait_and_however_soon_it_asks_again() -> None:
+def test_batch_never_falls_below_its_minimum() -> None:
     watch = Watch()
     pace = paced(watch)
 
     assert [pace.batch_size(1_000) for _ in range(20)] == [10] * 20
 
 
-def test_a_pace_that_could_not_be_kept_is_not_made_up_for() -> None:
+def test_unused_capacity_is_discarded() -> None:
     watch = Watch()
     pace = paced(watch)
     watch.now += 60
@@ -54,7 +54,7 @@ def test_a_pace_that_could_not_be_kept_is_not_made_up_for() -> None:
     assert sum(pace.batch_size(0) for _ in range(3)) == 60 + 40 + 10
 
 
-def test_what_an_idle_hour_took_beyond_the_pace_is_not_owed_by_a_busy_one() -> None:
+def test_batches_beyond_the_rate_leave_no_debt() -> None:
     watch = Watch()
     pace = paced(watch)
     for _ in range(1_000):

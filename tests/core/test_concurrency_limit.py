@@ -1,4 +1,4 @@
-"""Of what is long a few run at once, and who comes too late is told so at once."""
+"""ConcurrencyLimit: excess callers fail immediately, and slots are released."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from attestlab.core.errors import Unavailable
 from attestlab.core.limits.concurrency import ConcurrencyLimit
 
 
-def test_one_too_many_is_refused_and_told_when_to_ask_again() -> None:
+def test_excess_caller_is_unavailable_with_retry_after() -> None:
     few = ConcurrencyLimit(2, "proofs")
     with (
         few.acquire(),
@@ -21,7 +21,7 @@ def test_one_too_many_is_refused_and_told_when_to_ask_again() -> None:
     assert refused.value.retry_after_s == 5
 
 
-def test_a_place_is_free_again_whatever_came_of_the_work() -> None:
+def test_slot_is_released_after_success_and_error() -> None:
     few = ConcurrencyLimit(1, "proofs")
     with pytest.raises(ZeroDivisionError), few.acquire():
         _ = 1 / 0

@@ -1,4 +1,4 @@
-"""The clock of the database, as a process measures it: one time for all hosts, whatever their own clocks show."""
+"""DatabaseClock: one time for all hosts, even if their own clocks differ."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def seconds_off(clock: DatabaseClock, expected: datetime) -> float:
     return abs((clock.now() - expected).total_seconds())
 
 
-def test_it_is_the_time_that_was_measured_and_what_passed_since() -> None:
+def test_clock_adds_elapsed_time_to_the_measurement() -> None:
     clock, then = DatabaseClock(), monotonic() - 3600
 
     clock.add_measurement(LONG_BEFORE, sent_at=then, received_at=then)
@@ -25,7 +25,7 @@ def test_it_is_the_time_that_was_measured_and_what_passed_since() -> None:
     assert seconds_off(clock, LONG_BEFORE + timedelta(hours=1)) < 60, "a machine that is slow, not one that is wrong"
 
 
-def test_it_follows_the_clock_of_the_database() -> None:
+def test_clock_follows_the_database() -> None:
     clock, now = DatabaseClock(), monotonic()
     clock.add_measurement(LONG_BEFORE, sent_at=now, received_at=now)
 
@@ -35,7 +35,7 @@ def test_it_follows_the_clock_of_the_database() -> None:
 
 
 @pytest.mark.parametrize(("round_trip_s", "is_believed"), [(0.01, True), (20, False)])
-def test_a_slow_measurement_changes_nothing_that_it_cannot_tell(round_trip_s: float, is_believed: bool) -> None:
+def test_slow_measurement_changes_nothing_within_its_round_trip(round_trip_s: float, is_believed: bool) -> None:
     clock, now = DatabaseClock(), monotonic()
     clock.add_measurement(NOON, sent_at=now, received_at=now)
     at = NOON + timedelta(seconds=10 + round_trip_s / 2)

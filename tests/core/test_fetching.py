@@ -1,4 +1,4 @@
-"""Fetches from hosts of other people: what a hostile host sends costs neither memory nor time beyond the limits."""
+"""Fetches from untrusted hosts: a hostile host costs neither memory nor time beyond the limits."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ def little_memory() -> Iterator[None]:
         tracemalloc.stop()
 
 
-def test_an_answer_comes_back_as_it_was_sent(fetch: Callable[..., Fetched]) -> None:
+def test_response_is_returned_unchanged(fetch: Callable[..., Fetched]) -> None:
     with hostile_server(answer(b"body", "Content-Type: text/plain", "Content-Encoding: identity")) as server:
         assert fetch(server.url) == Fetched(200, "text/plain", b"body")
     assert b"accept-encoding: identity\r\n" in server.requests[0].lower()
 
 
 @pytest.mark.parametrize("coding", CODED)
-def test_an_answer_in_a_content_coding_is_refused_unread(fetch: Callable[..., Fetched], coding: str) -> None:
+def test_encoded_response_is_rejected_unread(fetch: Callable[..., Fetched], coding: str) -> None:
     """
     26 KB of gzip in gzip unfold to gigabytes.
     """
@@ -73,12 +73,12 @@ def test_an_answer_in_a_content_coding_is_refused_unread(fetch: Callable[..., Fe
         fetch(server.url)
 
 
-def test_an_error_in_a_content_coding_has_no_body(fetch: Callable[..., Fetched]) -> None:
+def test_encoded_error_response_has_an_empty_body(fetch: Callable[..., Fetched]) -> None:
     with hostile_server(bomb("gzip, gzip", status="404 Not Found")) as server, little_memory():
         assert fetch(server.url) == Fetched(404, "", b"")
 
 
-def test_the_body_of_an_error_is_cut(fetch: Callable[..., Fetched]) -> None:
+def test_error_body_is_truncated(fetch: Callable[..., Fetched]) -> None:
     with hostile_server(answer(b"x" * 1_000_000, status="500 Oops")) as server:
         assert fetch(server.url).body == b"x" * MAX_ERROR_BYTES
 
@@ -99,7 +99,7 @@ def test_a_body_may_be_exactly_as_long_as_its_limit(fetch: Callable[..., Fetched
         assert len(fetch(server.url).body) == LIMITS.max_body_bytes
 
 
-def test_a_header_without_end_is_refused(fetch: Callable[..., Fetched]) -> None:
+def test_endless_header_is_rejected(fetch: Callable[..., Fetched]) -> None:
     with hostile_server(endless_header) as server, little_memory(), pytest.raises(HostUnreachable):
         fetch(server.url)
 
@@ -113,14 +113,12 @@ def test_a_header_without_end_is_refused(fetch: Callable[..., Fetched]) -> None:
     ],
     ids=["body", "header", "informational answers"],
 )
-def test_a_host_that_sends_a_byte_now_and_then_ends_at_the_deadline(
-    fetch: Callable[..., Fetched], drips: Answer
-) -> None:
+def test_slow_host_fails_at_the_deadline(fetch: Callable[..., Fetched], drips: Answer) -> None:
     with hostile_server(drips) as server, pytest.raises(HostUnreachable, match=r"within 0\.2 seconds"):
         fetch(server.url, FetchLimits(100_000, deadline_s=0.2))
 
 
-def test_a_redirect_is_an_answer_and_is_not_followed(fetch: Callable[..., Fetched]) -> None:
+def test_redirect_is_returned_and_not_followed(fetch: Callable[..., Fetched]) -> None:
     with (
         hostile_server(answer(b"elsewhere")) as elsewhere,
         hostile_server(answer(b"", f"Location: {elsewhere.url}/secret", status="307 Temporary Redirect")) as server,
@@ -129,7 +127,7 @@ def test_a_redirect_is_an_answer_and_is_not_followed(fetch: Callable[..., Fetche
     assert elsewhere.requests == []
 
 
-def test_no_cookie_of_a_host_is_kept(fetch: Callable[..., Fetched]) -> None:
+def test_cookies_are_not_stored(fetch: Callable[..., Fetched]) -> None:
     with hostile_server(answer(b"", "Set-Cookie: a=b")) as server:
         fetch(server.url)
         fetch(server.url)
@@ -140,12 +138,12 @@ def test_no_cookie_of_a_host_is_kept(fetch: Callable[..., Fetched]) -> None:
     "url",
     ["http://127.0.0.1:1/", "http://[::1", "http://" + "x" * 64 + ".invalid/", "ftp://127.0.0.1/", "http://é..x/", ""],
 )
-def test_an_address_that_cannot_be_reached_is_no_foreign_error(fetch: Callable[..., Fetched], url: str) -> None:
+def test_unreachable_address_raises_host_unreachable(fetch: Callable[..., Fetched], url: str) -> None:
     with pytest.raises(HostUnreachable, match="cannot be read"):
         fetch(url)
 
 
-def test_a_fetcher_that_is_closed_gives_up_what_it_waits_for() -> None:
+def test_close_cancels_running_fetches() -> None:
     async def close_in_flight(url: str) -> None:
         fetcher = Fetcher()
         fetching = asyncio.create_task(fetcher.post(url, b"", LIMITS))

@@ -1,4 +1,4 @@
-"""What must hold at the moment of a commit: nothing is done twice, nobody waits for ever, nobody pays for another."""
+"""Group commit: no job runs twice, no caller waits indefinitely, and a failing job fails alone."""
 
 from __future__ import annotations
 
@@ -78,14 +78,14 @@ def done(request: pytest.FixtureRequest) -> Callable[[Storage, list[Job]], list[
     return found
 
 
-def test_everything_that_was_accepted_is_finished(sqlite: Storage, done: Any) -> None:
+def test_close_commits_all_accepted_jobs(sqlite: Storage, done: Any) -> None:
     outcomes = done(sqlite, [adding(f"{number:03}") for number in range(50)])
 
     assert [fault for _, fault in outcomes] == [None] * 50
     assert len(names(sqlite)) == 50
 
 
-def test_a_commit_that_may_have_happened_is_not_repeated(sqlite: Storage, done: Any) -> None:
+def test_unconfirmed_commit_is_not_retried(sqlite: Storage, done: Any) -> None:
     """
     It did happen here; running its jobs again would do everything twice.
     """
@@ -109,7 +109,7 @@ def test_a_commit_that_may_have_happened_is_not_repeated(sqlite: Storage, done: 
     assert kinds == ["CommitUnknown", "CommitUnknown", "Conflict"], "whoever was refused hears of their refusal"
 
 
-def test_what_a_refused_job_added_is_taken_back_and_nothing_else(sqlite: Storage, done: Any) -> None:
+def test_rows_of_a_failed_job_are_rolled_back_alone(sqlite: Storage, done: Any) -> None:
     def added_and_refused(tx: Transaction) -> None:
         adding("b")(tx)
         tx.after_commit(lambda: told.append("b"))
@@ -130,7 +130,7 @@ def test_only_the_job_that_breaks_the_group_fails(sqlite: Storage, done: Any) ->
     assert [type(fault) for _, fault in outcomes if fault] == [IntegrityError]
 
 
-def test_a_full_queue_of_the_loop_refuses_at_once(sqlite: Storage) -> None:
+def test_full_loop_queue_is_unavailable(sqlite: Storage) -> None:
     async def run() -> None:
         writer = LoopGroupCommit(sqlite, max_queued=2)
         for name in "ab":
@@ -144,7 +144,7 @@ def test_a_full_queue_of_the_loop_refuses_at_once(sqlite: Storage) -> None:
     assert names(sqlite) == ["a", "b"]
 
 
-def test_a_group_is_not_larger_than_its_cap(sqlite: Storage) -> None:
+def test_group_size_is_limited(sqlite: Storage) -> None:
     sealed: list[int] = []
     sqlite.sequence_hooks.append(lambda tx: sealed.append(1))
 
@@ -183,9 +183,7 @@ def wait_up_to(monkeypatch: pytest.MonkeyPatch, longest_s: float) -> None:
     monkeypatch.setattr(loop_group_commit, "MAX_GATHER_S", longest_s)
 
 
-def test_clients_that_were_answered_together_share_the_next_group(
-    sqlite: Storage, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_clients_answered_together_share_the_next_group(sqlite: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first of them to come back would else be a group of its own, for whose syncs the others wait."""
     wait_up_to(monkeypatch, 2.0)
 
@@ -195,13 +193,13 @@ def test_clients_that_were_answered_together_share_the_next_group(
     assert sizes.count(4) >= 3, sizes
 
 
-def test_a_client_that_is_alone_is_never_waited_for(sqlite: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_single_client_never_waits(sqlite: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
     wait_up_to(monkeypatch, 10 * PATIENCE_S)
 
     assert groups_of_clients(sqlite, clients=1, jobs_each=20) == [1] * 20
 
 
-def test_clients_that_do_not_come_back_hold_nobody_up(sqlite: Storage) -> None:
+def test_clients_that_do_not_return_delay_no_group(sqlite: Storage) -> None:
     """Four were answered together; one of them comes back."""
     outcomes: list[Outcome] = []
 
@@ -221,7 +219,7 @@ def test_clients_that_do_not_come_back_hold_nobody_up(sqlite: Storage) -> None:
     assert (names(sqlite), len(outcomes)) == (list("abcde"), 5)
 
 
-def test_who_waits_for_a_commit_is_told_only_of_their_own(sqlite: Storage) -> None:
+def test_after_commit_callbacks_of_failed_jobs_do_not_run(sqlite: Storage) -> None:
     """
     A job that was taken back leaves no call behind.
     """
@@ -240,7 +238,7 @@ def test_who_waits_for_a_commit_is_told_only_of_their_own(sqlite: Storage) -> No
     assert told == ["a", "c"]
 
 
-def test_whoever_has_begun_is_the_only_writer(sqlite: Storage) -> None:
+def test_begin_takes_the_writer_lock(sqlite: Storage) -> None:
     """
     A begin that takes no lock gives two writers the same view, and the same next index.
     """
@@ -256,7 +254,7 @@ def test_whoever_has_begun_is_the_only_writer(sqlite: Storage) -> None:
     other.close()
 
 
-def test_a_transaction_that_the_database_gave_up_is_no_success(storage: Storage) -> None:
+def test_commit_of_a_rolled_back_transaction_fails(storage: Storage) -> None:
     tx = storage.begin()
     adding("lost")(tx)
     tx.flush()
@@ -269,7 +267,7 @@ def test_a_transaction_that_the_database_gave_up_is_no_success(storage: Storage)
     assert names(storage) == []
 
 
-def test_a_commit_that_is_not_confirmed_says_so(storage: Storage) -> None:
+def test_unconfirmed_commit_raises_commit_unknown(storage: Storage) -> None:
     tx = storage.begin()
     adding("perhaps")(tx)
     storage.run_commit_hooks(tx)
@@ -286,7 +284,7 @@ def test_a_commit_that_is_not_confirmed_says_so(storage: Storage) -> None:
     assert names(storage) == ["perhaps"]
 
 
-def test_one_read_is_one_look(storage: Storage) -> None:
+def test_read_is_one_snapshot(storage: Storage) -> None:
     """
     What somebody commits meanwhile is not half seen.
     """
@@ -303,7 +301,7 @@ def test_one_read_is_one_look(storage: Storage) -> None:
     assert names(storage) == ["meanwhile"]
 
 
-def test_what_is_recalled_is_as_fresh_as_a_query(storage: Storage) -> None:
+def test_cached_read_is_as_fresh_as_a_query(storage: Storage) -> None:
     other = Storage(storage.url.render_as_string(hide_password=False))
     count = select(func.count()).select_from(heads)
     seen = [storage.cached_read("count", lambda connection: connection.scalar(count))]
@@ -316,12 +314,12 @@ def test_what_is_recalled_is_as_fresh_as_a_query(storage: Storage) -> None:
     assert seen == [0, 1, 2]
 
 
-def test_a_link_of_a_chain_covers_what_came_before() -> None:
+def test_chain_link_covers_the_previous_hash() -> None:
     """Computed by hand; another value would disown every stored chain."""
     assert link_hash(b"\1" * 32, b"content") == hashlib.sha256(b"\1" * 32 + b"content").digest()
 
 
-def test_a_link_of_the_outbox_covers_whose_event_it_is() -> None:
+def test_outbox_link_covers_the_tenant() -> None:
     tenant = UUID("0193b5a0-7f3c-7abc-8def-0123456789ab")
 
     assert outbox.chained_bytes(tenant, b"{}") == tenant.bytes + b"{}"

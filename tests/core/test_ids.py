@@ -1,4 +1,4 @@
-"""Ids are led by their time, carry chance, and are never dealt out twice."""
+"""Ids begin with their time, contain random bits, and are unique across threads and forks."""
 
 import os
 import pickle
@@ -13,7 +13,7 @@ from attestlab.core.ids import new_id, new_ulid
 NOW = datetime(2026, 11, 21, 12, 0, 0, 123_000, tzinfo=UTC)
 
 
-def test_an_id_is_a_uuid_of_version_7_that_tells_its_millisecond():
+def test_id_is_a_uuid7_with_its_millisecond():
     made = new_id(NOW)
 
     assert (made.version, made.variant) == (7, "specified in RFC 4122")
@@ -23,7 +23,7 @@ def test_an_id_is_a_uuid_of_version_7_that_tells_its_millisecond():
     assert pickle.loads(pickle.dumps(made)) == made
 
 
-def test_later_ids_come_later_in_every_index():
+def test_ids_sort_by_time():
     made = [str(new_id(NOW + timedelta(milliseconds=step))) for step in range(50)]
 
     assert made == sorted(made)
@@ -37,14 +37,14 @@ def test_every_random_bit_of_an_id_is_drawn():
     assert all(850 < sum(value >> bit & 1 for value in made) < 1_150 for bit in bits)
 
 
-def test_threads_are_never_dealt_the_same_id():
+def test_threads_never_get_the_same_id():
     with ThreadPoolExecutor(8) as pool:
         made = list(pool.map(lambda _: new_id(NOW), range(20_000)))
 
     assert len(set(made)) == 20_000
 
 
-def test_a_forked_worker_is_dealt_other_ids_than_its_parent():
+def test_forked_worker_gets_other_ids_than_its_parent():
     new_id(NOW)  # so that some are drawn before the fork
     reading, writing = os.pipe()
     child = os.fork()
@@ -60,7 +60,7 @@ def test_a_forked_worker_is_dealt_other_ids_than_its_parent():
     assert theirs.isdisjoint(str(new_id(NOW)) for _ in range(100))
 
 
-def test_a_ulid_tells_its_millisecond_to_others():
+def test_ulid_contains_its_millisecond():
     assert ULID.from_str(new_ulid(NOW)).datetime == NOW
 
 

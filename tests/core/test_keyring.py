@@ -1,4 +1,4 @@
-"""A sealed key opens under its own key-encryption key, for its own owner, unchanged; and in no other way."""
+"""Keyring: a sealed key opens only under its own key-encryption key, for its own owner, and unchanged."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def kek_file(folder: Path, text: str, mode: int = 0o600) -> Path:
     return path
 
 
-def test_a_key_comes_back_as_it_was_sealed_and_signs():
+def test_unsealed_key_equals_the_sealed_key():
     keyring = Keyring(KEK)
     private = signing.generate(Algorithm.ED25519)
 
@@ -53,13 +53,13 @@ def test_a_key_comes_back_as_it_was_sealed_and_signs():
 
 @settings(deadline=None)
 @given(st.binary(max_size=100), st.text(st.characters(exclude_categories=["Cs"])), st.none() | st.uuids())
-def test_anything_sealed_opens_again(secret, kid, tenant_id):
+def test_seal_round_trips(secret, kid, tenant_id):
     owner = OWNER | {"kid": kid, "tenant_id": tenant_id}
 
     assert Keyring(KEK).unseal(Keyring(KEK).seal(secret, **owner), **owner) == secret
 
 
-def test_no_single_bit_of_a_blob_may_change():
+def test_changed_bit_of_a_blob_is_detected():
     blob = sealed()
 
     for bit in range(len(blob) * 8):
@@ -69,7 +69,7 @@ def test_no_single_bit_of_a_blob_may_change():
             Keyring(KEK).unseal(bytes(changed), **OWNER)
 
 
-def test_no_blob_that_is_cut_or_lengthened_opens():
+def test_truncated_or_extended_blob_is_rejected():
     blob = sealed()
 
     for changed in [blob[:length] for length in range(len(blob))] + [blob + b"\0", b"\0" + blob, blob + blob]:
@@ -92,7 +92,7 @@ def test_no_blob_that_is_cut_or_lengthened_opens():
         {"kid": "Ed25519", "alg": "key-1"},
     ],
 )
-def test_a_blob_opens_for_its_own_owner_only(other):
+def test_blob_opens_only_for_its_owner(other):
     blob = sealed()
 
     with pytest.raises(IntegrityFailed, match="does not open"):
@@ -100,14 +100,14 @@ def test_a_blob_opens_for_its_own_owner_only(other):
     assert Keyring(KEK).unseal(blob, **OWNER) == SECRET
 
 
-def test_the_wrong_key_encryption_key_is_named_before_anything_is_tried():
+def test_wrong_kek_is_named():
     right, wrong = Keyring(KEK), Keyring(KEK[::-1])
 
     with pytest.raises(IntegrityFailed, match=rf"under the key-encryption key {right.id.hex()}.*{wrong.id.hex()}"):
         wrong.unseal(sealed(), **OWNER)
 
 
-def test_the_id_in_a_blob_is_only_a_hint_for_people():
+def test_forged_kek_id_does_not_open_a_blob():
     """
     A blob that claims to be another keyring's still does not open there.
     """
@@ -118,7 +118,7 @@ def test_the_id_in_a_blob_is_only_a_hint_for_people():
         wrong.unseal(blob[:1] + wrong.id + blob[9:], **OWNER)
 
 
-def test_two_seals_of_one_key_have_nothing_in_common_but_the_head():
+def test_two_seals_of_one_key_share_only_the_head():
     blobs = [sealed() for _ in range(200)]
 
     assert {blob[:9] for blob in blobs} == {b"\x01" + Keyring(KEK).id}
@@ -147,7 +147,7 @@ def test_a_created_keyring_opens_again_from_its_folder(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == [FILE_NAME]
 
 
-def test_the_file_is_its_owners_alone_whatever_the_umask(tmp_path):
+def test_key_file_is_private_for_any_umask(tmp_path):
     before = os.umask(0)
     try:
         Keyring.create(tmp_path)
@@ -181,7 +181,7 @@ def test_the_environment_goes_before_the_file(tmp_path):
     assert Keyring.open(tmp_path, {ENVIRONMENT_NAME: ""}).id == of_file.id
 
 
-def test_the_files_text_is_what_the_environment_takes(tmp_path):
+def test_key_file_content_is_accepted_from_the_environment(tmp_path):
     keyring = Keyring.create(tmp_path)
     text = (tmp_path / FILE_NAME).read_text()
 
@@ -189,7 +189,7 @@ def test_the_files_text_is_what_the_environment_takes(tmp_path):
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o644, 0o660, 0o622, 0o601, 0o610, 0o777])
-def test_a_file_that_others_may_use_is_refused_with_the_remedy(tmp_path, mode):
+def test_key_file_of_wrong_mode_is_rejected_with_the_remedy(tmp_path, mode):
     path = kek_file(tmp_path, b64url_encode(KEK), mode)
 
     with pytest.raises(ValidationFailed, match=f"chmod 600 {path}"):
@@ -198,7 +198,7 @@ def test_a_file_that_others_may_use_is_refused_with_the_remedy(tmp_path, mode):
     assert Keyring.open(tmp_path, {}).id == Keyring(KEK).id
 
 
-def test_a_missing_key_is_said_with_both_places_it_may_come_from(tmp_path):
+def test_missing_kek_names_both_sources(tmp_path):
     with pytest.raises(ValidationFailed, match=rf"Set {ENVIRONMENT_NAME} or restore .*{FILE_NAME}"):
         Keyring.open(tmp_path, {})
 
@@ -206,7 +206,7 @@ def test_a_missing_key_is_said_with_both_places_it_may_come_from(tmp_path):
 @pytest.mark.parametrize(
     "text", ["x", "not base64url!" * 3, b64url_encode(KEK[:31]), b64url_encode(KEK + b"x"), "é" * 43, KEK.hex()]
 )
-def test_a_malformed_key_is_refused_without_being_quoted(tmp_path, text):
+def test_malformed_kek_is_rejected_without_quoting_it(tmp_path, text):
     kek_file(tmp_path, text)
 
     for environ in ({}, {ENVIRONMENT_NAME: text}):
@@ -222,7 +222,7 @@ def test_an_empty_file_is_refused(tmp_path):
         Keyring.open(tmp_path, {})
 
 
-def test_a_keyring_does_not_tell_its_key():
+def test_repr_of_a_keyring_hides_its_key():
     keyring = Keyring(KEK)
 
     assert repr(keyring) == f"<Keyring {keyring.id.hex()}>"
@@ -230,12 +230,12 @@ def test_a_keyring_does_not_tell_its_key():
         pickle.dumps(keyring)
 
 
-def test_a_keyring_of_another_length_cannot_be():
+def test_kek_of_another_length_is_rejected():
     with pytest.raises(ValueError, match="must have 32"):
         Keyring(KEK[:16])
 
 
-def test_of_many_processes_that_create_at_once_one_wins_and_the_file_is_whole(tmp_path):
+def test_concurrent_creation_has_one_winner_and_a_complete_file(tmp_path):
     code = (
         "import sys, pathlib\n"
         "from attestlab.core.errors import Conflict\n"
@@ -258,7 +258,7 @@ def test_of_many_processes_that_create_at_once_one_wins_and_the_file_is_whole(tm
     assert Keyring.open(tmp_path, {}).id.hex() in outcomes
 
 
-def test_a_secret_that_is_no_key_opens_for_its_own_purpose_alone():
+def test_sealed_secret_opens_only_for_its_purpose():
     """
     An answer is not taken for another, nor for a private key; and a private key for neither.
     """
@@ -282,7 +282,7 @@ def test_the_same_secret_sealed_twice_looks_different():
     assert keyring.seal_secret(SECRET, purpose="mail") != keyring.seal_secret(SECRET, purpose="mail")
 
 
-def test_a_keyed_hash_is_the_same_for_whoever_has_the_key_and_for_nobody_else():
+def test_keyed_hash_depends_on_the_kek():
     assert Keyring(KEK).keyed_sha256(b"request") == Keyring(KEK).keyed_sha256(b"request")
     assert Keyring(KEK).keyed_sha256(b"request") != Keyring(bytes(32)).keyed_sha256(b"request")
     assert Keyring(KEK).keyed_sha256(b"request") != Keyring(KEK).keyed_sha256(b"request.")

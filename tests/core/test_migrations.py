@@ -1,4 +1,4 @@
-"""Migrations: what they make is what the models say, and no moment of dying leaves a database half made."""
+"""Migrations create the tables of the models, and a killed migration never leaves a partial database."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def start() -> Iterator[Start]:
         yield start
 
 
-def test_the_revisions_make_what_the_models_say(opened: Storage) -> None:
+def test_revisions_create_the_tables_of_the_models(opened: Storage) -> None:
     """
     Column by column, index by index, trigger by trigger, as the engine tells it. Where this fails: the tables have
     changed, and `attestlab/migrations/__init__.py` says how to make the revision that follows them.
@@ -183,7 +183,7 @@ def test_the_package_knows_its_newest_revision() -> None:
     assert ScriptDirectory.from_config(configured()).get_heads() == [HEAD]
 
 
-def test_a_revision_depends_on_nothing_that_may_change() -> None:
+def test_revisions_import_nothing_of_the_package() -> None:
     """
     What was released once must make the same tables for ever.
     """
@@ -193,7 +193,7 @@ def test_a_revision_depends_on_nothing_that_may_change() -> None:
         assert set(imported) <= allowed, path.name
 
 
-def test_the_next_revision_is_written_from_what_is_missing(migrated_file: Path, tmp_path: Path) -> None:
+def test_next_revision_is_generated_from_the_difference(migrated_file: Path, tmp_path: Path) -> None:
     storage = Storage(str(shutil.copy(migrated_file, tmp_path / "behind.db")))
     lost = (
         "TRIGGER log_tiles_no_update",
@@ -223,9 +223,7 @@ def test_the_next_revision_is_written_from_what_is_missing(migrated_file: Path, 
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
-def test_a_start_completes_what_a_killed_one_began(
-    opened: Storage, empty_database: str, start: Start, moment: str
-) -> None:
+def test_start_completes_a_killed_migration(opened: Storage, empty_database: str, start: Start, moment: str) -> None:
     assert start(empty_database, die_before=moment) == [-signal.SIGKILL]
     assert tables(opened) == set()
 
@@ -251,7 +249,7 @@ def test_a_failure_at_any_statement_leaves_nothing_behind(opened: Storage, is_lo
     assert tables(opened) == {"alembic_version", *metadata().tables}
 
 
-def test_processes_that_start_at_once_all_succeed(opened: Storage, empty_database: str, start: Start) -> None:
+def test_concurrent_migrations_all_succeed(opened: Storage, empty_database: str, start: Start) -> None:
     ended = start(empty_database, processes=3)
 
     assert set(ended) <= {0, WITH_ALEMBIC}
@@ -259,7 +257,7 @@ def test_processes_that_start_at_once_all_succeed(opened: Storage, empty_databas
         assert revision(connection) == HEAD
 
 
-def test_a_start_that_finds_everything_done_does_not_load_alembic(empty_database: str, start: Start) -> None:
+def test_start_of_migrated_records_does_not_load_alembic(empty_database: str, start: Start) -> None:
     """
     It would take a third of a second of every start.
     """
@@ -267,7 +265,7 @@ def test_a_start_that_finds_everything_done_does_not_load_alembic(empty_database
     assert start(empty_database) == [0]
 
 
-def test_records_of_a_newer_version_are_refused_and_left_alone(opened: Storage) -> None:
+def test_records_of_a_newer_version_are_rejected_unchanged(opened: Storage) -> None:
     upgrade(opened)
     with opened.write() as tx:
         tx.exec(text("UPDATE alembic_version SET version_num = '9999'"))
@@ -279,7 +277,7 @@ def test_records_of_a_newer_version_are_refused_and_left_alone(opened: Storage) 
         assert revision(connection) == "9999"
 
 
-def test_the_command_line_says_in_one_line_that_the_records_are_newer(tmp_path: Path) -> None:
+def test_cli_reports_newer_records_in_one_line(tmp_path: Path) -> None:
     storage = Storage(f"sqlite:///{tmp_path / 'newer.db'}")
     with storage.write() as tx:
         tx.exec(text("CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL)"))

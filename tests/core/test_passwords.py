@@ -1,4 +1,4 @@
-"""Passwords at rest, and what a new one must be."""
+"""Password hashes, and the rules for a new password."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from attestlab.core.errors import ValidationFailed
 GOOD = "correct horse battery staple"
 
 
-def test_a_stored_hash_knows_its_password_and_no_other() -> None:
+def test_hash_matches_only_its_password() -> None:
     stored = passwords.hash_password(GOOD)
 
     assert passwords.matches(GOOD, stored)
@@ -24,13 +24,13 @@ def test_a_stored_hash_knows_its_password_and_no_other() -> None:
 
 
 @pytest.mark.parametrize("stored", [None, "", "plain", "$argon2id$v=19$m=65536,t=3,p=4$AAAA", "$2b$12$" + "x" * 53])
-def test_what_is_no_hash_matches_nothing(stored: str | None) -> None:
+def test_malformed_hash_matches_no_password(stored: str | None) -> None:
     assert not passwords.matches(GOOD, stored)
     assert not passwords.matches("", stored)
 
 
 @pytest.mark.parametrize("password", ["twelve chars", "é" * 512, "x" * 1024, "            "])
-def test_twelve_characters_to_1024_bytes_are_accepted_whatever_they_are(password: str) -> None:
+def test_any_password_of_12_characters_to_1024_bytes_is_accepted(password: str) -> None:
     passwords.require_acceptable(password, email="ada@example.org", field="/password")
 
 
@@ -45,14 +45,14 @@ def test_twelve_characters_to_1024_bytes_are_accepted_whatever_they_are(password
         (" ADA@example.ORG ", "is_email"),
     ],
 )
-def test_a_password_that_is_easily_guessed_is_refused_by_its_field(password: str, code: str) -> None:
+def test_weak_password_is_rejected_with_its_field(password: str, code: str) -> None:
     with pytest.raises(ValidationFailed) as refused:
         passwords.require_acceptable(password, email="Ada@example.org", field="/password")
 
     assert [(fault.field, fault.code) for fault in refused.value.fields] == [("/password", code)]
 
 
-def test_passwords_cost_what_rfc_9106_recommends_where_memory_is_scarce() -> None:
+def test_hashing_uses_the_low_memory_parameters_of_rfc_9106() -> None:
     """
     64 MiB, three passes, four lanes; asked of a process of its own, because other tests hash cheaply.
     """

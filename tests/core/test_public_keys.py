@@ -1,4 +1,4 @@
-"""A public key comes from strangers: what is weak, off its curve or spelled twice is refused."""
+"""Public keys from untrusted parties: weak, malformed and non-canonical ones are rejected."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def test_an_ec_point_off_its_curve_is_refused(alg):
     [b"\0", b"\0" * 65, b"\x04" + b"\0" * 64, b"\x04" + b"\xff" * 64, b"\x04" + b"\x01" * 63, b""],
     ids=["infinity", "zeros", "origin", "beyond the field", "short", "empty"],
 )
-def test_what_is_no_point_at_all_is_refused(point):
+def test_malformed_ec_point_is_rejected(point):
     bits = b"\0" + point
     body = P256_SPKI[2:23] + b"\x03" + bytes([len(bits)]) + bits
 
@@ -172,7 +172,7 @@ def test_what_is_no_point_at_all_is_refused(point):
 
 
 @pytest.mark.parametrize("lead", [0x02, 0x03, 0x06, 0x07], ids=["even", "odd", "hybrid even", "hybrid odd"])
-def test_compressed_and_hybrid_points_are_second_spellings_and_refused(lead):
+def test_compressed_and_hybrid_points_are_rejected(lead):
     public = signing.generate(Algorithm.ES256).public_key()
     assert isinstance(public, ec.EllipticCurvePublicKey)
     point = public.public_bytes(Encoding.X962, PublicFormat.UncompressedPoint)
@@ -182,12 +182,12 @@ def test_compressed_and_hybrid_points_are_second_spellings_and_refused(lead):
     assert is_refused(Algorithm.ES256, b"\x30" + bytes([len(body)]) + body)
 
 
-def test_a_curve_is_named_never_described():
+def test_explicit_curve_parameters_are_rejected():
     assert is_refused(Algorithm.ES256, P256_EXPLICIT_SPKI)
     assert not is_refused(Algorithm.ES256, P256_SPKI + b"\x04" + P256_EXPLICIT_SPKI[-64:])
 
 
-def test_a_curve_outside_of_the_three_is_refused():
+def test_unsupported_curve_is_rejected():
     assert all(is_refused(alg, SECP256K1_SPKI) for alg in Algorithm)
 
 
@@ -241,7 +241,7 @@ NULL = b"\x05\x00"
     ids=["no NULL", "PSS key", "PSS key with NULL", "even modulus", "even exponent", "exponent one", "exponent zero"],
 )
 @pytest.mark.parametrize("alg", [Algorithm.RS256, Algorithm.PS256])
-def test_an_rsa_key_in_another_frame_or_with_impossible_numbers_is_refused(alg, n, e, algorithm):
+def test_malformed_rsa_key_is_rejected(alg, n, e, algorithm):
     assert rsa_spki_by_hand(2**2047 + 1, 65537, algorithm=RSA_ENCRYPTION + NULL) == rsa_spki(2**2047 + 1, 65537)
     assert is_refused(alg, rsa_spki_by_hand(n, e, algorithm=algorithm))
 
@@ -254,7 +254,7 @@ def sound_spkis() -> list[bytes]:
 
 @settings(deadline=None)
 @given(st.data(), st.sampled_from(Algorithm))
-def test_any_bytes_are_a_key_with_one_spelling_or_refused_never_another_error(data, alg):
+def test_any_bytes_are_a_canonical_key_or_rejected(data, alg):
     raw = bytearray(data.draw(st.binary(max_size=120) | st.sampled_from(sound_spkis())))
     for _ in range(data.draw(st.integers(0, 3)) if raw else 0):
         raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
@@ -265,7 +265,7 @@ def test_any_bytes_are_a_key_with_one_spelling_or_refused_never_another_error(da
         assert load_der_public_key(signing.spki(key)) == key
 
 
-def test_a_refusal_says_what_is_wrong_with_the_key():
+def test_rejection_names_the_problem_of_the_key():
     with pytest.raises(ValidationFailed, match=r"^The key is rejected: the Ed25519 point is of small order, .*\.$"):
         signing.load_public(Algorithm.ED25519, bytes(32))
 
@@ -300,7 +300,7 @@ def exports() -> Iterator[tuple[str, bytes]]:
                     yield form, key.private_bytes(encoding, layout, encryption)
 
 
-def test_a_private_key_is_named_as_one_in_every_form():
+def test_private_key_is_recognized_in_every_form():
     seen = Counter()
     for form, exported in exports():
         seen[form] += 1
@@ -315,7 +315,7 @@ def test_a_private_key_is_named_as_one_in_every_form():
     assert seen == {"PKCS #8": 8, "PKCS #1 or SEC 1": 3, "PKCS #8 PEM": 8, "PKCS #1 or SEC 1 PEM": 6, "OpenSSH PEM": 4}
 
 
-def test_no_public_key_is_taken_for_a_private_one():
+def test_public_keys_are_not_mistaken_for_private_keys():
     for key in private_keys():
         public = key.public_key()
         for exported in (

@@ -1,4 +1,4 @@
-"""Settings: a misspelt one would have no effect, so it is refused with the nearest name."""
+"""Settings: a misspelled one would have no effect, so it is rejected with the closest valid name."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from attestlab.settings import Settings, unknown_variables
         ("qqqq", r"Unknown setting 'qqqq'\. Valid names: data, database_url, "),
     ],
 )
-def test_an_unknown_setting_is_refused_with_the_nearest_name(name: str, hint: str) -> None:
+def test_unknown_setting_is_rejected_with_the_closest_name(name: str, hint: str) -> None:
     unknown: dict[str, Any] = {name: "x"}
 
     with pytest.raises(ValidationFailed, match=hint) as refused:
@@ -27,7 +27,7 @@ def test_an_unknown_setting_is_refused_with_the_nearest_name(name: str, hint: st
     assert [fault.field for fault in refused.value.fields] == [f"/{name}"]
 
 
-def test_the_environment_is_read_and_what_nothing_reads_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unknown_environment_variables_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (("ATTESTLAB_DATA", "/d"), ("ATTESTLAB_DAT", "/e"), ("ATTESTLAB_KEK", "x"), ("DATA", "/f")):
         monkeypatch.setenv(name, value)
 

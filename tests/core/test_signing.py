@@ -1,4 +1,4 @@
-"""Ten algorithms, judged by the Wycheproof vectors before our own round trips."""
+"""The ten signature algorithms, tested with the Wycheproof vectors before our own round trips."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def public_of(alg: Algorithm, case: SignatureCase) -> PublicKey:
 
 
 @pytest.mark.parametrize("alg", Algorithm)
-def test_every_wycheproof_signature_is_judged_rightly(alg):
+def test_wycheproof_signatures_are_verified_correctly(alg):
     """
     The one `acceptable` case of each PKCS #1 file leaves the NULL out of the DigestInfo; it is refused.
     """
@@ -79,7 +79,7 @@ def test_every_wycheproof_signature_is_judged_rightly(alg):
 
 
 @pytest.mark.parametrize("alg", Algorithm)
-def test_every_wycheproof_key_is_written_as_its_jwk_and_its_own_spki(alg):
+def test_wycheproof_keys_are_serialized_as_jwk_and_spki(alg):
     with_jwk = [case for case in wycheproof(WYCHEPROOF[alg]) if case.jwk]
 
     for case in with_jwk:
@@ -105,14 +105,14 @@ def test_the_first_test_vector_of_rfc_8032_is_signed_as_printed():
     )
 
 
-def test_there_are_the_ten_algorithms_of_the_specification_under_their_jose_names():
+def test_ten_algorithms_have_their_jose_names():
     assert {alg.value: alg.jose for alg in Algorithm} == {"Ed25519": "EdDSA"} | {
         family + bits: family + bits for family in ("ES", "RS", "PS") for bits in ("256", "384", "512")
     }
 
 
 @pytest.mark.parametrize("alg", Algorithm)
-def test_a_signature_holds_for_its_own_key_and_message_only(alg):
+def test_signature_is_valid_for_its_own_key_and_message_only(alg):
     signature = signing.sign(alg, private(alg), b"message")
 
     assert holds(alg, private(alg).public_key(), signature, b"message")
@@ -173,7 +173,7 @@ def test_a_pss_salt_is_exactly_as_long_as_the_hash(alg, digest, salt):
 
 
 @pytest.mark.parametrize(("alg", "other"), list(permutations(Algorithm, 2)))
-def test_a_signature_of_one_algorithm_never_holds_under_another(alg, other):
+def test_signature_is_invalid_under_another_algorithm(alg, other):
     key = private(other)
 
     assert not holds(alg, key.public_key(), signing.sign(other, key, b"message"), b"message")
@@ -181,7 +181,7 @@ def test_a_signature_of_one_algorithm_never_holds_under_another(alg, other):
 
 @pytest.mark.parametrize("alg", Algorithm)
 @pytest.mark.parametrize("other", Algorithm)
-def test_a_key_serves_the_algorithms_of_its_own_kind_and_no_others(alg, other):
+def test_key_signs_only_with_algorithms_of_its_kind(alg, other):
     key = private(other)
     pkcs8, spki = signing.dump_private(key), signing.spki(key.public_key())
 
@@ -197,7 +197,7 @@ def test_a_key_serves_the_algorithms_of_its_own_kind_and_no_others(alg, other):
         signing.sign(alg, key, b"message")
 
 
-def test_a_made_rsa_key_has_3072_bits_and_the_usual_exponent():
+def test_generated_rsa_key_has_3072_bits_and_exponent_65537():
     key = private(Algorithm.RS256)
 
     assert isinstance(key, rsa.RSAPrivateKey)
@@ -205,7 +205,7 @@ def test_a_made_rsa_key_has_3072_bits_and_the_usual_exponent():
 
 
 @pytest.mark.parametrize("pkcs8", [b"", b"0", b"\x30\x80", b"-----BEGIN PRIVATE KEY-----"])
-def test_what_is_not_a_private_key_is_refused(pkcs8):
+def test_malformed_private_key_is_rejected(pkcs8):
     with pytest.raises(ValidationFailed, match="PKCS #8"):
         signing.load_private(Algorithm.ED25519, pkcs8)
 
@@ -223,7 +223,7 @@ def test_the_coordinates_of_a_jwk_keep_their_leading_zeros(alg):
     assert len(signing.jwk(alg, narrow, "k")["x"]) == -(-width * 4 // 3)
 
 
-def test_a_jwk_names_its_key_its_algorithm_and_its_one_use():
+def test_jwk_has_kid_alg_and_use():
     jwk = signing.jwk(Algorithm.ED25519, private(Algorithm.ED25519).public_key(), "2026/a")
 
     assert {name: jwk[name] for name in ("kid", "alg", "use")} == {"kid": "2026/a", "alg": "EdDSA", "use": "sig"}

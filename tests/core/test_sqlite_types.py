@@ -1,4 +1,4 @@
-"""Ids and times come out of SQLite as SQLAlchemy's own types would read them, and what is none is refused."""
+"""SQLite column types read ids and times as SQLAlchemy's own types do, and reject malformed values."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ def test_ids_are_read_as_sqlalchemy_reads_them(made: UUID) -> None:
 
 
 @given(st.datetimes())
-def test_times_are_read_as_sqlalchemy_reads_them_and_say_that_they_are_in_utc(at: datetime) -> None:
+def test_times_are_read_as_sqlalchemy_reads_them_but_aware(at: datetime) -> None:
     text = written_time(at)
 
     assert read_time(text) == own_time(text).replace(tzinfo=UTC)
 
 
-def test_nothing_stays_nothing() -> None:
+def test_null_is_read_as_none() -> None:
     assert (read_id(None), read_time(None)) == (None, None)
 
 
 @pytest.mark.parametrize("digits", ["", "0" * 31, "-" + "0" * 31, "_" + "0" * 31, "x" * 32])
-def test_what_is_no_id_is_refused(digits: str) -> None:
+def test_malformed_id_is_rejected(digits: str) -> None:
     with pytest.raises(ValueError, match=r"UUID|literal"):
         read_id(digits)
 
 
 @pytest.mark.parametrize("text", ["", "soon", "2026-11-22 00:00:00+01:00"])
-def test_what_is_no_time_is_refused(text: str) -> None:
+def test_malformed_time_is_rejected(text: str) -> None:
     with pytest.raises(ValueError, match="isoformat"):
         read_time(text)

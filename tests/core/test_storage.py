@@ -1,4 +1,4 @@
-"""The records and the group commit: all or nothing, one writer, nobody pays for another's fault."""
+"""Storage and transactions: all or nothing, one writer, and a failing job fails alone."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_a_write_is_visible_after_its_block_and_not_before(storage: Storage) -> 
     assert names(storage) == {"a"}
 
 
-def test_an_exception_in_the_block_leaves_nothing(storage: Storage) -> None:
+def test_exception_rolls_the_transaction_back(storage: Storage) -> None:
     with pytest.raises(RuntimeError), storage.write() as tx:
         tx.exec(heads.insert(), [link("a")])
         raise RuntimeError("the caller changed its mind")
@@ -78,7 +78,7 @@ def test_a_read_inside_a_write_sees_what_was_added(storage: Storage) -> None:
         assert names(storage) == {"a"}
 
 
-def test_sealers_run_before_the_commit_and_after_seal_callbacks_behind_them(storage: Storage) -> None:
+def test_commit_hooks_and_callbacks_run_in_order(storage: Storage) -> None:
     order: list[str] = []
     storage.sequence_hooks.append(lambda tx: order.append("sealed"))
     storage.record_hooks.append(lambda tx: order.append("closed"))
@@ -90,7 +90,7 @@ def test_sealers_run_before_the_commit_and_after_seal_callbacks_behind_them(stor
     assert order == ["sealed", "after seal", "closed", "committed"]
 
 
-def test_a_failing_job_is_taken_back_alone_whatever_it_did(storage: Storage) -> None:
+def test_failed_job_is_rolled_back_alone(storage: Storage) -> None:
     def fails_after_adding(tx: Transaction) -> None:
         tx.add(heads, link("lost"))
         tx.buffer("b").append("lost")
@@ -117,7 +117,7 @@ def test_a_failing_job_is_taken_back_alone_whatever_it_did(storage: Storage) -> 
         assert connection.scalar(select(func.max(heads.c.length))) == 0
 
 
-def test_a_failing_job_that_flushed_or_read_is_taken_back_too(storage: Storage) -> None:
+def test_failed_job_that_flushed_or_read_is_rolled_back(storage: Storage) -> None:
     def fails_after_flushing(tx: Transaction) -> None:
         tx.add(heads, link("flushed"))
         tx.flush()
@@ -138,7 +138,7 @@ def test_a_failing_job_that_flushed_or_read_is_taken_back_too(storage: Storage) 
     assert names(storage) == {"first", "second"}
 
 
-def test_a_row_that_breaks_the_group_fails_its_own_job_only(storage: Storage, writer: ThreadGroupCommit) -> None:
+def test_failing_row_fails_its_own_job_only(storage: Storage, writer: ThreadGroupCommit) -> None:
     writer.run(adding("taken"))
     faults: dict[str, BaseException | None] = {}
     gate = threading.Event()
@@ -154,7 +154,7 @@ def test_a_row_that_breaks_the_group_fails_its_own_job_only(storage: Storage, wr
     assert names(storage) == {"taken", "x", "y", "last"}
 
 
-def test_jobs_that_wait_share_one_commit(storage: Storage, writer: ThreadGroupCommit) -> None:
+def test_queued_jobs_share_one_commit(storage: Storage, writer: ThreadGroupCommit) -> None:
     commits: list[int] = []
     storage.sequence_hooks.append(lambda tx: commits.append(1))
     gate, done = threading.Event(), threading.Semaphore(0)
@@ -172,7 +172,7 @@ def test_jobs_that_wait_share_one_commit(storage: Storage, writer: ThreadGroupCo
     assert len(names(storage)) == 40
 
 
-def test_a_full_queue_refuses_with_a_time_to_retry(storage: Storage) -> None:
+def test_full_queue_is_unavailable_with_retry_after(storage: Storage) -> None:
     writer, gate = ThreadGroupCommit(storage, max_queued=1), threading.Event()
     writer.submit(lambda tx: gate.wait(PATIENCE_S), lambda result, fault: None)
     while writer.waiting:
@@ -188,7 +188,7 @@ def test_a_full_queue_refuses_with_a_time_to_retry(storage: Storage) -> None:
     assert names(storage) == {"waits"}
 
 
-def test_many_threads_count_without_losing_one(storage: Storage) -> None:
+def test_concurrent_increments_are_not_lost(storage: Storage) -> None:
     with storage.write() as tx:
         tx.add(heads, link("counter"))
 
@@ -208,7 +208,7 @@ def test_many_threads_count_without_losing_one(storage: Storage) -> None:
         assert connection.scalar(select(heads.c.length).where(heads.c.name == "counter")) == 100
 
 
-def test_sqlite_runs_with_the_settings_the_promise_rests_on(storage: Storage) -> None:
+def test_sqlite_uses_wal_and_full_synchronous(storage: Storage) -> None:
     if not storage.is_sqlite:
         pytest.skip("these are SQLite's settings")
     with storage.read() as connection:
@@ -220,7 +220,7 @@ def test_sqlite_runs_with_the_settings_the_promise_rests_on(storage: Storage) ->
     assert asked == {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1}
 
 
-def test_the_last_moment_comes_back_whatever_zone_the_database_is_in(postgres_url: str, migrated_postgres: str) -> None:
+def test_max_timestamp_round_trips_in_any_timezone(postgres_url: str, migrated_postgres: str) -> None:
     """
     East of Greenwich it lies in the year 10000, which no date can hold. Nor may a commit go unwaited for.
     """
@@ -241,7 +241,7 @@ def test_the_last_moment_comes_back_whatever_zone_the_database_is_in(postgres_ur
     assert (last, promise) == (datetime(9999, 12, 31, 23, 59, 59, 999000, tzinfo=UTC), "on")
 
 
-def test_a_time_is_written_as_sqlalchemy_writes_it() -> None:
+def test_time_is_stored_as_sqlalchemy_stores_it() -> None:
     """
     Rows that go straight to the driver are found by queries that do not.
     """
@@ -263,9 +263,7 @@ def test_a_time_is_written_as_sqlalchemy_writes_it() -> None:
 
 
 @pytest.mark.parametrize(("page_bytes", "pages"), [(None, 512), (4096, 1024)], ids=["new", "one that stands"])
-def test_the_wal_moves_into_the_database_at_4_mib_whatever_its_pages(
-    tmp_path: Path, page_bytes: int | None, pages: int
-) -> None:
+def test_wal_checkpoint_is_at_4_mib_for_any_page_size(tmp_path: Path, page_bytes: int | None, pages: int) -> None:
     if page_bytes is not None:
         standing = sqlite3.connect(tmp_path / "records.db")
         standing.execute(f"PRAGMA page_size={page_bytes}")
@@ -282,7 +280,7 @@ def test_the_wal_moves_into_the_database_at_4_mib_whatever_its_pages(
     assert settings == [page_bytes or 8192, pages, "wal"]
 
 
-def test_a_connection_that_can_only_read_is_replaced_after_its_first_write(migrated_file: Path, tmp_path: Path) -> None:
+def test_read_only_connection_is_replaced_after_its_first_write(migrated_file: Path, tmp_path: Path) -> None:
     """SQLite opens a file for reading alone where opening it for both fails once, as at the limit of open files."""
     path = Path(shutil.copy(migrated_file, tmp_path / "records.db"))
     storage = Storage(f"sqlite:///{path}")

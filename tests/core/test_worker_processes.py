@@ -1,4 +1,4 @@
-"""Work in child processes: what comes back, what is refused, and what ends it."""
+"""Worker processes: results, errors, limits, and how a job ends."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def run(workers: WorkerProcesses, function: object, *arguments: object, **option
     return asyncio.run(workers.run("t", function, *arguments, **{"timeout_s": TIMEOUT_S, **options}))  # type: ignore[arg-type]
 
 
-def test_a_function_runs_in_another_process_of_low_priority_which_is_used_again(workers: WorkerProcesses) -> None:
+def test_function_runs_in_a_reused_low_priority_process(workers: WorkerProcesses) -> None:
     first, second = run(workers, os.getpid), run(workers, os.getpid)
 
     assert first == second != os.getpid()
@@ -40,7 +40,7 @@ def test_a_function_runs_in_another_process_of_low_priority_which_is_used_again(
 @pytest.mark.parametrize(
     "error", [ValidationFailed("no", [FieldError("/a", "b", "c")]), NotFound("policy", "x"), Unavailable("later")]
 )
-def test_an_error_of_ours_comes_back_as_it_was(workers: WorkerProcesses, error: Exception) -> None:
+def test_attestlab_error_is_returned_unchanged(workers: WorkerProcesses, error: Exception) -> None:
     with pytest.raises(type(error)) as raised:
         run(workers, raise_again, [type(error), error.__dict__, str(error)])
 
@@ -48,16 +48,14 @@ def test_an_error_of_ours_comes_back_as_it_was(workers: WorkerProcesses, error: 
     assert str(raised.value) == str(error)
 
 
-def test_work_that_gets_little_of_the_machine_has_more_time(workers: WorkerProcesses) -> None:
+def test_timeout_extends_when_processor_time_is_scarce(workers: WorkerProcesses) -> None:
     run(workers, os.getpid)
 
     assert run(workers, time.sleep, 1.5, timeout_s=1) is None
 
 
 @pytest.mark.parametrize(("work", "argument"), [(sum, range(10**15)), (time.sleep, 600)], ids=["computes", "waits"])
-def test_work_that_takes_too_long_is_killed_and_the_next_job_runs(
-    workers: WorkerProcesses, work: object, argument: object
-) -> None:
+def test_slow_job_is_killed_and_the_next_job_runs(workers: WorkerProcesses, work: object, argument: object) -> None:
     pid = run(workers, os.getpid)
     with pytest.raises(Unavailable, match=r"over 0\.2 s"):
         run(workers, work, argument, timeout_s=0.2)
@@ -66,7 +64,7 @@ def test_work_that_takes_too_long_is_killed_and_the_next_job_runs(
     assert run(workers, os.getpid) != pid
 
 
-def test_work_ends_with_its_client(workers: WorkerProcesses) -> None:
+def test_job_is_killed_when_its_client_disconnects(workers: WorkerProcesses) -> None:
     async def left() -> None:
         loop = asyncio.get_running_loop()
         await workers.run(
@@ -77,14 +75,14 @@ def test_work_ends_with_its_client(workers: WorkerProcesses) -> None:
         asyncio.run(left())
 
 
-def test_work_of_a_client_that_left_before_is_not_begun(workers: WorkerProcesses, tmp_path: Path) -> None:
+def test_job_of_a_disconnected_client_is_not_started(workers: WorkerProcesses, tmp_path: Path) -> None:
     with pytest.raises(Cancelled):
         run(workers, os.mkdir, tmp_path / "made", on_disconnect=lambda call: call())
 
     assert not (tmp_path / "made").exists()
 
 
-def test_one_tenant_has_one_job_at_once_and_a_bounded_line(tmp_path: Path) -> None:
+def test_tenant_has_one_running_job_and_a_bounded_queue(tmp_path: Path) -> None:
     two, folder = WorkerProcesses(2), tmp_path / "only-one"
 
     async def crowd() -> list[object]:
@@ -97,7 +95,7 @@ def test_one_tenant_has_one_job_at_once_and_a_bounded_line(tmp_path: Path) -> No
     assert [type(each) for each in found] == [type(None)] * MAX_WAITING + [Unavailable]
 
 
-def test_a_process_that_dies_is_a_refusal_and_no_answer(workers: WorkerProcesses) -> None:
+def test_dead_process_is_unavailable(workers: WorkerProcesses) -> None:
     with pytest.raises(Unavailable, match="died"):
         run(workers, os._exit, 3)
 
@@ -117,7 +115,7 @@ def alone_in(folder: Path) -> None:
     folder.rmdir()
 
 
-def test_a_process_that_holds_much_memory_ends_after_its_answer(workers: WorkerProcesses) -> None:
+def test_process_that_grew_too_large_ends_after_its_job(workers: WorkerProcesses) -> None:
     first = run(workers, os.getpid)
 
     assert run(workers, hold, 600 << 20) == first
@@ -140,7 +138,7 @@ def test_a_process_outlives_the_thread_that_started_it(workers: WorkerProcesses)
     assert workers.run_blocking(os.getpid, timeout_s=TIMEOUT_S) == first
 
 
-def test_threads_that_ask_at_once_share_the_few_processes(workers: WorkerProcesses) -> None:
+def test_concurrent_blocking_callers_share_the_processes(workers: WorkerProcesses) -> None:
     """A query of the lake may take a gigabyte, so the number of processes bounds the memory."""
     with ThreadPoolExecutor(6) as threads:
         asked = [threads.submit(workers.run_blocking, pid_after, 0.05, timeout_s=TIMEOUT_S) for _ in range(6)]
@@ -154,7 +152,7 @@ def pid_after(seconds: float) -> int:
     return os.getpid()
 
 
-def test_a_process_ends_with_its_server_in_the_middle_of_a_job() -> None:
+def test_process_ends_with_its_server_during_a_job() -> None:
     code = (
         "import os, sys, threading, time\n"
         "from attestlab.core.execution.worker_processes import WorkerProcesses\n"

@@ -1,4 +1,4 @@
-"""What the crash stories share: an installation to copy."""
+"""Fixtures of the fault tests: an installation to copy."""
 
 from __future__ import annotations
 

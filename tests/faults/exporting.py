@@ -1,4 +1,4 @@
-"""A process that mints, decides and exports until it is killed; a line on stdout says that it is at work."""
+"""A process that mints, decides and exports until it is killed; a line on stdout reports that it is running."""
 
 from __future__ import annotations
 

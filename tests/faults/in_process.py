@@ -1,4 +1,4 @@
-"""The whole server inside of the test's process, so that a test can reach between two of its statements."""
+"""The whole server in the test's process, so that a test can act between two of its statements."""
 
 from __future__ import annotations
 

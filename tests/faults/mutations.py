@@ -1,4 +1,4 @@
-"""Random changes of an installation behind the service's back: single bits, whole rows, bytes of its files."""
+"""Random changes of an installation outside the service: single bits, whole rows, bytes of its files."""
 
 from __future__ import annotations
 

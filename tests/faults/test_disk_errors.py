@@ -1,4 +1,4 @@
-"""A disk that is full or broken costs nothing that was acknowledged, and the server goes on when it is well again."""
+"""A full or broken disk loses no acknowledged mint, and the server continues when the disk works again."""
 
 from __future__ import annotations
 
@@ -53,9 +53,7 @@ def faults_of_one_mint() -> Iterator[tuple[str, int, str]]:
     yield "flock", 1, "EINTR"
 
 
-def test_any_one_call_that_the_disk_refuses_is_survived(
-    server: QuickServer, http: httpx.Client, issuer: dict[str, Any]
-) -> None:
+def test_any_failed_disk_call_is_survived(server: QuickServer, http: httpx.Client, issuer: dict[str, Any]) -> None:
     """
     Each mint is acknowledged, or refused with 503 and found or done by the next attempt under its key.
     """
@@ -80,7 +78,7 @@ def check_client(server: QuickServer, client: Client) -> None:
 
 @pytest.mark.parametrize("call", ["pwrite64", "fdatasync", "pread64"])
 @pytest.mark.parametrize("error", ["EIO", "ENOSPC"])
-def test_a_disk_that_fails_again_and_again_under_traffic_loses_nothing(
+def test_repeated_disk_failures_under_load_lose_nothing(
     server: QuickServer, issuer: dict[str, Any], call: str, error: str, is_long: bool
 ) -> None:
     chance = random.Random(f"{call} {error}")
@@ -100,7 +98,7 @@ def test_a_disk_that_fails_again_and_again_under_traffic_loses_nothing(
     check_crowd(server, crowd)
 
 
-def test_while_the_disk_is_full_mints_are_refused_and_reads_go_on(
+def test_full_disk_rejects_mints_and_serves_reads(
     server: QuickServer, http: httpx.Client, issuer: dict[str, Any]
 ) -> None:
     client = Client(issuer)
@@ -121,7 +119,7 @@ def test_while_the_disk_is_full_mints_are_refused_and_reads_go_on(
 
 
 @pytest.mark.soak  # it waits for the quarter of a minute that a writer waits
-def test_records_that_somebody_else_keeps_locked_are_refused_in_time(
+def test_records_locked_by_others_are_unavailable_in_time(
     server: QuickServer, http: httpx.Client, issuer: dict[str, Any], tmp_path: Path
 ) -> None:
     """

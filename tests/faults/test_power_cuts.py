@@ -1,4 +1,4 @@
-"""The power fails at random points: of what was acknowledged, every disk that may be found holds all."""
+"""Power cuts at random points: every possible state of the disk holds all acknowledged mints."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def has_lost(image: Image, folder: Path) -> bool:
         shutil.rmtree(folder)
 
 
-def test_an_installation_that_loses_power_while_it_is_made_is_made_by_the_next_start(
+def test_init_interrupted_by_a_power_cut_is_completed_by_the_next(
     nursery: Nursery, tmp_path: Path, is_long: bool
 ) -> None:
     """

@@ -1,4 +1,4 @@
-"""A restored older backup is read, and never minted upon; the newest records are minted upon again."""
+"""A restored older backup is readable but not minted on; minting resumes with the newest records."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def verdict(http: httpx.Client, attestation: dict[str, Any]) -> str:
     return found
 
 
-def test_records_put_back_under_a_running_server_are_not_minted_upon(nursery: Nursery, tmp_path: Path) -> None:
+def test_server_does_not_mint_on_records_restored_under_it(nursery: Nursery, tmp_path: Path) -> None:
     """
     The file is exchanged while the server runs, and the guard with it: what the process itself committed, it remembers.
     """
@@ -146,7 +146,7 @@ def on_a_new_machine(nursery: Nursery, tmp_path: Path) -> Iterator[tuple[QuickSe
         server.stop()
 
 
-def test_records_restored_without_their_guard_are_read_and_not_minted_upon_until_their_head_is_accepted(
+def test_records_without_their_guard_are_read_only_until_accept_head(
     on_a_new_machine: tuple[QuickServer, dict[str, Any], dict[str, Any]],
 ) -> None:
     server, issuer, kept = on_a_new_machine
@@ -176,7 +176,7 @@ def test_records_restored_without_their_guard_are_read_and_not_minted_upon_until
     assert fsck(server).returncode == 0
 
 
-def test_a_fork_that_the_guard_can_prove_is_reported_before_and_after_the_next_mint(
+def test_proven_fork_is_reported_before_and_after_the_next_mint(
     on_a_new_machine: tuple[QuickServer, dict[str, Any], dict[str, Any]], tmp_path: Path
 ) -> None:
     """
@@ -196,7 +196,7 @@ def test_a_fork_that_the_guard_can_prove_is_reported_before_and_after_the_next_m
     assert (found.returncode, found.stdout.startswith("fork ")) == (3, True), found
 
 
-def test_a_server_that_mints_nothing_learns_the_heads_that_others_sign(nursery: Nursery, tmp_path: Path) -> None:
+def test_idle_server_observes_heads_of_other_servers(nursery: Nursery, tmp_path: Path) -> None:
     """
     Two machines on one database have a guard each; after a restore the idle one must not mint on an older copy.
     """

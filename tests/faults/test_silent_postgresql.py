@@ -1,4 +1,4 @@
-"""PostgreSQL connections that fall silent: one wait, then 503 at once, and everything works when it is back."""
+"""Silent PostgreSQL connections: one wait, then 503 immediately, and recovery when the database is back."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_reads_of_a_silent_database_share_one_wait(through: tuple[Proxy, str]) -
 
 @pytest.mark.usefixtures("quick")
 @pytest.mark.soak
-def test_the_first_question_after_the_outage_is_answered(through: tuple[Proxy, str]) -> None:
+def test_first_request_after_the_outage_succeeds(through: tuple[Proxy, str]) -> None:
     proxy, url = through
     with storage_at(url) as storage:
         ask(storage)
@@ -102,7 +102,7 @@ def test_the_first_question_after_the_outage_is_answered(through: tuple[Proxy, s
 
 
 @pytest.mark.usefixtures("quick")
-def test_connections_that_a_firewall_forgot_are_replaced_after_one_failure(through: tuple[Proxy, str]) -> None:
+def test_dropped_connections_are_replaced_after_one_failure(through: tuple[Proxy, str]) -> None:
     proxy, url = through
     with storage_at(url) as storage:
         ask(storage)
@@ -140,7 +140,7 @@ def test_a_writer_that_vanished_frees_the_lock(through: tuple[Proxy, str], postg
         assert failure_of(lambda: vanished.commit(tx)) is not None
 
 
-def test_a_write_does_not_wait_long_for_another_one(postgres_url: str, quick: None) -> None:
+def test_write_wait_for_another_writer_is_limited(postgres_url: str, quick: None) -> None:
     """Jobs whose transaction could not begin fail together: each for itself would wait as long again."""
     with storage_at(postgres_url) as holder, storage_at(postgres_url) as storage:
         held = holder.begin()
@@ -175,7 +175,7 @@ def _use_until(tx: Any, done: threading.Event) -> None:
 
 
 @pytest.mark.soak
-def test_a_migration_is_not_cut_by_the_limits_of_requests(postgres_url: str, quick: None) -> None:
+def test_migration_ignores_the_limits_of_requests(postgres_url: str, quick: None) -> None:
     longer_s = 2 * QUICK.answer_s
     with storage_at(postgres_url) as storage:
         with storage.write(is_migration=True) as tx:
@@ -198,7 +198,7 @@ def _sleep(storage: Storage, seconds: float) -> None:
         connection.exec_driver_sql(f"SELECT pg_sleep({seconds})")
 
 
-def test_cutting_ends_a_wait_at_once(through: tuple[Proxy, str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cancel_waits_ends_a_wait_immediately(through: tuple[Proxy, str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(postgresql, "REQUESTS", replace(QUICK, answer_s=10 * PATIENCE_S))
     proxy, url = through
     with storage_at(url) as storage:
@@ -215,7 +215,7 @@ def test_cutting_ends_a_wait_at_once(through: tuple[Proxy, str], monkeypatch: py
 
 
 @pytest.mark.usefixtures("quick")
-def test_the_hold_on_an_installation_is_taken_again(through: tuple[Proxy, str], postgres_url: str) -> None:
+def test_installation_lock_is_renewed(through: tuple[Proxy, str], postgres_url: str) -> None:
     proxy, url = through
     with storage_at(url) as storage, storage_at(postgres_url) as other, occupancy.share(storage) as held:
         proxy.cut()
@@ -242,7 +242,7 @@ def test_counts_are_kept_in_memory_while_the_database_is_silent(through: tuple[P
 
 @pytest.mark.usefixtures("quick")
 @pytest.mark.soak
-def test_a_server_answers_503_during_the_silence_and_as_ever_after_it(prepared: Preparing, tmp_path: Path) -> None:
+def test_server_returns_503_during_an_outage_and_recovers(prepared: Preparing, tmp_path: Path) -> None:
     """More requests than there are threads: `/healthz` needs none of them."""
     with prepared("postgresql", is_of_now=True).copied_to(tmp_path) as settings:
         assert settings.database_url is not None
@@ -275,7 +275,7 @@ def require_ready(http: httpx.Client) -> None:
     eventually(lambda: http.get("/readyz").json().get("details", {}).get("checks"), None)
 
 
-def test_each_connection_is_watched_on_both_sides(through: tuple[Proxy, str], postgres_url: str) -> None:
+def test_each_connection_has_keepalives_on_both_sides(through: tuple[Proxy, str], postgres_url: str) -> None:
     """The proxy's own hop to the server is a Unix socket, where keepalives are nothing; so the settings are read."""
     _, url = through
     with storage_at(url) as storage, storage.read() as connection:

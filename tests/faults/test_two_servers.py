@@ -1,4 +1,4 @@
-"""Several servers on one database: one log without a gap or a fork, whichever of them a client asks."""
+"""Several servers on one database keep one log without a gap or a fork, whichever server a client uses."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_workers_behind_one_port_keep_one_log(nursery: Nursery, tmp_path: Path, 
     check_crowd(server, crowd)
 
 
-def test_two_servers_do_one_key_once(nursery: Nursery, tmp_path: Path, empty_database: str) -> None:
+def test_two_servers_execute_one_key_once(nursery: Nursery, tmp_path: Path, empty_database: str) -> None:
     """
     The same mints under the same keys go to both at once; each is done by one of them and repeated by the other.
     """

@@ -40,12 +40,11 @@ STORES = {
 }
 # What every capability stands on.
 FOUNDATIONS = (
-    "core/test_storage.py::test_an_exception_in_the_block_leaves_nothing",
-    "core/test_counters.py::test_processes_share_one_bucket",
+    "core/test_storage.py::test_exception_rolls_the_transaction_back",
+    "core/test_rate_counters.py::test_processes_share_one_bucket",
     "core/test_migrations.py::test_a_failure_at_any_statement_leaves_nothing_behind",
-    "core/test_rows.py::test_a_row_that_is_gone_is_found",
-    "faults/test_a_fault_at_every_statement.py"
-    "::test_a_fault_at_any_statement_leaves_each_mint_of_a_group_whole_or_undone",
+    "core/test_row_digest.py::test_deleted_row_is_found",
+    "faults/test_statement_faults.py::test_fault_at_any_statement_leaves_each_mint_complete_or_undone",
     "faults/test_two_servers.py::test_two_servers_on_one_database_keep_one_log",
     "web/test_idempotency_store.py::test_a_response_is_replayed_within_a_day",
 )

@@ -14,7 +14,7 @@ from databases import administer
 from faults.clients import UNUSED
 from faults.disks import SmallDisk
 from faults.servers import QuickServer
-from faults.test_reads_go_on import Reader, require_writes_reported
+from faults.test_reads_during_write_failures import Reader, require_writes_reported
 from nursery import Nursery
 from running_server import mint
 

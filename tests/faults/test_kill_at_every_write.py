@@ -1,4 +1,4 @@
-"""A process that is killed at any one of its writes and syncs has kept every promise that it made until then."""
+"""A process killed at any of its writes and syncs has lost nothing that it acknowledged."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def kill_at(nursery: Nursery, installation: Path, folder: Path, call: str, numbe
 
 
 @pytest.mark.parametrize("part", [0, 1])
-def test_a_run_that_is_killed_at_a_write_or_a_sync_has_lost_nothing(
+def test_kill_at_any_write_or_sync_loses_nothing(
     nursery: Nursery, installation: Path, calls: Counter[str], tmp_path: Path, part: int, is_long: bool
 ) -> None:
     assert calls["fdatasync"] >= 2 * MINTS, "each mint is two syncs: the records' and the head guard's"
@@ -72,7 +72,7 @@ def spread(count: int, *, at_most: int) -> list[int]:
     return sorted({1 + place * (count - 1) // max(few - 1, 1) for place in range(few)})
 
 
-def test_after_every_single_write_the_disk_holds_what_was_acknowledged(
+def test_disk_holds_acknowledged_mints_after_every_write(
     nursery: Nursery, installation: Path, tmp_path: Path, is_long: bool
 ) -> None:
     """

@@ -1,4 +1,4 @@
-"""What a witness decided is on the disk before anyone hears of it, and it may die at any write."""
+"""A witness syncs its decision before it responds, and may be killed at any write."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def asked(witness: RunningWitness, branch: Branch, old: int, size: int) -> bool:
         return False
 
 
-def test_the_disk_has_it_before_the_caller_does(running: RunningWitness, tmp_path: Path) -> None:
+def test_witness_syncs_before_it_responds(running: RunningWitness, tmp_path: Path) -> None:
     recorded = tmp_path / "calls"
     calls = ("pwrite64", "fdatasync", "sendto")
     with tracing.attached(running.process.pid, *tracing.recording(recorded, calls)):
@@ -54,9 +54,7 @@ def test_the_disk_has_it_before_the_caller_does(running: RunningWitness, tmp_pat
 
 
 @pytest.mark.parametrize(("call", "number"), [("pwrite64", 1), ("pwrite64", 2), ("fdatasync", 1), ("sendto", 1)])
-def test_killed_at_any_write_it_goes_on_with_what_it_may_have_told(
-    running: RunningWitness, call: str, number: int
-) -> None:
+def test_witness_killed_at_any_write_keeps_its_cosigned_heads(running: RunningWitness, call: str, number: int) -> None:
     with tracing.attached(running.process.pid, *tracing.injecting(call, number, "signal=SIGKILL")):
         was_told = asked(running, LOG, 3, 9)
         running.process.wait()

@@ -1,4 +1,4 @@
-"""`attestlab log fsck` in several processes: the problems of one process, progress on a terminal, and no orphans."""
+"""`attestlab log fsck` in several processes: the problems of a serial run, progress on a terminal, no orphans."""
 
 from __future__ import annotations
 
@@ -59,9 +59,7 @@ def checked(lab: Installation, *options: str, change: str = "") -> subprocess.Co
     )
 
 
-def test_attestations_are_divided_by_their_ids_without_a_gap(
-    installation: Installation, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_attestation_parts_have_no_gap(installation: Installation, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("attestlab.integrity.fsck.ATTESTATIONS_A_PART", 4)
     with installation.storage.read() as connection:
         divided = [part for part in plan_parts(connection) if part.name == "attestations"]
@@ -78,7 +76,7 @@ def test_a_sound_installation_is_clean(installation: Installation) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "clean\n")
 
 
-def test_the_problems_are_those_of_one_process_in_the_same_order(installation: Installation) -> None:
+def test_parallel_problems_equal_serial_problems(installation: Installation) -> None:
     with installation.storage.engine.connect() as connection:
         ids = connection.execute(text("SELECT id FROM attestations ORDER BY id")).scalars().all()
         for changed in (ids[0], ids[5], ids[9]):
@@ -95,7 +93,7 @@ def test_the_problems_are_those_of_one_process_in_the_same_order(installation: I
     assert any(item["kind"] == "audit" for item in expected)
 
 
-def test_a_process_that_is_killed_is_said_and_not_taken_for_a_clean_part(installation: Installation) -> None:
+def test_killed_process_is_reported_not_taken_as_clean(installation: Installation) -> None:
     done = checked(installation, change="checking._checked = killed")
 
     assert (done.returncode, done.stdout) == (2, "")

@@ -1,4 +1,4 @@
-"""An Idempotency-Key acts once: under fifty hands at a time, and across a crash between commit and answer."""
+"""An Idempotency-Key acts once: with fifty concurrent requests, and across a crash before the response."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ async def at_once(server: QuickServer, body: dict[str, Any], key: str) -> list[h
 
 
 @pytest.mark.parametrize("workers", [pytest.param(1, marks=pytest.mark.soak), 2])
-def test_fifty_mints_at_once_with_one_key_are_one_leaf(
+def test_fifty_concurrent_mints_with_one_key_are_one_leaf(
     nursery: Nursery, tmp_path: Path, empty_database: str, workers: int
 ) -> None:
     server = QuickServer.founded(nursery, tmp_path / "data", empty_database)
@@ -88,7 +88,7 @@ def require_refusal_of_another_body(answer: httpx.Response) -> None:
 
 @pytest.mark.skipif(not tracing.can_trace(), reason="skipped: no strace that may trace")
 @pytest.mark.parametrize("call", ["pwrite64", "fdatasync"])
-def test_a_retry_after_a_crash_between_commit_and_answer_finds_what_was_committed(
+def test_retry_after_a_crash_gets_the_committed_response(
     nursery: Nursery, tmp_path: Path, empty_database: str, call: str
 ) -> None:
     """

@@ -1,4 +1,4 @@
-"""An INSERT that fails in any table shows none of its values, neither in the log nor in the answer."""
+"""A failing INSERT into any table exposes none of its values, neither in the log nor in the response."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SIGKILL at random moments under four clients: each key has one leaf in the end, and nothing that was told is lost."""
+"""SIGKILL at random moments under four clients: each key has one leaf, and no acknowledged mint is lost."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_after_kills_between_a_server_and_its_postgresql_nothing_is_lost(
     check_crowd(server, crowd)
 
 
-def test_a_worker_that_is_killed_is_replaced_and_the_others_go_on(nursery: Nursery, tmp_path: Path) -> None:
+def test_killed_worker_is_replaced(nursery: Nursery, tmp_path: Path) -> None:
     server = QuickServer.founded(nursery, tmp_path / "data", f"sqlite:///{tmp_path / 'records.db'}")
     chance = random.Random("workers")
     with server.start("--workers", str(WORKERS)):
@@ -72,7 +72,7 @@ def test_a_worker_that_is_killed_is_replaced_and_the_others_go_on(nursery: Nurse
     check_crowd(server, crowd)
 
 
-def test_a_server_that_is_told_to_stop_while_it_replaces_a_worker_stops(nursery: Nursery, tmp_path: Path) -> None:
+def test_stop_during_a_worker_replacement_stops_the_server(nursery: Nursery, tmp_path: Path) -> None:
     server = QuickServer.founded(nursery, tmp_path / "data", f"sqlite:///{tmp_path / 'records.db'}")
     with server.start("--workers", str(WORKERS)):
         os.kill(server.workers()[0], signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""Counts that processes share: buckets, windows and blocks, on either engine."""
+"""Rate counters shared by processes: buckets, windows and blocks, on both engines."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_bucket_holds_a_sixth_of_its_limit(counters: Counters, per_minute: int
     assert taken(counters, room + 20, at=NOON, per_minute=per_minute) == room
 
 
-def test_while_the_disk_fails_a_process_counts_for_itself(tmp_path: Path) -> None:
+def test_process_counts_in_memory_while_the_disk_fails(tmp_path: Path) -> None:
     folder = tmp_path / "gone"
     counters = Counters.open(database_url("sqlite://"), folder)
     assert taken(counters, 12, at=NOON) == 10
@@ -49,7 +49,7 @@ def test_while_the_disk_fails_a_process_counts_for_itself(tmp_path: Path) -> Non
     counters.close()
 
 
-def test_a_file_that_was_opened_for_reading_only_is_opened_again(tmp_path: Path) -> None:
+def test_read_only_counter_file_is_reopened(tmp_path: Path) -> None:
     """SQLite opens a file so where no descriptor is left for its first attempt; then the counts are shared no more."""
     counters, other = (Counters.open(database_url("sqlite://"), tmp_path) for _ in range(2))
     assert taken(counters, 1, at=NOON) == 1
@@ -66,19 +66,19 @@ def test_a_file_that_was_opened_for_reading_only_is_opened_again(tmp_path: Path)
 TEN_YEARS = timedelta(days=3653)
 
 
-def test_a_bucket_emptied_by_a_clock_ten_years_ahead_is_full_when_the_clock_is_right(counters: Counters) -> None:
+def test_bucket_from_a_clock_years_ahead_is_full_after_correction(counters: Counters) -> None:
     assert taken(counters, 20, at=NOON + TEN_YEARS) == 10
 
     assert counters.peek("bucket", per_minute=60, now=NOON).remaining == 10
     assert taken(counters, 20, at=NOON) == 10, "the limit holds as ever"
 
 
-def test_a_bucket_is_not_refilled_by_the_clock_of_a_machine_that_is_a_little_behind(counters: Counters) -> None:
+def test_slow_clock_of_another_machine_does_not_refill_a_bucket(counters: Counters) -> None:
     assert taken(counters, 20, at=NOON + timedelta(seconds=30)) == 10
     assert taken(counters, 20, at=NOON) == 0
 
 
-def test_a_bucket_emptied_by_a_clock_a_little_ahead_is_refilled_from_now_on(counters: Counters) -> None:
+def test_bucket_from_a_clock_slightly_ahead_refills_from_now(counters: Counters) -> None:
     assert taken(counters, 20, at=NOON + timedelta(seconds=15)) == 10
 
     refused = counters.take("bucket", per_minute=60, now=NOON)
@@ -87,14 +87,14 @@ def test_a_bucket_emptied_by_a_clock_a_little_ahead_is_refilled_from_now_on(coun
     assert [taken(counters, 9, at=NOON + timedelta(seconds=second)) for second in (1, 2, 3)] == [1, 1, 1]
 
 
-def test_a_window_begun_by_a_clock_a_little_ahead_ends_within_its_length(counters: Counters) -> None:
+def test_window_from_a_clock_slightly_ahead_ends_within_its_length(counters: Counters) -> None:
     for _ in range(3):
         counters.count("window", limit=3, window_s=10, now=NOON + timedelta(seconds=15))
 
     assert counters.count("window", limit=3, window_s=10, now=NOON).retry_after_s == 10
 
 
-def test_a_window_begun_by_a_clock_ten_years_ahead_ends_when_the_clock_is_right(counters: Counters) -> None:
+def test_window_from_a_clock_years_ahead_ends_after_correction(counters: Counters) -> None:
     def counted(at: datetime) -> list[bool]:
         return [counters.count("window", limit=3, window_s=600, now=at).allowed for _ in range(4)]
 
@@ -103,7 +103,7 @@ def test_a_window_begun_by_a_clock_ten_years_ahead_ends_when_the_clock_is_right(
     assert counters.count("window", limit=3, window_s=600, now=NOON).retry_after_s <= 600
 
 
-def test_a_block_by_a_clock_ten_years_ahead_ends_when_the_clock_is_right(counters: Counters) -> None:
+def test_block_from_a_clock_years_ahead_ends_after_correction(counters: Counters) -> None:
     counters.block("block", for_s=900, now=NOON + TEN_YEARS)
     assert counters.blocked_for_s("block", now=NOON) == 0
 
@@ -111,7 +111,7 @@ def test_a_block_by_a_clock_ten_years_ahead_ends_when_the_clock_is_right(counter
     assert counters.blocked_for_s("block", now=NOON - timedelta(seconds=30)) == 900
 
 
-def test_twice_the_rate_lasts_exactly_ten_seconds(counters: Counters) -> None:
+def test_full_bucket_lasts_ten_seconds_at_twice_the_rate(counters: Counters) -> None:
     allowed = [taken(counters, 1, at=NOON + timedelta(seconds=second / 2)) for second in range(60)]
 
     first_refused = allowed.index(0)
@@ -121,7 +121,7 @@ def test_twice_the_rate_lasts_exactly_ten_seconds(counters: Counters) -> None:
 
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.integers(0, 4000), min_size=1, max_size=200), st.sampled_from([1, 7, 60, 300]))
-def test_never_more_than_the_limit_and_a_sixth_in_any_minute(pauses_ms: list[int], per_minute: int) -> None:
+def test_no_minute_exceeds_the_limit_by_more_than_a_sixth(pauses_ms: list[int], per_minute: int) -> None:
     at, allowed = NOON, []
     with TemporaryDirectory() as folder:
         counters = Counters.open(database_url("sqlite://"), Path(folder))
@@ -136,7 +136,7 @@ def test_never_more_than_the_limit_and_a_sixth_in_any_minute(pauses_ms: list[int
         assert len(within) <= per_minute + max(1, per_minute / 6)
 
 
-def test_a_bucket_says_what_is_left_and_how_long_to_wait(counters: Counters) -> None:
+def test_bucket_reports_remaining_tokens_and_retry_time(counters: Counters) -> None:
     first = counters.take("bucket", per_minute=60, now=NOON)
     taken(counters, 9, at=NOON)
 
@@ -148,14 +148,14 @@ def test_a_bucket_says_what_is_left_and_how_long_to_wait(counters: Counters) -> 
     assert not counters.take("bucket", per_minute=60, now=NOON + timedelta(seconds=1)).allowed
 
 
-def test_looking_takes_nothing(counters: Counters) -> None:
+def test_peek_takes_no_token(counters: Counters) -> None:
     for _ in range(30):
         looked = counters.peek("bucket", per_minute=60, now=NOON)
 
     assert (looked.allowed, looked.remaining) == (True, 10)
 
 
-def test_a_window_begins_with_its_first_request_and_ends_as_a_whole(counters: Counters) -> None:
+def test_window_begins_with_its_first_request(counters: Counters) -> None:
     counts = [
         counters.count("window", limit=3, window_s=60, now=NOON + timedelta(seconds=second)).allowed
         for second in (0, 1, 2, 3, 59, 60, 61)
@@ -164,7 +164,7 @@ def test_a_window_begins_with_its_first_request_and_ends_as_a_whole(counters: Co
     assert counts == [True, True, True, False, False, True, True]
 
 
-def test_what_costs_more_than_is_left_counts_as_nothing(counters: Counters) -> None:
+def test_denied_request_is_not_counted(counters: Counters) -> None:
     counters.count("window", limit=100, window_s=60, now=NOON, cost=60)
 
     too_much = counters.count("window", limit=100, window_s=60, now=NOON, cost=41)
@@ -183,7 +183,7 @@ def test_a_block_lasts_to_its_end(counters: Counters) -> None:
     assert counters.blocked_for_s("nobody", now=NOON) == 0
 
 
-def test_what_is_over_is_forgotten_and_nothing_else(counters: Counters) -> None:
+def test_only_expired_counters_are_deleted(counters: Counters) -> None:
     counters.count("short", limit=9, window_s=10, now=NOON)
     counters.count("long", limit=9, window_s=1000, now=NOON)
 
@@ -215,7 +215,7 @@ def test_processes_share_one_bucket(empty_database: str, tmp_path: Path) -> None
     assert total == 100
 
 
-def test_a_file_that_is_spoiled_is_begun_anew(tmp_path: Path) -> None:
+def test_damaged_counter_file_is_replaced(tmp_path: Path) -> None:
     (tmp_path / FILE_NAME).write_bytes(b"not a database" * 1000)
     counters = Counters.open(database_url("sqlite://"), tmp_path)
 
@@ -223,7 +223,7 @@ def test_a_file_that_is_spoiled_is_begun_anew(tmp_path: Path) -> None:
     counters.close()
 
 
-def test_what_is_cleared_begins_anew_and_nothing_else_does(counters: Counters) -> None:
+def test_reset_deletes_one_counter_only(counters: Counters) -> None:
     for key in ("one", "other"):
         counters.count(key, limit=1, window_s=60, now=NOON)
 
@@ -232,7 +232,7 @@ def test_what_is_cleared_begins_anew_and_nothing_else_does(counters: Counters) -
     assert [counters.count(key, limit=1, window_s=60, now=NOON).allowed for key in ("one", "other")] == [True, False]
 
 
-def test_an_attempt_that_is_taken_back_counts_as_none(counters: Counters) -> None:
+def test_negative_cost_takes_a_count_back(counters: Counters) -> None:
     for _ in range(5):
         assert counters.count("key", limit=1, window_s=60, now=NOON).allowed
         counters.count("key", limit=1, window_s=60, now=NOON, cost=-1)

@@ -1,4 +1,4 @@
-"""One value has one sequence of bytes: RFC 8785, judged by its author's vectors and by the library `rfc8785`."""
+"""Canonical JSON (RFC 8785), tested with its author's vectors and against the library `rfc8785`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ documents = st.recursive(
 )
 
 
-def test_the_vectors_of_the_standards_author():
+def test_vectors_of_the_author_of_rfc_8785():
     for name, raw, expected in jcs_pairs():
         assert canonical(parse_json(raw)) == expected, name
 
@@ -43,7 +43,7 @@ def test_the_vectors_of_the_standards_author():
 @example([1e-3, 1.5e-4, 1e-4, 9.9e-5, 1e-6, 1.2e-7, 5e-324, 1.7976931348623157e308, 333333333.33333329])
 @example({"": {}, "a": [], "b": [[], {}]})
 @example({"b": 1, "a": 2})
-def test_any_document_is_written_as_the_reference_writes_it(document):
+def test_any_document_is_serialized_like_the_reference(document):
     assert canonical(document) == rfc8785.dumps(document)
 
 
@@ -58,7 +58,7 @@ own_documents = st.recursive(
 
 @settings(deadline=None)
 @given(own_documents)
-def test_a_document_of_our_own_making_is_the_same_unchecked(document):
+def test_trusted_document_has_the_same_canonical_form(document):
     assert canonical_trusted(document) == rfc8785.dumps(document)
 
 
@@ -80,7 +80,7 @@ def test_members_are_sorted_by_utf16_units_not_by_code_points():
     assert canonical({"\uffff": 1, "\U00010000": 2}) == '{"\U00010000":2,"\uffff":1}'.encode()
 
 
-def test_tuples_and_named_constants_are_written_as_what_they_are():
+def test_tuples_and_enum_members_are_serialized_as_their_values():
     colour = StrEnum("colour", {"RED": "red"})
     level = IntEnum("level", {"LOW": 1})
 
@@ -107,7 +107,7 @@ def test_half_of_a_surrogate_pair_is_refused(text, place):
      {True: 1}, {1.5: 1}, {("a",): 1}],
 )  # fmt: skip
 @pytest.mark.parametrize("place", [lambda v: v, lambda v: [v], lambda v: {"a": [v, {"b": v}]}])
-def test_what_is_not_json_is_a_type_error(value, place):
+def test_non_json_value_is_a_type_error(value, place):
     with pytest.raises(TypeError):
         canonical(place(value))
 
@@ -122,7 +122,7 @@ def test_endless_nesting_is_refused():
 
 @settings(deadline=None)
 @given(st.binary())
-def test_the_two_spellings_of_a_hash_are_of_the_same_bytes(raw):
+def test_hex_and_base64url_hashes_have_the_same_bytes(raw):
     digest = sha256(raw).digest()
 
     assert sha256_hex(raw) == digest.hex()

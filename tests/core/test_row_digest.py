@@ -1,4 +1,4 @@
-"""Fingerprints of rows: whatever changes a row behind the service's back is named by its id."""
+"""Row digests: every change of a row outside the service is reported with the row's id."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def issuer(lab: Installation, caller: Caller) -> Any:
     return lab.issuers.update(made.issuer["id"], {"jurisdiction": "CH"}, caller=caller)
 
 
-def test_a_fingerprint_is_fixed_for_all_time() -> None:
+def test_row_digest_has_a_fixed_value() -> None:
     """Computed by hand from the canonical JSON; another value would disown every stored trail."""
     written = (
         b'{"created_at":"2026-11-21T12:00:00+00:00","id":"00000000-0000-0000-0000-000000000001",'
@@ -80,28 +80,28 @@ def test_a_fingerprint_is_fixed_for_all_time() -> None:
         {"created_at": NOON + timedelta(microseconds=1)},
     ],
 )
-def test_every_column_counts_to_the_last_digit(change: dict[str, Any]) -> None:
+def test_row_digest_covers_every_column(change: dict[str, Any]) -> None:
     assert row_sha256(tenants, {**TENANT, **change}) != row_sha256(tenants, TENANT)
 
 
-def test_a_column_that_came_later_counts_once_it_holds_something() -> None:
+def test_null_in_a_later_column_does_not_change_the_digest() -> None:
     """Older fingerprints stay good, and nothing can be hidden in the new column."""
     assert row_sha256(tenants, {**TENANT, "realm": "consumer"}) != row_sha256(tenants, TENANT)
 
 
-def test_a_moment_is_the_same_in_every_zone() -> None:
+def test_row_digest_is_independent_of_the_timezone() -> None:
     elsewhere = NOON.astimezone(timezone(timedelta(hours=5)))
 
     assert row_sha256(tenants, {**TENANT, "created_at": elsewhere}) == row_sha256(tenants, TENANT)
 
 
-def test_a_row_with_a_column_left_out_has_no_fingerprint() -> None:
+def test_incomplete_row_has_no_digest() -> None:
     with pytest.raises(KeyError):
         row_sha256(tenants, {name: value for name, value in TENANT.items() if name != "plan"})
 
 
 @pytest.mark.both_engines
-def test_rows_that_nobody_touched_are_accounted_for(lab: Installation, issuer: Any) -> None:
+def test_unchanged_rows_match_their_digests(lab: Installation, issuer: Any) -> None:
     with lab.storage.read() as connection:
         assert [fault for kind in NAMES for fault in faults(connection, kind)] == []
 
@@ -134,7 +134,7 @@ def test_an_earlier_state_of_a_row_is_found(lab: Installation, caller: Caller, i
 
 
 @pytest.mark.both_engines
-def test_a_row_that_is_gone_is_found(lab: Installation, issuer: Any) -> None:
+def test_deleted_row_is_found(lab: Installation, issuer: Any) -> None:
     with damaged(lab) as connection:
         connection.execute(delete(store.keys))
         found = faults(connection, "key")
@@ -143,7 +143,7 @@ def test_a_row_that_is_gone_is_found(lab: Installation, issuer: Any) -> None:
 
 
 @pytest.mark.both_engines
-def test_a_row_that_was_smuggled_in_is_found(lab: Installation, issuer: Any) -> None:
+def test_inserted_row_is_found(lab: Installation, issuer: Any) -> None:
     with damaged(lab) as connection:
         row = dict(connection.execute(select(store.keys)).one()._mapping)
         connection.execute(store.keys.insert(), {**row, "kid": "smuggled"})
@@ -166,7 +166,7 @@ def test_a_row_that_was_smuggled_in_is_found(lab: Installation, issuer: Any) -> 
         "UPDATE issuers SET name = CAST(x'ff' AS TEXT)",
     ],
 )
-def test_sqlite_keeps_any_spelling_and_each_but_ours_is_found(lab: Installation, issuer: Any, damage: str) -> None:
+def test_noncanonical_values_in_sqlite_are_found(lab: Installation, issuer: Any, damage: str) -> None:
     """What reads alike is not what was written: an id in capitals is found by no query."""
     if not lab.storage.is_sqlite:
         pytest.skip("PostgreSQL has types, which have one spelling")
@@ -178,7 +178,7 @@ def test_sqlite_keeps_any_spelling_and_each_but_ours_is_found(lab: Installation,
     assert found
 
 
-def test_a_flag_of_two_is_no_flag(lab: Installation) -> None:
+def test_boolean_stored_as_two_is_found(lab: Installation) -> None:
     if not lab.storage.is_sqlite:
         pytest.skip("PostgreSQL has types, which have one spelling")
     with damaged(lab) as connection:
@@ -188,7 +188,7 @@ def test_a_flag_of_two_is_no_flag(lab: Installation) -> None:
 
 @pytest.mark.parametrize("at", [NOON, NOON + timedelta(milliseconds=5)], ids=["to the second", "to the millisecond"])
 @pytest.mark.parametrize("name", ["", "T", 'said "so"', "Zürich"])
-def test_rows_that_are_alike_have_the_fingerprints_that_each_has_alone(at: datetime, name: str) -> None:
+def test_digest_template_equals_row_sha256(at: datetime, name: str) -> None:
     alike = RowDigestTemplate(tenants, {**TENANT, "plan": "PRO"}, but=("name", "created_at", "id"))
     row = {**TENANT, "plan": "PRO", "name": name, "created_at": at, "id": UUID(int=77)}
 

@@ -1,4 +1,4 @@
-"""Temporary files: a killed process leaves a draft behind, which the next start removes; one at work keeps its own."""
+"""Atomic files: drafts of killed processes are removed at the next start, those of running processes are kept."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def left_by_a_killed_process(path: Path, *, within: Path | None = None) -> Path:
     return draft
 
 
-def test_drafts_of_killed_processes_are_removed_at_the_start_and_no_others(lab: Installation) -> None:
+def test_only_drafts_of_killed_processes_are_removed_at_start(lab: Installation) -> None:
     data = lab.settings.data
     tmp = data / MAILDIR / "tmp"
     tmp.mkdir(parents=True)
@@ -41,7 +41,7 @@ def test_drafts_of_killed_processes_are_removed_at_the_start_and_no_others(lab: 
     kept.unlink()
 
 
-def test_temporary_folders_of_killed_processes_are_removed_and_no_others(
+def test_only_temporary_folders_of_killed_processes_are_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
@@ -61,7 +61,7 @@ def test_temporary_folders_of_killed_processes_are_removed_and_no_others(
     assert list(tmp_path.iterdir()) == [of_a_person]
 
 
-def test_an_export_of_the_log_that_was_killed_is_repeated(lab: Installation, tmp_path: Path) -> None:
+def test_killed_log_export_can_be_repeated(lab: Installation, tmp_path: Path) -> None:
     """It was refused as a folder that holds something else."""
     out = tmp_path / "out"
     (out / "tile").mkdir(parents=True)
@@ -74,9 +74,7 @@ def test_an_export_of_the_log_that_was_killed_is_repeated(lab: Installation, tmp
     assert [path.exists() for path in left] == [False, False]
 
 
-def test_a_draft_that_another_start_removed_in_between_is_made_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_draft_removed_by_another_process_is_created_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     removed: list[Path] = []
     real = os.open
 

@@ -1,4 +1,4 @@
-"""Two hosts on one PostgreSQL whose clocks differ: limits, blocks and tokens are those of one time, the database's."""
+"""Two hosts with different clocks on one PostgreSQL: limits, blocks and tokens follow the database's time."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def signed_in(server: QuickServer, http: httpx.Client) -> dict[str, str]:
     return {"Authorization": f"Bearer {http.post('/v1/auth/login', json=who).json()['access_token']}"}
 
 
-def test_a_host_whose_clock_is_ahead_takes_nothing_from_clients_of_the_other(
+def test_clock_skew_of_one_host_does_not_affect_clients_of_another(
     nursery: Nursery, tmp_path: Path, empty_database: str
 ) -> None:
     right = QuickServer.founded(nursery, tmp_path / "data", empty_database)

@@ -1,4 +1,4 @@
-"""Whatever the umask, an installation's files are for its owner alone; a folder that others can write to is told."""
+"""Files of an installation are private for any umask; a folder that others can write to causes a warning."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def modes_below(folder: Path) -> dict[str, int]:
 
 
 @pytest.mark.usefixtures("umask")
-def test_files_of_an_installation_are_for_its_owner_alone(tmp_path: Path) -> None:
+def test_files_of_an_installation_are_private(tmp_path: Path) -> None:
     lab, made = Installation.init(Settings(data=tmp_path / "data"))
     caller = lab.orgs.service_caller(made.tenant.tenant_id)
     issuer = lab.issuers.create({"name": "N", "domain": "n.example"}, caller=caller, alg=Algorithm.ED25519, kid="main")
@@ -57,13 +57,13 @@ def test_files_of_an_installation_are_for_its_owner_alone(tmp_path: Path) -> Non
 
 
 @pytest.mark.usefixtures("umask")
-def test_files_of_a_witness_are_for_its_owner_alone(tmp_path: Path) -> None:
+def test_files_of_a_witness_are_private(tmp_path: Path) -> None:
     witness.create_witness(tmp_path / "w", name="w.example/1", environ={})
 
     assert modes_below(tmp_path / "w") == {"w": 0o700, "w/keyring.key": 0o600, "w/witness.db": 0o600}
 
 
-def test_records_that_others_could_read_are_narrowed_when_they_are_opened(tmp_path: Path) -> None:
+def test_mode_of_existing_records_is_restricted_when_opened(tmp_path: Path) -> None:
     Installation.init(Settings(data=tmp_path / "data"))[0].close()
     (tmp_path / "data" / "records.db").chmod(0o666)
 

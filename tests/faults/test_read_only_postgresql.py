@@ -1,4 +1,4 @@
-"""PostgreSQL that is read-only: verification and the log answer, `/readyz` is red, and no count is forgotten."""
+"""Read-only PostgreSQL: verification and the log work, `/readyz` fails, and no count is lost."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from app_in_process import eventually
 from databases import administer, fresh_postgres_database, name_of
 from faults.clients import UNUSED
 from faults.servers import QuickServer
-from faults.test_reads_go_on import Reader, require_writes_reported
+from faults.test_reads_during_write_failures import Reader, require_writes_reported
 from nursery import Nursery, run
 from running_server import mint
 from sqlalchemy import create_engine, text

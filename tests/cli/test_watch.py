@@ -1,4 +1,4 @@
-"""`log watch` and `witness init` as others script against them: exit status, one line an entry, one line an alarm."""
+"""`log watch` and `witness init`, as scripts use them: exit status, one line for each entry and alarm."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def watch(served: SERVED, *options: str) -> subprocess.CompletedProcess[str]:
     return run("log", "watch", url, "--vkey", VKEY, "--state", state, "--once", *options)
 
 
-def test_each_entry_is_a_line_and_comes_once(served: SERVED) -> None:
+def test_each_entry_is_printed_once_on_a_line(served: SERVED) -> None:
     Branch.of(3).publish(served[1], 3)
     first, second = watch(served), watch(served, "--json")
 
@@ -56,7 +56,7 @@ def test_an_alarm_has_a_name_and_ends_with_1(served: SERVED) -> None:
     assert (alarm["known"], alarm["shown"]) == (Branch.of(3).checkpoint(3), Branch.of(4, other_from=2).checkpoint(4))
 
 
-def test_what_is_no_address_is_unusable_and_not_asked_again(served: SERVED) -> None:
+def test_invalid_address_exits_2_without_retry(served: SERVED) -> None:
     state = str(served[1].with_name("state.json"))
     done = run("log", "watch", "notaurl", "--vkey", VKEY, "--state", state)
 
@@ -64,14 +64,14 @@ def test_what_is_no_address_is_unusable_and_not_asked_again(served: SERVED) -> N
     assert "begins with http" in done.stderr
 
 
-def test_what_cannot_be_reached_ends_with_3_and_what_cannot_be_used_with_2(served: SERVED, tmp_path: Path) -> None:
+def test_unreachable_log_exits_3_and_unusable_input_exits_2(served: SERVED, tmp_path: Path) -> None:
     assert watch(served).returncode == 3
     assert watch(served, "--witnessed", str(tmp_path / "none")).returncode == 2
     (tmp_path / "state.json").write_text("{}")
     assert watch(served).returncode == 2
 
 
-def test_it_goes_on_until_there_is_an_alarm(served: SERVED) -> None:
+def test_watch_continues_until_an_alarm(served: SERVED) -> None:
     """
     Neither a log that is away nor one that grows ends it.
     """
@@ -94,7 +94,7 @@ def test_it_goes_on_until_there_is_an_alarm(served: SERVED) -> None:
     assert "ALARM unknown_key" in talk
 
 
-def test_ctrl_c_ends_it_without_a_word_of_python(served: SERVED) -> None:
+def test_ctrl_c_ends_watch_without_a_traceback(served: SERVED) -> None:
     Branch.of(1).publish(served[1], 1)
     command = [*COMMAND, "log", "watch", served[0], "--vkey", VKEY, "--state", str(served[1].with_name("s"))]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
@@ -105,7 +105,7 @@ def test_ctrl_c_ends_it_without_a_word_of_python(served: SERVED) -> None:
     assert "Traceback" not in talk
 
 
-def test_a_witness_tells_its_key_once_and_is_never_made_twice(tmp_path: Path) -> None:
+def test_witness_init_prints_its_key_and_never_overwrites(tmp_path: Path) -> None:
     made = printed("witness", "init", "--data", str(tmp_path / "w"), "--name", "witness.example/w", "--json")
     again = run("witness", "init", "--data", str(tmp_path / "w"), "--name", "witness.example/w")
 

@@ -1,4 +1,4 @@
-"""Verification, bundles, the log and the public page go on while nothing can be written; no count is forgotten."""
+"""Verification, bundles, the log and the public page work while writes fail; no count is lost."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_verify_answers_valid_while_the_disk_of_the_data_folder_is_full(nursery:
 
 
 @pytest.mark.parametrize("begin", [pytest.param("BEGIN IMMEDIATE", marks=pytest.mark.soak), "BEGIN EXCLUSIVE"])
-def test_reads_go_on_while_a_backup_locks_the_records(nursery: Nursery, tmp_path: Path, begin: str) -> None:
+def test_reads_continue_while_a_backup_locks_the_records(nursery: Nursery, tmp_path: Path, begin: str) -> None:
     """The counters are locked too, as by a tool that backs up every database of the folder."""
     data = tmp_path / "data"
     with serving(nursery, data) as server, server.client(verify=UNUSED) as http:
@@ -140,9 +140,7 @@ def test_reads_go_on_while_a_backup_locks_the_records(nursery: Nursery, tmp_path
 
 
 @pytest.mark.skipif(not tracing.can_trace(), reason="skipped: no strace that may trace")
-def test_commits_that_fail_are_counted_and_logged_with_their_cause_at_most_once_a_second(
-    nursery: Nursery, tmp_path: Path
-) -> None:
+def test_failed_commits_are_counted_and_logged_at_most_once_a_second(nursery: Nursery, tmp_path: Path) -> None:
     data = tmp_path / "data"
     with serving(nursery, data) as server, server.client(verify=UNUSED) as http:
         known = Reader(http)
@@ -169,7 +167,7 @@ def test_commits_that_fail_are_counted_and_logged_with_their_cause_at_most_once_
 
 @pytest.mark.skipif(not tracing.can_trace(), reason="skipped: no strace that may trace")
 @pytest.mark.parametrize("error", ["EIO", "ENOSPC"])
-def test_reads_go_on_while_every_commit_fails(nursery: Nursery, tmp_path: Path, error: str) -> None:
+def test_reads_continue_while_every_commit_fails(nursery: Nursery, tmp_path: Path, error: str) -> None:
     """The disk takes what is written and refuses to sync it; a commit that failed is counted once when it is well."""
     data = tmp_path / "data"
     with serving(nursery, data) as server, server.client(verify=UNUSED) as http:
@@ -184,7 +182,7 @@ def test_reads_go_on_while_every_commit_fails(nursery: Nursery, tmp_path: Path, 
         eventually(lambda: used(data), known.verified)
 
 
-def test_reads_go_on_when_the_writer_is_gone(lab: Installation, caller: Caller) -> None:
+def test_reads_continue_without_the_writer(lab: Installation, caller: Caller) -> None:
     """Its thread has ended. A verification whose policy decision cannot be kept is refused, and costs no unit."""
     lab.orgs.set_plan(caller.tenant_id, Plan.ENTERPRISE, {"verifications_per_day": 1})
     plain, judged = (minted_by(lab, caller, name) for name in ("Plain", "Judged"))

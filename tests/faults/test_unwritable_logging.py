@@ -1,4 +1,4 @@
-"""A server whose log cannot be written keeps its background work: mails go out and expiries are made permanent."""
+"""A server whose log output cannot be written continues its background work: mails and expiries."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def mails(data: Path) -> int:
 
 
 @pytest.mark.parametrize("log", [pytest.param(full_disk, marks=pytest.mark.soak), pipe_whose_reader_dies])
-def test_the_mail_worker_outlives_a_failure_that_it_cannot_log(
+def test_mail_worker_survives_an_unwritable_log(
     nursery: Nursery, tmp_path: Path, log: Callable[[Path], tuple[Path, int | None]]
 ) -> None:
     """`/readyz` reports the failed worker until it has run again; the mail of the outage is delivered."""

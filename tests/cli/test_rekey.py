@@ -1,4 +1,4 @@
-"""An installation moves to another key-encryption key, and loses nothing on the way."""
+"""`attestlab keyring rewrap`: all secrets move to another key-encryption key, even if the command is killed."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def used_on_sqlite(tmp_path: Path) -> RunningServer:
     return server
 
 
-def test_a_running_server_keeps_its_key_and_what_it_sealed(used: RunningServer) -> None:
+def test_rewrap_is_rejected_while_a_server_runs(used: RunningServer) -> None:
     old = (used.data / "keyring.key").read_text()
     with used, used.client() as client:
         refused = rewrap(used)
@@ -94,7 +94,7 @@ def test_no_process_opens_an_installation_that_is_being_rewrapped(used_on_sqlite
     storage.close()
 
 
-def test_a_server_that_holds_a_replaced_key_seals_nothing_and_says_so(used_on_sqlite: RunningServer) -> None:
+def test_server_with_a_replaced_kek_seals_nothing(used_on_sqlite: RunningServer) -> None:
     """
     The lock is circumvented: the records move to another key while a server runs.
     """
@@ -140,7 +140,7 @@ def test_every_capability_seals_within_a_transaction() -> None:
     assert found == []
 
 
-def test_everything_opens_under_the_new_key_and_nothing_under_the_old(used: RunningServer) -> None:
+def test_all_secrets_open_only_under_the_new_kek(used: RunningServer) -> None:
     old = (used.data / "keyring.key").read_text()
 
     done = rewrap(used)
@@ -156,7 +156,7 @@ def test_everything_opens_under_the_new_key_and_nothing_under_the_old(used: Runn
     assert (refused.returncode, refused.stdout) == (2, "")
 
 
-def test_a_move_that_was_cut_off_before_the_records_changed_is_begun_anew(used: RunningServer) -> None:
+def test_rewrap_killed_before_the_commit_starts_over(used: RunningServer) -> None:
     Keyring.create(used.data, file_name=keyring.NEXT_FILE_NAME)
 
     assert rewrap(used).returncode == 0
@@ -165,7 +165,7 @@ def test_a_move_that_was_cut_off_before_the_records_changed_is_begun_anew(used: 
     works(used)
 
 
-def test_a_move_that_was_cut_off_behind_the_records_is_ended(used: RunningServer) -> None:
+def test_rewrap_killed_after_the_commit_is_completed(used: RunningServer) -> None:
     lab = Installation.open(settings_of(used))
     new = Keyring.create(used.data, file_name=keyring.NEXT_FILE_NAME)
     rekey._reseal_all(lab, new)
@@ -178,7 +178,7 @@ def test_a_move_that_was_cut_off_behind_the_records_is_ended(used: RunningServer
     works(used)
 
 
-def test_a_key_of_the_environment_moves_to_another_one(tmp_path: Path) -> None:
+def test_rewrap_uses_keks_of_the_environment(tmp_path: Path) -> None:
     first, second = (b64url_encode(bytes([number]) * 32) for number in (1, 2))
     data = tmp_path / "data"
 
@@ -195,7 +195,7 @@ def test_a_key_of_the_environment_moves_to_another_one(tmp_path: Path) -> None:
     assert run("log", "vkey", ATTESTLAB_KEK=first).returncode == 2
 
 
-def test_what_does_not_open_changes_nothing(used: RunningServer) -> None:
+def test_unopenable_secret_aborts_the_rewrap(used: RunningServer) -> None:
     good = (used.data / "keyring.key").read_text()
     (used.data / "keyring.key").write_text(b64url_encode(bytes(32)) + "\n")
 

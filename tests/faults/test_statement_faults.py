@@ -1,4 +1,4 @@
-"""Whatever statement of a group of mints fails, and however: each mint happened wholly or not at all."""
+"""A fault at any statement of a group commit leaves each mint either complete or undone."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def live(empty_database: str, tmp_path: Path) -> Iterator[Live]:
 
 
 @pytest.mark.parametrize("fault", [refuse, roll_back, lose_the_answer])
-def test_a_fault_at_any_statement_leaves_each_mint_of_a_group_whole_or_undone(
+def test_fault_at_any_statement_leaves_each_mint_complete_or_undone(
     live: Live, fault: Callable[[Any, str], None], is_long: bool
 ) -> None:
     """On PostgreSQL the bounded form takes every second statement."""

@@ -1,4 +1,4 @@
-"""A result that was not written was not given: commands whose output is closed, full or no longer read."""
+"""Commands whose standard output is closed, full or no longer read fail instead of reporting success."""
 
 from __future__ import annotations
 
@@ -83,9 +83,7 @@ def verifying(installation: Records, *options: str) -> list[str]:
 
 
 @pytest.mark.parametrize("options", [(), ("--json",)], ids=["text", "json"])
-def test_a_valid_bundle_is_not_called_another_verdict_where_the_result_cannot_be_written(
-    installation: Records, options: tuple[str, ...]
-) -> None:
+def test_lost_output_exits_3_not_another_verdict(installation: Records, options: tuple[str, ...]) -> None:
     command = verifying(installation, *options)
 
     assert run(command, stdout=subprocess.DEVNULL) == (0, "")
@@ -94,7 +92,7 @@ def test_a_valid_bundle_is_not_called_another_verdict_where_the_result_cannot_be
     assert into_broken_pipe(command) == (BROKEN_PIPE, "")
 
 
-def test_a_closed_standard_error_does_not_mix_its_lines_into_the_result(installation: Records) -> None:
+def test_closed_stderr_does_not_mix_into_the_result(installation: Records) -> None:
     done = subprocess.run(
         [*COMMAND, *verifying(installation, "--json", "--as-of", "9999")],
         stdout=subprocess.PIPE,
@@ -122,7 +120,7 @@ def test_no_other_command_shows_a_traceback(installation: Records, command: list
 
 
 @pytest.mark.parametrize("command", [["--help"], ["verify", "--help"]], ids=" ".join)
-def test_help_that_is_not_read_is_no_traceback(command: list[str]) -> None:
+def test_help_into_a_closed_pipe_has_no_traceback(command: list[str]) -> None:
     for lost in (into_full, into_closed, into_broken_pipe):
         _, talk = lost(command)
         assert "Traceback" not in talk
@@ -130,9 +128,7 @@ def test_help_that_is_not_read_is_no_traceback(command: list[str]) -> None:
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_a_server_that_cannot_say_that_it_is_ready_ends_and_leaves_no_process(
-    installation: Records, workers: str
-) -> None:
+def test_server_that_cannot_announce_ends_without_leftovers(installation: Records, workers: str) -> None:
     with Path("/dev/full").open("w") as full:
         server = subprocess.Popen(
             [*COMMAND, "serve", "--data", str(installation.data), "--port", "0", "--workers", workers],

@@ -1,4 +1,4 @@
-"""Whatever is changed behind the service's back, in the records or a file beside them: fsck finds it."""
+"""fsck finds every change of the records and their files that was made outside the service."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ def first_problem(folder: Path) -> object:
         lab.close()
 
 
-def test_what_is_not_changed_has_no_problems(small: Path, large: Path, tmp_path: Path) -> None:
+def test_unchanged_folder_has_no_problems(small: Path, large: Path, tmp_path: Path) -> None:
     """
     Nor has what was only opened as the mutations open it.
     """
@@ -246,9 +246,7 @@ def test_every_random_mutation_of_a_data_folder_is_found(
         shutil.rmtree(copy)
 
 
-def test_a_bit_flipped_anywhere_in_the_database_file_is_found_or_changes_no_row(
-    small: Path, tmp_path: Path, is_long: bool
-) -> None:
+def test_flipped_bit_in_the_file_is_found_or_changes_no_row(small: Path, tmp_path: Path, is_long: bool) -> None:
     """
     A file has room that holds nothing: a flip there is no damage, and need not be found. Small pages leave less of it.
     """

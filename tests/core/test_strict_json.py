@@ -1,4 +1,4 @@
-"""What is read from outside has one meaning, or is refused with a remedy."""
+"""Strict parsers: input has one meaning, or is rejected with a remedy."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ def refusal(raw: bytes, **limits: int) -> tuple[str, str]:
 
 @settings(deadline=None)
 @given(documents)
-def test_what_any_writer_wrote_is_read_back(document):
+def test_output_of_any_json_writer_is_parsed(document):
     assert parse_json(json.dumps(document).encode()) == document
     assert parse_json(json.dumps(document, ensure_ascii=False, indent=1).encode()) == document
 
 
 @settings(deadline=None)
 @given(documents)
-def test_what_was_read_has_a_canonical_form_that_reads_back_as_the_same_value(document):
+def test_canonical_form_of_a_parsed_value_parses_to_the_same_value(document):
     read = parse_json(json.dumps(document).encode())
 
     assert parse_json(canonical(read)) == read
@@ -63,7 +63,7 @@ def test_what_was_read_has_a_canonical_form_that_reads_back_as_the_same_value(do
 
 @settings(deadline=None)
 @given(st.binary(max_size=60) | st.text('[]{}",:\\ud8-+.eE0123456789nNaItrufls \t', max_size=60).map(str.encode))
-def test_any_bytes_are_a_value_or_a_refusal_never_another_error(raw):
+def test_any_bytes_parse_or_raise_validation_failed(raw):
     try:
         value = parse_json(raw)
     except ValidationFailed:
@@ -71,7 +71,7 @@ def test_any_bytes_are_a_value_or_a_refusal_never_another_error(raw):
     assert json.loads(raw) == value
 
 
-def test_a_member_that_stands_twice_is_refused_by_name_at_any_depth():
+def test_duplicate_member_is_rejected_by_name_at_any_depth():
     code, message = refusal(b'[{"kid": 1, "alg": 2, "k\\u0069d": 3}]')
 
     assert code == "duplicate_member"
@@ -83,7 +83,7 @@ def test_the_same_name_in_two_objects_is_no_duplicate():
 
 
 @pytest.mark.parametrize("name", ["NaN", "Infinity", "-Infinity"])
-def test_numbers_that_are_no_numbers_are_refused(name):
+def test_nan_and_infinity_are_rejected(name):
     code, message = refusal(f'{{"score": {name}}}'.encode())
 
     assert code == "number"
@@ -91,7 +91,7 @@ def test_numbers_that_are_no_numbers_are_refused(name):
 
 
 @pytest.mark.parametrize("number", ["9007199254740992", "-9007199254740992", "1" * 17, "7" * 5_000, "-" + "7" * 5_000])
-def test_an_integer_that_would_lose_digits_is_to_be_sent_as_a_string(number):
+def test_integer_beyond_2_53_is_rejected(number):
     code, message = refusal(f"[{number}]".encode())
 
     assert code == "number"
@@ -105,7 +105,7 @@ def test_a_number_too_large_for_a_double_is_refused(number):
 
 
 @pytest.mark.parametrize("number", ["9007199254740992.0", "1e16", "-1e20", "123456789012345678901.5"])
-def test_a_number_whose_canonical_form_would_be_too_long_an_integer_is_refused(number):
+def test_number_with_too_long_canonical_integer_is_rejected(number):
     assert refusal(number.encode())[0] == "number"
 
 
@@ -133,33 +133,33 @@ def nested(depth: int) -> bytes:
     return b"".join(opening[t] for t in turns) + b'"]}[[\\""' + b"".join(closing[t] for t in reversed(turns))
 
 
-def test_sixty_four_levels_are_read_and_sixty_five_refused():
+def test_64_levels_are_accepted_and_65_rejected():
     assert parse_json(nested(64))
     assert refusal(nested(65)) == ("too_deep", "Arrays and objects are nested more than 64 deep; send a flatter value.")
 
 
-def test_a_text_of_nothing_but_objects_is_as_deep_as_one_of_arrays():
+def test_depth_counts_objects_like_arrays():
     assert parse_json(b'{"a":' * 64 + b"1" + b"}" * 64)
     assert refusal(b'{"a":' * 65 + b"1" + b"}" * 65)[0] == "too_deep"
 
 
-def test_the_limit_is_the_callers():
+def test_caller_sets_the_depth_limit():
     assert parse_json(b"[[1]]", max_depth=2) == [[1]]
     assert refusal(b"[[1]]", max_depth=1)[0] == "too_deep"
 
 
-def test_width_is_not_depth():
+def test_wide_value_is_not_deep():
     wide = b"[" + b"[{}]," * 10_000 + b'{"a": [[[]]]}]'
 
     assert len(parse_json(wide)) == 10_001
 
 
 @pytest.mark.parametrize("raw", [b"[" * 100_000, b'{"a":' * 100_000, b"[" * 900 + b"]" * 900])
-def test_very_deep_bodies_are_refused_not_crashed_on(raw):
+def test_very_deep_body_is_rejected_without_a_crash(raw):
     assert refusal(raw)[0] == "too_deep"
 
 
-def test_deep_nesting_beyond_any_limit_of_ours_meets_pythons_as_a_refusal():
+def test_recursion_limit_of_python_is_a_rejection():
     raw = b"[" * 100_000 + b"]" * 100_000
 
     assert refusal(raw, max_depth=1_000_000) == (
@@ -180,12 +180,12 @@ def test_half_of_a_surrogate_pair_is_refused(raw):
     ("raw", "value"),
     [(rb'"\ud83d\ude00"', "\U0001f600"), ('"\U0001f600"'.encode(), "\U0001f600"), (rb'"\\ud83d"', r"\ud83d")],
 )
-def test_whole_characters_are_read_however_they_are_written(raw, value):
+def test_characters_are_read_in_any_escaping(raw, value):
     assert parse_json(raw) == value
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be"])
-def test_other_encodings_of_unicode_are_refused_by_name(encoding):
+def test_utf16_and_utf32_are_rejected_by_name(encoding):
     code, message = refusal('{"name": "Zoë"}'.encode(encoding))
 
     assert code == "not_utf8"
@@ -197,7 +197,7 @@ def test_a_byte_order_mark_is_refused():
 
 
 @pytest.mark.parametrize("raw", [b'"\xe9"', b'"\xed\xa0\xbd"', b'"\xc0\xaf"', b'"\xf4\x90\x80\x80"', b'"\xe2\x82'])
-def test_what_is_not_utf8_is_refused_with_its_place(raw):
+def test_invalid_utf8_is_rejected_with_its_position(raw):
     code, message = refusal(raw)
 
     assert code == "not_utf8"
@@ -212,23 +212,23 @@ def test_what_is_not_utf8_is_refused_with_its_place(raw):
         "१".encode(), b"undefined",
     ],
 )  # fmt: skip
-def test_what_is_not_json_is_refused_with_line_and_column(raw):
+def test_invalid_json_is_rejected_with_line_and_column(raw):
     code, message = refusal(raw)
 
     assert code == "malformed_json"
     assert " column " in message
 
 
-def test_the_place_of_a_fault_is_counted_from_one():
+def test_error_position_is_counted_from_one():
     assert "line 2 column 8" in refusal(b'{\n  "a": oops}')[1]
 
 
 @pytest.mark.parametrize("raw", [b"", b" \r\n\t"])
-def test_an_empty_body_is_refused_as_such(raw):
+def test_empty_body_is_rejected_by_name(raw):
     assert "empty" in refusal(raw)[1]
 
 
-def test_a_refusal_quotes_little_of_what_was_sent_and_nothing_that_breaks_a_log():
+def test_rejection_quotes_little_input_and_only_escaped():
     message = refusal(b'{"\\ud83d\\n' + b"x" * 10_000 + b'": 1, "\\ud83d\\n' + b"x" * 10_000 + b'": 1}')[1]
 
     assert len(message) < 200
@@ -238,14 +238,14 @@ def test_a_refusal_quotes_little_of_what_was_sent_and_nothing_that_breaks_a_log(
 
 @settings(deadline=None)
 @given(st.binary(max_size=200))
-def test_base64url_comes_back_as_the_bytes_it_was_made_from_padded_or_not(raw):
+def test_base64url_round_trips_padded_or_not(raw):
     assert b64url_decode(b64url_encode(raw)) == raw
     assert b64url_decode(urlsafe_b64encode(raw).decode()) == raw
 
 
 @settings(deadline=None)
 @given(st.text(string.ascii_letters + string.digits + "-_+/= \n", max_size=12))
-def test_every_value_has_one_base64url_spelling(text):
+def test_every_value_has_one_base64url_encoding(text):
     try:
         raw = b64url_decode(text)
     except ValidationFailed:
@@ -261,7 +261,7 @@ def test_every_value_has_one_base64url_spelling(text):
         "aab=", "a.aa", "aa\x00", "aa\ud800",
     ],
 )  # fmt: skip
-def test_a_second_spelling_of_base64url_is_refused(text):
+def test_noncanonical_base64url_is_rejected(text):
     with pytest.raises(ValidationFailed) as refused:
         b64url_decode(text, field="/signature")
     assert [(fault.field, fault.code) for fault in refused.value.fields] == [("/signature", "base64url")]
@@ -286,7 +286,7 @@ def test_a_uuid_is_read_in_either_case(spelling):
         "0193b5a0_7f3c_7abc_8def_0123456789ab", "+193b5a0-7f3c-7abc-8def-0123456789ab",
     ],
 )  # fmt: skip
-def test_any_other_form_of_a_uuid_is_refused(text):
+def test_other_forms_of_a_uuid_are_rejected(text):
     with pytest.raises(ValidationFailed) as refused:
         parse_uuid(text, field="id")
     assert [(fault.field, fault.code) for fault in refused.value.fields] == [("id", "uuid")]
@@ -304,7 +304,7 @@ def test_any_other_form_of_a_uuid_is_refused(text):
         ("0001-01-01T00:00:00Z", "0001-01-01T00:00:00.000Z"),
     ],
 )
-def test_a_time_is_read_as_its_moment_in_utc_and_written_with_three_decimals(text, moment):
+def test_time_is_parsed_to_utc_and_formatted_with_three_decimals(text, moment):
     read = parse_time(text)
 
     assert read.tzinfo is UTC
@@ -323,7 +323,7 @@ def test_a_time_is_read_as_its_moment_in_utc_and_written_with_three_decimals(tex
         "9999-12-31T23:59:59-01:00", "0001-01-01T00:00:00+01:00", "2026-01-0\uff12T03:04:05Z",
     ],
 )  # fmt: skip
-def test_what_is_not_a_time_with_an_offset_is_refused(text):
+def test_time_without_an_offset_is_rejected(text):
     with pytest.raises(ValidationFailed) as refused:
         parse_time(text, field="/expiry_at")
     assert [(fault.field, fault.code) for fault in refused.value.fields] == [("/expiry_at", "time")]
@@ -334,19 +334,19 @@ def test_what_is_not_a_time_with_an_offset_is_refused(text):
     st.datetimes(datetime(1000, 1, 1), datetime(9000, 1, 1)),
     st.integers(-1439, 1439).map(lambda m: timedelta(minutes=m)),
 )
-def test_a_time_that_was_written_reads_back_to_the_millisecond(naive, offset):
+def test_formatted_time_parses_to_the_same_millisecond(naive, offset):
     at = naive.replace(tzinfo=timezone(offset))
 
     assert parse_time(format_time(at)) == at.replace(microsecond=at.microsecond // 1000 * 1000)
 
 
-def test_a_time_without_an_offset_is_not_written():
+def test_naive_time_is_not_formatted():
     with pytest.raises(ValueError, match="no UTC offset"):
         format_time(datetime(2026, 1, 2))
 
 
 @pytest.mark.parametrize("raw", [rb'{"a":"\u0000"}', rb'{"a":"\\\u0000"}', rb'{"\u0000":1}'])
-def test_a_nul_character_is_refused_wherever_it_stands(raw: bytes) -> None:
+def test_nul_character_is_rejected_anywhere(raw: bytes) -> None:
     with pytest.raises(ValidationFailed, match="U\\+0000"):
         parse_json(raw)
 
